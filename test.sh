@@ -23,7 +23,7 @@ COVERAGE_MIN=90
 SCHEDULES=10000
 # Tests that measure how long others wait, or whose leases run out: nothing runs beside them, and each runs by itself.
 # cargo-nextest is told so in .config/nextest.toml; with cargo test they are left out of the others and run after them.
-ALONE=(cost::rounds witness::rounds a_thousand_follow_and_one_that_never_reads steps_that_print_without_end_delay)
+ALONE=(cost::rounds witness::rounds thousand_stream_clients_are_not_delayed steps_that_print_without_end_delay)
 SCHEDULES_DEEP=200000
 
 stage_setup() {

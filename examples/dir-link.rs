@@ -20,11 +20,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
-use windlass::link::post::{
-    Epoch, LETTER_MAX, Letter, MailError, Mailbox, Mailboxes, Mailed, RECEIVED_MAX, Site, Standing,
-    WAITING_MAX,
+use windlass::embedded::system_now;
+use windlass::link::mailbox::{
+    BindingEpoch, MAILBOX_MESSAGE_MAX, MAILBOX_MESSAGES_MAX, MailboxAddress, MailboxBinding,
+    MailboxError, MailboxFuture, MailboxId, MailboxMessage, Mailboxes, RECEIVED_MAX,
 };
-use windlass::local::system_now;
 
 /// How often who waits looks into a mailbox.
 const LOOKS_EVERY: Duration = Duration::from_millis(10);
@@ -34,21 +34,21 @@ fn main() -> ExitCode {
 }
 
 /// The mailboxes of a site at `dir:/FOLDER`: a folder in it for each run.
-pub(crate) fn open(site: &Site) -> Result<Arc<dyn Mailboxes>, MailError> {
+pub(crate) fn open(site: &MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxError> {
     let folder = Path::new(site.url.trim_start_matches("dir:").trim_start_matches("//"));
     if !folder.is_absolute() {
         let (place, reason) = (site.url.clone(), "it looks like dir:/FOLDER".to_owned());
-        return Err(MailError::Refused { place, reason });
+        return Err(MailboxError::Refused { place, reason });
     }
-    Ok(Arc::new(Folder(folder.join(&site.run))))
+    Ok(Arc::new(FolderMailboxes(folder.join(&site.run))))
 }
 
 #[derive(Clone, Debug)]
-struct Folder(PathBuf);
+struct FolderMailboxes(PathBuf);
 
 /// What the file about the leader says.
 #[derive(Default, Serialize, Deserialize)]
-struct Leader {
+struct LeaderFile {
     epoch: u64,
     by: Option<String>,
     /// When the binding lapses, in milliseconds since 1970.
@@ -56,7 +56,7 @@ struct Leader {
     epitaph: Option<String>,
 }
 
-impl Leader {
+impl LeaderFile {
     fn bound(&self) -> Option<String> {
         self.by.clone().filter(|_| system_now().as_millis() < self.until)
     }
@@ -65,61 +65,66 @@ impl Leader {
         self.until = system_now().as_millis() + u64::try_from(term.as_millis()).unwrap_or(0);
     }
 
-    fn bind(&mut self, by: String, term: Duration) -> Result<Epoch, MailError> {
+    fn bind(&mut self, by: String, term: Duration) -> Result<BindingEpoch, MailboxError> {
         if let Some(epitaph) = self.epitaph.clone() {
-            return Err(MailError::Over { epitaph });
+            return Err(MailboxError::Finished { final_status: epitaph });
         }
         if let Some(by) = self.bound() {
-            return Err(MailError::AlreadyLed { by });
+            return Err(MailboxError::AlreadyLed { by });
         }
         (self.epoch, self.by) = (self.epoch + 1, Some(by));
         self.hold(term);
-        Ok(Epoch(self.epoch))
+        Ok(BindingEpoch(self.epoch))
     }
 
-    fn keep(&mut self, epoch: Epoch, term: Duration, place: String) -> Result<(), MailError> {
+    fn keep(
+        &mut self,
+        epoch: BindingEpoch,
+        term: Duration,
+        place: String,
+    ) -> Result<(), MailboxError> {
         if self.epoch < epoch.0 {
             let reason = "somebody has removed its files".to_owned();
-            return Err(MailError::Gone { place, reason });
+            return Err(MailboxError::StateLost { place, reason });
         }
         if self.epoch > epoch.0 || self.by.is_none() {
-            return Err(MailError::Deposed { now: Epoch(self.epoch) });
+            return Err(MailboxError::Deposed { now: BindingEpoch(self.epoch) });
         }
         self.hold(term);
         Ok(())
     }
 
-    fn unbind(&mut self, epoch: Epoch, epitaph: Option<String>) {
+    fn unbind(&mut self, epoch: BindingEpoch, epitaph: Option<String>) {
         if self.epoch == epoch.0 {
             (self.by, self.epitaph) = (None, epitaph);
         }
     }
 }
 
-impl Folder {
+impl FolderMailboxes {
     /// Does something that waits for the disk where that keeps nobody else waiting.
     fn work<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self) -> io::Result<Result<T, MailError>> + Send + 'static,
-    ) -> Mailed<'_, T> {
+        work: impl FnOnce(&Self) -> io::Result<Result<T, MailboxError>> + Send + 'static,
+    ) -> MailboxFuture<'_, T> {
         let folder = self.clone();
         Box::pin(async move {
             let done = spawn_blocking(move || work(&folder)).await.map_err(io::Error::other);
             done.flatten().unwrap_or_else(|error| {
-                Err(MailError::Unreachable { place: self.place(), reason: error.to_string() })
+                Err(MailboxError::Unreachable { place: self.place(), reason: error.to_string() })
             })
         })
     }
 
     /// Looks at the leader, and changes it, while nobody else does. The lock ends with its file.
-    fn leader<T>(&self, change: impl FnOnce(&mut Leader) -> T) -> io::Result<T> {
+    fn leader<T>(&self, change: impl FnOnce(&mut LeaderFile) -> T) -> io::Result<T> {
         fs::create_dir_all(&self.0)?;
         let lock = File::create(self.0.join("lock"))?;
         lock.lock()?;
         let file = self.0.join("leader");
         let mut leader = match fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes)?,
-            Err(_) => Leader::default(),
+            Err(_) => LeaderFile::default(),
         };
         let done = change(&mut leader);
         fs::write(self.0.join("leader.new"), serde_json::to_vec(&leader)?)?;
@@ -127,16 +132,16 @@ impl Folder {
         Ok(done)
     }
 
-    fn put(&self, letter: &Letter) -> io::Result<Result<(), MailError>> {
+    fn put(&self, letter: &MailboxMessage) -> io::Result<Result<(), MailboxError>> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let (mailbox, bytes) = (self.mailbox(letter.to), letter.bytes.len());
-        if bytes > LETTER_MAX {
-            return Ok(Err(MailError::TooLarge { bytes }));
+        if bytes > MAILBOX_MESSAGE_MAX {
+            return Ok(Err(MailboxError::TooLarge { bytes }));
         }
         fs::create_dir_all(&mailbox)?;
-        if fs::read_dir(&mailbox)?.count() >= WAITING_MAX {
+        if fs::read_dir(&mailbox)?.count() >= MAILBOX_MESSAGES_MAX {
             let reason = "nobody reads one of its mailboxes".to_owned();
-            return Ok(Err(MailError::Full { place: self.place(), reason }));
+            return Ok(Err(MailboxError::Full { place: self.place(), reason }));
         }
         let (now, number) = (system_now().as_millis(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let name = format!("{now:016x}-{number:08x}-{}", process::id());
@@ -144,7 +149,7 @@ impl Folder {
         fs::rename(self.0.join(&name), mailbox.join(name)).map(Ok)
     }
 
-    fn take(&self, mailbox: Mailbox) -> io::Result<Vec<Vec<u8>>> {
+    fn take(&self, mailbox: MailboxId) -> io::Result<Vec<Vec<u8>>> {
         // A mailbox that nobody has written to is not there yet.
         let Ok(entries) = fs::read_dir(self.mailbox(mailbox)) else { return Ok(Vec::new()) };
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -155,38 +160,38 @@ impl Folder {
         Ok(letters)
     }
 
-    fn mailbox(&self, mailbox: Mailbox) -> PathBuf {
+    fn mailbox(&self, mailbox: MailboxId) -> PathBuf {
         self.0.join(format!("box-{:x}", mailbox.0))
     }
 }
 
-impl Mailboxes for Folder {
+impl Mailboxes for FolderMailboxes {
     fn place(&self) -> String {
         format!("the folder {}", self.0.display())
     }
 
-    fn bind(&self, by: String, term: Duration) -> Mailed<'_, Epoch> {
+    fn bind(&self, by: String, term: Duration) -> MailboxFuture<'_, BindingEpoch> {
         self.work(move |it| it.leader(|leader| leader.bind(by, term)))
     }
 
-    fn keep(&self, epoch: Epoch, term: Duration) -> Mailed<'_, ()> {
+    fn renew(&self, epoch: BindingEpoch, term: Duration) -> MailboxFuture<'_, ()> {
         self.work(move |it| it.leader(|leader| leader.keep(epoch, term, it.place())))
     }
 
-    fn unbind(&self, epoch: Epoch, epitaph: Option<String>) -> Mailed<'_, ()> {
+    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
         self.work(move |it| it.leader(|leader| leader.unbind(epoch, epitaph)).map(Ok))
     }
 
-    fn look(&self) -> Mailed<'_, Standing> {
-        let standing = |leader: &mut Leader| Standing {
-            epoch: Epoch(leader.epoch),
+    fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
+        let standing = |leader: &mut LeaderFile| MailboxBinding {
+            epoch: BindingEpoch(leader.epoch),
             by: leader.bound(),
-            epitaph: leader.epitaph.clone(),
+            final_status: leader.epitaph.clone(),
         };
         self.work(move |it| it.leader(standing).map(Ok))
     }
 
-    fn send(&self, letters: Vec<Letter>) -> Mailed<'_, ()> {
+    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
         self.work(move |it| {
             for letter in &letters {
                 if let Err(refused) = it.put(letter)? {
@@ -197,7 +202,7 @@ impl Mailboxes for Folder {
         })
     }
 
-    fn receive(&self, mailbox: Mailbox, within: Duration) -> Mailed<'_, Vec<Vec<u8>>> {
+    fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {
         let late = Instant::now() + within;
         Box::pin(async move {
             loop {

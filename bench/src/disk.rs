@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::fleet::now;
-use crate::measure::{Times, percentile, repeat};
-use crate::table::{Row, Target};
+use crate::engine_fleet::now;
+use crate::measure::{RepeatTimes, percentile, repeat};
+use crate::table::{RowTarget, TableRow};
 
 /// Repetitions of every row that waits for the disk.
 pub(crate) const REPEATS: usize = 3;
@@ -25,9 +25,9 @@ const BLOB: [u8; 60] = [7; 60];
 
 /// A folder under the system's folder for temporary files, removed in the end.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct ScratchFolder(PathBuf);
 
-impl Scratch {
+impl ScratchFolder {
     /// A new folder.
     pub(crate) fn new() -> Self {
         let folder = std::env::temp_dir().join(format!("windlass-bench-{}", std::process::id()));
@@ -58,29 +58,29 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.0));
     }
 }
 
 /// What the disk does with nothing but its own work.
-pub(crate) fn floors(scratch: &Scratch) -> Vec<Row> {
-    let mut rows = sync_floors(scratch);
+pub(crate) fn disk_baselines(scratch: &ScratchFolder) -> Vec<TableRow> {
+    let mut rows = sync_baselines(scratch);
     let times = repeat(REPEATS, || bare_database(scratch), |database| insert(&database));
     let (best, median) = times.per_second(f64::from(TRANSACTIONS * ROWS));
-    rows.push(Row {
+    rows.push(TableRow {
         name: format!("floor: SQLite, {ROWS} bare inserts a commit"),
         best,
         median,
         unit: "rows/s",
         detail: format!("WAL, FULL; {} bytes a row", BLOB.len()),
-        target: Target::None,
+        target: RowTarget::None,
     });
     rows
 }
 
-fn sync_floors(scratch: &Scratch) -> Vec<Row> {
+fn sync_baselines(scratch: &ScratchFolder) -> Vec<TableRow> {
     let folder = scratch.empty("sync");
     fs::create_dir(&folder).expect("there is room for a folder");
     let runs = |over| {
@@ -88,17 +88,19 @@ fn sync_floors(scratch: &Scratch) -> Vec<Row> {
         (0..REPEATS).map(|at| sync_calls(&file(at), over)).collect::<Vec<_>>()
     };
     let (appended, over) = (runs(false), runs(true));
-    let row = |name: &str, (best, median), unit, detail| Row {
+    let row = |name: &str, (best, median), unit, detail| TableRow {
         name: format!("floor: fdatasync of 8 KiB {name}"),
         best,
         median,
         unit,
         detail,
-        target: Target::None,
+        target: RowTarget::None,
     };
-    let whole = Times::of(appended.iter().map(|calls| calls.iter().sum()).collect());
+    let whole = RepeatTimes::of(appended.iter().map(|calls| calls.iter().sum()).collect());
     let half = |runs: &[Vec<Duration>]| {
-        let of = |percent| Times::of(runs.iter().map(|calls| percentile(calls, percent)).collect());
+        let of = |percent| {
+            RepeatTimes::of(runs.iter().map(|calls| percentile(calls, percent)).collect())
+        };
         (of(50).micros(), format!("p99 {:.0} µs", of(99).micros().0))
     };
     let (grows, grows_p99) = half(&appended);
@@ -125,7 +127,7 @@ fn sync_calls(path: &Path, over: bool) -> Vec<Duration> {
     (0..CALLS).map(|_| call().expect("the disk works and has room")).collect()
 }
 
-fn bare_database(scratch: &Scratch) -> Connection {
+fn bare_database(scratch: &ScratchFolder) -> Connection {
     let folder = scratch.empty("bare");
     fs::create_dir(&folder).expect("there is room for a folder");
     let open = || -> rusqlite::Result<Connection> {

@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use mimalloc::MiMalloc;
 
 #[global_allocator]
-static HEAP: Counting = Counting {
+static HEAP: CountingAllocator = CountingAllocator {
     counts: AtomicBool::new(false),
     live: AtomicUsize::new(0),
     peak: AtomicUsize::new(0),
 };
 
 /// mimalloc, with counters.
-struct Counting {
+struct CountingAllocator {
     counts: AtomicBool,
     live: AtomicUsize,
     peak: AtomicUsize,
 }
 
-impl Counting {
+impl CountingAllocator {
     fn count(&self, freed: usize, taken: usize) {
         if !self.counts.load(Relaxed) {
             return;
@@ -43,7 +43,7 @@ impl Counting {
     reason = "the trait of allocators is unsafe; every call goes to mimalloc unchanged"
 )]
 // SAFETY: each method hands its arguments to `MiMalloc`, which upholds the contract, and only counts beside it.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.count(0, layout.size());
         // SAFETY: the caller's promise is passed on.
@@ -70,9 +70,9 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// A count of the heap, for as long as it is held.
-pub(crate) struct Counted(());
+pub(crate) struct HeapCount(());
 
-impl Counted {
+impl HeapCount {
     /// Begins to count: what is there now counts for nothing.
     pub(crate) fn begin() -> Self {
         HEAP.live.store(0, Relaxed);
@@ -99,7 +99,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for HeapCount {
     fn drop(&mut self) {
         HEAP.counts.store(false, Relaxed);
     }

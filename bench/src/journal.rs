@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use windlass::conformance::block_on;
 use windlass::journal::{
-    Append, BatchId, Campaign, Candidate, Journal, Leadership, MemoryJournal, Position, Recorded,
-    SqliteJournal,
+    BatchId, CampaignOutcome, Journal, JournalAppend, JournalLeadership, LeaderCandidate,
+    MemoryJournal, Position, RecordedEvent, SqliteJournal,
 };
 use windlass_core::engine::Event;
 use windlass_core::time::Time;
 
-use crate::disk::{REPEATS, Scratch};
-use crate::fleet::{self, BEGINNING, Crew};
-use crate::measure::{Times, percentile};
+use crate::disk::{REPEATS, ScratchFolder};
+use crate::engine_fleet::{self, BEGINNING, FleetWorkers};
+use crate::measure::{RepeatTimes, percentile};
 use crate::plans;
-use crate::table::{Row, Target, number};
+use crate::table::{RowTarget, TableRow, number};
 
 /// Steps of a batch, and how many batches are appended: of the largest so many that the WAL is brought into the file
 /// once and again.
@@ -28,35 +28,35 @@ const GROWN: (usize, usize) = (1, 20_000);
 
 /// The events of a run's steps, as an engine decided them.
 #[derive(Debug)]
-pub(crate) struct Tape {
-    granted: Vec<Recorded>,
-    ended: Vec<Recorded>,
+pub(crate) struct RecordedEvents {
+    granted: Vec<RecordedEvent>,
+    ended: Vec<RecordedEvent>,
 }
 
-impl Tape {
+impl RecordedEvents {
     /// Of a run of so many steps.
     pub(crate) fn of(steps: u32) -> Self {
-        let events = fleet::record(&Crew::one(), &plans::fan_out(steps)).into_iter();
-        let events = events.map(|(at, event)| Recorded { at, event });
+        let events = engine_fleet::record(&FleetWorkers::one(), &plans::fan_out(steps)).into_iter();
+        let events = events.map(|(at, event)| RecordedEvent { at, event });
         let (granted, rest): (Vec<_>, Vec<_>) =
             events.partition(|recorded| matches!(recorded.event, Event::Granted { .. }));
-        let is_end = |recorded: &Recorded| matches!(recorded.event, Event::Ended { .. });
+        let is_end = |recorded: &RecordedEvent| matches!(recorded.event, Event::Ended { .. });
         Self { granted, ended: rest.into_iter().filter(is_end).collect() }
     }
 
     /// The grants of these steps, then their ends.
-    pub(crate) fn events(&self, steps: Range<usize>) -> Vec<Recorded> {
+    pub(crate) fn events(&self, steps: Range<usize>) -> Vec<RecordedEvent> {
         let mut events = self.granted[steps.clone()].to_vec();
         events.extend_from_slice(&self.ended[steps]);
         events
     }
 
     /// Batches of so many steps: the grants of all of them, then their ends.
-    fn batches(&self, won: Leadership, steps: usize, count: usize) -> Vec<Append> {
+    fn batches(&self, won: JournalLeadership, steps: usize, count: usize) -> Vec<JournalAppend> {
         let batch = |at: usize| {
             let events = self.events(at * steps..(at + 1) * steps);
             let (after, batch) = (Position((at * steps * 2) as u64), BatchId(at as u64));
-            Append { term: won.term, after, batch, events }
+            JournalAppend { term: won.term, after, batch, events }
         };
         (0..count).map(batch).collect()
     }
@@ -64,15 +64,15 @@ impl Tape {
 
 /// How long each append took, one list for each repetition, and what is left of the last one.
 #[derive(Debug)]
-struct Appends {
+struct AppendTimes {
     took: Vec<Vec<Duration>>,
     bytes: u64,
 }
 
 /// Rates of both journals, how long one durable request takes, and what a step takes of the disk.
-pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
+pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
     let steps = BATCHES.map(|(steps, count)| steps * count).into_iter().max().unwrap_or(0);
-    let tape = Tape::of(u32::try_from(steps).expect("batches are few"));
+    let tape = RecordedEvents::of(u32::try_from(steps).expect("batches are few"));
     let mut rows = Vec::new();
     for (steps, count) in [BATCHES[0], GROWN, BATCHES[1], BATCHES[2]] {
         let mut row = rate("memory", steps, &in_memory(&tape, steps, count));
@@ -85,8 +85,8 @@ pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
         let appends = in_sqlite(scratch, &tape, steps, count);
         rows.push(rate("SQLite", steps, &appends));
         if steps == 1 {
-            rows.push(request(&appends, 50, Target::AtMost(300.0)));
-            rows.push(request(&appends, 99, Target::None));
+            rows.push(request(&appends, 50, RowTarget::AtMost(300.0)));
+            rows.push(request(&appends, 99, RowTarget::None));
         }
         if steps == 512 {
             rows.push(size(&appends, steps * count));
@@ -95,16 +95,21 @@ pub(crate) fn rows(scratch: &Scratch) -> Vec<Row> {
     rows
 }
 
-fn in_memory(tape: &Tape, steps: usize, count: usize) -> Appends {
+fn in_memory(tape: &RecordedEvents, steps: usize, count: usize) -> AppendTimes {
     let run = |_| {
         let journal = MemoryJournal::new(clock);
         let won = win(&journal);
         append_all(&journal, tape.batches(won, steps, count))
     };
-    Appends { took: (0..REPEATS).map(run).collect(), bytes: 0 }
+    AppendTimes { took: (0..REPEATS).map(run).collect(), bytes: 0 }
 }
 
-fn in_sqlite(scratch: &Scratch, tape: &Tape, steps: usize, count: usize) -> Appends {
+fn in_sqlite(
+    scratch: &ScratchFolder,
+    tape: &RecordedEvents,
+    steps: usize,
+    count: usize,
+) -> AppendTimes {
     let mut bytes = 0;
     let run = |_| {
         let folder = scratch.empty("batches");
@@ -115,13 +120,13 @@ fn in_sqlite(scratch: &Scratch, tape: &Tape, steps: usize, count: usize) -> Appe
         bytes = bytes_in(&folder);
         took
     };
-    Appends { took: (0..REPEATS).map(run).collect(), bytes }
+    AppendTimes { took: (0..REPEATS).map(run).collect(), bytes }
 }
 
-fn append_all(journal: &dyn Journal, batches: Vec<Append>) -> Vec<Duration> {
-    let append = |batch: Append| {
+fn append_all(journal: &dyn Journal, batches: Vec<JournalAppend>) -> Vec<Duration> {
+    let append = |batch: JournalAppend| {
         let end = Position(batch.after.0 + batch.events.len() as u64);
-        let began = fleet::now();
+        let began = engine_fleet::now();
         let position = block_on(journal.append(batch));
         let took = began.elapsed();
         assert_eq!(position.ok(), Some(end), "a batch is appended behind the one before");
@@ -131,11 +136,11 @@ fn append_all(journal: &dyn Journal, batches: Vec<Append>) -> Vec<Duration> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 steps")]
-fn rate(journal: &str, steps: usize, appends: &Appends) -> Row {
+fn rate(journal: &str, steps: usize, appends: &AppendTimes) -> TableRow {
     let count = appends.took[0].len();
-    let whole = Times::of(appends.took.iter().map(|took| took.iter().sum()).collect());
+    let whole = RepeatTimes::of(appends.took.iter().map(|took| took.iter().sum()).collect());
     let (best, median) = whole.per_second((steps * count) as f64);
-    Row {
+    TableRow {
         name: format!(
             "journal: {journal}, {steps} step{} a batch",
             if steps == 1 { "" } else { "s" }
@@ -144,14 +149,14 @@ fn rate(journal: &str, steps: usize, appends: &Appends) -> Row {
         median,
         unit: "steps/s",
         detail: format!("{} events/s; {} appends", number(best * 2.0), number(count as f64)),
-        target: Target::None,
+        target: RowTarget::None,
     }
 }
 
-fn request(appends: &Appends, percent: usize, target: Target) -> Row {
+fn request(appends: &AppendTimes, percent: usize, target: RowTarget) -> TableRow {
     let of_each = appends.took.iter().map(|took| percentile(took, percent)).collect();
-    let (best, median) = Times::of(of_each).micros();
-    Row {
+    let (best, median) = RepeatTimes::of(of_each).micros();
+    TableRow {
         name: format!("journal: SQLite, one durable request, p{percent}"),
         best,
         median,
@@ -162,15 +167,15 @@ fn request(appends: &Appends, percent: usize, target: Target) -> Row {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far less than 2^52 bytes")]
-fn size(appends: &Appends, steps: usize) -> Row {
+fn size(appends: &AppendTimes, steps: usize) -> TableRow {
     let each = appends.bytes as f64 / steps as f64;
-    Row {
+    TableRow {
         name: "journal: SQLite, on disk at 512 steps a batch".to_owned(),
         best: each,
         median: each,
         unit: "bytes/step",
         detail: format!("{} bytes after closing", number(appends.bytes as f64)),
-        target: Target::AtMost(200.0),
+        target: RowTarget::AtMost(200.0),
     }
 }
 
@@ -180,10 +185,10 @@ pub(crate) fn open(folder: &Path) -> SqliteJournal {
 }
 
 /// Wins the term that nobody else wants.
-pub(crate) fn win(journal: &dyn Journal) -> Leadership {
-    let candidate = Candidate { node: "bench".to_owned(), address: None };
+pub(crate) fn win(journal: &dyn Journal) -> JournalLeadership {
+    let candidate = LeaderCandidate { node: "bench".to_owned(), address: None };
     match block_on(journal.campaign(candidate)) {
-        Ok(Campaign::Won(won)) => won,
+        Ok(CampaignOutcome::Won(won)) => won,
         other => panic!("nobody else leads, and yet: {other:?}"),
     }
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::fleet::now;
+use crate::engine_fleet::now;
 
 /// How long repetitions of one thing took.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
+pub(crate) struct RepeatTimes {
     pub(crate) best: Duration,
     pub(crate) median: Duration,
 }
 
-impl Times {
+impl RepeatTimes {
     /// The best and the median of so long each.
     pub(crate) fn of(mut took: Vec<Duration>) -> Self {
         took.sort_unstable();
@@ -42,7 +42,7 @@ pub(crate) fn repeat<S, T>(
     times: usize,
     mut prepare: impl FnMut() -> S,
     mut run: impl FnMut(S) -> T,
-) -> Times {
+) -> RepeatTimes {
     let mut took: Vec<Duration> = Vec::with_capacity(times);
     for _ in 0..times {
         let start = prepare();
@@ -51,7 +51,7 @@ pub(crate) fn repeat<S, T>(
         took.push(began.elapsed());
         drop(end);
     }
-    Times::of(took)
+    RepeatTimes::of(took)
 }
 
 /// How long it took at most in so many of a hundred cases.

@@ -6,45 +6,49 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use windlass::link::http::{Client, Credentials, HttpLink, Place, Tcp};
-use windlass::link::post::{Key, Links, PostLink, Site};
-use windlass::link::{Link, WorkerSecret};
-use windlass::shutdown::{Shutdown, ShutdownSender};
-use windlass::worker::{Attempt, Beside, Clock, Executor, Orders, Worker, WorkerError};
+use windlass::link::http::{
+    ClientCredentials, ControllerAddress, HttpClient, HttpWorkerLink, TcpDialer,
+};
+use windlass::link::mailbox::{MailboxAddress, MailboxKey, MailboxRegistry, MailboxWorkerLink};
+use windlass::link::{WorkerLink, WorkerSecret};
+use windlass::shutdown::{ShutdownReceiver, ShutdownSender};
+use windlass::worker::{
+    AttemptFuture, AttemptOrders, Executor, PeerWorkers, ProcessClock, WorkerError, WorkerRuntime,
+};
 use windlass_core::id::Incarnation;
 use windlass_core::outcome::Outcome;
 use windlass_core::requirement::Labels;
-use windlass_core::session::{FormerLife, Grant, Home, Register};
+use windlass_core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
 
-use crate::fleet::now;
-use crate::patience::{PATIENCE, within};
+use crate::deadline::{WAIT_MAX, within};
+use crate::engine_fleet::now;
 
 /// Attempts that may wait to be noticed.
 const NOTICES_MAX: usize = 1_024;
 
 /// Notes when each attempt is handed to it, and ends it.
 #[derive(Debug)]
-pub(crate) struct Notes {
+pub(crate) struct ObserverExecutor {
     sender: SyncSender<Instant>,
     /// How long each takes.
     pace: Duration,
 }
 
-impl Notes {
+impl ObserverExecutor {
     /// An executor, and when it was handed attempts, in order.
-    pub(crate) fn new() -> (Self, Notices) {
+    pub(crate) fn new() -> (Self, DeliveryNotices) {
         Self::at_a_pace(Duration::ZERO)
     }
 
     /// The same, of attempts that take so long each.
-    pub(crate) fn at_a_pace(pace: Duration) -> (Self, Notices) {
+    pub(crate) fn at_a_pace(pace: Duration) -> (Self, DeliveryNotices) {
         let (sender, receiver) = sync_channel(NOTICES_MAX);
-        (Self { sender, pace }, Notices(receiver))
+        (Self { sender, pace }, DeliveryNotices(receiver))
     }
 }
 
-impl Executor for Notes {
-    fn start(&self, _grant: Grant, _orders: watch::Receiver<Orders>) -> Attempt {
+impl Executor for ObserverExecutor {
+    fn start(&self, _grant: LeaseGrant, _orders: watch::Receiver<AttemptOrders>) -> AttemptFuture {
         let _ = self.sender.try_send(now());
         let pace = self.pace;
         Box::pin(async move {
@@ -58,13 +62,13 @@ impl Executor for Notes {
 
 /// When attempts were handed to an executor.
 #[derive(Debug)]
-pub(crate) struct Notices(Receiver<Instant>);
+pub(crate) struct DeliveryNotices(Receiver<Instant>);
 
-impl Notices {
+impl DeliveryNotices {
     /// When the next one was; `what` is what is waited for.
     pub(crate) fn next(&self, what: &str) -> Instant {
-        let came = self.0.recv_timeout(PATIENCE);
-        came.unwrap_or_else(|_| panic!("waited {PATIENCE:?} for {what}"))
+        let came = self.0.recv_timeout(WAIT_MAX);
+        came.unwrap_or_else(|_| panic!("waited {WAIT_MAX:?} for {what}"))
     }
 
     /// Forgets what has not been asked for.
@@ -75,68 +79,77 @@ impl Notices {
 
 /// Workers that are told to end together.
 #[derive(Debug)]
-pub(crate) struct Hands {
+pub(crate) struct ObserverWorkers {
     ends: ShutdownSender,
-    shutdown: Shutdown,
+    shutdown: ShutdownReceiver,
     workers: Vec<JoinHandle<Result<(), WorkerError>>>,
     /// What brings their letters: until the last of them has ended, since that waits for an answer too.
-    postmen: Vec<ShutdownSender>,
+    receive_loops: Vec<ShutdownSender>,
 }
 
-impl Hands {
+impl ObserverWorkers {
     pub(crate) fn new() -> Self {
         let (ends, shutdown) = ShutdownSender::new();
-        Self { ends, shutdown, workers: Vec::new(), postmen: Vec::new() }
+        Self { ends, shutdown, workers: Vec::new(), receive_loops: Vec::new() }
     }
 
     /// Has one more join a cluster, over connections of its own.
-    pub(crate) fn join(&mut self, places: &[Place], label: &str, executor: Arc<dyn Executor>) {
+    pub(crate) fn join(
+        &mut self,
+        places: &[ControllerAddress],
+        label: &str,
+        executor: Arc<dyn Executor>,
+    ) {
         let secret = WorkerSecret::generate().expect("the system has random bytes");
-        let credentials = Credentials { token: None, worker: Some(secret.clone()) };
-        let client = Client::new(Arc::new(Tcp), credentials);
-        let link = Arc::new(HttpLink::new(Arc::new(client), places.to_vec()));
+        let credentials = ClientCredentials { token: None, worker: Some(secret.clone()) };
+        let client = HttpClient::new(Arc::new(TcpDialer), credentials);
+        let link = Arc::new(HttpWorkerLink::new(Arc::new(client), places.to_vec()));
         self.work(&secret, link, label, executor);
     }
 
     /// Has one more join a cluster, by letters.
-    pub(crate) fn join_by_letters(&mut self, url: &str, label: &str, executor: Arc<dyn Executor>) {
+    pub(crate) fn join_by_mailbox(&mut self, url: &str, label: &str, executor: Arc<dyn Executor>) {
         let secret = WorkerSecret::generate().expect("the system has random bytes");
-        let site = Site { url: url.to_owned(), run: Site::CLUSTER.to_owned(), ca: None };
-        let mailboxes = Links::built_in().open(&site).expect("it is an address");
-        let key = Key::new(&site.run, None);
-        let joined = PostLink::new(mailboxes, key, &secret);
+        let site = MailboxAddress {
+            url: url.to_owned(),
+            run: MailboxAddress::CLUSTER.to_owned(),
+            ca: None,
+        };
+        let mailboxes = MailboxRegistry::built_in().open(&site).expect("it is an address");
+        let key = MailboxKey::new(&site.run, None);
+        let joined = MailboxWorkerLink::new(mailboxes, key, &secret);
         let (link, postman) = joined.expect("the system has random bytes");
         let (ends, told) = ShutdownSender::new();
         tokio::spawn(postman.run(told));
-        self.postmen.push(ends);
+        self.receive_loops.push(ends);
         self.work(&secret, Arc::new(link), label, executor);
     }
 
     fn work(
         &mut self,
         secret: &WorkerSecret,
-        link: Arc<dyn Link>,
+        link: Arc<dyn WorkerLink>,
         label: &str,
         executor: Arc<dyn Executor>,
     ) {
-        let register = Register {
+        let register = RegisterRequest {
             worker: secret.worker_id(),
             name: format!("{label}-{}", self.workers.len()).into(),
             incarnation: Incarnation(1),
             labels: Labels::new([label, "executor=noop"]),
             slots: 1,
-            home: Home::Apart,
-            former: FormerLife::Unknown,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };
-        let worker = Worker {
+        let worker = WorkerRuntime {
             register,
             capacity: 1,
             leases_expire: true,
-            beside: Beside::Others,
-            clock: Clock::of_machine(),
+            peers: PeerWorkers::Possible,
+            clock: ProcessClock::since_boot(),
             leader_grace: None,
-            memory: None,
+            membership: None,
             link,
             executor,
         };
@@ -150,6 +163,6 @@ impl Hands {
             let ended = within("a worker to end", worker).await;
             ended.expect("it does not panic").expect("it is not refused");
         }
-        self.postmen.iter().for_each(ShutdownSender::shut_down);
+        self.receive_loops.iter().for_each(ShutdownSender::shut_down);
     }
 }

@@ -13,9 +13,9 @@ const NEEDS_MAX: u64 = 4;
 
 /// The `SplitMix64` sequence.
 #[derive(Debug)]
-pub(crate) struct Chance(pub(crate) u64);
+pub(crate) struct SplitMix64(pub(crate) u64);
 
-impl Chance {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -55,7 +55,7 @@ pub(crate) fn chain(steps: u32) -> Arc<Plan> {
 
 /// Equal layers; each step needs one to four steps of the layer above, by chance.
 pub(crate) fn layered(steps: u32) -> Arc<Plan> {
-    let (mut plan, mut chance) = (PlanBuilder::new("layered"), Chance(1));
+    let (mut plan, mut chance) = (PlanBuilder::new("layered"), SplitMix64(1));
     let width = steps / LAYERS;
     for at in 0..width * LAYERS {
         let step = plan.step(&format!("step{at}"), StepSpec::default());
@@ -76,7 +76,7 @@ pub(crate) fn layered(steps: u32) -> Arc<Plan> {
 
 /// Independent steps, each with one of so many locks, by chance.
 pub(crate) fn locks(steps: u32, locks: u32) -> Arc<Plan> {
-    let (mut plan, mut chance) = (PlanBuilder::new("locks"), Chance(2));
+    let (mut plan, mut chance) = (PlanBuilder::new("locks"), SplitMix64(2));
     for at in 0..steps {
         let lock = format!("lock{}", chance.below(locks.into()));
         plan.step(&format!("step{at}"), StepSpec::locking([&lock]));
@@ -86,7 +86,7 @@ pub(crate) fn locks(steps: u32, locks: u32) -> Arc<Plan> {
 
 /// Independent steps, each with two of so many locks, by chance: hardly any two ask for the same.
 pub(crate) fn lock_pairs(steps: u32, locks: u32) -> Arc<Plan> {
-    let (mut plan, mut chance) = (PlanBuilder::new("lock-pairs"), Chance(5));
+    let (mut plan, mut chance) = (PlanBuilder::new("lock-pairs"), SplitMix64(5));
     for at in 0..steps {
         let first = chance.below(locks.into());
         let second = (first + 1 + chance.below((locks - 1).into())) % locks;
@@ -98,7 +98,7 @@ pub(crate) fn lock_pairs(steps: u32, locks: u32) -> Arc<Plan> {
 
 /// Independent steps, each demanding one of so many labels, by chance.
 pub(crate) fn classes(steps: u32, classes: u32) -> Arc<Plan> {
-    let (mut plan, mut chance) = (PlanBuilder::new("classes"), Chance(3));
+    let (mut plan, mut chance) = (PlanBuilder::new("classes"), SplitMix64(3));
     for at in 0..steps {
         let label = label(chance.below(classes.into()));
         plan.step(&format!("step{at}"), StepSpec::requiring([&label]));

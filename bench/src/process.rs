@@ -6,8 +6,8 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 use std::{fs, thread};
 
-use crate::fleet::now;
-use crate::patience::PATIENCE;
+use crate::deadline::WAIT_MAX;
+use crate::engine_fleet::now;
 
 /// How long a process may take to end when it is told to.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
@@ -22,9 +22,9 @@ const TICKS: f64 = 100.0;
 
 /// A process that ends with its owner.
 #[derive(Debug)]
-pub(crate) struct Process(Child);
+pub(crate) struct BenchProcess(Child);
 
-impl Process {
+impl BenchProcess {
     /// Starts a program. What it prints on its standard error can be read line by line.
     pub(crate) fn start(command: &mut Command) -> (Self, BufReader<ChildStderr>) {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -45,8 +45,8 @@ impl Process {
     }
 
     /// The most memory that it has had so far, in MiB.
-    pub(crate) fn peak(&self) -> f64 {
-        peak(self.0.id()).unwrap_or(f64::NAN)
+    pub(crate) fn peak_memory(&self) -> f64 {
+        peak_memory(self.0.id()).unwrap_or(f64::NAN)
     }
 
     /// The seconds that it has had of a core so far, in user and in kernel mode.
@@ -59,7 +59,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for BenchProcess {
     /// Politely first: what it has started itself ends with it.
     #[expect(clippy::disallowed_methods, reason = "a deadline for the end of a process")]
     fn drop(&mut self) {
@@ -80,7 +80,7 @@ impl Drop for Process {
 }
 
 /// The first word behind `before` that a process prints; the rest of what it prints is dropped.
-pub(crate) fn said(errors: BufReader<ChildStderr>, before: &str) -> String {
+pub(crate) fn read_word_after(errors: BufReader<ChildStderr>, before: &str) -> String {
     let (told, lines) = sync_channel(LINES_MAX);
     // It reads on when nobody listens any more: who writes must not wait.
     thread::spawn(move || {
@@ -106,14 +106,14 @@ pub(crate) fn said(errors: BufReader<ChildStderr>, before: &str) -> String {
 }
 
 /// What became of a process that ends by itself. One that takes longer is killed, and it is said which one that was.
-pub(crate) fn ended(child: Child, what: &str) -> Output {
+pub(crate) fn wait_for_end(child: Child, what: &str) -> Output {
     let (process, what) = (child.id().to_string(), what.to_owned());
     let (ends, over) = sync_channel::<()>(0);
     let watch = thread::spawn(move || {
-        if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        if over.recv_timeout(WAIT_MAX) == Err(RecvTimeoutError::Timeout) {
             #[expect(clippy::print_stderr, reason = "whoever waits for the table is told")]
             {
-                eprintln!("{what} has not ended within {PATIENCE:?}: it is killed");
+                eprintln!("{what} has not ended within {WAIT_MAX:?}: it is killed");
             }
             drop(Command::new("kill").args(["-KILL", &process]).status());
         }
@@ -125,7 +125,7 @@ pub(crate) fn ended(child: Child, what: &str) -> Output {
 }
 
 /// The most memory that a process has had so far, in MiB.
-pub(crate) fn peak(process: u32) -> Option<f64> {
+pub(crate) fn peak_memory(process: u32) -> Option<f64> {
     status(process, "VmHWM:")
 }
 

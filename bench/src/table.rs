@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// What a row should reach.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Target {
+pub(crate) enum RowTarget {
     /// Nothing in particular.
     None,
     /// At least so much.
@@ -13,7 +13,7 @@ pub(crate) enum Target {
     AtMost(f64),
 }
 
-impl Target {
+impl RowTarget {
     fn text(self) -> String {
         match self {
             Self::None => String::new(),
@@ -34,7 +34,7 @@ impl Target {
 
 /// One line of the table.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct TableRow {
     /// What was measured.
     pub(crate) name: String,
     /// The best repetition.
@@ -46,11 +46,11 @@ pub(crate) struct Row {
     /// What more there is to say.
     pub(crate) detail: String,
     /// What the best should reach.
-    pub(crate) target: Target,
+    pub(crate) target: RowTarget,
 }
 
 /// All rows, aligned, in the order in which they were measured.
-pub(crate) fn render(rows: &[Row]) -> String {
+pub(crate) fn render(rows: &[TableRow]) -> String {
     let head = ["", "best", "median", "unit", "target", "verdict", "detail"];
     let mut lines = vec![head.map(str::to_owned)];
     lines.extend(rows.iter().map(cells));
@@ -76,7 +76,7 @@ pub(crate) fn render(rows: &[Row]) -> String {
     text
 }
 
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &TableRow) -> [String; 7] {
     [
         row.name.clone(),
         number(row.best),

@@ -7,11 +7,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::chance::Chance;
-use crate::check::{Finding, Target};
-use crate::cut::cut;
-use crate::guard::{self, checked, now};
+use crate::check::{FuzzFinding, FuzzTarget};
+use crate::minimize::cut;
 use crate::mutate::mutated;
+use crate::rng::FuzzRng;
+use crate::watchdog::{self, checked, now};
 
 /// Inputs that are changed further, the corpus among them.
 const POOL_MAX: usize = 20_000;
@@ -24,10 +24,10 @@ const FINDINGS_MAX: usize = 200;
 
 /// A search with one seed.
 #[derive(Debug)]
-pub(crate) struct Campaign {
-    target: Target,
+pub(crate) struct FuzzCampaign {
+    target: FuzzTarget,
     seed: u64,
-    chance: Chance,
+    chance: FuzzRng,
     pool: Vec<Vec<u8>>,
     /// What inputs came to so far.
     shapes: BTreeSet<String>,
@@ -37,13 +37,13 @@ pub(crate) struct Campaign {
     slowest: Duration,
 }
 
-impl Campaign {
+impl FuzzCampaign {
     /// A search that begins with the corpus.
-    pub(crate) fn new(target: Target, seed: u64) -> Self {
+    pub(crate) fn new(target: FuzzTarget, seed: u64) -> Self {
         Self {
             target,
             seed,
-            chance: Chance(seed),
+            chance: FuzzRng(seed),
             pool: corpus(target).expect("the corpus is beside the program's source"),
             shapes: BTreeSet::new(),
             findings: BTreeMap::new(),
@@ -56,7 +56,7 @@ impl Campaign {
     pub(crate) fn run(mut self, time: Duration) -> bool {
         let current = Self::folder().join(format!("{}-{}-current", self.target.name(), self.seed));
         let file = File::create(&current).expect("there is room for a file");
-        guard::watch(current.clone());
+        watchdog::watch(current.clone());
         let began = now();
         for at in 0..self.pool.len() {
             self.execute(&file, self.pool[at].clone());
@@ -88,7 +88,7 @@ impl Campaign {
         }
     }
 
-    fn found(&mut self, finding: Finding, input: &[u8]) {
+    fn found(&mut self, finding: FuzzFinding, input: &[u8]) {
         if let Some(known) = self.findings.get_mut(&finding.key) {
             *known += 1;
             return;
@@ -138,7 +138,7 @@ fn note(mut file: &File, input: &[u8]) -> io::Result<()> {
 }
 
 /// The files of the corpus, in the order of their names.
-fn corpus(target: Target) -> io::Result<Vec<Vec<u8>>> {
+fn corpus(target: FuzzTarget) -> io::Result<Vec<Vec<u8>>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name());
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,10 +1,10 @@
 //! What can be fuzzed, and what a check comes to.
 
-use crate::{expr, shell, spec, words};
+use crate::{dictionary, expr, shell, spec};
 
 /// What is fuzzed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum FuzzTarget {
     /// The pipeline file, up to its plan.
     Spec,
     /// Expressions, conditions, templates, requirements.
@@ -15,7 +15,7 @@ pub(crate) enum Target {
 
 /// A broken promise.
 #[derive(Clone, Debug)]
-pub(crate) struct Finding {
+pub(crate) struct FuzzFinding {
     /// Which one: findings with the same key are one.
     pub(crate) key: String,
     /// What there is to see.
@@ -23,9 +23,9 @@ pub(crate) struct Finding {
 }
 
 /// What an input came to, in few words: inputs that come to something new are worth changing further.
-pub(crate) type Checked = Result<String, Finding>;
+pub(crate) type FuzzOutcome = Result<String, FuzzFinding>;
 
-impl Target {
+impl FuzzTarget {
     /// The target of this name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         [Self::Spec, Self::Expr, Self::Shell].into_iter().find(|target| target.name() == name)
@@ -43,14 +43,14 @@ impl Target {
     /// What is worth inserting.
     pub(crate) const fn words(self) -> &'static [&'static str] {
         match self {
-            Self::Spec => words::SPEC,
-            Self::Expr => words::EXPR,
-            Self::Shell => words::SHELL,
+            Self::Spec => dictionary::SPEC,
+            Self::Expr => dictionary::EXPR,
+            Self::Shell => dictionary::SHELL,
         }
     }
 
     /// Checks every promise on an input.
-    pub(crate) fn check(self, bytes: &[u8]) -> Checked {
+    pub(crate) fn check(self, bytes: &[u8]) -> FuzzOutcome {
         match self {
             Self::Spec => spec::check(bytes),
             Self::Expr => expr::check(&String::from_utf8_lossy(bytes)),
@@ -64,6 +64,6 @@ pub(crate) fn promise(
     holds: bool,
     key: impl Into<String>,
     detail: impl FnOnce() -> String,
-) -> Result<(), Finding> {
-    if holds { Ok(()) } else { Err(Finding { key: key.into(), detail: detail() }) }
+) -> Result<(), FuzzFinding> {
+    if holds { Ok(()) } else { Err(FuzzFinding { key: key.into(), detail: detail() }) }
 }

@@ -1,14 +1,14 @@
 //! The promises of expressions, conditions, templates and requirements.
 
 use serde_json::{Value, json};
-use windlass_core::expr::{Condition, ExprError, Expression, PathUse, Scope, Template};
+use windlass_core::expr::{ExprError, ExprPath, ExprScope, Expression, IfCondition, Template};
 use windlass_core::requirement::Requirement;
-use windlass_core::spec::duration;
+use windlass_core::spec::parse_duration;
 
-use crate::check::{Checked, Finding, promise};
+use crate::check::{FuzzFinding, FuzzOutcome, promise};
 
 /// Checks a text as everything that it could be.
-pub(crate) fn check(text: &str) -> Checked {
+pub(crate) fn check(text: &str) -> FuzzOutcome {
     let scope = scope();
     let shapes = [
         expression(text, &scope)?,
@@ -16,31 +16,31 @@ pub(crate) fn check(text: &str) -> Checked {
         template(text, &scope)?,
         told("requirement", text, Requirement::parse(text).map(|_| Ok(String::new())))?,
     ];
-    let length = duration(text).is_ok();
+    let length = parse_duration(text).is_ok();
     Ok(format!("{} / {length}", shapes.join(" / ")))
 }
 
-fn scope() -> Scope {
+fn scope() -> ExprScope {
     let steps =
         json!({"a-b": {"outputs": {"c": "1.5", "list": [1, "b", null]}, "status": "failed"}});
-    Scope::default()
+    ExprScope::default()
         .with("params", json!({"x": "1", "n": 3, "b": true, "long": "é".repeat(40)}))
         .with("matrix", json!({"os": "linux"}))
         .with("steps", steps)
         .with("run", json!({"id": "r"}))
 }
 
-fn expression(text: &str, scope: &Scope) -> Checked {
+fn expression(text: &str, scope: &ExprScope) -> FuzzOutcome {
     told("expression", text, Expression::parse(text).map(|read| reread(text, &read, scope)))
 }
 
 /// An expression is its text: whatever is read of that is the same.
-fn reread(text: &str, read: &Expression, scope: &Scope) -> Checked {
-    let again = Expression::parse(read.text()).map_err(|error| Finding {
+fn reread(text: &str, read: &Expression, scope: &ExprScope) -> FuzzOutcome {
+    let again = Expression::parse(read.text()).map_err(|error| FuzzFinding {
         key: "an expression whose text is none".to_owned(),
         detail: format!("{error:?}"),
     })?;
-    let names = |uses: Vec<PathUse>| uses.into_iter().map(|read| read.path).collect::<Vec<_>>();
+    let names = |uses: Vec<ExprPath>| uses.into_iter().map(|read| read.path).collect::<Vec<_>>();
     let paths = read.paths();
     for path in &paths {
         path_sound(text, path)?;
@@ -58,7 +58,7 @@ fn reread(text: &str, read: &Expression, scope: &Scope) -> Checked {
     told("value", text, value.map(|value| Ok(format!("{} {}", kind(&value), kinds(text)))))
 }
 
-fn path_sound(text: &str, read: &PathUse) -> Result<(), Finding> {
+fn path_sound(text: &str, read: &ExprPath) -> Result<(), FuzzFinding> {
     let there = text.get(read.range.clone());
     let squeezed: Option<String> =
         there.map(|there| there.chars().filter(|c| !c.is_whitespace()).collect());
@@ -67,22 +67,23 @@ fn path_sound(text: &str, read: &PathUse) -> Result<(), Finding> {
     })
 }
 
-fn condition(text: &str, scope: &Scope) -> Checked {
-    let read = Condition::parse(text).map(|condition| {
+fn condition(text: &str, scope: &ExprScope) -> FuzzOutcome {
+    let read = IfCondition::parse(text).map(|condition| {
         let Some(value) = condition.value else { return Ok(format!("{:?}", condition.status)) };
         for path in value.paths() {
             path_sound(text, &path)?;
         }
-        let again = Condition::parse(value.text()).map(|again| again.value);
+        let again = IfCondition::parse(value.text()).map(|again| again.value);
         let stable = again.as_ref().is_ok_and(|again| again.as_ref() == Some(&value));
         promise(stable, "a condition whose value is none", || format!("{value:?} {again:?}"))?;
-        let holds = value.holds(scope).map(|holds| Ok(format!("{:?} {holds}", condition.status)));
+        let holds =
+            value.evaluate_bool(scope).map(|holds| Ok(format!("{:?} {holds}", condition.status)));
         told("holds", text, holds)
     });
     told("condition", text, read)
 }
 
-fn template(text: &str, scope: &Scope) -> Checked {
+fn template(text: &str, scope: &ExprScope) -> FuzzOutcome {
     let read = Template::parse(text).map(|template| {
         for path in template.paths() {
             path_sound(text, &path)?;
@@ -92,7 +93,7 @@ fn template(text: &str, scope: &Scope) -> Checked {
         let stable = again.as_ref() == Ok(&template);
         promise(stable, "a template that its text changes", || format!("{written:?} {again:?}"))?;
         let rendered = template.render(scope);
-        let partly = template.partially(scope, &["params", "matrix", "steps", "run"]);
+        let partly = template.substitute_known(scope, &["params", "matrix", "steps", "run"]);
         if let (Ok(rendered), Ok(partly)) = (&rendered, &partly)
             && template.paths().iter().all(|path| ROOTS.contains(&&*path.path[0]))
         {
@@ -110,7 +111,7 @@ fn template(text: &str, scope: &Scope) -> Checked {
 const ROOTS: [&str; 4] = ["params", "matrix", "steps", "run"];
 
 /// What something came to, an error being one more thing that it can come to.
-fn told(what: &str, text: &str, result: Result<Checked, ExprError>) -> Checked {
+fn told(what: &str, text: &str, result: Result<FuzzOutcome, ExprError>) -> FuzzOutcome {
     match result {
         Ok(inner) => inner.map(|shape| format!("{what} ok {shape}")),
         Err(error) => {
@@ -132,7 +133,7 @@ const fn kind(value: &Value) -> &'static str {
 }
 
 /// An error points into the text and says something.
-pub(crate) fn error_sound(text: &str, error: &ExprError) -> Result<(), Finding> {
+pub(crate) fn error_sound(text: &str, error: &ExprError) -> Result<(), FuzzFinding> {
     let key = format!("an error outside of the text: {}", words_only(&error.message));
     promise(text.get(error.range.clone()).is_some(), key, || format!("{error:?}"))?;
     promise(!error.message.is_empty(), "an error without a word", || format!("{error:?}"))

@@ -9,28 +9,28 @@
 #![expect(clippy::print_stdout, reason = "what was found is what the program is for")]
 
 mod campaign;
-mod chance;
 mod check;
-mod cut;
+mod dictionary;
 mod expr;
-mod guard;
+mod minimize;
 mod mutate;
+mod rng;
 mod shell;
 mod spec;
-mod words;
+mod watchdog;
 
 use std::process::ExitCode;
 use std::time::Duration;
 use std::{env, fs};
 
-use campaign::Campaign;
-use check::Target;
+use campaign::FuzzCampaign;
+use check::FuzzTarget;
 
 const USAGE: &str = "windlass-fuzz spec|expr|shell [--seconds N] [--seed S] [FILE…]";
 
 fn main() -> ExitCode {
     let mut args = env::args().skip(1);
-    let Some(target) = args.next().as_deref().and_then(Target::parse) else {
+    let Some(target) = args.next().as_deref().and_then(FuzzTarget::parse) else {
         println!("{USAGE}");
         return ExitCode::from(2);
     };
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         *number = value;
     }
     let sound = if files.is_empty() {
-        Campaign::new(target, seed).run(Duration::from_secs(seconds))
+        FuzzCampaign::new(target, seed).run(Duration::from_secs(seconds))
     } else {
         files.iter().filter(|file| !look(target, file)).count() == 0
     };
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 }
 
 /// Checks one file and tells what it comes to.
-fn look(target: Target, file: &str) -> bool {
+fn look(target: FuzzTarget, file: &str) -> bool {
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -67,7 +67,7 @@ fn look(target: Target, file: &str) -> bool {
             return false;
         }
     };
-    let (result, took) = guard::checked(target, &bytes);
+    let (result, took) = watchdog::checked(target, &bytes);
     match &result {
         Ok(shape) => println!("{file}: sound in {took:?}: {shape}"),
         Err(finding) => println!("{file}: {}\n{}", finding.key, finding.detail),

@@ -1,6 +1,6 @@
 //! Changes by chance.
 
-use crate::chance::Chance;
+use crate::rng::FuzzRng;
 
 /// Inputs do not grow beyond this.
 const LENGTH_MAX: usize = 4096;
@@ -9,7 +9,7 @@ const LENGTH_MAX: usize = 4096;
 const CHANGES_MAX: usize = 6;
 
 /// An input made from one or two of the pool.
-pub(crate) fn mutated(chance: &mut Chance, pool: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
+pub(crate) fn mutated(chance: &mut FuzzRng, pool: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
     let mut bytes = chance.of(pool).clone();
     for _ in 0..=chance.below(CHANGES_MAX) {
         change(chance, &mut bytes, pool, words);
@@ -18,7 +18,7 @@ pub(crate) fn mutated(chance: &mut Chance, pool: &[Vec<u8>], words: &[&str]) -> 
     bytes
 }
 
-fn change(chance: &mut Chance, bytes: &mut Vec<u8>, pool: &[Vec<u8>], words: &[&str]) {
+fn change(chance: &mut FuzzRng, bytes: &mut Vec<u8>, pool: &[Vec<u8>], words: &[&str]) {
     let length = bytes.len();
     match chance.below(12) {
         // A bit.
@@ -70,7 +70,7 @@ fn insert(bytes: &mut Vec<u8>, at: usize, part: &[u8]) {
     bytes.splice(at..at, part.iter().copied());
 }
 
-fn lines(chance: &mut Chance, bytes: &mut Vec<u8>) {
+fn lines(chance: &mut FuzzRng, bytes: &mut Vec<u8>) {
     let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|b| *b == b'\n').map(Vec::from).collect();
     if lines.is_empty() {
         return;

@@ -2,23 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::shell::{direct, script};
+use windlass_core::shell::{direct_command, parse_script};
 
-use crate::check::{Checked, Finding, promise};
+use crate::check::{FuzzFinding, FuzzOutcome, promise};
 use crate::expr::{error_shape, error_sound};
 
 /// Brackets of a script that is certainly not too deep.
 const NESTED_MAX: usize = 40;
 
 /// Checks the script of a `run`.
-pub(crate) fn check(text: &str) -> Checked {
-    let whole = direct(text);
+pub(crate) fn check(text: &str) -> FuzzOutcome {
+    let whole = direct_command(text);
     // A script with values is never asked for.
     let plain = whole.filter(|_| !text.contains("${{"));
     if let Some(words) = &plain {
         promise(!words.is_empty(), "direct: no command", String::new)?;
     }
-    let read = match script(text) {
+    let read = match parse_script(text) {
         Ok(read) => read,
         Err(error) => {
             error_sound(text, &error)?;
@@ -34,7 +34,7 @@ pub(crate) fn check(text: &str) -> Checked {
     if text.matches(['(', '{']).count() > NESTED_MAX {
         return Ok("deep".to_owned());
     }
-    let again = script(&read.text).map_err(|error| Finding {
+    let again = parse_script(&read.text).map_err(|error| FuzzFinding {
         key: format!("what comes out cannot be read: {}", error.message),
         detail: format!("{error:?}\n{:?}", read.text),
     })?;
@@ -44,7 +44,7 @@ pub(crate) fn check(text: &str) -> Checked {
 }
 
 /// Every variable is new, declared once and used; and nothing that looks like one is used without.
-fn variables(before: &str, after: &str, vars: &[&str]) -> Result<(), Finding> {
+fn variables(before: &str, after: &str, vars: &[&str]) -> Result<(), FuzzFinding> {
     let (old, new) = (names(before), names(after));
     let declared: BTreeSet<&str> = vars.iter().copied().collect();
     let seen = || format!("{vars:?} for {after:?}");

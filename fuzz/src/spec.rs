@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use windlass_core::expand::{Inputs, Work, expand};
-use windlass_core::problem::{Problem, Severity, Source, Style, one_line, render};
-use windlass_core::spec::{Options, Pipeline, read};
+use windlass_core::expand::{ExpandInputs, StepWork, expand_pipeline};
+use windlass_core::problem::{
+    Problem, ProblemSeverity, ProblemStyle, SourceFile, render_one_line, render_problem,
+};
+use windlass_core::spec::{PipelineDecl, PipelineReadOptions, read_pipeline};
 
-use crate::check::{Checked, Finding, promise};
+use crate::check::{FuzzFinding, FuzzOutcome, promise};
 
 /// Corrected lines that are tried of one file.
 const FIXES_MAX: usize = 4;
@@ -16,15 +18,15 @@ const FIXES_MAX: usize = 4;
 const SLIPS: [&str; 9] = ["E003", "E005", "E021", "E022", "E023", "E024", "E025", "E026", "E027"];
 
 /// Checks a file.
-pub(crate) fn check(bytes: &[u8]) -> Checked {
-    let source = match Source::from_bytes("windlass.yml", bytes) {
+pub(crate) fn check(bytes: &[u8]) -> FuzzOutcome {
+    let source = match SourceFile::from_bytes("windlass.yml", bytes) {
         Ok(source) => source,
         Err(rejected) => {
             problem_sound(&rejected.source, &rejected.problem)?;
             return Ok(format!("rejected {}", rejected.problem.code));
         }
     };
-    let (pipeline, problems) = read(&source, Options::default());
+    let (pipeline, problems) = read_pipeline(&source, PipelineReadOptions::default());
     problems.iter().try_for_each(|problem| problem_sound(&source, problem))?;
     let wrong = errors(&problems);
     promise(pipeline.is_some() == (wrong == 0), "a pipeline with errors, or neither", || {
@@ -32,8 +34,8 @@ pub(crate) fn check(bytes: &[u8]) -> Checked {
     })?;
     fixes(&source, &problems)?;
     let mut shape = codes(&problems);
-    let looked_at = Options { not_available: Severity::Note };
-    let (pipeline, notes) = read(&source, looked_at);
+    let looked_at = PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Note };
+    let (pipeline, notes) = read_pipeline(&source, looked_at);
     notes.iter().try_for_each(|problem| problem_sound(&source, problem))?;
     if let Some(pipeline) = pipeline {
         shape += &expanded(&source, &pipeline)?;
@@ -49,11 +51,11 @@ fn codes(problems: &[Problem]) -> String {
 }
 
 fn errors(problems: &[Problem]) -> usize {
-    problems.iter().filter(|problem| problem.severity == Severity::Error).count()
+    problems.iter().filter(|problem| problem.severity == ProblemSeverity::Error).count()
 }
 
 /// A problem points into the text, says something and can be drawn.
-fn problem_sound(source: &Source, problem: &Problem) -> Result<(), Finding> {
+fn problem_sound(source: &SourceFile, problem: &Problem) -> Result<(), FuzzFinding> {
     let text = source.text();
     let code = problem.code;
     let inside = |span: &Range<usize>| text.get(span.clone()).is_some();
@@ -65,17 +67,19 @@ fn problem_sound(source: &Source, problem: &Problem) -> Result<(), Finding> {
     let there = fix.is_none_or(|fix| inside(&fix.span));
     promise(there, format!("{code}: a corrected line outside of the text"), seen)?;
     promise(!problem.title.is_empty(), format!("{code}: without a word"), seen)?;
-    let drawn = [render(problem, source, Style::Plain), one_line(problem, source)].concat();
+    let drawn =
+        [render_problem(problem, source, ProblemStyle::Plain), render_one_line(problem, source)]
+            .concat();
     let raw = drawn.chars().any(|c| c.is_control() && c != '\n');
     promise(!raw, format!("{code}: a control character is drawn"), || format!("{drawn:?}"))?;
-    let coloured = render(problem, source, Style::Colour);
-    let title = one_line(problem, source);
+    let coloured = render_problem(problem, source, ProblemStyle::Colour);
+    let title = render_one_line(problem, source);
     promise(!coloured.is_empty() && !title.contains('\n'), "a title of two lines", seen)
 }
 
 /// A corrected line mends its problem and is no slip itself.
-fn fixes(source: &Source, problems: &[Problem]) -> Result<(), Finding> {
-    let with_fix = problems.iter().filter(|problem| problem.severity == Severity::Error);
+fn fixes(source: &SourceFile, problems: &[Problem]) -> Result<(), FuzzFinding> {
+    let with_fix = problems.iter().filter(|problem| problem.severity == ProblemSeverity::Error);
     let with_fix = with_fix.filter_map(|problem| Some((problem, problem.fix.as_ref()?)));
     for (problem, fix) in with_fix.take(FIXES_MAX) {
         let (text, code) = (source.text(), problem.code);
@@ -83,14 +87,21 @@ fn fixes(source: &Source, problems: &[Problem]) -> Result<(), Finding> {
         let seen = |after: &[Problem]| {
             let after: Vec<String> =
                 after.iter().map(|p| format!("{}: {}", p.code, p.title)).collect();
-            format!("{}\n-> {:?}\n-> {after:?}", render(problem, source, Style::Plain), fix.text)
+            format!(
+                "{}\n-> {:?}\n-> {after:?}",
+                render_problem(problem, source, ProblemStyle::Plain),
+                fix.text
+            )
         };
         promise(
             mended != text,
             format!("{code}: a corrected line that is the same"),
             || seen(&[]),
         )?;
-        let (_, after) = read(&Source::new("windlass.yml", &*mended), Options::default());
+        let (_, after) = read_pipeline(
+            &SourceFile::new("windlass.yml", &*mended),
+            PipelineReadOptions::default(),
+        );
         let still = after.iter().any(|other| {
             (other.code, other.span.start, &other.title)
                 == (code, problem.span.start, &problem.title)
@@ -104,20 +115,20 @@ fn fixes(source: &Source, problems: &[Problem]) -> Result<(), Finding> {
         };
         if let Some(worse) = after.iter().find(worse) {
             let key = format!("{code}: worse when mended: {}", worse.code);
-            return Err(Finding { key, detail: seen(&after) });
+            return Err(FuzzFinding { key, detail: seen(&after) });
         }
     }
     Ok(())
 }
 
 /// A pipeline expands to a plan or to problems, with params and without.
-fn expanded(source: &Source, pipeline: &Pipeline) -> Checked {
+fn expanded(source: &SourceFile, pipeline: &PipelineDecl) -> FuzzOutcome {
     let mut shape = String::new();
     let given = |value: &str| -> BTreeMap<String, String> {
         pipeline.params.iter().map(|p| (p.name.value.clone(), value.to_owned())).collect()
     };
     for params in [BTreeMap::new(), given("1"), given("\"; é$(id)\n'")] {
-        match expand(pipeline, Inputs { name: "fuzz", params: &params }) {
+        match expand_pipeline(pipeline, ExpandInputs { name: "fuzz", params: &params }) {
             Ok(expanded) => {
                 let plan = &expanded.plan;
                 for step in plan.nodes().filter(|node| !plan.is_join(*node)).take(20) {
@@ -142,7 +153,7 @@ fn expanded(source: &Source, pipeline: &Pipeline) -> Checked {
 }
 
 /// What a worker gets is what was written for it.
-fn work_sound(text: &str) -> Result<(), Finding> {
-    let same = Work::parse(text).is_ok_and(|work| work.to_text() == text);
+fn work_sound(text: &str) -> Result<(), FuzzFinding> {
+    let same = StepWork::parse(text).is_ok_and(|work| work.to_text() == text);
     promise(same, "work that cannot be read again", || text.to_owned())
 }

@@ -7,63 +7,66 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass::link::http::{Client, Credentials, Place, Tcp};
+use windlass::link::http::{ClientCredentials, ControllerAddress, HttpClient, TcpDialer};
 
-use super::crew::SLOTS;
-use crate::disk::Scratch;
-use crate::fleet::now;
-use crate::peers::windlass;
-use crate::process::{Process, said};
+use super::running_cluster::SLOTS;
+use crate::disk::ScratchFolder;
+use crate::engine_fleet::now;
+use crate::process::{BenchProcess, read_word_after};
+use crate::task_runners::windlass;
 
 const WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What the figures of a cluster are to reach.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Targets {
+pub(crate) struct ClusterTargets {
     /// Steps a second.
     pub(super) rate: f64,
     /// Milliseconds from a submission to the executor.
-    pub(super) handed: f64,
+    pub(super) time_to_executor: f64,
     /// Milliseconds from a step to the next.
     pub(super) hop: f64,
     /// Seconds of the fan-out.
     pub(super) fan: f64,
 }
 
-const OVER_HTTP: Targets = Targets { rate: 25_000.0, handed: 1.0, hop: 0.8, fan: 0.6 };
-const OVER_REDIS: Targets = Targets { rate: 40_000.0, handed: 1.5, hop: 1.5, fan: 0.6 };
-const ON_POSTGRES: Targets = Targets { rate: 35_000.0, handed: 1.0, hop: 0.8, fan: 0.5 };
+const OVER_HTTP: ClusterTargets =
+    ClusterTargets { rate: 25_000.0, time_to_executor: 1.0, hop: 0.8, fan: 0.6 };
+const OVER_REDIS: ClusterTargets =
+    ClusterTargets { rate: 40_000.0, time_to_executor: 1.5, hop: 1.5, fan: 0.6 };
+const ON_POSTGRES: ClusterTargets =
+    ClusterTargets { rate: 35_000.0, time_to_executor: 1.0, hop: 0.8, fan: 0.5 };
 
 /// What a cluster is made in.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct ClusterSite {
     /// What its rows begin with.
     pub(crate) name: &'static str,
     /// The store, as `windlass serve` is told.
     pub(crate) store: String,
     /// Where its workers leave letters, if they do.
     pub(crate) link: Option<String>,
-    pub(super) targets: Targets,
+    pub(super) targets: ClusterTargets,
     folder: PathBuf,
 }
 
-impl Site {
+impl ClusterSite {
     /// On a store of SQLite that is made for it.
-    pub(crate) fn on_sqlite(scratch: &Scratch) -> Self {
+    pub(crate) fn on_sqlite(scratch: &ScratchFolder) -> Self {
         let folder = scratch.empty("cluster");
         let store = format!("sqlite:{}", folder.join("store").display());
         Self { name: "cluster", store, link: None, targets: OVER_HTTP, folder }
     }
 
     /// The same, with workers that leave letters in a Redis.
-    pub(crate) fn over_redis(scratch: &Scratch, url: String) -> Self {
+    pub(crate) fn over_redis(scratch: &ScratchFolder, url: String) -> Self {
         let (name, targets) = ("redis", OVER_REDIS);
         Self { name, link: Some(url), targets, ..Self::on_sqlite(scratch) }
     }
 
     /// On a database that is there, and has nothing of windlass yet.
-    pub(crate) fn on_postgres(scratch: &Scratch, store: String) -> Self {
+    pub(crate) fn on_postgres(scratch: &ScratchFolder, store: String) -> Self {
         let (name, folder) = ("postgres", scratch.empty("cluster"));
         Self { name, store, link: None, targets: ON_POSTGRES, folder }
     }
@@ -78,20 +81,20 @@ impl Site {
 
 /// A controller that answers.
 #[derive(Debug)]
-pub(crate) struct Controller {
-    pub(crate) process: Process,
-    pub(crate) place: Place,
-    client: Client,
+pub(crate) struct ControllerProcess {
+    pub(crate) process: BenchProcess,
+    pub(crate) place: ControllerAddress,
+    client: HttpClient,
 }
 
-impl Controller {
+impl ControllerProcess {
     /// One that leads.
-    pub(crate) fn start(site: &Site) -> Self {
+    pub(crate) fn start(site: &ClusterSite) -> Self {
         Self::start_as(site, "controller", "127.0.0.1:0")
     }
 
     /// One of several.
-    pub(crate) fn start_as(site: &Site, name: &str, listen: &str) -> Self {
+    pub(crate) fn start_as(site: &ClusterSite, name: &str, listen: &str) -> Self {
         let mut command = Command::new(windlass());
         command.args([
             "serve",
@@ -105,14 +108,14 @@ impl Controller {
         // Several on one machine would share a name, and the worker of the second is refused.
         command.args(["--name", name]);
         command.args(site.link.iter().flat_map(|link| ["--link", link]));
-        let (process, errors) = Process::start(command.current_dir(site.folder(name)));
-        let place = said(errors, " on ").parse().expect("it says where it listens");
-        let client = Client::new(Arc::new(Tcp), Credentials::default());
+        let (process, errors) = BenchProcess::start(command.current_dir(site.folder(name)));
+        let place = read_word_after(errors, " on ").parse().expect("it says where it listens");
+        let client = HttpClient::new(Arc::new(TcpDialer), ClientCredentials::default());
         Self { process, place, client }
     }
 
     /// A worker process.
-    pub(crate) fn worker(&self, site: &Site, number: u32) -> Process {
+    pub(crate) fn worker(&self, site: &ClusterSite, number: u32) -> BenchProcess {
         let place = site.link.clone().unwrap_or_else(|| self.place.to_string());
         worker(site, number, &place)
     }
@@ -124,7 +127,7 @@ impl Controller {
     }
 }
 
-impl Controller {
+impl ControllerProcess {
     /// The same for one that does not lead yet, or whose leader does not.
     pub(crate) async fn submit_when_it_leads(&self, pipeline: &str) {
         let body = BTreeMap::from([("text", pipeline)]);
@@ -137,13 +140,13 @@ impl Controller {
 }
 
 /// A worker process that knows these places, separated by commas.
-pub(crate) fn worker(site: &Site, number: u32, places: &str) -> Process {
+pub(crate) fn worker(site: &ClusterSite, number: u32, places: &str) -> BenchProcess {
     let state = site.folder(&format!("worker-{number}"));
     let mut command = Command::new(windlass());
     command.args(["worker", "--join", places, "--label", "crew"]);
     command.args(["--slots", &SLOTS.to_string(), "--name", &format!("crew-{number}")]);
     command.args(["--label", &format!("crew-{number}")]).current_dir(&state);
-    let (process, errors) = Process::start(command.arg("--state").arg(&state));
-    said(errors, " joins ");
+    let (process, errors) = BenchProcess::start(command.arg("--state").arg(&state));
+    read_word_after(errors, " joins ");
     process
 }

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::controller::{Controller, Site};
-use crate::observer::{Hands, Notes};
-use crate::table::{Row, Target};
+use super::controller::{ClusterSite, ControllerProcess};
+use crate::observer::{ObserverExecutor, ObserverWorkers};
+use crate::table::{RowTarget, TableRow};
 
 /// Workers that have nothing to do, and how long they have to come to rest.
 const IDLE: u32 = 1_000;
 const SETTLE: Duration = Duration::from_secs(8);
 
-pub(super) fn idle(site: &Site, runtime: &Runtime, seconds: Duration) -> Vec<Row> {
-    let controller = Controller::start(site);
-    let mut hands = Hands::new();
-    let (notes, _) = Notes::new();
-    let notes: Arc<Notes> = Arc::new(notes);
+pub(super) fn idle(site: &ClusterSite, runtime: &Runtime, seconds: Duration) -> Vec<TableRow> {
+    let controller = ControllerProcess::start(site);
+    let mut hands = ObserverWorkers::new();
+    let (notes, _) = ObserverExecutor::new();
+    let notes: Arc<ObserverExecutor> = Arc::new(notes);
     let used = runtime.block_on(async {
         for _ in 0..IDLE {
             hands.join(from_ref(&controller.place), "idle", Arc::clone(&notes) as _);
@@ -30,14 +30,14 @@ pub(super) fn idle(site: &Site, runtime: &Runtime, seconds: Duration) -> Vec<Row
     });
     let (cpu, memory) = (used * 100.0 / seconds.as_secs_f64(), controller.process.memory());
     let detail = format!("over {} s", seconds.as_secs());
-    let more = format!("at most {:.1} so far", controller.process.peak());
-    let row = |what: &str, value, unit, detail, most| Row {
+    let more = format!("at most {:.1} so far", controller.process.peak_memory());
+    let row = |what: &str, value, unit, detail, most| TableRow {
         name: format!("{}: {IDLE} idle workers, {what}", site.name),
         best: value,
         median: value,
         unit,
         detail,
-        target: Target::AtMost(most),
+        target: RowTarget::AtMost(most),
     };
     runtime.block_on(hands.end());
     vec![

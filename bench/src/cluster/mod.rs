@@ -4,12 +4,12 @@
 //! step of each run are for it, those between for the worker processes.
 
 mod controller;
-mod crew;
-mod figures;
 mod idle;
 mod pipelines;
+mod rows;
+mod running_cluster;
 
-pub(crate) use controller::{Controller, Site};
-pub(crate) use crew::Crew;
-pub(crate) use figures::{handed_rows, rows};
+pub(crate) use controller::{ClusterSite, ControllerProcess};
 pub(crate) use pipelines::{fan, one_after_the_other};
+pub(crate) use rows::{rows, time_to_executor_rows};
+pub(crate) use running_cluster::RunningCluster;

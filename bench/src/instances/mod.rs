@@ -3,7 +3,7 @@
 //! Everything is the program itself, as CI runners start it. How long a run took is what its leader wrote down: from its
 //! submission, when everybody had joined, to its end.
 
-mod figures;
-mod fleet;
+mod instance_fleet;
+mod rows;
 
-pub(crate) use figures::rows;
+pub(crate) use rows::rows;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::server::Server;
-use crate::cluster::{Controller, Site, one_after_the_other};
-use crate::disk::Scratch;
-use crate::fleet::now;
+use super::server::BenchPostgres;
+use crate::cluster::{ClusterSite, ControllerProcess, one_after_the_other};
+use crate::disk::ScratchFolder;
+use crate::engine_fleet::now;
 use crate::measure::percentile;
-use crate::observer::{Hands, Notes, Notices};
-use crate::table::{Row, Target};
+use crate::observer::{DeliveryNotices, ObserverExecutor, ObserverWorkers};
+use crate::table::{RowTarget, TableRow};
 
 /// How often the leader is killed: about eight seconds each.
 const KILLS: usize = 20;
@@ -25,13 +25,18 @@ const STEPS: u32 = 10_000;
 /// Steps before and behind each kill: everybody has found the leader by then.
 const BETWEEN: usize = 100;
 
-pub(super) fn rows(scratch: &Scratch, server: &Server, runtime: &Runtime) -> Vec<Row> {
-    let site = Site::on_postgres(scratch, server.database("failover"));
-    let (notes, notices) = Notes::at_a_pace(PACE);
-    let mut hands = Hands::new();
+pub(super) fn rows(
+    scratch: &ScratchFolder,
+    server: &BenchPostgres,
+    runtime: &Runtime,
+) -> Vec<TableRow> {
+    let site = ClusterSite::on_postgres(scratch, server.database("failover"));
+    let (notes, notices) = ObserverExecutor::at_a_pace(PACE);
+    let mut hands = ObserverWorkers::new();
     let _inside = runtime.enter();
-    let mut controllers: Vec<Controller> =
-        ["first", "second"].map(|name| Controller::start_as(&site, name, "127.0.0.1:0")).into();
+    let mut controllers: Vec<ControllerProcess> = ["first", "second"]
+        .map(|name| ControllerProcess::start_as(&site, name, "127.0.0.1:0"))
+        .into();
     let places: Vec<_> = controllers.iter().map(|it| it.place.clone()).collect();
     hands.join(&places, "observer", Arc::new(notes));
     runtime.block_on(controllers[0].submit_when_it_leads(&one_after_the_other(STEPS)));
@@ -44,7 +49,7 @@ pub(super) fn rows(scratch: &Scratch, server: &Server, runtime: &Runtime) -> Vec
         let leader = controllers.remove(0);
         let listen = format!("{}:{}", leader.place.host(), leader.place.port());
         gaps.push(longest_gap(leader, &notices));
-        controllers.push(Controller::start_as(&site, &format!("next-{kill}"), &listen));
+        controllers.push(ControllerProcess::start_as(&site, &format!("next-{kill}"), &listen));
     }
     // A worker takes its leave of who leads: somebody has to.
     runtime.block_on(hands.end());
@@ -53,7 +58,7 @@ pub(super) fn rows(scratch: &Scratch, server: &Server, runtime: &Runtime) -> Vec
 }
 
 /// Kills a leader, and returns the longest time without a grant from then on.
-fn longest_gap(leader: Controller, notices: &Notices) -> Duration {
+fn longest_gap(leader: ControllerProcess, notices: &DeliveryNotices) -> Duration {
     // What was handed out meanwhile is of before.
     notices.drain();
     leader.process.kill();
@@ -66,14 +71,14 @@ fn longest_gap(leader: Controller, notices: &Notices) -> Duration {
     gap
 }
 
-fn row(name: &str, gaps: &[Duration], percent: usize) -> Row {
+fn row(name: &str, gaps: &[Duration], percent: usize) -> TableRow {
     let seconds = percentile(gaps, percent).as_secs_f64();
-    Row {
+    TableRow {
         name: format!("postgres: leader killed → next grant, {name}"),
         best: seconds,
         median: seconds,
         unit: "s",
         detail: format!("{KILLS} kills; terms of 6 s, of two controllers"),
-        target: Target::AtMost(10.0),
+        target: RowTarget::AtMost(10.0),
     }
 }

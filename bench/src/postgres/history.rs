@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use windlass::conformance::block_on;
 use windlass::journal::{
-    Append, BatchId, Journal as _, Position, PostgresJournal, PostgresOptions,
+    BatchId, Journal as _, JournalAppend, Position, PostgresJournal, PostgresJournalOptions,
 };
 use windlass_core::id::Term;
 use windlass_core::time::Span;
 
-use super::server::Server;
-use crate::fleet::now;
-use crate::journal::{Tape, win};
+use super::server::BenchPostgres;
+use crate::engine_fleet::now;
+use crate::journal::{RecordedEvents, win};
 use crate::measure::percentile;
-use crate::table::{Row, Target};
+use crate::table::{RowTarget, TableRow};
 
 /// Events that were written before.
 const EVENTS: u64 = 5_000_000;
@@ -29,10 +29,11 @@ const EACH: usize = 50;
 /// Nobody renews the term.
 const TERM: Span = Span::mins(60);
 
-pub(super) fn rows(server: &Server) -> Vec<Row> {
-    let [mut empty, mut full] = ["empty", "full"].map(|name| Grown::new(&server.database(name)));
+pub(super) fn rows(server: &BenchPostgres) -> Vec<TableRow> {
+    let [mut empty, mut full] =
+        ["empty", "full"].map(|name| GrownJournal::new(&server.database(name)));
     let began = now();
-    let tape = Tape::of(u32::try_from(LARGE).expect("it is small"));
+    let tape = RecordedEvents::of(u32::try_from(LARGE).expect("it is small"));
     while full.head.0 < EVENTS {
         full.append(&tape, LARGE);
     }
@@ -51,7 +52,7 @@ pub(super) fn rows(server: &Server) -> Vec<Row> {
 }
 
 /// A journal, and what calls of it took.
-struct Grown {
+struct GrownJournal {
     journal: PostgresJournal,
     term: Term,
     head: Position,
@@ -60,9 +61,9 @@ struct Grown {
     reads: Vec<Duration>,
 }
 
-impl Grown {
+impl GrownJournal {
     fn new(url: &str) -> Self {
-        let options = PostgresOptions { term: TERM, ..PostgresOptions::default() };
+        let options = PostgresJournalOptions { term: TERM, ..PostgresJournalOptions::default() };
         let opened = block_on(PostgresJournal::open(url, options));
         let journal = opened.expect("a new database takes a journal");
         let won = win(&journal);
@@ -71,11 +72,15 @@ impl Grown {
     }
 
     /// Appends a batch of so many steps, and returns how long that took.
-    fn append(&mut self, tape: &Tape, steps: usize) -> Duration {
+    fn append(&mut self, tape: &RecordedEvents, steps: usize) -> Duration {
         self.batches += 1;
         let events = tape.events(0..steps);
-        let append =
-            Append { term: self.term, after: self.head, batch: BatchId(self.batches), events };
+        let append = JournalAppend {
+            term: self.term,
+            after: self.head,
+            batch: BatchId(self.batches),
+            events,
+        };
         let began = now();
         let appended = block_on(self.journal.append(append));
         let took = began.elapsed();
@@ -84,7 +89,7 @@ impl Grown {
     }
 
     /// Appends, and reads what was appended last.
-    fn measure(&mut self, tape: &Tape) {
+    fn measure(&mut self, tape: &RecordedEvents) {
         for _ in 0..EACH {
             let took = self.append(tape, SMALL);
             self.appends.push(took);
@@ -97,14 +102,14 @@ impl Grown {
     }
 }
 
-fn row(what: &str, empty: &[Duration], full: &[Duration], detail: &str) -> Row {
+fn row(what: &str, empty: &[Duration], full: &[Duration], detail: &str) -> TableRow {
     let [empty, full] = [empty, full].map(|took| percentile(took, 50).as_secs_f64() * 1e3);
-    Row {
+    TableRow {
         name: format!("postgres: {what} behind a history / without"),
         best: full / empty,
         median: full / empty,
         unit: "times",
         detail: format!("p50 {full:.2} and {empty:.2} ms; {detail}"),
-        target: Target::AtMost(1.1),
+        target: RowTarget::AtMost(1.1),
     }
 }

@@ -2,17 +2,17 @@
 
 use std::process::Command;
 
-use super::server::Server;
-use crate::queue::{Queue, built};
+use super::server::BenchPostgres;
+use crate::peer_queue::{PeerQueue, built};
 
-const GRAPHILE: Queue = Queue {
+const GRAPHILE: PeerQueue = PeerQueue {
     name: "graphile_worker",
     program: || Command::new(built("queues/release/graphile")),
     jobs: (10_000, 50_000),
     tuned: "24 jobs, local queue of 500, completed in batches",
 };
 
-const APALIS: Queue = Queue {
+const APALIS: PeerQueue = PeerQueue {
     name: "apalis",
     program: || Command::new(built("queues/release/apalis")),
     jobs: (10_000, 50_000),
@@ -20,6 +20,6 @@ const APALIS: Queue = Queue {
 };
 
 /// Each in a database of its own.
-pub(super) fn all(server: &Server) -> [(Queue, String); 2] {
+pub(super) fn all(server: &BenchPostgres) -> [(PeerQueue, String); 2] {
     [(GRAPHILE, server.database("graphile")), (APALIS, server.database("apalis"))]
 }

@@ -5,23 +5,23 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
 
-use crate::disk::Scratch;
-use crate::fleet::now;
-use crate::process::Process;
+use crate::disk::ScratchFolder;
+use crate::engine_fleet::now;
+use crate::process::BenchProcess;
 
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// A server that ends with its owner.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct BenchPostgres {
     folder: PathBuf,
-    _process: Process,
+    _process: BenchProcess,
 }
 
-impl Server {
+impl BenchPostgres {
     /// A new one, or nothing where PostgreSQL is not installed.
     #[expect(clippy::disallowed_methods, reason = "a deadline for the start of a process")]
-    pub(crate) fn start(scratch: &Scratch) -> Option<Self> {
+    pub(crate) fn start(scratch: &ScratchFolder) -> Option<Self> {
         let programs = programs()?;
         let folder = scratch.empty("postgres");
         fs::create_dir(&folder).expect("there is room for a folder");
@@ -36,7 +36,7 @@ impl Server {
         assert!(init.status().is_ok_and(|status| status.success()), "initdb");
         let mut server = as_its_user(&programs.join("postgres"));
         server.arg("-D").arg(&data).arg("-k").arg(&folder);
-        let (process, errors) = Process::start(server.args(["-c", "listen_addresses="]));
+        let (process, errors) = BenchProcess::start(server.args(["-c", "listen_addresses="]));
         thread::spawn(move || drop(std::io::copy(&mut { errors }, &mut std::io::sink())));
         let began = now();
         let mut ready = Command::new(programs.join("pg_isready"));

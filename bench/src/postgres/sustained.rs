@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use super::server::Server;
-use crate::cluster::{Crew, fan};
-use crate::fleet::now;
+use super::server::BenchPostgres;
+use crate::cluster::{RunningCluster, fan};
+use crate::engine_fleet::now;
 use crate::measure::percentile;
-use crate::table::{Row, Target};
+use crate::table::{RowTarget, TableRow};
 
 const MINUTES: u32 = 10;
 const MINUTE: Duration = Duration::from_mins(1);
 const STEPS: u32 = 50_000;
 const CHAIN: u32 = 1_000;
 
-pub(super) fn rows(crew: &Crew<'_>, server: &Server) -> Vec<Row> {
-    let before = Costs::of(crew);
+pub(super) fn rows(crew: &RunningCluster<'_>, server: &BenchPostgres) -> Vec<TableRow> {
+    let before = SustainedCosts::of(crew);
     let rates: Vec<f64> = (0..MINUTES).map(|_| minute(crew)).collect();
-    let after = Costs::of(crew);
+    let after = SustainedCosts::of(crew);
     let (first, last) = (rates[0], rates[rates.len() - 1]);
     let events = server.ask("sustained", "SELECT max(position) FROM windlass_journal");
     let each: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
@@ -24,46 +24,46 @@ pub(super) fn rows(crew: &Crew<'_>, server: &Server) -> Vec<Row> {
         row(
             "rate of the last minute / of the first",
             last / first,
-            Target::AtLeast(0.9),
+            RowTarget::AtLeast(0.9),
             format!("steps/s by minute: {}", each.join(" ")),
         ),
         row(
             "submitted → handed, p50, after / before",
             after.wait / before.wait,
-            Target::AtMost(1.1),
+            RowTarget::AtMost(1.1),
             format!("{:.2} and {:.2} ms; {events} events", before.wait, after.wait),
         ),
         row(
             "hop, after / before",
             after.hop / before.hop,
-            Target::AtMost(1.1),
+            RowTarget::AtMost(1.1),
             format!("{:.2} and {:.2} ms", before.hop, after.hop),
         ),
         row(
             "memory of the controller, after / before",
             after.memory / before.memory,
-            Target::None,
+            RowTarget::None,
             format!("{:.0} and {:.0} MiB", before.memory, after.memory),
         ),
     ]
 }
 
 /// What single things cost.
-struct Costs {
+struct SustainedCosts {
     wait: f64,
     hop: f64,
     memory: f64,
 }
 
-impl Costs {
-    fn of(crew: &Crew<'_>) -> Self {
+impl SustainedCosts {
+    fn of(crew: &RunningCluster<'_>) -> Self {
         let wait = percentile(&crew.waits(), 50).as_secs_f64() * 1e3;
         Self { wait, hop: crew.hop(CHAIN).best, memory: crew.memory_of_controller() }
     }
 }
 
 /// Steps a second over a minute of runs, one behind the other.
-fn minute(crew: &Crew<'_>) -> f64 {
+fn minute(crew: &RunningCluster<'_>) -> f64 {
     let pipeline = fan(STEPS);
     let began = now();
     let mut steps = 0.0;
@@ -74,7 +74,7 @@ fn minute(crew: &Crew<'_>) -> f64 {
     steps / began.elapsed().as_secs_f64()
 }
 
-fn row(what: &str, value: f64, target: Target, detail: String) -> Row {
+fn row(what: &str, value: f64, target: RowTarget, detail: String) -> TableRow {
     let name = format!("postgres: {MINUTES} minutes, {what}");
-    Row { name, best: value, median: value, unit: "times", detail, target }
+    TableRow { name, best: value, median: value, unit: "times", detail, target }
 }

@@ -1,8 +1,8 @@
 //! A cluster whose workers leave letters in a Redis, and the Redis.
 
-mod figures;
 mod queues;
+mod rows;
 mod server;
 
-pub(crate) use figures::rows;
-pub(crate) use server::Redis;
+pub(crate) use rows::rows;
+pub(crate) use server::BenchRedis;

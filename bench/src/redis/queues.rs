@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::server::Redis;
-use crate::queue::{Queue, built};
+use super::server::BenchRedis;
+use crate::peer_queue::{PeerQueue, built};
 
-const BULLMQ: Queue = Queue {
+const BULLMQ: PeerQueue = PeerQueue {
     name: "BullMQ",
     program: || {
         let mut node = Command::new("node");
@@ -17,7 +17,7 @@ const BULLMQ: Queue = Queue {
     tuned: "2 processes × 64 jobs, put 1,000 at once",
 };
 
-const CELERY: Queue = Queue {
+const CELERY: PeerQueue = PeerQueue {
     name: "Celery",
     program: || {
         let mut python = Command::new(built("peers/celery/bin/python"));
@@ -29,7 +29,7 @@ const CELERY: Queue = Queue {
 };
 
 /// Each in a database of its own.
-pub(super) fn all(redis: &Redis) -> [(Queue, String); 2] {
+pub(super) fn all(redis: &BenchRedis) -> [(PeerQueue, String); 2] {
     [(BULLMQ, redis.url()), (CELERY, format!("{}/1", redis.url()))]
 }
 

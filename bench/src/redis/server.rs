@@ -5,24 +5,24 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::disk::Scratch;
-use crate::fleet::now;
-use crate::process::Process;
+use crate::disk::ScratchFolder;
+use crate::engine_fleet::now;
+use crate::process::BenchProcess;
 
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A server that keeps nothing on disk.
 #[derive(Debug)]
-pub(crate) struct Redis {
+pub(crate) struct BenchRedis {
     port: u16,
-    _process: Process,
+    _process: BenchProcess,
 }
 
-impl Redis {
+impl BenchRedis {
     /// One that answers; nobody where it is not installed.
     #[expect(clippy::disallowed_methods, reason = "a deadline for the start of a process")]
-    pub(crate) fn start(scratch: &Scratch) -> Option<Self> {
+    pub(crate) fn start(scratch: &ScratchFolder) -> Option<Self> {
         Command::new("redis-server").arg("--version").output().ok()?;
         let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let port = free.expect("a port is free").port();
@@ -31,7 +31,7 @@ impl Redis {
         let mut command = Command::new("redis-server");
         command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""]);
         // What it says goes nowhere: it says it on its standard output.
-        let (process, _) = Process::start(command.arg("--dir").arg(folder));
+        let (process, _) = BenchProcess::start(command.arg("--dir").arg(folder));
         let began = now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(began.elapsed() < STARTS_WITHIN, "redis-server does not answer");

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::expand::Work;
+use crate::expand::StepWork;
 use crate::id::StepIx;
-use crate::plan::{Plan, StepSpec, When};
+use crate::plan::{Plan, StepSpec, ValueCondition};
 
 /// Values with fewer bytes are found everywhere in harmless output, so they are not masked.
 pub const MASKED_MIN: usize = 6;
@@ -58,7 +58,7 @@ pub struct StepSecrets<'a> {
 
 impl<'a> StepSecrets<'a> {
     /// Those of a step.
-    pub fn of(work: &'a Work) -> Self {
+    pub fn of(work: &'a StepWork) -> Self {
         Self { listed: &work.secrets, others: &work.other_secrets }
     }
 
@@ -85,7 +85,8 @@ impl EnvironmentPolicy {
         match self {
             Self::PassAll => false,
             Self::WithholdCredentials(passed) => {
-                looks_like_credential(name) && !passed.iter().any(|pattern| fits(pattern, name))
+                looks_like_credential(name)
+                    && !passed.iter().any(|pattern| matches_pattern(pattern, name))
             }
         }
     }
@@ -104,7 +105,7 @@ pub fn looks_like_credential(name: &str) -> bool {
         || CLOUD_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn fits(pattern: &str, name: &str) -> bool {
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
         None => pattern == name,
@@ -134,7 +135,7 @@ pub fn missing_secrets(
     let mut last: Option<Arc<str>> = None;
     for step in plan.nodes() {
         let Some(spec) = plan.spec(step) else { continue };
-        let is_excluded = matches!(spec.when, When::Fails(_));
+        let is_excluded = matches!(spec.when, ValueCondition::Fails(_));
         if is_excluded || !runs(step, spec) {
             continue;
         }
@@ -143,7 +144,7 @@ pub fn missing_secrets(
         if last.as_ref() == Some(&text) || !text.contains("\"secrets\"") {
             continue;
         }
-        let listed = Work::parse(&text).map(|work| work.secrets).unwrap_or_default();
+        let listed = StepWork::parse(&text).map(|work| work.secrets).unwrap_or_default();
         for secret in listed.into_iter().filter(|name| !is_set(name)) {
             if seen.insert(secret.clone()) {
                 missing.push(MissingSecret { secret, step: plan.name(step).to_owned() });

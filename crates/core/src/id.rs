@@ -55,7 +55,7 @@ number! {
 
 impl Incarnation {
     /// Bits of chance in the number of a life.
-    const NOISE_BITS: u32 = 10;
+    const RANDOM_BITS: u32 = 10;
 
     /// The number of the life that follows this one and begins at `now` by the system's clock.
     ///
@@ -63,8 +63,8 @@ impl Incarnation {
     /// tells two hosts apart that have copies of one state directory, also if neither clock has reached the copied number.
     #[must_use]
     pub const fn next(self, now: Time, noise: u64) -> Self {
-        let noise = noise & ((1 << Self::NOISE_BITS) - 1);
-        let by_clock = (now.as_millis() << Self::NOISE_BITS) | noise;
+        let noise = noise & ((1 << Self::RANDOM_BITS) - 1);
+        let by_clock = (now.as_millis() << Self::RANDOM_BITS) | noise;
         let above = self.0.saturating_add(1).saturating_add(noise);
         Self(if by_clock > self.0 { by_clock } else { above })
     }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_is_numbered_above_the_last_one_also_if_the_clock_was_set_back() {
+    fn incarnation_is_above_the_last_one_even_if_the_clock_was_set_back() {
         let at = Time::from_millis;
         let first = Incarnation::default().next(at(5_000), 7);
         let after_a_jump_back = first.next(at(4_000), 7);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kept::Kept;
+use crate::large_value::LargeValueRef;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub const INLINE_OUTPUT_MAX: usize = 64 * 1024;
 
 /// What a step hands to the steps that need it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Output {
+pub enum StepOutput {
     /// Nothing.
     #[default]
     None,
@@ -56,17 +56,17 @@ pub enum Output {
         size: u64,
     },
     /// The bytes are kept elsewhere: this says where.
-    Kept(Arc<Kept>),
+    Kept(Arc<LargeValueRef>),
 }
 
-impl Output {
+impl StepOutput {
     /// Bytes that travel with it.
     pub fn len(&self) -> usize {
         match self {
             Self::None => 0,
             Self::Inline(text) => text.len(),
             Self::Digest { hash, .. } => hash.len(),
-            Self::Kept(kept) => kept.weight(),
+            Self::Kept(kept) => kept.encoded_size(),
         }
     }
 
@@ -92,19 +92,19 @@ pub struct Outcome {
     /// The exit code of its process, if there was one.
     pub exit_code: Option<i32>,
     /// What it hands on.
-    pub output: Output,
+    pub output: StepOutput,
 }
 
 impl Outcome {
     /// An outcome with nothing to tell but its kind.
     pub const fn plain(kind: OutcomeKind) -> Self {
-        Self { kind, exit_code: None, output: Output::None }
+        Self { kind, exit_code: None, output: StepOutput::None }
     }
 
     /// The end of a process with this exit code.
     pub const fn exit(code: i32) -> Self {
         let kind = if code == 0 { OutcomeKind::Succeeded } else { OutcomeKind::Failed };
-        Self { kind, exit_code: Some(code), output: Output::None }
+        Self { kind, exit_code: Some(code), output: StepOutput::None }
     }
 }
 

@@ -51,7 +51,7 @@ impl<T> Slab<T> {
     }
 
     /// How many indices there are, in use or free.
-    pub(crate) fn places(&self) -> usize {
+    pub(crate) fn index_count(&self) -> usize {
         self.places.len()
     }
 

@@ -98,13 +98,13 @@ impl Span {
 
     /// An `n`-th of this length, rounded down.
     #[must_use]
-    pub const fn part(self, n: u64) -> Self {
+    pub const fn divided_by(self, n: u64) -> Self {
         Self(self.0 / n)
     }
 
     /// This length less `other`; zero if `other` is longer.
     #[must_use]
-    pub const fn less(self, other: Self) -> Self {
+    pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 }

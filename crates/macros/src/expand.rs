@@ -5,13 +5,13 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{ItemFn, Result, ReturnType};
 
-use crate::function::{Function, Taken, hidden};
-use crate::options::Options;
+use crate::step_function::{StepFunction, StepFunctionParameter, hidden_ident};
+use crate::step_options::StepOptions;
 
 /// The step that a function with these options is.
 pub(crate) fn step(options: TokenStream, function: TokenStream) -> Result<TokenStream> {
-    let options: Options = syn::parse2(options)?;
-    let function = Function::read(syn::parse2::<ItemFn>(function)?)?;
+    let options: StepOptions = syn::parse2(options)?;
+    let function = StepFunction::read(syn::parse2::<ItemFn>(function)?)?;
     let root = options.root.as_ref().map_or_else(|| quote!(::windlass), |root| quote!(#root));
     let sdk = quote!(#root::sdk);
     let name = options.type_name.clone().unwrap_or_else(|| function.type_name());
@@ -30,8 +30,8 @@ pub(crate) fn step(options: TokenStream, function: TokenStream) -> Result<TokenS
 }
 
 /// The type, its function, and the function that names it.
-fn types(function: &Function, name: &syn::Ident) -> TokenStream {
-    let Function { item, docs, others, .. } = function;
+fn types(function: &StepFunction, name: &syn::Ident) -> TokenStream {
+    let StepFunction { item, docs, others, .. } = function;
     let ItemFn { vis, sig, block, .. } = item;
     let (named, inputs, output) = (&sig.ident, &sig.inputs, &sig.output);
     let own = format!("The step `{named}`.");
@@ -56,8 +56,8 @@ fn types(function: &Function, name: &syn::Ident) -> TokenStream {
 
 /// What makes a step of the type.
 fn implementation(
-    function: &Function,
-    options: &Options,
+    function: &StepFunction,
+    options: &StepOptions,
     sdk: &TokenStream,
 ) -> Result<TokenStream> {
     let sig = &function.item.sig;
@@ -73,16 +73,16 @@ fn implementation(
     let about =
         function.about().filter(|_| !options.has("about")).map(|about| quote!(.about(#about)));
     let calls = options.calls(sdk)?;
-    let (takes, context) = (hidden("takes"), hidden("context"));
+    let (takes, context) = (hidden_ident("takes"), hidden_ident("context"));
     let declared = function.parameters.iter().filter_map(|taken| match taken {
-        Taken::Context => None,
-        Taken::Given { name, ty } => {
+        StepFunctionParameter::Context => None,
+        StepFunctionParameter::Value { name, ty } => {
             Some(quote_spanned!(ty.span()=> <#ty as #sdk::Parameter>::takes(#name, #takes);))
         }
     });
     let given = function.parameters.iter().map(|taken| match taken {
-        Taken::Context => quote!(#context),
-        Taken::Given { name, ty } => {
+        StepFunctionParameter::Context => quote!(#context),
+        StepFunctionParameter::Value { name, ty } => {
             quote_spanned!(ty.span()=> <#ty as #sdk::Parameter>::given(#name, #context)?)
         }
     });

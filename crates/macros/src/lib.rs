@@ -1,11 +1,11 @@
 //! The attribute `#[step]` of windlass, which is documented there.
 //!
-//! `function` reads the async function, `options` what stands in the parentheses, `expand` writes the step.
+//! `step_function` reads the async function, `step_options` what stands in the parentheses, `expand` writes the step.
 
 mod expand;
-mod function;
 mod nearest;
-mod options;
+mod step_function;
+mod step_options;
 
 use proc_macro::TokenStream;
 

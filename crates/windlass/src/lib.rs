@@ -1,29 +1,29 @@
 //! Runs graphs of work on one machine or many.
 //!
 //! [`core`] is pure: plans, the pipeline file, the engine that makes every scheduling decision, and both ends of the
-//! session with a worker. Here is what touches the world: the stores ([`journal`], [`archive`], [`logs`], [`tables`]), the
+//! session with a worker. Here is what touches the world: the stores ([`journal`], [`archive`], [`logs`], [`sql_views`]), the
 //! [`controller`] that leads, the [`worker`] that executes, what carries messages between them ([`link`]), all of it in
-//! one process ([`local`]), and the command line ([`cli`]).
+//! one process ([`embedded`]), and the command line ([`cli`]).
 
 pub mod archive;
-mod chance;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub mod cli;
 pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod controller;
+pub mod db;
+pub mod embedded;
 pub mod journal;
 pub mod link;
-pub mod local;
 pub mod logs;
 #[cfg(feature = "http")]
-mod percent;
+mod percent_encoding;
+mod random;
 #[cfg(unix)]
 pub mod sdk;
 pub mod shutdown;
-pub mod store;
-pub mod tables;
+pub mod sql_views;
 #[cfg(unix)]
 pub mod testing;
 #[cfg(feature = "tls")]

@@ -8,13 +8,13 @@ pub struct ShutdownSender(watch::Sender<bool>);
 
 /// Hears when it is time to end.
 #[derive(Clone, Debug)]
-pub struct Shutdown(watch::Receiver<bool>);
+pub struct ShutdownReceiver(watch::Receiver<bool>);
 
 impl ShutdownSender {
     /// A signal and its first listener.
-    pub fn new() -> (Self, Shutdown) {
+    pub fn new() -> (Self, ShutdownReceiver) {
         let (sender, receiver) = watch::channel(false);
-        (Self(sender), Shutdown(receiver))
+        (Self(sender), ShutdownReceiver(receiver))
     }
 
     /// Says that it is time to end. Saying it again changes nothing.
@@ -23,7 +23,7 @@ impl ShutdownSender {
     }
 }
 
-impl Shutdown {
+impl ShutdownReceiver {
     /// Waits until it is time to end; at once if it has been said already.
     pub async fn wait(&mut self) {
         // An error means that the sender is gone, which says the same.

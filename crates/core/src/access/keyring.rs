@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest::Digest;
-use super::enrolment::{ENROLLED_MAX, Enrolment};
-use super::token::{NewToken, Standing, TOKENS_MAX, TokenRecord};
+use super::secret_digest::SecretDigest;
+use super::token::{NewToken, TOKENS_MAX, TokenRecord, TokenStatus};
+use super::worker_credential::{WORKER_CREDENTIALS_MAX, WorkerCredential};
 use crate::id::{TokenId, WorkerId};
 use crate::time::Time;
 
@@ -17,13 +17,13 @@ pub struct Keyring {
     /// Tokens made so far: numbers are never used again.
     made: u64,
     tokens: BTreeMap<TokenId, TokenRecord>,
-    workers: BTreeMap<WorkerId, Enrolment>,
+    workers: BTreeMap<WorkerId, WorkerCredential>,
 }
 
 impl Keyring {
     /// Whether a token was ever made. From then on who comes has to show one, also when all of them are over: a door
     /// that opens because its last key was lost is none.
-    pub const fn asks(&self) -> bool {
+    pub const fn requires_token(&self) -> bool {
         self.made > 0
     }
 
@@ -38,7 +38,7 @@ impl Keyring {
     }
 
     /// The token that was shown. All of them are looked at, whichever it is: the time that it takes tells nothing.
-    pub fn shown(&self, digest: Digest) -> Option<&TokenRecord> {
+    pub fn token_by_digest(&self, digest: SecretDigest) -> Option<&TokenRecord> {
         let mut found = None;
         for record in self.tokens.values() {
             if record.token.digest == digest {
@@ -49,18 +49,18 @@ impl Keyring {
     }
 
     /// The valid token of a name.
-    pub fn named(&self, name: &str, now: Time) -> Option<&TokenRecord> {
-        let is_valid = |it: &&TokenRecord| it.standing(now) == Standing::Valid;
+    pub fn token_by_name(&self, name: &str, now: Time) -> Option<&TokenRecord> {
+        let is_valid = |it: &&TokenRecord| it.status(now) == TokenStatus::Valid;
         self.tokens.values().filter(is_valid).find(|it| &*it.token.name == name)
     }
 
     /// Every credential of a worker.
-    pub fn workers(&self) -> impl ExactSizeIterator<Item = (WorkerId, &Enrolment)> {
+    pub fn workers(&self) -> impl ExactSizeIterator<Item = (WorkerId, &WorkerCredential)> {
         self.workers.iter().map(|(id, enrolment)| (*id, enrolment))
     }
 
     /// The credential of a worker, if it has one.
-    pub fn worker(&self, id: WorkerId) -> Option<&Enrolment> {
+    pub fn worker(&self, id: WorkerId) -> Option<&WorkerCredential> {
         self.workers.get(&id)
     }
 
@@ -70,20 +70,20 @@ impl Keyring {
     }
 
     /// The number of the next token, if there is room for one.
-    pub(crate) fn next(&self, now: Time) -> Option<TokenId> {
-        let has_room = self.tokens.len() < TOKENS_MAX || self.over(now).is_some();
+    pub(crate) fn next_token_id(&self, now: Time) -> Option<TokenId> {
+        let has_room = self.tokens.len() < TOKENS_MAX || self.oldest_inactive(now).is_some();
         has_room.then_some(TokenId(self.made + 1))
     }
 
     /// The oldest token that opens nothing any more.
-    fn over(&self, now: Time) -> Option<TokenId> {
-        let over = |it: &&TokenRecord| it.standing(now) != Standing::Valid;
+    fn oldest_inactive(&self, now: Time) -> Option<TokenId> {
+        let over = |it: &&TokenRecord| it.status(now) != TokenStatus::Valid;
         self.tokens.values().find(over).map(|it| it.id)
     }
 
     pub(crate) fn add(&mut self, id: TokenId, token: NewToken, now: Time) {
         if self.tokens.len() >= TOKENS_MAX
-            && let Some(over) = self.over(now)
+            && let Some(over) = self.oldest_inactive(now)
         {
             self.tokens.remove(&over);
         }
@@ -102,10 +102,10 @@ impl Keyring {
     pub(crate) fn enrol(
         &mut self,
         worker: WorkerId,
-        enrolment: Enrolment,
+        enrolment: WorkerCredential,
         known: impl Fn(WorkerId) -> bool,
     ) {
-        if self.workers.len() >= ENROLLED_MAX && !self.workers.contains_key(&worker) {
+        if self.workers.len() >= WORKER_CREDENTIALS_MAX && !self.workers.contains_key(&worker) {
             let away = self.workers.iter().filter(|(id, _)| !known(**id));
             let oldest = away.min_by_key(|(_, it)| (it.revoked.is_some(), it.since));
             if let Some(oldest) = oldest.map(|(id, _)| *id) {

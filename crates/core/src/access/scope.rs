@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A part of what can be asked of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum AccessScope {
     /// Look at everything.
     Read,
     /// Look, submit, cancel and run again.
@@ -20,7 +20,7 @@ pub enum Scope {
     Admin,
 }
 
-impl Scope {
+impl AccessScope {
     /// Every scope.
     pub const ALL: [Self; 4] = [Self::Read, Self::Submit, Self::Worker, Self::Admin];
 
@@ -40,7 +40,7 @@ impl Scope {
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for AccessScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Read => "read",
@@ -51,7 +51,7 @@ impl fmt::Display for Scope {
     }
 }
 
-impl FromStr for Scope {
+impl FromStr for AccessScope {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -62,16 +62,16 @@ impl FromStr for Scope {
 
 /// What somebody is allowed, all of it together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scopes(BTreeSet<Scope>);
+pub struct AccessScopes(BTreeSet<AccessScope>);
 
-impl Scopes {
+impl AccessScopes {
     /// Whether one of them allows it.
-    pub fn allow(&self, asked: Scope) -> bool {
+    pub fn allow(&self, asked: AccessScope) -> bool {
         self.iter().any(|scope| scope.allows(asked))
     }
 
     /// Each of them.
-    pub fn iter(&self) -> impl Iterator<Item = Scope> {
+    pub fn iter(&self) -> impl Iterator<Item = AccessScope> {
         self.0.iter().copied()
     }
 
@@ -81,13 +81,13 @@ impl Scopes {
     }
 }
 
-impl FromIterator<Scope> for Scopes {
-    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+impl FromIterator<AccessScope> for AccessScopes {
+    fn from_iter<I: IntoIterator<Item = AccessScope>>(scopes: I) -> Self {
         Self(scopes.into_iter().collect())
     }
 }
 
-impl fmt::Display for Scopes {
+impl fmt::Display for AccessScopes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<String> = self.iter().map(|scope| scope.to_string()).collect();
         f.write_str(&words.join(" "))

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest::Digest;
-use super::scope::Scopes;
+use super::scope::AccessScopes;
+use super::secret_digest::SecretDigest;
 use crate::id::TokenId;
 use crate::time::Time;
 
@@ -19,9 +19,9 @@ pub struct NewToken {
     /// What it is for; no two that are valid share a name.
     pub name: Box<str>,
     /// What it allows.
-    pub scopes: Scopes,
+    pub scopes: AccessScopes,
     /// What is kept of it. The same again is the same token.
-    pub digest: Digest,
+    pub digest: SecretDigest,
     /// When it ends by itself, if it does.
     pub expires: Option<Time>,
 }
@@ -41,7 +41,7 @@ pub struct TokenRecord {
 
 /// Whether a token opens anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TokenStatus {
     /// It does.
     Valid,
     /// It was taken back.
@@ -52,16 +52,16 @@ pub enum Standing {
 
 impl TokenRecord {
     /// Whether it opens anything at a time.
-    pub fn standing(&self, now: Time) -> Standing {
+    pub fn status(&self, now: Time) -> TokenStatus {
         if self.revoked.is_some() {
-            return Standing::Revoked;
+            return TokenStatus::Revoked;
         }
         let is_over = self.token.expires.is_some_and(|expires| expires <= now);
-        if is_over { Standing::Expired } else { Standing::Valid }
+        if is_over { TokenStatus::Expired } else { TokenStatus::Valid }
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for TokenStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Valid => "valid",

@@ -9,10 +9,10 @@
 //! It is read like a pipeline, with the same tree and the same problems. Which settings there are is an argument: they are
 //! the flags of commands, and the core knows no commands. What a value means is for the command to say.
 
-mod given;
-mod read;
-mod sections;
+mod assignment;
+mod reader;
+mod schema;
 
-pub use given::Given;
-pub use read::read;
-pub use sections::{Section, Setting, Takes};
+pub use assignment::ConfigAssignment;
+pub use reader::read_config;
+pub use schema::{ConfigSection, ConfigSetting, ConfigValueKind};

@@ -1,41 +1,46 @@
 //! Ends runs on order, in two levels.
 
-use super::decide::Out;
+use super::decide::DecisionDraft;
 use super::event::{CancelLevel, CancelReason, Event};
-use super::request::{Answer, Denial};
+use super::request::{EngineAnswer, RequestDenial};
 use super::state::Engine;
 use crate::id::RunId;
 
 impl Engine {
     /// The first level lets running steps end politely and still runs `always()` steps; the second ends everything.
     /// Asking again for what is under way is done already.
-    pub(super) fn cancel(&mut self, out: &mut Out, run: RunId, level: CancelLevel) -> Answer {
+    pub(super) fn cancel(
+        &mut self,
+        out: &mut DecisionDraft,
+        run: RunId,
+        level: CancelLevel,
+    ) -> EngineAnswer {
         let Some(run_ix) = self.run_ids.get(&run).copied() else {
-            return Answer::Denied(Denial::NoSuchRun(run));
+            return EngineAnswer::Denied(RequestDenial::NoSuchRun(run));
         };
         if self.runs[run_ix].status.is_terminal() {
-            return Answer::Denied(Denial::RunEnded(run));
+            return EngineAnswer::Denied(RequestDenial::RunEnded(run));
         }
         let before = self.runs[run_ix].cancel;
         if before.is_none_or(|(before, _)| before < level) {
             let reason = before.map_or(CancelReason::Asked, |(_, reason)| reason);
             self.emit(out, Event::RunCancelled { run, level, reason });
         }
-        Answer::Done
+        EngineAnswer::Done
     }
 
     /// Ends a run at the hardest level, as failed: one on which deciding failed, or one that an operator condemned.
-    pub(super) fn condemn(&mut self, out: &mut Out, run: RunId) -> Answer {
+    pub(super) fn condemn(&mut self, out: &mut DecisionDraft, run: RunId) -> EngineAnswer {
         let Some(run_ix) = self.run_ids.get(&run).copied() else {
-            return Answer::Denied(Denial::NoSuchRun(run));
+            return EngineAnswer::Denied(RequestDenial::NoSuchRun(run));
         };
         if self.runs[run_ix].status.is_terminal() {
-            return Answer::Denied(Denial::RunEnded(run));
+            return EngineAnswer::Denied(RequestDenial::RunEnded(run));
         }
         let hollow = self.runs[run_ix].is_hollow();
         let reason = if hollow { CancelReason::Condemned } else { CancelReason::Defect };
         let level = CancelLevel::Kill;
         self.emit(out, Event::RunCancelled { run, level, reason });
-        Answer::Done
+        EngineAnswer::Done
     }
 }

@@ -1,11 +1,11 @@
 //! What an engine is told when it starts to lead; nothing of it changes what an old journal means.
 
-use crate::planted::Bugs;
+use crate::planted_bugs::PlantedBugs;
 use crate::time::Span;
 
 /// Bounds and paces.
 #[derive(Clone, Copy, Debug)]
-pub struct Config {
+pub struct EngineConfig {
     /// Runs that are not sealed.
     pub runs_max: usize,
     /// Steps of all runs that are not sealed.
@@ -32,10 +32,10 @@ pub struct Config {
     /// How long a lost worker is remembered.
     pub forget_after: Span,
     /// Planted mistakes, none outside the simulator's hunt.
-    pub bugs: Bugs,
+    pub bugs: PlantedBugs,
 }
 
-impl Default for Config {
+impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             runs_max: 10_000,
@@ -50,13 +50,13 @@ impl Default for Config {
             ahead_work: Span::millis(50),
             interval: None,
             forget_after: Span::hours(1),
-            bugs: Bugs::NONE,
+            bugs: PlantedBugs::NONE,
         }
     }
 }
 
 /// Lanes and classes that one decision looks at before it leaves the rest to the next: some ten milliseconds.
-pub(super) const LOOKS_MAX: u64 = 500_000;
+pub(super) const SCANS_MAX: u64 = 500_000;
 
 /// Bytes of events that are gathered into one batch, as [`Event::bytes`](super::Event::bytes) counts them, and after which a
 /// decision leaves the rest to the next one. An append of so much takes a fraction of a second, and holds up the renewal of
@@ -71,11 +71,11 @@ pub const SLOTS_MAX: u32 = 10_000;
 
 /// Bytes that a reply hands out: a message has at most 1 MiB, JSON within JSON may take twice the room, and a part is for
 /// what else is said. A step that alone has more is handed out alone.
-pub(super) const HANDED_MAX: usize = 384 * 1024;
+pub(super) const REPLY_GRANT_BYTES_MAX: usize = 384 * 1024;
 
 /// Bytes that a step may be handed alone: a worker takes an answer of 16 MiB, and JSON within JSON may take twice the room.
 /// A step that reads more fails, since every worker that it was handed to would be lost to it.
-pub const ALONE_MAX: usize = 6 << 20;
+pub const SINGLE_GRANT_BYTES_MAX: usize = 6 << 20;
 
 /// Bytes of a grant beside its texts, written as JSON.
 pub(super) const GRANT_FRAME: usize = 256;
@@ -87,22 +87,22 @@ pub(super) const PASSED_OVER_MAX: u32 = 8;
 pub(super) const RESERVE_AFTER: Span = Span::secs(60);
 
 /// How soon a wait is looked at again that is over and had no consequence yet.
-pub(super) const LOOK_AGAIN: Span = Span::secs(60);
+pub(super) const WAIT_RECHECK_INTERVAL: Span = Span::secs(60);
 
 /// A step that should run elsewhere than where it failed may run there all the same after waiting this long.
-pub(super) const ELSEWHERE_PATIENCE: Span = Span::secs(60);
+pub(super) const AVOID_WORKER_WAIT: Span = Span::secs(60);
 
 /// A step may run on a worker that does not suit it after waiting this long for one that does. Long enough for a suiting
 /// worker's running step of a second or so to end, short beside what a better machine is preferred for.
-pub const PREFERS_PATIENCE: Span = Span::secs(2);
+pub const PREFERENCE_WAIT: Span = Span::secs(2);
 
 /// Hand-outs of an attempt that are free of charge because nobody heard that they had arrived; from then on they count,
 /// so that a step that ends its worker at once is bounded too.
-pub const UNHEARD_MAX: u16 = 8;
+pub const UNCONFIRMED_DELIVERIES_MAX: u16 = 8;
 
 /// Hand-outs of an attempt that are free of charge because a change of leaders came between; from then on they count, so that
 /// a step that ends its leader with its worker is bounded too.
-pub const INTERRUPTED_MAX: u16 = 8;
+pub const INTERRUPTED_DELIVERIES_MAX: u16 = 8;
 
 /// Fewer workers than this vanishing at once are no sign that the fault is the leader's own.
 pub(super) const BRAKE_WORKERS: usize = 5;

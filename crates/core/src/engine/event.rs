@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::leap::ProvenTime;
-use crate::access::{About, Act, Digest, NewToken, Principal};
+use super::takeover_gap::ProvenTime;
+use crate::access::{AuditAction, AuditSubject, NewToken, Principal, SecretDigest};
 use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
-use crate::once::Origin;
-use crate::outcome::{Outcome, Output, RunStatus, StepStatus};
+use crate::idempotency::IdempotencyOrigin;
+use crate::outcome::{Outcome, RunStatus, StepOutput, StepStatus};
 use crate::plan::Plan;
 use crate::requirement::Labels;
-use crate::session::{Home, StopReason};
+use crate::session::{StopReason, WorkerLocality};
 use crate::time::{Span, Time};
 
 /// A fact.
@@ -48,7 +48,7 @@ pub enum Event {
         /// Steps at a time.
         slots: u32,
         /// Where it lives.
-        home: Home,
+        home: WorkerLocality,
     },
     /// Nothing was heard of a worker for a TTL.
     WorkerLost {
@@ -93,7 +93,7 @@ pub enum Event {
         /// How.
         options: RunOptions,
         /// Outcomes taken from an earlier run.
-        reused: Vec<Reused>,
+        reused: Vec<ReusedOutcome>,
     },
     /// A run was told to end.
     RunCancelled {
@@ -164,7 +164,7 @@ pub enum Event {
         /// Why.
         why: StopReason,
     },
-    /// A lease ended, and its locks were freed. One that is [`EndedAs::Late`] had ended before: its outcome counts after all.
+    /// A lease ended, and its locks were freed. One that is [`LeaseEndKind::Late`] had ended before: its outcome counts after all.
     Ended {
         /// Of which run.
         run: RunId,
@@ -175,9 +175,9 @@ pub enum Event {
         /// How the attempt ended.
         outcome: Outcome,
         /// What follows for the step.
-        next: Next,
+        next: StepFollowUp,
         /// Whether the holder reported it; if not, a report that comes later is late.
-        ended: EndedAs,
+        ended: LeaseEndKind,
     },
     /// A step's wait before its next attempt is over.
     BackoffEnded {
@@ -200,7 +200,7 @@ pub enum Event {
         /// Which step.
         step: StepIx,
         /// How and why.
-        settled: Settled,
+        settled: StepSettlement,
     },
     /// An outcome came after its lease had ended, and does not count; kept as history.
     LateOutcome {
@@ -225,7 +225,7 @@ pub enum Event {
         /// Which.
         worker: WorkerId,
         /// What is kept of its secret.
-        digest: Digest,
+        digest: SecretDigest,
         /// Who let it in.
         by: Principal,
     },
@@ -251,9 +251,9 @@ pub enum Event {
         /// Whose.
         by: Principal,
         /// What was done.
-        act: Act,
+        act: AuditAction,
         /// To what.
-        about: About,
+        about: AuditSubject,
     },
     /// What a step does is done once under a key, and it is this step's to do: it is ready.
     KeyTaken {
@@ -284,9 +284,9 @@ pub enum Event {
         /// The key.
         key: Box<str>,
         /// Who did it, and when.
-        origin: Origin,
+        origin: IdempotencyOrigin,
         /// What it hands on.
-        output: Output,
+        output: StepOutput,
     },
 }
 
@@ -350,20 +350,20 @@ pub struct RunOptions {
     /// Whether independent steps go on after a failure.
     pub keep_going: bool,
     /// What becomes of a step that no worker could run.
-    pub unplaceable: Unplaceable,
+    pub unplaceable: UnplaceablePolicy,
     /// The longest that the run may take.
     pub timeout: Option<Span>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { root: None, keep_going: false, unplaceable: Unplaceable::Wait, timeout: None }
+        Self { root: None, keep_going: false, unplaceable: UnplaceablePolicy::Wait, timeout: None }
     }
 }
 
 /// What becomes of a step that no worker could run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unplaceable {
+pub enum UnplaceablePolicy {
     /// It waits for one as long as it says (a cluster).
     Wait,
     /// It is skipped at once (one machine).
@@ -374,13 +374,13 @@ pub enum Unplaceable {
 
 /// A step whose outcome is taken from an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reused {
+pub struct ReusedOutcome {
     /// Which step.
     pub step: StepIx,
     /// From which run.
     pub from: RunId,
     /// What it hands on.
-    pub output: Output,
+    pub output: StepOutput,
 }
 
 /// How hard a run is told to end.
@@ -408,7 +408,7 @@ pub enum CancelReason {
 
 /// Whether a lease ended by its holder's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EndedAs {
+pub enum LeaseEndKind {
     /// Its holder reported the outcome, and did not say how long it ran.
     Reported,
     /// It expired, was forgotten, or its holder's life ended.
@@ -422,7 +422,7 @@ pub enum EndedAs {
     },
 }
 
-impl EndedAs {
+impl LeaseEndKind {
     /// Whether its holder said how it ended.
     pub const fn is_reported(self) -> bool {
         match self {
@@ -448,7 +448,7 @@ impl EndedAs {
 
 /// What follows for a step when its lease has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Next {
+pub enum StepFollowUp {
     /// The step is done, with this status.
     Done(StepStatus),
     /// Another attempt, not before this time.
@@ -467,7 +467,7 @@ pub enum Next {
 
 /// How a step ended without a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Settled {
+pub enum StepSettlement {
     /// Its condition asked for a failure and there was none.
     SkippedByCondition,
     /// Its condition on values did not hold.
@@ -525,7 +525,7 @@ pub enum Settled {
     },
 }
 
-impl Settled {
+impl StepSettlement {
     /// The step at the root of it, where another step kept this one from running.
     pub const fn cause(&self) -> Option<StepIx> {
         match self {

@@ -10,15 +10,16 @@
 use serde_json::{Map, Value, json};
 
 use super::event::{
-    CancelLevel, CancelReason, EndedAs, Event, Next, RunOptions, Settled, Unplaceable,
+    CancelLevel, CancelReason, Event, LeaseEndKind, RunOptions, StepFollowUp, StepSettlement,
+    UnplaceablePolicy,
 };
-use super::utc::Utc;
-use crate::access::{Acted, NewToken};
+use super::utc_time::UtcTime;
+use crate::access::{AuditEntry, NewToken};
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
-use crate::once::Origin;
-use crate::outcome::{Outcome, Output};
+use crate::idempotency::IdempotencyOrigin;
+use crate::outcome::{Outcome, StepOutput};
 use crate::plan::Plan;
-use crate::session::Home;
+use crate::session::WorkerLocality;
 use crate::time::{Span, Time};
 
 /// Words as a list in JSON.
@@ -32,12 +33,12 @@ const VERSION: u32 = 1;
 impl Event {
     /// The event at a position of the journal, as everybody shows it.
     pub fn to_json(&self, position: u64, at: Time) -> Value {
-        let (step, worker, fence) = self.about();
+        let (step, worker, fence) = self.references();
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
         put("v", VERSION.into());
         put("pos", position.into());
-        put("at", Utc(at).to_string().into());
+        put("at", UtcTime(at).to_string().into());
         put("type", self.kind().into());
         if let Some(run) = self.run() {
             put("run", run.to_string().into());
@@ -130,7 +131,7 @@ impl Event {
     }
 
     /// The step, the worker and the lease that it names.
-    pub const fn about(&self) -> (Option<StepIx>, Option<WorkerId>, Option<Fence>) {
+    pub const fn references(&self) -> (Option<StepIx>, Option<WorkerId>, Option<Fence>) {
         match self {
             Self::Granted { step, worker, fence, .. } => (Some(*step), Some(*worker), Some(*fence)),
             Self::Confirmed { step, fence, .. }
@@ -167,7 +168,7 @@ impl Event {
 
     /// The step that it is about, if it is about one.
     pub const fn step(&self) -> Option<StepIx> {
-        self.about().0
+        self.references().0
     }
 
     fn data(&self) -> Value {
@@ -177,7 +178,7 @@ impl Event {
                 "ttl_ms": ttl.as_millis(),
                 "generation": generation,
                 "own": own.map(|own| own.0.to_string()),
-                "embargo": embargo.map(|until| Utc(until).to_string()),
+                "embargo": embargo.map(|until| UtcTime(until).to_string()),
             }),
             Self::WorkerRegistered { name, incarnation, labels, slots, home, .. } => json!({
                 "name": name,
@@ -189,25 +190,25 @@ impl Event {
             Self::WorkerEnded { incarnation, .. } => json!({ "incarnation": incarnation.0 }),
             Self::Braked { late, of } => json!({ "late": late, "of": of }),
             Self::RunSubmitted { plan, options, reused, .. } => {
-                submitted(plan, options, reused.len())
+                run_submitted_json(plan, options, reused.len())
             }
-            Self::RunCancelled { level, reason, .. } => cancelled(*level, *reason),
+            Self::RunCancelled { level, reason, .. } => run_cancelled_json(*level, *reason),
             Self::RunEnded { status, .. } => json!({ "status": status.to_string() }),
             Self::Granted { seq, expires, .. } => {
-                json!({ "seq": seq.0, "expires_at": expires.map(|at| Utc(at).to_string()) })
+                json!({ "seq": seq.0, "expires_at": expires.map(|at| UtcTime(at).to_string()) })
             }
             Self::StopOrdered { why, .. } => json!({ "why": why.word() }),
-            Self::Ended { outcome, next, ended, .. } => ending(outcome, *next, *ended),
-            Self::StepSettled { settled, .. } => settlement(settled),
-            Self::LateOutcome { outcome, .. } => Value::Object(outcome_of(outcome)),
+            Self::Ended { outcome, next, ended, .. } => lease_ended_json(outcome, *next, *ended),
+            Self::StepSettled { settled, .. } => settlement_json(settled),
+            Self::LateOutcome { outcome, .. } => Value::Object(outcome_json(outcome)),
             Self::LockForced { lock, .. } => json!({ "lock": lock }),
             Self::WorkerEnrolled { by, .. } => json!({ "by": by.to_json() }),
-            Self::TokenCreated { id, token } => token_of(*id, token),
+            Self::TokenCreated { id, token } => token_json(*id, token),
             Self::TokenRevoked { id } => json!({ "token": id.to_string() }),
-            Self::Acted { by, act, about } => Acted::data(by, *act, about),
+            Self::Acted { by, act, about } => AuditEntry::data(by, *act, about),
             Self::KeyTaken { key, .. } => json!({ "key": key }),
             Self::KeyAwaited { key, by, .. } => json!({ "key": key, "by": by.to_string() }),
-            Self::KeyRecalled { key, origin, .. } => recalled(key, origin),
+            Self::KeyRecalled { key, origin, .. } => key_recalled_json(key, origin),
             Self::WorkerLost { .. }
             | Self::WorkerReturned { .. }
             | Self::WorkerDrained { .. }
@@ -222,28 +223,28 @@ impl Event {
     }
 }
 
-const fn home_word(home: Home) -> &'static str {
+const fn home_word(home: WorkerLocality) -> &'static str {
     match home {
-        Home::Apart => "apart",
-        Home::SharedFate => "shared_fate",
+        WorkerLocality::Apart => "apart",
+        WorkerLocality::SharedFate => "shared_fate",
     }
 }
 
 /// What a token is, without what is kept of its secret.
-fn token_of(id: TokenId, token: &NewToken) -> Value {
+fn token_json(id: TokenId, token: &NewToken) -> Value {
     json!({
         "token": id.to_string(),
         "name": token.name,
         "scopes": token.scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>(),
-        "expires_at": token.expires.map(|at| Utc(at).to_string()),
+        "expires_at": token.expires.map(|at| UtcTime(at).to_string()),
     })
 }
 
-fn recalled(key: &str, origin: &Origin) -> Value {
+fn key_recalled_json(key: &str, origin: &IdempotencyOrigin) -> Value {
     json!({ "key": key, "origin": origin.to_json() })
 }
 
-fn submitted(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
+fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
     let RunOptions { root, keep_going, unplaceable, timeout } = options;
     json!({
         "pipeline": plan.pipeline(),
@@ -253,15 +254,15 @@ fn submitted(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
         "root": root.map(|root: RunId| root.to_string()),
         "keep_going": keep_going,
         "unplaceable": match unplaceable {
-            Unplaceable::Wait => "wait",
-            Unplaceable::Skip => "skip",
-            Unplaceable::Fail => "fail",
+            UnplaceablePolicy::Wait => "wait",
+            UnplaceablePolicy::Skip => "skip",
+            UnplaceablePolicy::Fail => "fail",
         },
         "timeout_ms": timeout.map(Span::as_millis),
     })
 }
 
-fn cancelled(level: CancelLevel, reason: CancelReason) -> Value {
+fn run_cancelled_json(level: CancelLevel, reason: CancelReason) -> Value {
     let level = match level {
         CancelLevel::Stop => "stop",
         CancelLevel::Kill => "kill",
@@ -275,15 +276,15 @@ fn cancelled(level: CancelLevel, reason: CancelReason) -> Value {
     json!({ "level": level, "reason": reason })
 }
 
-fn ending(outcome: &Outcome, next: Next, ended: EndedAs) -> Value {
-    let mut data = outcome_of(outcome);
+fn lease_ended_json(outcome: &Outcome, next: StepFollowUp, ended: LeaseEndKind) -> Value {
+    let mut data = outcome_json(outcome);
     let next = match next {
-        Next::Done(status) => json!({ "done": status.word() }),
-        Next::Retry { at, avoid } => json!({
-            "retry_at": Utc(at).to_string(),
+        StepFollowUp::Done(status) => json!({ "done": status.word() }),
+        StepFollowUp::Retry { at, avoid } => json!({
+            "retry_at": UtcTime(at).to_string(),
             "avoid": avoid.map(|worker| worker.0.to_string()),
         }),
-        Next::Again { charged } => json!({ "again": { "charged": charged } }),
+        StepFollowUp::Again { charged } => json!({ "again": { "charged": charged } }),
     };
     data.insert("next".to_owned(), next);
     data.insert("reported".to_owned(), ended.is_reported().into());
@@ -297,42 +298,42 @@ fn ending(outcome: &Outcome, next: Next, ended: EndedAs) -> Value {
 }
 
 /// How an attempt ended. Of its output only the size, and where it goes by digest that.
-fn outcome_of(outcome: &Outcome) -> Map<String, Value> {
+fn outcome_json(outcome: &Outcome) -> Map<String, Value> {
     let mut data = Map::new();
     data.insert("outcome".to_owned(), outcome.kind.to_string().into());
     if let Some(code) = outcome.exit_code {
         data.insert("exit_code".to_owned(), code.into());
     }
     let output = match &outcome.output {
-        Output::None => return data,
-        Output::Inline(text) => json!({ "bytes": text.len() }),
-        Output::Digest { hash, size } => {
+        StepOutput::None => return data,
+        StepOutput::Inline(text) => json!({ "bytes": text.len() }),
+        StepOutput::Digest { hash, size } => {
             json!({ "bytes": size, "blake3": blake3::Hash::from_bytes(*hash).to_hex().as_str() })
         }
-        Output::Kept(kept) => kept.to_json(),
+        StepOutput::Kept(kept) => kept.to_json(),
     };
     data.insert("output".to_owned(), output);
     data
 }
 
-fn settlement(settled: &Settled) -> Value {
+fn settlement_json(settled: &StepSettlement) -> Value {
     let status = settled.status().word();
     let (reason, about) = match settled {
-        Settled::SkippedByCondition => ("condition", json!({})),
-        Settled::SkippedByValues { why } | Settled::FailedCondition { why } => {
+        StepSettlement::SkippedByCondition => ("condition", json!({})),
+        StepSettlement::SkippedByValues { why } | StepSettlement::FailedCondition { why } => {
             ("values", json!({ "why": why }))
         }
-        Settled::SkippedUnplaceable => ("unplaceable", json!({})),
-        Settled::Blocked { cause } => ("need_failed", json!({ "cause": cause.0 })),
-        Settled::Withheld { cause } => ("need_could_not_run", json!({ "cause": cause.0 })),
-        Settled::CancelledWithRun => ("run_cancelled", json!({})),
-        Settled::CancelledByFailure { cause } => ("fail_fast", json!({ "cause": cause.0 })),
-        Settled::Superseded { by } => ("superseded", json!({ "by": by.to_string() })),
-        Settled::FailedNoWorker => ("no_worker", json!({})),
-        Settled::FailedNoLock => ("no_lock", json!({})),
-        Settled::FailedTooLarge { bytes } => ("too_large", json!({ "bytes": bytes })),
-        Settled::FailedKey { why } => ("bad_key", json!({ "why": why })),
-        Settled::FailedNoKey { by } => ("no_key", json!({ "by": by.to_string() })),
+        StepSettlement::SkippedUnplaceable => ("unplaceable", json!({})),
+        StepSettlement::Blocked { cause } => ("need_failed", json!({ "cause": cause.0 })),
+        StepSettlement::Withheld { cause } => ("need_could_not_run", json!({ "cause": cause.0 })),
+        StepSettlement::CancelledWithRun => ("run_cancelled", json!({})),
+        StepSettlement::CancelledByFailure { cause } => ("fail_fast", json!({ "cause": cause.0 })),
+        StepSettlement::Superseded { by } => ("superseded", json!({ "by": by.to_string() })),
+        StepSettlement::FailedNoWorker => ("no_worker", json!({})),
+        StepSettlement::FailedNoLock => ("no_lock", json!({})),
+        StepSettlement::FailedTooLarge { bytes } => ("too_large", json!({ "bytes": bytes })),
+        StepSettlement::FailedKey { why } => ("bad_key", json!({ "why": why })),
+        StepSettlement::FailedNoKey { by } => ("no_key", json!({ "by": by.to_string() })),
     };
     let mut data = json!({ "status": status, "reason": reason });
     if let (Value::Object(data), Value::Object(about)) = (&mut data, about) {

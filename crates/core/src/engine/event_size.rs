@@ -1,8 +1,8 @@
 //! How many bytes an event takes in a journal.
 
-use super::event::{Event, Settled};
-use crate::access::{About, Principal};
-use crate::outcome::Output;
+use super::event::{Event, StepSettlement};
+use crate::access::{AuditSubject, Principal};
+use crate::outcome::StepOutput;
 
 /// Bytes of an event beside its texts and lists: its time, its kind and at most ten numbers of up to ten bytes.
 const EVENT_FRAME: usize = 128;
@@ -65,27 +65,27 @@ impl Event {
 }
 
 /// Bytes of an output, with its length. A digest has its size beside it.
-fn output_bytes(output: &Output) -> usize {
+fn output_bytes(output: &StepOutput) -> usize {
     const LENGTHS: usize = 16;
     LENGTHS + output.len()
 }
 
-fn settled_bytes(settled: &Settled) -> usize {
+fn settled_bytes(settled: &StepSettlement) -> usize {
     match settled {
-        Settled::SkippedByValues { why }
-        | Settled::FailedCondition { why }
-        | Settled::FailedKey { why } => why.len(),
-        Settled::SkippedByCondition
-        | Settled::SkippedUnplaceable
-        | Settled::Blocked { .. }
-        | Settled::Withheld { .. }
-        | Settled::CancelledWithRun
-        | Settled::CancelledByFailure { .. }
-        | Settled::Superseded { .. }
-        | Settled::FailedNoWorker
-        | Settled::FailedNoLock
-        | Settled::FailedTooLarge { .. }
-        | Settled::FailedNoKey { .. } => 0,
+        StepSettlement::SkippedByValues { why }
+        | StepSettlement::FailedCondition { why }
+        | StepSettlement::FailedKey { why } => why.len(),
+        StepSettlement::SkippedByCondition
+        | StepSettlement::SkippedUnplaceable
+        | StepSettlement::Blocked { .. }
+        | StepSettlement::Withheld { .. }
+        | StepSettlement::CancelledWithRun
+        | StepSettlement::CancelledByFailure { .. }
+        | StepSettlement::Superseded { .. }
+        | StepSettlement::FailedNoWorker
+        | StepSettlement::FailedNoLock
+        | StepSettlement::FailedTooLarge { .. }
+        | StepSettlement::FailedNoKey { .. } => 0,
     }
 }
 
@@ -96,11 +96,11 @@ fn principal_bytes(principal: &Principal) -> usize {
     }
 }
 
-fn about_bytes(about: &About) -> usize {
+fn about_bytes(about: &AuditSubject) -> usize {
     match about {
-        About::Run(_) => 0,
-        About::Worker { name, .. } | About::Token { name, .. } | About::Lock { name, .. } => {
-            name.len()
-        }
+        AuditSubject::Run(_) => 0,
+        AuditSubject::Worker { name, .. }
+        | AuditSubject::Token { name, .. }
+        | AuditSubject::Lock { name, .. } => name.len(),
     }
 }

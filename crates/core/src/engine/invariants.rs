@@ -5,37 +5,37 @@
 
 use std::collections::BTreeSet;
 
-use super::run::{NONE, Run};
-use super::state::{Engine, Todo};
+use super::run::{NO_INDEX, Run};
+use super::state::{DeferredWork, Engine};
 use super::worker::{Worker, WorkerStatus};
-use crate::access::{ACTS_MAX, ENROLLED_MAX, Standing, TOKENS_MAX};
+use crate::access::{AUDIT_TRAIL_MAX, TOKENS_MAX, TokenStatus, WORKER_CREDENTIALS_MAX};
 use crate::id::StepIx;
 use crate::outcome::StepStatus;
 
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{invariant}: {detail}")]
-pub struct Violation {
+pub struct InvariantViolation {
     /// Which.
     pub invariant: &'static str,
     /// Where and how.
     pub detail: String,
 }
 
-struct Found(Vec<Violation>);
+struct InvariantViolations(Vec<InvariantViolation>);
 
-impl Found {
+impl InvariantViolations {
     fn check(&mut self, holds: bool, invariant: &'static str, detail: impl FnOnce() -> String) {
         if !holds {
-            self.0.push(Violation { invariant, detail: detail() });
+            self.0.push(InvariantViolation { invariant, detail: detail() });
         }
     }
 }
 
 impl Engine {
     /// Every invariant that does not hold. Costs as much as there are steps: for tests and simulations.
-    pub fn check(&self) -> Vec<Violation> {
-        let mut found = Found(Vec::new());
+    pub fn check(&self) -> Vec<InvariantViolation> {
+        let mut found = InvariantViolations(Vec::new());
         for (run_ix, run) in self.runs.iter() {
             self.check_run(&mut found, run_ix, run);
         }
@@ -50,7 +50,7 @@ impl Engine {
         found.0
     }
 
-    fn check_run(&self, found: &mut Found, run_ix: u32, run: &Run) {
+    fn check_run(&self, found: &mut InvariantViolations, run_ix: u32, run: &Run) {
         let open = run.steps.iter().filter(|step| !step.status.is_terminal()).count();
         found.check(open == run.open as usize, "I14 conservation", || {
             format!("run {}: {open} steps are open, {} are counted", run.id, run.open)
@@ -63,10 +63,10 @@ impl Engine {
         }
     }
 
-    fn check_step(&self, found: &mut Found, run_ix: u32, run: &Run, step: StepIx) {
+    fn check_step(&self, found: &mut InvariantViolations, run_ix: u32, run: &Run, step: StepIx) {
         let state = run.step(step);
         let name = || format!("run {} step {}", run.id, run.plan.name(step));
-        found.check(state.status.is_held() == (state.lease != NONE), "I4 one lease", || {
+        found.check(state.status.is_held() == (state.lease != NO_INDEX), "I4 one lease", || {
             format!("{} is {} and its lease is {}", name(), state.status, state.lease)
         });
         let Some(spec) = run.plan.spec(step) else {
@@ -86,17 +86,17 @@ impl Engine {
         });
         if state.status == StepStatus::Ready {
             let queued = self.is_queued(run_ix, step);
-            let ending = state.settling || run.stops(spec.condition);
+            let ending = state.settling || run.bars_start(spec.condition);
             found.check(queued != ending, "I14 conservation", || {
                 format!("{} is ready: queued {queued}, ending {ending}", name())
             });
         }
     }
 
-    fn check_ledger(&self, found: &mut Found) {
-        let disorder = self.ledger.disorder();
+    fn check_ledger(&self, found: &mut InvariantViolations) {
+        let disorder = self.ledger.inconsistency();
         found.check(disorder.is_none(), "I23 once", || disorder.unwrap_or_default());
-        for ((run, step), at_it) in self.ledger.bound() {
+        for ((run, step), at_it) in self.ledger.bindings() {
             if self.runs.get(run).is_some_and(Run::is_hollow) {
                 // It ended its waits with its run, and until then nothing is decided on it.
                 continue;
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     fn is_queued(&self, run_ix: u32, step: StepIx) -> bool {
-        let here = |place: super::lane::Place, queued: super::lane::Queued| {
+        let here = |place: super::lane::LanePosition, queued: super::lane::QueuedStep| {
             place.run == run_ix && queued.step == step
         };
         self.board
@@ -120,7 +120,7 @@ impl Engine {
             .any(|(_, lane)| lane.iter().any(|(place, queued)| here(place, queued)))
     }
 
-    fn check_worker(&self, found: &mut Found, worker_ix: u32, worker: &Worker) {
+    fn check_worker(&self, found: &mut InvariantViolations, worker_ix: u32, worker: &Worker) {
         let serving = |at: &u32| self.board.classes.get(*at).is_some();
         found.check(worker.classes.iter().all(serving), "I7 placement", || {
             format!("{}: stale class", worker.name)
@@ -158,7 +158,7 @@ impl Engine {
         });
     }
 
-    fn check_leases(&self, found: &mut Found) {
+    fn check_leases(&self, found: &mut InvariantViolations) {
         let mut fences = BTreeSet::new();
         for (lease_ix, lease) in self.leases.iter() {
             let fence = lease.fence;
@@ -183,7 +183,7 @@ impl Engine {
         }
     }
 
-    fn check_locks(&self, found: &mut Found) {
+    fn check_locks(&self, found: &mut InvariantViolations) {
         for (lock_ix, lock) in self.board.locks.iter() {
             for holder in &lock.holders {
                 let holds = self.leases.iter().any(|(_, lease)| {
@@ -197,12 +197,13 @@ impl Engine {
         }
     }
 
-    fn check_access(&self, found: &mut Found) {
+    fn check_access(&self, found: &mut InvariantViolations) {
         let kept = (self.keys.tokens().len(), self.keys.workers().len(), self.acts.len());
-        let bounded = kept.0 <= TOKENS_MAX && kept.1 <= ENROLLED_MAX && kept.2 <= ACTS_MAX;
+        let bounded =
+            kept.0 <= TOKENS_MAX && kept.1 <= WORKER_CREDENTIALS_MAX && kept.2 <= AUDIT_TRAIL_MAX;
         found.check(bounded, "I22 access", || format!("tokens, credentials, acts: {kept:?}"));
         let mut names = BTreeSet::new();
-        let valid = self.keys.tokens().filter(|it| it.standing(self.now) == Standing::Valid);
+        let valid = self.keys.tokens().filter(|it| it.status(self.now) == TokenStatus::Valid);
         for token in valid {
             let fresh = names.insert(&token.token.name) && !token.token.scopes.is_empty();
             found
@@ -214,7 +215,7 @@ impl Engine {
         }
     }
 
-    fn check_board(&self, found: &mut Found) {
+    fn check_board(&self, found: &mut InvariantViolations) {
         for (class_ix, class) in self.board.classes.iter() {
             let serving = self
                 .workers
@@ -232,17 +233,18 @@ impl Engine {
                     .board
                     .lanes
                     .get(*lane)
-                    .and_then(super::lane::Lane::head)
+                    .and_then(super::lane::ReadyLane::head)
                     .map(|(place, _)| place.rank);
                 found.check(head == Some(*rank), "I14 conservation", || {
                     format!("lane {lane} is listed wrongly")
                 });
             }
         }
-        for detail in self.board.unsettled() {
+        for detail in self.board.stale_claims() {
             found.check(false, "I6 caps", || detail);
         }
-        let unfinished = self.todo.iter().filter(|todo| matches!(todo, Todo::Finish(_))).count();
+        let unfinished =
+            self.todo.iter().filter(|todo| matches!(todo, DeferredWork::Finish(_))).count();
         let done =
             self.runs.iter().filter(|(_, run)| run.open == 0 && !run.status.is_terminal()).count();
         found.check(done <= unfinished, "I14 conservation", || {

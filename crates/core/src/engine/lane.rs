@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::id::StepIx;
-use crate::plan::{Condition, LockOrder};
+use crate::plan::{LockOrder, StatusCondition};
 use crate::time::{Span, Time};
 
 /// Waiting this long is worth one point of priority.
@@ -28,18 +28,18 @@ pub(super) struct LaneKey {
     /// Whether its steps may have to wait for lost grants: others must not wait behind them.
     pub(super) exclusive: bool,
     /// What keeps its steps from beginning.
-    pub(super) stopped_by: StoppedBy,
+    pub(super) stopped_by: StartBlocker,
     pub(super) wait_for_worker: Span,
     pub(super) wait_for_lock: Span,
 }
 
 impl LaneKey {
     /// A condition of its steps, as far as it matters for what keeps them from beginning.
-    pub(super) const fn condition(&self) -> Condition {
+    pub(super) const fn condition(&self) -> StatusCondition {
         match self.stopped_by {
-            StoppedBy::Failure => Condition::Success,
-            StoppedBy::Cancel => Condition::Failure,
-            StoppedBy::Kill => Condition::Always,
+            StartBlocker::Failure => StatusCondition::Success,
+            StartBlocker::Cancel => StatusCondition::Failure,
+            StartBlocker::Kill => StatusCondition::Always,
         }
     }
 }
@@ -62,7 +62,7 @@ pub(super) struct PerWorkerLimit {
 
 /// What keeps a ready step from beginning once it has happened to its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) enum StoppedBy {
+pub(super) enum StartBlocker {
     /// A failure, or more.
     Failure,
     /// A cancellation, or more.
@@ -77,13 +77,13 @@ pub(super) enum StoppedBy {
 /// Priority grows by one per [`AGING`], for all alike, so the order of two steps never changes while they wait: the
 /// bucket is the minute in which a step of priority 0 would have had to become ready to stand equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Rank {
+pub(super) struct LaneRank {
     pub(super) bucket: i64,
     pub(super) weight: Reverse<u32>,
     pub(super) order: u64,
 }
 
-impl Rank {
+impl LaneRank {
     pub(super) fn bucket(since: Time, priority: i32, aging: bool) -> i64 {
         if !aging {
             return -i64::from(priority);
@@ -95,16 +95,16 @@ impl Rank {
 
 /// Where a step stands in its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct LanePosition {
     /// Newest run first where the lane's locks say so; otherwise zero.
     newest: i64,
-    pub(super) rank: Rank,
+    pub(super) rank: LaneRank,
     pub(super) run: u32,
 }
 
 /// A ready step in its lane.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Queued {
+pub(super) struct QueuedStep {
     pub(super) step: StepIx,
     pub(super) since: Time,
 }
@@ -115,10 +115,10 @@ pub(super) struct Queued {
     clippy::struct_excessive_bools,
     reason = "one says that it waits, one that it is the best"
 )]
-pub(super) struct Lane {
+pub(super) struct ReadyLane {
     pub(super) key: LaneKey,
     pub(super) locks: Option<Arc<[u32]>>,
-    queue: BTreeMap<Place, VecDeque<Queued>>,
+    queue: BTreeMap<LanePosition, VecDeque<QueuedStep>>,
     /// How often a worse step took one of its locks while its head waited.
     pub(super) passed: u32,
     /// Whether its head was passed over or waited too long, so that locks are kept for it.
@@ -127,14 +127,14 @@ pub(super) struct Lane {
     #[serde(skip)]
     pub(super) has_claim: bool,
     /// Under which rank its class lists it as open.
-    pub(super) listed: Option<Rank>,
+    pub(super) listed: Option<LaneRank>,
     /// Runs that use it.
     pub(super) users: u32,
     /// When its waits are looked at next.
     pub(super) timer: Option<Time>,
 }
 
-impl Lane {
+impl ReadyLane {
     pub(super) fn new(key: LaneKey) -> Self {
         let locks: Arc<[u32]> = key.locks.iter().map(|(lock, _)| *lock).collect();
         let locks = (!locks.is_empty()).then_some(locks);
@@ -151,17 +151,17 @@ impl Lane {
         }
     }
 
-    pub(super) fn place(&self, rank: Rank, run: u32) -> Place {
+    pub(super) fn place(&self, rank: LaneRank, run: u32) -> LanePosition {
         let newest_first = self.key.locks.iter().any(|(_, order)| *order != LockOrder::Fifo);
-        Place { newest: if newest_first { -rank.order.cast_signed() } else { 0 }, rank, run }
+        LanePosition { newest: if newest_first { -rank.order.cast_signed() } else { 0 }, rank, run }
     }
 
-    pub(super) fn push(&mut self, place: Place, queued: Queued) {
+    pub(super) fn push(&mut self, place: LanePosition, queued: QueuedStep) {
         self.queue.entry(place).or_default().push_back(queued);
     }
 
     /// Takes a step out, wherever it stands.
-    pub(super) fn remove(&mut self, place: Place, step: StepIx) -> bool {
+    pub(super) fn remove(&mut self, place: LanePosition, step: StepIx) -> bool {
         let Some(line) = self.queue.get_mut(&place) else {
             return false;
         };
@@ -180,7 +180,7 @@ impl Lane {
         self.queue.retain(|place, _| place.run != run);
     }
 
-    pub(super) fn head(&self) -> Option<(Place, Queued)> {
+    pub(super) fn head(&self) -> Option<(LanePosition, QueuedStep)> {
         let (place, line) = self.queue.first_key_value()?;
         Some((*place, *line.front()?))
     }
@@ -194,11 +194,11 @@ impl Lane {
     }
 
     /// The longest waiting step of each line.
-    pub(super) fn fronts(&self) -> impl Iterator<Item = (Place, Queued)> {
+    pub(super) fn fronts(&self) -> impl Iterator<Item = (LanePosition, QueuedStep)> {
         self.queue.iter().filter_map(|(place, line)| Some((*place, *line.front()?)))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, Queued)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (LanePosition, QueuedStep)> {
         self.queue.iter().flat_map(|(place, line)| line.iter().map(|queued| (*place, *queued)))
     }
 

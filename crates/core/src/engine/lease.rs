@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Fence, Incarnation, Seq, StepIx, Term};
-use crate::session::{StopHow, StopReason};
+use crate::session::{StopMode, StopReason};
 use crate::time::{Span, Time};
 
 /// The right of one worker to execute one step for a while, until it ends.
@@ -34,7 +34,7 @@ pub(super) struct Lease {
     pub(super) started_at: Option<Time>,
     /// When its step should have been ended by its worker at the latest.
     pub(super) overdue_at: Option<Time>,
-    pub(super) stop: Option<(StopHow, StopReason)>,
+    pub(super) stop: Option<(StopMode, StopReason)>,
     /// Locks that it holds.
     pub(super) locks: Option<Arc<[u32]>>,
     /// Where it stands in its worker's and its run's lists.

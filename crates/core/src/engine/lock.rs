@@ -41,7 +41,7 @@ impl Lock {
     }
 
     /// Whether active runs disagree on its slots.
-    pub(super) fn is_disputed(&self) -> bool {
+    pub(super) fn has_conflicting_slots(&self) -> bool {
         self.declared.len() > 1
     }
 
@@ -50,7 +50,7 @@ impl Lock {
     }
 
     /// Takes a declaration back. True if no run names the lock any more.
-    pub(super) fn withdraw(&mut self, slots: u32) -> bool {
+    pub(super) fn undeclare(&mut self, slots: u32) -> bool {
         if let Some(count) = self.declared.get_mut(&slots) {
             *count -= 1;
             if *count == 0 {

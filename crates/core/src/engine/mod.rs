@@ -8,98 +8,101 @@
 //! | file | what it decides |
 //! |---|---|
 //! | `decide` | which rule answers a request; what is done after every request |
-//! | `submit`, `cancel`, `register`, `exchange`, `sweep` | one request each |
-//! | `grant`, `prefer`, `give_back` | which step goes to which worker; which lease is asked back |
-//! | `judge`, `sealed` | which reported outcome counts; leases of sealed runs that a report may still come of |
-//! | `ending` | what follows when a lease ends: done, retry or another hand-out |
-//! | `settle`, `crewed` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
-//! | `absence`, `leap`, `clock_doubt` | time in which no leader led; time at a takeover that nothing proves; time that nothing may be deleted by |
-//! | `once` | what is done once under a key: whose it is, who waits, who takes over what is on record |
-//! | `condemned` | runs that an operator condemned because the store cannot be folded with them |
-//! | `apply`, `flow` | what each event does to the state; what becomes ready by it |
+//! | `submit`, `cancel`, `register`, `exchange`, `tick` | one request each |
+//! | `grant`, `preferences`, `take_back` | which step goes to which worker; which lease is asked back |
+//! | `outcome_verdict`, `sealed_leases` | which reported outcome counts; leases of sealed runs that a report may still come of |
+//! | `lease_end` | what follows when a lease ends: done, retry or another hand-out |
+//! | `settlement`, `unplaceable` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
+//! | `leader_absence`, `takeover_gap`, `clock_jump` | time in which no leader led; time at a takeover that nothing proves; time that nothing may be deleted by |
+//! | `idempotency` | what is done once under a key: whose it is, who waits, who takes over what is on record |
+//! | `condemned_runs` | runs that an operator condemned because the store cannot be folded with them |
+//! | `apply`, `need_propagation` | what each event does to the state; what becomes ready by it |
 //! | `transition` | the one table of a step's life |
-//! | `board`, `lane`, `class`, `lock` | who waits for what |
-//! | `claims` | for which waiting step a lock is kept |
-//! | `keys`, `audit` | who may ask: tokens and workers' credentials; on whose word something was done |
+//! | `ready_queues`, `lane`, `requirement_class`, `lock` | who waits for what |
+//! | `lock_claims` | for which waiting step a lock is kept |
+//! | `credentials`, `audit` | who may ask: tokens and workers' credentials; on whose word something was done |
 //! | `value_access` | which large results a worker may fetch |
-//! | `why`, `snapshot`, `invariants` | explaining, printing and checking the state |
+//! | `why`, `state_dump`, `invariants` | explaining, printing and checking the state |
 //! | `plain_session` | the session of a plain worker, made again from the state |
-//! | `report`, `queue`, `standing`, `event_json`, `utc` | showing it to others: plain values, JSON, times |
+//! | `state_report`, `queue_report`, `contact`, `event_json`, `utc_time` | showing it to others: plain values, JSON, times |
 
-mod absence;
 mod apply;
 mod audit;
-mod board;
 mod cancel;
-mod claims;
-mod class;
-mod clock_doubt;
-mod condemned;
-mod condition;
+mod clock_jump;
+mod condemned_runs;
 mod config;
-mod crewed;
+mod contact;
+mod credentials;
 mod decide;
-mod ending;
 mod event;
 mod event_json;
 mod event_size;
 mod exchange;
-mod flow;
-mod give_back;
 mod grant;
-mod history;
+mod idempotency;
 mod invariants;
-mod judge;
-mod keys;
 mod lane;
-mod leap;
+mod leader_absence;
 mod lease;
+mod lease_end;
 mod lock;
-mod once;
+mod lock_claims;
+mod need_propagation;
+mod outcome_verdict;
 mod plain_session;
-mod prefer;
-mod queue;
+mod preferences;
+mod queue_report;
+mod ready_queues;
 mod register;
-mod report;
 mod request;
+mod requirement_class;
 mod run;
-mod sealed;
-mod settle;
-mod snapshot;
-mod standing;
+mod sealed_leases;
+mod settlement;
 mod state;
+mod state_dump;
+mod state_report;
+mod store_history;
 mod submit;
-mod sweep;
+mod take_back;
+mod takeover_gap;
+mod tick;
 mod timer;
 mod transition;
-mod utc;
+mod unplaceable;
+mod utc_time;
 mod value_access;
+mod value_condition;
 mod why;
 mod worker;
 
 pub use apply::ApplyError;
 pub use config::{
-    ALONE_MAX, BATCH_BYTES_MAX, Config, INTERRUPTED_MAX, PREFERS_PATIENCE, REUSED_BYTES_MAX,
-    SLOTS_MAX, UNHEARD_MAX,
+    BATCH_BYTES_MAX, EngineConfig, INTERRUPTED_DELIVERIES_MAX, PREFERENCE_WAIT, REUSED_BYTES_MAX,
+    SINGLE_GRANT_BYTES_MAX, SLOTS_MAX, UNCONFIRMED_DELIVERIES_MAX,
 };
+pub use contact::{WorkerContactStatus, WorkerContacts};
 pub use event::{
-    CancelLevel, CancelReason, EndedAs, Event, Next, Reused, RunOptions, Settled, Unplaceable,
+    CancelLevel, CancelReason, Event, LeaseEndKind, ReusedOutcome, RunOptions, StepFollowUp,
+    StepSettlement, UnplaceablePolicy,
 };
 pub use event_json::json_list;
-pub use history::{StoreHistory, TTL_MAX};
-pub use invariants::Violation;
+pub use idempotency::IdempotencyKeyReport;
+pub use invariants::InvariantViolation;
 pub use lane::AGING;
-pub use leap::ProvenTime;
-pub use once::KeyReport;
-pub use queue::ClassReport;
-pub use report::{
+pub use queue_report::ClassReport;
+pub use request::{
+    EngineAnswer, EngineDecision, EngineRequest, RequestDenial, SubmitRun, SubmitWarning,
+};
+pub use state::{Engine, EngineCounts};
+pub use state_report::{
     LeaderReport, LeaseReport, LockHolder, LockReport, RunReport, StatusCounts, StepReport,
     StopReport, WorkerReport,
 };
-pub use request::{Answer, Decision, Denial, Request, Submit, Warning};
-pub use standing::{Contacts, Standing};
-pub use state::{Counts, Engine};
-pub use transition::{Change, IllegalChange, next_status};
-pub use utc::Utc;
-pub use why::{Elimination, LockWait, Why};
+pub use store_history::{LEASE_TTL_MAX, StoreHistory};
+pub use takeover_gap::ProvenTime;
+pub use transition::{IllegalStepChange, StepChange, next_status};
+pub use utc_time::UtcTime;
+pub use why::{LockWait, WhyReport, WorkerElimination};
 pub use worker::WorkerStatus;

@@ -2,14 +2,14 @@
 
 use super::state::Engine;
 use crate::id::WorkerId;
-use crate::session::{LeaseRef, PlainLease, PlainLife, PlainWorkerSession};
+use crate::session::{LeaseRef, PlainLease, PlainSessionConfig, PlainWorkerSession};
 
 impl Engine {
     /// The session of a plain worker under the present leader: the leases that it holds, and how far its exchanges had come.
     /// `None` if it is not registered.
     pub fn plain_session(&self, worker: WorkerId) -> Option<PlainWorkerSession> {
         let it = &self.workers[*self.worker_ids.get(&worker)?];
-        let life = PlainLife {
+        let life = PlainSessionConfig {
             worker,
             incarnation: it.incarnation,
             term: self.term(),

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::event::{CancelLevel, Event, Reused, RunOptions, Unplaceable};
-use super::history::StoreHistory;
-use super::leap::ProvenTime;
-use super::standing::Contacts;
-use crate::access::{Digest, NewToken, Principal};
+use super::contact::WorkerContacts;
+use super::event::{CancelLevel, Event, ReusedOutcome, RunOptions, UnplaceablePolicy};
+use super::store_history::StoreHistory;
+use super::takeover_gap::ProvenTime;
+use crate::access::{NewToken, Principal, SecretDigest};
 use crate::id::{Fence, Incarnation, RunId, Term, TokenId, WorkerId};
 use crate::plan::{Plan, PlanError};
-use crate::session::{Exchange, Refusal, Register, Registered, Reply};
+use crate::session::{Exchange, ExchangeReply, RegisterReply, RegisterRequest, WorkerRefusal};
 use crate::time::{Span, Time};
 
 /// A question to the engine.
 #[derive(Clone, Debug)]
-pub enum Request {
+pub enum EngineRequest {
     /// This node has won a term.
     Lead {
         /// Which.
@@ -36,7 +36,7 @@ pub enum Request {
         lasts: Span,
     },
     /// A worker joins.
-    Register(Register),
+    Register(RegisterRequest),
     /// A worker's round trip.
     Exchange(Exchange),
     /// A guard reports that nothing of a worker's life is left.
@@ -49,7 +49,7 @@ pub enum Request {
         started: Vec<Fence>,
     },
     /// A run is to be done.
-    Submit(Submit),
+    Submit(SubmitRun),
     /// A run is to end.
     Cancel {
         /// Which.
@@ -63,11 +63,11 @@ pub enum Request {
         run: RunId,
     },
     /// Nobody is expected to join for a run any more: what nobody can run need not wait.
-    Crewed {
+    NoMoreWorkers {
         /// Which.
         run: RunId,
         /// What becomes of it.
-        unplaceable: Unplaceable,
+        unplaceable: UnplaceablePolicy,
     },
     /// A worker is to get no more leases.
     Drain {
@@ -88,22 +88,22 @@ pub enum Request {
         run: RunId,
     },
     /// Which workers are silent is asked: only a leader's live engine knows.
-    Silent,
+    Contacts,
     /// Time has passed.
     Tick,
     /// Somebody asks for something: what comes of it is told together with who it was.
-    Asked {
+    OnBehalfOf {
         /// Who.
         by: Principal,
         /// For what.
-        request: Box<Request>,
+        request: Box<EngineRequest>,
     },
     /// A worker joins, and its own secret opens the controller to it from then on.
     Join {
         /// As it registers.
-        register: Register,
+        register: RegisterRequest,
         /// What is kept of its secret.
-        digest: Digest,
+        digest: SecretDigest,
     },
     /// A worker's credential is to end, at once. What it holds ends by time: its processes may still run.
     RevokeWorker {
@@ -119,21 +119,21 @@ pub enum Request {
     },
 }
 
-impl Request {
+impl EngineRequest {
     /// The same, asked by somebody.
     #[must_use]
     pub fn by(self, by: Principal) -> Self {
-        Self::Asked { by, request: Box::new(self) }
+        Self::OnBehalfOf { by, request: Box::new(self) }
     }
 
     /// The run that it submits, if it submits one.
     pub fn submitted(&self) -> Option<RunId> {
         match self {
-            Self::Asked { request, .. } => request.submitted(),
+            Self::OnBehalfOf { request, .. } => request.submitted(),
             Self::Submit(submit) => Some(submit.run),
             Self::Cancel { .. }
             | Self::Condemn { .. }
-            | Self::Crewed { .. }
+            | Self::NoMoreWorkers { .. }
             | Self::Seal { .. }
             | Self::Lead { .. }
             | Self::Embargo { .. }
@@ -146,7 +146,7 @@ impl Request {
             | Self::RevokeWorker { .. }
             | Self::CreateToken(_)
             | Self::RevokeToken { .. }
-            | Self::Silent
+            | Self::Contacts
             | Self::Tick => None,
         }
     }
@@ -154,11 +154,11 @@ impl Request {
     /// The run that it names, if it is about one.
     pub(super) fn run(&self) -> Option<RunId> {
         match self {
-            Self::Asked { request, .. } => request.run(),
+            Self::OnBehalfOf { request, .. } => request.run(),
             Self::Submit(submit) => Some(submit.run),
             Self::Cancel { run, .. }
             | Self::Condemn { run }
-            | Self::Crewed { run, .. }
+            | Self::NoMoreWorkers { run, .. }
             | Self::Seal { run } => Some(*run),
             Self::Lead { .. }
             | Self::Embargo { .. }
@@ -171,7 +171,7 @@ impl Request {
             | Self::RevokeWorker { .. }
             | Self::CreateToken(_)
             | Self::RevokeToken { .. }
-            | Self::Silent
+            | Self::Contacts
             | Self::Tick => None,
         }
     }
@@ -179,7 +179,7 @@ impl Request {
 
 /// A run to be done.
 #[derive(Clone, Debug)]
-pub struct Submit {
+pub struct SubmitRun {
     /// Its id; the same id and plan again is the same run, until it is sealed: whoever takes submissions asks the
     /// archive first.
     pub run: RunId,
@@ -188,10 +188,10 @@ pub struct Submit {
     /// How.
     pub options: RunOptions,
     /// Outcomes of an earlier run to be taken over.
-    pub reused: Vec<Reused>,
+    pub reused: Vec<ReusedOutcome>,
 }
 
-impl Submit {
+impl SubmitRun {
     /// A run of the plan with nothing special about it.
     pub fn new(run: RunId, plan: Arc<Plan>) -> Self {
         Self { run, plan, options: RunOptions::default(), reused: Vec::new() }
@@ -200,44 +200,44 @@ impl Submit {
 
 /// What came of a request.
 #[derive(Debug)]
-pub struct Decision {
+pub struct EngineDecision {
     /// The time of its events.
     pub at: Time,
     /// What was decided, applied to this engine already; to be made durable.
     pub events: Vec<Event>,
     /// Replies to exchanges, this one's and parked ones', to be sent when the events are durable.
-    pub replies: Vec<Reply>,
+    pub replies: Vec<ExchangeReply>,
     /// The answer to who asked.
-    pub answer: Answer,
+    pub answer: EngineAnswer,
 }
 
 /// The answer to who asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum EngineAnswer {
     /// It is done.
     Done,
     /// For an exchange: its reply is among the replies, or it is parked and its reply comes with a later decision.
     Exchanged,
     /// The worker has joined.
-    Registered(Registered),
+    Registered(RegisterReply),
     /// The run was taken.
     Submitted {
         /// What its sender should know.
-        warnings: Vec<Warning>,
+        warnings: Vec<SubmitWarning>,
     },
     /// The token was made, or was there.
     TokenCreated(TokenId),
     /// When workers were heard, and who is silent.
-    Silent(Contacts),
+    Contacts(WorkerContacts),
     /// A worker was refused.
-    Refused(Refusal),
+    Refused(WorkerRefusal),
     /// Something else was refused.
-    Denied(Denial),
+    Denied(RequestDenial),
 }
 
 /// Something about a run that was taken that its sender should know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Warning {
+pub enum SubmitWarning {
     /// Another active run gives a lock another number of slots.
     #[error(
         "lock `{lock}`: this run says {declared} slots, {effective} are in force; the smallest number wins"
@@ -267,7 +267,7 @@ pub enum Warning {
 
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Denial {
+pub enum RequestDenial {
     /// A run id that is in use for another plan.
     #[error("run {0} exists already, with another plan")]
     RunExists(RunId),

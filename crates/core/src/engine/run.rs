@@ -6,18 +6,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::event::{CancelLevel, CancelReason, RunOptions};
-use super::transition::{Change, IllegalChange, next_status};
+use super::transition::{IllegalStepChange, StepChange, next_status};
 use crate::id::{Fence, RunId, StepIx, WorkerId};
-use crate::outcome::{Output, RunStatus, StepStatus};
-use crate::plan::{Condition, Plan, StepSpec};
+use crate::outcome::{RunStatus, StepOutput, StepStatus};
+use crate::plan::{Plan, StatusCondition, StepSpec};
 use crate::time::Time;
 
 /// Stands for "no lease", "no cause".
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NO_INDEX: u32 = u32::MAX;
 
 /// Why the end of a node keeps the steps that need it from running, with the step at the root of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hindrance {
+pub(super) enum NeedBlocker {
     /// That step failed.
     Failed(StepIx),
     /// No worker could run that step.
@@ -26,7 +26,7 @@ pub(super) enum Hindrance {
 
 /// What keeps a step from running, if something does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum HinderedBy {
+pub(super) enum BlockerKind {
     /// A need that failed.
     Failure,
     /// No worker matches it, or a need that it has.
@@ -46,7 +46,7 @@ pub(super) struct StepState {
     /// Hand-outs of this attempt that were lost and count.
     pub(super) losses: u16,
     /// What `cause` is about.
-    pub(super) hindered_by: HinderedBy,
+    pub(super) hindered_by: BlockerKind,
     /// Needs that have not ended.
     pub(super) remaining: u32,
     /// The open lease, or [`NONE`].
@@ -60,45 +60,45 @@ pub(super) struct StepState {
 }
 
 impl StepState {
-    pub(super) fn change(&mut self, change: Change) -> Result<(), IllegalChange> {
+    pub(super) fn change(&mut self, change: StepChange) -> Result<(), IllegalStepChange> {
         self.status = next_status(self.status, change)?;
         Ok(())
     }
 
     pub(super) const fn cause(&self) -> Option<StepIx> {
-        if self.cause == NONE { None } else { Some(StepIx(self.cause)) }
+        if self.cause == NO_INDEX { None } else { Some(StepIx(self.cause)) }
     }
 
     /// Whether a need failed. One that could not run did not fail.
     pub(super) const fn need_failed(&self) -> bool {
-        self.cause != NONE && !self.is_withheld()
+        self.cause != NO_INDEX && !self.is_withheld()
     }
 
     /// Whether it, or what it needs, could not run because no worker matches.
     pub(super) const fn is_withheld(&self) -> bool {
-        matches!(self.hindered_by, HinderedBy::WantOfWorker)
+        matches!(self.hindered_by, BlockerKind::WantOfWorker)
     }
 
     /// Notes that a need keeps this step from running. A failure counts for more than the want of a worker.
-    pub(super) const fn hinder(&mut self, hindrance: Hindrance) {
+    pub(super) const fn note_blocker(&mut self, hindrance: NeedBlocker) {
         if self.status.is_terminal() || self.need_failed() {
             return;
         }
         match hindrance {
-            Hindrance::Failed(cause) => {
-                (self.cause, self.hindered_by) = (cause.0, HinderedBy::Failure);
+            NeedBlocker::Failed(cause) => {
+                (self.cause, self.hindered_by) = (cause.0, BlockerKind::Failure);
             }
-            Hindrance::CouldNotRun(cause) if self.cause == NONE => {
-                (self.cause, self.hindered_by) = (cause.0, HinderedBy::WantOfWorker);
+            NeedBlocker::CouldNotRun(cause) if self.cause == NO_INDEX => {
+                (self.cause, self.hindered_by) = (cause.0, BlockerKind::WantOfWorker);
             }
-            Hindrance::CouldNotRun(_) => {}
+            NeedBlocker::CouldNotRun(_) => {}
         }
     }
 }
 
 /// Where a retried step should not run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Avoid {
+pub(super) struct AvoidedWorker {
     pub(super) worker: WorkerId,
     /// The lane of its own that it waits in, while it does.
     pub(super) lane: Option<u32>,
@@ -106,7 +106,7 @@ pub(super) struct Avoid {
 
 /// A lease that ended without ending its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Spent {
+pub(super) enum SpentLeaseKind {
     /// Its holder reported an outcome, which led to a retry or another hand-out.
     Reported,
     /// It was given up.
@@ -120,7 +120,7 @@ pub(super) enum Spent {
 pub(super) struct SpentLease {
     pub(super) step: StepIx,
     pub(super) holder: WorkerId,
-    pub(super) how: Spent,
+    pub(super) how: SpentLeaseKind,
 }
 
 /// How much of a run the engine holds.
@@ -158,10 +158,10 @@ pub(super) struct Run {
     pub(super) cancel: Option<(CancelLevel, CancelReason)>,
     /// How far the endings of a stopped run have got.
     pub(super) stop_cursor: u32,
-    pub(super) outputs: BTreeMap<StepIx, Output>,
+    pub(super) outputs: BTreeMap<StepIx, StepOutput>,
     pub(super) spent: BTreeMap<Fence, SpentLease>,
     /// Retried steps that should run elsewhere.
-    pub(super) avoid: BTreeMap<StepIx, Avoid>,
+    pub(super) avoid: BTreeMap<StepIx, AvoidedWorker>,
 }
 
 impl Run {
@@ -178,10 +178,10 @@ impl Run {
             attempt: 1,
             delivery: 0,
             losses: 0,
-            hindered_by: HinderedBy::Failure,
+            hindered_by: BlockerKind::Failure,
             remaining: plan.need_count(node),
-            lease: NONE,
-            cause: NONE,
+            lease: NO_INDEX,
+            cause: NO_INDEX,
             since: now,
             fence: Fence::default(),
         };
@@ -201,7 +201,7 @@ impl Run {
             withheld: 0,
             superseded: false,
             cancel: None,
-            stop_cursor: NONE,
+            stop_cursor: NO_INDEX,
             outputs: BTreeMap::new(),
             spent: BTreeMap::new(),
             avoid: BTreeMap::new(),
@@ -221,13 +221,13 @@ impl Run {
     }
 
     /// Whether a step of this condition may no longer begin.
-    pub(super) fn stops(&self, condition: Condition) -> bool {
+    pub(super) fn bars_start(&self, condition: StatusCondition) -> bool {
         match self.cancel {
             Some((CancelLevel::Kill, _)) => return true,
-            Some((CancelLevel::Stop, _)) if condition != Condition::Always => return true,
+            Some((CancelLevel::Stop, _)) if condition != StatusCondition::Always => return true,
             Some((CancelLevel::Stop, _)) | None => {}
         }
-        self.failed.is_some() && !self.options.keep_going && condition == Condition::Success
+        self.failed.is_some() && !self.options.keep_going && condition == StatusCondition::Success
     }
 
     pub(super) const fn is_hollow(&self) -> bool {
@@ -235,12 +235,12 @@ impl Run {
     }
 
     /// Whether a leader has ended it because it is condemned.
-    pub(super) const fn is_buried(&self) -> bool {
+    pub(super) const fn is_condemned_and_ended(&self) -> bool {
         matches!(self.cancel, Some((_, CancelReason::Condemned)))
     }
 
     /// How the run ends, given that every step has.
-    pub(super) fn verdict(&self) -> RunStatus {
+    pub(super) fn final_status(&self) -> RunStatus {
         match self.cancel {
             Some((_, CancelReason::Deadline | CancelReason::Defect | CancelReason::Condemned)) => {
                 RunStatus::Failed

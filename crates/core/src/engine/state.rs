@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::absence::Absences;
-use super::board::Board;
-use super::clock_doubt::ClockDoubt;
-use super::config::Config;
-use super::event::Unplaceable;
-use super::history::Embargo;
-use super::lane::{LaneKey, PerWorkerLimit, Place, Rank, StepKind, StoppedBy};
+use super::clock_jump::SuspectedClockJump;
+use super::config::EngineConfig;
+use super::event::UnplaceablePolicy;
+use super::lane::{LaneKey, LanePosition, LaneRank, PerWorkerLimit, StartBlocker, StepKind};
+use super::leader_absence::LeaderAbsences;
 use super::lease::Lease;
+use super::ready_queues::ReadyQueues;
 use super::run::Run;
-use super::sealed::SealedLeases;
-use super::timer::Timers;
+use super::sealed_leases::SealedLeases;
+use super::store_history::GrantEmbargo;
+use super::timer::TimerQueue;
 use super::worker::{Worker, WorkerStatus};
-use crate::access::{Acts, Keyring};
+use crate::access::{AuditTrail, Keyring};
 use crate::id::{Fence, RunId, StepIx, Term, WorkerId};
-use crate::once::Ledger;
-use crate::outcome::{Output, RunStatus, StepStatus};
-use crate::plan::Condition;
-use crate::planted::{Bug, Bugs};
+use crate::idempotency::IdempotencyLedger;
+use crate::outcome::{RunStatus, StepOutput, StepStatus};
+use crate::plan::StatusCondition;
+use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::slab::Slab;
 use crate::time::{Span, Time};
 
@@ -35,14 +35,14 @@ use crate::time::{Span, Time};
 pub struct Engine {
     /// Given by who leads, not kept.
     #[serde(skip)]
-    pub(super) config: Config,
+    pub(super) config: EngineConfig,
     pub(super) now: Time,
     pub(super) term: Term,
     pub(super) led_at: Time,
     pub(super) ttl: Span,
     pub(super) generation: u16,
     /// While grants may be missing from the journal: which steps wait for them to end, and until when.
-    pub(super) embargo: Embargo,
+    pub(super) embargo: GrantEmbargo,
     /// Whether a worker has registered that was not the leader's own.
     pub(super) met_others: bool,
     /// The leading node's own worker.
@@ -62,22 +62,22 @@ pub struct Engine {
     pub(super) workers: Slab<Worker>,
     pub(super) worker_ids: BTreeMap<WorkerId, u32>,
     pub(super) leases: Slab<Lease>,
-    pub(super) board: Board,
-    pub(super) timers: Timers,
+    pub(super) board: ReadyQueues,
+    pub(super) timers: TimerQueue,
     /// What follows from events and has to be decided yet, oldest first.
-    pub(super) todo: VecDeque<Todo>,
+    pub(super) todo: VecDeque<DeferredWork>,
     /// Volatile: workers that hold more than they run.
     pub(super) ahead: BTreeSet<u32>,
     /// Volatile: the worker up to which an idle worker's search for a lease got, where it was ended by its bound.
     #[serde(skip)]
-    pub(super) asked_upto: Option<u32>,
+    pub(super) take_back_cursor: Option<u32>,
     /// Volatile: workers with a parked exchange.
     pub(super) parked: BTreeSet<u32>,
     /// Volatile: workers whose parked exchange has something to carry.
     pub(super) notify: BTreeSet<u32>,
     /// Volatile: the run that it decides on right now.
     #[serde(skip)]
-    pub(super) at_work: Option<RunId>,
+    pub(super) deciding_run: Option<RunId>,
     /// Volatile: a worker has told of a loss in this term. Not kept: who starts from a snapshot has another term.
     #[serde(skip)]
     pub(super) loss_noticed: bool,
@@ -86,24 +86,24 @@ pub struct Engine {
     pub(super) condemned: BTreeSet<RunId>,
     /// Volatile: runs that nobody is expected to join any more, and what becomes of what nobody can run.
     #[serde(skip)]
-    pub(super) crewed: BTreeMap<RunId, Unplaceable>,
+    pub(super) no_more_workers: BTreeMap<RunId, UnplaceablePolicy>,
     /// Volatile: the brake, while it is on.
-    pub(super) brake: Option<Brake>,
+    pub(super) brake: Option<WorkerLossBrake>,
     /// Tokens and workers' credentials.
     pub(super) keys: Keyring,
     /// What was lately done on whose word.
-    pub(super) acts: Acts,
+    pub(super) acts: AuditTrail,
     /// What is done once: who is at it, and what is on record.
-    pub(super) ledger: Ledger,
+    pub(super) ledger: IdempotencyLedger,
     /// What is doubted of the journal's time.
-    pub(super) clock_doubt: ClockDoubt,
+    pub(super) clock_doubt: SuspectedClockJump,
     /// When no leader led: that counts against no wait.
-    pub(super) absences: Absences,
+    pub(super) absences: LeaderAbsences,
 }
 
 /// How fast silent workers are given up when many are silent at once.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Brake {
+pub(super) struct WorkerLossBrake {
     /// When more may be given up.
     pub(super) until: Time,
     /// How many may be until then.
@@ -112,7 +112,7 @@ pub(super) struct Brake {
 
 /// Something that follows from an event and has to be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Todo {
+pub(super) enum DeferredWork {
     /// A step may have to end without a lease.
     Settle(u32, StepIx),
     /// Steps of a stopped run have to end.
@@ -123,7 +123,7 @@ pub(super) enum Todo {
     Supersede(u32, StepIx),
 }
 
-impl Todo {
+impl DeferredWork {
     pub(super) const fn run(self) -> u32 {
         match self {
             Self::Settle(run, _)
@@ -136,7 +136,7 @@ impl Todo {
 
 /// How many of each there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct EngineCounts {
     /// Runs that are not sealed.
     pub runs: usize,
     /// Nodes of their plans.
@@ -153,7 +153,7 @@ pub struct Counts {
 
 impl Engine {
     /// An engine that knows nothing yet.
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: EngineConfig) -> Self {
         Self {
             config,
             now: Time::ZERO,
@@ -161,7 +161,7 @@ impl Engine {
             led_at: Time::ZERO,
             ttl: Span::secs(15),
             generation: 0,
-            embargo: Embargo::default(),
+            embargo: GrantEmbargo::default(),
             met_others: false,
             own: None,
             fences: 0,
@@ -174,55 +174,55 @@ impl Engine {
             workers: Slab::default(),
             worker_ids: BTreeMap::new(),
             leases: Slab::default(),
-            board: Board { bugs: config.bugs, ..Board::default() },
-            timers: Timers::default(),
+            board: ReadyQueues { bugs: config.bugs, ..ReadyQueues::default() },
+            timers: TimerQueue::default(),
             todo: VecDeque::new(),
             ahead: BTreeSet::new(),
-            asked_upto: None,
+            take_back_cursor: None,
             parked: BTreeSet::new(),
             notify: BTreeSet::new(),
-            at_work: None,
+            deciding_run: None,
             loss_noticed: false,
             condemned: BTreeSet::new(),
-            crewed: BTreeMap::new(),
+            no_more_workers: BTreeMap::new(),
             brake: None,
             keys: Keyring::default(),
-            acts: Acts::default(),
-            ledger: Ledger::default(),
-            clock_doubt: ClockDoubt::default(),
-            absences: Absences::default(),
+            acts: AuditTrail::default(),
+            ledger: IdempotencyLedger::default(),
+            clock_doubt: SuspectedClockJump::default(),
+            absences: LeaderAbsences::default(),
         }
     }
 
     /// The time by which things are old enough to be deleted, when the journal's time is `now`: a leap of more than a day
     /// between two terms is doubted for an hour.
-    pub fn believed_time(&self, now: Time) -> Time {
-        self.clock_doubt.believed(now)
+    pub fn trusted_time(&self, now: Time) -> Time {
+        self.clock_doubt.trusted_time(now)
     }
 
-    /// The time by which archived runs and their logs are old enough to be deleted; see [`believed_time`](Self::believed_time).
+    /// The time by which archived runs and their logs are old enough to be deleted; see [`believed_time`](Self::trusted_time).
     /// `system` is the clock of this machine, `store_has_own` whether the journal's time comes from another one.
-    pub fn deletes_by(&self, now: Time, system: Time, store_has_own: bool) -> Time {
-        self.clock_doubt.deletes_by(now, system, store_has_own)
+    pub fn deletion_cutoff(&self, now: Time, system: Time, store_has_own: bool) -> Time {
+        self.clock_doubt.deletion_cutoff(now, system, store_has_own)
     }
 
     /// By how much the journal's time leapt ahead between two terms, and for how long that is doubted yet.
-    pub fn doubted_leap(&self, now: Time) -> Option<(Span, Span)> {
-        self.clock_doubt.doubted(now)
+    pub fn suspected_clock_jump(&self, now: Time) -> Option<(Span, Span)> {
+        self.clock_doubt.suspected_jump(now)
     }
 
     /// The same state under other bounds and paces: a snapshot has none.
     #[must_use]
-    pub fn with_config(mut self, config: Config) -> Self {
+    pub fn with_config(mut self, config: EngineConfig) -> Self {
         self.config = config;
         self.board.bugs = config.bugs;
-        self.count_suitors();
+        self.recount_preferred_workers();
         self.board.recount();
         self.plan_bytes = self.runs.iter().map(|(_, run)| run.plan.bytes()).sum();
         self
     }
 
-    pub(crate) const fn bugs(&self) -> Bugs {
+    pub(crate) const fn bugs(&self) -> PlantedBugs {
         self.config.bugs
     }
 
@@ -237,8 +237,8 @@ impl Engine {
     }
 
     /// The run that the engine decided on last: the one to blame if it panicked.
-    pub const fn at_work(&self) -> Option<RunId> {
-        self.at_work
+    pub const fn deciding_run(&self) -> Option<RunId> {
+        self.deciding_run
     }
 
     /// Every token and every worker's credential.
@@ -247,7 +247,7 @@ impl Engine {
     }
 
     /// What was lately done on whose word.
-    pub const fn acts(&self) -> &Acts {
+    pub const fn acts(&self) -> &AuditTrail {
         &self.acts
     }
 
@@ -258,12 +258,12 @@ impl Engine {
 
     /// How often a worker exchanges at least.
     pub fn interval(&self) -> Span {
-        self.config.interval.unwrap_or_else(|| self.ttl.part(3))
+        self.config.interval.unwrap_or_else(|| self.ttl.divided_by(3))
     }
 
     /// How many of each there are.
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> EngineCounts {
+        EngineCounts {
             runs: self.runs.len(),
             nodes: self.nodes,
             workers: self.workers.len(),
@@ -284,7 +284,7 @@ impl Engine {
     }
 
     /// What a step handed on.
-    pub fn output(&self, run: RunId, step: StepIx) -> Option<&Output> {
+    pub fn output(&self, run: RunId, step: StepIx) -> Option<&StepOutput> {
         self.runs[*self.run_ids.get(&run)?].outputs.get(&step)
     }
 
@@ -319,7 +319,7 @@ impl Engine {
         let spec = self.runs[run_ix].plan.specs()[spec_ix as usize].clone();
         let (class, fresh) = self.board.class(&spec.placement, self.now);
         if fresh {
-            self.enlist_all(class);
+            self.assign_workers_to_class(class);
         }
         let locks =
             spec.locks.iter().map(|lock| (self.board.lock(&lock.name), lock.order)).collect();
@@ -327,55 +327,56 @@ impl Engine {
             class,
             locks,
             per_worker: spec.per_worker.zip(step).map(|(most, step)| PerWorkerLimit {
-                kind: Arc::new(self.kind_of(run_ix, step)),
+                kind: Arc::new(self.step_kind(run_ix, step)),
                 most,
             }),
             avoid,
             ahead: spec.may_lease_ahead(),
             exclusive: spec.stops_on_lost_contact() || spec.retry.lost == 0,
             stopped_by: match spec.condition {
-                Condition::Success => StoppedBy::Failure,
-                Condition::Failure => StoppedBy::Cancel,
-                Condition::Always => StoppedBy::Kill,
+                StatusCondition::Success => StartBlocker::Failure,
+                StatusCondition::Failure => StartBlocker::Cancel,
+                StatusCondition::Always => StartBlocker::Kill,
             },
             wait_for_worker: spec.wait_for_worker,
             wait_for_lock: spec.wait_for_lock,
         }
     }
 
-    fn kind_of(&self, run_ix: u32, step: StepIx) -> StepKind {
+    fn step_kind(&self, run_ix: u32, step: StepIx) -> StepKind {
         let run = &self.runs[run_ix];
         let mut pipeline = run.plan.pipeline().to_owned();
-        if self.config.bugs.on(Bug::PerWorkerCountsOneRun) {
+        if self.config.bugs.on(PlantedBug::PerWorkerCountsOneRun) {
             pipeline = format!("{pipeline} {}", run.id);
         }
         StepKind { step: run.plan.definition(step).into(), pipeline: pipeline.into() }
     }
 
     /// Where a ready step stands in its lane.
-    pub(super) fn place(&self, run_ix: u32, step: StepIx, lane: u32) -> Place {
+    pub(super) fn lane_position(&self, run_ix: u32, step: StepIx, lane: u32) -> LanePosition {
         let run = &self.runs[run_ix];
-        let aging = !self.config.bugs.on(Bug::PriorityStarvation);
-        let rank = Rank {
-            bucket: Rank::bucket(run.step(step).since, run.spec(step).priority, aging),
-            weight: std::cmp::Reverse(run.plan.weight(step)),
+        let aging = !self.config.bugs.on(PlantedBug::PriorityStarvation);
+        let rank = LaneRank {
+            bucket: LaneRank::bucket(run.step(step).since, run.spec(step).priority, aging),
+            weight: std::cmp::Reverse(run.plan.critical_path_length(step)),
             order: run.order,
         };
         self.board.lanes[lane].place(rank, run_ix)
     }
 
     /// Finds the workers of a new class and counts them.
-    fn enlist_all(&mut self, class: u32) {
+    fn assign_workers_to_class(&mut self, class: u32) {
         let placement = self.board.classes[class].placement.clone();
         let prefers = placement.requirement.preferences().next().is_some();
         let mut serving = 0;
         for worker in self.workers.indices() {
             let it = &self.workers[worker];
-            if it.status == WorkerStatus::Online && placement.accepts(it.facts(self.own)) {
+            if it.status == WorkerStatus::Online && placement.accepts(it.placement_facts(self.own))
+            {
                 serving += 1;
                 self.workers[worker].classes.push(class);
                 if prefers {
-                    self.count_suitor(worker, class, 1);
+                    self.count_preferred_worker(worker, class, 1);
                 }
             }
         }
@@ -386,23 +387,23 @@ impl Engine {
     }
 
     /// Lets a worker serve every class that accepts it.
-    pub(super) fn enlist(&mut self, worker: u32) {
-        self.delist(worker);
+    pub(super) fn join_classes(&mut self, worker: u32) {
+        self.leave_classes(worker);
         if self.workers[worker].status == WorkerStatus::Online {
             for class in self.board.classes.indices() {
-                self.enlist_in(worker, class);
+                self.join_class(worker, class);
             }
         }
         self.board.stirred = true;
     }
 
-    fn enlist_in(&mut self, worker: u32, class: u32) {
+    fn join_class(&mut self, worker: u32, class: u32) {
         let it = &self.workers[worker];
         let serves = it.status == WorkerStatus::Online;
-        if serves && self.board.classes[class].placement.accepts(it.facts(self.own)) {
+        if serves && self.board.classes[class].placement.accepts(it.placement_facts(self.own)) {
             self.board.classes[class].workers += 1;
             self.workers[worker].classes.push(class);
-            self.count_suitor(worker, class, 1);
+            self.count_preferred_worker(worker, class, 1);
             if self.board.classes[class].workers == 1 {
                 self.board.workers_changed(class);
             }
@@ -410,10 +411,10 @@ impl Engine {
     }
 
     /// Takes a worker out of every class.
-    pub(super) fn delist(&mut self, worker: u32) {
+    pub(super) fn leave_classes(&mut self, worker: u32) {
         for class in std::mem::take(&mut self.workers[worker].classes) {
             self.board.classes[class].workers -= 1;
-            self.count_suitor(worker, class, -1);
+            self.count_preferred_worker(worker, class, -1);
             if self.board.classes[class].workers == 0 {
                 self.board.classes[class].empty_since = self.now;
                 self.watch_class(class);

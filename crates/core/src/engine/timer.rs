@@ -9,7 +9,7 @@ use crate::time::Time;
 
 /// What a deadline is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) enum Timer {
+pub(super) enum EngineTimer {
     /// Something is left over from a bounded decision.
     Unfinished,
     /// A worker should have been heard by now.
@@ -31,18 +31,18 @@ pub(super) enum Timer {
 }
 
 /// Fewer deadlines than this are not worth looking through.
-const FORGET_FROM: usize = 4096;
+const PRUNE_TIMERS_FROM: usize = 4096;
 
 /// All deadlines, the next one first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Timers(BTreeSet<(Time, Timer)>);
+pub(super) struct TimerQueue(BTreeSet<(Time, EngineTimer)>);
 
-impl Timers {
-    pub(super) fn set(&mut self, at: Time, timer: Timer) {
+impl TimerQueue {
+    pub(super) fn set(&mut self, at: Time, timer: EngineTimer) {
         self.0.insert((at, timer));
     }
 
-    pub(super) fn clear(&mut self, at: Time, timer: Timer) {
+    pub(super) fn clear(&mut self, at: Time, timer: EngineTimer) {
         self.0.remove(&(at, timer));
     }
 
@@ -52,22 +52,24 @@ impl Timers {
 
     /// Drops what only a run's decisions would have dropped. Looks at every deadline, so only once there are many.
     pub(super) fn forget_run(&mut self, run: u32) {
-        if self.0.len() < FORGET_FROM {
+        if self.0.len() < PRUNE_TIMERS_FROM {
             return;
         }
         self.0.retain(|(_, timer)| match timer {
-            Timer::Retry(of, _) | Timer::RunDeadline(of) | Timer::Key(of, _) => *of != run,
-            Timer::Unfinished
-            | Timer::Embargo
-            | Timer::Contact(_)
-            | Timer::Parked(_)
-            | Timer::Overdue(_)
-            | Timer::Lane(_) => true,
+            EngineTimer::Retry(of, _) | EngineTimer::RunDeadline(of) | EngineTimer::Key(of, _) => {
+                *of != run
+            }
+            EngineTimer::Unfinished
+            | EngineTimer::Embargo
+            | EngineTimer::Contact(_)
+            | EngineTimer::Parked(_)
+            | EngineTimer::Overdue(_)
+            | EngineTimer::Lane(_) => true,
         });
     }
 
     /// Takes the next deadline that has passed.
-    pub(super) fn pop_due(&mut self, now: Time) -> Option<Timer> {
+    pub(super) fn pop_due(&mut self, now: Time) -> Option<EngineTimer> {
         if self.next()? > now {
             return None;
         }

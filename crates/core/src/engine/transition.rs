@@ -4,7 +4,7 @@ use crate::outcome::StepStatus;
 
 /// What can happen to a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum StepChange {
     /// Its needs are met, or its back-off is over.
     MadeReady,
     /// A worker got a lease on it.
@@ -28,17 +28,20 @@ pub enum Change {
 /// A change that a step in that status cannot undergo: a bug, or a journal that is not ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a step that is {status} cannot be changed by {change:?}")]
-pub struct IllegalChange {
+pub struct IllegalStepChange {
     /// Where the step stood.
     pub status: StepStatus,
     /// What should have happened to it.
-    pub change: Change,
+    pub change: StepChange,
 }
 
 /// The status after a change. Each line says what can happen, to a step that is what, and what it is then. Ends absorb:
 /// no line leads out of them.
-pub fn next_status(status: StepStatus, change: Change) -> Result<StepStatus, IllegalChange> {
-    use Change as C;
+pub fn next_status(
+    status: StepStatus,
+    change: StepChange,
+) -> Result<StepStatus, IllegalStepChange> {
+    use StepChange as C;
     use StepStatus as S;
     let (from, to): (&[S], S) = match change {
         C::MadeReady => (&[S::Waiting], S::Ready),
@@ -58,10 +61,10 @@ pub fn next_status(status: StepStatus, change: Change) -> Result<StepStatus, Ill
         }
         C::Ended(no_end) | C::EndedLate(no_end) | C::Settled(no_end) => (&[], no_end),
     };
-    if from.contains(&status) { Ok(to) } else { Err(IllegalChange { status, change }) }
+    if from.contains(&status) { Ok(to) } else { Err(IllegalStepChange { status, change }) }
 }
 
-impl Change {
+impl StepChange {
     /// Every change that some status allows, for tables and tests.
     pub const ALL: [Self; 18] = [
         Self::MadeReady,
@@ -85,7 +88,7 @@ impl Change {
     ];
 
     /// What it means, in a few words.
-    pub const fn meaning(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::MadeReady => "needs met, or back-off over",
             Self::Granted => "a worker got a lease",
@@ -107,16 +110,18 @@ mod tests {
     #[test]
     fn ends_absorb_and_every_other_status_has_a_way_out() {
         for status in StepStatus::ALL {
-            let ways =
-                Change::ALL.iter().filter(|change| next_status(status, **change).is_ok()).count();
+            let ways = StepChange::ALL
+                .iter()
+                .filter(|change| next_status(status, **change).is_ok())
+                .count();
             assert_eq!(ways == 0, status.is_terminal(), "{status}");
         }
     }
 
     #[test]
     fn a_running_step_cannot_be_settled_behind_its_workers_back() {
-        let change = Change::Settled(StepStatus::Cancelled);
+        let change = StepChange::Settled(StepStatus::Cancelled);
         let refused = next_status(StepStatus::Running, change).expect_err("a lease must end first");
-        assert_eq!(refused, IllegalChange { status: StepStatus::Running, change });
+        assert_eq!(refused, IllegalStepChange { status: StepStatus::Running, change });
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::run::Run;
 use super::state::Engine;
 use crate::id::{StepIx, WorkerId};
-use crate::kept::{Kept, KeptAt, KeptName};
-use crate::outcome::Output;
+use crate::large_value::{LargeValueId, LargeValueLocation, LargeValueRef};
+use crate::outcome::StepOutput;
 
 impl Engine {
     /// Whether a worker may fetch a large result: a step that it holds a lease of in its current life reads a node with
@@ -14,7 +14,7 @@ impl Engine {
     /// nothing.
     ///
     /// A node that several leased steps read is looked at once, so the cost depends on the plans and not on the leases.
-    pub fn may_fetch(&self, worker: WorkerId, result: KeptName) -> bool {
+    pub fn may_fetch(&self, worker: WorkerId, result: LargeValueId) -> bool {
         let Some(holder) = self.worker_ids.get(&worker).map(|holder| &self.workers[*holder]) else {
             return false;
         };
@@ -29,25 +29,26 @@ impl Engine {
                 reads.map(|node| (lease.run, *node))
             })
             .collect();
-        read.iter().any(|(run, node)| self.runs[*run].hands_on(*node, result))
+        read.iter().any(|(run, node)| self.runs[*run].exposes_value(*node, result))
     }
 }
 
 impl Run {
     /// Whether readers of a node are handed this result: its own, or that of a cell of a join.
-    fn hands_on(&self, node: StepIx, result: KeptName) -> bool {
-        let is_it =
-            |kept: &Kept| matches!(kept.place, KeptAt::Leader { .. }) && kept.name() == result;
-        self.kept_results(node).any(is_it)
+    fn exposes_value(&self, node: StepIx, result: LargeValueId) -> bool {
+        let is_it = |kept: &LargeValueRef| {
+            matches!(kept.place, LargeValueLocation::Leader { .. }) && kept.name() == result
+        };
+        self.large_values(node).any(is_it)
     }
 
     /// The results of a node that are kept elsewhere: its own, and those of the cells of a join.
-    pub(super) fn kept_results(&self, node: StepIx) -> impl Iterator<Item = &Kept> {
+    pub(super) fn large_values(&self, node: StepIx) -> impl Iterator<Item = &LargeValueRef> {
         let cells = self.plan.needs(node).iter().filter(move |_| self.plan.is_join(node));
         let nodes = std::iter::once(node).chain(cells.map(|edge| edge.step()));
         nodes.filter_map(|node| self.outputs.get(&node)).filter_map(|output| match output {
-            Output::Kept(kept) => Some(&**kept),
-            Output::None | Output::Inline(_) | Output::Digest { .. } => None,
+            StepOutput::Kept(kept) => Some(&**kept),
+            StepOutput::None | StepOutput::Inline(_) | StepOutput::Digest { .. } => None,
         })
     }
 }

@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::config::PREFERS_PATIENCE;
+use super::config::PREFERENCE_WAIT;
 use super::event::CancelReason;
-use super::lane::Lane;
-use super::report::LockHolder;
+use super::lane::ReadyLane;
 use super::state::Engine;
+use super::state_report::LockHolder;
 use super::worker::{Worker, WorkerStatus};
 use crate::id::{Fence, RunId, StepIx, WorkerId};
 use crate::outcome::StepStatus;
-use crate::plan::{Pin, Placement};
+use crate::plan::{PinTarget, Placement};
 use crate::session::StopReason;
 use crate::time::Time;
 
 /// The whole reason, as far as the engine knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum WhyReport {
     /// It waits for these needs.
     Needs {
         /// Which, and where they stand.
@@ -49,14 +49,14 @@ pub enum Why {
         /// When it fails for it.
         fails_at: Time,
         /// Why each worker may not.
-        workers: Vec<Elimination>,
+        workers: Vec<WorkerElimination>,
     },
     /// Workers could run it and have no free slot for it yet.
     Queue {
         /// Ready steps of its lane that go before it.
         ahead: usize,
         /// What each worker lacks.
-        workers: Vec<Elimination>,
+        workers: Vec<WorkerElimination>,
     },
     /// A worker holds it.
     Held {
@@ -104,7 +104,7 @@ pub struct LockWait {
 
 /// Why one worker does not run a step now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Elimination {
+pub struct WorkerElimination {
     /// Its name.
     pub worker: Box<str>,
     /// The reason, as a phrase.
@@ -113,27 +113,28 @@ pub struct Elimination {
 
 impl Engine {
     /// Why a step stands where it stands; `None` if there is no such step here.
-    pub fn why(&self, run: RunId, step: StepIx) -> Option<Why> {
+    pub fn why(&self, run: RunId, step: StepIx) -> Option<WhyReport> {
         let run_ix = *self.run_ids.get(&run)?;
         let run = &self.runs[run_ix];
         let state = run.steps.get(step.0 as usize)?;
         Some(match state.status {
-            StepStatus::Waiting | StepStatus::Ready if state.settling => Why::Settling,
+            StepStatus::Waiting | StepStatus::Ready if state.settling => WhyReport::Settling,
             StepStatus::Waiting if state.remaining == 0 => {
-                let backing_off = Why::BackingOff { until: state.since, attempt: state.attempt };
+                let backing_off =
+                    WhyReport::BackingOff { until: state.since, attempt: state.attempt };
                 self.why_key(run_ix, step).unwrap_or(backing_off)
             }
             StepStatus::Waiting => {
                 let needs = run.plan.needs(step).iter().map(|edge| edge.step());
                 let waiting = needs.map(|need| (need, run.step(need).status));
-                Why::Needs {
+                WhyReport::Needs {
                     waiting: waiting.filter(|(_, status)| !status.is_terminal()).collect(),
                 }
             }
             StepStatus::Ready => self.why_ready(run_ix, step),
             StepStatus::Leased | StepStatus::Running => {
                 let lease = &self.leases[state.lease];
-                Why::Held {
+                WhyReport::Held {
                     worker: self.workers[lease.worker].id,
                     fence: lease.fence,
                     started_at: lease.started_at,
@@ -146,45 +147,46 @@ impl Engine {
             | StepStatus::Cancelled
             | StepStatus::Skipped
             | StepStatus::Blocked
-            | StepStatus::Cached => {
-                Why::Ended { cause: state.cause(), cancelled: run.cancel.map(|(_, reason)| reason) }
-            }
+            | StepStatus::Cached => WhyReport::Ended {
+                cause: state.cause(),
+                cancelled: run.cancel.map(|(_, reason)| reason),
+            },
         })
     }
 
-    fn why_ready(&self, run_ix: u32, step: StepIx) -> Why {
+    fn why_ready(&self, run_ix: u32, step: StepIx) -> WhyReport {
         let run = &self.runs[run_ix];
         let spec_ix = run.plan.spec_index(step).expect("joins are never ready") as usize;
         let Some(lane_ix) = run.lanes.get(spec_ix).copied() else {
-            return Why::Settling;
+            return WhyReport::Settling;
         };
         let lane = &self.board.lanes[lane_ix];
         let class = &self.board.classes[lane.key.class];
         if class.workers == 0 {
             let since = run.step(step).since.max(class.empty_since);
-            return Why::NoWorker {
-                placement: describe(&class.placement),
+            return WhyReport::NoWorker {
+                placement: describe_placement(&class.placement),
                 fails_at: self.wait_ends(since, lane.key.wait_for_worker),
                 workers: self.eliminations(lane),
             };
         }
         if let Some(until) = self.lane_embargo(lane) {
-            return Why::Embargo { until };
+            return WhyReport::Embargo { until };
         }
         let waiting = self.lock_waits(lane_ix);
         if !waiting.is_empty() {
-            return Why::Locks { waiting };
+            return WhyReport::Locks { waiting };
         }
-        let place = self.place(run_ix, step, lane_ix);
+        let place = self.lane_position(run_ix, step, lane_ix);
         let ahead = lane
             .iter()
             .take_while(|(at, queued)| *at < place || (*at == place && queued.step != step));
-        Why::Queue { ahead: ahead.count(), workers: self.eliminations(lane) }
+        WhyReport::Queue { ahead: ahead.count(), workers: self.eliminations(lane) }
     }
 
     fn lock_waits(&self, lane: u32) -> Vec<LockWait> {
         let locks = self.board.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
-        let open = self.board.may_take(lane);
+        let open = self.board.can_acquire_locks(lane);
         let busy =
             locks.map(|lock| &self.board.locks[*lock]).filter(|lock| !open && lock.free() <= 1);
         let wait = |lock: &super::lock::Lock| LockWait {
@@ -196,26 +198,26 @@ impl Engine {
         busy.map(wait).collect()
     }
 
-    fn eliminations(&self, lane: &Lane) -> Vec<Elimination> {
+    fn eliminations(&self, lane: &ReadyLane) -> Vec<WorkerElimination> {
         let workers = self.workers.iter();
-        let eliminate = |(at, worker): (u32, &Worker)| Elimination {
+        let eliminate = |(at, worker): (u32, &Worker)| WorkerElimination {
             worker: worker.name.clone(),
             reason: self.elimination(at, worker, lane),
         };
         workers.map(eliminate).collect()
     }
 
-    fn elimination(&self, at: u32, worker: &Worker, lane: &Lane) -> String {
+    fn elimination(&self, at: u32, worker: &Worker, lane: &ReadyLane) -> String {
         let class = lane.key.class;
         let placement = &self.board.classes[class].placement;
         if worker.status != WorkerStatus::Online {
             format!("is {}", worker.status)
-        } else if let Some(refusal) = placement.refusal(worker.facts(self.own)) {
+        } else if let Some(refusal) = placement.refusal(worker.placement_facts(self.own)) {
             refusal
         } else if let Some(lacks) =
-            self.unsuited(at, class).filter(|_| !self.lane_prefers(at, lane))
+            self.unmet_preferences(at, class).filter(|_| !self.preference_allows(at, lane))
         {
-            format!("lacks {lacks}, which is preferred for {PREFERS_PATIENCE}")
+            format!("lacks {lacks}, which is preferred for {PREFERENCE_WAIT}")
         } else if let Some(limit) =
             lane.key.per_worker.as_ref().filter(|limit| worker.is_at_limit(limit))
         {
@@ -229,9 +231,9 @@ impl Engine {
 }
 
 /// What a placement demands, in words.
-pub(super) fn describe(placement: &Placement) -> String {
+pub(super) fn describe_placement(placement: &Placement) -> String {
     let mut parts = Vec::new();
-    if placement.pin == Pin::Leader {
+    if placement.pin == PinTarget::Leader {
         parts.push("the leader's own worker".to_owned());
     }
     if placement.requirement.demands().next().is_some() {

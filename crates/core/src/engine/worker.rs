@@ -10,7 +10,7 @@ use super::lane::{PerWorkerLimit, StepKind};
 use crate::id::{Fence, Incarnation, Seq, WorkerId};
 use crate::plan::WorkerFacts;
 use crate::requirement::Labels;
-use crate::session::{Home, Peer, StopHow, StopReason};
+use crate::session::{LeaderSession, StopMode, StopReason, WorkerLocality};
 use crate::time::{Span, Time};
 
 /// Where a worker stands.
@@ -39,7 +39,7 @@ impl fmt::Display for WorkerStatus {
 }
 
 /// How a lease is to be stopped, and why; a later order counts if it is greater.
-pub(super) type Order = (StopHow, StopReason);
+pub(super) type StopDirective = (StopMode, StopReason);
 
 /// A worker that is known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub(super) struct Worker {
     pub(super) incarnation: Incarnation,
     pub(super) labels: Labels,
     pub(super) slots: u32,
-    pub(super) home: Home,
+    pub(super) home: WorkerLocality,
     pub(super) status: WorkerStatus,
     /// Whether it was told to take no more.
     pub(super) drained: bool,
@@ -66,11 +66,11 @@ pub(super) struct Worker {
     /// When its silence is looked at next.
     pub(super) timer: Option<Time>,
     /// Volatile: its exchanges.
-    pub(super) peer: Peer,
+    pub(super) peer: LeaderSession,
     /// Volatile: when it was last heard under this leader.
     pub(super) contact: Time,
     /// Volatile: stops that it was told of, and with which reply.
-    pub(super) told: BTreeMap<Fence, (Order, Seq)>,
+    pub(super) told: BTreeMap<Fence, (StopDirective, Seq)>,
     /// Volatile: how many more leases it would take, as of its parked exchange.
     pub(super) want: u32,
     /// Volatile: when its parked exchange must be answered.
@@ -80,13 +80,13 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn facts(&self, own: Option<WorkerId>) -> WorkerFacts<'_> {
+    pub(super) fn placement_facts(&self, own: Option<WorkerId>) -> WorkerFacts<'_> {
         WorkerFacts { labels: &self.labels, name: &self.name, leads: own == Some(self.id) }
     }
 
     /// Whether its leases end by time.
     pub(super) fn leases_expire(&self) -> bool {
-        self.home != Home::SharedFate
+        self.home != WorkerLocality::SharedFate
     }
 
     pub(super) fn is_live(&self) -> bool {
@@ -95,16 +95,16 @@ impl Worker {
 
     /// Open leases of this life.
     pub(super) fn open(&self) -> u32 {
-        self.listed() - self.former
+        self.open_of_all_lives() - self.former
     }
 
     /// Open leases of this life and of former ones.
-    pub(super) fn listed(&self) -> u32 {
+    pub(super) fn open_of_all_lives(&self) -> u32 {
         u32::try_from(self.leases.len()).expect("leases of a worker are bounded")
     }
 
     /// Counts one lease less of a kind.
-    pub(super) fn leave_kind(&mut self, kind: &Arc<StepKind>) {
+    pub(super) fn uncount_kind(&mut self, kind: &Arc<StepKind>) {
         let Some(open) = self.kinds.get_mut(kind) else { return };
         *open -= 1;
         if *open == 0 {
@@ -122,7 +122,7 @@ impl Worker {
     }
 
     /// Remembers how long a step took; an eighth of each new one counts.
-    pub(super) fn learn(&mut self, ran: Span) {
+    pub(super) fn record_duration(&mut self, ran: Span) {
         let us = ran.min(Span::hours(24)).as_millis() * 1000;
         let pace_us = if self.pace_us == 0 { us } else { (self.pace_us * 7 + us) / 8 };
         // Zero stands for nothing known.

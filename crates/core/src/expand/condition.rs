@@ -4,30 +4,43 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::render::Known;
-use super::settings::unfit;
+use super::plan_time_renderer::PlanTimeRenderer;
+use super::settings::bad_rendered_name;
+use crate::display_text::is_displayable;
 use crate::expr::Expression;
-use crate::plan::{Condition, Once, When};
-use crate::problem::{Code, Problem};
-use crate::shown::is_plain;
-use crate::spec::{Asked, Text};
+use crate::plan::{IdempotencySpec, StatusCondition, ValueCondition};
+use crate::problem::{Problem, ProblemCode};
+use crate::spec::{SpannedCondition, SpannedTemplate};
 
 /// When the step runs by its needs, and by values.
-pub(super) fn condition(known: &mut Known<'_>, asked: Option<&Asked>) -> (Condition, When) {
-    let Some(asked) = asked else { return (Condition::Success, When::Holds) };
+pub(super) fn condition(
+    known: &mut PlanTimeRenderer<'_>,
+    asked: Option<&SpannedCondition>,
+) -> (StatusCondition, ValueCondition) {
+    let Some(asked) = asked else { return (StatusCondition::Success, ValueCondition::Holds) };
     let status = asked.condition.status;
-    let Some(expression) = &asked.condition.value else { return (status, When::Holds) };
+    let Some(expression) = &asked.condition.value else { return (status, ValueCondition::Holds) };
     // Read anew, so that the ranges of its paths count from its own text.
-    let Ok(expression) = Expression::parse(expression.text()) else { return (status, When::Holds) };
+    let Ok(expression) = Expression::parse(expression.text()) else {
+        return (status, ValueCondition::Holds);
+    };
     let asks = asked.reads.iter().any(|read| read.path[0] == "steps");
-    let when = if asks { later(known, asked, &expression) } else { now(known, asked, &expression) };
+    let when = if asks {
+        condition_later(known, asked, &expression)
+    } else {
+        condition_now(known, asked, &expression)
+    };
     (status, when.unwrap_or_default())
 }
 
-fn now(known: &mut Known<'_>, asked: &Asked, expression: &Expression) -> Option<When> {
-    let holds = expression.holds(&known.scope);
-    if known.told(holds, &asked.span, &asked.reads)? {
-        return Some(When::Holds);
+fn condition_now(
+    known: &mut PlanTimeRenderer<'_>,
+    asked: &SpannedCondition,
+    expression: &Expression,
+) -> Option<ValueCondition> {
+    let holds = expression.evaluate_bool(&known.scope);
+    if known.value_or_report(holds, &asked.span, &asked.reads)? {
+        return Some(ValueCondition::Holds);
     }
     let mut values: Vec<String> = Vec::new();
     for read in expression.paths() {
@@ -38,48 +51,60 @@ fn now(known: &mut Known<'_>, asked: &Asked, expression: &Expression) -> Option<
             values.push(text);
         }
     }
-    Some(When::Fails(format!("{}  ({})", expression.text(), values.join(", ")).into()))
+    Some(ValueCondition::Fails(format!("{}  ({})", expression.text(), values.join(", ")).into()))
 }
 
 /// The expression with what is known written into it: whoever evaluates it knows nothing but `steps`.
-fn later(known: &mut Known<'_>, asked: &Asked, expression: &Expression) -> Option<When> {
-    let rewritten = expression.partially(&known.scope, &["params", "matrix"]);
+fn condition_later(
+    known: &mut PlanTimeRenderer<'_>,
+    asked: &SpannedCondition,
+    expression: &Expression,
+) -> Option<ValueCondition> {
+    let rewritten = expression.substitute_known(&known.scope, &["params", "matrix"]);
     let left = rewritten.paths().into_iter().find(|read| read.path[0] != "steps");
-    let Some(left) = left else { return Some(When::Asks(rewritten.text().into())) };
-    let problem = two_quotes(&left.path.join("."), "a condition", &asked.span);
+    let Some(left) = left else { return Some(ValueCondition::Asks(rewritten.text().into())) };
+    let problem = unquotable_value_problem(&left.path.join("."), "a condition", &asked.span);
     known.problems.push(problem.help("give it to the step as a variable and test it there"));
     None
 }
 
 /// What a key makes of a condition: it is decided with it, unless the step is skipped anyway. What is known is written
 /// into the key as well.
-pub(super) fn once(known: &mut Known<'_>, key: Option<&Text>, when: When) -> When {
+pub(super) fn idempotency_condition(
+    known: &mut PlanTimeRenderer<'_>,
+    key: Option<&SpannedTemplate>,
+    when: ValueCondition,
+) -> ValueCondition {
     let asks = match (&when, key) {
-        (When::Fails(_), _) | (_, None) => return when,
-        (When::Holds | When::Asks(_) | When::Once(_), Some(_)) => when.asked().map(Into::into),
+        (ValueCondition::Fails(_), _) | (_, None) => return when,
+        (ValueCondition::Holds | ValueCondition::Asks(_) | ValueCondition::Once(_), Some(_)) => {
+            when.expression().map(Into::into)
+        }
     };
     let Some(text) = key else { return when };
-    let folded = text.template.partially(&known.scope, &["params", "matrix"]);
-    let Some(template) = known.told(folded, &text.span, &text.reads) else { return when };
-    if let Some(written) = template.is_literal().filter(|key| !is_plain(key)) {
-        known.problems.push(unfit("key", written, &text.span));
+    let folded = text.template.substitute_known(&known.scope, &["params", "matrix"]);
+    let Some(template) = known.value_or_report(folded, &text.span, &text.reads) else {
+        return when;
+    };
+    if let Some(written) = template.is_literal().filter(|key| !is_displayable(key)) {
+        known.problems.push(bad_rendered_name("key", written, &text.span));
         return when;
     }
     let left = template.paths().into_iter().find(|read| read.path[0] != "steps");
     if let Some(left) = left {
-        known.problems.push(two_quotes(&left.path.join("."), "a key", &text.span));
+        known.problems.push(unquotable_value_problem(&left.path.join("."), "a key", &text.span));
         return when;
     }
-    When::Once(Once { key: template.to_string().into(), asks, again: false })
+    ValueCondition::Once(IdempotencySpec { key: template.to_string().into(), asks, again: false })
 }
 
 /// A value that cannot be written into an expression.
-fn two_quotes(path: &str, into: &str, span: &Range<usize>) -> Problem {
+fn unquotable_value_problem(path: &str, into: &str, span: &Range<usize>) -> Problem {
     let title =
         format!("the value of `{path}` cannot be written into {into}: it has both kinds of quotes");
-    Problem::new(Code::BadValue, span.clone(), title)
+    Problem::new(ProblemCode::BadValue, span.clone(), title)
 }
 
-fn value(known: &Known<'_>, path: &str) -> Option<Value> {
+fn value(known: &PlanTimeRenderer<'_>, path: &str) -> Option<Value> {
     Expression::parse(path).ok()?.evaluate(&known.scope).ok()
 }

@@ -11,7 +11,7 @@ use crate::time::Span;
 
 /// What a plan is made with, beside the file.
 #[derive(Clone, Copy, Debug)]
-pub struct Inputs<'a> {
+pub struct ExpandInputs<'a> {
     /// The name of a pipeline that does not say its own.
     pub name: &'a str,
     /// Params as they were given.
@@ -20,7 +20,7 @@ pub struct Inputs<'a> {
 
 /// A plan, and what is worth showing beside it.
 #[derive(Clone, Debug)]
-pub struct Expanded {
+pub struct ExpandedPipeline {
     /// The plan.
     pub plan: Plan,
     /// Every param with its value.

@@ -2,7 +2,7 @@
 
 /// Interpreters that take a program as an argument, and how. POSIX shells stop at the first command that fails: a step
 /// that goes on after one would hide it.
-const KNOWN: &[(&[&str], &[&str])] = &[
+const KNOWN_INTERPRETERS: &[(&[&str], &[&str])] = &[
     (&["sh", "bash", "dash", "ksh", "zsh"], &["-e", "-c"]),
     (&["python", "python3"], &["-c"]),
     (&["node", "perl", "ruby"], &["-e"]),
@@ -13,7 +13,7 @@ const KNOWN: &[(&[&str], &[&str])] = &[
 const ARGUMENT_MAX: usize = 128 * 1024 - 1;
 
 /// The command that runs a script. A shell with arguments of its own gets only what makes it read the script.
-pub fn command(shell: Option<&str>, script: &str) -> Result<Vec<String>, String> {
+pub fn interpreter_command(shell: Option<&str>, script: &str) -> Result<Vec<String>, String> {
     if script.len() > ARGUMENT_MAX {
         return Err(format!(
             "its script has {} bytes, and {ARGUMENT_MAX} can be handed to a shell: keep it in a file",
@@ -23,7 +23,8 @@ pub fn command(shell: Option<&str>, script: &str) -> Result<Vec<String>, String>
     let words: Vec<&str> = shell.unwrap_or("sh").split_whitespace().collect();
     let Some(program) = words.first() else { return Err("its shell has no name".to_owned()) };
     let name = program.rsplit('/').next().unwrap_or(program);
-    let known = KNOWN.iter().find(|(names, _)| names.contains(&name)).map(|(_, flags)| *flags);
+    let known =
+        KNOWN_INTERPRETERS.iter().find(|(names, _)| names.contains(&name)).map(|(_, flags)| *flags);
     let flags: &[&str] = match (known, words.len()) {
         (Some(flags), 1) => flags,
         (Some(flags), _) => &flags[flags.len() - 1..],
@@ -34,7 +35,7 @@ pub fn command(shell: Option<&str>, script: &str) -> Result<Vec<String>, String>
 }
 
 /// A command as a line for sh.
-pub fn as_line(argv: &[String]) -> String {
+pub fn shell_line(argv: &[String]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&byte);
     let quote = |word: &String| {
         if !word.is_empty() && word.bytes().all(plain) {
@@ -51,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_shell_gets_the_script_in_its_own_way() {
-        let told = |shell| command(shell, "x").expect("it is short").join(" ");
+        let told = |shell| interpreter_command(shell, "x").expect("it is short").join(" ");
         assert_eq!(told(None), "sh -e -c x");
         assert_eq!(told(Some("/bin/bash")), "/bin/bash -e -c x");
         assert_eq!(told(Some("bash -euo pipefail")), "bash -euo pipefail -c x");
@@ -62,7 +63,7 @@ mod tests {
     #[test]
     fn a_line_for_sh_means_what_the_command_means() {
         let line =
-            |argv: &[&str]| as_line(&argv.iter().map(|&word| word.into()).collect::<Vec<_>>());
+            |argv: &[&str]| shell_line(&argv.iter().map(|&word| word.into()).collect::<Vec<_>>());
         assert_eq!(line(&["make", "-j2", "OUT=a/b.c"]), "make -j2 OUT=a/b.c");
         assert_eq!(line(&["echo", "", "it's $HOME", "a\nb"]), "echo '' 'it'\\''s $HOME' 'a\nb'");
     }

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::problem::{Code, Problem};
-use crate::spec::{PARAM_BYTES_MAX, Param, Pipeline, nearest};
+use crate::problem::{Problem, ProblemCode};
+use crate::spec::{PARAM_BYTES_MAX, ParamDecl, PipelineDecl, nearest_name};
 
 /// Params told that are not declared: each is held against all that are.
 const UNKNOWN_MAX: usize = 20;
 
 /// Every param with its value. A param that may be left out and was is null.
 pub(super) fn params(
-    pipeline: &Pipeline,
+    pipeline: &PipelineDecl,
     given: &BTreeMap<String, String>,
     problems: &mut Vec<Problem>,
 ) -> BTreeMap<String, Value> {
@@ -33,36 +33,36 @@ pub(super) fn params(
     values.collect()
 }
 
-fn given_value(param: &Param, text: &str) -> Result<Value, Box<Problem>> {
+fn given_value(param: &ParamDecl, text: &str) -> Result<Value, Box<Problem>> {
     let (name, span) = (&param.name.value, param.name.span.clone());
     if text.len() > PARAM_BYTES_MAX {
         let bytes = text.len();
         let title = format!(
             "the value of a param may have at most {PARAM_BYTES_MAX} bytes; the one of `{name}` has {bytes}"
         );
-        let problem = Problem::new(Code::ParamType, span, title);
+        let problem = Problem::new(ProblemCode::ParamType, span, title);
         return Err(Box::new(problem.help("put it into a file, and give the name of the file")));
     }
     let allowed: Vec<&str> = param.choices.iter().map(|choice| &*choice.value).collect();
     if !allowed.is_empty() && !allowed.contains(&text) {
         let title = format!("the param `{name}` cannot be `{text}`");
-        let problem = Problem::new(Code::ParamChoice, span, title);
+        let problem = Problem::new(ProblemCode::ParamChoice, span, title);
         return Err(Box::new(problem.help(format!("give one of {}", allowed.join(", ")))));
     }
     param.kind.value(text).ok_or_else(|| {
         let title = format!("the param `{name}` is a {}, and `{text}` is none", param.kind.word());
-        Box::new(Problem::new(Code::ParamType, span, title))
+        Box::new(Problem::new(ProblemCode::ParamType, span, title))
     })
 }
 
-fn default_value(param: &Param) -> Result<Value, Box<Problem>> {
+fn default_value(param: &ParamDecl) -> Result<Value, Box<Problem>> {
     match &param.default {
         Some(default) => Ok(param.kind.value(&default.value).unwrap_or(Value::Null)),
         None if !param.required => Ok(Value::Null),
         None => {
             let name = &param.name.value;
             let title = format!("the param `{name}` must be given");
-            let problem = Problem::new(Code::ParamMissing, param.name.span.clone(), title);
+            let problem = Problem::new(ProblemCode::ParamMissing, param.name.span.clone(), title);
             Err(Box::new(
                 problem.help(format!("give it with `--param {name}=…`, or declare a default")),
             ))
@@ -70,11 +70,12 @@ fn default_value(param: &Param) -> Result<Value, Box<Problem>> {
     }
 }
 
-fn unknown(pipeline: &Pipeline, name: &str) -> Problem {
+fn unknown(pipeline: &PipelineDecl, name: &str) -> Problem {
     let names: Vec<&str> = pipeline.params.iter().map(|param| &*param.name.value).collect();
     let span = pipeline.params.first().map_or(0..0, |param| param.name.span.clone());
-    let problem = Problem::new(Code::ParamUnknown, span, format!("there is no param `{name}`"));
-    match nearest(name, names.iter().copied()) {
+    let problem =
+        Problem::new(ProblemCode::ParamUnknown, span, format!("there is no param `{name}`"));
+    match nearest_name(name, names.iter().copied()) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None if names.is_empty() => problem.help("this pipeline has no params"),
         None => problem.help(format!("its params are {}", names.join(", "))),

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::spec::{Action, Pipeline, Step, nearest};
+use crate::spec::{ActionDecl, PipelineDecl, StepDecl, nearest_name};
 
 /// Which steps of a pipeline are wanted. Nothing said: all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct StepSelection {
     /// Names of steps, with everything that they need.
     pub steps: Vec<String>,
     /// Names of steps, and nothing else.
@@ -52,14 +52,14 @@ fn hint(nearest: Option<&str>) -> String {
     nearest.map(|name| format!(": did you mean `{name}`?")).unwrap_or_default()
 }
 
-impl Selection {
+impl StepSelection {
     /// Whether it asks for everything.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
     /// The pipeline without the steps that were not asked for. What a selected step needs and was left out counts as done.
-    pub fn of(&self, mut pipeline: Pipeline) -> Result<Pipeline, SelectionError> {
+    pub fn select_from(&self, mut pipeline: PipelineDecl) -> Result<PipelineDecl, SelectionError> {
         if self.is_all() {
             return Ok(pipeline);
         }
@@ -75,19 +75,19 @@ impl Selection {
         Ok(pipeline)
     }
 
-    fn wanted(&self, pipeline: &Pipeline) -> Result<BTreeSet<String>, SelectionError> {
-        let index = Index::new(pipeline);
+    fn wanted(&self, pipeline: &PipelineDecl) -> Result<BTreeSet<String>, SelectionError> {
+        let index = SelectionIndex::new(pipeline);
         let mut wanted = BTreeSet::new();
         for name in &self.steps {
-            index.known(pipeline, name)?;
+            index.check_known(pipeline, name)?;
             add_needs(&index, name, &mut wanted);
         }
         for name in &self.only {
-            index.known(pipeline, name)?;
+            index.check_known(pipeline, name)?;
             wanted.insert(name.clone());
         }
         for name in &self.from {
-            index.known(pipeline, name)?;
+            index.check_known(pipeline, name)?;
             add_dependents(&index, name, &mut wanted);
         }
         for tag in &self.tags {
@@ -99,24 +99,24 @@ impl Selection {
     }
 }
 
-fn tags<'a>(pipeline: &'a Pipeline, step: &'a Step) -> impl Iterator<Item = &'a str> {
+fn tags<'a>(pipeline: &'a PipelineDecl, step: &'a StepDecl) -> impl Iterator<Item = &'a str> {
     let tags = step.settings.tags.as_ref().or(pipeline.defaults.tags.as_ref());
     tags.into_iter().flatten().map(|tag| tag.value.as_str())
 }
 
-fn tagged(pipeline: &Pipeline, tag: &str) -> Result<Vec<String>, SelectionError> {
-    let has = |step: &&Step| tags(pipeline, step).any(|own| own == tag);
+fn tagged(pipeline: &PipelineDecl, tag: &str) -> Result<Vec<String>, SelectionError> {
+    let has = |step: &&StepDecl| tags(pipeline, step).any(|own| own == tag);
     let found: Vec<String> =
         pipeline.steps.iter().filter(has).map(|step| step.name.value.clone()).collect();
     if found.is_empty() {
         let all = pipeline.steps.iter().flat_map(|step| tags(pipeline, step));
-        let nearest = nearest(tag, all).map(str::to_owned);
+        let nearest = nearest_name(tag, all).map(str::to_owned);
         return Err(SelectionError::NoTag { name: tag.to_owned(), nearest });
     }
     Ok(found)
 }
 
-fn add_needs(index: &Index<'_>, name: &str, wanted: &mut BTreeSet<String>) {
+fn add_needs(index: &SelectionIndex<'_>, name: &str, wanted: &mut BTreeSet<String>) {
     let mut open = vec![name];
     while let Some(name) = open.pop() {
         if wanted.insert(name.to_owned()) {
@@ -126,7 +126,7 @@ fn add_needs(index: &Index<'_>, name: &str, wanted: &mut BTreeSet<String>) {
     }
 }
 
-fn add_dependents(index: &Index<'_>, name: &str, wanted: &mut BTreeSet<String>) {
+fn add_dependents(index: &SelectionIndex<'_>, name: &str, wanted: &mut BTreeSet<String>) {
     let mut open = vec![name];
     let mut seen = BTreeSet::new();
     while let Some(name) = open.pop() {
@@ -138,14 +138,14 @@ fn add_dependents(index: &Index<'_>, name: &str, wanted: &mut BTreeSet<String>) 
 }
 
 /// Which step needs which, by name.
-struct Index<'a> {
+struct SelectionIndex<'a> {
     /// A need that is optional is waited for if it is selected, and does not select.
     needs: BTreeMap<&'a str, Vec<&'a str>>,
     dependents: BTreeMap<&'a str, Vec<&'a str>>,
 }
 
-impl<'a> Index<'a> {
-    fn new(pipeline: &'a Pipeline) -> Self {
+impl<'a> SelectionIndex<'a> {
+    fn new(pipeline: &'a PipelineDecl) -> Self {
         let mut index = Self { needs: BTreeMap::new(), dependents: BTreeMap::new() };
         for step in &pipeline.steps {
             let name = &*step.name.value;
@@ -160,33 +160,37 @@ impl<'a> Index<'a> {
         index
     }
 
-    fn known(&self, pipeline: &Pipeline, name: &str) -> Result<(), SelectionError> {
+    fn check_known(&self, pipeline: &PipelineDecl, name: &str) -> Result<(), SelectionError> {
         if self.needs.contains_key(name) {
             return Ok(());
         }
         let names = pipeline.steps.iter().map(|step| step.name.value.as_str());
-        let nearest = nearest(name, names).map(str::to_owned);
+        let nearest = nearest_name(name, names).map(str::to_owned);
         Err(SelectionError::NoStep { name: name.to_owned(), nearest })
     }
 }
 
 /// Names of steps whose outcomes a step reads.
-fn reads(step: &Step) -> BTreeSet<String> {
+fn reads(step: &StepDecl) -> BTreeSet<String> {
     let script = match &step.action {
-        Action::Script { reads, .. } => reads.as_slice(),
-        Action::Call(_) | Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => &[],
+        ActionDecl::Script { reads, .. } => reads.as_slice(),
+        ActionDecl::Call(_)
+        | ActionDecl::Exec { .. }
+        | ActionDecl::Noop
+        | ActionDecl::Unavailable(_) => &[],
     };
     let (with, taken) = match &step.action {
         // What it takes of its needs is its own business: one that may be missing it can do without.
-        Action::Call(call) => (call.with.as_slice(), step.needs.as_slice()),
-        Action::Script { .. } | Action::Exec { .. } | Action::Noop | Action::Unavailable(_) => {
-            (&[][..], &[][..])
-        }
+        ActionDecl::Call(call) => (call.with.as_slice(), step.needs.as_slice()),
+        ActionDecl::Script { .. }
+        | ActionDecl::Exec { .. }
+        | ActionDecl::Noop
+        | ActionDecl::Unavailable(_) => (&[][..], &[][..]),
     };
     let with = with.iter().flat_map(|value| &value.value.reads);
     let env = step.settings.env.iter().flat_map(|variable| &variable.value.reads);
     let asked = step.condition.iter().flat_map(|asked| &asked.reads);
-    let keyed = step.once.iter().flat_map(|key| &key.reads);
+    let keyed = step.idempotency_key.iter().flat_map(|key| &key.reads);
     let reads = script.iter().chain(with).chain(env).chain(asked).chain(keyed);
     let reads = reads.filter(|read| read.path.first().is_some_and(|root| root == "steps"));
     let taken = taken.iter().filter(|need| !need.optional).map(|need| need.step.value.clone());

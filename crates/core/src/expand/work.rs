@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::cell::cell_values;
-use crate::expr::{Scope, Template};
+use super::cell_name::cell_values;
+use crate::expr::{ExprScope, Template};
 
 /// What to execute and with what. One for all cells of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub struct StepWork {
     /// What to execute.
-    pub action: Action,
+    pub action: WorkAction,
     /// Variables that stand in the script for `${{ }}`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vars: Vec<(String, Template)>,
@@ -48,7 +48,7 @@ pub struct Work {
 /// What to execute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum WorkAction {
     /// A script for a shell.
     Script {
         /// Its text.
@@ -82,7 +82,7 @@ pub enum Action {
     },
 }
 
-impl Work {
+impl StepWork {
     /// Reads what [`to_text`](Self::to_text) wrote.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
@@ -95,12 +95,12 @@ impl Work {
 
     /// What the templates of the step `name` may read: its params, its cell, the outcomes of other steps (the value under
     /// `steps`) and the run.
-    pub fn scope(&self, name: &str, steps: Value, run: Value) -> Scope {
+    pub fn scope(&self, name: &str, steps: Value, run: Value) -> ExprScope {
         let cell = cell_values(name, &self.axes).into_iter();
         let matrix: Map<String, Value> =
             cell.map(|(axis, value)| (axis, Value::String(value))).collect();
         let params: Map<String, Value> = self.params.clone().into_iter().collect();
-        Scope::default()
+        ExprScope::default()
             .with("params", Value::Object(params))
             .with("matrix", Value::Object(matrix))
             .with("steps", steps)
@@ -110,11 +110,11 @@ impl Work {
     /// Every template in it.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         let with = match &self.action {
-            Action::Call { with, .. } => with.as_slice(),
-            Action::Script { .. }
-            | Action::Exec { .. }
-            | Action::Noop
-            | Action::Unavailable { .. } => &[],
+            WorkAction::Call { with, .. } => with.as_slice(),
+            WorkAction::Script { .. }
+            | WorkAction::Exec { .. }
+            | WorkAction::Noop
+            | WorkAction::Unavailable { .. } => &[],
         };
         let named = self.vars.iter().chain(&self.env).chain(with).map(|(_, template)| template);
         named.chain(&self.dir)

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::error::{ExprError, code};
 use super::evaluate::{evaluate, not_a_boolean};
-use super::node::{Node, NodeKind};
-use super::operation::to_text;
+use super::node::{ExprNode, ExprNodeKind};
+use super::operators::to_text;
 use super::parse::parse;
-use super::scope::Scope;
+use super::scope::ExprScope;
 
 /// The inside of one `${{ }}`, or the part of an `if:` that asks for values. It is its text: two with the same text are
 /// equal, and the text is all that is stored of it.
@@ -23,12 +23,12 @@ pub struct Expression {
     text: Box<str>,
     /// Where the text begins in the one that was given.
     at: usize,
-    node: Node,
+    node: ExprNode,
 }
 
 /// A name path that an expression reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathUse {
+pub struct ExprPath {
     /// Its names: `["steps", "bundle", "outputs", "version"]`.
     pub path: Vec<String>,
     /// Its bytes in the text that was given.
@@ -59,31 +59,31 @@ impl Expression {
     }
 
     /// Every path that it reads, in the order of the text.
-    pub fn paths(&self) -> Vec<PathUse> {
+    pub fn paths(&self) -> Vec<ExprPath> {
         let mut uses = Vec::new();
         self.node.walk(&mut |node| {
-            if let NodeKind::Path(path) = &node.kind {
+            if let ExprNodeKind::Path(path) = &node.kind {
                 let range = without_brackets(&self.text, node.range.clone());
                 let range = range.start + self.at..range.end + self.at;
-                uses.push(PathUse { path: path.clone(), range });
+                uses.push(ExprPath { path: path.clone(), range });
             }
         });
         uses
     }
 
     /// Its value.
-    pub fn evaluate(&self, scope: &Scope) -> Result<Value, ExprError> {
+    pub fn evaluate(&self, scope: &ExprScope) -> Result<Value, ExprError> {
         self.borrowed(scope).map(Cow::into_owned)
     }
 
     /// Its value, which must be true or false.
-    pub fn holds(&self, scope: &Scope) -> Result<bool, ExprError> {
+    pub fn evaluate_bool(&self, scope: &ExprScope) -> Result<bool, ExprError> {
         let value = self.borrowed(scope)?;
         value.as_bool().ok_or_else(|| not_a_boolean(&self.text, self.range(), &value))
     }
 
     /// Its value as it stands in a string: null is refused, lists and objects are JSON.
-    pub fn render(&self, scope: &Scope) -> Result<String, ExprError> {
+    pub fn render(&self, scope: &ExprScope) -> Result<String, ExprError> {
         let value = self.borrowed(scope)?;
         to_text(&value).map(Cow::into_owned).ok_or_else(|| self.no_value())
     }
@@ -91,7 +91,7 @@ impl Expression {
     /// The same expression, with the values of all paths written into it that begin with a known root. A value that the
     /// language cannot write (a text with both kinds of quotes) leaves its path where it is.
     #[must_use]
-    pub fn partially(&self, scope: &Scope, known_roots: &[&str]) -> Self {
+    pub fn substitute_known(&self, scope: &ExprScope, known_roots: &[&str]) -> Self {
         let mut text = self.text.to_string();
         for read in self.paths().iter().rev() {
             let known = known_roots.contains(&&*read.path[0]);
@@ -104,7 +104,7 @@ impl Expression {
 
     /// The value if it is the same in every scope.
     pub(super) fn literal(&self) -> Option<&Value> {
-        if let NodeKind::Literal(value) = &self.node.kind { Some(value) } else { None }
+        if let ExprNodeKind::Literal(value) = &self.node.kind { Some(value) } else { None }
     }
 
     /// Whether no values can make it true or false.
@@ -112,7 +112,7 @@ impl Expression {
         self.node.never_boolean()
     }
 
-    fn borrowed<'a>(&'a self, scope: &'a Scope) -> Result<Cow<'a, Value>, ExprError> {
+    fn borrowed<'a>(&'a self, scope: &'a ExprScope) -> Result<Cow<'a, Value>, ExprError> {
         evaluate(&self.node, &self.text, scope).map_err(|error| error.shifted(self.at))
     }
 

@@ -11,7 +11,7 @@
 //!
 //! There is no arithmetic, no filter, no subscript and no loop: what is more than a comparison belongs into a step, whose
 //! output can be read here. A backslash in a text stands for itself. The status functions `success()`, `failure()` and
-//! `always()` belong to `if:` alone, see [`Condition`].
+//! `always()` belong to `if:` alone, see [`IfCondition`].
 //!
 //! # What values do
 //!
@@ -39,15 +39,15 @@ mod error;
 mod evaluate;
 mod expression;
 mod node;
-mod operation;
+mod operators;
 mod parse;
 mod scope;
 mod template;
 mod token;
 
-pub use condition::Condition;
+pub use condition::IfCondition;
 pub use error::{ExprError, code};
-pub use expression::{Expression, PathUse};
-pub use scope::Scope;
+pub use expression::{ExprPath, Expression};
+pub use scope::ExprScope;
 pub(crate) use template::expression_at;
-pub use template::{Piece, Template};
+pub use template::{Template, TemplatePiece};

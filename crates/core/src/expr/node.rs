@@ -4,57 +4,57 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::token::Comparison;
+use super::token::ComparisonOperator;
 use crate::plan;
 
 /// An operation or operand and the bytes that it covers, brackets included.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) kind: NodeKind,
+pub(super) struct ExprNode {
+    pub(super) kind: ExprNodeKind,
     pub(super) range: Range<usize>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum NodeKind {
+pub(super) enum ExprNodeKind {
     Literal(Value),
     Path(Vec<String>),
-    List(Vec<Node>),
+    List(Vec<ExprNode>),
     /// `a and b and c`
-    All(Vec<Node>),
+    All(Vec<ExprNode>),
     /// `a or b or c`
-    Any(Vec<Node>),
-    Not(Box<Node>),
-    Compare(Box<Compare>),
+    Any(Vec<ExprNode>),
+    Not(Box<ExprNode>),
+    Compare(Box<ExprComparison>),
     /// `default(value, fallback)`
-    Default(Box<[Node; 2]>),
+    Default(Box<[ExprNode; 2]>),
     /// `success()`, `failure()`, `always()`: only in `if:`, and never evaluated.
-    Status(plan::Condition),
+    Status(plan::StatusCondition),
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Compare {
-    pub(super) left: Node,
-    pub(super) how: Comparison,
-    pub(super) right: Node,
+pub(super) struct ExprComparison {
+    pub(super) left: ExprNode,
+    pub(super) operator: ComparisonOperator,
+    pub(super) right: ExprNode,
 }
 
-impl Node {
+impl ExprNode {
     /// Calls `see` with this node and all below it, in the order of the text.
     pub(super) fn walk<'a>(&'a self, see: &mut dyn FnMut(&'a Self)) {
         see(self);
         match &self.kind {
-            NodeKind::Literal(_) | NodeKind::Path(_) | NodeKind::Status(_) => {}
-            NodeKind::List(nodes) | NodeKind::All(nodes) | NodeKind::Any(nodes) => {
+            ExprNodeKind::Literal(_) | ExprNodeKind::Path(_) | ExprNodeKind::Status(_) => {}
+            ExprNodeKind::List(nodes) | ExprNodeKind::All(nodes) | ExprNodeKind::Any(nodes) => {
                 for node in nodes {
                     node.walk(see);
                 }
             }
-            NodeKind::Not(node) => node.walk(see),
-            NodeKind::Default(nodes) => {
+            ExprNodeKind::Not(node) => node.walk(see),
+            ExprNodeKind::Default(nodes) => {
                 nodes[0].walk(see);
                 nodes[1].walk(see);
             }
-            NodeKind::Compare(compare) => {
+            ExprNodeKind::Compare(compare) => {
                 compare.left.walk(see);
                 compare.right.walk(see);
             }
@@ -62,10 +62,10 @@ impl Node {
     }
 
     /// Every status function in it.
-    pub(super) fn statuses(&self) -> Vec<(&Self, plan::Condition)> {
+    pub(super) fn statuses(&self) -> Vec<(&Self, plan::StatusCondition)> {
         let mut found = Vec::new();
         self.walk(&mut |node| {
-            if let NodeKind::Status(status) = node.kind {
+            if let ExprNodeKind::Status(status) = node.kind {
                 found.push((node, status));
             }
         });
@@ -75,15 +75,15 @@ impl Node {
     /// Whether no values can make it true or false.
     pub(super) fn never_boolean(&self) -> bool {
         match &self.kind {
-            NodeKind::Literal(value) => !value.is_boolean(),
-            NodeKind::List(_) => true,
-            NodeKind::Default(nodes) => nodes.iter().all(Self::never_boolean),
-            NodeKind::Path(_)
-            | NodeKind::All(_)
-            | NodeKind::Any(_)
-            | NodeKind::Not(_)
-            | NodeKind::Compare(_)
-            | NodeKind::Status(_) => false,
+            ExprNodeKind::Literal(value) => !value.is_boolean(),
+            ExprNodeKind::List(_) => true,
+            ExprNodeKind::Default(nodes) => nodes.iter().all(Self::never_boolean),
+            ExprNodeKind::Path(_)
+            | ExprNodeKind::All(_)
+            | ExprNodeKind::Any(_)
+            | ExprNodeKind::Not(_)
+            | ExprNodeKind::Compare(_)
+            | ExprNodeKind::Status(_) => false,
         }
     }
 }

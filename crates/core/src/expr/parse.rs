@@ -9,8 +9,8 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::error::{ExprError, code};
-use super::node::{Compare, Node, NodeKind};
-use super::token::{Comparison, Kind, Token, tokens};
+use super::node::{ExprComparison, ExprNode, ExprNodeKind};
+use super::token::{ComparisonOperator, ExprToken, ExprTokenKind, tokens};
 use crate::plan;
 
 /// Bytes of an expression: a page, far more than anyone reads.
@@ -21,65 +21,69 @@ const DEPTH_MAX: usize = 32;
 const FUNCTIONS: [&str; 4] = ["success", "failure", "always", "default"];
 
 /// The tree of a text; status functions may be in it.
-pub(super) fn parse(text: &str) -> Result<Node, ExprError> {
+pub(super) fn parse(text: &str) -> Result<ExprNode, ExprError> {
     if text.len() > TEXT_MAX {
         let what = format!("the expression has {} bytes, at most {TEXT_MAX} are read", text.len());
         return Err(ExprError::new(code::EXPRESSION, 0..text.len(), what)
             .help("decide it in a step and read its output"));
     }
-    let mut parser = Parser { text, tokens: tokens(text)?, next: 0, depth: 0 };
+    let mut parser = ExprParser { text, tokens: tokens(text)?, next: 0, depth: 0 };
     let node = parser.any()?;
     match parser.peek() {
-        Kind::End => Ok(node),
+        ExprTokenKind::End => Ok(node),
         _ => Err(parser.unexpected("an operator")),
     }
 }
 
-struct Parser<'a> {
+struct ExprParser<'a> {
     text: &'a str,
-    tokens: Vec<Token<'a>>,
+    tokens: Vec<ExprToken<'a>>,
     next: usize,
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn any(&mut self) -> Result<Node, ExprError> {
-        let nodes = self.chain(&Kind::Or, Self::all)?;
-        Ok(self.joined(nodes, NodeKind::Any))
+impl<'a> ExprParser<'a> {
+    fn any(&mut self) -> Result<ExprNode, ExprError> {
+        let nodes = self.chain(&ExprTokenKind::Or, Self::all)?;
+        Ok(self.joined(nodes, ExprNodeKind::Any))
     }
 
-    fn all(&mut self) -> Result<Node, ExprError> {
-        let nodes = self.chain(&Kind::And, Self::negation)?;
-        Ok(self.joined(nodes, NodeKind::All))
+    fn all(&mut self) -> Result<ExprNode, ExprError> {
+        let nodes = self.chain(&ExprTokenKind::And, Self::negation)?;
+        Ok(self.joined(nodes, ExprNodeKind::All))
     }
 
     /// Operands with the same operator between them.
     fn chain(
         &mut self,
-        operator: &Kind<'_>,
-        operand: impl Fn(&mut Self) -> Result<Node, ExprError>,
-    ) -> Result<Vec<Node>, ExprError> {
+        operator: &ExprTokenKind<'_>,
+        operand: impl Fn(&mut Self) -> Result<ExprNode, ExprError>,
+    ) -> Result<Vec<ExprNode>, ExprError> {
         let mut nodes = vec![operand(self)?];
         while self.peek() == operator {
             self.next += 1;
             nodes.push(operand(self)?);
         }
-        match nodes.iter().position(Node::never_boolean) {
+        match nodes.iter().position(ExprNode::never_boolean) {
             Some(wrong) if nodes.len() > 1 => Err(self.never_boolean(&nodes, wrong)),
             _ => Ok(nodes),
         }
     }
 
-    fn joined(&self, mut nodes: Vec<Node>, kind: impl Fn(Vec<Node>) -> NodeKind) -> Node {
+    fn joined(
+        &self,
+        mut nodes: Vec<ExprNode>,
+        kind: impl Fn(Vec<ExprNode>) -> ExprNodeKind,
+    ) -> ExprNode {
         if nodes.len() == 1 {
             return nodes.remove(0);
         }
         let range = nodes[0].range.start..self.end();
-        Node { kind: kind(nodes), range }
+        ExprNode { kind: kind(nodes), range }
     }
 
-    fn negation(&mut self) -> Result<Node, ExprError> {
-        if *self.peek() != Kind::Not {
+    fn negation(&mut self) -> Result<ExprNode, ExprError> {
+        if *self.peek() != ExprTokenKind::Not {
             return self.comparison();
         }
         let start = self.take().range.start;
@@ -87,10 +91,10 @@ impl<'a> Parser<'a> {
         if node.never_boolean() {
             return Err(self.never_boolean(&[node], 0));
         }
-        Ok(Node { range: start..node.range.end, kind: NodeKind::Not(Box::new(node)) })
+        Ok(ExprNode { range: start..node.range.end, kind: ExprNodeKind::Not(Box::new(node)) })
     }
 
-    fn comparison(&mut self) -> Result<Node, ExprError> {
+    fn comparison(&mut self) -> Result<ExprNode, ExprError> {
         let left = self.operand()?;
         let Some(how) = self.operator() else { return Ok(left) };
         let right = self.operand()?;
@@ -103,55 +107,60 @@ impl<'a> Parser<'a> {
             return Err(ExprError::new(code::EXPRESSION, range, "comparisons do not chain")
                 .help(format!("write {a} {first} {b} and {b} {second} {c}")));
         }
-        Ok(Node { range, kind: NodeKind::Compare(Box::new(Compare { left, how, right })) })
+        Ok(ExprNode {
+            range,
+            kind: ExprNodeKind::Compare(Box::new(ExprComparison { left, operator: how, right })),
+        })
     }
 
     /// The comparison that comes next, taken.
-    fn operator(&mut self) -> Option<Comparison> {
+    fn operator(&mut self) -> Option<ComparisonOperator> {
         let after = self.tokens.get(self.next + 1).map(|token| &token.kind);
         let (how, length) = match self.peek() {
-            Kind::Compare(how) => (*how, 1),
-            Kind::In => (Comparison::In, 1),
-            Kind::Not if after == Some(&Kind::In) => (Comparison::NotIn, 2),
+            ExprTokenKind::Compare(how) => (*how, 1),
+            ExprTokenKind::In => (ComparisonOperator::In, 1),
+            ExprTokenKind::Not if after == Some(&ExprTokenKind::In) => {
+                (ComparisonOperator::NotIn, 2)
+            }
             _ => return None,
         };
         self.next += length;
         Some(how)
     }
 
-    fn operand(&mut self) -> Result<Node, ExprError> {
+    fn operand(&mut self) -> Result<ExprNode, ExprError> {
         match self.peek().clone() {
-            Kind::Literal(value) => {
-                Ok(Node { kind: NodeKind::Literal(value), range: self.take().range })
+            ExprTokenKind::Literal(value) => {
+                Ok(ExprNode { kind: ExprNodeKind::Literal(value), range: self.take().range })
             }
-            Kind::Path(path) => self.path_or_call(path),
-            Kind::Open => self.bracket(),
-            Kind::OpenList => {
+            ExprTokenKind::Path(path) => self.path_or_call(path),
+            ExprTokenKind::Open => self.bracket(),
+            ExprTokenKind::OpenList => {
                 let start = self.take().range.start;
-                let items = self.nested(|parser| parser.items(&Kind::CloseList, "]"))?;
-                Ok(Node { kind: NodeKind::List(items), range: start..self.end() })
+                let items = self.nested(|parser| parser.items(&ExprTokenKind::CloseList, "]"))?;
+                Ok(ExprNode { kind: ExprNodeKind::List(items), range: start..self.end() })
             }
             _ => Err(self.unexpected("a value")),
         }
     }
 
-    fn bracket(&mut self) -> Result<Node, ExprError> {
+    fn bracket(&mut self) -> Result<ExprNode, ExprError> {
         let start = self.take().range.start;
         let inner = self.nested(Self::any)?;
-        if *self.peek() != Kind::Close {
+        if *self.peek() != ExprTokenKind::Close {
             return Err(self.unexpected("`)`"));
         }
         self.take();
-        Ok(Node { kind: inner.kind, range: start..self.end() })
+        Ok(ExprNode { kind: inner.kind, range: start..self.end() })
     }
 
     /// Expressions with commas between them, up to and with the closing token.
-    fn items(&mut self, close: &Kind<'_>, sign: &str) -> Result<Vec<Node>, ExprError> {
+    fn items(&mut self, close: &ExprTokenKind<'_>, sign: &str) -> Result<Vec<ExprNode>, ExprError> {
         let mut items = Vec::new();
         while self.peek() != close {
             items.push(self.any()?);
             match self.peek() {
-                Kind::Comma => drop(self.take()),
+                ExprTokenKind::Comma => drop(self.take()),
                 other if other == close => {}
                 _ => return Err(self.unexpected(&format!("`,` or `{sign}`"))),
             }
@@ -160,33 +169,33 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    fn path_or_call(&mut self, path: &'a str) -> Result<Node, ExprError> {
+    fn path_or_call(&mut self, path: &'a str) -> Result<ExprNode, ExprError> {
         let range = self.take().range;
-        if *self.peek() == Kind::Open {
+        if *self.peek() == ExprTokenKind::Open {
             return self.call(path, range);
         }
-        if let Some(error) = misspelt(path, &range) {
+        if let Some(error) = misspelled_word(path, &range) {
             return Err(error);
         }
         let names = path.split('.').map(str::to_owned).collect();
-        Ok(Node { kind: NodeKind::Path(names), range })
+        Ok(ExprNode { kind: ExprNodeKind::Path(names), range })
     }
 
-    fn call(&mut self, name: &str, range: Range<usize>) -> Result<Node, ExprError> {
+    fn call(&mut self, name: &str, range: Range<usize>) -> Result<ExprNode, ExprError> {
         if !FUNCTIONS.contains(&name) {
             return Err(unknown_function(name, range));
         }
         self.take();
-        let arguments = self.nested(|parser| parser.items(&Kind::Close, ")"))?;
+        let arguments = self.nested(|parser| parser.items(&ExprTokenKind::Close, ")"))?;
         let count = arguments.len();
-        let kind = match (name, <[Node; 2]>::try_from(arguments)) {
-            ("default", Ok(arguments)) => NodeKind::Default(Box::new(arguments)),
-            ("success", _) if count == 0 => NodeKind::Status(plan::Condition::Success),
-            ("failure", _) if count == 0 => NodeKind::Status(plan::Condition::Failure),
-            ("always", _) if count == 0 => NodeKind::Status(plan::Condition::Always),
+        let kind = match (name, <[ExprNode; 2]>::try_from(arguments)) {
+            ("default", Ok(arguments)) => ExprNodeKind::Default(Box::new(arguments)),
+            ("success", _) if count == 0 => ExprNodeKind::Status(plan::StatusCondition::Success),
+            ("failure", _) if count == 0 => ExprNodeKind::Status(plan::StatusCondition::Failure),
+            ("always", _) if count == 0 => ExprNodeKind::Status(plan::StatusCondition::Always),
             _ => return Err(wrong_arguments(name, count, range.start..self.end())),
         };
-        Ok(Node { kind, range: range.start..self.end() })
+        Ok(ExprNode { kind, range: range.start..self.end() })
     }
 
     fn nested<T>(
@@ -204,12 +213,12 @@ impl<'a> Parser<'a> {
         result
     }
 
-    fn peek(&self) -> &Kind<'a> {
+    fn peek(&self) -> &ExprTokenKind<'a> {
         &self.tokens[self.next].kind
     }
 
     /// The next token, which becomes the last one; the end is never passed.
-    fn take(&mut self) -> Token<'a> {
+    fn take(&mut self) -> ExprToken<'a> {
         let token = self.tokens[self.next].clone();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
         token
@@ -227,34 +236,34 @@ impl<'a> Parser<'a> {
     fn unexpected(&self, wanted: &str) -> ExprError {
         let token = &self.tokens[self.next];
         let text = self.slice(&token.range);
-        if let Some(error) = misspelt(text, &token.range) {
+        if let Some(error) = misspelled_word(text, &token.range) {
             return error;
         }
         let what = match token.kind {
-            Kind::Close | Kind::CloseList if wanted == "an operator" => {
+            ExprTokenKind::Close | ExprTokenKind::CloseList if wanted == "an operator" => {
                 format!("`{text}` closes nothing")
             }
-            Kind::End if self.next == 0 => "the expression is empty".to_owned(),
-            Kind::End => format!("{wanted} is missing at the end of the expression"),
+            ExprTokenKind::End if self.next == 0 => "the expression is empty".to_owned(),
+            ExprTokenKind::End => format!("{wanted} is missing at the end of the expression"),
             _ => format!("expected {wanted}, found `{text}`"),
         };
         let error = ExprError::new(code::EXPRESSION, token.range.clone(), what);
         let after_operand = self.next > 0 && wanted == "an operator";
         match token.kind {
-            Kind::OpenList if after_operand => {
+            ExprTokenKind::OpenList if after_operand => {
                 error.help("there are no subscripts: names are joined by dots")
             }
-            Kind::Literal(Value::Number(_)) if after_operand && text.starts_with('-') => {
+            ExprTokenKind::Literal(Value::Number(_)) if after_operand && text.starts_with('-') => {
                 error.help("there is no arithmetic: compute it in a step and read its output")
             }
-            Kind::Close | Kind::CloseList => error,
+            ExprTokenKind::Close | ExprTokenKind::CloseList => error,
             _ if after_operand => error.help("operators are: and or not in == != < <= > >="),
             _ => error,
         }
     }
 
     /// `nodes[wrong]`, an operand of `and`, `or` or `not`, is a text, a number, a list or null.
-    fn never_boolean(&self, nodes: &[Node], wrong: usize) -> ExprError {
+    fn never_boolean(&self, nodes: &[ExprNode], wrong: usize) -> ExprError {
         let node = &nodes[wrong];
         let text = self.slice(&node.range);
         let what = format!("`{text}` is neither true nor false");
@@ -262,7 +271,9 @@ impl<'a> Parser<'a> {
         // `x == "a" or "b"`, as one would say it.
         let before = wrong.checked_sub(1).map(|index| &nodes[index].kind);
         match before {
-            Some(NodeKind::Compare(compare)) if compare.how == Comparison::Equal => {
+            Some(ExprNodeKind::Compare(compare))
+                if compare.operator == ComparisonOperator::Equal =>
+            {
                 let (left, right) =
                     (self.slice(&compare.left.range), self.slice(&compare.right.range));
                 error.help(format!("to ask for one of several: {left} in [{right}, {text}]"))
@@ -273,7 +284,7 @@ impl<'a> Parser<'a> {
 }
 
 /// A name that is almost a word of the language: `True`, `AND`, `always` without `()`.
-fn misspelt(path: &str, range: &Range<usize>) -> Option<ExprError> {
+fn misspelled_word(path: &str, range: &Range<usize>) -> Option<ExprError> {
     const WORDS: [&str; 7] = ["and", "or", "not", "in", "true", "false", "null"];
     let refused = |write: &str| {
         ExprError::new(code::EXPRESSION, range.clone(), format!("`{path}` is not known"))
@@ -293,7 +304,7 @@ fn unknown_function(name: &str, range: Range<usize>) -> ExprError {
     let error = ExprError::new(code::EXPRESSION, range, format!("there is no function `{name}()`"));
     let close = |other: &&str| {
         let lower = name.to_ascii_lowercase();
-        lower.starts_with(&other[..4]) || differences(&lower, other) <= 2
+        lower.starts_with(&other[..4]) || edit_distance(&lower, other) <= 2
     };
     match FUNCTIONS.into_iter().find(close) {
         Some(near) => error.help(format!("did you mean `{near}()`?")),
@@ -313,7 +324,7 @@ fn wrong_arguments(name: &str, count: usize, range: Range<usize>) -> ExprError {
 }
 
 /// The edit distance between two short words; beyond 16 letters it is no misspelling and not computed.
-fn differences(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     if a.len() > 16 {
         return usize::MAX;
     }

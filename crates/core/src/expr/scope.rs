@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 /// The values that an expression can read, by the first name of their path, and a bound on its work.
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub struct ExprScope {
     values: Map<String, Value>,
     /// Values that many scopes have in common, under their first name.
     shared: Option<(&'static str, Arc<Value>)>,
     fuel: u64,
 }
 
-impl Scope {
+impl ExprScope {
     /// Values compared or visited by one evaluation. No honest expression comes near it; one that does ends within
     /// some ten milliseconds.
     pub const FUEL: u64 = 1_000_000;
@@ -39,13 +39,13 @@ impl Scope {
 
     /// The same, with another bound on the work of one evaluation.
     #[must_use]
-    pub fn fuel(mut self, fuel: u64) -> Self {
+    pub fn with_fuel(mut self, fuel: u64) -> Self {
         self.fuel = fuel;
         self
     }
 
     /// The bound on the work of one evaluation.
-    pub(super) fn fuel_of_one(&self) -> u64 {
+    pub(super) fn evaluation_fuel(&self) -> u64 {
         self.fuel
     }
 
@@ -63,7 +63,7 @@ impl Scope {
     }
 }
 
-impl Default for Scope {
+impl Default for ExprScope {
     fn default() -> Self {
         Self::new(Map::new())
     }

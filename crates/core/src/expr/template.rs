@@ -7,9 +7,9 @@ use std::ops::Range;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::error::{ExprError, code};
-use super::expression::{Expression, PathUse};
-use super::operation::to_text;
-use super::scope::Scope;
+use super::expression::{ExprPath, Expression};
+use super::operators::to_text;
+use super::scope::ExprScope;
 
 /// Bytes of a rendered string: more than any operating system takes for an argument or a variable.
 const RENDERED_MAX: usize = 1024 * 1024;
@@ -17,11 +17,11 @@ const RENDERED_MAX: usize = 1024 * 1024;
 /// A string with `${{ }}` in it. Stored as its source, so a string without any is stored as itself; to have `${{` in
 /// the result, write `${{ "${{" }}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Template(pub Vec<Piece>);
+pub struct Template(pub Vec<TemplatePiece>);
 
 /// A part of a [`Template`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Piece {
+pub enum TemplatePiece {
     /// As it stands.
     Text(String),
     /// The value of an expression.
@@ -39,7 +39,7 @@ impl Template {
             let (expression, close) = expression_at(text, open)?;
             match expression.literal().and_then(to_text) {
                 Some(literal) => template.push_text(&literal),
-                None => template.0.push(Piece::Expr(expression)),
+                None => template.0.push(TemplatePiece::Expr(expression)),
             }
             at = close;
         }
@@ -51,32 +51,32 @@ impl Template {
     pub fn is_literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
-            [Piece::Text(text)] => Some(text),
+            [TemplatePiece::Text(text)] => Some(text),
             _ => None,
         }
     }
 
     /// Bytes of its source, about.
     pub(crate) fn bytes(&self) -> usize {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => text.len(),
-            Piece::Expr(expression) => expression.text().len() + OPEN.len() + CLOSE.len(),
+        let piece = |piece: &TemplatePiece| match piece {
+            TemplatePiece::Text(text) => text.len(),
+            TemplatePiece::Expr(expression) => expression.text().len() + OPEN.len() + CLOSE.len(),
         };
         self.0.iter().map(piece).sum()
     }
 
     /// Every path that it reads, in the order of the text.
-    pub fn paths(&self) -> Vec<PathUse> {
+    pub fn paths(&self) -> Vec<ExprPath> {
         self.expressions().flat_map(Expression::paths).collect()
     }
 
     /// The string with every value in its place.
-    pub fn render(&self, scope: &Scope) -> Result<String, ExprError> {
+    pub fn render(&self, scope: &ExprScope) -> Result<String, ExprError> {
         let mut rendered = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => rendered.push_str(text),
-                Piece::Expr(expression) => push_value(&mut rendered, expression, scope)?,
+                TemplatePiece::Text(text) => rendered.push_str(text),
+                TemplatePiece::Expr(expression) => push_value(&mut rendered, expression, scope)?,
             }
         }
         Ok(rendered)
@@ -84,19 +84,25 @@ impl Template {
 
     /// The same string, with every value in place that begins with a known root: the value of an expression that reads
     /// nothing else, and what is known inside of one that does.
-    pub fn partially(&self, scope: &Scope, known_roots: &[&str]) -> Result<Self, ExprError> {
-        let known = |read: &PathUse| known_roots.contains(&&*read.path[0]);
+    pub fn substitute_known(
+        &self,
+        scope: &ExprScope,
+        known_roots: &[&str],
+    ) -> Result<Self, ExprError> {
+        let known = |read: &ExprPath| known_roots.contains(&&*read.path[0]);
         let mut template = Self::default();
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => template.push_text(text),
-                Piece::Expr(expression) if expression.paths().iter().all(known) => {
+                TemplatePiece::Text(text) => template.push_text(text),
+                TemplatePiece::Expr(expression) if expression.paths().iter().all(known) => {
                     let mut value = String::new();
                     push_value(&mut value, expression, scope)?;
                     template.push_text(&value);
                 }
-                Piece::Expr(expression) => {
-                    template.0.push(Piece::Expr(expression.partially(scope, known_roots)));
+                TemplatePiece::Expr(expression) => {
+                    template
+                        .0
+                        .push(TemplatePiece::Expr(expression.substitute_known(scope, known_roots)));
                 }
             }
         }
@@ -105,8 +111,8 @@ impl Template {
 
     fn expressions(&self) -> impl Iterator<Item = &Expression> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Expr(expression) => Some(expression),
+            TemplatePiece::Text(_) => None,
+            TemplatePiece::Expr(expression) => Some(expression),
         })
     }
 
@@ -114,8 +120,8 @@ impl Template {
     fn push_text(&mut self, text: &str) {
         match self.0.last_mut() {
             _ if text.is_empty() => {}
-            Some(Piece::Text(last)) => last.push_str(text),
-            _ => self.0.push(Piece::Text(text.to_owned())),
+            Some(TemplatePiece::Text(last)) => last.push_str(text),
+            _ => self.0.push(TemplatePiece::Text(text.to_owned())),
         }
     }
 }
@@ -123,7 +129,7 @@ impl Template {
 fn push_value(
     rendered: &mut String,
     expression: &Expression,
-    scope: &Scope,
+    scope: &ExprScope,
 ) -> Result<(), ExprError> {
     rendered.push_str(&expression.render(scope)?);
     if rendered.len() <= RENDERED_MAX {
@@ -176,8 +182,8 @@ fn empty(braces: Range<usize>) -> ExprError {
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|piece| match piece {
-            Piece::Text(text) => f.write_str(&text.replace(OPEN, "${{ \"${{\" }}")),
-            Piece::Expr(expression) => write!(f, "{OPEN} {expression} {CLOSE}"),
+            TemplatePiece::Text(text) => f.write_str(&text.replace(OPEN, "${{ \"${{\" }}")),
+            TemplatePiece::Expr(expression) => write!(f, "{OPEN} {expression} {CLOSE}"),
         })
     }
 }

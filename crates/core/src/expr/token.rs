@@ -8,13 +8,13 @@ use super::error::{ExprError, code};
 
 /// A token and the bytes that it covers.
 #[derive(Clone, Debug)]
-pub(super) struct Token<'a> {
-    pub(super) kind: Kind<'a>,
+pub(super) struct ExprToken<'a> {
+    pub(super) kind: ExprTokenKind<'a>,
     pub(super) range: Range<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind<'a> {
+pub(super) enum ExprTokenKind<'a> {
     /// Names joined by dots, none of them a word of the language if there is only one.
     Path(&'a str),
     /// A text, a number, `true`, `false` or `null`.
@@ -23,7 +23,7 @@ pub(super) enum Kind<'a> {
     Or,
     Not,
     In,
-    Compare(Comparison),
+    Compare(ComparisonOperator),
     Open,
     Close,
     OpenList,
@@ -34,7 +34,7 @@ pub(super) enum Kind<'a> {
 
 /// How two values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum ComparisonOperator {
     Equal,
     Unequal,
     Less,
@@ -45,7 +45,7 @@ pub(super) enum Comparison {
     NotIn,
 }
 
-impl Comparison {
+impl ComparisonOperator {
     pub(super) const fn sign(self) -> &'static str {
         match self {
             Self::Equal => "==",
@@ -61,15 +61,15 @@ impl Comparison {
 }
 
 /// All tokens of the text, the last one [`Kind::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ExprError> {
+pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, ExprError> {
     let mut list = Vec::new();
     let mut at = 0;
     loop {
         let rest = text[at..].trim_start();
         at = text.len() - rest.len();
         let (kind, length) = token(rest).map_err(|error| error.shifted(at))?;
-        let end = kind == Kind::End;
-        list.push(Token { kind, range: at..at + length });
+        let end = kind == ExprTokenKind::End;
+        list.push(ExprToken { kind, range: at..at + length });
         if end {
             return Ok(list);
         }
@@ -78,32 +78,32 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ExprError> {
 }
 
 /// The token at the beginning of the text, and its length.
-fn token(rest: &str) -> Result<(Kind<'_>, usize), ExprError> {
-    let Some(first) = rest.chars().next() else { return Ok((Kind::End, 0)) };
+fn token(rest: &str) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
+    let Some(first) = rest.chars().next() else { return Ok((ExprTokenKind::End, 0)) };
     let digit_next = rest[first.len_utf8()..].starts_with(|c: char| c.is_ascii_digit());
     match first {
         '"' | '\'' => text_literal(rest, first),
         'a'..='z' | 'A'..='Z' | '_' => path(rest),
         '0'..='9' => number(rest),
         '-' if digit_next => number(rest),
-        _ => sign(rest).ok_or_else(|| foreign(rest, first)),
+        _ => sign(rest).ok_or_else(|| foreign_sign(rest, first)),
     }
 }
 
-fn sign(rest: &str) -> Option<(Kind<'static>, usize)> {
+fn sign(rest: &str) -> Option<(ExprTokenKind<'static>, usize)> {
     // Longer signs first. `===` and `<>` are no signs of ours, and their beginnings would be.
     let signs = [
-        ("==", Kind::Compare(Comparison::Equal)),
-        ("!=", Kind::Compare(Comparison::Unequal)),
-        ("<=", Kind::Compare(Comparison::AtMost)),
-        (">=", Kind::Compare(Comparison::AtLeast)),
-        ("<", Kind::Compare(Comparison::Less)),
-        (">", Kind::Compare(Comparison::Greater)),
-        ("(", Kind::Open),
-        (")", Kind::Close),
-        ("[", Kind::OpenList),
-        ("]", Kind::CloseList),
-        (",", Kind::Comma),
+        ("==", ExprTokenKind::Compare(ComparisonOperator::Equal)),
+        ("!=", ExprTokenKind::Compare(ComparisonOperator::Unequal)),
+        ("<=", ExprTokenKind::Compare(ComparisonOperator::AtMost)),
+        (">=", ExprTokenKind::Compare(ComparisonOperator::AtLeast)),
+        ("<", ExprTokenKind::Compare(ComparisonOperator::Less)),
+        (">", ExprTokenKind::Compare(ComparisonOperator::Greater)),
+        ("(", ExprTokenKind::Open),
+        (")", ExprTokenKind::Close),
+        ("[", ExprTokenKind::OpenList),
+        ("]", ExprTokenKind::CloseList),
+        (",", ExprTokenKind::Comma),
     ];
     if rest.starts_with("===") || rest.starts_with("!==") || rest.starts_with("<>") {
         return None;
@@ -114,12 +114,12 @@ fn sign(rest: &str) -> Option<(Kind<'static>, usize)> {
         .map(|(sign, kind)| (kind, sign.len()))
 }
 
-fn text_literal(rest: &str, quote: char) -> Result<(Kind<'_>, usize), ExprError> {
+fn text_literal(rest: &str, quote: char) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
     let Some(length) = rest[1..].find(quote) else {
         let what = format!("the text that begins here has no closing {quote}");
         return Err(ExprError::new(code::EXPRESSION, 0..rest.len(), what));
     };
-    Ok((Kind::Literal(rest[1..=length].into()), length + 2))
+    Ok((ExprTokenKind::Literal(rest[1..=length].into()), length + 2))
 }
 
 /// The bytes of a name at the beginning of the text.
@@ -129,7 +129,7 @@ fn name_length(rest: &str) -> usize {
     if starts { rest.find(|c| !inner(c)).unwrap_or(rest.len()) } else { 0 }
 }
 
-fn path(rest: &str) -> Result<(Kind<'_>, usize), ExprError> {
+fn path(rest: &str) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
     let mut length = name_length(rest);
     while rest[length..].starts_with('.') {
         let name = name_length(&rest[length + 1..]);
@@ -138,18 +138,18 @@ fn path(rest: &str) -> Result<(Kind<'_>, usize), ExprError> {
         }
         length += 1 + name;
     }
-    Ok((word(&rest[..length]).unwrap_or(Kind::Path(&rest[..length])), length))
+    Ok((word(&rest[..length]).unwrap_or(ExprTokenKind::Path(&rest[..length])), length))
 }
 
-fn word(text: &str) -> Option<Kind<'static>> {
+fn word(text: &str) -> Option<ExprTokenKind<'static>> {
     Some(match text {
-        "and" => Kind::And,
-        "or" => Kind::Or,
-        "not" => Kind::Not,
-        "in" => Kind::In,
-        "true" => Kind::Literal(Value::Bool(true)),
-        "false" => Kind::Literal(Value::Bool(false)),
-        "null" => Kind::Literal(Value::Null),
+        "and" => ExprTokenKind::And,
+        "or" => ExprTokenKind::Or,
+        "not" => ExprTokenKind::Not,
+        "in" => ExprTokenKind::In,
+        "true" => ExprTokenKind::Literal(Value::Bool(true)),
+        "false" => ExprTokenKind::Literal(Value::Bool(false)),
+        "null" => ExprTokenKind::Literal(Value::Null),
         _ => return None,
     })
 }
@@ -161,7 +161,7 @@ fn bad_segment(rest: &str, dot: usize) -> ExprError {
         .help("names begin with a letter or `_` and go on with letters, digits, `_` and `-`")
 }
 
-fn number(rest: &str) -> Result<(Kind<'_>, usize), ExprError> {
+fn number(rest: &str) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
     let length = 1 + rest[1..].find(|c| !part(c)).unwrap_or(rest.len() - 1);
     let text = &rest[..length];
@@ -181,7 +181,7 @@ fn number(rest: &str) -> Result<(Kind<'_>, usize), ExprError> {
             "write \"{text}\" to compare text, or `{shortest}` to compare numbers"
         )));
     }
-    Ok((Kind::Literal(Value::Number(number)), length))
+    Ok((ExprTokenKind::Literal(Value::Number(number)), length))
 }
 
 /// The number that a text is, if it is one: digits, perhaps with a sign before and a fraction after them.
@@ -213,7 +213,7 @@ pub(super) fn spelling(number: &Number) -> String {
 }
 
 /// Signs of other languages, what they mean there and what to write here. Longer ones first.
-const FOREIGN: &[(&str, &str)] = &[
+const FOREIGN_SIGNS: &[(&str, &str)] = &[
     ("&&", "write `and`"),
     ("||", "write `or`"),
     ("===", "write `==`"),
@@ -244,8 +244,8 @@ const FOREIGN: &[(&str, &str)] = &[
 ];
 const NO_ARITHMETIC: &str = "there is no arithmetic: compute it in a step and read its output";
 
-fn foreign(rest: &str, first: char) -> ExprError {
-    let known = FOREIGN.iter().find(|(sign, _)| rest.starts_with(sign));
+fn foreign_sign(rest: &str, first: char) -> ExprError {
+    let known = FOREIGN_SIGNS.iter().find(|(sign, _)| rest.starts_with(sign));
     let sign = known.map_or(&rest[..first.len_utf8()], |(sign, _)| sign);
     let what = format!("`{}` has no meaning in an expression", sign.escape_debug());
     let error = ExprError::new(code::EXPRESSION, 0..sign.len(), what);

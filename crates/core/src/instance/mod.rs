@@ -4,10 +4,10 @@
 //! work; they meet at a link, under a name that they all know without asking. What follows from what a process was told is
 //! decided here, from values alone.
 
-mod epitaph;
-mod meeting;
+mod final_status;
+mod rendezvous;
 mod role;
 
-pub use epitaph::Epitaph;
-pub use meeting::{Ci, Meeting};
-pub use role::{Misplaced, Role, Shared, TOTAL_MAX, Told};
+pub use final_status::RunFinalStatus;
+pub use rendezvous::{CiVariables, InstanceRendezvous};
+pub use role::{INSTANCES_MAX, InstanceGroup, InstanceOptions, InstanceRoleError, SharedRunRole};

@@ -1,13 +1,13 @@
 //! Which part a process has.
 
-use super::meeting::{Ci, Meeting};
+use super::rendezvous::{CiVariables, InstanceRendezvous};
 
 /// The most instances of a run: four times what a matrix of a CI service may have.
-pub const TOTAL_MAX: i64 = 1_024;
+pub const INSTANCES_MAX: i64 = 1_024;
 
 /// What a process was told about its part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told<'a> {
+pub struct InstanceOptions<'a> {
     /// Which one it is, from 0.
     pub instance: Option<i64>,
     /// How many there are.
@@ -17,44 +17,44 @@ pub struct Told<'a> {
     /// Under which name they meet there.
     pub run_id: Option<&'a str>,
     /// What names the run if nobody did.
-    pub ci: Ci<'a>,
+    pub ci: CiVariables<'a>,
 }
 
 /// The part of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum SharedRunRole {
     /// Nobody else has a part: everything is as if nothing had been said.
-    Alone,
+    Standalone,
     /// It is the first of several that have no way to it: it does their work too.
-    StandsIn {
+    RunsAll {
         /// For how many, itself included.
         total: u32,
     },
     /// It leads, and works as well.
-    Leads(Shared),
+    Leader(InstanceGroup),
     /// It works for the one that leads.
-    Works {
+    Worker {
         /// Which one it is, from 1.
         instance: u32,
         /// What it shares.
-        shared: Shared,
+        shared: InstanceGroup,
     },
 }
 
 /// What all instances of a run have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shared {
+pub struct InstanceGroup {
     /// How many there are.
     pub total: u32,
     /// Where they meet.
     pub link: String,
     /// Under which name.
-    pub meeting: Meeting,
+    pub rendezvous: InstanceRendezvous,
 }
 
 /// Why a process has no part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misplaced {
+pub enum InstanceRoleError {
     /// Which one it is was said, and not of how many.
     #[error("instance {0} of how many? say it with --total, or WINDLASS_TOTAL")]
     NoTotal(i64),
@@ -73,7 +73,7 @@ pub enum Misplaced {
         total: i64,
     },
     /// There cannot be so many.
-    #[error("a run has 1 to {TOTAL_MAX} instances, not {0}")]
+    #[error("a run has 1 to {INSTANCES_MAX} instances, not {0}")]
     BadTotal(i64),
     /// It would work for somebody whom it cannot reach.
     #[error(
@@ -97,7 +97,7 @@ pub enum Misplaced {
     BadName(String),
 }
 
-impl Role {
+impl SharedRunRole {
     /// The part that follows from what a process was told.
     ///
     /// ```
@@ -107,34 +107,34 @@ impl Role {
     /// let second = Told { instance: Some(1), total: Some(4), ..Told::default() };
     /// assert!(Role::of(second).is_err(), "it has no way to the first");
     /// ```
-    pub fn of(told: Told<'_>) -> Result<Self, Misplaced> {
+    pub fn of(told: InstanceOptions<'_>) -> Result<Self, InstanceRoleError> {
         let (instance, total) = match (told.instance, told.total) {
             (Some(instance), Some(total)) => (instance, total),
-            (Some(instance), None) => return Err(Misplaced::NoTotal(instance)),
-            (None, Some(total)) => return Err(Misplaced::NoInstance(total)),
-            (None, None) if told.link.is_some() => return Err(Misplaced::OnlyLink),
-            (None, None) => return Ok(Self::Alone),
+            (Some(instance), None) => return Err(InstanceRoleError::NoTotal(instance)),
+            (None, Some(total)) => return Err(InstanceRoleError::NoInstance(total)),
+            (None, None) if told.link.is_some() => return Err(InstanceRoleError::OnlyLink),
+            (None, None) => return Ok(Self::Standalone),
         };
-        if !(1..=TOTAL_MAX).contains(&total) {
-            return Err(Misplaced::BadTotal(total));
+        if !(1..=INSTANCES_MAX).contains(&total) {
+            return Err(InstanceRoleError::BadTotal(total));
         }
         let among = u32::try_from(instance).ok().filter(|_| instance < total);
-        let number = among.ok_or(Misplaced::NotAmong { instance, total })?;
+        let number = among.ok_or(InstanceRoleError::NotAmong { instance, total })?;
         let of = u32::try_from(total).expect("it is within the bounds");
         if of == 1 {
-            return Ok(Self::Alone);
+            return Ok(Self::Standalone);
         }
         let Some(link) = told.link else {
             return match number {
-                0 => Ok(Self::StandsIn { total: of }),
-                _ => Err(Misplaced::NoLink { instance, total }),
+                0 => Ok(Self::RunsAll { total: of }),
+                _ => Err(InstanceRoleError::NoLink { instance, total }),
             };
         };
-        let meeting = Meeting::find(told.run_id, told.ci)?;
-        let shared = Shared { total: of, link: link.to_owned(), meeting };
+        let meeting = InstanceRendezvous::resolve(told.run_id, told.ci)?;
+        let shared = InstanceGroup { total: of, link: link.to_owned(), rendezvous: meeting };
         Ok(match number {
-            0 => Self::Leads(shared),
-            instance => Self::Works { instance, shared },
+            0 => Self::Leader(shared),
+            instance => Self::Worker { instance, shared },
         })
     }
 }

@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::{Answer, BATCH_BYTES_MAX, Engine, Event, ProvenTime, Request, StoreHistory};
+use crate::engine::{
+    BATCH_BYTES_MAX, Engine, EngineAnswer, EngineRequest, Event, ProvenTime, StoreHistory,
+};
 use crate::id::{Term, WorkerId};
-use crate::planted::Bug;
-use crate::session::Reply;
+use crate::planted_bugs::PlantedBug;
+use crate::session::ExchangeReply;
 use crate::time::{Span, Time};
 
 /// What a leader has won.
 #[derive(Clone, Copy, Debug)]
-pub struct TermsOfOffice {
+pub struct WonTerm {
     /// The term.
     pub term: Term,
     /// How many events the journal had when it was won: those that the engine has folded.
@@ -33,7 +35,7 @@ const BATCH_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Events to be appended together, all or none.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Batch {
+pub struct LeaderBatch {
     /// Who writes.
     pub term: Term,
     /// How many events it follows.
@@ -46,9 +48,9 @@ pub struct Batch {
 
 /// What the loop around a leader has to do, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect<W> {
+pub enum LeaderEffect<W> {
     /// Append this batch, and say what came of it.
-    Append(Batch),
+    Append(LeaderBatch),
     /// These events are durable: show them to everybody who follows the journal.
     Publish {
         /// The position of the last.
@@ -57,9 +59,9 @@ pub enum Effect<W> {
         events: Vec<(Time, Event)>,
     },
     /// Send this reply to its worker.
-    Reply(Reply),
+    Reply(ExchangeReply),
     /// Tell who asked.
-    Answer(W, Answer),
+    Answer(W, EngineAnswer),
 }
 
 /// A leader. `W` is what its loop knows those by who wait for an answer.
@@ -70,7 +72,7 @@ pub struct Leader<W> {
     /// Events that are durable.
     head: u64,
     /// Batches in order. The first is being appended, if one is. Each has [`BATCH_BYTES_MAX`] at most, or one decision.
-    pending: VecDeque<Pending<W>>,
+    pending: VecDeque<PendingBatch<W>>,
     appending: bool,
     /// The name of the next batch. It begins at random, so no two leaders name a batch alike, even if a store that lost
     /// its history hands out the same term twice.
@@ -78,13 +80,13 @@ pub struct Leader<W> {
 }
 
 #[derive(Debug)]
-struct Pending<W> {
+struct PendingBatch<W> {
     id: u64,
     events: Vec<(Time, Event)>,
     /// Bytes that the events take in a journal.
     bytes: usize,
     /// What leaves when it is durable.
-    after: Vec<Effect<W>>,
+    after: Vec<LeaderEffect<W>>,
 }
 
 impl<W> Leader<W> {
@@ -92,11 +94,11 @@ impl<W> Leader<W> {
     /// is durable.
     pub fn take_over(
         engine: Engine,
-        won: TermsOfOffice,
+        won: WonTerm,
         now: Time,
         luck: u64,
-    ) -> (Self, Vec<Effect<W>>) {
-        let TermsOfOffice { term, head, ttl, generation, own, history, proven } = won;
+    ) -> (Self, Vec<LeaderEffect<W>>) {
+        let WonTerm { term, head, ttl, generation, own, history, proven } = won;
         let mut leader = Self {
             engine,
             term,
@@ -105,47 +107,54 @@ impl<W> Leader<W> {
             appending: false,
             next_batch: luck,
         };
-        let lead = Request::Lead { term, ttl, generation, own, history, proven };
+        let lead = EngineRequest::Lead { term, ttl, generation, own, history, proven };
         let effects = leader.decide(None, lead, now, luck);
         (leader, effects)
     }
 
     /// Decides a request of somebody who waits for its answer.
-    pub fn request(&mut self, from: W, request: Request, now: Time, luck: u64) -> Vec<Effect<W>> {
+    pub fn request(
+        &mut self,
+        from: W,
+        request: EngineRequest,
+        now: Time,
+        luck: u64,
+    ) -> Vec<LeaderEffect<W>> {
         self.decide(Some(from), request, now, luck)
     }
 
     /// Lets time pass.
-    pub fn tick(&mut self, now: Time, luck: u64) -> Vec<Effect<W>> {
-        self.decide(None, Request::Tick, now, luck)
+    pub fn tick(&mut self, now: Time, luck: u64) -> Vec<LeaderEffect<W>> {
+        self.decide(None, EngineRequest::Tick, now, luck)
     }
 
     fn decide(
         &mut self,
         from: Option<W>,
-        request: Request,
+        request: EngineRequest,
         now: Time,
         luck: u64,
-    ) -> Vec<Effect<W>> {
+    ) -> Vec<LeaderEffect<W>> {
         let decision = self.engine.decide(request, now, luck);
-        let mut said: Vec<Effect<W>> = decision.replies.into_iter().map(Effect::Reply).collect();
-        said.extend(from.map(|from| Effect::Answer(from, decision.answer)));
+        let mut said: Vec<LeaderEffect<W>> =
+            decision.replies.into_iter().map(LeaderEffect::Reply).collect();
+        said.extend(from.map(|from| LeaderEffect::Answer(from, decision.answer)));
         let events: Vec<(Time, Event)> =
             decision.events.into_iter().map(|event| (decision.at, event)).collect();
         if events.is_empty() {
-            return self.say_after_pending(said);
+            return self.send_after_pending(said);
         }
-        if self.engine.bugs().on(Bug::ReplyBeforeDurable) {
-            self.gather(events, Vec::new());
+        if self.engine.bugs().on(PlantedBug::ReplyBeforeDurable) {
+            self.add_to_batch(events, Vec::new());
             said.extend(self.append_next());
             return said;
         }
-        self.gather(events, said);
+        self.add_to_batch(events, said);
         self.append_next()
     }
 
     /// An answer that decided nothing was still decided on events that may not be durable yet.
-    fn say_after_pending(&mut self, said: Vec<Effect<W>>) -> Vec<Effect<W>> {
+    fn send_after_pending(&mut self, said: Vec<LeaderEffect<W>>) -> Vec<LeaderEffect<W>> {
         match self.pending.back_mut() {
             Some(batch) => {
                 batch.after.extend(said);
@@ -158,10 +167,10 @@ impl<W> Leader<W> {
     /// Adds a decision to the batch that gathers, or begins the next batch if that one would become too large. The events of
     /// one decision stay together: a takeover must not find half of it. The largest is a submission, whose plan and reused
     /// outputs have bounds of their own, far below the 1 GiB that a field of PostgreSQL may have.
-    fn gather(&mut self, events: Vec<(Time, Event)>, said: Vec<Effect<W>>) {
+    fn add_to_batch(&mut self, events: Vec<(Time, Event)>, said: Vec<LeaderEffect<W>>) {
         let bytes: usize = events.iter().map(|(_, event)| event.bytes()).sum();
         let gathering = self.pending.len() > usize::from(self.appending);
-        let has_room = |batch: &&mut Pending<W>| batch.bytes + bytes <= BATCH_BYTES_MAX;
+        let has_room = |batch: &&mut PendingBatch<W>| batch.bytes + bytes <= BATCH_BYTES_MAX;
         let open = self.pending.back_mut().filter(|_| gathering).filter(has_room);
         if let Some(batch) = open {
             batch.bytes += bytes;
@@ -170,22 +179,22 @@ impl<W> Leader<W> {
         } else {
             let id = self.next_batch;
             self.next_batch = id.wrapping_add(BATCH_STEP);
-            self.pending.push_back(Pending { id, events, bytes, after: said });
+            self.pending.push_back(PendingBatch { id, events, bytes, after: said });
         }
     }
 
-    fn append_next(&mut self) -> Vec<Effect<W>> {
+    fn append_next(&mut self) -> Vec<LeaderEffect<W>> {
         if self.appending {
             return Vec::new();
         }
         self.appending = !self.pending.is_empty();
-        self.in_flight().map(Effect::Append).into_iter().collect()
+        self.append_in_flight().map(LeaderEffect::Append).into_iter().collect()
     }
 
     /// The batch that is being appended: what to append again, unchanged, when the outcome of an append is not known.
-    pub fn in_flight(&self) -> Option<Batch> {
+    pub fn append_in_flight(&self) -> Option<LeaderBatch> {
         let first = self.pending.front().filter(|_| self.appending)?;
-        Some(Batch {
+        Some(LeaderBatch {
             term: self.term,
             after: self.head,
             id: first.id,
@@ -194,13 +203,13 @@ impl<W> Leader<W> {
     }
 
     /// The batch of that name is durable: what waited for it leaves, and the next one is appended.
-    pub fn durable(&mut self, batch: u64) -> Vec<Effect<W>> {
+    pub fn on_durable(&mut self, batch: u64) -> Vec<LeaderEffect<W>> {
         let in_flight =
             self.appending && self.pending.front().is_some_and(|first| first.id == batch);
         let Some(done) = self.pending.pop_front_if(|_| in_flight) else { return Vec::new() };
         self.appending = false;
         self.head += done.events.len() as u64;
-        let mut effects = vec![Effect::Publish { position: self.head, events: done.events }];
+        let mut effects = vec![LeaderEffect::Publish { position: self.head, events: done.events }];
         effects.extend(done.after);
         effects.extend(self.append_next());
         effects
@@ -208,17 +217,17 @@ impl<W> Leader<W> {
 
     /// Events that gather behind the append in flight. A loop that finds more than a batch may hold takes no more requests
     /// until the append is durable.
-    pub fn gathering(&self) -> usize {
+    pub fn buffered_events(&self) -> usize {
         self.pending.iter().skip(usize::from(self.appending)).map(|batch| batch.events.len()).sum()
     }
 
     /// Bytes of the events that gather behind the append in flight, as a journal has them.
-    pub fn gathering_bytes(&self) -> usize {
+    pub fn buffered_bytes(&self) -> usize {
         self.pending.iter().skip(usize::from(self.appending)).map(|batch| batch.bytes).sum()
     }
 
     /// Answers and replies that wait for a batch to be durable.
-    pub fn unsaid(&self) -> usize {
+    pub fn unsent_answers(&self) -> usize {
         self.pending.iter().map(|batch| batch.after.len()).sum()
     }
 
@@ -233,22 +242,22 @@ impl<W> Leader<W> {
     }
 
     /// Whether everything that it decided is durable.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_all_durable(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// The live engine, ahead of the journal unless the leader [is settled](Self::is_settled). Not to be shown to
+    /// The live engine, ahead of the journal unless the leader [is settled](Self::is_all_durable). Not to be shown to
     /// anybody: what it knows may never have happened.
     pub const fn engine(&self) -> &Engine {
         &self.engine
     }
 
     /// Those who still wait for an answer: a leader that ends must tell them that it did.
-    pub fn waiting(self) -> impl Iterator<Item = W> {
+    pub fn into_waiters(self) -> impl Iterator<Item = W> {
         let effects = self.pending.into_iter().flat_map(|batch| batch.after);
         effects.filter_map(|effect| match effect {
-            Effect::Answer(from, _) => Some(from),
-            Effect::Append(_) | Effect::Publish { .. } | Effect::Reply(_) => None,
+            LeaderEffect::Answer(from, _) => Some(from),
+            LeaderEffect::Append(_) | LeaderEffect::Publish { .. } | LeaderEffect::Reply(_) => None,
         })
     }
 }

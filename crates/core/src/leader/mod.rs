@@ -11,12 +11,12 @@
 //! unchanged. If neither is possible the leader is dropped, engine and all, and whoever leads next starts from the
 //! journal: there is no partial roll-back.
 //!
-//! Like the engine it is pure: the loop around it carries out its [`Effect`]s and tells it what came of them.
+//! Like the engine it is pure: the loop around it carries out its [`LeaderEffect`]s and tells it what came of them.
 
-mod candidacy;
+mod leader_lease;
 mod machine;
-mod tenure;
+mod term_observer;
 
-pub use candidacy::{Candidacy, TermMark};
-pub use machine::{Batch, Effect, Leader, TermsOfOffice};
-pub use tenure::Tenure;
+pub use leader_lease::LeaderLease;
+pub use machine::{Leader, LeaderBatch, LeaderEffect, WonTerm};
+pub use term_observer::{TermObserver, TermRecord};

@@ -22,7 +22,7 @@ pub enum MaintenanceEffect {
 
 /// The outcome of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EffectOutcome {
+pub enum MaintenanceOutcome {
     /// It succeeded; the position is the one that the effect describes, and zero for effects without one.
     Done(u64),
     /// It failed, or nothing is known about it.
@@ -31,7 +31,7 @@ pub enum EffectOutcome {
 
 /// The node as maintenance sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Observation {
+pub struct MaintenanceObservation {
     /// Journal time.
     pub now: Time,
     /// Whether this node leads. A node that does not lead requests nothing.

@@ -1,54 +1,54 @@
 //! Maintenance as a machine without I/O.
 
-use super::effect::{EffectOutcome, MaintenanceEffect, Observation};
-use super::keeping::Keeping;
-use super::pruner::Pruner;
-use super::sealer::Sealer;
+use super::effect::{MaintenanceEffect, MaintenanceObservation, MaintenanceOutcome};
+use super::pruner::JournalPruner;
+use super::retention_settings::RetentionSettings;
+use super::sealer::RunSealer;
 use super::snapshotter::Snapshotter;
 use crate::engine::Event;
 use crate::id::RunId;
-use crate::planted::{Bug, Bugs};
+use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::time::Time;
 
 /// The maintenance of one node. Its driver carries out the effects, beside each other, and reports each outcome.
 #[derive(Clone, Debug)]
 pub struct Maintenance {
-    keeping: Keeping,
-    sealer: Sealer,
+    keeping: RetentionSettings,
+    sealer: RunSealer,
     snapshotter: Snapshotter,
-    pruner: Pruner,
+    pruner: JournalPruner,
     /// Every event up to here has been learnt, or has left the journal.
     learnt: u64,
     /// Whether expired things are being deleted.
     deleting: bool,
     /// Planted mistakes, none outside the simulator's hunt.
-    bugs: Bugs,
+    bugs: PlantedBugs,
 }
 
 impl Maintenance {
     /// The maintenance of a node that has learnt no event yet.
-    pub fn new(keeping: Keeping) -> Self {
+    pub fn new(keeping: RetentionSettings) -> Self {
         Self {
             keeping,
-            sealer: Sealer::default(),
+            sealer: RunSealer::default(),
             snapshotter: Snapshotter::default(),
-            pruner: Pruner::default(),
+            pruner: JournalPruner::default(),
             learnt: 0,
             deleting: false,
-            bugs: Bugs::NONE,
+            bugs: PlantedBugs::NONE,
         }
     }
 
     /// Makes planted mistakes, for the simulator's hunt.
     #[must_use]
-    pub const fn with_bugs(mut self, bugs: Bugs) -> Self {
+    pub const fn with_bugs(mut self, bugs: PlantedBugs) -> Self {
         self.bugs = bugs;
         self.sealer.bugs = bugs;
         self
     }
 
     /// The settings that it follows.
-    pub const fn keeping(&self) -> &Keeping {
+    pub const fn keeping(&self) -> &RetentionSettings {
         &self.keeping
     }
 
@@ -71,12 +71,12 @@ impl Maintenance {
 
     /// Whether it holds sealed runs whose archived history may lack an event. A node that does not lead learns from the
     /// journal when it may [forget](Self::forget) them.
-    pub fn is_lacking(&self) -> bool {
-        self.sealer.is_lacking()
+    pub fn has_incomplete_archives(&self) -> bool {
+        self.sealer.has_incomplete_archives()
     }
 
     /// Looks at everything: called about once per second. Failed effects are requested again.
-    pub fn tick(&mut self, seen: &Observation) -> Vec<MaintenanceEffect> {
+    pub fn tick(&mut self, seen: &MaintenanceObservation) -> Vec<MaintenanceEffect> {
         self.sealer.tick();
         if !seen.leads {
             self.sealer.stop();
@@ -96,8 +96,8 @@ impl Maintenance {
     pub fn finished(
         &mut self,
         effect: MaintenanceEffect,
-        outcome: EffectOutcome,
-        seen: &Observation,
+        outcome: MaintenanceOutcome,
+        seen: &MaintenanceObservation,
     ) -> Vec<MaintenanceEffect> {
         match effect {
             MaintenanceEffect::WriteArchive(run) => self.sealer.archive_finished(run, outcome),
@@ -123,7 +123,8 @@ impl Maintenance {
     /// A snapshot may contain events that are not learnt yet, and with them the submission of a run that is not archived.
     fn prune(&mut self) -> Option<MaintenanceEffect> {
         let covered = self.snapshotter.saved()?.min(self.learnt);
-        let needed = self.sealer.first_needed().filter(|_| !self.bugs.on(Bug::PruneUnsealed));
+        let needed =
+            self.sealer.first_needed().filter(|_| !self.bugs.on(PlantedBug::PruneUnsealed));
         let upto = needed.map_or(covered, |needed| covered.min(needed.saturating_sub(1)));
         self.pruner.next(upto)
     }
@@ -135,6 +136,6 @@ impl Maintenance {
             return None;
         }
         self.snapshotter.save_soon();
-        Some(self.sealer.go_on())
+        Some(self.sealer.next_effects())
     }
 }

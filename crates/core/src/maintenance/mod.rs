@@ -20,12 +20,12 @@
 //! - A snapshot is made from durable events only, and the store compares its batch with the journal (`snapshotter.rs`).
 
 mod effect;
-mod keeping;
 mod machine;
 mod pruner;
+mod retention_settings;
 mod sealer;
 mod snapshotter;
 
-pub use effect::{EffectOutcome, MaintenanceEffect, Observation};
-pub use keeping::Keeping;
+pub use effect::{MaintenanceEffect, MaintenanceObservation, MaintenanceOutcome};
 pub use machine::Maintenance;
+pub use retention_settings::RetentionSettings;

@@ -1,10 +1,10 @@
 //! Pruning: batches leave the journal that a snapshot and the archive have made superfluous.
 
-use super::effect::{EffectOutcome, MaintenanceEffect};
+use super::effect::{MaintenanceEffect, MaintenanceOutcome};
 
 /// Decides how far the journal is pruned. The store goes no further than the older of its two snapshots.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pruner {
+pub(super) struct JournalPruner {
     stage: PruneStage,
     /// Events up to here have left the journal, as far as it is known.
     pruned: u64,
@@ -19,7 +19,7 @@ enum PruneStage {
     Partial,
 }
 
-impl Pruner {
+impl JournalPruner {
     /// Requests that everything up to this position is removed, unless it is removed already or a request is in flight.
     pub(super) fn next(&mut self, upto: u64) -> Option<MaintenanceEffect> {
         if self.stage == PruneStage::InFlight || upto <= self.pruned {
@@ -33,9 +33,9 @@ impl Pruner {
         self.stage == PruneStage::Partial
     }
 
-    pub(super) fn finished(&mut self, outcome: EffectOutcome) {
+    pub(super) fn finished(&mut self, outcome: MaintenanceOutcome) {
         self.stage = PruneStage::Idle;
-        let EffectOutcome::Done(upto) = outcome else { return };
+        let MaintenanceOutcome::Done(upto) = outcome else { return };
         if upto > self.pruned {
             (self.stage, self.pruned) = (PruneStage::Partial, upto);
         }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::effect::{EffectOutcome, MaintenanceEffect};
-use super::keeping::Keeping;
+use super::effect::{MaintenanceEffect, MaintenanceOutcome};
+use super::retention_settings::RetentionSettings;
 use crate::engine::Event;
 use crate::id::RunId;
-use crate::planted::{Bug, Bugs};
+use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::time::Time;
 
 /// Runs that are chosen at once: choosing looks at every run that is not sealed.
@@ -56,7 +56,7 @@ impl UnsealedRun {
 
 /// Decides which runs are archived and sealed, and knows which ones the journal still has to keep.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sealer {
+pub(super) struct RunSealer {
     runs: BTreeMap<RunId, UnsealedRun>,
     /// Runs to be archived, in order.
     to_archive: VecDeque<RunId>,
@@ -68,10 +68,10 @@ pub(super) struct Sealer {
     failed: bool,
     /// Runs that the journal no longer has to keep, since the last time that they were taken.
     settled: Vec<RunId>,
-    pub(super) bugs: Bugs,
+    pub(super) bugs: PlantedBugs,
 }
 
-impl Sealer {
+impl RunSealer {
     pub(super) fn learn(&mut self, position: u64, at: Time, event: &Event) {
         let Some(id) = event.run() else { return };
         if let Event::RunSubmitted { plan, .. } = event {
@@ -98,7 +98,7 @@ impl Sealer {
     fn learn_sealed(&mut self, id: RunId) {
         let Some(run) = self.runs.get_mut(&id) else { return };
         run.seal = SealState::Sealed;
-        if run.may_lack_events() && !self.bugs.on(Bug::LateEventNotArchived) {
+        if run.may_lack_events() && !self.bugs.on(PlantedBug::LateEventNotArchived) {
             self.to_archive.push_front(id);
         } else {
             self.settle(id);
@@ -123,7 +123,7 @@ impl Sealer {
         self.runs.values().map(|run| run.first).min()
     }
 
-    pub(super) fn is_lacking(&self) -> bool {
+    pub(super) fn has_incomplete_archives(&self) -> bool {
         self.runs.values().any(|run| run.seal == SealState::Sealed)
     }
 
@@ -144,7 +144,11 @@ impl Sealer {
         !self.to_archive.is_empty()
     }
 
-    pub(super) fn next(&mut self, now: Time, keeping: &Keeping) -> Vec<MaintenanceEffect> {
+    pub(super) fn next(
+        &mut self,
+        now: Time,
+        keeping: &RetentionSettings,
+    ) -> Vec<MaintenanceEffect> {
         if self.failed {
             return Vec::new();
         }
@@ -153,26 +157,26 @@ impl Sealer {
     }
 
     /// What is chosen already is done first.
-    pub(super) fn go_on(&mut self) -> Vec<MaintenanceEffect> {
+    pub(super) fn next_effects(&mut self) -> Vec<MaintenanceEffect> {
         if self.failed {
             return Vec::new();
         }
         self.next_archive().into_iter().chain(self.next_seal()).collect()
     }
 
-    fn choose(&mut self, now: Time, keeping: &Keeping) {
+    fn choose(&mut self, now: Time, keeping: &RetentionSettings) {
         if !self.to_archive.is_empty() || !self.to_seal.is_empty() {
             return;
         }
         let lacking = self.runs.iter().filter(|(_, run)| run.seal == SealState::Sealed);
         let mut chosen: VecDeque<RunId> = lacking.map(|(id, _)| *id).collect();
-        chosen.extend(self.due(now, keeping));
+        chosen.extend(self.due_runs(now, keeping));
         chosen.retain(|id| ![self.archiving, self.sealing].contains(&Some(*id)));
         self.to_archive = chosen;
     }
 
     /// Ended runs whose time has come, the oldest first. While too many steps have ended, it comes early.
-    fn due(&self, now: Time, keeping: &Keeping) -> Vec<RunId> {
+    fn due_runs(&self, now: Time, keeping: &RetentionSettings) -> Vec<RunId> {
         let ended = || {
             let open = self.runs.iter().filter(|(_, run)| run.seal == SealState::Open);
             open.filter_map(|(id, run)| Some((*id, u64::from(run.steps), run.ended?.at)))
@@ -197,7 +201,7 @@ impl Sealer {
         }
         while let Some(id) = self.to_archive.pop_front() {
             let Some(run) = self.runs.get(&id) else { continue };
-            if run.is_archived() || self.bugs.on(Bug::SealBeforeArchive) {
+            if run.is_archived() || self.bugs.on(PlantedBug::SealBeforeArchive) {
                 self.archived(id);
                 continue;
             }
@@ -213,7 +217,7 @@ impl Sealer {
         }
         while let Some(id) = self.to_seal.pop_front() {
             let Some(run) = self.runs.get(&id) else { continue };
-            let skips = [Bug::SealBeforeArchive, Bug::LateEventNotArchived];
+            let skips = [PlantedBug::SealBeforeArchive, PlantedBug::LateEventNotArchived];
             if !run.is_archived() && !skips.iter().any(|bug| self.bugs.on(*bug)) {
                 // Another event of the run came after the archive was written.
                 self.to_archive.push_back(id);
@@ -234,9 +238,9 @@ impl Sealer {
         }
     }
 
-    pub(super) fn archive_finished(&mut self, id: RunId, outcome: EffectOutcome) {
+    pub(super) fn archive_finished(&mut self, id: RunId, outcome: MaintenanceOutcome) {
         self.archiving = None;
-        let EffectOutcome::Done(upto) = outcome else {
+        let MaintenanceOutcome::Done(upto) = outcome else {
             self.failed = true;
             return;
         };
@@ -249,9 +253,9 @@ impl Sealer {
         }
     }
 
-    pub(super) fn seal_finished(&mut self, id: RunId, outcome: EffectOutcome) {
+    pub(super) fn seal_finished(&mut self, id: RunId, outcome: MaintenanceOutcome) {
         self.sealing = None;
-        if outcome == EffectOutcome::Failed {
+        if outcome == MaintenanceOutcome::Failed {
             self.failed = true;
             return;
         }

@@ -1,7 +1,7 @@
 //! Snapshots: the state of the view, saved so that the next start need not fold what is before it.
 
-use super::effect::{EffectOutcome, MaintenanceEffect, Observation};
-use super::keeping::Keeping;
+use super::effect::{MaintenanceEffect, MaintenanceObservation, MaintenanceOutcome};
+use super::retention_settings::RetentionSettings;
 
 /// Decides when a snapshot is saved.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,8 +40,8 @@ impl Snapshotter {
     /// A large state is saved less often: its writing must stay a small part of the work.
     pub(super) fn tick(
         &mut self,
-        seen: &Observation,
-        keeping: &Keeping,
+        seen: &MaintenanceObservation,
+        keeping: &RetentionSettings,
     ) -> Option<MaintenanceEffect> {
         if self.in_flight {
             return None;
@@ -51,7 +51,11 @@ impl Snapshotter {
         effect
     }
 
-    fn next(&self, seen: &Observation, keeping: &Keeping) -> Option<MaintenanceEffect> {
+    fn next(
+        &self,
+        seen: &MaintenanceObservation,
+        keeping: &RetentionSettings,
+    ) -> Option<MaintenanceEffect> {
         let Some(saved) = self.saved else { return Some(MaintenanceEffect::FindSnapshot) };
         let behind = seen.view.saturating_sub(saved);
         let worth = match self.urgency {
@@ -61,17 +65,17 @@ impl Snapshotter {
         (behind >= worth).then_some(MaintenanceEffect::SaveSnapshot)
     }
 
-    pub(super) fn found(&mut self, outcome: EffectOutcome) {
+    pub(super) fn found(&mut self, outcome: MaintenanceOutcome) {
         self.in_flight = false;
-        if let EffectOutcome::Done(position) = outcome {
+        if let MaintenanceOutcome::Done(position) = outcome {
             self.saved = Some(position);
         }
     }
 
     /// Whether the snapshot of an outcome that is not known is there does not matter: another one is saved in its place.
-    pub(super) fn finished(&mut self, outcome: EffectOutcome) {
+    pub(super) fn finished(&mut self, outcome: MaintenanceOutcome) {
         self.in_flight = false;
-        if let (EffectOutcome::Done(position), Some(saved)) = (outcome, self.saved) {
+        if let (MaintenanceOutcome::Done(position), Some(saved)) = (outcome, self.saved) {
             self.saved = Some(saved.max(position));
             self.urgency = SnapshotUrgency::Usual;
         }

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::check::{PlanError, excesses, is_name};
-use super::fingerprint::Fingerprint;
-use super::graph::{Graph, critical_path};
+use super::check::{PlanError, excess_lists, is_name};
+use super::fingerprint::PlanFingerprint;
+use super::graph::{PlanGraph, critical_path_lengths};
 use super::limits::{
     CELLS_MAX, DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, NEEDS_MAX, PLAN_BYTES_MAX, REPEATS_MAX,
     STEPS_MAX, WORK_MAX,
 };
 use super::plan_type::{JOIN, NEED_BYTES, NODE_BYTES, Plan};
-use super::spec::{Placement, StepSpec, When};
+use super::step_spec::{Placement, StepSpec, ValueCondition};
 use crate::id::StepIx;
 
 /// How one node needs another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
+pub enum NeedKind {
     /// It waits, and is blocked if the need fails.
     Required,
     /// It waits, whatever becomes of the need.
@@ -34,7 +34,7 @@ pub struct PlanBuilder {
     specs: BTreeMap<(StepSpec, u32), u32>,
     definitions: u32,
     works: BTreeMap<Arc<str>, u32>,
-    needs: Vec<(StepIx, StepIx, Need)>,
+    needs: Vec<(StepIx, StepIx, NeedKind)>,
     lock_slots: BTreeMap<Box<str>, u32>,
     /// Bytes of names, works and rules, each counted where it is kept.
     bytes: usize,
@@ -149,18 +149,18 @@ impl PlanBuilder {
                 .push(PlanError::TooManyCells { name: name.to_owned(), cells: cells.len() });
         }
         let join = self.node(name.into(), JOIN, 0);
-        self.needs.extend(cells.iter().map(|cell| (join, *cell, Need::Required)));
+        self.needs.extend(cells.iter().map(|cell| (join, *cell, NeedKind::Required)));
         join
     }
 
     /// Makes `step` wait for `need` and be blocked by its failure.
     pub fn needs(&mut self, step: StepIx, need: StepIx) {
-        self.needs.push((step, need, Need::Required));
+        self.needs.push((step, need, NeedKind::Required));
     }
 
     /// Makes `step` wait for `need` without being blocked by it.
     pub fn needs_optional(&mut self, step: StepIx, need: StepIx) {
-        self.needs.push((step, need, Need::Optional));
+        self.needs.push((step, need, NeedKind::Optional));
     }
 
     /// Gives the lock `name` this many slots; a lock not named here has one.
@@ -183,7 +183,7 @@ impl PlanBuilder {
             self.problems.truncate(PROBLEMS_MAX);
             return Err(self.problems);
         }
-        let graph = Graph::new(self.names.len(), &self.needs);
+        let graph = PlanGraph::new(self.names.len(), &self.needs);
         let order = match graph.order() {
             Ok(order) => order,
             Err(cycle) => {
@@ -194,8 +194,8 @@ impl PlanBuilder {
         Ok(self.freeze(graph, &order))
     }
 
-    fn freeze(self, graph: Graph, order: &[u32]) -> Plan {
-        let weights = critical_path(&graph, order, |at| self.spec_of[at as usize] != JOIN);
+    fn freeze(self, graph: PlanGraph, order: &[u32]) -> Plan {
+        let weights = critical_path_lengths(&graph, order, |at| self.spec_of[at as usize] != JOIN);
         let mut specs: Vec<StepSpec> = vec![StepSpec::default(); self.specs.len()];
         for ((spec, _), at) in self.specs {
             specs[at as usize] = spec;
@@ -208,7 +208,7 @@ impl PlanBuilder {
         let mut plan = Plan {
             pipeline: self.pipeline,
             steps: u32::try_from(steps).expect("checked against STEPS_MAX"),
-            names: super::plan_type::Names::new(&self.names),
+            names: super::plan_type::NameTable::new(&self.names),
             spec_of: self.spec_of.into(),
             work_of: self.work_of.into(),
             specs: specs.into(),
@@ -216,9 +216,9 @@ impl PlanBuilder {
             graph,
             weights: weights.into(),
             lock_slots: self.lock_slots,
-            fingerprint: Fingerprint::default(),
+            fingerprint: PlanFingerprint::default(),
         };
-        plan.fingerprint = Fingerprint::of(&plan);
+        plan.fingerprint = PlanFingerprint::of(&plan);
         plan
     }
 
@@ -236,7 +236,7 @@ impl PlanBuilder {
         for lock in &mut spec.locks {
             lock.name = self.global_name(&lock.name);
         }
-        if let When::Once(once) = &mut spec.when {
+        if let ValueCondition::Once(once) = &mut spec.when {
             once.key = self.global_name(&once.key);
         }
         spec.locks.sort();
@@ -244,7 +244,7 @@ impl PlanBuilder {
             let lock = pair[0].name.to_string();
             self.problems.push(PlanError::LockTwice { step: name.to_owned(), lock });
         }
-        for (what, count, max) in excesses(&spec) {
+        for (what, count, max) in excess_lists(&spec) {
             self.problems.push(PlanError::TooMany { step: name.to_owned(), what, count, max });
         }
         if spec.retry.times > REPEATS_MAX || spec.retry.lost > REPEATS_MAX {

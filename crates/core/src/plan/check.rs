@@ -4,9 +4,9 @@ use super::limits::{
     ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX,
     NAME_MAX, NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
 };
-use super::spec::StepSpec;
+use super::step_spec::StepSpec;
 use crate::id::StepIx;
-use crate::requirement::Clause;
+use crate::requirement::RequirementClause;
 
 /// A problem that keeps a plan from being built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,10 +109,10 @@ pub enum PlanError {
 }
 
 /// The lists of a step that are longer than they may be: what they hold, how much of it, and how much they may.
-pub(super) fn excesses(spec: &StepSpec) -> impl Iterator<Item = (&'static str, usize, usize)> {
+pub(super) fn excess_lists(spec: &StepSpec) -> impl Iterator<Item = (&'static str, usize, usize)> {
     let placement = &spec.placement;
     let clauses = &placement.requirement.0;
-    let widest = clauses.iter().map(Clause::width).max().unwrap_or_default();
+    let widest = clauses.iter().map(RequirementClause::alternative_count).max().unwrap_or_default();
     let lists = [
         ("locks", spec.locks.len(), LOCKS_MAX),
         ("requirements and preferences", clauses.len(), CLAUSES_MAX),

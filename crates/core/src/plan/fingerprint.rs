@@ -5,7 +5,10 @@ use std::fmt::{self, Write as _};
 use serde::{Deserialize, Serialize};
 
 use super::plan_type::Plan;
-use super::spec::{Condition, LockOrder, OnFailure, OnLostContact, Pin, RetryOn, StepSpec, When};
+use super::step_spec::{
+    LockOrder, OnFailure, OnLostContact, PinTarget, RetryOn, StatusCondition, StepSpec,
+    ValueCondition,
+};
 use crate::requirement::Requirement;
 
 /// BLAKE3 of a plan's canonical form.
@@ -13,11 +16,11 @@ use crate::requirement::Requirement;
 /// The form is written here field by field, with a length before every list and text and a number for every choice:
 /// renaming a Rust item or adding a default does not change the hash of a plan, adding a field with meaning must.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-pub struct Fingerprint([u8; 32]);
+pub struct PlanFingerprint([u8; 32]);
 
-impl Fingerprint {
+impl PlanFingerprint {
     pub(super) fn of(plan: &Plan) -> Self {
-        let mut canon = Canon(blake3::Hasher::new());
+        let mut canon = CanonicalHasher(blake3::Hasher::new());
         canon.text("windlass plan 1");
         canon.text(&plan.pipeline);
         canon.number(u64::from(plan.node_count()));
@@ -46,21 +49,21 @@ impl Fingerprint {
     }
 }
 
-impl fmt::Display for Fingerprint {
+impl fmt::Display for PlanFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Fingerprint {
+impl fmt::Debug for PlanFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
 }
 
-struct Canon(blake3::Hasher);
+struct CanonicalHasher(blake3::Hasher);
 
-impl Canon {
+impl CanonicalHasher {
     fn number(&mut self, n: u64) {
         self.0.update(&n.to_le_bytes());
     }
@@ -80,8 +83,8 @@ impl Canon {
     fn spec(&mut self, spec: &StepSpec) {
         self.requirement(&spec.placement.requirement);
         self.number(match spec.placement.pin {
-            Pin::Anywhere => 0,
-            Pin::Leader => 1,
+            PinTarget::Anywhere => 0,
+            PinTarget::Leader => 1,
         });
         self.texts(&spec.placement.allow);
         self.texts(&spec.placement.deny);
@@ -129,16 +132,16 @@ impl Canon {
         self.number(spec.kill_grace.as_millis());
         self.text(&spec.priority.to_string());
         self.number(match spec.condition {
-            Condition::Success => 0,
-            Condition::Failure => 1,
-            Condition::Always => 2,
+            StatusCondition::Success => 0,
+            StatusCondition::Failure => 1,
+            StatusCondition::Always => 2,
         });
         match &spec.when {
-            When::Holds => self.number(0),
-            When::Fails(text) => self.text(&format!("fails {text}")),
-            When::Asks(text) => self.text(&format!("asks {text}")),
+            ValueCondition::Holds => self.number(0),
+            ValueCondition::Fails(text) => self.text(&format!("fails {text}")),
+            ValueCondition::Asks(text) => self.text(&format!("asks {text}")),
             // Whether it is done again is not in it: see `Plan::done_again`.
-            When::Once(once) => {
+            ValueCondition::Once(once) => {
                 self.text("once");
                 self.text(&once.key);
                 self.text(once.asks.as_deref().unwrap_or_default());

@@ -2,26 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::builder::Need;
-use super::plan_type::Edge;
+use super::builder::NeedKind;
+use super::plan_type::NeedEdge;
 use crate::id::StepIx;
 
 /// Both directions of the needs of a plan, as offsets into one array each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Graph {
-    needs: Flat,
-    dependents: Flat,
+pub(super) struct PlanGraph {
+    needs: EdgeLists,
+    dependents: EdgeLists,
 }
 
 /// Lists of edges, one per node, laid end to end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Flat {
+struct EdgeLists {
     starts: Box<[u32]>,
-    edges: Box<[Edge]>,
+    edges: Box<[NeedEdge]>,
 }
 
-impl Flat {
-    fn new(nodes: usize, edges: impl Iterator<Item = (u32, Edge)> + Clone) -> Self {
+impl EdgeLists {
+    fn new(nodes: usize, edges: impl Iterator<Item = (u32, NeedEdge)> + Clone) -> Self {
         let mut starts = vec![0_u32; nodes + 1];
         for (from, _) in edges.clone() {
             starts[from as usize + 1] += 1;
@@ -30,7 +30,7 @@ impl Flat {
             starts[at + 1] += starts[at];
         }
         let mut next = starts.clone();
-        let mut list = vec![Edge::new(StepIx(0), Need::Required); starts[nodes] as usize];
+        let mut list = vec![NeedEdge::new(StepIx(0), NeedKind::Required); starts[nodes] as usize];
         for (from, edge) in edges {
             list[next[from as usize] as usize] = edge;
             next[from as usize] += 1;
@@ -42,31 +42,31 @@ impl Flat {
         self.starts[node as usize + 1] - self.starts[node as usize]
     }
 
-    fn of(&self, node: u32) -> &[Edge] {
+    fn of(&self, node: u32) -> &[NeedEdge] {
         let node = node as usize;
         &self.edges[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
 }
 
-impl Graph {
+impl PlanGraph {
     pub(super) fn edge_count(&self) -> usize {
         self.needs.edges.len()
     }
 
-    pub(super) fn new(nodes: usize, needs: &[(StepIx, StepIx, Need)]) -> Self {
+    pub(super) fn new(nodes: usize, needs: &[(StepIx, StepIx, NeedKind)]) -> Self {
         Self {
-            needs: Flat::new(
+            needs: EdgeLists::new(
                 nodes,
-                needs.iter().map(|(step, need, how)| (step.0, Edge::new(*need, *how))),
+                needs.iter().map(|(step, need, how)| (step.0, NeedEdge::new(*need, *how))),
             ),
-            dependents: Flat::new(
+            dependents: EdgeLists::new(
                 nodes,
-                needs.iter().map(|(step, need, how)| (need.0, Edge::new(*step, *how))),
+                needs.iter().map(|(step, need, how)| (need.0, NeedEdge::new(*step, *how))),
             ),
         }
     }
 
-    pub(super) fn needs(&self, node: StepIx) -> &[Edge] {
+    pub(super) fn needs(&self, node: StepIx) -> &[NeedEdge] {
         self.needs.of(node.0)
     }
 
@@ -74,7 +74,7 @@ impl Graph {
         self.needs.count(node.0)
     }
 
-    pub(super) fn dependents(&self, node: StepIx) -> &[Edge] {
+    pub(super) fn dependents(&self, node: StepIx) -> &[NeedEdge] {
         self.dependents.of(node.0)
     }
 
@@ -98,11 +98,11 @@ impl Graph {
                 }
             }
         }
-        if order.len() == open.len() { Ok(order) } else { Err(self.circle(&open)) }
+        if order.len() == open.len() { Ok(order) } else { Err(self.cycle(&open)) }
     }
 
     /// Follows unmet needs from any node that has one until a node comes up again.
-    fn circle(&self, open: &[u32]) -> Vec<u32> {
+    fn cycle(&self, open: &[u32]) -> Vec<u32> {
         let start =
             (0..self.nodes()).find(|node| open[*node as usize] > 0).expect("a node was left over");
         let mut path = vec![start];
@@ -110,7 +110,7 @@ impl Graph {
         loop {
             let here = path[path.len() - 1];
             place[here as usize] = Some(path.len() - 1);
-            let unmet = |edge: &&Edge| open[edge.step().0 as usize] > 0;
+            let unmet = |edge: &&NeedEdge| open[edge.step().0 as usize] > 0;
             let next = self
                 .needs
                 .of(here)
@@ -128,8 +128,8 @@ impl Graph {
 }
 
 /// For each node the number of steps on the longest path that begins with it.
-pub(super) fn critical_path(
-    graph: &Graph,
+pub(super) fn critical_path_lengths(
+    graph: &PlanGraph,
     order: &[u32],
     is_step: impl Fn(u32) -> bool,
 ) -> Vec<u32> {

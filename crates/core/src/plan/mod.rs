@@ -10,17 +10,17 @@ mod fingerprint;
 mod graph;
 mod limits;
 mod plan_type;
-mod spec;
+mod step_spec;
 
-pub use builder::{Need, PlanBuilder};
+pub use builder::{NeedKind, PlanBuilder};
 pub use check::PlanError;
-pub use fingerprint::Fingerprint;
+pub use fingerprint::PlanFingerprint;
 pub use limits::{
     ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX,
     NAME_MAX, NEEDS_MAX, NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
 };
-pub use plan_type::{Edge, Plan};
-pub use spec::{
-    Condition, LockOrder, LockUse, OnFailure, OnLostContact, Once, Pin, Placement, Retry, RetryOn,
-    StepSpec, When, WorkerFacts,
+pub use plan_type::{NeedEdge, Plan};
+pub use step_spec::{
+    IdempotencySpec, LockOrder, LockUse, OnFailure, OnLostContact, PinTarget, Placement, RetryOn,
+    RetryPolicy, StatusCondition, StepSpec, ValueCondition, WorkerFacts,
 };

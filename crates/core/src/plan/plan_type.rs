@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::builder::Need;
-use super::check::{PlanError, excesses};
-use super::fingerprint::Fingerprint;
-use super::graph::Graph;
+use super::builder::NeedKind;
+use super::check::{PlanError, excess_lists};
+use super::fingerprint::PlanFingerprint;
+use super::graph::PlanGraph;
 use super::limits::{DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, PLAN_BYTES_MAX, STEPS_MAX};
-use super::spec::{Placement, StepSpec, When};
+use super::step_spec::{Placement, StepSpec, ValueCondition};
 use crate::id::StepIx;
 
 /// Stands for the spec of a join node, which has none.
@@ -26,15 +26,15 @@ pub(super) const NEED_BYTES: usize = 8;
 ///
 /// The top bit says that it is optional; plans have far fewer nodes than 2³¹.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edge(u32);
+pub struct NeedEdge(u32);
 
-impl Edge {
+impl NeedEdge {
     const OPTIONAL: u32 = 1 << 31;
 
-    pub(super) const fn new(step: StepIx, need: Need) -> Self {
+    pub(super) const fn new(step: StepIx, need: NeedKind) -> Self {
         match need {
-            Need::Required => Self(step.0),
-            Need::Optional => Self(step.0 | Self::OPTIONAL),
+            NeedKind::Required => Self(step.0),
+            NeedKind::Optional => Self(step.0 | Self::OPTIONAL),
         }
     }
 
@@ -51,12 +51,12 @@ impl Edge {
 
 /// All names of a plan in one piece of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Names {
+pub(super) struct NameTable {
     text: Box<str>,
     ends: Box<[u32]>,
 }
 
-impl Names {
+impl NameTable {
     pub(super) fn new(names: &[Box<str>]) -> Self {
         let text: String = names.iter().map(|name| &**name).collect();
         let mut end = 0;
@@ -78,15 +78,15 @@ impl Names {
 pub struct Plan {
     pub(super) pipeline: Box<str>,
     pub(super) steps: u32,
-    pub(super) names: Names,
+    pub(super) names: NameTable,
     pub(super) spec_of: Box<[u32]>,
     pub(super) work_of: Box<[u32]>,
     pub(super) specs: Box<[StepSpec]>,
     pub(super) works: Box<[Arc<str>]>,
-    pub(super) graph: Graph,
+    pub(super) graph: PlanGraph,
     pub(super) weights: Box<[u32]>,
     pub(super) lock_slots: BTreeMap<Box<str>, u32>,
-    pub(super) fingerprint: Fingerprint,
+    pub(super) fingerprint: PlanFingerprint,
 }
 
 impl Plan {
@@ -158,7 +158,7 @@ impl Plan {
     }
 
     /// What the node needs.
-    pub fn needs(&self, node: StepIx) -> &[Edge] {
+    pub fn needs(&self, node: StepIx) -> &[NeedEdge] {
         self.graph.needs(node)
     }
 
@@ -168,12 +168,12 @@ impl Plan {
     }
 
     /// What needs the node.
-    pub fn dependents(&self, node: StepIx) -> &[Edge] {
+    pub fn dependents(&self, node: StepIx) -> &[NeedEdge] {
         self.graph.dependents(node)
     }
 
     /// Steps on the longest path that begins here: what hangs on it.
-    pub fn weight(&self, node: StepIx) -> u32 {
+    pub fn critical_path_length(&self, node: StepIx) -> u32 {
         self.weights[node.0 as usize]
     }
 
@@ -209,11 +209,11 @@ impl Plan {
     }
 
     /// What is beyond a bound in a plan that was not made by [`PlanBuilder`](super::PlanBuilder) of this version.
-    pub fn excess(&self) -> Option<PlanError> {
+    pub fn exceeded_limit(&self) -> Option<PlanError> {
         let (steps, edges) = (self.steps as usize, self.graph.edge_count());
         let (locks, bytes) = (self.lock_uses(), self.bytes());
         let demands = self.placements().into_iter().map(Placement::demand_count).sum();
-        let wide = self.specs.iter().find_map(|spec| excesses(spec).next());
+        let wide = self.specs.iter().find_map(|spec| excess_lists(spec).next());
         match wide {
             _ if steps > STEPS_MAX => Some(PlanError::TooManySteps(steps)),
             _ if edges > EDGES_MAX => Some(PlanError::TooManyEdges(edges)),
@@ -231,9 +231,9 @@ impl Plan {
     /// The same plan, in which what is done once is done though it was done before, or is not. Its fingerprint is the
     /// same: this is how a run goes about it, and one that is resumed goes on as it began.
     #[must_use]
-    pub fn done_again(mut self, again: bool) -> Self {
+    pub fn with_idempotency_ignored(mut self, again: bool) -> Self {
         for spec in &mut self.specs {
-            if let When::Once(once) = &mut spec.when {
+            if let ValueCondition::Once(once) = &mut spec.when {
                 once.again = again;
             }
         }
@@ -241,7 +241,7 @@ impl Plan {
     }
 
     /// A hash of everything in it: equal plans, and only those, have equal fingerprints, in every version of windlass.
-    pub const fn fingerprint(&self) -> Fingerprint {
+    pub const fn fingerprint(&self) -> PlanFingerprint {
         self.fingerprint
     }
 }

@@ -7,9 +7,9 @@ macro_rules! codes {
         /// A kind of problem. The code is what people search for and what scripts match: a code that was published
         /// keeps its meaning, a new meaning gets a new code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Code { $($(#[$doc])* $name,)* }
+        pub enum ProblemCode { $($(#[$doc])* $name,)* }
 
-        impl Code {
+        impl ProblemCode {
             /// Every code in order.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
@@ -165,14 +165,14 @@ codes! {
     ParamType = "E124",
 }
 
-impl Code {
+impl ProblemCode {
     /// Reads what [`as_str`](Self::as_str) wrote; letters of either case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
     }
 
     /// Whether it says that the text is no YAML, or other YAML than was meant.
-    pub(crate) const fn is_slip(self) -> bool {
+    pub(crate) const fn is_yaml_mistake(self) -> bool {
         matches!(
             self,
             Self::Syntax
@@ -188,7 +188,7 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ProblemCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::report::{Problem, Severity};
-use super::source::Source;
+use super::problem_type::{Problem, ProblemSeverity};
+use super::source::SourceFile;
 
 impl Problem {
     /// The problem as an object, with the lines and columns of the file that it was found in.
-    pub fn to_json(&self, source: &Source) -> Value {
-        let (start, end) = (source.place(self.span.start), source.place(self.span.end));
+    pub fn to_json(&self, source: &SourceFile) -> Value {
+        let (start, end) = (source.line_column(self.span.start), source.line_column(self.span.end));
         let severity = match self.severity {
-            Severity::Error => "error",
-            Severity::Note => "note",
+            ProblemSeverity::Error => "error",
+            ProblemSeverity::Note => "note",
         };
         json!({
             "code": self.code.as_str(),

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use super::code::Code;
-use super::report::Problem;
+use super::code::ProblemCode;
+use super::problem_type::Problem;
 
 /// Bytes in a file: a thousand times the longest that people write, and small enough to keep twice in memory.
 pub const SOURCE_MAX: usize = 8 * 1024 * 1024;
 
 /// A line and a column, both counted from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LineColumn {
     /// Which line.
     pub line: usize,
     /// Which character of it.
@@ -19,7 +19,7 @@ pub struct Place {
 
 /// A file's name and text.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct SourceFile {
     name: String,
     text: String,
     /// Where each line begins.
@@ -28,14 +28,14 @@ pub struct Source {
 
 /// A file that is no text: what could be read of it, and what is wrong.
 #[derive(Clone, Debug)]
-pub struct Rejected {
+pub struct RejectedSource {
     /// The part before the problem.
-    pub source: Source,
+    pub source: SourceFile,
     /// What is wrong.
     pub problem: Box<Problem>,
 }
 
-impl Source {
+impl SourceFile {
     /// A file of this name and text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -45,9 +45,9 @@ impl Source {
     }
 
     /// The file with these bytes, if they are text of a bearable size.
-    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, Rejected> {
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, RejectedSource> {
         let reject = |text: &str, problem: Problem| {
-            Err(Rejected { source: Self::new(name, text), problem: Box::new(problem) })
+            Err(RejectedSource { source: Self::new(name, text), problem: Box::new(problem) })
         };
         if bytes.len() > SOURCE_MAX {
             return reject("", too_large(bytes.len()));
@@ -75,11 +75,11 @@ impl Source {
     }
 
     /// The line and column of a byte.
-    pub fn place(&self, byte: usize) -> Place {
+    pub fn line_column(&self, byte: usize) -> LineColumn {
         let line = self.line_index(byte);
         let before = &self.text[self.starts[line]..self.text.floor_char_boundary(byte)];
         let mark = usize::from(line == 0 && before.starts_with('\u{feff}'));
-        Place { line: line + 1, column: before.chars().count() + 1 - mark }
+        LineColumn { line: line + 1, column: before.chars().count() + 1 - mark }
     }
 
     /// The bytes of the line around a byte, without its line break and without a byte order mark.
@@ -98,7 +98,7 @@ impl Source {
 
 fn too_large(size: usize) -> Problem {
     Problem::new(
-        Code::TooLarge,
+        ProblemCode::TooLarge,
         0..0,
         format!("the file has {size} bytes, at most {SOURCE_MAX} are read"),
     )
@@ -113,7 +113,7 @@ fn not_text(bytes: &[u8], at: usize) -> Problem {
         "a pipeline is YAML in UTF-8: is this the right file?"
     };
     let byte = bytes.get(at).copied().unwrap_or_default();
-    Problem::new(Code::NotText, at..at, "the file is not text")
+    Problem::new(ProblemCode::NotText, at..at, "the file is not text")
         .label(format!("byte {at} is 0x{byte:02x}"))
         .help(help)
 }

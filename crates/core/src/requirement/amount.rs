@@ -14,7 +14,7 @@ pub(super) fn is_size(key: &str) -> bool {
 }
 
 /// The number that a text is: digits, or digits and a unit of whatever case.
-pub(super) fn amount(text: &str) -> Option<u64> {
+pub(super) fn parse_amount(text: &str) -> Option<u64> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, unit) = text.split_at(length);
     let factor = match unit {
@@ -25,7 +25,7 @@ pub(super) fn amount(text: &str) -> Option<u64> {
 }
 
 /// How the number of a fact is written: a size with the greatest unit that leaves no rest.
-pub(super) fn show(key: &str, number: u64) -> Cow<'static, str> {
+pub(super) fn format_amount(key: &str, number: u64) -> Cow<'static, str> {
     let whole = |(_, factor): &&(&str, u64)| number > 0 && number.is_multiple_of(*factor);
     match UNITS.iter().find(whole).filter(|_| is_size(key)) {
         Some((unit, factor)) => format!("{}{unit}", number / factor).into(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::amount::amount;
+use super::amount::parse_amount;
 
 /// What a worker advertises: words (`docker`) and facts (`os=linux`, `cpu=8`), compared without regard to case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl Labels {
     /// The greatest number among the facts `key=…`; sizes count in bytes.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.iter()
-            .filter_map(|label| label.strip_prefix(key)?.strip_prefix('=').and_then(amount))
+            .filter_map(|label| label.strip_prefix(key)?.strip_prefix('=').and_then(parse_amount))
             .max()
     }
 

@@ -25,7 +25,7 @@ pub struct LeaseRef {
 
 /// Where a worker's process lives, seen from the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Home {
+pub enum WorkerLocality {
     /// Apart from the leader, or on a leading node that another may replace: its leases end by time.
     Apart,
     /// Set by the leader for the worker in its own process, never taken from a message.
@@ -42,7 +42,7 @@ pub const PROVEN_LIVES_MAX: usize = 16;
 /// A number that is higher than the last proves nothing: the state directory may have been copied or mounted elsewhere, a
 /// machine cloned, and the earlier life may still run there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FormerLife {
+pub enum FormerLifeProof {
     /// Nothing is known. What must not run twice at a time is freed by time only.
     #[default]
     Unknown,
@@ -51,7 +51,7 @@ pub enum FormerLife {
     ProvenDead(Vec<Incarnation>),
 }
 
-impl FormerLife {
+impl FormerLifeProof {
     /// Whether it proves that nothing of this life is left.
     pub fn proves(&self, life: Incarnation) -> bool {
         match self {
@@ -63,7 +63,7 @@ impl FormerLife {
 
 /// A worker joins, or comes back after a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Register {
+pub struct RegisterRequest {
     /// Its number.
     pub worker: WorkerId,
     /// Its name, unique among live workers.
@@ -75,17 +75,17 @@ pub struct Register {
     /// How many steps it runs at a time.
     pub slots: u32,
     /// Where it lives.
-    pub home: Home,
+    pub home: WorkerLocality,
     /// What it proves about its former lives. Nothing if it does not say.
     #[serde(default)]
-    pub former: FormerLife,
+    pub former: FormerLifeProof,
     /// Outcomes of its former life that it could not report; judged before that life's leases end.
-    pub spooled: Vec<Finished>,
+    pub spooled: Vec<FinishedAttempt>,
 }
 
 /// What a worker is told when it has joined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registered {
+pub struct RegisterReply {
     /// Who leads.
     pub term: Term,
     /// How long a lease lasts without renewal.
@@ -93,7 +93,7 @@ pub struct Registered {
     /// How often to exchange at least.
     pub interval: Span,
     /// One for each spooled outcome.
-    pub verdicts: Vec<(Fence, Verdict)>,
+    pub verdicts: Vec<(Fence, OutcomeVerdict)>,
 }
 
 /// The one message that a worker sends: heartbeat, renewal, outcomes and the wish for more.
@@ -111,9 +111,9 @@ pub struct Exchange {
     /// that one may have answered it, and the worker would drop a second answer.
     pub term: Term,
     /// What ended and has no verdict yet.
-    pub finished: Vec<Finished>,
+    pub finished: Vec<FinishedAttempt>,
     /// What it holds otherwise.
-    pub in_flight: Vec<InFlight>,
+    pub in_flight: Vec<InFlightLease>,
     /// How many more leases it would take.
     pub want: u32,
     /// Whether it was told to end: it finishes what has started and takes no more.
@@ -122,7 +122,7 @@ pub struct Exchange {
 
 /// An attempt that ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finished {
+pub struct FinishedAttempt {
     /// Which.
     pub lease: LeaseRef,
     /// How.
@@ -133,16 +133,16 @@ pub struct Finished {
 
 /// A lease that a worker holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InFlight {
+pub struct InFlightLease {
     /// Which.
     pub lease: LeaseRef,
     /// How far it is.
-    pub phase: Phase,
+    pub phase: LeasePhase,
 }
 
 /// How far a held lease is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub enum LeasePhase {
     /// Waiting for a slot of the worker.
     Queued,
     /// Started.
@@ -151,7 +151,7 @@ pub enum Phase {
 
 /// The right to execute a step for a while.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grant {
+pub struct LeaseGrant {
     /// Its identity.
     pub lease: LeaseRef,
     /// The how-manieth hand-out of the attempt, from 1.
@@ -174,7 +174,7 @@ pub struct Grant {
 
 /// What became of a reported outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
+pub enum OutcomeVerdict {
     /// It is the attempt's outcome. The same answer is given however often it is reported.
     Accepted,
     /// The lease had ended already; the outcome is history. Nothing of the attempt may go on.
@@ -184,7 +184,7 @@ pub enum Verdict {
 /// How a step is to be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StopHow {
+pub enum StopMode {
     /// Politely, then by force after its grace.
     Term,
     /// By force at once.
@@ -207,7 +207,7 @@ pub enum StopReason {
     Stale,
 }
 
-impl StopHow {
+impl StopMode {
     /// Its word in JSON and SQL.
     pub const fn word(self) -> &'static str {
         match self {
@@ -244,18 +244,18 @@ impl fmt::Display for StopReason {
 
 /// An order to stop a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stop {
+pub struct StopOrder {
     /// Which lease.
     pub fence: Fence,
     /// How.
-    pub how: StopHow,
+    pub how: StopMode,
     /// Why.
     pub why: StopReason,
 }
 
 /// The answer to one exchange.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct ExchangeReply {
     /// To whom.
     pub worker: WorkerId,
     /// Which life of it.
@@ -269,23 +269,23 @@ pub struct Reply {
     /// How often to exchange at least.
     pub interval: Span,
     /// What it says.
-    pub body: Result<ReplyBody, Refusal>,
+    pub body: Result<ExchangeReplyBody, WorkerRefusal>,
 }
 
 /// What an answer says. Every lease that the exchange listed and `stops` does not name is renewed by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReplyBody {
+pub struct ExchangeReplyBody {
     /// One for each finished attempt that the exchange listed.
-    pub verdicts: Vec<(Fence, Verdict)>,
+    pub verdicts: Vec<(Fence, OutcomeVerdict)>,
     /// New leases and undelivered ones, by rising fence.
-    pub grants: Vec<Grant>,
+    pub grants: Vec<LeaseGrant>,
     /// What must stop.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<StopOrder>,
     /// Leases wanted back if they have not started.
     pub take_back: Vec<Fence>,
 }
 
-impl ReplyBody {
+impl ExchangeReplyBody {
     /// Whether there is nothing in it that the worker waits for.
     pub fn is_empty(&self) -> bool {
         self.verdicts.is_empty()
@@ -297,7 +297,7 @@ impl ReplyBody {
 
 /// Why a worker's message had no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum Refusal {
+pub enum WorkerRefusal {
     /// The leader does not know it, or not this life of it.
     #[error("not registered: register first")]
     NotRegistered,

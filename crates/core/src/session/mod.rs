@@ -22,20 +22,23 @@
 //!   stand in line there: what the session thinks of them is always late. One that stands in line is told as queued, and
 //!   given back only when the executor has said that it will not start.
 //!
-//! [`WorkerSession`] is the worker's end, [`PlainWorkerSession`] that of a worker that sends plain requests instead, [`Peer`] the
+//! [`WorkerSession`] is the worker's end, [`PlainWorkerSession`] that of a worker that sends plain requests instead, [`LeaderSession`] the
 //! leader's; the engine does what follows from the exchange.
 
-mod held;
-mod leader;
-mod line;
+mod executor_queue;
+mod held_lease;
+mod leader_session;
 mod message;
-mod plain_worker;
-mod worker;
+mod plain_worker_session;
+mod worker_session;
 
-pub use leader::{Arrival, Peer};
+pub use leader_session::{ExchangeArrival, LeaderSession};
 pub use message::{
-    Exchange, Finished, FormerLife, Grant, Home, InFlight, LeaseRef, PROVEN_LIVES_MAX, Phase,
-    Refusal, Register, Registered, Reply, ReplyBody, Stop, StopHow, StopReason, Verdict,
+    Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, FormerLifeProof, InFlightLease,
+    LeaseGrant, LeasePhase, LeaseRef, OutcomeVerdict, PROVEN_LIVES_MAX, RegisterReply,
+    RegisterRequest, StopMode, StopOrder, StopReason, WorkerLocality, WorkerRefusal,
 };
-pub use plain_worker::{PlainLease, PlainLife, PlainWorkerSession};
-pub use worker::{Action, Deadline, SessionConfig, WorkerSession, safety_margin};
+pub use plain_worker_session::{PlainLease, PlainSessionConfig, PlainWorkerSession};
+pub use worker_session::{
+    ContactDeadline, SessionAction, SessionConfig, WorkerSession, safety_margin,
+};

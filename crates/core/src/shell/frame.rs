@@ -1,22 +1,22 @@
 //! What is open at a place in a script: quotes, brackets, here-documents.
 
-use super::document::Document;
+use super::here_document::HereDocument;
 
 /// Something open.
 #[derive(Debug)]
-pub(super) struct Frame {
-    pub(super) kind: Open,
+pub(super) struct ShellFrame {
+    pub(super) kind: ShellFrameKind,
     /// Where the word begins that is being read, if one is.
     pub(super) word: Option<usize>,
     /// Whether the next word would be a command, so that `case` is a keyword and not an argument.
     pub(super) command: bool,
     /// Here-documents that were announced before this was opened, on the same line.
-    pub(super) outer: Vec<Document>,
+    pub(super) outer: Vec<HereDocument>,
 }
 
 /// A kind of open thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Open {
+pub(super) enum ShellFrameKind {
     /// The script itself.
     Script,
     /// `$(`
@@ -28,23 +28,25 @@ pub(super) enum Open {
     /// `case` inside brackets: until `esac`, a `)` ends a pattern and no bracket.
     Case,
     /// `"`
-    Double,
+    DoubleQuotes,
     /// `${`
     Parameter,
     /// `$((`, with the brackets open inside it.
     Arithmetic(usize),
     /// The body of a here-document.
-    Body,
+    HereDocument,
 }
 
-impl Open {
+impl ShellFrameKind {
     /// Whether commands stand in it.
     pub(super) fn has_commands(self) -> bool {
         match self {
             Self::Script | Self::Substitution | Self::Subshell | Self::DoubleParen | Self::Case => {
                 true
             }
-            Self::Double | Self::Parameter | Self::Arithmetic(_) | Self::Body => false,
+            Self::DoubleQuotes | Self::Parameter | Self::Arithmetic(_) | Self::HereDocument => {
+                false
+            }
         }
     }
 
@@ -56,17 +58,17 @@ impl Open {
             Self::Subshell => "`(`",
             Self::DoubleParen => "`((`",
             Self::Case => "`case`",
-            Self::Double => "a double quote",
+            Self::DoubleQuotes => "a double quote",
             Self::Parameter => "`${`",
             Self::Arithmetic(_) => "`$((`",
-            Self::Body => "a here-document",
+            Self::HereDocument => "a here-document",
         }
     }
 }
 
-impl Frame {
-    pub(super) fn new(kind: Open) -> Self {
-        let command = kind.has_commands() && kind != Open::Case;
+impl ShellFrame {
+    pub(super) fn new(kind: ShellFrameKind) -> Self {
+        let command = kind.has_commands() && kind != ShellFrameKind::Case;
         Self { kind, word: None, command, outer: Vec::new() }
     }
 }

@@ -4,10 +4,10 @@
 //! because it would take more of a shell, it says so at the next `${{ }}` instead of guessing. Bytes are enough: every
 //! byte that matters is ASCII, and those never occur inside other characters.
 
-use super::document::Document;
-use super::frame::{Frame, Open};
-use super::hole::Hole;
-use super::refusal::Refusal;
+use super::frame::{ShellFrame, ShellFrameKind};
+use super::here_document::HereDocument;
+use super::interpolation::ScriptInterpolation;
+use super::refusal::InterpolationRefusal;
 use crate::expr::ExprError;
 
 /// Things open inside each other: people stop at five, and here-documents are read by recursion.
@@ -17,63 +17,64 @@ const BEFORE_COMMAND: [&str; 10] =
     ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "time"];
 
 /// Every `${{ }}` of a script, each with the way to write a reference there.
-pub(super) fn holes(script: &str) -> Result<Vec<Hole>, ExprError> {
+pub(super) fn interpolations(script: &str) -> Result<Vec<ScriptInterpolation>, ExprError> {
     if !script.contains("${{") {
         return Ok(Vec::new());
     }
-    let mut lexer = Lexer {
+    let mut lexer = ShellLexer {
         script,
         at: 0,
         end: script.len(),
-        frames: vec![Frame::new(Open::Script)],
+        frames: vec![ShellFrame::new(ShellFrameKind::Script)],
         announced: Vec::new(),
-        unsure: None,
-        holes: Vec::new(),
+        ambiguity: None,
+        interpolations: Vec::new(),
     };
     lexer.run()?;
     lexer.finish()
 }
 
-pub(super) struct Lexer<'a> {
+pub(super) struct ShellLexer<'a> {
     pub(super) script: &'a str,
     /// What is to be read next.
     pub(super) at: usize,
     /// Where to stop: the end of the script or of the here-document.
     end: usize,
     /// What is open, innermost last; never empty.
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<ShellFrame>,
     /// Here-documents that begin at the next line.
-    announced: Vec<Document>,
+    announced: Vec<HereDocument>,
     /// Why nothing is sure from here on.
-    pub(super) unsure: Option<Refusal>,
-    pub(super) holes: Vec<Hole>,
+    pub(super) ambiguity: Option<InterpolationRefusal>,
+    pub(super) interpolations: Vec<ScriptInterpolation>,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> ShellLexer<'a> {
     fn run(&mut self) -> Result<(), ExprError> {
         while self.at < self.end {
             match self.top().kind {
-                Open::Parameter => self.parameter_byte()?,
-                Open::Arithmetic(brackets) => self.arithmetic_byte(brackets)?,
-                Open::Double | Open::Body => self.quoted_byte()?,
-                Open::Script
-                | Open::Substitution
-                | Open::Subshell
-                | Open::DoubleParen
-                | Open::Case => self.command_byte()?,
+                ShellFrameKind::Parameter => self.parameter_byte()?,
+                ShellFrameKind::Arithmetic(brackets) => self.arithmetic_byte(brackets)?,
+                ShellFrameKind::DoubleQuotes | ShellFrameKind::HereDocument => {
+                    self.quoted_byte()?;
+                }
+                ShellFrameKind::Script
+                | ShellFrameKind::Substitution
+                | ShellFrameKind::Subshell
+                | ShellFrameKind::DoubleParen
+                | ShellFrameKind::Case => self.command_byte()?,
             }
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Vec<Hole>, ExprError> {
+    fn finish(mut self) -> Result<Vec<ScriptInterpolation>, ExprError> {
         self.end_word();
         let open = self.top().kind;
-        match self.holes.first() {
-            Some(hole) if self.frames.len() > 1 => {
-                Err(Refusal::Unclosed(open.name()).error(hole.range.clone(), &hole.expression))
-            }
-            _ => Ok(self.holes),
+        match self.interpolations.first() {
+            Some(hole) if self.frames.len() > 1 => Err(InterpolationRefusal::Unclosed(open.name())
+                .error(hole.range.clone(), &hole.expression)),
+            _ => Ok(self.interpolations),
         }
     }
 
@@ -104,15 +105,17 @@ impl<'a> Lexer<'a> {
     /// A backslash at the end of a line: to sh the next line goes on here, and no word begins by it.
     fn continuation(&mut self) {
         if self.script[..self.at].ends_with(['$', '<']) {
-            self.unsure.get_or_insert(Refusal::Ambiguous("a line that ends in `$\\` or `<\\`"));
+            self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous(
+                "a line that ends in `$\\` or `<\\`",
+            ));
         }
         self.at += 2;
     }
 
     fn word_byte(&mut self, byte: u8) -> Result<(), ExprError> {
         match byte {
-            b'\'' => self.single_quotes(1, Refusal::SingleQuotes),
-            b'"' => self.open(Open::Double, 1),
+            b'\'' => self.single_quotes(1, InterpolationRefusal::SingleQuotes),
+            b'"' => self.open(ShellFrameKind::DoubleQuotes, 1),
             b'$' if self.rest().starts_with("$'") => self.dollar_quotes(),
             _ => self.common_byte(byte),
         }
@@ -121,7 +124,7 @@ impl<'a> Lexer<'a> {
     /// Between double quotes, or in a here-document.
     fn quoted_byte(&mut self) -> Result<(), ExprError> {
         match self.byte() {
-            b'"' if self.top().kind == Open::Double => self.close(1),
+            b'"' if self.top().kind == ShellFrameKind::DoubleQuotes => self.close(1),
             byte => return self.common_byte(byte),
         }
         Ok(())
@@ -130,15 +133,15 @@ impl<'a> Lexer<'a> {
     /// Inside `${ }`.
     fn parameter_byte(&mut self) -> Result<(), ExprError> {
         let kinds = self.frames.iter().rev().map(|frame| frame.kind);
-        let around = kinds.into_iter().find(|kind| *kind != Open::Parameter);
-        let bare = around.is_some_and(Open::has_commands);
+        let around = kinds.into_iter().find(|kind| *kind != ShellFrameKind::Parameter);
+        let bare = around.is_some_and(ShellFrameKind::has_commands);
         match self.byte() {
             b'}' => self.close(1),
-            b'\'' if !bare => self.doubt("a quote inside ${ } inside quotes"),
-            b'"' if around == Some(Open::Body) => {
-                self.doubt("a quote inside ${ } in here-documents");
+            b'\'' if !bare => self.mark_ambiguous("a quote inside ${ } inside quotes"),
+            b'"' if around == Some(ShellFrameKind::HereDocument) => {
+                self.mark_ambiguous("a quote inside ${ } in here-documents");
             }
-            b'"' => return self.open(Open::Double, 1),
+            b'"' => return self.open(ShellFrameKind::DoubleQuotes, 1),
             byte if bare => return self.word_byte(byte),
             byte => return self.common_byte(byte),
         }
@@ -152,18 +155,18 @@ impl<'a> Lexer<'a> {
             b')' if brackets > 0 => self.brackets(brackets - 1),
             b')' if self.rest().starts_with("))") => self.close(2),
             b')' => {
-                self.doubt("`$((` without `))`");
+                self.mark_ambiguous("`$((` without `))`");
                 self.close(0);
             }
-            b'\'' => self.doubt("a quote inside $(( ))"),
-            b'"' => return self.open(Open::Double, 1),
+            b'\'' => self.mark_ambiguous("a quote inside $(( ))"),
+            b'"' => return self.open(ShellFrameKind::DoubleQuotes, 1),
             byte => return self.common_byte(byte),
         }
         Ok(())
     }
 
     fn brackets(&mut self, brackets: usize) {
-        self.top().kind = Open::Arithmetic(brackets);
+        self.top().kind = ShellFrameKind::Arithmetic(brackets);
         self.at += 1;
     }
 
@@ -181,18 +184,18 @@ impl<'a> Lexer<'a> {
     fn dollar(&mut self) -> Result<(), ExprError> {
         let rest = self.rest();
         if rest.starts_with("${{") {
-            self.hole()
+            self.interpolate()
         } else if rest.starts_with("$${{") {
             self.at += 1;
-            self.refuse(Refusal::Dollar)
+            self.refuse(InterpolationRefusal::Dollar)
         } else if rest.starts_with("$((") {
-            self.open(Open::Arithmetic(0), 3)
+            self.open(ShellFrameKind::Arithmetic(0), 3)
         } else if rest.starts_with("$(") {
-            self.open(Open::Substitution, 2)
+            self.open(ShellFrameKind::Substitution, 2)
         } else if rest.starts_with("${") {
-            self.open(Open::Parameter, 2)
+            self.open(ShellFrameKind::Parameter, 2)
         } else if rest.starts_with("$[") {
-            self.doubt("`$[`");
+            self.mark_ambiguous("`$[`");
             Ok(())
         } else {
             // `$#` and `$$` are whole; behind any other `$` nothing is special.
@@ -202,7 +205,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn single_quotes(&mut self, opening: usize, refusal: Refusal) -> Result<(), ExprError> {
+    fn single_quotes(
+        &mut self,
+        opening: usize,
+        refusal: InterpolationRefusal,
+    ) -> Result<(), ExprError> {
         let inner = self.at + opening;
         let length = self.script[inner..self.end].find('\'');
         self.literal(length.map_or(self.end, |length| inner + length + 1), refusal)
@@ -213,9 +220,9 @@ impl<'a> Lexer<'a> {
         let inner = &self.script[self.at + 2..self.end];
         let escaped = inner.find("\\'").is_some_and(|escape| inner[..=escape].find('\'').is_none());
         if escaped {
-            self.unsure.get_or_insert(Refusal::Ambiguous("\\' between $' and '"));
+            self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous("\\' between $' and '"));
         }
-        self.single_quotes(2, Refusal::DollarQuotes)
+        self.single_quotes(2, InterpolationRefusal::DollarQuotes)
     }
 
     fn backticks(&mut self) -> Result<(), ExprError> {
@@ -224,12 +231,12 @@ impl<'a> Lexer<'a> {
         while end < bytes.len() && bytes[end] != b'`' {
             end += if bytes[end] == b'\\' { 2 } else { 1 };
         }
-        self.literal((end + 1).min(self.end), Refusal::Backticks)
+        self.literal((end + 1).min(self.end), InterpolationRefusal::Backticks)
     }
 
     fn comment(&mut self) {
-        if self.top().kind == Open::DoubleParen {
-            self.unsure.get_or_insert(Refusal::Ambiguous("# between (( and ))"));
+        if self.top().kind == ShellFrameKind::DoubleParen {
+            self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous("# between (( and ))"));
         }
         let length = self.rest().find('\n');
         self.at = length.map_or(self.end, |length| self.at + length);
@@ -247,23 +254,24 @@ impl<'a> Lexer<'a> {
             self.at += 3;
         } else if !self.rest().starts_with("<<") {
             self.at += 1;
-        } else if self.top().kind == Open::DoubleParen {
-            self.doubt("<< between (( and ))");
+        } else if self.top().kind == ShellFrameKind::DoubleParen {
+            self.mark_ambiguous("<< between (( and ))");
         } else {
             self.at += 2;
-            return self.announce();
+            return self.announce_here_document();
         }
         Ok(())
     }
 
-    fn announce(&mut self) -> Result<(), ExprError> {
-        let Some((document, length)) = Document::announced(self.rest()) else { return Ok(()) };
+    fn announce_here_document(&mut self) -> Result<(), ExprError> {
+        let Some((document, length)) = HereDocument::announced(self.rest()) else { return Ok(()) };
         let end_word = &self.rest()[..length];
         if end_word.contains(['$', '`', '\n']) || end_word.contains('"') && end_word.contains('\\')
         {
-            self.unsure.get_or_insert(Refusal::Ambiguous("the end word of a here-document"));
+            self.ambiguity
+                .get_or_insert(InterpolationRefusal::Ambiguous("the end word of a here-document"));
         }
-        self.literal(self.at + length, Refusal::EndWord)?;
+        self.literal(self.at + length, InterpolationRefusal::EndWord)?;
         self.announced.push(document);
         Ok(())
     }
@@ -272,12 +280,14 @@ impl<'a> Lexer<'a> {
     fn newline(&mut self) -> Result<(), ExprError> {
         self.separator();
         if self.frames.iter().any(|frame| !frame.outer.is_empty()) {
-            self.unsure.get_or_insert(Refusal::Ambiguous("a line end between << and its body"));
+            self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous(
+                "a line end between << and its body",
+            ));
         }
         for document in std::mem::take(&mut self.announced) {
             let (body, next) = document.body(&self.script[..self.end], self.at);
             if document.literal {
-                self.literal(body.end, Refusal::QuotedDocument)?;
+                self.literal(body.end, InterpolationRefusal::QuotedDocument)?;
             } else {
                 self.body(body.end)?;
             }
@@ -289,12 +299,12 @@ impl<'a> Lexer<'a> {
     /// Reads the body of a here-document in which values are expanded.
     fn body(&mut self, end: usize) -> Result<(), ExprError> {
         let (depth, outer_end) = (self.frames.len(), std::mem::replace(&mut self.end, end));
-        self.open(Open::Body, 0)?;
+        self.open(ShellFrameKind::HereDocument, 0)?;
         self.run()?;
         self.end = outer_end;
         if self.frames.len() != depth + 1 {
             let what = "something open at the end of a here-document";
-            self.unsure.get_or_insert(Refusal::Ambiguous(what));
+            self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous(what));
         }
         self.frames.truncate(depth);
         self.announced.clear();
@@ -304,15 +314,18 @@ impl<'a> Lexer<'a> {
     fn open_bracket(&mut self) -> Result<(), ExprError> {
         self.end_word();
         if self.rest().starts_with("((") {
-            self.open(Open::DoubleParen, 1)?;
-            return self.open(Open::DoubleParen, 1);
+            self.open(ShellFrameKind::DoubleParen, 1)?;
+            return self.open(ShellFrameKind::DoubleParen, 1);
         }
-        self.open(Open::Subshell, 1)
+        self.open(ShellFrameKind::Subshell, 1)
     }
 
     fn close_bracket(&mut self) {
         self.end_word();
-        if matches!(self.top().kind, Open::Substitution | Open::Subshell | Open::DoubleParen) {
+        if matches!(
+            self.top().kind,
+            ShellFrameKind::Substitution | ShellFrameKind::Subshell | ShellFrameKind::DoubleParen
+        ) {
             self.close(1);
         } else {
             self.at += 1;
@@ -321,15 +334,15 @@ impl<'a> Lexer<'a> {
         self.top().command = true;
     }
 
-    fn open(&mut self, kind: Open, length: usize) -> Result<(), ExprError> {
+    fn open(&mut self, kind: ShellFrameKind, length: usize) -> Result<(), ExprError> {
         if self.frames.len() >= DEPTH_MAX {
             let here = self.script[self.at..].find("${{").map(|found| self.at + found);
             let Some(hole) = here.or_else(|| self.script.find("${{")) else { return Ok(()) };
             self.at = hole;
-            return self.refuse(Refusal::Depth);
+            return self.refuse(InterpolationRefusal::Depth);
         }
-        let mut frame = Frame::new(kind);
-        if kind == Open::Substitution {
+        let mut frame = ShellFrame::new(kind);
+        if kind == ShellFrameKind::Substitution {
             frame.outer = std::mem::take(&mut self.announced);
         }
         self.frames.push(frame);
@@ -339,9 +352,10 @@ impl<'a> Lexer<'a> {
 
     fn close(&mut self, length: usize) {
         let frame = self.frames.pop().expect("what closes was opened");
-        if frame.kind == Open::Substitution {
+        if frame.kind == ShellFrameKind::Substitution {
             if !self.announced.is_empty() {
-                self.unsure.get_or_insert(Refusal::Ambiguous("`$( )` with << and no body"));
+                self.ambiguity
+                    .get_or_insert(InterpolationRefusal::Ambiguous("`$( )` with << and no body"));
             }
             self.announced = frame.outer;
         }
@@ -357,24 +371,24 @@ impl<'a> Lexer<'a> {
         let kind = frame.kind;
         let word = &self.script[start..at];
         self.top().command = command && BEFORE_COMMAND.contains(&word);
-        if command && word == "esac" && kind == Open::Case {
+        if command && word == "esac" && kind == ShellFrameKind::Case {
             self.close(0);
             self.top().command = false;
         } else if command && word == "case" && inside && kind.has_commands() {
-            self.frames.push(Frame::new(Open::Case));
+            self.frames.push(ShellFrame::new(ShellFrameKind::Case));
         } else if word == "=~" && inside {
             // A pattern may hold brackets that are none.
-            self.unsure.get_or_insert(Refusal::Ambiguous("`=~` in brackets"));
+            self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous("`=~` in brackets"));
         }
     }
 
     /// From here on nothing is sure: the shells differ about `what`, whose first byte is here.
-    fn doubt(&mut self, what: &'static str) {
-        self.unsure.get_or_insert(Refusal::Ambiguous(what));
+    fn mark_ambiguous(&mut self, what: &'static str) {
+        self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous(what));
         self.at += 1;
     }
 
-    pub(super) fn top(&mut self) -> &mut Frame {
+    pub(super) fn top(&mut self) -> &mut ShellFrame {
         self.frames.last_mut().expect("the script itself stays open")
     }
 

@@ -1,6 +1,6 @@
 //! `run`: how values come into a script without ever being part of its text, and when no shell is needed at all.
 //!
-//! [`script`] reads a script as sh does and turns every `${{ }}` into a reference to an exported variable, written such
+//! [`parse_script`] reads a script as sh does and turns every `${{ }}` into a reference to an exported variable, written such
 //! that sh hands the value on as one literal piece, whatever is in it:
 //!
 //! | where it stands | what is written |
@@ -17,15 +17,15 @@
 //! A refusal shows the `env:` form, which always works. What a command does with its arguments is beyond this: `eval`,
 //! `sh -c "…"` and `[[ x -eq y ]]` run what they are given, from `${{ }}` as from any other variable.
 //!
-//! [`direct`] recognizes a command that needs no shell, which saves a process and its start.
+//! [`direct_command`] recognizes a command that needs no shell, which saves a process and its start.
 
-mod direct;
-mod document;
+mod direct_command;
 mod frame;
-mod hole;
+mod here_document;
+mod interpolation;
 mod lexer;
 mod refusal;
 mod script;
 
-pub use direct::direct;
-pub use script::{Script, script};
+pub use direct_command::direct_command;
+pub use script::{ShellScript, parse_script};

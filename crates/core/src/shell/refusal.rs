@@ -6,7 +6,7 @@ use crate::expr::{ExprError, Expression, code};
 
 /// A place where a value cannot be referred to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum InterpolationRefusal {
     SingleQuotes,
     DollarQuotes,
     QuotedDocument,
@@ -24,7 +24,7 @@ pub(super) enum Refusal {
     Depth,
 }
 
-impl Refusal {
+impl InterpolationRefusal {
     /// What is wrong with the expression at `range` of the script.
     pub(super) fn error(self, range: Range<usize>, expression: &Expression) -> ExprError {
         let what = self.sentence();

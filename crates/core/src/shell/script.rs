@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::hole::Hole;
-use super::lexer::holes;
+use super::interpolation::ScriptInterpolation;
+use super::lexer::interpolations;
 use crate::expr::{ExprError, Expression, code};
 
 /// A script for sh and the variables that it reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Script {
+pub struct ShellScript {
     /// What sh is to run.
     pub text: String,
     /// Variables to be exported to it, each with the expression whose value it has.
@@ -19,14 +19,14 @@ pub struct Script {
 
 /// How a reference to a variable is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ReferenceQuoting {
     /// With quotes of its own.
     Bare,
     /// Where quotes are open already, or would be literal.
     Quoted,
 }
 
-impl Form {
+impl ReferenceQuoting {
     fn reference(self, name: &str) -> String {
         match self {
             Self::Bare => format!("\"${{{name}}}\""),
@@ -39,10 +39,10 @@ impl Form {
 const VALUES_MAX: usize = 256;
 
 /// Reads the text of a `run` for sh, dash or bash.
-pub fn script(text: &str) -> Result<Script, ExprError> {
-    let holes = holes(text)?;
+pub fn parse_script(text: &str) -> Result<ShellScript, ExprError> {
+    let holes = interpolations(text)?;
     let mut free = free_names(text);
-    let mut script = Script { text: String::with_capacity(text.len()), vars: Vec::new() };
+    let mut script = ShellScript { text: String::with_capacity(text.len()), vars: Vec::new() };
     let mut at = 0;
     for hole in holes {
         script.text.push_str(&text[at..hole.range.start]);
@@ -55,11 +55,11 @@ pub fn script(text: &str) -> Result<Script, ExprError> {
     Ok(script)
 }
 
-impl Script {
+impl ShellScript {
     /// The variable of an expression: the one that it has already, or a new one.
     fn variable(
         &mut self,
-        hole: Hole,
+        hole: ScriptInterpolation,
         free: &mut impl Iterator<Item = String>,
     ) -> Result<String, ExprError> {
         if let Some((name, _)) = self.vars.iter().find(|(_, known)| *known == hole.expression) {

@@ -19,10 +19,10 @@ pub(crate) const OUTPUTS_MAX: usize = 256;
 pub(crate) const AXES_MAX: usize = 16;
 
 /// Entries of `include` and of `exclude`.
-pub(crate) const PARTS_MAX: usize = 1_000;
+pub(crate) const CELL_PARTS_MAX: usize = 1_000;
 
 /// Cells that are held against entries of `include` and `exclude`: some tens of milliseconds.
-pub(crate) const MATCHES_MAX: usize = 20_000_000;
+pub(crate) const CELL_MATCHES_MAX: usize = 20_000_000;
 
 /// Params of a pipeline, and choices of a param: forms that people fill in.
 pub(crate) const PARAMS_MAX: usize = 1_000;
@@ -31,7 +31,7 @@ pub(crate) const PARAMS_MAX: usize = 1_000;
 pub(crate) const PARAM_BYTES_MAX: usize = 128 * 1024;
 
 /// Locks whose slots a pipeline declares.
-pub(crate) const DECLARED_MAX: usize = 10_000;
+pub(crate) const DECLARED_LOCKS_MAX: usize = 10_000;
 
 /// Bytes of one text or script: the work of a step has no room for more.
 pub(crate) const TEXT_BYTES_MAX: usize = WORK_MAX;

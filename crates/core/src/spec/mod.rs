@@ -1,4 +1,4 @@
-//! The pipeline file: YAML in, a [`Pipeline`] with the place of everything out, or every problem at once.
+//! The pipeline file: YAML in, a [`PipelineDecl`] with the place of everything out, or every problem at once.
 //!
 //! ```text
 //! Source ──tree──► nodes ──shape──► every key and value looks right ──read──► Pipeline ──check──► needs and names fit
@@ -9,28 +9,29 @@
 
 mod callable;
 mod check;
-mod file;
+mod declaration;
+mod duration;
 mod keys;
 mod limits;
 mod names;
-mod pipeline;
 mod read;
+mod read_pipeline;
 mod shape;
-pub(crate) mod tree;
-mod units;
+pub(crate) mod yaml;
 
-pub use callable::{Callable, Calls, Catalogue, NeedForm, NeedOfCall};
+pub use callable::{CallableCatalog, CallableNeed, CallableNeedForm, CallableSet, CallableStep};
 pub(crate) use check::platform_problem;
-pub use file::{Options, read, read_knowing};
-pub(crate) use keys::Shape;
-pub use keys::schema;
-pub(crate) use limits::{MATCHES_MAX, PARAM_BYTES_MAX};
-pub use names::{is_name, nearest};
-pub use pipeline::{
-    Action, Asked, Axis, Call, CallTarget, CellPart, Late, LockRef, Matrix, MatrixForm, NeedRef,
-    Nodes, Param, ParamKind, Pipeline, ReadPath, Retry, Setting, Settings, Spanned, Step, Text,
-    Variable,
+pub use declaration::{
+    ActionDecl, CallDecl, CallTarget, LockRef, MatrixAxis, MatrixCellPart, MatrixDecl, MatrixForm,
+    NeedRef, NodeFilter, ParamDecl, ParamKind, PipelineDecl, RetryDecl, Spanned, SpannedCondition,
+    SpannedPath, SpannedSetting, SpannedTemplate, StepDecl, StepSettings, TemplatedValue,
+    VariableDecl,
 };
-pub(crate) use read::{expression_problem, retry_on, wait};
-pub(crate) use shape::{expected, scalar_number};
-pub use units::{DurationError, duration, limit};
+pub use duration::{DurationError, parse_duration, parse_positive_duration};
+pub(crate) use keys::ValueShape;
+pub use keys::pipeline_json_schema;
+pub(crate) use limits::{CELL_MATCHES_MAX, PARAM_BYTES_MAX};
+pub use names::{is_name, nearest_name};
+pub(crate) use read::{duration_range, expression_problem, retry_on};
+pub use read_pipeline::{PipelineReadOptions, read_pipeline, read_pipeline_with_callables};
+pub(crate) use shape::{expected_phrase, scalar_number};

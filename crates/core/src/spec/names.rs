@@ -28,21 +28,21 @@ pub(crate) fn name_like(text: &str) -> String {
 }
 
 /// Letters that are compared in one search for the nearest name: some milliseconds. Names beyond that are not looked at.
-const LETTERS_MAX: usize = 1_000_000;
+const COMPARED_CHARS_MAX: usize = 1_000_000;
 
 /// The candidate that was most likely meant: at most a third of its letters differ.
-pub fn nearest<'a>(
+pub fn nearest_name<'a>(
     written: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let lower = written.to_lowercase();
     let mut best: Option<(usize, &str)> = None;
-    let mut left = LETTERS_MAX;
+    let mut left = COMPARED_CHARS_MAX;
     for candidate in candidates {
         let letters = lower.len().min(NAME_MAX) * candidate.len().min(NAME_MAX);
         let Some(rest) = left.checked_sub(letters.max(1)) else { break };
         left = rest;
-        let distance = distance(&lower, &candidate.to_lowercase());
+        let distance = edit_distance(&lower, &candidate.to_lowercase());
         if best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
@@ -52,7 +52,7 @@ pub fn nearest<'a>(
 }
 
 /// Letters to insert, remove, replace or swap with their neighbour. Cut to names of a bearable length.
-fn distance(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().take(NAME_MAX).collect();
     let b: Vec<char> = b.chars().take(NAME_MAX).collect();
     if a.len().abs_diff(b.len()) > a.len().max(3) / 3 + 1 {
@@ -82,10 +82,10 @@ mod tests {
     #[test]
     fn the_nearest_name_is_near() {
         let steps = ["lint", "test", "bundle", "deploy"];
-        assert_eq!(nearest("tset", steps), Some("test"));
-        assert_eq!(nearest("Bundel", steps), Some("bundle"));
-        assert_eq!(nearest("release", steps), None);
-        assert_eq!(nearest("", steps), None);
+        assert_eq!(nearest_name("tset", steps), Some("test"));
+        assert_eq!(nearest_name("Bundel", steps), Some("bundle"));
+        assert_eq!(nearest_name("release", steps), None);
+        assert_eq!(nearest_name("", steps), None);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::step::Step;
-use super::summary_type::Summary;
-use crate::engine::Settled;
+use super::run_summary::RunSummary;
+use super::step_summary::StepSummary;
+use crate::engine::StepSettlement;
 use crate::id::StepIx;
 use crate::outcome::StepStatus;
 use crate::plan::OnFailure;
@@ -23,29 +23,34 @@ pub struct RootCause {
     pub ignored: bool,
 }
 
-impl Summary {
+impl RunSummary {
     /// The steps that failed by themselves: those that fail the run before those that do not, each in the order in which
     /// they failed.
     pub fn root_causes(&self) -> Vec<RootCause> {
-        if self.tally.of(StepStatus::Failed) + self.tally.of(StepStatus::TimedOut) == 0 {
+        if self.status_counts.of(StepStatus::Failed) + self.status_counts.of(StepStatus::TimedOut)
+            == 0
+        {
             return Vec::new();
         }
-        let mut causes: Vec<RootCause> =
-            self.steps().filter(Step::failed_by_itself).map(|step| self.cause(&step)).collect();
+        let mut causes: Vec<RootCause> = self
+            .steps()
+            .filter(StepSummary::failed_by_itself)
+            .map(|step| self.cause(&step))
+            .collect();
         causes.sort_by_key(|cause| {
             (cause.ignored, self.nodes[cause.step.0 as usize].ended_at, cause.step)
         });
-        self.count_victims(&mut causes);
+        self.count_blocked_and_cancelled(&mut causes);
         causes
     }
 
     /// Steps that nobody here can run, and that were skipped for it.
-    pub fn unplaceable(&self) -> impl Iterator<Item = Step<'_>> {
-        let any = self.settled.iter().any(|it| matches!(it, Settled::SkippedUnplaceable));
+    pub fn unplaceable(&self) -> impl Iterator<Item = StepSummary<'_>> {
+        let any = self.settled.iter().any(|it| matches!(it, StepSettlement::SkippedUnplaceable));
         self.steps().filter(move |step| any && step.is_unplaceable())
     }
 
-    fn cause(&self, step: &Step<'_>) -> RootCause {
+    fn cause(&self, step: &StepSummary<'_>) -> RootCause {
         let spec = self.plan.spec(step.ix());
         let ignored = spec.is_some_and(|spec| spec.on_failure == OnFailure::Ignore);
         RootCause { step: step.ix(), blocked: 0, cancelled: 0, ignored }
@@ -53,16 +58,16 @@ impl Summary {
 
     /// Counts what each cause kept from running. Steps that ran and were stopped do not say for whom: the first failure
     /// stops all.
-    fn count_victims(&self, causes: &mut [RootCause]) {
+    fn count_blocked_and_cancelled(&self, causes: &mut [RootCause]) {
         let places: BTreeMap<StepIx, usize> =
             causes.iter().enumerate().map(|(place, cause)| (cause.step, place)).collect();
         for settled in &self.settled {
-            if let Settled::Blocked { cause } = settled
+            if let StepSettlement::Blocked { cause } = settled
                 && let Some(place) = places.get(cause)
             {
                 causes[*place].blocked += 1;
             }
-            if let Settled::CancelledByFailure { cause } = settled
+            if let StepSettlement::CancelledByFailure { cause } = settled
                 && let Some(place) = places.get(cause)
             {
                 causes[*place].cancelled += 1;

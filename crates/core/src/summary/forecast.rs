@@ -6,14 +6,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use super::summary_type::Summary;
+use super::run_summary::RunSummary;
 use crate::id::StepIx;
 use crate::outcome::{OutcomeKind, RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::time::{Span, Time};
 
 /// How long steps took before, by name.
-pub type Durations = BTreeMap<Box<str>, Span>;
+pub type StepDurations = BTreeMap<Box<str>, Span>;
 
 /// Up to so many remaining steps are scheduled one by one; beyond, work is divided by slots. Scheduling this many takes
 /// about 2 ms.
@@ -23,19 +23,21 @@ const SAMPLES_MIN: u32 = 3;
 
 /// What is expected of each step of a plan.
 #[derive(Clone, Debug)]
-pub struct Forecast {
+pub struct RunForecast {
     /// By node; `None`: nothing like it was seen.
     expected: Box<[Option<Span>]>,
 }
 
-impl Forecast {
+impl RunForecast {
     /// Expects what was before. A cell of a matrix that is new is expected to take as long as the others did.
-    pub fn new(plan: &Plan, earlier: &Durations) -> Self {
-        let families = families(earlier);
+    pub fn new(plan: &Plan, earlier: &StepDurations) -> Self {
+        let families = mean_by_matrix(earlier);
         let expect = |node: StepIx| {
             let name = plan.name(node);
             let own = earlier.get(name).copied();
-            own.or_else(|| families.get(family(name)).map(|(sum, count)| sum.part(*count)))
+            own.or_else(|| {
+                families.get(matrix_name(name)).map(|(sum, count)| sum.divided_by(*count))
+            })
         };
         Self { expected: plan.nodes().map(expect).collect() }
     }
@@ -46,21 +48,22 @@ impl Forecast {
     }
 
     /// How long the run will go on; `None` if that is anybody's guess.
-    pub fn remaining(&self, summary: &Summary, now: Time, slots: u32) -> Option<Span> {
-        let tally = summary.tally();
+    pub fn remaining(&self, summary: &RunSummary, now: Time, slots: u32) -> Option<Span> {
+        let tally = summary.status_counts();
         let left = tally.total() - tally.ended();
         let failing = tally.of(StepStatus::Failed) + tally.of(StepStatus::TimedOut) > 0;
         let stops = failing && !summary.options().keep_going;
         if left == 0 || summary.status() != RunStatus::Running || stops {
             return None;
         }
-        let usual = self.usual(summary)?;
-        let bench = Bench { forecast: self, summary, usual, now, slots: slots.max(1) as usize };
-        Some(if left > SCHEDULED_MAX { bench.divide() } else { bench.schedule() })
+        let usual = self.typical_duration(summary)?;
+        let bench =
+            RemainingWork { forecast: self, summary, usual, now, slots: slots.max(1) as usize };
+        Some(if left > SCHEDULED_MAX { bench.divide_by_slots() } else { bench.schedule() })
     }
 
     /// What a step takes of which nothing is known: as long as others in this run, or in earlier ones.
-    fn usual(&self, summary: &Summary) -> Option<Span> {
+    fn typical_duration(&self, summary: &RunSummary) -> Option<Span> {
         // What was stopped or lost says nothing about how long it takes.
         let ran = [Some(OutcomeKind::Succeeded), Some(OutcomeKind::Failed)];
         let ended = summary.records.iter().filter(|record| ran.contains(&record.outcome));
@@ -72,15 +75,15 @@ impl Forecast {
 }
 
 /// The steps that are left, and who could do them.
-struct Bench<'a> {
-    forecast: &'a Forecast,
-    summary: &'a Summary,
+struct RemainingWork<'a> {
+    forecast: &'a RunForecast,
+    summary: &'a RunSummary,
     usual: Span,
     now: Time,
     slots: usize,
 }
 
-impl Bench<'_> {
+impl RemainingWork<'_> {
     /// Plays the rest: a slot that becomes free takes the ready step with the longest way behind it.
     fn schedule(&self) -> Span {
         let plan = self.summary.plan();
@@ -90,12 +93,12 @@ impl Bench<'_> {
         let running = self.running();
         for step in self.summary.steps().filter(|step| !step.status().is_terminal()) {
             if running.contains(&step.ix()) {
-                busy.push(Reverse((self.rest(step.ix()), step.ix())));
+                busy.push(Reverse((self.time_left(step.ix()), step.ix())));
             } else if step.status().is_held() {
                 // A lease ahead: its worker takes it before anything else.
                 ready.push((u32::MAX, Reverse(step.ix())));
             } else if step.ready_at().is_some() {
-                ready.push((plan.weight(step.ix()), Reverse(step.ix())));
+                ready.push((plan.critical_path_length(step.ix()), Reverse(step.ix())));
             }
         }
         let mut clock = Span::ZERO;
@@ -103,14 +106,14 @@ impl Bench<'_> {
             while busy.len() < self.slots
                 && let Some((_, Reverse(step))) = ready.pop()
             {
-                busy.push(Reverse((clock + self.span(step), step)));
+                busy.push(Reverse((clock + self.expected_span(step), step)));
             }
             let Some(Reverse((end, step))) = busy.pop() else {
                 return clock;
             };
             clock = clock.max(end);
             self.release(step, &mut remaining, |node| {
-                ready.push((plan.weight(node), Reverse(node)));
+                ready.push((plan.critical_path_length(node), Reverse(node)));
             });
         }
     }
@@ -120,9 +123,9 @@ impl Bench<'_> {
         let mut held: Vec<_> = self.summary.held().collect();
         held.sort_by_key(|step| {
             let ahead = step.status() != StepStatus::Running;
-            (ahead, step.last_try().map(|last| last.fence))
+            (ahead, step.last_delivery().map(|last| last.fence))
         });
-        held.iter().take(self.slots).map(super::step::Step::ix).collect()
+        held.iter().take(self.slots).map(super::step_summary::StepSummary::ix).collect()
     }
 
     /// What waited for this node alone is ready; joins end at once.
@@ -152,40 +155,40 @@ impl Bench<'_> {
     }
 
     /// All work over all slots, and no less than the longest step that runs.
-    fn divide(&self) -> Span {
+    fn divide_by_slots(&self) -> Span {
         let mut work = Span::ZERO;
         let mut longest = Span::ZERO;
         for step in self.summary.steps().filter(|step| !step.status().is_terminal()) {
             let held = step.status().is_held();
-            let rest = if held { self.rest(step.ix()) } else { self.span(step.ix()) };
+            let rest = if held { self.time_left(step.ix()) } else { self.expected_span(step.ix()) };
             work = work + rest;
             longest = longest.max(rest);
         }
-        work.part(self.slots as u64).max(longest)
+        work.divided_by(self.slots as u64).max(longest)
     }
 
-    fn span(&self, step: StepIx) -> Span {
+    fn expected_span(&self, step: StepIx) -> Span {
         self.forecast.expected[step.0 as usize].unwrap_or(self.usual)
     }
 
     /// What is left of a step that runs. One that takes longer than ever is thought to need a tenth of its time more:
     /// "nothing left" would be said again and again.
-    fn rest(&self, step: StepIx) -> Span {
-        let newest = self.summary.step(step).and_then(|step| step.last_try());
+    fn time_left(&self, step: StepIx) -> Span {
+        let newest = self.summary.step(step).and_then(|step| step.last_delivery());
         let elapsed = newest.map_or(Span::ZERO, |newest| newest.time(self.now));
-        self.span(step).less(elapsed).max(elapsed.part(10))
+        self.expected_span(step).saturating_sub(elapsed).max(elapsed.divided_by(10))
     }
 }
 
 /// The matrix that a step's name says it is a cell of, or the name itself.
-fn family(name: &str) -> &str {
+fn matrix_name(name: &str) -> &str {
     name.split('[').next().unwrap_or(name)
 }
 
-fn families(earlier: &Durations) -> BTreeMap<&str, (Span, u64)> {
+fn mean_by_matrix(earlier: &StepDurations) -> BTreeMap<&str, (Span, u64)> {
     let mut families: BTreeMap<&str, (Span, u64)> = BTreeMap::new();
     for (name, took) in earlier {
-        let (sum, count) = families.entry(family(name)).or_default();
+        let (sum, count) = families.entry(matrix_name(name)).or_default();
         *sum = *sum + *took;
         *count += 1;
     }
@@ -195,5 +198,5 @@ fn families(earlier: &Durations) -> BTreeMap<&str, (Span, u64)> {
 /// The mean of some spans, and how many there were.
 fn mean(spans: impl Iterator<Item = Span>) -> Option<(Span, u64)> {
     let (sum, count) = spans.fold((Span::ZERO, 0), |(sum, count), span| (sum + span, count + 1));
-    (count > 0).then(|| (sum.part(count), count))
+    (count > 0).then(|| (sum.divided_by(count), count))
 }

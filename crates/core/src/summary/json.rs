@@ -12,18 +12,18 @@
 use serde_json::{Map, Value, json};
 
 use super::cause::RootCause;
-use super::share::Share;
-use super::step::{Step, Try};
-use super::summary_type::Summary;
-use crate::engine::{CancelLevel, CancelReason, Utc};
-use crate::outcome::Output;
+use super::run_summary::RunSummary;
+use super::step_summary::{DeliverySummary, StepSummary};
+use super::worker_share::WorkerShare;
+use crate::engine::{CancelLevel, CancelReason, UtcTime};
+use crate::outcome::StepOutput;
 use crate::time::Time;
 
-impl Summary {
+impl RunSummary {
     /// The run as an object. `now` is when an unfinished one is looked at.
     pub fn to_json(&self, now: Time) -> Value {
         let counts: Map<String, Value> = self
-            .tally
+            .status_counts
             .iter()
             .map(|(status, count)| (status.word().to_owned(), count.into()))
             .collect();
@@ -36,13 +36,13 @@ impl Summary {
             "status": self.status.to_string(),
             "created_at": utc(self.submitted_at),
             "ended_at": self.ended_at.map(utc),
-            "wall_ms": self.wall(now).as_millis(),
+            "wall_ms": self.wall_time(now).as_millis(),
             "steps": self.plan.step_count(),
             "counts": counts,
             "interruptions": self.interruptions(),
-            "interrupted_ms": self.interrupted().as_millis(),
+            "interrupted_ms": self.interrupted_time().as_millis(),
             "root_causes": causes,
-            "workers": self.shares(now).iter().map(share_json).collect::<Vec<Value>>(),
+            "workers": self.worker_shares(now).iter().map(share_json).collect::<Vec<Value>>(),
         });
         if let Some((level, reason)) = self.cancel {
             object["cancelled"] =
@@ -64,21 +64,22 @@ impl Summary {
 }
 
 /// What a worker did; which part of its time that was, where it is known how many slots it has.
-fn share_json(share: &Share<'_>) -> Value {
+fn share_json(share: &WorkerShare<'_>) -> Value {
     json!({
         "worker": share.worker,
-        "attempts": share.tries,
+        "attempts": share.deliveries,
         "busy_ms": share.busy.as_millis(),
         "use_percent": share.percent,
     })
 }
 
-impl Step<'_> {
+impl StepSummary<'_> {
     /// The step as an object. `now` is when an unfinished one is looked at.
     pub fn to_json(self, now: Time) -> Value {
         let plan = &self.summary.plan;
         let needs = plan.needs(self.step).iter().map(|edge| plan.name(edge.step()));
-        let tries: Vec<Value> = self.tries().iter().map(|one| try_json(one, now)).collect();
+        let tries: Vec<Value> =
+            self.deliveries().iter().map(|one| delivery_json(one, now)).collect();
         let mut object = json!({
             "run": self.summary.run.to_string(),
             "step": self.step.0,
@@ -98,17 +99,17 @@ impl Step<'_> {
         if let Some(from) = self.reused_from() {
             object["reused_from"] = from.to_string().into();
         }
-        if let Some(key) = self.key() {
+        if let Some(key) = self.idempotency_key() {
             object["key"] = key.into();
         }
-        if let Some(origin) = self.origin() {
+        if let Some(origin) = self.idempotency_origin() {
             object["origin"] = origin.to_json();
         }
         object
     }
 }
 
-fn try_json(one: &Try<'_>, now: Time) -> Value {
+fn delivery_json(one: &DeliverySummary<'_>, now: Time) -> Value {
     let mut object = json!({
         "attempt": one.attempt,
         "delivery": one.delivery,
@@ -130,22 +131,22 @@ fn try_json(one: &Try<'_>, now: Time) -> Value {
 }
 
 /// Outputs as the step wrote them: an object where it is one, else the text.
-fn output_json(output: &Output) -> Value {
+fn output_json(output: &StepOutput) -> Value {
     match output {
-        Output::None => Value::Null,
-        Output::Inline(text) => {
+        StepOutput::None => Value::Null,
+        StepOutput::Inline(text) => {
             serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string()))
         }
-        Output::Digest { hash, size } => {
+        StepOutput::Digest { hash, size } => {
             let hash = blake3::Hash::from_bytes(*hash).to_hex();
             json!({ "blake3": hash.as_str(), "bytes": size })
         }
-        Output::Kept(kept) => kept.to_json(),
+        StepOutput::Kept(kept) => kept.to_json(),
     }
 }
 
 fn utc(at: Time) -> Value {
-    Utc(at).to_string().into()
+    UtcTime(at).to_string().into()
 }
 
 const fn level_word(level: CancelLevel) -> &'static str {

@@ -1,28 +1,28 @@
 //! Why a step ended as it did, as one phrase.
 
-use super::step::Step;
-use super::summary_type::Summary;
-use crate::engine::{ALONE_MAX, Settled, Utc};
-use crate::failure::{Failure, FailureKind};
-use crate::once::Origin;
+use super::run_summary::RunSummary;
+use super::step_summary::StepSummary;
+use crate::engine::{SINGLE_GRANT_BYTES_MAX, StepSettlement, UtcTime};
+use crate::idempotency::IdempotencyOrigin;
 use crate::outcome::{OutcomeKind, StepStatus};
-use crate::plan::{Pin, Placement};
+use crate::plan::{PinTarget, Placement};
 use crate::session::StopReason;
+use crate::step_failure::{StepFailure, StepFailureKind};
 
-impl Step<'_> {
+impl StepSummary<'_> {
     /// Why it ended so, if there is more to say than its status: `exit 7`, `needs docker, which nobody here has`.
     pub fn reason(&self) -> Option<String> {
         if let Some(settled) = self.settled() {
             return Some(self.settled_reason(settled));
         }
-        if let (Some(key), Some(origin)) = (self.key(), self.origin()) {
-            let Origin { run, name, at, .. } = origin;
-            return Some(format!("done as {key} by {name} of run {run} at {}", Utc(*at)));
+        if let (Some(key), Some(origin)) = (self.idempotency_key(), self.idempotency_origin()) {
+            let IdempotencyOrigin { run, name, at, .. } = origin;
+            return Some(format!("done as {key} by {name} of run {run} at {}", UtcTime(*at)));
         }
         if let Some(from) = self.reused_from() {
             return Some(format!("taken from run {from}"));
         }
-        let end = self.last_try().filter(|_| self.status().is_terminal())?;
+        let end = self.last_delivery().filter(|_| self.status().is_terminal())?;
         match end.outcome? {
             OutcomeKind::Succeeded => None,
             OutcomeKind::Failed if self.has_lost_output() => {
@@ -52,52 +52,56 @@ impl Step<'_> {
 
     /// What the step demands that no worker known here has, for steps that nobody could run.
     pub fn unmet(&self) -> Option<String> {
-        let unplaceable =
-            matches!(self.settled(), Some(Settled::SkippedUnplaceable | Settled::FailedNoWorker));
+        let unplaceable = matches!(
+            self.settled(),
+            Some(StepSettlement::SkippedUnplaceable | StepSettlement::FailedNoWorker)
+        );
         let spec = self.summary.plan.spec(self.step).filter(|_| unplaceable)?;
         Some(self.summary.unmet_phrase(&spec.placement))
     }
 
     fn has_lost_output(&self) -> bool {
-        let failure = self.output().and_then(Failure::of_output);
-        failure.is_some_and(|failure| failure.kind == FailureKind::OutputLost)
+        let failure = self.output().and_then(StepFailure::of_output);
+        failure.is_some_and(|failure| failure.kind == StepFailureKind::OutputLost)
     }
 
-    fn settled_reason(&self, settled: &Settled) -> String {
+    fn settled_reason(&self, settled: &StepSettlement) -> String {
         let name = |step| self.summary.plan.name(step);
         match settled {
-            Settled::SkippedByCondition => "nothing failed before it".to_owned(),
-            Settled::SkippedByValues { why }
-            | Settled::FailedCondition { why }
-            | Settled::FailedKey { why } => why.to_string(),
-            Settled::SkippedUnplaceable | Settled::FailedNoWorker => {
+            StepSettlement::SkippedByCondition => "nothing failed before it".to_owned(),
+            StepSettlement::SkippedByValues { why }
+            | StepSettlement::FailedCondition { why }
+            | StepSettlement::FailedKey { why } => why.to_string(),
+            StepSettlement::SkippedUnplaceable | StepSettlement::FailedNoWorker => {
                 self.unmet().unwrap_or_default()
             }
-            Settled::Blocked { cause } => format!("because of {}", name(*cause)),
-            Settled::Withheld { cause } => {
+            StepSettlement::Blocked { cause } => format!("because of {}", name(*cause)),
+            StepSettlement::Withheld { cause } => {
                 let unmet = self.summary.step(*cause).and_then(|step| step.unmet());
                 let unmet = unmet.unwrap_or_else(|| "no worker may run it".to_owned());
                 format!("{} could not run: {unmet}", name(*cause))
             }
-            Settled::CancelledWithRun if self.summary.is_overdue() => {
+            StepSettlement::CancelledWithRun if self.summary.is_overdue() => {
                 "the run's deadline passed".to_owned()
             }
-            Settled::CancelledWithRun => "the run was cancelled".to_owned(),
-            Settled::CancelledByFailure { cause } => format!("because {} failed", name(*cause)),
-            Settled::Superseded { by } => format!("run {by} took its place"),
-            Settled::FailedNoKey { by } => {
+            StepSettlement::CancelledWithRun => "the run was cancelled".to_owned(),
+            StepSettlement::CancelledByFailure { cause } => {
+                format!("because {} failed", name(*cause))
+            }
+            StepSettlement::Superseded { by } => format!("run {by} took its place"),
+            StepSettlement::FailedNoKey { by } => {
                 format!("run {by} was at its key and was not done in time")
             }
-            Settled::FailedNoLock => "its locks were not free in time".to_owned(),
-            Settled::FailedTooLarge { bytes } => format!(
-                "it reads outputs of {bytes} bytes, and a worker is handed {ALONE_MAX} at most: pass files instead"
+            StepSettlement::FailedNoLock => "its locks were not free in time".to_owned(),
+            StepSettlement::FailedTooLarge { bytes } => format!(
+                "it reads outputs of {bytes} bytes, and a worker is handed {SINGLE_GRANT_BYTES_MAX} at most: pass files instead"
             ),
         }
     }
 
     /// Whether nobody here could run it, and it was skipped for that.
     pub fn is_unplaceable(&self) -> bool {
-        matches!(self.settled(), Some(Settled::SkippedUnplaceable))
+        matches!(self.settled(), Some(StepSettlement::SkippedUnplaceable))
     }
 
     /// Whether it has not succeeded for a reason of its own.
@@ -106,11 +110,11 @@ impl Step<'_> {
     }
 }
 
-impl Summary {
+impl RunSummary {
     /// What of a placement nobody meets, seen from the worker that lacks least.
     fn unmet_phrase(&self, placement: &Placement) -> String {
-        let lacks = self.facts().map(|worker| {
-            let unmet = placement.requirement.unmet(worker.labels);
+        let lacks = self.worker_facts().map(|worker| {
+            let unmet = placement.requirement.unmet_demands(worker.labels);
             unmet.map(ToString::to_string).collect::<Vec<String>>()
         });
         let nearest = lacks.min_by_key(Vec::len);
@@ -118,7 +122,7 @@ impl Summary {
         let unmet: Vec<String> = nearest.unwrap_or_else(all);
         if !unmet.is_empty() {
             format!("needs {}, which nobody here has", unmet.join(", "))
-        } else if placement.pin == Pin::Leader {
+        } else if placement.pin == PinTarget::Leader {
             "may run on the leader's own worker only".to_owned()
         } else if !placement.allow.is_empty() {
             format!("may run on {} only", placement.allow.join(", "))

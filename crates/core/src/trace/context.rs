@@ -39,7 +39,7 @@ pub struct TraceParent {
 /// A text that names no span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it looks like 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")]
-pub struct BadTraceParent;
+pub struct InvalidTraceParent;
 
 impl fmt::Display for TraceParent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,22 +48,23 @@ impl fmt::Display for TraceParent {
 }
 
 impl FromStr for TraceParent {
-    type Err = BadTraceParent;
+    type Err = InvalidTraceParent;
 
     /// Reads version 00, and of later versions what they have in common with it.
-    fn from_str(text: &str) -> Result<Self, BadTraceParent> {
+    fn from_str(text: &str) -> Result<Self, InvalidTraceParent> {
         let mut parts = text.split('-');
         let mut hex = |digits: usize| {
-            let part = parts.next().filter(|part| part.len() == digits).ok_or(BadTraceParent)?;
+            let part =
+                parts.next().filter(|part| part.len() == digits).ok_or(InvalidTraceParent)?;
             let lower = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
             let whole = part.bytes().all(lower);
-            u128::from_str_radix(part, 16).ok().filter(|_| whole).ok_or(BadTraceParent)
+            u128::from_str_radix(part, 16).ok().filter(|_| whole).ok_or(InvalidTraceParent)
         };
         let (version, trace, span, flags) = (hex(2)?, hex(32)?, hex(16)?, hex(2)?);
-        let span = u64::try_from(span).map_err(|_| BadTraceParent)?;
+        let span = u64::try_from(span).map_err(|_| InvalidTraceParent)?;
         let more = parts.next().is_some();
         if version == 0xff || (version == 0 && more) || trace == 0 || span == 0 {
-            return Err(BadTraceParent);
+            return Err(InvalidTraceParent);
         }
         Ok(Self { trace: TraceId(trace), span: SpanId(span), sampled: flags & 1 == 1 })
     }
@@ -172,7 +173,7 @@ mod tests {
             "00-+af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         ];
         for text in bad {
-            assert_eq!(text.parse::<TraceParent>(), Err(BadTraceParent), "{text}");
+            assert_eq!(text.parse::<TraceParent>(), Err(InvalidTraceParent), "{text}");
         }
         let later = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03-more";
         assert!(later.parse::<TraceParent>().is_ok_and(|parent| parent.sampled));

@@ -10,8 +10,8 @@
 
 mod context;
 mod span;
-mod spans;
+mod span_fold;
 
-pub use context::{BadTraceParent, SpanId, TraceContext, TraceId, TraceParent};
-pub use span::{Attribute, Span, SpanStatus};
-pub use spans::Spans;
+pub use context::{InvalidTraceParent, SpanId, TraceContext, TraceId, TraceParent};
+pub use span::{SpanAttribute, SpanStatus, TraceSpan};
+pub use span_fold::TraceSpanFold;

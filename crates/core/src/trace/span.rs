@@ -5,7 +5,7 @@ use crate::time::Time;
 
 /// Something that took a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TraceSpan {
     /// The trace that it is a part of.
     pub trace: TraceId,
     /// Its own id.
@@ -21,7 +21,7 @@ pub struct Span {
     /// How.
     pub status: SpanStatus,
     /// What else is known.
-    pub attributes: Vec<(&'static str, Attribute)>,
+    pub attributes: Vec<(&'static str, SpanAttribute)>,
 }
 
 /// How a span ended.
@@ -37,26 +37,26 @@ pub enum SpanStatus {
 
 /// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Attribute {
+pub enum SpanAttribute {
     /// A text.
     Text(String),
     /// A number.
     Number(i64),
 }
 
-impl From<String> for Attribute {
+impl From<String> for SpanAttribute {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<&str> for Attribute {
+impl From<&str> for SpanAttribute {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<i64> for Attribute {
+impl From<i64> for SpanAttribute {
     fn from(number: i64) -> Self {
         Self::Number(number)
     }

@@ -1,57 +1,68 @@
 //! Who may ask, and who did: tokens, workers' credentials and the trail.
 
 use windlass_core::access::{
-    ACTS_MAX, Digest, NewToken, Principal, Scope, Scopes, Standing, TOKENS_MAX,
+    AUDIT_TRAIL_MAX, AccessScope, AccessScopes, NewToken, Principal, SecretDigest, TOKENS_MAX,
+    TokenStatus,
 };
-use windlass_core::engine::{Answer, CancelLevel, Denial, Event, Request, Submit, WorkerStatus};
+use windlass_core::engine::{
+    CancelLevel, EngineAnswer, EngineRequest, Event, RequestDenial, SubmitRun, WorkerStatus,
+};
 use windlass_core::id::{RunId, TokenId, WorkerId};
 use windlass_core::outcome::StepStatus;
 use windlass_core::plan::StepSpec;
-use windlass_core::session::Refusal;
+use windlass_core::session::WorkerRefusal;
 use windlass_core::time::{Span, Time};
 
-use crate::crew::{Crew, TTL};
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::{TTL, TestCluster};
 
 const BY: Principal = Principal::TokenFile;
 
-fn digest(of: &str) -> Digest {
+fn digest(of: &str) -> SecretDigest {
     let mut hash = [0; 32];
     hash[..of.len()].copy_from_slice(of.as_bytes());
-    Digest::new(hash)
+    SecretDigest::new(hash)
 }
 
 fn token(name: &str, expires: Option<Time>) -> NewToken {
-    let scopes = Scopes::from_iter([Scope::Submit]);
+    let scopes = AccessScopes::from_iter([AccessScope::Submit]);
     NewToken { name: name.into(), scopes, digest: digest(name), expires }
 }
 
-fn create(crew: &mut Crew, token: NewToken) -> Answer {
-    crew.ask(Request::CreateToken(token).by(BY))
+fn create(crew: &mut TestCluster, token: NewToken) -> EngineAnswer {
+    crew.ask(EngineRequest::CreateToken(token).by(BY))
 }
 
 /// A worker of the crew, enrolled.
-fn enrolled(name: &str) -> Crew {
-    let mut crew = Crew::new().worker(name, 1, []);
+fn enrolled(name: &str) -> TestCluster {
+    let mut crew = TestCluster::new().worker(name, 1, []);
     let (register, digest) = (crew.mates[name].register(), digest(name));
-    let joined = crew.ask(Request::Join { register, digest }.by(BY));
-    assert!(matches!(joined, Answer::Registered(_)), "{joined:?}");
+    let joined = crew.ask(EngineRequest::Join { register, digest }.by(BY));
+    assert!(matches!(joined, EngineAnswer::Registered(_)), "{joined:?}");
     crew
 }
 
 #[test]
 fn a_token_is_made_once_and_its_name_is_its_own_while_it_is_valid() {
-    let mut crew = Crew::new();
-    assert!(!crew.engine.keys().asks());
-    assert_eq!(create(&mut crew, token("ci", None)), Answer::TokenCreated(TokenId(1)));
-    assert_eq!(create(&mut crew, token("ci", None)), Answer::TokenCreated(TokenId(1)), "the same");
+    let mut crew = TestCluster::new();
+    assert!(!crew.engine.keys().requires_token());
+    assert_eq!(create(&mut crew, token("ci", None)), EngineAnswer::TokenCreated(TokenId(1)));
+    assert_eq!(
+        create(&mut crew, token("ci", None)),
+        EngineAnswer::TokenCreated(TokenId(1)),
+        "the same"
+    );
     let other = NewToken { digest: digest("other"), ..token("ci", None) };
-    let taken = Denial::TokenExists { name: "ci".into(), id: TokenId(1) };
-    assert_eq!(create(&mut crew, other.clone()), Answer::Denied(taken));
-    let revoke = Request::RevokeToken { token: TokenId(1) };
-    assert_eq!(crew.ask(revoke.clone().by(BY)), Answer::Done);
-    assert_eq!(crew.ask(revoke.by(BY)), Answer::Done, "it is revoked already");
-    assert_eq!(create(&mut crew, other), Answer::TokenCreated(TokenId(2)), "the name is free");
+    let taken = RequestDenial::TokenExists { name: "ci".into(), id: TokenId(1) };
+    assert_eq!(create(&mut crew, other.clone()), EngineAnswer::Denied(taken));
+    let revoke = EngineRequest::RevokeToken { token: TokenId(1) };
+    assert_eq!(crew.ask(revoke.clone().by(BY)), EngineAnswer::Done);
+    assert_eq!(crew.ask(revoke.by(BY)), EngineAnswer::Done, "it is revoked already");
+    assert_eq!(
+        create(&mut crew, other),
+        EngineAnswer::TokenCreated(TokenId(2)),
+        "the name is free"
+    );
     let acts: Vec<String> =
         crew.engine.acts().iter().map(|it| format!("{} {}", it.act, it.about)).collect();
     assert_eq!(
@@ -60,53 +71,58 @@ fn a_token_is_made_once_and_its_name_is_its_own_while_it_is_valid() {
         "what changed nothing is no act"
     );
     let standing =
-        |name: &str| crew.engine.keys().shown(digest(name)).map(|it| it.standing(crew.now));
-    assert_eq!(standing("ci"), Some(Standing::Revoked));
-    assert_eq!(standing("other"), Some(Standing::Valid));
+        |name: &str| crew.engine.keys().token_by_digest(digest(name)).map(|it| it.status(crew.now));
+    assert_eq!(standing("ci"), Some(TokenStatus::Revoked));
+    assert_eq!(standing("other"), Some(TokenStatus::Valid));
     assert_eq!(standing("none"), None);
 }
 
 #[test]
 fn a_token_expires_and_what_was_closed_stays_closed() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     let until = crew.now + Span::secs(60);
     create(&mut crew, token("ci", Some(until)));
-    let standing = |crew: &Crew| crew.engine.keys().token(TokenId(1)).unwrap().standing(crew.now);
-    assert_eq!(standing(&crew), Standing::Valid);
+    let standing =
+        |crew: &TestCluster| crew.engine.keys().token(TokenId(1)).unwrap().status(crew.now);
+    assert_eq!(standing(&crew), TokenStatus::Valid);
     crew.pass(Span::secs(60));
-    assert_eq!(standing(&crew), Standing::Expired);
-    assert!(crew.engine.keys().asks(), "the last token is over, and nothing is open");
-    let none = NewToken { scopes: Scopes::default(), ..token("none", None) };
-    assert_eq!(create(&mut crew, none), Answer::Denied(Denial::NoScope));
+    assert_eq!(standing(&crew), TokenStatus::Expired);
+    assert!(crew.engine.keys().requires_token(), "the last token is over, and nothing is open");
+    let none = NewToken { scopes: AccessScopes::default(), ..token("none", None) };
+    assert_eq!(create(&mut crew, none), EngineAnswer::Denied(RequestDenial::NoScope));
 }
 
 #[test]
-fn tokens_have_a_bound_and_those_that_are_over_make_room() {
-    let mut crew = Crew::new();
+fn number_of_tokens_is_bounded_and_expired_ones_are_evicted() {
+    let mut crew = TestCluster::new();
     for n in 0..TOKENS_MAX {
         create(&mut crew, token(&format!("t{n}"), None));
     }
-    let full = Answer::Denied(Denial::TooManyTokens(TOKENS_MAX));
+    let full = EngineAnswer::Denied(RequestDenial::TooManyTokens(TOKENS_MAX));
     assert_eq!(create(&mut crew, token("more", None)), full);
-    crew.ask(Request::RevokeToken { token: TokenId(7) }.by(BY));
-    assert_eq!(create(&mut crew, token("more", None)), Answer::TokenCreated(TokenId(1_001)));
+    crew.ask(EngineRequest::RevokeToken { token: TokenId(7) }.by(BY));
+    assert_eq!(create(&mut crew, token("more", None)), EngineAnswer::TokenCreated(TokenId(1_001)));
     assert_eq!(crew.engine.keys().token(TokenId(7)), None);
-    assert_eq!(crew.engine.acts().len(), ACTS_MAX);
+    assert_eq!(crew.engine.acts().len(), AUDIT_TRAIL_MAX);
 }
 
 #[test]
 fn an_act_is_in_the_batch_of_what_it_did_and_in_its_runs_history() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     let run = RunId(1);
-    let plan = Sketch::draw("ship", |plan| plan.plains(["a"]));
-    let decided = crew.decide(Request::Submit(Submit::new(run, plan)).by(Principal::Local));
+    let plan = PlanSketch::draw("ship", |plan| plan.plains(["a"]));
+    let decided =
+        crew.decide(EngineRequest::Submit(SubmitRun::new(run, plan)).by(Principal::Local));
     let kinds: Vec<_> = decided.events.iter().map(|event| (event.kind(), event.run())).collect();
     assert_eq!(kinds, [("run_submitted", Some(run)), ("acted", Some(run))]);
-    let cancel = || Request::Cancel { run, level: CancelLevel::Stop }.by(Principal::Local);
+    let cancel = || EngineRequest::Cancel { run, level: CancelLevel::Stop }.by(Principal::Local);
     let kinds: Vec<_> = crew.decide(cancel()).events.iter().map(Event::kind).collect();
     assert_eq!(kinds[..2], ["run_cancelled", "acted"]);
     let again = crew.decide(cancel());
-    assert_eq!((again.answer, again.events.len()), (Answer::Denied(Denial::RunEnded(run)), 0));
+    assert_eq!(
+        (again.answer, again.events.len()),
+        (EngineAnswer::Denied(RequestDenial::RunEnded(run)), 0)
+    );
 }
 
 #[test]
@@ -116,7 +132,7 @@ fn a_worker_is_enrolled_once_and_known_after_a_takeover() {
     assert_eq!(crew.engine.keys().worker(id).unwrap().by, BY);
     crew.take_over();
     let register = crew.mates["alpha"].next_life().register();
-    let join = Request::Join { register, digest: digest("alpha") };
+    let join = EngineRequest::Join { register, digest: digest("alpha") };
     let decided = crew.decide(join.by(Principal::Worker { id }));
     let kinds: Vec<_> = decided.events.iter().map(Event::kind).collect();
     assert_eq!(kinds, ["worker_registered", "acted"], "its credential is known");
@@ -130,38 +146,38 @@ fn a_revoked_worker_is_refused_at_once_and_keeps_its_locks_for_a_ttl() {
     crew.submit("ship", |plan| plan.step("a", StepSpec::locking(["db"]), []));
     assert_eq!(crew.holder("a").as_deref(), Some("alpha"));
     let worker = crew.mates["alpha"].id;
-    crew.ask(Request::RevokeWorker { worker }.by(BY));
+    crew.ask(EngineRequest::RevokeWorker { worker }.by(BY));
     assert_eq!(crew.mates["alpha"].stops.len(), 1, "its parked exchange tells it to end all");
     assert_eq!(crew.engine.worker_status(worker), Some(WorkerStatus::Draining));
     let register = crew.mates["alpha"].next_life().register();
-    let again = Request::Join { register, digest: digest("alpha") }.by(BY);
-    assert_eq!(crew.ask(again), Answer::Refused(Refusal::Revoked));
-    assert_eq!(crew.guard_ended("alpha"), Answer::Refused(Refusal::Revoked));
+    let again = EngineRequest::Join { register, digest: digest("alpha") }.by(BY);
+    assert_eq!(crew.ask(again), EngineAnswer::Refused(WorkerRefusal::Revoked));
+    assert_eq!(crew.guard_ended("alpha"), EngineAnswer::Refused(WorkerRefusal::Revoked));
     crew.join("beta", 1, []);
-    crew.pass(TTL.less(Span::secs(1)));
+    crew.pass(TTL.saturating_sub(Span::secs(1)));
     assert_eq!(crew.status("a"), StepStatus::Running, "nobody else has the lock yet");
     crew.pass(Span::secs(2));
     assert_eq!(crew.holder("a").as_deref(), Some("beta"));
 }
 
 #[test]
-fn who_cannot_be_revoked_is_not() {
-    let mut crew = Crew::new().leader("own", 1, []);
+fn own_worker_cannot_be_revoked() {
+    let mut crew = TestCluster::new().leader("own", 1, []);
     let own = crew.mates["own"].id;
-    let revoke = |worker| Request::RevokeWorker { worker }.by(BY);
-    assert_eq!(crew.ask(revoke(own)), Answer::Denied(Denial::OwnWorker(own)));
+    let revoke = |worker| EngineRequest::RevokeWorker { worker }.by(BY);
+    assert_eq!(crew.ask(revoke(own)), EngineAnswer::Denied(RequestDenial::OwnWorker(own)));
     let nobody = WorkerId(77);
-    assert_eq!(crew.ask(revoke(nobody)), Answer::Denied(Denial::NoSuchWorker(nobody)));
+    assert_eq!(crew.ask(revoke(nobody)), EngineAnswer::Denied(RequestDenial::NoSuchWorker(nobody)));
     assert!(crew.engine.acts().is_empty());
 }
 
 /// One that joined before credentials were kept can be shut out all the same.
 #[test]
 fn a_worker_without_a_credential_is_revoked_too() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     let worker = crew.mates["alpha"].id;
-    assert_eq!(crew.ask(Request::RevokeWorker { worker }.by(BY)), Answer::Done);
+    assert_eq!(crew.ask(EngineRequest::RevokeWorker { worker }.by(BY)), EngineAnswer::Done);
     assert!(crew.engine.keys().is_revoked(worker));
     let exchange = crew.send("alpha");
-    assert_eq!(crew.arrive(&exchange)[0].body, Err(Refusal::Revoked));
+    assert_eq!(crew.arrive(&exchange)[0].body, Err(WorkerRefusal::Revoked));
 }

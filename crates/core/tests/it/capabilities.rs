@@ -1,30 +1,30 @@
 //! A step goes to a worker that can run it, and to no other.
 
-use windlass_core::engine::{Event, Settled, Submit, Warning, Why};
+use windlass_core::engine::{Event, StepSettlement, SubmitRun, SubmitWarning, WhyReport};
 use windlass_core::id::RunId;
 use windlass_core::outcome::{RunStatus, StepStatus};
-use windlass_core::plan::{Pin, Placement, StepSpec};
+use windlass_core::plan::{PinTarget, Placement, StepSpec};
 use windlass_core::requirement::Requirement;
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::{TTL, TestCluster};
 
 fn placed(placement: Placement) -> StepSpec {
     StepSpec { placement, ..StepSpec::default() }
 }
 
 fn pinned() -> StepSpec {
-    placed(Placement { pin: Pin::Leader, ..Placement::default() })
+    placed(Placement { pin: PinTarget::Leader, ..Placement::default() })
 }
 
-fn told(warnings: &[Warning]) -> Vec<String> {
+fn told(warnings: &[SubmitWarning]) -> Vec<String> {
     warnings.iter().map(ToString::to_string).collect()
 }
 
 /// The reason of a step that nobody can run, in one line.
-fn no_worker(why: Why) -> String {
-    let Why::NoWorker { placement, workers, .. } = why else {
+fn no_worker(why: WhyReport) -> String {
+    let WhyReport::NoWorker { placement, workers, .. } = why else {
         panic!("somebody could run it: {why:?}");
     };
     let workers = workers.iter().map(|it| format!("{} {}", it.worker, it.reason));
@@ -34,7 +34,7 @@ fn no_worker(why: Why) -> String {
 #[test]
 fn only_the_worker_with_docker_gets_the_docker_step() {
     let mut crew =
-        Crew::new().worker("plain", 4, ["linux"]).worker("docked", 1, ["linux", "docker"]);
+        TestCluster::new().worker("plain", 4, ["linux"]).worker("docked", 1, ["linux", "docker"]);
     crew.submit("ship", |plan| {
         plan.step("image", StepSpec::requiring(["docker"]), []);
         plan.step("scan", StepSpec::requiring(["docker"]), []);
@@ -56,8 +56,8 @@ fn only_the_worker_with_docker_gets_the_docker_step() {
 }
 
 #[test]
-fn a_step_goes_to_whoever_has_one_of_the_executors_that_it_names() {
-    let mut crew = Crew::new().worker("plain", 4, ["executor=shell"]);
+fn step_goes_to_a_worker_with_one_of_its_executors() {
+    let mut crew = TestCluster::new().worker("plain", 4, ["executor=shell"]);
     crew.join("web", 4, ["executor=shell", "executor=http"]);
     crew.join("boxed", 4, ["executor=docker"]);
     let either = Requirement::parse("executor=docker | executor=http").expect("a requirement");
@@ -72,19 +72,19 @@ fn a_step_goes_to_whoever_has_one_of_the_executors_that_it_names() {
 }
 
 #[test]
-fn a_step_that_nobody_can_run_waits_names_the_label_and_fails_in_the_end() {
-    let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
+fn unplaceable_step_waits_names_the_label_and_finally_fails() {
+    let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]);
     let warnings = crew.submit("ship", |plan| {
         plan.step("sign", StepSpec::requiring(["windows"]), []);
         plan.plain("upload", ["sign"]);
     });
     assert_eq!(told(&warnings), ["no worker has `windows` (step sign requires windows)"]);
-    crew.pass(Span::mins(5).less(Span::millis(1)));
+    crew.pass(Span::mins(5).saturating_sub(Span::millis(1)));
     assert_eq!(crew.status("sign"), StepStatus::Ready);
     assert_eq!(no_worker(crew.why("sign")), "windows: alpha lacks windows");
     crew.pass(Span::millis(1));
     let failed = |event: &Event| {
-        matches!(event, Event::StepSettled { settled: Settled::FailedNoWorker, .. })
+        matches!(event, Event::StepSettled { settled: StepSettlement::FailedNoWorker, .. })
     };
     assert!(crew.journal.iter().any(failed), "the reason is recorded");
     insta::assert_snapshot!(crew.text(), @r"
@@ -97,14 +97,14 @@ fn a_step_that_nobody_can_run_waits_names_the_label_and_fails_in_the_end() {
 }
 
 #[test]
-fn the_sender_is_told_the_least_that_is_missing() {
+fn refusal_names_the_smallest_missing_requirement() {
     let clause = |text: &str| Requirement::parse(text).expect("a requirement");
     let demand = |texts: &[&str]| {
         let requirement = Requirement(texts.iter().map(|text| clause(text)).collect());
         placed(Placement { requirement, ..Placement::default() })
     };
-    let mut crew = Crew::new();
-    let warned = |crew: &mut Crew, name: &str, spec: StepSpec| {
+    let mut crew = TestCluster::new();
+    let warned = |crew: &mut TestCluster, name: &str, spec: StepSpec| {
         told(&crew.submit(name, |plan| plan.matrix("train", ["1", "2"], |_| spec.clone())))
     };
     assert_eq!(
@@ -132,7 +132,7 @@ fn the_sender_is_told_the_least_that_is_missing() {
 
 #[test]
 fn a_capable_worker_that_comes_too_late_does_not_revive_the_step() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     crew.submit("ship", |plan| plan.step("sign", StepSpec::requiring(["windows"]), []));
     crew.pass(Span::mins(5));
     crew.join("late", 1, ["windows"]);
@@ -150,7 +150,7 @@ fn a_capable_worker_that_comes_too_late_does_not_revive_the_step() {
 
 #[test]
 fn a_capable_worker_that_comes_in_time_runs_the_step() {
-    let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
+    let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]);
     let patient = StepSpec { wait_for_worker: Span::mins(20), ..StepSpec::requiring(["windows"]) };
     crew.submit("ship", |plan| plan.step("sign", patient, []));
     crew.pass(Span::mins(19));
@@ -159,8 +159,9 @@ fn a_capable_worker_that_comes_in_time_runs_the_step() {
 }
 
 #[test]
-fn the_wait_for_a_worker_begins_anew_when_the_last_capable_one_is_lost() {
-    let mut crew = Crew::new().worker("alpha", 1, ["linux"]).worker("winnie", 1, ["windows"]);
+fn placement_wait_restarts_when_the_last_capable_worker_is_lost() {
+    let mut crew =
+        TestCluster::new().worker("alpha", 1, ["linux"]).worker("winnie", 1, ["windows"]);
     let never_ahead = StepSpec { per_worker: Some(1), ..StepSpec::requiring(["windows"]) };
     crew.submit("ship", |plan| {
         plan.step("sign", never_ahead.clone(), []);
@@ -178,12 +179,11 @@ fn the_wait_for_a_worker_begins_anew_when_the_last_capable_one_is_lost() {
 }
 
 #[test]
-fn a_step_without_requirement_goes_to_anyone_and_custom_labels_count() {
-    let mut crew = Crew::new().leader("boss", 1, []).worker("alpha", 1, ["High-Memory"]).worker(
-        "beta",
-        1,
-        ["gpu"],
-    );
+fn step_without_requirement_goes_to_any_worker_and_custom_labels_match() {
+    let mut crew = TestCluster::new()
+        .leader("boss", 1, [])
+        .worker("alpha", 1, ["High-Memory"])
+        .worker("beta", 1, ["gpu"]);
     crew.submit("ship", |plan| {
         plan.step("train", StepSpec::requiring(["GPU"]), []);
         plan.step("link", StepSpec::requiring(["high-memory"]), []);
@@ -206,7 +206,8 @@ fn a_step_without_requirement_goes_to_anyone_and_custom_labels_count() {
 
 #[test]
 fn a_step_runs_only_on_allowed_nodes_and_never_on_denied_ones() {
-    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 4, []).worker("gamma", 4, []);
+    let mut crew =
+        TestCluster::new().worker("alpha", 4, []).worker("beta", 4, []).worker("gamma", 4, []);
     crew.submit("ship", |plan| {
         let allow = vec!["beta".into(), "gamma".into()];
         let deny = vec!["alpha".into(), "beta".into()];
@@ -228,7 +229,7 @@ fn a_step_runs_only_on_allowed_nodes_and_never_on_denied_ones() {
 
 #[test]
 fn a_pinned_step_runs_on_the_leaders_own_worker_only() {
-    let mut crew = Crew::new().leader("boss", 1, []).worker("alpha", 4, []);
+    let mut crew = TestCluster::new().leader("boss", 1, []).worker("alpha", 4, []);
     crew.submit("ship", |plan| {
         plan.step("sign", pinned(), []);
         plan.step("tell", pinned(), []);
@@ -250,7 +251,7 @@ fn a_pinned_step_runs_on_the_leaders_own_worker_only() {
 
 #[test]
 fn a_pinned_step_follows_the_leadership_to_another_node() {
-    let mut crew = Crew::new().leader("boss", 1, []).worker("alpha", 1, []);
+    let mut crew = TestCluster::new().leader("boss", 1, []).worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("sign", pinned(), []);
         plan.step("tell", pinned(), ["sign"]);
@@ -274,7 +275,7 @@ fn a_pinned_step_follows_the_leadership_to_another_node() {
 
 #[test]
 fn a_pinned_step_waits_while_the_leading_node_has_no_worker() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.step("sign", pinned(), []));
     assert_eq!(
         no_worker(crew.why("sign")),
@@ -287,7 +288,7 @@ fn a_pinned_step_waits_while_the_leading_node_has_no_worker() {
 
 #[test]
 fn a_worker_for_pinned_steps_only_runs_nothing_else() {
-    let mut crew = Crew::new().leader("boss", 2, ["linux", "pinned-only"]);
+    let mut crew = TestCluster::new().leader("boss", 2, ["linux", "pinned-only"]);
     crew.submit("ship", |plan| {
         plan.step("sign", pinned(), []);
         plan.step("test", StepSpec::requiring(["linux"]), []);
@@ -304,7 +305,7 @@ fn a_worker_for_pinned_steps_only_runs_nothing_else() {
 
 #[test]
 fn a_worker_for_pinned_steps_only_is_idle_when_another_node_leads() {
-    let mut crew = Crew::new().leader("boss", 1, ["pinned-only"]).worker("alpha", 1, []);
+    let mut crew = TestCluster::new().leader("boss", 1, ["pinned-only"]).worker("alpha", 1, []);
     crew.take_over_at(Some("alpha"), TTL);
     crew.submit("ship", |plan| {
         plan.step("sign", pinned(), []);
@@ -317,8 +318,8 @@ fn a_worker_for_pinned_steps_only_is_idle_when_another_node_leads() {
 }
 
 #[test]
-fn a_worker_runs_at_most_so_many_cells_of_a_step_as_it_says() {
-    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 4, []);
+fn per_worker_limit_bounds_concurrent_cells() {
+    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 4, []);
     let gentle = |_: &str| StepSpec { per_worker: Some(2), ..StepSpec::default() };
     crew.submit("ship", |plan| plan.matrix("load", ["1", "2", "3", "4", "5", "6"], gentle));
     crew.pass(Span::mins(1));
@@ -343,7 +344,7 @@ fn a_worker_runs_at_most_so_many_cells_of_a_step_as_it_says() {
 
 #[test]
 fn two_steps_that_say_the_same_limit_per_worker_do_not_share_it() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     let gentle = |_: &str| StepSpec { per_worker: Some(1), ..StepSpec::default() };
     crew.submit("ship", |plan| {
         plan.matrix("load", ["1", "2"], gentle);
@@ -353,20 +354,20 @@ fn two_steps_that_say_the_same_limit_per_worker_do_not_share_it() {
 }
 
 /// Submits a second run of the pipeline `ship` under the name `again`.
-fn ship_again(crew: &mut Crew, draw: impl FnOnce(&mut Sketch)) {
-    let submit = Submit::new(RunId(2), Sketch::draw("ship", draw));
+fn ship_again(crew: &mut TestCluster, draw: impl FnOnce(&mut PlanSketch)) {
+    let submit = SubmitRun::new(RunId(2), PlanSketch::draw("ship", draw));
     crew.submit_whole("again", submit);
 }
 
 #[test]
 fn a_limit_per_worker_counts_the_steps_of_all_runs_of_a_pipeline() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     let gentle = |_: &str| StepSpec { per_worker: Some(2), ..StepSpec::default() };
     crew.submit("ship", |plan| plan.matrix("load", ["1"], gentle));
     ship_again(&mut crew, |plan| plan.matrix("load", ["1", "2"], gentle));
     assert_eq!(crew.running("alpha").len(), 2, "one of each run");
     assert_eq!(crew.status("again/load[2]"), StepStatus::Ready);
-    let Why::Queue { workers, .. } = crew.why("again/load[2]") else {
+    let WhyReport::Queue { workers, .. } = crew.why("again/load[2]") else {
         panic!("it waits for a worker that may run it");
     };
     assert_eq!(workers[0].reason, "runs 2 of `load`, the most per worker");
@@ -376,7 +377,7 @@ fn a_limit_per_worker_counts_the_steps_of_all_runs_of_a_pipeline() {
 
 #[test]
 fn a_limit_per_worker_counts_cells_with_different_rules_together() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     let unlike = |cell: &str| {
         let priority = i32::from(cell == "1");
         StepSpec { per_worker: Some(1), priority, ..StepSpec::default() }
@@ -387,7 +388,7 @@ fn a_limit_per_worker_counts_cells_with_different_rules_together() {
 
 #[test]
 fn a_step_obeys_the_limit_per_worker_of_its_own_run() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     let most = |most| move |_: &str| StepSpec { per_worker: Some(most), ..StepSpec::default() };
     crew.submit("ship", |plan| plan.matrix("load", ["1", "2"], most(3)));
     ship_again(&mut crew, |plan| plan.matrix("load", ["3"], most(1)));
@@ -398,7 +399,7 @@ fn a_step_obeys_the_limit_per_worker_of_its_own_run() {
 
 #[test]
 fn pipelines_that_have_a_step_of_one_name_share_no_limit_per_worker() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     let gentle = StepSpec { per_worker: Some(1), ..StepSpec::default() };
     crew.submit("ship", |plan| {
         plan.step("load", gentle.clone(), []);

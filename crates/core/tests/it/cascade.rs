@@ -1,26 +1,28 @@
 //! Endings of many steps at once, in bounded bites; and runs that take over outcomes of earlier ones.
 
 use windlass_core::engine::{
-    Answer, CancelLevel, Config, Denial, Engine, ProvenTime, REUSED_BYTES_MAX, Request, Reused,
-    RunOptions, StoreHistory, Submit,
+    CancelLevel, Engine, EngineAnswer, EngineConfig, EngineRequest, ProvenTime, REUSED_BYTES_MAX,
+    RequestDenial, ReusedOutcome, RunOptions, StoreHistory, SubmitRun,
 };
 use windlass_core::id::{Incarnation, RunId, StepIx, Term, WorkerId};
-use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
-use windlass_core::plan::{Retry, StepSpec};
+use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, RunStatus, StepOutput, StepStatus};
+use windlass_core::plan::{RetryPolicy, StepSpec};
 use windlass_core::requirement::Labels;
-use windlass_core::session::{Exchange, Finished, FormerLife, Home, LeaseRef, Register};
+use windlass_core::session::{
+    Exchange, FinishedAttempt, FormerLifeProof, LeaseRef, RegisterRequest, WorkerLocality,
+};
 use windlass_core::time::{Span, Time};
 
-use crate::crew::{Crew, TTL};
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::{TTL, TestCluster};
 
 const LINKS: u32 = 100_000;
 const NOW: Time = Time::from_millis(1_200_000);
 
 /// The first of so many links is in a worker's hands. Without the crew, whose checks cost as much as there are steps.
 fn long_chain() -> (Engine, LeaseRef) {
-    let mut engine = Engine::new(Config::default());
-    let lead = Request::Lead {
+    let mut engine = Engine::new(EngineConfig::default());
+    let lead = EngineRequest::Lead {
         term: Term(1),
         ttl: TTL,
         generation: 0,
@@ -30,26 +32,26 @@ fn long_chain() -> (Engine, LeaseRef) {
     };
     engine.decide(lead, NOW, 0);
     for (number, name) in [(1, "alpha"), (2, "beta")] {
-        let register = Register {
+        let register = RegisterRequest {
             worker: WorkerId(number),
             name: name.into(),
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 1,
-            home: Home::Apart,
-            former: FormerLife::Unknown,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };
-        engine.decide(Request::Register(register), NOW, 0);
+        engine.decide(EngineRequest::Register(register), NOW, 0);
     }
-    let plan = Sketch::draw("chain", |plan| plan.chain("link", LINKS));
-    engine.decide(Request::Submit(Submit::new(RunId(1), plan)), NOW, 0);
-    let decision = engine.decide(Request::Exchange(exchange(1, 1, Vec::new())), NOW, 0);
+    let plan = PlanSketch::draw("chain", |plan| plan.chain("link", LINKS));
+    engine.decide(EngineRequest::Submit(SubmitRun::new(RunId(1), plan)), NOW, 0);
+    let decision = engine.decide(EngineRequest::Exchange(exchange(1, 1, Vec::new())), NOW, 0);
     let body = decision.replies[0].body.clone().expect("alpha is registered");
     (engine, body.grants[0].lease)
 }
 
-fn exchange(worker: u64, seq: u64, finished: Vec<Finished>) -> Exchange {
+fn exchange(worker: u64, seq: u64, finished: Vec<FinishedAttempt>) -> Exchange {
     Exchange {
         worker: WorkerId(worker),
         drains: false,
@@ -66,20 +68,21 @@ fn exchange(worker: u64, seq: u64, finished: Vec<Finished>) -> Exchange {
 #[test]
 fn a_failure_at_the_root_of_a_very_long_chain_blocks_it_in_bounded_bites() {
     let (mut engine, lease) = long_chain();
-    let small = Sketch::draw("small", |plan| plan.plain("small", []));
-    let finished = vec![Finished { lease, outcome: Outcome::exit(1), ran: None }];
-    let mut decisions = vec![engine.decide(Request::Exchange(exchange(1, 2, finished)), NOW, 0)];
+    let small = PlanSketch::draw("small", |plan| plan.plain("small", []));
+    let finished = vec![FinishedAttempt { lease, outcome: Outcome::exit(1), ran: None }];
+    let mut decisions =
+        vec![engine.decide(EngineRequest::Exchange(exchange(1, 2, finished)), NOW, 0)];
     assert_eq!(engine.step_status(RunId(1), StepIx(LINKS - 1)), Some(StepStatus::Waiting));
-    decisions.push(engine.decide(Request::Submit(Submit::new(RunId(2), small)), NOW, 0));
-    let served = engine.decide(Request::Exchange(exchange(2, 1, Vec::new())), NOW, 0);
+    decisions.push(engine.decide(EngineRequest::Submit(SubmitRun::new(RunId(2), small)), NOW, 0));
+    let served = engine.decide(EngineRequest::Exchange(exchange(2, 1, Vec::new())), NOW, 0);
     let body = served.replies[0].body.clone().expect("beta is registered");
     assert_eq!(body.grants[0].lease.run, RunId(2), "an exchange is served between");
     decisions.push(served);
     assert_eq!(engine.run_status(RunId(1)), Some(RunStatus::Running), "in the middle of it");
     while engine.next_deadline() == Some(NOW) {
-        decisions.push(engine.decide(Request::Tick, NOW, 0));
+        decisions.push(engine.decide(EngineRequest::Tick, NOW, 0));
     }
-    let max = Config::default().batch_max;
+    let max = EngineConfig::default().batch_max;
     assert!(decisions.iter().all(|decision| decision.events.len() <= max));
     assert!(decisions.len() > LINKS as usize / max);
     assert_eq!(engine.run_status(RunId(1)), Some(RunStatus::Failed));
@@ -91,12 +94,12 @@ fn a_failure_at_the_root_of_a_very_long_chain_blocks_it_in_bounded_bites() {
 #[test]
 fn cancelling_a_very_long_chain_goes_in_bounded_bites_too() {
     let (mut engine, _) = long_chain();
-    let cancel = Request::Cancel { run: RunId(1), level: CancelLevel::Kill };
+    let cancel = EngineRequest::Cancel { run: RunId(1), level: CancelLevel::Kill };
     let first = engine.decide(cancel, NOW, 0);
-    assert_eq!(first.events.len(), Config::default().batch_max);
+    assert_eq!(first.events.len(), EngineConfig::default().batch_max);
     while engine.next_deadline() == Some(NOW) {
-        let decision = engine.decide(Request::Tick, NOW, 0);
-        assert!(decision.events.len() <= Config::default().batch_max);
+        let decision = engine.decide(EngineRequest::Tick, NOW, 0);
+        assert!(decision.events.len() <= EngineConfig::default().batch_max);
     }
     let last = engine.step_status(RunId(1), StepIx(LINKS - 1));
     assert!(last.is_some_and(StepStatus::is_terminal));
@@ -105,11 +108,11 @@ fn cancelling_a_very_long_chain_goes_in_bounded_bites_too() {
 
 #[test]
 fn nothing_of_a_failed_run_begins_while_its_steps_are_still_being_ended() {
-    let mut crew = Crew::with(Config { batch_max: 4, ..Config::default() })
+    let mut crew = TestCluster::with(EngineConfig { batch_max: 4, ..EngineConfig::default() })
         .worker("alpha", 1, ["a"])
         .worker("beta", 1, ["b"])
         .worker("gamma", 1, ["a", "g"]);
-    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
     crew.submit("ship", |plan| {
         plan.step("bad", StepSpec::requiring(["b"]), []);
         for at in 0..40 {
@@ -136,25 +139,25 @@ fn both(one: &str, other: &str) -> (Vec<String>, Vec<String>) {
     (vec![one.to_owned()], vec![other.to_owned()])
 }
 
-fn rerun(crew: &mut Crew, reused: Vec<Reused>) -> Answer {
-    let plan = Sketch::draw("ship", |plan| {
+fn rerun(crew: &mut TestCluster, reused: Vec<ReusedOutcome>) -> EngineAnswer {
+    let plan = PlanSketch::draw("ship", |plan| {
         plan.plain("build", []);
         plan.plain("test", ["build"]);
         plan.plain("deploy", ["test"]);
     });
     let root = Some(RunId(70));
     let options = RunOptions { root, ..RunOptions::default() };
-    crew.submit_whole("ship", Submit { options, reused, ..Submit::new(RunId(71), plan) })
+    crew.submit_whole("ship", SubmitRun { options, reused, ..SubmitRun::new(RunId(71), plan) })
 }
 
-fn reuse(step: u32) -> Reused {
-    let output = Output::Inline("version=3".into());
-    Reused { step: StepIx(step), from: RunId(70), output }
+fn reuse(step: u32) -> ReusedOutcome {
+    let output = StepOutput::Inline("version=3".into());
+    ReusedOutcome { step: StepIx(step), from: RunId(70), output }
 }
 
 #[test]
 fn a_rerun_takes_over_outcomes_and_runs_the_rest() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     rerun(&mut crew, vec![reuse(1), reuse(0)]);
     assert_eq!(crew.running("alpha"), ["deploy"]);
     insta::assert_snapshot!(crew.text(), @r#"
@@ -171,7 +174,7 @@ fn a_rerun_takes_over_outcomes_and_runs_the_rest() {
 
 #[test]
 fn a_rerun_of_everything_that_succeeded_is_done_at_once() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     rerun(&mut crew, vec![reuse(0), reuse(1), reuse(2)]);
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
     insta::assert_snapshot!(crew.text(), @r#"
@@ -185,55 +188,59 @@ fn a_rerun_of_everything_that_succeeded_is_done_at_once() {
 
 #[test]
 fn a_rerun_that_takes_over_what_is_no_step_is_denied() {
-    let mut crew = Crew::new();
-    let denied = |step| Answer::Denied(Denial::BadReuse(StepIx(step)));
+    let mut crew = TestCluster::new();
+    let denied = |step| EngineAnswer::Denied(RequestDenial::BadReuse(StepIx(step)));
     assert_eq!(rerun(&mut crew, vec![reuse(3)]), denied(3));
     assert_eq!(rerun(&mut crew, vec![reuse(0), reuse(0)]), denied(0));
 }
 
 #[test]
 fn the_same_run_again_is_the_same_run_and_another_plan_under_its_id_is_denied() {
-    let mut crew = Crew::new();
-    let plan = |step: &str| Sketch::draw("ship", |plan| plan.plain(step, []));
-    let submit = |step: &str| Request::Submit(Submit::new(RunId(5), plan(step)));
+    let mut crew = TestCluster::new();
+    let plan = |step: &str| PlanSketch::draw("ship", |plan| plan.plain(step, []));
+    let submit = |step: &str| EngineRequest::Submit(SubmitRun::new(RunId(5), plan(step)));
     crew.ask(submit("build"));
     let before = crew.text();
-    assert_eq!(crew.ask(submit("build")), Answer::Submitted { warnings: Vec::new() });
-    assert_eq!(crew.ask(submit("other")), Answer::Denied(Denial::RunExists(RunId(5))));
+    assert_eq!(crew.ask(submit("build")), EngineAnswer::Submitted { warnings: Vec::new() });
+    assert_eq!(crew.ask(submit("other")), EngineAnswer::Denied(RequestDenial::RunExists(RunId(5))));
     assert_eq!(crew.text(), before);
 }
 
 #[test]
 fn there_are_no_more_runs_and_steps_than_may_be() {
-    let mut crew = Crew::with(Config { runs_max: 2, steps_max: 5, ..Config::default() });
+    let mut crew =
+        TestCluster::with(EngineConfig { runs_max: 2, steps_max: 5, ..EngineConfig::default() });
     let submit = |run: u64, length: u32| {
-        let plan = Sketch::draw("ship", |plan| plan.chain("link", length));
-        Request::Submit(Submit::new(RunId(run), plan))
+        let plan = PlanSketch::draw("ship", |plan| plan.chain("link", length));
+        EngineRequest::Submit(SubmitRun::new(RunId(run), plan))
     };
     crew.ask(submit(1, 3));
-    let too_many = Denial::TooManySteps { active: 3, more: 3, max: 5 };
-    assert_eq!(crew.ask(submit(2, 3)), Answer::Denied(too_many));
+    let too_many = RequestDenial::TooManySteps { active: 3, more: 3, max: 5 };
+    assert_eq!(crew.ask(submit(2, 3)), EngineAnswer::Denied(too_many));
     crew.ask(submit(2, 2));
-    assert_eq!(crew.ask(submit(3, 1)), Answer::Denied(Denial::TooManyRuns(2)));
+    assert_eq!(crew.ask(submit(3, 1)), EngineAnswer::Denied(RequestDenial::TooManyRuns(2)));
 }
 
 #[test]
 fn outputs_of_an_earlier_run_that_are_too_large_together_are_refused() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     let count = REUSED_BYTES_MAX / INLINE_OUTPUT_MAX + 1;
     let names: Vec<String> = (0..count).map(|at| format!("build{at}")).collect();
-    let plan = Sketch::draw("ship", |plan| {
+    let plan = PlanSketch::draw("ship", |plan| {
         for name in &names {
             plan.plain(name, []);
         }
     });
-    let output = Output::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
-    let reuse = |step| Reused { step, from: RunId(70), output: output.clone() };
+    let output = StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
+    let reuse = |step| ReusedOutcome { step, from: RunId(70), output: output.clone() };
     let reused = plan.nodes().map(reuse).collect();
     let options = RunOptions { root: Some(RunId(70)), ..RunOptions::default() };
-    let answer =
-        crew.ask(Request::Submit(Submit { options, reused, ..Submit::new(RunId(71), plan) }));
+    let answer = crew.ask(EngineRequest::Submit(SubmitRun {
+        options,
+        reused,
+        ..SubmitRun::new(RunId(71), plan)
+    }));
     let max = REUSED_BYTES_MAX;
     let bytes = count * INLINE_OUTPUT_MAX;
-    assert_eq!(answer, Answer::Denied(Denial::TooMuchReused { bytes, max }));
+    assert_eq!(answer, EngineAnswer::Denied(RequestDenial::TooMuchReused { bytes, max }));
 }

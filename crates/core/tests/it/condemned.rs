@@ -1,35 +1,36 @@
 //! Runs that an operator has condemned: the store is folded without them, and they fail.
 
 use windlass_core::engine::{
-    Answer, CancelReason, Denial, Engine, Event, Request, RunOptions, Submit, TTL_MAX, Why,
+    CancelReason, Engine, EngineAnswer, EngineRequest, Event, LEASE_TTL_MAX, RequestDenial,
+    RunOptions, SubmitRun, WhyReport,
 };
 use windlass_core::id::RunId;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
-use windlass_core::session::{Stop, StopHow, StopReason};
+use windlass_core::session::{StopMode, StopOrder, StopReason};
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
+use crate::test_cluster::{TTL, TestCluster};
 
-fn cluster() -> Crew {
-    Crew::new().worker("alpha", 4, []).worker("beta", 4, [])
+fn cluster() -> TestCluster {
+    TestCluster::new().worker("alpha", 4, []).worker("beta", 4, [])
 }
 
 /// A run with one step of each kind, of which some are held, one waits and one has ended, beside a run that waits for it.
-fn poisoned() -> (Crew, RunId) {
+fn poisoned() -> (TestCluster, RunId) {
     let mut crew = cluster();
     crew.submit("bad", |plan| {
         plan.step("first", StepSpec::default(), []);
-        plan.step("done", StepSpec::once("v1"), []);
+        plan.step("done", StepSpec::idempotent("v1"), []);
         plan.step("deploy", StepSpec::locking(["db"]), []);
-        plan.step("publish", StepSpec::once("v2"), []);
+        plan.step("publish", StepSpec::idempotent("v2"), []);
         plan.step("last", StepSpec::locking(["db"]), ["first"]);
         plan.step("waits", StepSpec::locking(["db"]), []);
     });
     crew.submit("good", |plan| {
         plan.step("build", StepSpec::default(), []);
         plan.step("migrate", StepSpec::locking(["db"]), []);
-        plan.step("announce", StepSpec::once("v2"), []);
+        plan.step("announce", StepSpec::idempotent("v2"), []);
     });
     crew.exchange("alpha");
     crew.succeed(["bad/done"]);
@@ -37,7 +38,7 @@ fn poisoned() -> (Crew, RunId) {
     (crew, bad)
 }
 
-fn reasons(crew: &Crew) -> Vec<CancelReason> {
+fn reasons(crew: &TestCluster) -> Vec<CancelReason> {
     let reason = |event: &Event| match event {
         Event::RunCancelled { reason, .. } => Some(*reason),
         _ => None,
@@ -72,10 +73,10 @@ fn a_condemned_run_fails_and_the_others_go_on() {
     assert_eq!(crew.status("bad/deploy"), StepStatus::Cancelled);
     crew.pump();
     crew.succeed(["build"]);
-    crew.pass(TTL_MAX + Span::secs(1));
+    crew.pass(LEASE_TTL_MAX + Span::secs(1));
     crew.succeed(["migrate", "announce"]);
     assert_eq!(crew.run_status("good"), RunStatus::Succeeded);
-    assert_eq!(crew.ask(Request::Seal { run: bad }), Answer::Done);
+    assert_eq!(crew.ask(EngineRequest::Seal { run: bad }), EngineAnswer::Done);
     crew.take_over_condemning(&[bad]);
     assert_eq!(crew.engine.run_status(bad), None, "it is folded, ended and sealed again");
     assert_eq!(crew.engine.embargo_until(), None, "no later takeover waits for it");
@@ -86,12 +87,12 @@ fn locks_and_keys_of_a_condemned_run_wait_for_the_longest_lease() {
     let (mut crew, bad) = poisoned();
     crew.cut("alpha");
     crew.take_over_condemning(&[bad]);
-    let until = crew.now + TTL_MAX;
+    let until = crew.now + LEASE_TTL_MAX;
     crew.exchange("beta");
     for step in ["migrate", "announce"] {
-        assert_eq!(crew.why(step), Why::Embargo { until }, "{step}");
+        assert_eq!(crew.why(step), WhyReport::Embargo { until }, "{step}");
     }
-    crew.pass(TTL_MAX.less(Span::secs(1)));
+    crew.pass(LEASE_TTL_MAX.saturating_sub(Span::secs(1)));
     assert_ne!(crew.status("migrate"), StepStatus::Running);
     crew.pass(Span::secs(2));
     crew.succeed(["migrate", "announce"]);
@@ -107,13 +108,13 @@ fn every_node_reaches_the_same_state_whenever_it_learns_that_a_run_is_condemned(
     crew.pass(TTL);
     crew.submit("next", |plan| plan.step("next", StepSpec::locking(["db"]), []));
     let whole = crew.folded(None, &[bad]);
-    assert_eq!(whole.snapshot(), crew.engine.snapshot());
+    assert_eq!(whole.dump(), crew.engine.dump());
     for (start, upto) in starts {
         let late = crew.folded(Some((start.clone(), upto)), &[bad]);
-        assert_eq!(late.snapshot(), whole.snapshot(), "from a snapshot at {upto}");
+        assert_eq!(late.dump(), whole.dump(), "from a snapshot at {upto}");
         assert_eq!(late.check(), [], "from a snapshot at {upto}");
         let unaware = crew.folded(Some((start, upto)), &[]);
-        assert_eq!(unaware.snapshot(), whole.snapshot(), "a standby that had folded {upto}");
+        assert_eq!(unaware.dump(), whole.dump(), "a standby that had folded {upto}");
     }
 }
 
@@ -121,19 +122,19 @@ fn every_node_reaches_the_same_state_whenever_it_learns_that_a_run_is_condemned(
 fn what_a_condemned_run_did_under_a_key_stays_done() {
     let (mut crew, bad) = poisoned();
     crew.take_over_condemning(&[bad]);
-    crew.submit("next", |plan| plan.step("again", StepSpec::once("v1"), []));
+    crew.submit("next", |plan| plan.step("again", StepSpec::idempotent("v1"), []));
     assert_eq!(crew.status("again"), StepStatus::Cached);
 }
 
 #[test]
-fn a_worker_that_still_runs_a_condemned_step_is_told_to_kill_it() {
+fn worker_is_ordered_to_kill_a_condemned_step() {
     let (mut crew, bad) = poisoned();
     let holder = crew.holder("deploy").expect("a worker runs it");
     let fence = crew.fence("deploy");
     crew.take_over_condemning(&[bad]);
     crew.pump();
     crew.exchange(&holder);
-    let stop = Stop { fence, how: StopHow::Kill, why: StopReason::Stale };
+    let stop = StopOrder { fence, how: StopMode::Kill, why: StopReason::Stale };
     assert!(crew.mate(&holder).stops.contains(&stop), "the lease is not known any more");
     assert_eq!(
         crew.engine.generation(),
@@ -144,7 +145,7 @@ fn a_worker_that_still_runs_a_condemned_step_is_told_to_kill_it() {
 
 #[test]
 fn a_store_with_only_the_leaders_own_worker_needs_no_embargo() {
-    let mut crew = Crew::new().leader("own", 4, []);
+    let mut crew = TestCluster::new().leader("own", 4, []);
     crew.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
     let bad = crew.run_id("bad");
     crew.take_over_condemning(&[bad]);
@@ -161,9 +162,12 @@ fn a_condemned_run_is_not_accepted_again() {
     });
     let plan = plan.expect("it was submitted");
     crew.take_over_condemning(&[bad]);
-    assert_eq!(crew.ask(Request::Seal { run: bad }), Answer::Done);
-    let submit = Submit { run: bad, plan, options: RunOptions::default(), reused: Vec::new() };
-    assert_eq!(crew.ask(Request::Submit(submit)), Answer::Denied(Denial::RunEnded(bad)));
+    assert_eq!(crew.ask(EngineRequest::Seal { run: bad }), EngineAnswer::Done);
+    let submit = SubmitRun { run: bad, plan, options: RunOptions::default(), reused: Vec::new() };
+    assert_eq!(
+        crew.ask(EngineRequest::Submit(submit)),
+        EngineAnswer::Denied(RequestDenial::RunEnded(bad))
+    );
 }
 
 #[test]

@@ -1,25 +1,29 @@
 //! Conditions on values: decided once, when the needs have ended.
 
 use windlass_core::id::{RunId, StepIx};
-use windlass_core::kept::{Kept, KeptAt};
-use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
-use windlass_core::plan::{Condition, StepSpec, When};
+use windlass_core::large_value::{LargeValueLocation, LargeValueRef};
+use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, RunStatus, StepOutput, StepStatus};
+use windlass_core::plan::{StatusCondition, StepSpec, ValueCondition};
 
-use crate::crew::Crew;
+use crate::test_cluster::TestCluster;
 
 const BUILD: StepIx = StepIx(0);
 
 fn asks(expression: &str) -> StepSpec {
-    StepSpec { when: When::Asks(expression.into()), reads: vec![BUILD], ..StepSpec::default() }
+    StepSpec {
+        when: ValueCondition::Asks(expression.into()),
+        reads: vec![BUILD],
+        ..StepSpec::default()
+    }
 }
 
 fn with_output(text: &str) -> Outcome {
-    Outcome { output: Output::Inline(text.into()), ..Outcome::exit(0) }
+    Outcome { output: StepOutput::Inline(text.into()), ..Outcome::exit(0) }
 }
 
 /// `build`, then `deploy` under the condition, then `tell`.
-fn crew(deploy: StepSpec) -> Crew {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+fn crew(deploy: StepSpec) -> TestCluster {
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
         plan.step("deploy", deploy, ["build"]);
@@ -29,7 +33,7 @@ fn crew(deploy: StepSpec) -> Crew {
 }
 
 #[test]
-fn a_step_runs_if_what_its_need_handed_on_says_so() {
+fn step_runs_if_its_condition_on_a_needs_output_holds() {
     let mut crew = crew(asks("steps.build.outputs.channel == \"stable\""));
     crew.finish("alpha", "build", with_output("{\"channel\":\"stable\"}"));
     crew.succeed(["deploy", "tell"]);
@@ -61,7 +65,7 @@ fn a_condition_that_cannot_be_decided_fails_its_step() {
 
 #[test]
 fn a_condition_that_failed_when_the_plan_was_made_skips_its_step() {
-    let when = When::Fails("params.ship  (params.ship = false)".into());
+    let when = ValueCondition::Fails("params.ship  (params.ship = false)".into());
     let mut crew = crew(StepSpec { when, ..StepSpec::default() });
     assert_eq!(crew.status("deploy"), StepStatus::Waiting, "needs are waited for all the same");
     crew.succeed(["build", "tell"]);
@@ -78,7 +82,7 @@ fn a_failed_need_blocks_before_values_are_asked_for() {
 #[test]
 fn a_step_that_always_runs_can_ask_how_its_need_ended() {
     let always = asks("steps.build.status == \"failed\"");
-    let mut crew = crew(StepSpec { condition: Condition::Always, ..always });
+    let mut crew = crew(StepSpec { condition: StatusCondition::Always, ..always });
     crew.finish("alpha", "build", Outcome::exit(1));
     crew.finish("alpha", "deploy", Outcome::exit(0));
     assert_eq!(crew.status("deploy"), StepStatus::Succeeded);
@@ -104,8 +108,8 @@ fn values_travel_with_the_lease_of_a_step_that_reads_them() {
 }
 
 #[test]
-fn a_step_that_reads_more_than_a_worker_can_be_handed_fails_and_says_so() {
-    let mut crew = Crew::new().worker("alpha", 200, []);
+fn step_with_inputs_beyond_the_message_limit_fails_with_a_reason() {
+    let mut crew = TestCluster::new().worker("alpha", 200, []);
     let names: [String; 100] = std::array::from_fn(|at| format!("s{at}"));
     crew.submit("ship", |plan| {
         for name in &names {
@@ -120,7 +124,7 @@ fn a_step_that_reads_more_than_a_worker_can_be_handed_fails_and_says_so() {
         plan.plain("behind", ["all"]);
     });
     for name in &names {
-        let output = Output::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
+        let output = StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
         crew.finish("alpha", name, Outcome { output, ..Outcome::exit(0) });
     }
     assert_eq!(crew.status("all"), StepStatus::Failed, "no worker was lost to it");
@@ -129,27 +133,27 @@ fn a_step_that_reads_more_than_a_worker_can_be_handed_fails_and_says_so() {
 }
 
 /// The result of `build`, which is kept elsewhere.
-fn kept(place: KeptAt) -> Outcome {
-    let kept = Kept { run: RunId(1), step: BUILD, attempt: 1, delivery: 1, place };
-    Outcome { output: Output::Kept(kept.into()), ..Outcome::exit(0) }
+fn kept(place: LargeValueLocation) -> Outcome {
+    let kept = LargeValueRef { run: RunId(1), step: BUILD, attempt: 1, delivery: 1, place };
+    Outcome { output: StepOutput::Kept(kept.into()), ..Outcome::exit(0) }
 }
 
 #[test]
-fn what_is_kept_elsewhere_is_named_to_who_reads_it() {
+fn large_value_is_passed_by_reference_to_its_reader() {
     let mut crew = crew(StepSpec { reads: vec![BUILD], ..StepSpec::default() });
-    crew.finish("alpha", "build", kept(KeptAt::Worker { name: "alpha".into() }));
+    crew.finish("alpha", "build", kept(LargeValueLocation::Worker { name: "alpha".into() }));
     let read = r#"{"steps":{"build":{"kept":{"attempt":1,"delivery":1,"place":{"Worker":{"name":"alpha"}},"run":1,"step":0},"outputs":null,"status":"succeeded"}}}"#;
     assert_eq!(crew.mate("alpha").values.as_deref(), Some(read));
     crew.succeed(["deploy", "tell"]);
 }
 
 #[test]
-fn no_condition_and_no_key_reads_what_is_kept_elsewhere() {
-    let place = || KeptAt::Leader { hash: [7; 32], size: 1 << 20 };
+fn conditions_and_keys_cannot_read_large_values() {
+    let place = || LargeValueLocation::Leader { hash: [7; 32], size: 1 << 20 };
     let mut asking = crew(asks("steps.build.outputs.channel == \"stable\""));
     asking.finish("alpha", "build", kept(place()));
     assert_eq!(asking.status("deploy"), StepStatus::Failed, "null would not be what it asked for");
-    let key = StepSpec::once("${{ steps.build.outputs.channel }}");
+    let key = StepSpec::idempotent("${{ steps.build.outputs.channel }}");
     let mut keyed = crew(StepSpec { reads: vec![BUILD], ..key });
     keyed.finish("alpha", "build", kept(place()));
     assert_eq!(keyed.status("deploy"), StepStatus::Failed);

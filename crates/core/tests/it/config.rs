@@ -1,31 +1,38 @@
 //! The file of settings: what is read of it, and what is told about it.
 
 use insta::assert_snapshot;
-use windlass_core::config::{Given, Section, Setting, Takes, read};
-use windlass_core::problem::{Source, Style, render};
+use windlass_core::config::{
+    ConfigAssignment, ConfigSection, ConfigSetting, ConfigValueKind, read_config,
+};
+use windlass_core::problem::{ProblemStyle, SourceFile, render_problem};
 
-fn sections() -> Vec<Section> {
-    let setting = |name: &str, takes| Setting { name: name.to_owned(), takes };
-    let section = |name: &str, settings| Section { name: name.to_owned(), settings };
+fn sections() -> Vec<ConfigSection> {
+    let setting = |name: &str, takes| ConfigSetting { name: name.to_owned(), takes };
+    let section = |name: &str, settings| ConfigSection { name: name.to_owned(), settings };
     vec![
         section(
             "serve",
             vec![
-                setting("listen", Takes::One),
-                setting("lease-ttl", Takes::One),
-                setting("no-exec", Takes::Switch),
-                setting("label", Takes::Many),
+                setting("listen", ConfigValueKind::One),
+                setting("lease-ttl", ConfigValueKind::One),
+                setting("no-exec", ConfigValueKind::Switch),
+                setting("label", ConfigValueKind::Many),
             ],
         ),
-        section("worker", vec![setting("join", Takes::Many), setting("label", Takes::Many)]),
+        section(
+            "worker",
+            vec![setting("join", ConfigValueKind::Many), setting("label", ConfigValueKind::Many)],
+        ),
     ]
 }
 
 fn told(text: &str) -> String {
-    let source = Source::new("config.yml", text);
-    let (_, problems) = read(&source, &sections());
-    let pages: Vec<String> =
-        problems.iter().map(|problem| render(problem, &source, Style::Plain)).collect();
+    let source = SourceFile::new("config.yml", text);
+    let (_, problems) = read_config(&source, &sections());
+    let pages: Vec<String> = problems
+        .iter()
+        .map(|problem| render_problem(problem, &source, ProblemStyle::Plain))
+        .collect();
     pages.join("\n")
 }
 
@@ -33,11 +40,11 @@ fn told(text: &str) -> String {
 fn values_are_texts_as_they_are_written() {
     let text = "serve:\n  listen: 0.0.0.0:7700\n  no-exec: true\n  label: [gpu, 3.10]\n\
                 worker:\n  join: http://a:7700\nx-mine: { anything: goes }\n";
-    let source = Source::new("config.yml", text);
-    let (given, problems) = read(&source, &sections());
+    let source = SourceFile::new("config.yml", text);
+    let (given, problems) = read_config(&source, &sections());
     assert_eq!(problems, []);
-    let line = |given: &Given| {
-        let line = source.place(given.span.start).line;
+    let line = |given: &ConfigAssignment| {
+        let line = source.line_column(given.span.start).line;
         format!("{}.{} = {} ({line})", given.section, given.setting, given.values.join(" "))
     };
     let lines: Vec<String> = given.iter().map(line).collect();
@@ -52,13 +59,13 @@ fn values_are_texts_as_they_are_written() {
 #[test]
 fn nothing_sets_nothing() {
     for text in ["", "# later\n", "serve:\n", "{}"] {
-        let source = Source::new("config.yml", text);
-        assert_eq!(read(&source, &sections()), (vec![], vec![]), "{text:?}");
+        let source = SourceFile::new("config.yml", text);
+        assert_eq!(read_config(&source, &sections()), (vec![], vec![]), "{text:?}");
     }
 }
 
 #[test]
-fn every_wrong_key_is_told_at_once() {
+fn every_wrong_key_is_reported_at_once() {
     let text =
         "serv:\n  listen: a\nserve:\n  lease_ttl: 15s\n  join: http://a\nlisten: b\nother: 1\n";
     assert_snapshot!(told(text), @r#"
@@ -107,7 +114,7 @@ fn every_wrong_key_is_told_at_once() {
 }
 
 #[test]
-fn every_wrong_value_is_told_at_once() {
+fn every_wrong_value_is_reported_at_once() {
     assert_snapshot!(told("serve:\n  listen: [a]\n  no-exec: yes\n  label:\n"), @r#"
     error[E042]: `listen` takes one value, and this is a list
      --> config.yml:2:11

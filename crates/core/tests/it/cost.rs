@@ -4,54 +4,54 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_core::engine::{
-    Answer, BATCH_BYTES_MAX, CancelLevel, Config, Denial, Engine, Event, ProvenTime, Request,
-    RunOptions, StoreHistory, Submit, TTL_MAX, Warning,
+    BATCH_BYTES_MAX, CancelLevel, Engine, EngineAnswer, EngineConfig, EngineRequest, Event,
+    LEASE_TTL_MAX, ProvenTime, RequestDenial, RunOptions, StoreHistory, SubmitRun, SubmitWarning,
 };
 use windlass_core::id::{RunId, StepIx, Term};
-use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, OutcomeKind, Output, RunStatus};
+use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, OutcomeKind, RunStatus, StepOutput};
 use windlass_core::plan::{
     DEMANDS_MAX, LockOrder, LockUse, Plan, PlanBuilder, PlanError, StepSpec,
 };
-use windlass_core::session::{Finished, Home, Registered};
+use windlass_core::session::{FinishedAttempt, RegisterReply, WorkerLocality};
 use windlass_core::time::{Span, Time};
 
-use crate::mate::Mate;
+use crate::session_worker::SessionWorker;
 
 /// The longest that one decision may take in a build for tests, on a machine that is busy with others. What these stories
 /// guard against took a hundred times as long.
 const DECISION_MAX: Duration = Duration::from_secs(2);
 
 /// An engine with one worker, and the longest time that a decision took.
-struct Measured {
+struct MeasuredEngine {
     engine: Engine,
     now: Time,
-    worker: Mate,
+    worker: SessionWorker,
     longest: Duration,
     /// Bytes of the events of each decision.
     bytes: Vec<usize>,
 }
 
-impl Measured {
+impl MeasuredEngine {
     fn new(slots: u32, labels: &[&str]) -> Self {
         let mut measured = Self {
-            engine: Engine::new(Config::default()),
+            engine: Engine::new(EngineConfig::default()),
             now: Time::from_millis(1_000_000),
-            worker: Mate::new(1, "alpha", slots, labels, Home::Apart),
+            worker: SessionWorker::new(1, "alpha", slots, labels, WorkerLocality::Apart),
             longest: Duration::ZERO,
             bytes: Vec::new(),
         };
-        let lead = Request::Lead {
+        let lead = EngineRequest::Lead {
             term: Term(1),
-            ttl: TTL_MAX,
+            ttl: LEASE_TTL_MAX,
             generation: 0,
             own: None,
             history: StoreHistory::Unbroken,
             proven: ProvenTime::ALL,
         };
         measured.ask(lead);
-        let register = Request::Register(measured.worker.register());
-        let Answer::Registered(told) = measured.ask(register) else { panic!("it may join") };
-        let told: Registered = told;
+        let register = EngineRequest::Register(measured.worker.register());
+        let EngineAnswer::Registered(told) = measured.ask(register) else { panic!("it may join") };
+        let told: RegisterReply = told;
         measured.worker.joined(&told);
         measured
     }
@@ -60,7 +60,7 @@ impl Measured {
         clippy::disallowed_methods,
         reason = "the time that a decision takes is what is measured"
     )]
-    fn ask(&mut self, request: Request) -> Answer {
+    fn ask(&mut self, request: EngineRequest) -> EngineAnswer {
         let begun = Instant::now();
         let decision = self.engine.decide(request, self.now, 7);
         self.longest = self.longest.max(begun.elapsed());
@@ -71,45 +71,45 @@ impl Measured {
         decision.answer
     }
 
-    fn submit(&mut self, plan: Plan) -> Vec<Warning> {
+    fn submit(&mut self, plan: Plan) -> Vec<SubmitWarning> {
         match self.try_submit(1, plan) {
-            Answer::Submitted { warnings } => warnings,
+            EngineAnswer::Submitted { warnings } => warnings,
             other => panic!("submitting was answered with {other:?}"),
         }
     }
 
-    fn try_submit(&mut self, run: u64, plan: Plan) -> Answer {
-        let mut submit = Submit::new(RunId(run), Arc::new(plan));
+    fn try_submit(&mut self, run: u64, plan: Plan) -> EngineAnswer {
+        let mut submit = SubmitRun::new(RunId(run), Arc::new(plan));
         submit.options = RunOptions { keep_going: true, ..RunOptions::default() };
-        self.ask(Request::Submit(submit))
+        self.ask(EngineRequest::Submit(submit))
     }
 
     /// Another worker joins, which takes no steps.
     fn join(&mut self, id: u64, labels: &[&str]) {
-        let mate = Mate::new(id, &format!("other-{id}"), 1, labels, Home::Apart);
-        self.ask(Request::Register(mate.register()));
+        let mate = SessionWorker::new(id, &format!("other-{id}"), 1, labels, WorkerLocality::Apart);
+        self.ask(EngineRequest::Register(mate.register()));
     }
 
     fn exchange(&mut self) {
         let exchange = self.worker.session().exchange(self.now);
-        self.ask(Request::Exchange(exchange));
+        self.ask(EngineRequest::Exchange(exchange));
     }
 
     /// Lets time pass, with every deadline in it.
     fn pass(&mut self, span: Span) {
         self.now = self.now + span;
         while self.engine.next_deadline().is_some_and(|at| at <= self.now) {
-            self.ask(Request::Tick);
+            self.ask(EngineRequest::Tick);
         }
     }
 
     /// Ends what runs.
     fn finish(&mut self) -> usize {
-        self.finish_with(&Output::None)
+        self.finish_with(&StepOutput::None)
     }
 
     /// Ends what runs, and reports all of it at once.
-    fn finish_with(&mut self, output: &Output) -> usize {
+    fn finish_with(&mut self, output: &StepOutput) -> usize {
         let running: Vec<(RunId, StepIx)> = self.worker.running().collect();
         for (run, step) in &running {
             let outcome = Outcome::plain(OutcomeKind::Succeeded);
@@ -145,7 +145,7 @@ fn locking(at: u64, locks: usize, order: LockOrder) -> StepSpec {
 
 #[test]
 fn lanes_that_wait_for_the_same_locks_are_looked_at_once_per_change() {
-    let mut engine = Measured::new(4, &[]);
+    let mut engine = MeasuredEngine::new(4, &[]);
     let mut plan = PlanBuilder::new("locks");
     for at in 0..500 {
         plan.step(&format!("s{at}"), locking(at, 32, LockOrder::Fifo));
@@ -158,7 +158,7 @@ fn lanes_that_wait_for_the_same_locks_are_looked_at_once_per_change() {
         assert_eq!(engine.finish(), 1, "one step at a time holds the locks");
     }
     engine.check();
-    engine.ask(Request::Cancel { run: RunId(1), level: CancelLevel::Stop });
+    engine.ask(EngineRequest::Cancel { run: RunId(1), level: CancelLevel::Stop });
     engine.pass(Span::secs(1));
     engine.finish();
     assert_eq!(engine.engine.run_status(RunId(1)), Some(RunStatus::Cancelled));
@@ -167,7 +167,7 @@ fn lanes_that_wait_for_the_same_locks_are_looked_at_once_per_change() {
 
 #[test]
 fn a_thousand_lanes_at_one_lock_leave_as_they_came() {
-    let mut engine = Measured::new(4, &[]);
+    let mut engine = MeasuredEngine::new(4, &[]);
     let mut plan = PlanBuilder::new("lock");
     plan.lock_slots("lock-0", 1_000_000);
     for at in 0..10_000 {
@@ -177,7 +177,7 @@ fn a_thousand_lanes_at_one_lock_leave_as_they_came() {
     engine.exchange();
     engine.pass(Span::secs(61));
     assert_eq!(engine.finish(), 4);
-    engine.ask(Request::Cancel { run: RunId(1), level: CancelLevel::Kill });
+    engine.ask(EngineRequest::Cancel { run: RunId(1), level: CancelLevel::Kill });
     engine.pass(Span::secs(1));
     engine.finish();
     assert_eq!(engine.engine.run_status(RunId(1)), Some(RunStatus::Cancelled));
@@ -187,7 +187,7 @@ fn a_thousand_lanes_at_one_lock_leave_as_they_came() {
 
 #[test]
 fn a_requirement_of_its_own_for_each_step_is_looked_at_once_per_step() {
-    let mut engine = Measured::new(4, &["linux"]);
+    let mut engine = MeasuredEngine::new(4, &["linux"]);
     let mut plan = PlanBuilder::new("classes");
     for at in 0..10_000 {
         let label = format!("not-there-{at}");
@@ -195,7 +195,7 @@ fn a_requirement_of_its_own_for_each_step_is_looked_at_once_per_step() {
     }
     let warnings = engine.submit(plan.build().expect("it is sound"));
     assert_eq!(warnings.len(), 21);
-    assert_eq!(warnings[20], Warning::More(9_980));
+    assert_eq!(warnings[20], SubmitWarning::More(9_980));
     assert_eq!(warnings[20].to_string(), "9980 more warnings are not shown");
     engine.pass(Span::mins(6));
     assert_eq!(engine.engine.run_status(RunId(1)), Some(RunStatus::Failed));
@@ -219,25 +219,25 @@ fn a_thousand_workers_that_meet_as_many_demands_as_a_plan_may_have_are_looked_at
     assert_eq!(beyond, [PlanError::TooManyDemands(DEMANDS_MAX + 1)]);
     let told = beyond[0].to_string();
     assert!(told.contains("10001") && told.contains("10000"), "{told}");
-    let mut engine = Measured::new(4, &["linux"]);
+    let mut engine = MeasuredEngine::new(4, &["linux"]);
     (2..=1_000).for_each(|id| engine.join(id, &["linux", "x64"]));
     engine.submit(denying(0..DEMANDS_MAX).expect("it is at the bound"));
     engine.join(1_001, &["linux"]);
     let taken = engine.longest;
     engine.longest = Duration::ZERO;
-    engine.ask(Request::Cancel { run: RunId(1), level: CancelLevel::Kill });
+    engine.ask(EngineRequest::Cancel { run: RunId(1), level: CancelLevel::Kill });
     engine.pass(Span::secs(1));
-    engine.ask(Request::Seal { run: RunId(1) });
+    engine.ask(EngineRequest::Seal { run: RunId(1) });
     engine.check();
     // Without optimization a comparison takes half a microsecond, and ten times less with it.
     assert!(taken < 10 * DECISION_MAX, "10,000,000 comparisons took {taken:?}");
 }
 
 #[test]
-fn what_all_active_runs_may_take_together_is_told_with_its_numbers() {
-    let mut engine = Measured::new(4, &[]);
-    let denied = |answer: Answer| match answer {
-        Answer::Denied(denial) => denial,
+fn limit_on_all_active_runs_is_reported_with_its_numbers() {
+    let mut engine = MeasuredEngine::new(4, &[]);
+    let denied = |answer: EngineAnswer| match answer {
+        EngineAnswer::Denied(denial) => denial,
         other => panic!("it was answered with {other:?}"),
     };
     let locking = |from: u64| {
@@ -247,38 +247,43 @@ fn what_all_active_runs_may_take_together_is_told_with_its_numbers() {
         }
         plan.build().expect("it is sound")
     };
-    engine.engine = engine.engine.with_config(Config { lock_uses_max: 11, ..Config::default() });
+    engine.engine =
+        engine.engine.with_config(EngineConfig { lock_uses_max: 11, ..EngineConfig::default() });
     engine.submit(locking(0));
     let denial = denied(engine.try_submit(2, locking(10)));
-    assert_eq!(denial, Denial::TooManyLockUses { active: 6, more: 6, max: 11 });
+    assert_eq!(denial, RequestDenial::TooManyLockUses { active: 6, more: 6, max: 11 });
     assert!(denial.to_string().contains("more would pass the bound of 11"), "{denial}");
 
     let (active, bytes) = (locking(0).bytes(), locking(10).bytes());
     let max = active + bytes - 1;
-    let config = Config { plan_bytes_max: max, ..Config::default() };
+    let config = EngineConfig { plan_bytes_max: max, ..EngineConfig::default() };
     engine.engine = engine.engine.with_config(config);
     let denial = denied(engine.try_submit(2, locking(10)));
-    assert_eq!(denial, Denial::TooManyBytes { active, more: bytes, max });
+    assert_eq!(denial, RequestDenial::TooManyBytes { active, more: bytes, max });
 
-    engine.engine = engine.engine.with_config(Config { demands_max: 7, ..Config::default() });
+    engine.engine =
+        engine.engine.with_config(EngineConfig { demands_max: 7, ..EngineConfig::default() });
     let submitted = engine.try_submit(2, denying(0..4).expect("it is sound"));
-    assert!(matches!(submitted, Answer::Submitted { .. }), "{submitted:?}");
+    assert!(matches!(submitted, EngineAnswer::Submitted { .. }), "{submitted:?}");
     let denial = denied(engine.try_submit(3, denying(2..8).expect("it is sound")));
-    assert_eq!(denial, Denial::TooManyDemands { active: 4, more: 4, max: 7 });
+    assert_eq!(denial, RequestDenial::TooManyDemands { active: 4, more: 4, max: 7 });
     let known = engine.try_submit(3, denying(1..4).expect("it is sound"));
-    assert!(matches!(known, Answer::Submitted { .. }), "equal demands cost nothing: {known:?}");
+    assert!(
+        matches!(known, EngineAnswer::Submitted { .. }),
+        "equal demands cost nothing: {known:?}"
+    );
     for run in [2, 3] {
-        engine.ask(Request::Cancel { run: RunId(run), level: CancelLevel::Kill });
+        engine.ask(EngineRequest::Cancel { run: RunId(run), level: CancelLevel::Kill });
         engine.pass(Span::secs(1));
-        engine.ask(Request::Seal { run: RunId(run) });
+        engine.ask(EngineRequest::Seal { run: RunId(run) });
     }
     let freed = engine.try_submit(4, denying(2..8).expect("it is sound"));
-    assert!(matches!(freed, Answer::Submitted { .. }), "{freed:?}");
+    assert!(matches!(freed, EngineAnswer::Submitted { .. }), "{freed:?}");
 }
 
 /// The largest output that is kept in an event.
-fn largest() -> Output {
-    Output::Inline("x".repeat(INLINE_OUTPUT_MAX).into())
+fn largest() -> StepOutput {
+    StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into())
 }
 
 /// What one event may add to a batch that is almost full.
@@ -286,7 +291,7 @@ const ONE_MORE: usize = 2 * INLINE_OUTPUT_MAX;
 
 #[test]
 fn a_report_of_more_bytes_than_a_batch_may_have_is_taken_in_parts() {
-    let mut engine = Measured::new(300, &[]);
+    let mut engine = MeasuredEngine::new(300, &[]);
     let mut plan = PlanBuilder::new("large");
     for at in 0..300 {
         plan.step(&format!("s{at}"), StepSpec::default());
@@ -299,10 +304,11 @@ fn a_report_of_more_bytes_than_a_batch_may_have_is_taken_in_parts() {
         let mut exchange = engine.worker.session().exchange(engine.now);
         let outcome = Outcome { output: largest(), ..Outcome::plain(OutcomeKind::Succeeded) };
         let listed = exchange.in_flight.drain(..).map(|it| it.lease);
-        exchange.finished =
-            listed.map(|lease| Finished { lease, outcome: outcome.clone(), ran: None }).collect();
+        exchange.finished = listed
+            .map(|lease| FinishedAttempt { lease, outcome: outcome.clone(), ran: None })
+            .collect();
         assert!(reports > 1 || exchange.finished.len() == 300, "all of them end in one report");
-        engine.ask(Request::Exchange(exchange));
+        engine.ask(EngineRequest::Exchange(exchange));
         engine.pass(Span::millis(1));
         if engine.engine.run_status(RunId(1)) == Some(RunStatus::Succeeded) {
             assert!(reports >= 3, "each of them has part of it: {reports}");
@@ -317,11 +323,11 @@ fn a_report_of_more_bytes_than_a_batch_may_have_is_taken_in_parts() {
 
 #[test]
 fn outcomes_on_record_that_many_steps_take_over_are_split_by_their_bytes() {
-    let mut engine = Measured::new(4, &[]);
+    let mut engine = MeasuredEngine::new(4, &[]);
     let keyed = |steps: usize| {
         let mut plan = PlanBuilder::new("keyed");
         for at in 0..steps {
-            plan.step(&format!("s{at}"), StepSpec::once("release"));
+            plan.step(&format!("s{at}"), StepSpec::idempotent("release"));
         }
         plan.build().expect("it is sound")
     };
@@ -330,7 +336,7 @@ fn outcomes_on_record_that_many_steps_take_over_are_split_by_their_bytes() {
     assert_eq!(engine.finish_with(&largest()), 1);
     engine.bytes.clear();
     let submitted = engine.try_submit(2, keyed(300));
-    assert!(matches!(submitted, Answer::Submitted { .. }), "{submitted:?}");
+    assert!(matches!(submitted, EngineAnswer::Submitted { .. }), "{submitted:?}");
     engine.pass(Span::secs(1));
     assert_eq!(engine.engine.run_status(RunId(2)), Some(RunStatus::Succeeded));
     let heaviest = engine.bytes.iter().copied().max().unwrap_or_default();
@@ -341,7 +347,7 @@ fn outcomes_on_record_that_many_steps_take_over_are_split_by_their_bytes() {
 
 #[test]
 fn a_worker_that_serves_every_class_is_served_in_short_decisions() {
-    let mut engine = Measured::new(1000, &["linux"]);
+    let mut engine = MeasuredEngine::new(1000, &["linux"]);
     let mut plan = PlanBuilder::new("classes");
     for at in 0..5_000 {
         let placement = StepSpec::requiring(["linux"]).placement;
@@ -361,7 +367,7 @@ fn a_worker_that_serves_every_class_is_served_in_short_decisions() {
 
 #[test]
 fn steps_that_end_older_ones_look_at_runs_and_not_at_each_other() {
-    let mut engine = Measured::new(4, &[]);
+    let mut engine = MeasuredEngine::new(4, &[]);
     let mut plan = PlanBuilder::new("newest");
     for at in 0..10_000 {
         let spec = StepSpec { priority: at, ..locking(0, 1, LockOrder::CancelOlder) };

@@ -1,17 +1,17 @@
 //! A step whose need could not run does not run either.
 
-use windlass_core::engine::{Event, RunOptions, Settled, Unplaceable};
+use windlass_core::engine::{Event, RunOptions, StepSettlement, UnplaceablePolicy};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
-use windlass_core::plan::{Condition, OnFailure, StepSpec};
+use windlass_core::plan::{OnFailure, StatusCondition, StepSpec};
 
-use crate::crew::Crew;
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::TestCluster;
 
 /// One worker with Linux, and a run whose steps are skipped if no worker matches.
-fn begun(sketch: impl FnOnce(&mut Sketch)) -> Crew {
-    let mut crew = Crew::new().worker("alpha", 4, ["os=linux"]);
-    let options = RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() };
+fn begun(sketch: impl FnOnce(&mut PlanSketch)) -> TestCluster {
+    let mut crew = TestCluster::new().worker("alpha", 4, ["os=linux"]);
+    let options = RunOptions { unplaceable: UnplaceablePolicy::Skip, ..RunOptions::default() };
     crew.submit_with("ship", options, sketch);
     crew
 }
@@ -24,13 +24,13 @@ fn on(os: &str) -> StepSpec {
     StepSpec::requiring([&format!("os={os}")])
 }
 
-fn when(condition: Condition) -> StepSpec {
+fn when(condition: StatusCondition) -> StepSpec {
     StepSpec { condition, ..StepSpec::default() }
 }
 
-fn withheld_by(crew: &Crew) -> Vec<StepIx> {
+fn withheld_by(crew: &TestCluster) -> Vec<StepIx> {
     let causes = crew.journal.iter().filter_map(|event| match event {
-        Event::StepSettled { settled: Settled::Withheld { cause }, .. } => Some(*cause),
+        Event::StepSettled { settled: StepSettlement::Withheld { cause }, .. } => Some(*cause),
         _ => None,
     });
     causes.collect()
@@ -42,8 +42,8 @@ fn a_step_that_could_not_run_withholds_its_dependents_transitively() {
         plan.step("sign", mac(), []);
         plan.plain("upload", ["sign"]);
         plan.plain("announce", ["upload"]);
-        plan.step("clean", when(Condition::Always), ["upload"]);
-        plan.step("page", when(Condition::Failure), ["sign"]);
+        plan.step("clean", when(StatusCondition::Always), ["upload"]);
+        plan.step("page", when(StatusCondition::Failure), ["sign"]);
         plan.plain("notes", []);
     });
     assert_eq!(crew.status("sign"), StepStatus::Skipped);
@@ -93,7 +93,7 @@ fn a_failed_cell_counts_for_more_than_one_that_could_not_run() {
 }
 
 #[test]
-fn a_step_whose_failure_is_ignored_withholds_nothing() {
+fn step_with_an_ignored_failure_blocks_no_dependent() {
     let mut crew = begun(|plan| {
         plan.step("sign", StepSpec { on_failure: OnFailure::Ignore, ..mac() }, []);
         plan.plain("upload", ["sign"]);

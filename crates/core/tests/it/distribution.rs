@@ -1,13 +1,13 @@
 //! Work spreads over whoever is there, and never runs before what it needs.
 
 use windlass_core::engine::Event;
-use windlass_core::outcome::{Outcome, Output, RunStatus, StepStatus};
+use windlass_core::outcome::{Outcome, RunStatus, StepOutput, StepStatus};
 use windlass_core::time::Span;
 
-use crate::crew::Crew;
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::TestCluster;
 
-fn ten_steps(plan: &mut Sketch) {
+fn ten_steps(plan: &mut PlanSketch) {
     plan.plains(["a", "b", "c", "d", "e", "f"]);
     plan.plain("ab", ["a", "b"]);
     plan.plain("cd", ["c", "d"]);
@@ -17,7 +17,8 @@ fn ten_steps(plan: &mut Sketch) {
 
 #[test]
 fn six_independent_steps_spread_over_leader_and_workers_and_the_rest_wait() {
-    let mut crew = Crew::new().leader("boss", 2, []).worker("alpha", 2, []).worker("beta", 2, []);
+    let mut crew =
+        TestCluster::new().leader("boss", 2, []).worker("alpha", 2, []).worker("beta", 2, []);
     crew.submit("ship", ten_steps);
     for worker in ["boss", "alpha", "beta"] {
         assert_eq!(crew.running(worker).len(), 2, "{worker} has its share");
@@ -63,13 +64,13 @@ fn six_independent_steps_spread_over_leader_and_workers_and_the_rest_wait() {
 
 #[test]
 fn a_dependent_on_another_worker_starts_only_when_the_outcome_is_recorded() {
-    let mut crew = Crew::new().worker("alpha", 1, ["build"]).worker("beta", 1, ["test"]);
+    let mut crew = TestCluster::new().worker("alpha", 1, ["build"]).worker("beta", 1, ["test"]);
     crew.submit("ship", |plan| {
         plan.step("build", windlass_core::plan::StepSpec::requiring(["build"]), []);
         plan.step("test", windlass_core::plan::StepSpec::requiring(["test"]), ["build"]);
     });
     crew.cut("alpha");
-    let outcome = Outcome { output: Output::Inline("version=3".into()), ..Outcome::exit(0) };
+    let outcome = Outcome { output: StepOutput::Inline("version=3".into()), ..Outcome::exit(0) };
     crew.finish("alpha", "build", outcome);
     assert_eq!(crew.status("test"), StepStatus::Waiting);
     assert!(crew.running("beta").is_empty());
@@ -90,8 +91,8 @@ fn a_dependent_on_another_worker_starts_only_when_the_outcome_is_recorded() {
 }
 
 #[test]
-fn the_leaders_own_worker_does_everything_if_nobody_joins() {
-    let mut crew = Crew::new().leader("boss", 1, []);
+fn leaders_own_worker_runs_everything_if_no_worker_joins() {
+    let mut crew = TestCluster::new().leader("boss", 1, []);
     crew.submit("ship", ten_steps);
     for step in ["a", "b", "c", "d", "e", "f", "ab", "cd", "ef", "all"] {
         crew.pass(Span::secs(20));
@@ -118,7 +119,7 @@ fn the_leaders_own_worker_does_everything_if_nobody_joins() {
 
 #[test]
 fn a_worker_that_joins_late_pulls_at_once() {
-    let mut crew = Crew::new().leader("boss", 1, []);
+    let mut crew = TestCluster::new().leader("boss", 1, []);
     crew.submit("ship", |plan| plan.plains(["a", "b", "c", "d"]));
     assert_eq!(crew.running("boss"), ["a"]);
     crew.pass(Span::secs(3));
@@ -138,7 +139,7 @@ fn a_worker_that_joins_late_pulls_at_once() {
 
 #[test]
 fn steps_that_become_ready_together_start_on_idle_workers_at_once() {
-    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
         plan.plain("lint", ["build"]);
@@ -150,8 +151,8 @@ fn steps_that_become_ready_together_start_on_idle_workers_at_once() {
 }
 
 #[test]
-fn a_run_that_nobody_can_help_with_yet_waits_for_the_first_worker() {
-    let mut crew = Crew::new();
+fn run_without_a_capable_worker_waits_for_the_first_one() {
+    let mut crew = TestCluster::new();
     crew.submit("ship", |plan| plan.plains(["a", "b"]));
     crew.pass(Span::mins(1));
     assert_eq!(crew.status("a"), StepStatus::Ready);

@@ -1,38 +1,39 @@
 //! How runs end: by failure, by order, by their deadline, or well.
 
 use windlass_core::engine::{
-    Answer, CancelLevel, CancelReason, Counts, Denial, Request, RunOptions, Submit, Why,
+    CancelLevel, CancelReason, EngineAnswer, EngineCounts, EngineRequest, RequestDenial,
+    RunOptions, SubmitRun, WhyReport,
 };
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
-use windlass_core::plan::{Condition, OnFailure, PlanBuilder, StepSpec};
-use windlass_core::session::{StopHow, StopReason};
+use windlass_core::plan::{OnFailure, PlanBuilder, StatusCondition, StepSpec};
+use windlass_core::session::{StopMode, StopReason};
 use windlass_core::time::Span;
 
-use crate::crew::Crew;
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::TestCluster;
 
-fn on(condition: Condition) -> StepSpec {
+fn on(condition: StatusCondition) -> StepSpec {
     StepSpec { condition, ..StepSpec::default() }
 }
 
-fn diamond(plan: &mut Sketch) {
+fn diamond(plan: &mut PlanSketch) {
     plan.plains(["bad", "slow"]);
     plan.plain("after-bad", ["bad"]);
     plan.plain("after-slow", ["slow"]);
-    plan.step("rescue", on(Condition::Failure), ["bad"]);
-    plan.step("clean", on(Condition::Always), ["after-bad", "after-slow"]);
+    plan.step("rescue", on(StatusCondition::Failure), ["bad"]);
+    plan.step("clean", on(StatusCondition::Always), ["after-bad", "after-slow"]);
 }
 
-fn stops(crew: &Crew) -> Vec<(StopHow, StopReason)> {
+fn stops(crew: &TestCluster) -> Vec<(StopMode, StopReason)> {
     crew.mates["alpha"].stops.iter().map(|stop| (stop.how, stop.why)).collect()
 }
 
 #[test]
 fn a_failure_stops_what_runs_ends_the_rest_and_always_still_runs() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", diamond);
     crew.finish("alpha", "bad", Outcome::exit(1));
-    assert_eq!(stops(&crew), [(StopHow::Term, StopReason::FailFast)]);
+    assert_eq!(stops(&crew), [(StopMode::Term, StopReason::FailFast)]);
     assert_eq!(crew.running("alpha"), ["slow", "rescue"]);
     insta::assert_snapshot!(crew.text(), @r"
     term t1 ttl 15s fences 4
@@ -62,7 +63,7 @@ fn a_failure_stops_what_runs_ends_the_rest_and_always_still_runs() {
 
 #[test]
 fn keep_going_runs_everything_that_does_not_depend_on_the_failure() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     let options = RunOptions { keep_going: true, ..RunOptions::default() };
     crew.submit_with("ship", options, diamond);
     crew.finish("alpha", "bad", Outcome::exit(1));
@@ -82,13 +83,13 @@ fn keep_going_runs_everything_that_does_not_depend_on_the_failure() {
 }
 
 #[test]
-fn a_failure_that_is_to_be_ignored_fails_nobody_else() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+fn ignored_failure_fails_no_other_step() {
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     let tolerant = StepSpec { on_failure: OnFailure::Ignore, ..StepSpec::default() };
     crew.submit("ship", |plan| {
         plan.step("lint", tolerant, []);
         plan.plain("build", ["lint"]);
-        plan.step("rescue", on(Condition::Failure), ["lint"]);
+        plan.step("rescue", on(StatusCondition::Failure), ["lint"]);
     });
     crew.finish("alpha", "lint", Outcome::exit(1));
     crew.succeed(["build"]);
@@ -104,10 +105,10 @@ fn a_failure_that_is_to_be_ignored_fails_nobody_else() {
 
 #[test]
 fn a_step_for_failures_is_skipped_if_there_was_none() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
-        plan.step("rescue", on(Condition::Failure), ["build"]);
+        plan.step("rescue", on(StatusCondition::Failure), ["build"]);
         plan.plain("after", ["rescue"]);
     });
     crew.succeed(["build", "after"]);
@@ -125,13 +126,13 @@ fn a_step_for_failures_is_skipped_if_there_was_none() {
 fn an_optional_need_is_waited_for_and_never_blocks() {
     let mut plan = PlanBuilder::new("ship");
     let (bad, after) =
-        (plan.step("bad", StepSpec::default()), plan.step("after", on(Condition::Success)));
+        (plan.step("bad", StepSpec::default()), plan.step("after", on(StatusCondition::Success)));
     plan.needs_optional(after, bad);
     let options = RunOptions { keep_going: true, ..RunOptions::default() };
     let plan = std::sync::Arc::new(plan.build().expect("the plan is sound"));
     let run = windlass_core::id::RunId(1);
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    let submit = Submit { options, ..Submit::new(run, plan) };
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let submit = SubmitRun { options, ..SubmitRun::new(run, plan) };
     crew.submit_whole("ship", submit);
     assert_eq!(crew.status("after"), StepStatus::Waiting);
     crew.finish("alpha", "bad", Outcome::exit(1));
@@ -140,15 +141,15 @@ fn an_optional_need_is_waited_for_and_never_blocks() {
 }
 
 #[test]
-fn the_first_cancel_is_polite_and_the_second_ends_everything() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+fn first_cancel_stops_and_second_kills() {
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", diamond);
     let run = crew.run_id("ship");
-    let cancel = |level| Request::Cancel { run, level };
-    assert_eq!(crew.ask(cancel(CancelLevel::Stop)), Answer::Done);
+    let cancel = |level| EngineRequest::Cancel { run, level };
+    assert_eq!(crew.ask(cancel(CancelLevel::Stop)), EngineAnswer::Done);
     crew.pump();
     assert_eq!(crew.run_status("ship"), RunStatus::Cancelling);
-    assert_eq!(stops(&crew), [(StopHow::Term, StopReason::RunCancelled); 2]);
+    assert_eq!(stops(&crew), [(StopMode::Term, StopReason::RunCancelled); 2]);
     insta::assert_snapshot!(crew.text(), @r"
     term t1 ttl 15s fences 3
     worker alpha w1 i1 online 3 of 2 slots
@@ -162,36 +163,36 @@ fn the_first_cancel_is_polite_and_the_second_ends_everything() {
     ");
     crew.finish("alpha", "bad", Outcome::plain(OutcomeKind::Cancelled));
     assert_eq!(crew.running("alpha"), ["slow", "clean"], "what it needs has ended");
-    assert_eq!(crew.ask(cancel(CancelLevel::Kill)), Answer::Done);
+    assert_eq!(crew.ask(cancel(CancelLevel::Kill)), EngineAnswer::Done);
     crew.pump();
-    assert_eq!(stops(&crew)[2..], [(StopHow::Kill, StopReason::RunCancelled); 2]);
+    assert_eq!(stops(&crew)[2..], [(StopMode::Kill, StopReason::RunCancelled); 2]);
     crew.finish("alpha", "slow", Outcome::plain(OutcomeKind::Cancelled));
     crew.finish("alpha", "clean", Outcome::plain(OutcomeKind::Cancelled));
     assert_eq!(crew.run_status("ship"), RunStatus::Cancelled);
-    let ended = Denial::RunEnded(run);
-    assert_eq!(crew.ask(cancel(CancelLevel::Stop)), Answer::Denied(ended));
+    let ended = RequestDenial::RunEnded(run);
+    assert_eq!(crew.ask(cancel(CancelLevel::Stop)), EngineAnswer::Denied(ended));
 }
 
 #[test]
-fn a_kill_follows_a_polite_stop_of_the_same_step() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn kill_follows_stop_of_the_same_step() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("slow", []));
     for level in [CancelLevel::Stop, CancelLevel::Stop, CancelLevel::Kill] {
-        crew.ask(Request::Cancel { run: crew.run_id("ship"), level });
+        crew.ask(EngineRequest::Cancel { run: crew.run_id("ship"), level });
         crew.pump();
     }
     let why = StopReason::RunCancelled;
-    assert_eq!(stops(&crew), [(StopHow::Term, why), (StopHow::Kill, why)]);
+    assert_eq!(stops(&crew), [(StopMode::Term, why), (StopMode::Kill, why)]);
 }
 
 #[test]
-fn a_step_that_succeeds_although_it_was_told_to_stop_has_succeeded() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn stopped_step_that_succeeds_counts_as_succeeded() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("slow", []);
         plan.plain("after", ["slow"]);
     });
-    crew.ask(Request::Cancel { run: crew.run_id("ship"), level: CancelLevel::Stop });
+    crew.ask(EngineRequest::Cancel { run: crew.run_id("ship"), level: CancelLevel::Stop });
     crew.pump();
     crew.succeed(["slow"]);
     insta::assert_snapshot!(crew.text(), @r"
@@ -205,17 +206,17 @@ fn a_step_that_succeeds_although_it_was_told_to_stop_has_succeeded() {
 
 #[test]
 fn a_run_that_passes_its_deadline_fails() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     let options = RunOptions { timeout: Some(Span::mins(10)), ..RunOptions::default() };
     crew.submit_with("ship", options, |plan| {
         plan.plain("slow", []);
         plan.plain("after", ["slow"]);
     });
-    crew.pass(Span::mins(10).less(Span::millis(1)));
+    crew.pass(Span::mins(10).saturating_sub(Span::millis(1)));
     assert_eq!(crew.run_status("ship"), RunStatus::Running);
     crew.pass(Span::millis(1));
     assert_eq!(crew.run_status("ship"), RunStatus::Cancelling);
-    assert_eq!(stops(&crew), [(StopHow::Term, StopReason::RunCancelled)]);
+    assert_eq!(stops(&crew), [(StopMode::Term, StopReason::RunCancelled)]);
     insta::assert_snapshot!(crew.text(), @r"
     term t1 ttl 15s fences 1
     worker alpha w1 i1 online 1 of 1 slots
@@ -226,7 +227,7 @@ fn a_run_that_passes_its_deadline_fails() {
     crew.finish("alpha", "slow", Outcome::plain(OutcomeKind::Cancelled));
     assert_eq!(crew.run_status("ship"), RunStatus::Failed);
     let deadline = Some(CancelReason::Deadline);
-    let Why::Ended { cancelled, .. } = crew.why("after") else {
+    let WhyReport::Ended { cancelled, .. } = crew.why("after") else {
         panic!("it has ended");
     };
     assert_eq!(cancelled, deadline);
@@ -234,14 +235,14 @@ fn a_run_that_passes_its_deadline_fails() {
 
 #[test]
 fn the_reason_of_a_step_that_has_ended_does_not_change_afterwards() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("slow", []);
         plan.plain("after", ["slow"]);
     });
-    crew.ask(Request::Cancel { run: crew.run_id("ship"), level: CancelLevel::Stop });
+    crew.ask(EngineRequest::Cancel { run: crew.run_id("ship"), level: CancelLevel::Stop });
     let why = crew.why("after");
-    assert_eq!(why, Why::Ended { cause: None, cancelled: Some(CancelReason::Asked) });
+    assert_eq!(why, WhyReport::Ended { cause: None, cancelled: Some(CancelReason::Asked) });
     crew.pump();
     crew.finish("alpha", "slow", Outcome::plain(OutcomeKind::Cancelled));
     assert_eq!(crew.why("after"), why, "it ended with its run, not because of `slow`");
@@ -249,14 +250,14 @@ fn the_reason_of_a_step_that_has_ended_does_not_change_afterwards() {
 
 #[test]
 fn a_run_that_ended_can_be_sealed_once_and_a_running_one_cannot() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let run = crew.run_id("ship");
-    let seal = || Request::Seal { run };
-    assert_eq!(crew.ask(seal()), Answer::Denied(Denial::RunNotEnded(run)));
+    let seal = || EngineRequest::Seal { run };
+    assert_eq!(crew.ask(seal()), EngineAnswer::Denied(RequestDenial::RunNotEnded(run)));
     crew.succeed(["build"]);
     assert_eq!(crew.engine.ended_runs(), [run]);
-    assert_eq!(crew.ask(seal()), Answer::Done);
-    assert_eq!(crew.ask(seal()), Answer::Denied(Denial::NoSuchRun(run)));
-    assert_eq!(crew.engine.counts(), Counts { workers: 1, ..Default::default() });
+    assert_eq!(crew.ask(seal()), EngineAnswer::Done);
+    assert_eq!(crew.ask(seal()), EngineAnswer::Denied(RequestDenial::NoSuchRun(run)));
+    assert_eq!(crew.engine.counts(), EngineCounts { workers: 1, ..Default::default() });
 }

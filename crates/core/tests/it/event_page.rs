@@ -23,7 +23,7 @@ fn snake(name: &str) -> String {
 }
 
 #[test]
-fn every_event_has_a_word_of_its_own() {
+fn every_event_has_a_distinct_name() {
     let variants: Vec<String> = variants().iter().map(|name| snake(name)).collect();
     assert!(variants.len() >= 22, "{variants:?}");
     assert_eq!(variants, Event::KINDS);

@@ -1,17 +1,21 @@
 //! Workers, guards and clients that are wrong or hostile: what they say is bounded, judged and never believed blindly.
 
 use windlass_core::engine::{
-    Answer, Config, Denial, Engine, Event, ProvenTime, Request, Settled, StoreHistory, Submit,
+    Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime, RequestDenial,
+    StepSettlement, StoreHistory, SubmitRun,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
-use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, Output, RunStatus, StepStatus};
-use windlass_core::plan::{PlanBuilder, PlanError, Retry, StepSpec, WORK_MAX};
-use windlass_core::session::{Exchange, Finished, Home, LeaseRef, Reply, ReplyBody, Verdict};
+use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, RunStatus, StepOutput, StepStatus};
+use windlass_core::plan::{PlanBuilder, PlanError, RetryPolicy, StepSpec, WORK_MAX};
+use windlass_core::session::{
+    Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, LeaseRef, OutcomeVerdict,
+    WorkerLocality,
+};
 use windlass_core::time::{Span, Time};
 
-use crate::crew::{Crew, TTL};
-use crate::mate::Mate;
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::session_worker::SessionWorker;
+use crate::test_cluster::{TTL, TestCluster};
 
 /// The most that a message may have.
 const MESSAGE_MAX: usize = 1 << 20;
@@ -32,35 +36,35 @@ fn bare(worker: u64, seq: u64, want: u32) -> Exchange {
 }
 
 /// The claim that a lease ended well.
-fn claim(fence: u64, run: u64, step: u32) -> Finished {
+fn claim(fence: u64, run: u64, step: u32) -> FinishedAttempt {
     let lease = LeaseRef { fence: Fence(fence), run: RunId(run), step: StepIx(step), attempt: 1 };
-    Finished { lease, outcome: Outcome::exit(0), ran: None }
+    FinishedAttempt { lease, outcome: Outcome::exit(0), ran: None }
 }
 
-fn numbered(run: u64, steps: usize) -> Request {
-    let plan = Sketch::draw("ship", |plan| {
+fn numbered(run: u64, steps: usize) -> EngineRequest {
+    let plan = PlanSketch::draw("ship", |plan| {
         (0..steps).for_each(|at| plan.plain(&format!("s{at}"), []));
     });
-    Request::Submit(Submit::new(RunId(run), plan))
+    EngineRequest::Submit(SubmitRun::new(RunId(run), plan))
 }
 
 /// A crew with one worker that has joined and said nothing.
-fn silent(config: Config, slots: u32) -> Crew {
-    let mut crew = Crew::with(config);
-    let mate = Mate::new(1, "alpha", slots, &[], Home::Apart);
+fn silent(config: EngineConfig, slots: u32) -> TestCluster {
+    let mut crew = TestCluster::with(config);
+    let mate = SessionWorker::new(1, "alpha", slots, &[], WorkerLocality::Apart);
     crew.enlist("alpha", mate).expect("the worker may join");
     crew
 }
 
 /// The answer to the newest exchange: one that was parked is answered before it.
-fn body(replies: &[Reply]) -> &ReplyBody {
+fn body(replies: &[ExchangeReply]) -> &ExchangeReplyBody {
     let reply = replies.last().expect("the exchange is answered");
     reply.body.as_ref().expect("the worker is not refused")
 }
 
 /// A first leadership on these terms.
-fn lead(config: Config, ttl: Span) -> Answer {
-    let request = Request::Lead {
+fn lead(config: EngineConfig, ttl: Span) -> EngineAnswer {
+    let request = EngineRequest::Lead {
         term: Term(1),
         ttl,
         generation: 0,
@@ -72,13 +76,13 @@ fn lead(config: Config, ttl: Span) -> Answer {
 }
 
 #[test]
-fn a_worker_that_claims_to_have_run_for_ever_harms_nobody() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn report_of_an_absurd_run_time_has_no_other_effect() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["one", "two", "three"]));
     let mut exchange = crew.send("alpha");
     for listed in std::mem::take(&mut exchange.in_flight) {
         let (lease, ran) = (listed.lease, Some(Span::millis(u64::MAX)));
-        exchange.finished.push(Finished { lease, outcome: Outcome::exit(0), ran });
+        exchange.finished.push(FinishedAttempt { lease, outcome: Outcome::exit(0), ran });
     }
     assert!(!exchange.finished.is_empty());
     crew.arrive(&exchange);
@@ -91,23 +95,23 @@ fn a_worker_that_claims_to_have_run_for_ever_harms_nobody() {
 }
 
 #[test]
-fn a_worker_gets_no_more_than_it_wants_when_work_comes_while_it_waits() {
-    let mut crew = silent(Config::default(), 4);
+fn waiting_worker_gets_no_more_than_it_requested() {
+    let mut crew = silent(EngineConfig::default(), 4);
     assert_eq!(crew.arrive(&bare(1, 1, 1)), [], "parked: there is nothing to do");
     let decision = crew.decide(numbered(1, 9));
     assert_eq!(body(&decision.replies).grants.len(), 1);
 }
 
 #[test]
-fn a_worker_gets_no_more_than_it_wants_when_work_is_there() {
-    let mut crew = silent(Config::default(), 4);
+fn worker_gets_no_more_than_it_requested() {
+    let mut crew = silent(EngineConfig::default(), 4);
     crew.decide(numbered(1, 9));
     assert_eq!(body(&crew.arrive(&bare(1, 1, 1))).grants.len(), 1);
 }
 
 #[test]
-fn a_worker_that_hears_nothing_is_never_sent_more_grants_than_a_reply_may_have() {
-    let mut crew = silent(Config { grants_max: 4, ..Config::default() }, 20);
+fn resent_grants_never_exceed_the_reply_limit() {
+    let mut crew = silent(EngineConfig { grants_max: 4, ..EngineConfig::default() }, 20);
     crew.decide(numbered(1, 40));
     for seq in 1..9 {
         let replies = crew.arrive(&Exchange { seen: Seq(0), ..bare(1, seq, 40) });
@@ -118,21 +122,22 @@ fn a_worker_that_hears_nothing_is_never_sent_more_grants_than_a_reply_may_have()
 
 #[test]
 fn a_guard_that_forgets_a_started_step_does_not_make_it_run_twice() {
-    let once = Retry { lost: 0, ..Retry::default() };
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let once = RetryPolicy { lost: 0, ..RetryPolicy::default() };
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("deploy", StepSpec { retry: once, ..StepSpec::default() }, []);
     });
     crew.exchange("alpha");
     assert_eq!(crew.status("deploy"), StepStatus::Running);
     let (worker, incarnation) = (WorkerId(1), Incarnation(1));
-    crew.ask(Request::GuardEnded { worker, incarnation, started: Vec::new() });
+    crew.ask(EngineRequest::GuardEnded { worker, incarnation, started: Vec::new() });
     assert_eq!(crew.status("deploy"), StepStatus::Failed);
 }
 
 #[test]
 fn a_flood_of_outcomes_of_leases_that_never_were_is_one_loss_of_the_store_at_most() {
-    let mut crew = Crew::with(Config { batch_max: 4, ..Config::default() }).worker("alpha", 9, []);
+    let mut crew = TestCluster::with(EngineConfig { batch_max: 4, ..EngineConfig::default() })
+        .worker("alpha", 9, []);
     let mut exchange = crew.send("alpha");
     exchange.finished = (0..50).map(|at| claim(at, 77, 0)).collect();
     let before = crew.journal.len();
@@ -145,9 +150,9 @@ fn a_flood_of_outcomes_of_leases_that_never_were_is_one_loss_of_the_store_at_mos
 
 /// Generations are 65,536, and whoever could use them up would end the cluster.
 #[test]
-fn a_worker_that_tells_of_losses_is_believed_once_a_term_and_only_about_what_is_near() {
-    let mut crew = Crew::new().worker("alpha", 9, []);
-    let told = |crew: &mut Crew, fence: Fence| {
+fn reported_losses_count_once_a_term_and_only_within_bounds() {
+    let mut crew = TestCluster::new().worker("alpha", 9, []);
+    let told = |crew: &mut TestCluster, fence: Fence| {
         let mut exchange = crew.send("alpha");
         exchange.finished = vec![claim(fence.0, 77, 0)];
         let replies = crew.arrive(&exchange);
@@ -170,7 +175,7 @@ fn a_worker_that_tells_of_losses_is_believed_once_a_term_and_only_about_what_is_
 
 #[test]
 fn a_late_outcome_is_kept_only_for_a_lease_that_was() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let fence = crew.fence("build");
     crew.kill("alpha");
@@ -178,7 +183,7 @@ fn a_late_outcome_is_kept_only_for_a_lease_that_was() {
     crew.join("beta", 1, []);
     let mut exchange = crew.send("beta");
     let mut late = claim(fence.0, 1, 9999);
-    late.outcome.output = Output::Inline("x".repeat(900_000).into());
+    late.outcome.output = StepOutput::Inline("x".repeat(900_000).into());
     exchange.finished.push(late);
     crew.arrive(&exchange);
     let kept = crew.journal.iter().any(|event| matches!(event, Event::LateOutcome { .. }));
@@ -187,7 +192,7 @@ fn a_late_outcome_is_kept_only_for_a_lease_that_was() {
 
 #[test]
 fn the_outcome_of_a_step_that_was_never_leased_is_stale() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
         plan.plain("test", ["build"]);
@@ -197,21 +202,21 @@ fn the_outcome_of_a_step_that_was_never_leased_is_stale() {
     let mut exchange = crew.send("alpha");
     exchange.finished.push(claim(0, 1, 1));
     let replies = crew.arrive(&exchange);
-    assert_eq!(body(&replies).verdicts, [(Fence(0), Verdict::Stale)]);
+    assert_eq!(body(&replies).verdicts, [(Fence(0), OutcomeVerdict::Stale)]);
 }
 
 #[test]
 fn many_large_outputs_are_reported_in_messages_that_fit() {
-    let mut crew = Crew::new().worker("alpha", 20, []);
+    let mut crew = TestCluster::new().worker("alpha", 20, []);
     let names: Vec<String> = (0..20).map(|at| format!("s{at}")).collect();
     crew.submit("ship", |plan| names.iter().for_each(|name| plan.plain(name, [])));
     crew.cut("alpha");
     for name in &names {
-        let output = Output::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
+        let output = StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
         crew.finish("alpha", name, Outcome { output, ..Outcome::exit(0) });
     }
-    let length = |finished: &Finished| match &finished.outcome.output {
-        Output::Inline(text) => text.len(),
+    let length = |finished: &FinishedAttempt| match &finished.outcome.output {
+        StepOutput::Inline(text) => text.len(),
         _ => 0,
     };
     let bytes: usize = crew.send("alpha").finished.iter().map(length).sum();
@@ -221,8 +226,8 @@ fn many_large_outputs_are_reported_in_messages_that_fit() {
 }
 
 #[test]
-fn a_worker_whose_numbers_have_run_out_ends_and_may_start_again() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn worker_with_exhausted_sequence_numbers_ends_and_may_restart() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.arrive(&Exchange { seen: Seq(0), ..bare(1, u64::MAX, 1) });
     crew.pass(Span::hours(2));
     assert!(crew.mate("alpha").session().ended().is_some(), "it is not refused for ever");
@@ -234,16 +239,16 @@ fn a_worker_whose_numbers_have_run_out_ends_and_may_start_again() {
 
 #[test]
 fn an_event_about_a_step_that_is_not_there_is_an_error_and_no_panic() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
-    let settled = Settled::FailedNoLock;
+    let settled = StepSettlement::FailedNoLock;
     let event = Event::StepSettled { run: RunId(1), step: StepIx(9), settled };
     assert!(crew.engine.apply(crew.now, &event).is_err());
 }
 
 #[test]
 fn a_generation_of_the_store_that_has_passed_cannot_lead() {
-    let lead = |term, generation| Request::Lead {
+    let lead = |term, generation| EngineRequest::Lead {
         term,
         ttl: TTL,
         generation,
@@ -251,29 +256,29 @@ fn a_generation_of_the_store_that_has_passed_cannot_lead() {
         history: StoreHistory::Unbroken,
         proven: ProvenTime::ALL,
     };
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    assert_eq!(crew.ask(lead(Term(2), 1)), Answer::Done);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    assert_eq!(crew.ask(lead(Term(2), 1)), EngineAnswer::Done);
     crew.pass(Span::secs(10));
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.succeed(["build"]);
-    let denial = Denial::StaleGeneration { asked: 0, known: 1 };
-    assert_eq!(crew.ask(lead(Term(3), 0)), Answer::Denied(denial), "fences would fall");
+    let denial = RequestDenial::StaleGeneration { asked: 0, known: 1 };
+    assert_eq!(crew.ask(lead(Term(3), 0)), EngineAnswer::Denied(denial), "fences would fall");
 }
 
 #[test]
 fn leases_must_outlast_two_exchanges() {
-    let every = |secs| Config { interval: Some(Span::secs(secs)), ..Config::default() };
+    let every = |secs| EngineConfig { interval: Some(Span::secs(secs)), ..EngineConfig::default() };
     for secs in [8, 60] {
-        let denial = Denial::BadTiming { ttl: TTL, interval: Span::secs(secs) };
-        assert_eq!(lead(every(secs), TTL), Answer::Denied(denial));
+        let denial = RequestDenial::BadTiming { ttl: TTL, interval: Span::secs(secs) };
+        assert_eq!(lead(every(secs), TTL), EngineAnswer::Denied(denial));
     }
-    assert_eq!(lead(every(7), TTL), Answer::Done);
-    let none = lead(Config::default(), Span::ZERO);
-    assert!(matches!(none, Answer::Denied(Denial::BadTiming { .. })), "{none:?}");
+    assert_eq!(lead(every(7), TTL), EngineAnswer::Done);
+    let none = lead(EngineConfig::default(), Span::ZERO);
+    assert!(matches!(none, EngineAnswer::Denied(RequestDenial::BadTiming { .. })), "{none:?}");
 }
 
 #[test]
-fn a_plan_whose_needs_are_not_its_own_is_refused() {
+fn plan_with_foreign_needs_is_refused() {
     let mut builder = PlanBuilder::new("ship");
     let step = builder.step("build", StepSpec::default());
     builder.needs(step, StepIx(7));
@@ -282,7 +287,7 @@ fn a_plan_whose_needs_are_not_its_own_is_refused() {
 }
 
 #[test]
-fn a_plan_whose_work_fits_in_no_message_is_refused() {
+fn plan_with_steps_larger_than_a_message_is_refused() {
     let mut builder = PlanBuilder::new("ship");
     builder.step_with("build", StepSpec::default(), &"x".repeat(WORK_MAX + 1));
     let problems = builder.build().expect_err("it could not be granted");
@@ -291,7 +296,8 @@ fn a_plan_whose_work_fits_in_no_message_is_refused() {
 
 #[test]
 fn a_flood_of_late_outcomes_stays_within_the_bound_of_events() {
-    let mut crew = Crew::with(Config { batch_max: 8, ..Config::default() }).worker("alpha", 20, []);
+    let mut crew = TestCluster::with(EngineConfig { batch_max: 8, ..EngineConfig::default() })
+        .worker("alpha", 20, []);
     let names: Vec<String> = (0..20).map(|at| format!("s{at}")).collect();
     crew.submit("ship", |plan| names.iter().for_each(|name| plan.plain(name, [])));
     crew.cut("alpha");

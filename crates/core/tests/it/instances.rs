@@ -1,55 +1,63 @@
 //! Which part a process has, by a table.
 
-use windlass_core::instance::{Ci, Meeting, Misplaced, Role, Shared, Told};
+use windlass_core::instance::{
+    CiVariables, InstanceGroup, InstanceOptions, InstanceRendezvous, InstanceRoleError,
+    SharedRunRole,
+};
 
-fn told(instance: Option<i64>, total: Option<i64>, link: Option<&'static str>) -> Told<'static> {
-    Told { instance, total, link, run_id: Some("r1"), ..Told::default() }
+fn told(
+    instance: Option<i64>,
+    total: Option<i64>,
+    link: Option<&'static str>,
+) -> InstanceOptions<'static> {
+    InstanceOptions { instance, total, link, run_id: Some("r1"), ..InstanceOptions::default() }
 }
 
-fn shared(total: u32) -> Shared {
-    let meeting = Meeting { name: "r1".to_owned(), attempt: 1, earlier: None };
-    Shared { total, link: "redis://r".to_owned(), meeting }
+fn shared(total: u32) -> InstanceGroup {
+    let meeting = InstanceRendezvous { name: "r1".to_owned(), attempt: 1, earlier: None };
+    InstanceGroup { total, link: "redis://r".to_owned(), rendezvous: meeting }
 }
 
 #[test]
 fn the_part_follows_from_what_was_said() {
     const AT: Option<&str> = Some("redis://r");
-    let not_among = |instance, total| Err(Misplaced::NotAmong { instance, total });
+    let not_among = |instance, total| Err(InstanceRoleError::NotAmong { instance, total });
     let table = [
-        (told(None, None, None), Ok(Role::Alone)),
-        (told(Some(0), Some(1), None), Ok(Role::Alone)),
-        (told(Some(0), Some(1), AT), Ok(Role::Alone)),
-        (told(Some(0), Some(4), None), Ok(Role::StandsIn { total: 4 })),
-        (told(Some(0), Some(4), AT), Ok(Role::Leads(shared(4)))),
-        (told(Some(1), Some(4), AT), Ok(Role::Works { instance: 1, shared: shared(4) })),
-        (told(Some(3), Some(4), AT), Ok(Role::Works { instance: 3, shared: shared(4) })),
-        (told(Some(1), Some(4), None), Err(Misplaced::NoLink { instance: 1, total: 4 })),
+        (told(None, None, None), Ok(SharedRunRole::Standalone)),
+        (told(Some(0), Some(1), None), Ok(SharedRunRole::Standalone)),
+        (told(Some(0), Some(1), AT), Ok(SharedRunRole::Standalone)),
+        (told(Some(0), Some(4), None), Ok(SharedRunRole::RunsAll { total: 4 })),
+        (told(Some(0), Some(4), AT), Ok(SharedRunRole::Leader(shared(4)))),
+        (told(Some(1), Some(4), AT), Ok(SharedRunRole::Worker { instance: 1, shared: shared(4) })),
+        (told(Some(3), Some(4), AT), Ok(SharedRunRole::Worker { instance: 3, shared: shared(4) })),
+        (told(Some(1), Some(4), None), Err(InstanceRoleError::NoLink { instance: 1, total: 4 })),
         (told(Some(4), Some(4), AT), not_among(4, 4)),
         (told(Some(5), Some(4), None), not_among(5, 4)),
         (told(Some(-1), Some(4), AT), not_among(-1, 4)),
         (told(Some(1), Some(1), AT), not_among(1, 1)),
         (told(Some(i64::MAX), Some(4), AT), not_among(i64::MAX, 4)),
-        (told(Some(0), Some(0), AT), Err(Misplaced::BadTotal(0))),
-        (told(Some(0), Some(-4), AT), Err(Misplaced::BadTotal(-4))),
-        (told(Some(0), Some(1_025), AT), Err(Misplaced::BadTotal(1_025))),
-        (told(Some(2), None, AT), Err(Misplaced::NoTotal(2))),
-        (told(None, Some(4), AT), Err(Misplaced::NoInstance(4))),
-        (told(None, None, AT), Err(Misplaced::OnlyLink)),
+        (told(Some(0), Some(0), AT), Err(InstanceRoleError::BadTotal(0))),
+        (told(Some(0), Some(-4), AT), Err(InstanceRoleError::BadTotal(-4))),
+        (told(Some(0), Some(1_025), AT), Err(InstanceRoleError::BadTotal(1_025))),
+        (told(Some(2), None, AT), Err(InstanceRoleError::NoTotal(2))),
+        (told(None, Some(4), AT), Err(InstanceRoleError::NoInstance(4))),
+        (told(None, None, AT), Err(InstanceRoleError::OnlyLink)),
     ];
     for (told, role) in table {
-        assert_eq!(Role::of(told), role, "{told:?}");
+        assert_eq!(SharedRunRole::of(told), role, "{told:?}");
     }
 }
 
 #[test]
 fn instances_meet_under_the_name_that_was_given_or_that_the_service_gives() {
-    let github = Ci { github_run: Some("77"), github_attempt: Some("1"), ..Ci::default() };
-    let again = Ci { github_attempt: Some("3"), ..github };
-    let gitlab = Ci { gitlab_pipeline: Some("9"), ..Ci::default() };
+    let github =
+        CiVariables { github_run: Some("77"), github_attempt: Some("1"), ..CiVariables::default() };
+    let again = CiVariables { github_attempt: Some("3"), ..github };
+    let gitlab = CiVariables { gitlab_pipeline: Some("9"), ..CiVariables::default() };
     let met = |run_id, ci| {
-        let told = Told { run_id, ci, ..told(Some(0), Some(2), Some("redis://r")) };
-        let Role::Leads(shared) = Role::of(told)? else { panic!("it leads") };
-        let Meeting { name, attempt, earlier } = shared.meeting;
+        let told = InstanceOptions { run_id, ci, ..told(Some(0), Some(2), Some("redis://r")) };
+        let SharedRunRole::Leader(shared) = SharedRunRole::of(told)? else { panic!("it leads") };
+        let InstanceRendezvous { name, attempt, earlier } = shared.rendezvous;
         Ok((name, attempt, earlier))
     };
     let named = |name: &str, attempt, earlier: Option<&str>| {
@@ -59,8 +67,8 @@ fn instances_meet_under_the_name_that_was_given_or_that_the_service_gives() {
     assert_eq!(met(None, again), named("github-77-3", 3, Some("github-77-2")));
     assert_eq!(met(None, gitlab), named("gitlab-9", 1, None));
     assert_eq!(met(Some("mine"), again), named("mine", 3, None), "what is said counts");
-    assert_eq!(met(None, Ci::default()), Err(Misplaced::NoName));
+    assert_eq!(met(None, CiVariables::default()), Err(InstanceRoleError::NoName));
     for bad in ["", "a b", "../x", ".x", "a/b", &"x".repeat(129)] {
-        assert_eq!(met(Some(bad), github), Err(Misplaced::BadName(bad.to_owned())));
+        assert_eq!(met(Some(bad), github), Err(InstanceRoleError::BadName(bad.to_owned())));
     }
 }

@@ -1,43 +1,45 @@
 //! Outcomes that are reported after their lease was given up: one counts while its step still waits to be handed out again.
 
-use windlass_core::engine::{Answer, CancelLevel, Event, Request, RunOptions};
+use windlass_core::engine::{CancelLevel, EngineAnswer, EngineRequest, Event, RunOptions};
 use windlass_core::id::{Fence, WorkerId};
-use windlass_core::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
-use windlass_core::plan::{Retry, StepSpec};
-use windlass_core::session::{Exchange, Finished, FormerLife, LeaseRef, ReplyBody, Verdict};
-use windlass_core::summary::Summary;
+use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
+use windlass_core::plan::{RetryPolicy, StepSpec};
+use windlass_core::session::{
+    Exchange, ExchangeReplyBody, FinishedAttempt, FormerLifeProof, LeaseRef, OutcomeVerdict,
+};
+use windlass_core::summary::RunSummary;
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
+use crate::test_cluster::{TTL, TestCluster};
 
 /// `step` ends on alpha, which is cut off until its lease is over.
-fn ends_out_of_reach(crew: &mut Crew, step: &str, outcome: Outcome) {
+fn ends_out_of_reach(crew: &mut TestCluster, step: &str, outcome: Outcome) {
     crew.cut("alpha");
     crew.finish("alpha", step, outcome);
     crew.pass(TTL);
 }
 
-fn grants(crew: &Crew) -> usize {
+fn grants(crew: &TestCluster) -> usize {
     crew.journal.iter().filter(|event| matches!(event, Event::Granted { .. })).count()
 }
 
-fn kept_late(crew: &Crew) -> usize {
+fn kept_late(crew: &TestCluster) -> usize {
     crew.journal.iter().filter(|event| matches!(event, Event::LateOutcome { .. })).count()
 }
 
-fn verdicts(replies: &[windlass_core::session::Reply]) -> Vec<(Fence, Verdict)> {
-    let body: &ReplyBody = replies[0].body.as_ref().expect("the exchange is answered");
+fn verdicts(replies: &[windlass_core::session::ExchangeReply]) -> Vec<(Fence, OutcomeVerdict)> {
+    let body: &ExchangeReplyBody = replies[0].body.as_ref().expect("the exchange is answered");
     body.verdicts.clone()
 }
 
 #[test]
 fn a_step_that_finished_out_of_reach_is_not_run_again() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
         plan.plain("test", ["build"]);
     });
-    let output = Output::Inline("{\"tag\":\"v1\"}".into());
+    let output = StepOutput::Inline("{\"tag\":\"v1\"}".into());
     ends_out_of_reach(&mut crew, "build", Outcome { output: output.clone(), ..Outcome::exit(0) });
     assert_eq!(crew.status("build"), StepStatus::Ready, "its lease has ended");
     crew.heal("alpha");
@@ -58,7 +60,7 @@ fn a_step_that_finished_out_of_reach_is_not_run_again() {
 
 #[test]
 fn a_late_report_that_counts_is_answered_the_same_again_and_by_the_next_leader() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let fence = crew.fence("build");
     ends_out_of_reach(&mut crew, "build", Outcome::exit(0));
@@ -68,7 +70,7 @@ fn a_late_report_that_counts_is_answered_the_same_again_and_by_the_next_leader()
             crew.take_over();
         }
         let exchange = crew.send("alpha");
-        assert_eq!(verdicts(&crew.arrive(&exchange)), [(fence, Verdict::Accepted)]);
+        assert_eq!(verdicts(&crew.arrive(&exchange)), [(fence, OutcomeVerdict::Accepted)]);
     }
     let ended = crew.journal.iter().filter(|event| matches!(event, Event::Ended { .. }));
     assert_eq!(ended.count(), 2, "given up, and counted once");
@@ -79,10 +81,10 @@ fn a_late_report_that_counts_is_answered_the_same_again_and_by_the_next_leader()
 }
 
 #[test]
-fn a_late_failure_uses_up_an_attempt_and_no_hand_out() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn late_failure_uses_an_attempt_and_no_delivery() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
-        let retry = Retry { elsewhere: true, ..Retry::times(1) };
+        let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
         plan.step("flaky", StepSpec { retry, ..StepSpec::default() }, []);
     });
     let fence = crew.fence("flaky");
@@ -90,7 +92,7 @@ fn a_late_failure_uses_up_an_attempt_and_no_hand_out() {
     crew.mate("alpha").cut = false;
     for _ in 0..2 {
         let exchange = crew.send("alpha");
-        assert_eq!(verdicts(&crew.arrive(&exchange)), [(fence, Verdict::Accepted)]);
+        assert_eq!(verdicts(&crew.arrive(&exchange)), [(fence, OutcomeVerdict::Accepted)]);
     }
     assert_eq!(crew.status("flaky"), StepStatus::Waiting);
     insta::assert_snapshot!(crew.text(), @r"
@@ -110,7 +112,7 @@ fn a_late_failure_uses_up_an_attempt_and_no_hand_out() {
 
 #[test]
 fn a_step_with_a_lock_counts_late_too_and_its_lock_is_free() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("deploy", StepSpec::locking(["prod"]), []);
         plan.step("check", StepSpec::locking(["prod"]), ["deploy"]);
@@ -128,7 +130,7 @@ fn a_step_with_a_lock_counts_late_too_and_its_lock_is_free() {
 /// The witness of the simulator looks for this one as well.
 #[test]
 fn a_late_report_does_not_count_once_another_worker_was_given_the_step() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let fence = crew.fence("build");
     crew.cut("alpha");
@@ -142,7 +144,7 @@ fn a_late_report_does_not_count_once_another_worker_was_given_the_step() {
     crew.mate("alpha").cut = false;
     let exchange = crew.send("alpha");
     let replies = crew.arrive(&exchange);
-    assert_eq!(verdicts(&replies), [(fence, Verdict::Stale)]);
+    assert_eq!(verdicts(&replies), [(fence, OutcomeVerdict::Stale)]);
     assert_eq!(kept_late(&crew), 1);
     crew.deliver(replies);
     assert_eq!(crew.running("alpha"), ["build"], "it runs a third time");
@@ -150,10 +152,10 @@ fn a_late_report_does_not_count_once_another_worker_was_given_the_step() {
 
 #[test]
 fn a_late_report_changes_nothing_in_a_run_that_was_cancelled() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     ends_out_of_reach(&mut crew, "build", Outcome::exit(0));
-    crew.ask(Request::Cancel { run: crew.run_id("ship"), level: CancelLevel::Stop });
+    crew.ask(EngineRequest::Cancel { run: crew.run_id("ship"), level: CancelLevel::Stop });
     crew.heal("alpha");
     assert_eq!(crew.status("build"), StepStatus::Cancelled);
     assert_eq!(kept_late(&crew), 1);
@@ -161,8 +163,8 @@ fn a_late_report_changes_nothing_in_a_run_that_was_cancelled() {
 
 #[test]
 fn a_step_that_must_not_start_again_stays_failed_when_its_success_comes_late() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    let once = Retry { lost: 0, ..Retry::default() };
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let once = RetryPolicy { lost: 0, ..RetryPolicy::default() };
     crew.submit("ship", |plan| {
         plan.step("deploy", StepSpec { retry: once, ..StepSpec::default() }, []);
     });
@@ -174,56 +176,61 @@ fn a_step_that_must_not_start_again_stays_failed_when_its_success_comes_late() {
 
 #[test]
 fn a_success_that_was_not_sent_counts_after_the_guard_has_reported_the_end() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.cut("alpha");
     crew.finish("alpha", "build", Outcome::exit(0));
     crew.kill("alpha");
-    assert_eq!(crew.guard_ended("alpha"), Answer::Done);
+    assert_eq!(crew.guard_ended("alpha"), EngineAnswer::Done);
     assert_eq!(crew.status("build"), StepStatus::Ready);
-    for former in [FormerLife::ProvenDead(Vec::new()), FormerLife::Unknown] {
+    for former in [FormerLifeProof::ProvenDead(Vec::new()), FormerLifeProof::Unknown] {
         let mut next = crew.mates["alpha"].next_life();
         next.former = former;
         let fence = next.register().spooled[0].lease.fence;
-        let Answer::Registered(told) = crew.ask(Request::Register(next.register())) else {
+        let EngineAnswer::Registered(told) = crew.ask(EngineRequest::Register(next.register()))
+        else {
             panic!("the next life may join");
         };
-        assert_eq!(told.verdicts, [(fence, Verdict::Accepted)]);
+        assert_eq!(told.verdicts, [(fence, OutcomeVerdict::Accepted)]);
     }
     assert_eq!(crew.status("build"), StepStatus::Succeeded);
     assert_eq!((grants(&crew), kept_late(&crew)), (1, 0));
 }
 
 #[test]
-fn the_summary_of_a_run_shows_the_one_hand_out_as_succeeded() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn summary_shows_the_single_delivery_as_succeeded() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     ends_out_of_reach(&mut crew, "build", Outcome::exit(0));
     crew.heal("alpha");
     let (run, build) = crew.find("build");
     let plan = crew.engine.run(run).expect("it is not sealed").plan.clone();
-    let mut summary = Summary::new(crew.now, run, plan, RunOptions::default());
+    let mut summary = RunSummary::new(crew.now, run, plan, RunOptions::default());
     for event in &crew.journal {
-        summary.learn(crew.now, event);
+        summary.apply_event(crew.now, event);
     }
     let step = summary.step(build).expect("the plan has it");
-    let tries: Vec<_> = step.tries().iter().map(|one| one.outcome).collect();
+    let tries: Vec<_> = step.deliveries().iter().map(|one| one.outcome).collect();
     assert_eq!(tries, [Some(OutcomeKind::Succeeded)]);
     let late = crew.journal.iter().rev().find(|event| matches!(event, Event::Ended { .. }));
     let late = late.expect("it ended").to_json(1, crew.now);
     assert_eq!((&late["data"]["late"], &late["data"]["reported"]), (&true.into(), &true.into()));
 }
 
-fn claim(worker: WorkerId, crew: &mut Crew, lease: LeaseRef) -> Vec<(Fence, Verdict)> {
+fn claim(
+    worker: WorkerId,
+    crew: &mut TestCluster,
+    lease: LeaseRef,
+) -> Vec<(Fence, OutcomeVerdict)> {
     let name = if worker == WorkerId(1) { "alpha" } else { "beta" };
     let exchange = crew.send(name);
-    let finished = vec![Finished { lease, outcome: Outcome::exit(0), ran: None }];
+    let finished = vec![FinishedAttempt { lease, outcome: Outcome::exit(0), ran: None }];
     verdicts(&crew.arrive(&Exchange { finished, want: 0, ..exchange }))
 }
 
 #[test]
 fn a_report_about_a_sealed_run_is_kept_once_and_only_from_the_worker_that_had_the_lease() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let (run, step) = crew.find("build");
     let fence = crew.fence("build");
@@ -232,7 +239,7 @@ fn a_report_about_a_sealed_run_is_kept_once_and_only_from_the_worker_that_had_th
     crew.pass(TTL);
     let accepted = crew.fence("build");
     crew.succeed(["build"]);
-    assert_eq!(crew.ask(Request::Seal { run }), Answer::Done);
+    assert_eq!(crew.ask(EngineRequest::Seal { run }), EngineAnswer::Done);
     crew.take_over();
     crew.mate("alpha").cut = false;
     let lease = LeaseRef { run, step, attempt: 1, fence };
@@ -245,11 +252,11 @@ fn a_report_about_a_sealed_run_is_kept_once_and_only_from_the_worker_that_had_th
         (beta, lease),
         (beta, LeaseRef { fence: accepted, ..lease }),
     ] {
-        assert_eq!(claim(worker, &mut crew, lease), [(lease.fence, Verdict::Stale)]);
+        assert_eq!(claim(worker, &mut crew, lease), [(lease.fence, OutcomeVerdict::Stale)]);
     }
     assert_eq!(kept_late(&crew), 0, "{:?}", &crew.journal[before..]);
     for _ in 0..3 {
-        assert_eq!(claim(alpha, &mut crew, lease), [(fence, Verdict::Stale)]);
+        assert_eq!(claim(alpha, &mut crew, lease), [(fence, OutcomeVerdict::Stale)]);
     }
     assert_eq!(kept_late(&crew), 1);
 }

@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use windlass_core::engine::{
-    Answer, BATCH_BYTES_MAX, Config, Engine, ProvenTime, Request, StoreHistory, Submit,
+    BATCH_BYTES_MAX, Engine, EngineAnswer, EngineConfig, EngineRequest, ProvenTime, StoreHistory,
+    SubmitRun,
 };
 use windlass_core::id::{RunId, Term};
-use windlass_core::leader::{Batch, Effect, Leader, TermsOfOffice};
+use windlass_core::leader::{Leader, LeaderBatch, LeaderEffect, WonTerm};
 use windlass_core::plan::{PlanBuilder, StepSpec};
 use windlass_core::time::{Span, Time};
 
 const NOW: Time = Time::from_millis(1_000);
 
 /// Takes over an empty journal; clients are known by a word.
-fn leader() -> (Leader<&'static str>, Batch) {
+fn leader() -> (Leader<&'static str>, LeaderBatch) {
     leader_with_luck(1)
 }
 
-fn leader_with_luck(luck: u64) -> (Leader<&'static str>, Batch) {
-    let won = TermsOfOffice {
+fn leader_with_luck(luck: u64) -> (Leader<&'static str>, LeaderBatch) {
+    let won = WonTerm {
         term: Term(1),
         head: 0,
         ttl: Span::secs(15),
@@ -27,31 +28,31 @@ fn leader_with_luck(luck: u64) -> (Leader<&'static str>, Batch) {
         history: StoreHistory::Unbroken,
         proven: ProvenTime::ALL,
     };
-    let (leader, effects) = Leader::take_over(Engine::new(Config::default()), won, NOW, luck);
-    let [Effect::Append(batch)] = &effects[..] else {
+    let (leader, effects) = Leader::take_over(Engine::new(EngineConfig::default()), won, NOW, luck);
+    let [LeaderEffect::Append(batch)] = &effects[..] else {
         panic!("a takeover is appended: {effects:?}")
     };
     (leader, batch.clone())
 }
 
-fn submit(run: u64) -> Request {
+fn submit(run: u64) -> EngineRequest {
     let mut plan = PlanBuilder::new("ship");
     plan.step("build", StepSpec::default());
-    Request::Submit(Submit::new(RunId(run), Arc::new(plan.build().expect("a valid plan"))))
+    EngineRequest::Submit(SubmitRun::new(RunId(run), Arc::new(plan.build().expect("a valid plan"))))
 }
 
-fn answers(effects: &[Effect<&'static str>]) -> Vec<&'static str> {
-    let answer = |effect: &Effect<&'static str>| match effect {
-        Effect::Answer(from, _) => Some(*from),
-        Effect::Append(_) | Effect::Publish { .. } | Effect::Reply(_) => None,
+fn answers(effects: &[LeaderEffect<&'static str>]) -> Vec<&'static str> {
+    let answer = |effect: &LeaderEffect<&'static str>| match effect {
+        LeaderEffect::Answer(from, _) => Some(*from),
+        LeaderEffect::Append(_) | LeaderEffect::Publish { .. } | LeaderEffect::Reply(_) => None,
     };
     effects.iter().filter_map(answer).collect()
 }
 
-fn appended(effects: &[Effect<&'static str>]) -> Option<Batch> {
+fn appended(effects: &[LeaderEffect<&'static str>]) -> Option<LeaderBatch> {
     effects.iter().find_map(|effect| match effect {
-        Effect::Append(batch) => Some(batch.clone()),
-        Effect::Publish { .. } | Effect::Reply(_) | Effect::Answer(..) => None,
+        LeaderEffect::Append(batch) => Some(batch.clone()),
+        LeaderEffect::Publish { .. } | LeaderEffect::Reply(_) | LeaderEffect::Answer(..) => None,
     })
 }
 
@@ -60,17 +61,17 @@ fn an_answer_leaves_only_when_what_it_says_is_durable() {
     let (mut leader, takeover) = leader();
     let effects = leader.request("ann", submit(1), NOW, 2);
     assert_eq!(effects, [], "the takeover is still being appended");
-    let effects = leader.durable(takeover.id);
+    let effects = leader.on_durable(takeover.id);
     assert!(answers(&effects).is_empty());
     let batch = appended(&effects).expect("what gathered meanwhile is next");
     assert_eq!((batch.after, batch.events.len()), (1, 1));
-    let effects = leader.durable(batch.id);
-    let [Effect::Publish { position: 2, events }, answer] = &effects[..] else {
+    let effects = leader.on_durable(batch.id);
+    let [LeaderEffect::Publish { position: 2, events }, answer] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert_eq!(events.len(), 1, "what is durable is shown before anybody is told");
-    assert!(matches!(answer, Effect::Answer("ann", Answer::Submitted { .. })));
-    assert!(leader.is_settled());
+    assert!(matches!(answer, LeaderEffect::Answer("ann", EngineAnswer::Submitted { .. })));
+    assert!(leader.is_all_durable());
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn two_leaders_of_one_term_name_their_batches_differently() {
     let names = |luck| {
         let (mut leader, takeover) = leader_with_luck(luck);
         leader.request("ann", submit(1), NOW, 2);
-        let next = appended(&leader.durable(takeover.id)).expect("the submission is appended");
+        let next = appended(&leader.on_durable(takeover.id)).expect("the submission is appended");
         [takeover.id, next.id]
     };
     let (first, second) = (names(7), names(8));
@@ -92,8 +93,8 @@ fn an_answer_that_decided_nothing_waits_for_what_it_was_decided_on() {
     leader.request("ann", submit(1), NOW, 2);
     let again = leader.request("bob", submit(1), NOW, 3);
     assert_eq!(again, [], "bob's run is ann's, which is not durable yet");
-    let batch = appended(&leader.durable(takeover.id)).expect("ann's submission");
-    assert_eq!(answers(&leader.durable(batch.id)), ["ann", "bob"]);
+    let batch = appended(&leader.on_durable(takeover.id)).expect("ann's submission");
+    assert_eq!(answers(&leader.on_durable(batch.id)), ["ann", "bob"]);
     assert_eq!(answers(&leader.request("cat", submit(1), NOW, 4)), ["cat"], "nothing is pending");
 }
 
@@ -103,11 +104,11 @@ fn what_comes_during_an_append_goes_together_in_the_next() {
     for (run, from) in [(1, "ann"), (2, "bob"), (3, "cat")] {
         assert_eq!(leader.request(from, submit(run), NOW, 10 + run), []);
     }
-    let batch = appended(&leader.durable(takeover.id)).expect("one batch");
+    let batch = appended(&leader.on_durable(takeover.id)).expect("one batch");
     assert_eq!(batch.events.len(), 3);
     leader.request("dan", submit(4), NOW, 20);
     assert_eq!(
-        answers(&leader.durable(batch.id)),
+        answers(&leader.on_durable(batch.id)),
         ["ann", "bob", "cat"],
         "not dan, who came later"
     );
@@ -116,13 +117,13 @@ fn what_comes_during_an_append_goes_together_in_the_next() {
 #[test]
 fn an_append_of_unknown_outcome_is_repeated_unchanged() {
     let (mut leader, takeover) = leader();
-    assert_eq!(leader.in_flight(), Some(takeover.clone()));
+    assert_eq!(leader.append_in_flight(), Some(takeover.clone()));
     leader.request("ann", submit(1), NOW, 2);
-    assert_eq!(leader.in_flight(), Some(takeover.clone()), "what gathers does not join it");
-    assert_eq!(leader.durable(takeover.id + 1), [], "not the batch in flight");
-    let next = appended(&leader.durable(takeover.id)).expect("ann's submission");
-    assert_eq!(leader.durable(takeover.id), [], "the same news twice");
-    assert_eq!(leader.in_flight(), Some(next));
+    assert_eq!(leader.append_in_flight(), Some(takeover.clone()), "what gathers does not join it");
+    assert_eq!(leader.on_durable(takeover.id + 1), [], "not the batch in flight");
+    let next = appended(&leader.on_durable(takeover.id)).expect("ann's submission");
+    assert_eq!(leader.on_durable(takeover.id), [], "the same news twice");
+    assert_eq!(leader.append_in_flight(), Some(next));
 }
 
 #[test]
@@ -132,47 +133,50 @@ fn no_two_batches_share_a_name_however_the_dice_fall() {
     for (run, from) in [(1, "ann"), (2, "bob"), (3, "cat")] {
         leader.request(from, submit(run), NOW, 1);
         let newest = *names.last().expect("the takeover has one");
-        leader.durable(newest);
-        let next = leader.in_flight().expect("the submission is being appended");
+        leader.on_durable(newest);
+        let next = leader.append_in_flight().expect("the submission is being appended");
         assert!(!names.contains(&next.id), "{} names two batches: {names:?}", next.id);
         for old in &names {
-            assert_eq!(leader.durable(*old), [], "old news: {from} must wait");
+            assert_eq!(leader.on_durable(*old), [], "old news: {from} must wait");
         }
-        assert_eq!(leader.in_flight().as_ref(), Some(&next));
+        assert_eq!(leader.append_in_flight().as_ref(), Some(&next));
         names.push(next.id);
     }
 }
 
 #[test]
-fn those_who_wait_when_a_leader_ends_are_known() {
+fn ending_leader_returns_its_waiting_requests() {
     let (mut leader, takeover) = leader();
-    leader.durable(takeover.id);
+    leader.on_durable(takeover.id);
     leader.request("ann", submit(1), NOW, 2);
     leader.request("bob", submit(2), NOW, 3);
-    assert_eq!(leader.waiting().collect::<Vec<_>>(), ["ann", "bob"]);
+    assert_eq!(leader.into_waiters().collect::<Vec<_>>(), ["ann", "bob"]);
 }
 
 /// A run whose plan takes at least so many bytes.
-fn submit_large(run: u64, bytes: usize) -> Request {
+fn submit_large(run: u64, bytes: usize) -> EngineRequest {
     const WORK: usize = 60_000;
     let mut plan = PlanBuilder::new("ship");
     for at in 0..=bytes / WORK {
         let work = format!("{at:>WORK$}");
         plan.step_with(&format!("build{at}"), StepSpec::default(), &work);
     }
-    Request::Submit(Submit::new(RunId(run), Arc::new(plan.build().expect("a valid plan"))))
+    EngineRequest::Submit(SubmitRun::new(RunId(run), Arc::new(plan.build().expect("a valid plan"))))
 }
 
-fn bytes_of(batch: &Batch) -> usize {
+fn bytes_of(batch: &LeaderBatch) -> usize {
     batch.events.iter().map(|(_, event)| event.bytes()).sum()
 }
 
 /// The batches that follow each other once the first is durable, each with who is answered after it.
-fn append_all(leader: &mut Leader<&'static str>, first: &Batch) -> Vec<(usize, Vec<&'static str>)> {
+fn append_all(
+    leader: &mut Leader<&'static str>,
+    first: &LeaderBatch,
+) -> Vec<(usize, Vec<&'static str>)> {
     let mut appends = Vec::new();
-    let mut effects = leader.durable(first.id);
+    let mut effects = leader.on_durable(first.id);
     while let Some(batch) = appended(&effects) {
-        effects = leader.durable(batch.id);
+        effects = leader.on_durable(batch.id);
         appends.push((bytes_of(&batch), answers(&effects)));
     }
     appends
@@ -184,18 +188,18 @@ fn decisions_that_are_large_together_are_appended_one_after_the_other() {
     for (run, from) in (1..).zip(["ann", "bob", "cleo"]) {
         leader.request(from, submit_large(run, 3 << 20), NOW, run);
     }
-    assert!(leader.gathering_bytes() > BATCH_BYTES_MAX);
+    assert!(leader.buffered_bytes() > BATCH_BYTES_MAX);
     let appends = append_all(&mut leader, &takeover);
     let [(first, early), (second, late)] = &appends[..] else {
         panic!("two batches: {appends:?}");
     };
     assert!(*first <= BATCH_BYTES_MAX && *second <= BATCH_BYTES_MAX, "{first}, {second}");
     assert_eq!((early.as_slice(), late.as_slice()), (&["ann", "bob"][..], &["cleo"][..]));
-    assert_eq!(leader.gathering_bytes(), 0);
+    assert_eq!(leader.buffered_bytes(), 0);
 }
 
 #[test]
-fn a_decision_that_is_larger_than_a_batch_is_appended_alone_and_whole() {
+fn decision_larger_than_a_batch_is_appended_alone_and_undivided() {
     let (mut leader, takeover) = leader();
     leader.request("ann", submit(1), NOW, 2);
     leader.request("bob", submit_large(2, BATCH_BYTES_MAX + 1), NOW, 3);

@@ -1,17 +1,17 @@
 //! Leaders change: what runs goes on, and what nobody vouches for ends.
 
-use windlass_core::engine::{Answer, Denial, ProvenTime, Request, StoreHistory};
+use windlass_core::engine::{EngineAnswer, EngineRequest, ProvenTime, RequestDenial, StoreHistory};
 use windlass_core::id::{Fence, Seq, Term};
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
-use windlass_core::plan::{Placement, Retry, StepSpec};
+use windlass_core::plan::{Placement, RetryPolicy, StepSpec};
 use windlass_core::session::Exchange;
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
+use crate::test_cluster::{TTL, TestCluster};
 
 #[test]
 fn a_lease_that_is_presented_to_the_new_leader_goes_on() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.pass(Span::secs(3));
     crew.take_over();
@@ -34,8 +34,8 @@ fn a_lease_that_is_presented_to_the_new_leader_goes_on() {
 }
 
 #[test]
-fn a_lease_that_nobody_presents_ends_a_ttl_after_the_first_takeover() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn unconfirmed_lease_ends_a_ttl_after_the_first_takeover() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.join("beta", 1, []);
     crew.cut("alpha");
@@ -45,7 +45,7 @@ fn a_lease_that_nobody_presents_ends_a_ttl_after_the_first_takeover() {
     assert_eq!(crew.status("build"), StepStatus::Running, "the old deadline no longer counts");
     crew.take_over();
     crew.exchange("beta");
-    crew.pass(Span::secs(5).less(Span::millis(1)));
+    crew.pass(Span::secs(5).saturating_sub(Span::millis(1)));
     assert_eq!(crew.status("build"), StepStatus::Running);
     crew.pass(Span::millis(1));
     assert_eq!(crew.running("beta"), ["build"], "a TTL after the first, not the second");
@@ -61,7 +61,7 @@ fn a_lease_that_nobody_presents_ends_a_ttl_after_the_first_takeover() {
 
 #[test]
 fn a_lease_that_a_takeover_interrupted_costs_no_delivery() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     for _ in 0..6 {
         crew.kill("alpha");
@@ -87,8 +87,8 @@ fn a_lease_that_a_takeover_interrupted_costs_no_delivery() {
 
 #[test]
 fn a_step_that_must_not_run_twice_fails_even_if_a_takeover_interrupted_it() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    let retry = windlass_core::plan::Retry { lost: 0, ..Default::default() };
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let retry = windlass_core::plan::RetryPolicy { lost: 0, ..Default::default() };
     crew.submit("ship", |plan| plan.step("deploy", StepSpec { retry, ..Default::default() }, []));
     crew.kill("alpha");
     crew.take_over();
@@ -98,10 +98,10 @@ fn a_step_that_must_not_run_twice_fails_even_if_a_takeover_interrupted_it() {
 
 #[test]
 fn a_term_that_is_not_newer_is_denied() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.take_over();
     let before = crew.text();
-    let lead = Request::Lead {
+    let lead = EngineRequest::Lead {
         term: Term(2),
         ttl: TTL,
         generation: 0,
@@ -109,14 +109,14 @@ fn a_term_that_is_not_newer_is_denied() {
         history: StoreHistory::Unbroken,
         proven: ProvenTime::ALL,
     };
-    let stale = Denial::StaleTerm { asked: Term(2), known: Term(2) };
-    assert_eq!(crew.ask(lead), Answer::Denied(stale));
+    let stale = RequestDenial::StaleTerm { asked: Term(2), known: Term(2) };
+    assert_eq!(crew.ask(lead), EngineAnswer::Denied(stale));
     assert_eq!(crew.text(), before);
 }
 
 #[test]
 fn locks_stay_with_their_holders_over_a_takeover() {
-    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
     crew.submit("ship", |plan| {
         plan.step("one", StepSpec::locking(["prod"]), []);
         plan.step("two", StepSpec::locking(["prod"]), []);
@@ -131,8 +131,8 @@ fn locks_stay_with_their_holders_over_a_takeover() {
 }
 
 #[test]
-fn a_new_leader_with_a_shorter_ttl_waits_until_the_worker_has_given_up() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn new_leader_with_a_shorter_ttl_waits_for_the_longer_one() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.step("deploy", StepSpec::locking(["prod"]), []));
     crew.join("beta", 1, []);
     crew.take_over_at(None, Span::secs(6));
@@ -148,8 +148,8 @@ fn a_new_leader_with_a_shorter_ttl_waits_until_the_worker_has_given_up() {
 
 #[test]
 fn a_takeover_in_the_middle_of_a_cascade_finishes_it() {
-    let config = windlass_core::engine::Config { batch_max: 8, ..Default::default() };
-    let mut crew = Crew::with(config).worker("alpha", 1, []);
+    let config = windlass_core::engine::EngineConfig { batch_max: 8, ..Default::default() };
+    let mut crew = TestCluster::with(config).worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.chain("link", 100));
     let report = {
         crew.cut("alpha");
@@ -167,7 +167,7 @@ fn a_takeover_in_the_middle_of_a_cascade_finishes_it() {
 }
 
 /// Both workers have spoken to the new leader.
-fn take_over(crew: &mut Crew) {
+fn take_over(crew: &mut TestCluster) {
     crew.take_over();
     crew.exchange("alpha");
     crew.exchange("beta");
@@ -175,8 +175,8 @@ fn take_over(crew: &mut Crew) {
 
 #[test]
 fn a_step_that_failed_on_one_worker_is_tried_on_another_under_a_new_leader_too() {
-    let mut crew = Crew::new().worker("alpha", 2, []).worker("beta", 1, []);
-    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    let mut crew = TestCluster::new().worker("alpha", 2, []).worker("beta", 1, []);
+    let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
     crew.submit("ship", |plan| {
         plan.step("test", StepSpec { retry, per_worker: Some(1), ..StepSpec::default() }, []);
         plan.plain("long", []);
@@ -194,8 +194,8 @@ fn a_step_that_failed_on_one_worker_is_tried_on_another_under_a_new_leader_too()
 }
 
 #[test]
-fn a_limit_per_worker_counts_what_a_former_leader_handed_out() {
-    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 4, []);
+fn per_worker_limit_counts_grants_of_a_former_leader() {
+    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 4, []);
     let gentle = |_: &str| StepSpec { per_worker: Some(1), ..StepSpec::default() };
     crew.submit("ship", |plan| plan.matrix("load", ["1", "2", "3"], gentle));
     take_over(&mut crew);
@@ -208,7 +208,7 @@ fn a_limit_per_worker_counts_what_a_former_leader_handed_out() {
 
 #[test]
 fn nodes_are_allowed_and_denied_under_a_new_leader_too() {
-    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 4, []);
     let only = |allow: &[&str], deny: &[&str]| {
         let names = |list: &[&str]| list.iter().map(|name| (*name).into()).collect();
         let placement =
@@ -236,7 +236,7 @@ fn nodes_are_allowed_and_denied_under_a_new_leader_too() {
 /// A copy of the store's files was put back: it does not know what it granted since, and would grant it again.
 #[test]
 fn a_lease_beyond_all_that_the_journal_has_begins_another_generation() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let mut exchange = crew.send("alpha");
     let mut lost = exchange.in_flight[0];

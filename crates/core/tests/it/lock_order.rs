@@ -1,19 +1,19 @@
 //! Who goes first at a lock: the oldest, the newest, or the newest alone.
 
-use windlass_core::engine::Config;
+use windlass_core::engine::EngineConfig;
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::{LockOrder, LockUse, StepSpec};
 use windlass_core::session::StopReason;
 use windlass_core::time::Span;
 
-use crate::crew::Crew;
+use crate::test_cluster::TestCluster;
 
 fn deploy(order: LockOrder) -> StepSpec {
     let locks = vec![LockUse { name: "prod".into(), order }];
     StepSpec { locks, ..StepSpec::default() }
 }
 
-fn submit_deploys<const N: usize>(crew: &mut Crew, runs: [&str; N], order: LockOrder) {
+fn submit_deploys<const N: usize>(crew: &mut TestCluster, runs: [&str; N], order: LockOrder) {
     for run in runs {
         crew.submit(run, |plan| plan.step("deploy", deploy(order), []));
         crew.pass(Span::secs(1));
@@ -22,7 +22,7 @@ fn submit_deploys<const N: usize>(crew: &mut Crew, runs: [&str; N], order: LockO
 
 #[test]
 fn by_default_the_oldest_goes_first() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     submit_deploys(&mut crew, ["one", "two", "three"], LockOrder::Fifo);
     for run in ["one", "two", "three"] {
         let step = format!("{run}/deploy");
@@ -33,7 +33,7 @@ fn by_default_the_oldest_goes_first() {
 
 #[test]
 fn newest_first_lets_the_newest_run_go_before_those_that_waited() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     submit_deploys(&mut crew, ["one", "two", "three"], LockOrder::NewestFirst);
     for run in ["one", "three", "two"] {
         let step = format!("{run}/deploy");
@@ -44,7 +44,7 @@ fn newest_first_lets_the_newest_run_go_before_those_that_waited() {
 
 #[test]
 fn cancel_older_ends_what_waits_and_stops_what_runs() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     crew.submit("one", |plan| {
         plan.step("deploy", deploy(LockOrder::CancelOlder), []);
         plan.plain("tell", ["deploy"]);
@@ -84,7 +84,7 @@ fn cancel_older_ends_what_waits_and_stops_what_runs() {
 
 #[test]
 fn cells_of_one_run_do_not_cancel_each_other() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     crew.submit("ship", |plan| {
         plan.matrix("deploy", ["eu", "us"], |_| deploy(LockOrder::CancelOlder));
     });
@@ -94,7 +94,7 @@ fn cells_of_one_run_do_not_cancel_each_other() {
 
 #[test]
 fn cancel_older_leaves_those_alone_that_queue_in_another_order() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     submit_deploys(&mut crew, ["one", "two"], LockOrder::Fifo);
     submit_deploys(&mut crew, ["three"], LockOrder::CancelOlder);
     assert_eq!(crew.status("one/deploy"), StepStatus::Running);
@@ -105,7 +105,7 @@ fn cancel_older_leaves_those_alone_that_queue_in_another_order() {
 
 #[test]
 fn cancel_older_at_one_lock_does_not_end_steps_that_queue_at_another() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     let both = |cancels: &str, queues: &str| StepSpec {
         locks: vec![
             LockUse { name: cancels.into(), order: LockOrder::CancelOlder },
@@ -122,7 +122,8 @@ fn cancel_older_at_one_lock_does_not_end_steps_that_queue_at_another() {
 
 #[test]
 fn ending_many_older_steps_keeps_to_the_bound_of_a_decision() {
-    let mut crew = Crew::with(Config { batch_max: 8, ..Config::default() }).worker("alpha", 1, []);
+    let mut crew = TestCluster::with(EngineConfig { batch_max: 8, ..EngineConfig::default() })
+        .worker("alpha", 1, []);
     crew.submit("hold", |plan| plan.step("hold", StepSpec::locking(["prod"]), []));
     let cells = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"];
     crew.submit("old", |plan| {

@@ -1,17 +1,18 @@
 //! Locks: so many at a time, all or none, and freed only when the holder is done.
 
 use windlass_core::engine::{
-    Answer, CancelLevel, Denial, LockHolder, LockWait, Request, Warning, Why,
+    CancelLevel, EngineAnswer, EngineRequest, LockHolder, LockWait, RequestDenial, SubmitWarning,
+    WhyReport,
 };
 use windlass_core::id::Fence;
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
+use crate::test_cluster::{TTL, TestCluster};
 
-fn two_workers() -> Crew {
-    Crew::new().worker("alpha", 4, []).worker("beta", 4, [])
+fn two_workers() -> TestCluster {
+    TestCluster::new().worker("alpha", 4, []).worker("beta", 4, [])
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn a_lock_lets_one_step_at_a_time_run_on_all_workers_together() {
     let (name, worker) = ("a".into(), "alpha".into());
     let holder = LockHolder { run, step: a, name, worker, fence: Fence(1), since: crew.now };
     let held = LockWait { lock: "db".into(), slots: 1, holders: vec![holder], reserved: false };
-    assert_eq!(crew.why("b"), Why::Locks { waiting: vec![held] });
+    assert_eq!(crew.why("b"), WhyReport::Locks { waiting: vec![held] });
     for step in ["a", "b", "c"] {
         assert_eq!(crew.engine.counts().leases, 1);
         crew.succeed([step]);
@@ -46,7 +47,7 @@ fn a_lock_lets_one_step_at_a_time_run_on_all_workers_together() {
 }
 
 #[test]
-fn a_lock_with_slots_lets_so_many_run_at_a_time() {
+fn lock_slots_bound_concurrent_steps() {
     let mut crew = two_workers();
     crew.submit("ship", |plan| {
         plan.lock_slots("farm", 2);
@@ -96,7 +97,7 @@ fn a_step_with_two_locks_takes_both_or_none() {
 }
 
 #[test]
-fn a_step_with_two_locks_is_not_passed_over_for_ever() {
+fn step_with_two_locks_is_not_starved() {
     let mut crew = two_workers();
     crew.submit("first", |plan| plan.step("s0", StepSpec::locking(["net"]), []));
     crew.submit("pair", |plan| plan.step("both", StepSpec::locking(["db", "net"]), []));
@@ -132,7 +133,7 @@ fn a_lock_is_reserved_for_a_step_that_waited_a_minute() {
     crew.submit("three", |plan| plan.step("late", StepSpec::locking(["db"]), []));
     crew.succeed(["early"]);
     assert_eq!(crew.status("late"), StepStatus::Ready, "`db` is kept for `both`");
-    let Why::Locks { waiting } = crew.why("late") else {
+    let WhyReport::Locks { waiting } = crew.why("late") else {
         panic!("it waits for its lock: {:?}", crew.why("late"));
     };
     assert!(waiting[0].reserved);
@@ -145,13 +146,13 @@ fn a_lock_is_reserved_for_a_step_that_waited_a_minute() {
 fn the_smallest_declared_number_of_slots_counts_and_the_sender_is_warned() {
     let mut crew = two_workers();
     let soak = |slots: u32| {
-        move |plan: &mut crate::sketch::Sketch| {
+        move |plan: &mut crate::plan_sketch::PlanSketch| {
             plan.lock_slots("farm", slots);
             plan.matrix("soak", ["1", "2", "3"], |_| StepSpec::locking(["farm"]));
         }
     };
     assert_eq!(crew.submit("two", soak(2)), []);
-    let warning = Warning::LockSlotsDiffer { lock: "farm".into(), declared: 3, effective: 2 };
+    let warning = SubmitWarning::LockSlotsDiffer { lock: "farm".into(), declared: 3, effective: 2 };
     assert_eq!(crew.submit("three", soak(3)), [warning]);
     assert_eq!(crew.engine.counts().leases, 2);
     crew.submit("one", soak(1));
@@ -181,7 +182,7 @@ fn the_smallest_declared_number_of_slots_counts_and_the_sender_is_warned() {
 }
 
 #[test]
-fn slots_come_back_when_the_run_that_wanted_fewer_has_ended() {
+fn lock_slots_grow_back_when_the_run_with_fewer_ends() {
     let mut crew = two_workers();
     crew.submit("one", |plan| plan.step("a", StepSpec::locking(["farm"]), []));
     crew.submit("two", |plan| {
@@ -200,10 +201,10 @@ fn an_operator_can_take_a_lock_away_from_a_holder() {
         plan.step("a", StepSpec::locking(["db"]), []);
         plan.step("b", StepSpec::locking(["db"]), []);
     });
-    let force = |fence| Request::ForceRelease { lock: "db".into(), fence };
-    let not_held = Denial::LockNotHeld { lock: "db".into(), fence: Fence(77) };
-    assert_eq!(crew.ask(force(Fence(77))), Answer::Denied(not_held));
-    assert_eq!(crew.ask(force(crew.fence("a"))), Answer::Done);
+    let force = |fence| EngineRequest::ForceRelease { lock: "db".into(), fence };
+    let not_held = RequestDenial::LockNotHeld { lock: "db".into(), fence: Fence(77) };
+    assert_eq!(crew.ask(force(Fence(77))), EngineAnswer::Denied(not_held));
+    assert_eq!(crew.ask(force(crew.fence("a"))), EngineAnswer::Done);
     crew.pump();
     insta::assert_snapshot!(crew.text(), @r"
     term t1 ttl 15s fences 2
@@ -224,7 +225,7 @@ fn a_step_that_waits_too_long_for_its_lock_fails() {
     let impatient = StepSpec { wait_for_lock: Span::mins(10), ..StepSpec::locking(["db"]) };
     crew.submit("hold", |plan| plan.step("a", StepSpec::locking(["db"]), []));
     crew.submit("wait", |plan| plan.step("b", impatient, []));
-    crew.pass(Span::mins(10).less(Span::millis(1)));
+    crew.pass(Span::mins(10).saturating_sub(Span::millis(1)));
     assert_eq!(crew.status("b"), StepStatus::Ready);
     crew.pass(Span::millis(1));
     assert_eq!(crew.status("b"), StepStatus::Failed);
@@ -236,7 +237,7 @@ fn a_cancelled_step_keeps_its_lock_until_it_has_ended() {
     let mut crew = two_workers();
     crew.submit("old", |plan| plan.step("a", StepSpec::locking(["db"]), []));
     crew.submit("new", |plan| plan.step("b", StepSpec::locking(["db"]), []));
-    crew.ask(Request::Cancel { run: crew.run_id("old"), level: CancelLevel::Stop });
+    crew.ask(EngineRequest::Cancel { run: crew.run_id("old"), level: CancelLevel::Stop });
     crew.pass(Span::secs(9));
     assert_eq!(crew.status("b"), StepStatus::Ready, "`a` is still being stopped");
     insta::assert_snapshot!(crew.text(), @r"
@@ -256,14 +257,14 @@ fn a_cancelled_step_keeps_its_lock_until_it_has_ended() {
 
 #[test]
 fn a_lost_workers_lock_passes_on_when_its_lease_has_ended() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("a", StepSpec::locking(["db"]), []);
         plan.step("b", StepSpec::locking(["db"]), []);
     });
     crew.join("beta", 1, []);
     crew.kill("alpha");
-    crew.pass(TTL.less(Span::millis(1)));
+    crew.pass(TTL.saturating_sub(Span::millis(1)));
     assert!(crew.running("beta").is_empty());
     crew.pass(Span::millis(1));
     assert_eq!(crew.engine.counts().leases, 1, "one of them, and only one");

@@ -1,19 +1,21 @@
 //! Takeovers without proof that nothing was lost: lost grants may still run, and nothing is granted beside them.
 
-use windlass_core::engine::{Answer, Denial, ProvenTime, Request, StoreHistory, TTL_MAX, Why};
+use windlass_core::engine::{
+    EngineAnswer, EngineRequest, LEASE_TTL_MAX, ProvenTime, RequestDenial, StoreHistory, WhyReport,
+};
 use windlass_core::id::Term;
 use windlass_core::outcome::{RunStatus, StepStatus};
-use windlass_core::plan::{Retry, StepSpec};
+use windlass_core::plan::{RetryPolicy, StepSpec};
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
+use crate::test_cluster::{TTL, TestCluster};
 
-fn cluster() -> Crew {
-    Crew::new().worker("alpha", 4, []).worker("beta", 4, [])
+fn cluster() -> TestCluster {
+    TestCluster::new().worker("alpha", 4, []).worker("beta", 4, [])
 }
 
 fn only_once() -> StepSpec {
-    StepSpec { retry: Retry { lost: 0, ..Retry::default() }, ..StepSpec::default() }
+    StepSpec { retry: RetryPolicy { lost: 0, ..RetryPolicy::default() }, ..StepSpec::default() }
 }
 
 #[test]
@@ -21,21 +23,21 @@ fn locks_and_keys_wait_for_the_longest_lease_after_an_unproven_takeover() {
     for history in [StoreHistory::Unproven, StoreHistory::Lost] {
         let mut crew = cluster();
         crew.take_over_after(history);
-        let until = crew.now + TTL_MAX;
+        let until = crew.now + LEASE_TTL_MAX;
         crew.submit("ship", |plan| {
             plan.step("build", StepSpec::default(), []);
             plan.step("deploy", StepSpec::locking(["db"]), []);
-            plan.step("publish", StepSpec::once("v1"), []);
+            plan.step("publish", StepSpec::idempotent("v1"), []);
         });
         crew.exchange("alpha");
         assert!(crew.holder("build").is_some(), "a step that may run twice goes on");
         for step in ["deploy", "publish"] {
-            assert_eq!(crew.why(step), Why::Embargo { until }, "{step} after {history:?}");
+            assert_eq!(crew.why(step), WhyReport::Embargo { until }, "{step} after {history:?}");
         }
         let lock = crew.engine.locks().next().expect("it is named");
         assert_eq!((lock.embargo, lock.holders.len()), (Some(until), 0));
         crew.succeed(["build"]);
-        crew.pass(TTL_MAX.less(Span::secs(1)));
+        crew.pass(LEASE_TTL_MAX.saturating_sub(Span::secs(1)));
         assert_eq!(crew.engine.counts().leases, 0);
         crew.pass(Span::secs(2));
         crew.succeed(["deploy", "publish"]);
@@ -45,8 +47,8 @@ fn locks_and_keys_wait_for_the_longest_lease_after_an_unproven_takeover() {
 
 /// The lost part may have given the lease up, and granted the lock to another worker.
 #[test]
-fn a_grant_that_its_worker_never_heard_of_is_not_sent_again_after_lost_history() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+fn undelivered_grant_is_not_resent_after_lost_history() {
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     crew.cut("alpha");
     crew.submit("ship", |plan| {
         plan.step("build", StepSpec::default(), []);
@@ -54,12 +56,12 @@ fn a_grant_that_its_worker_never_heard_of_is_not_sent_again_after_lost_history()
     });
     assert!(crew.holder("deploy").is_some() && crew.running("alpha").is_empty());
     crew.take_over_after(StoreHistory::Lost);
-    let until = crew.now + TTL_MAX;
+    let until = crew.now + LEASE_TTL_MAX;
     crew.heal("alpha");
     assert!(crew.running("alpha").contains(&"build".to_owned()), "it may run twice");
-    assert_eq!((crew.holder("deploy"), crew.why("deploy")), (None, Why::Embargo { until }));
+    assert_eq!((crew.holder("deploy"), crew.why("deploy")), (None, WhyReport::Embargo { until }));
     crew.succeed(["build"]);
-    crew.pass(TTL_MAX + Span::secs(1));
+    crew.pass(LEASE_TTL_MAX + Span::secs(1));
     crew.succeed(["deploy"]);
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
 }
@@ -68,7 +70,7 @@ fn a_grant_that_its_worker_never_heard_of_is_not_sent_again_after_lost_history()
 fn locks_wait_for_leases_of_a_store_that_is_not_this_one() {
     let mut crew = cluster();
     let generation = crew.engine.generation();
-    crew.ask(Request::Embargo { lasts: TTL });
+    crew.ask(EngineRequest::Embargo { lasts: TTL });
     let until = crew.now + TTL;
     crew.submit("ship", |plan| {
         plan.step("build", StepSpec::default(), []);
@@ -76,12 +78,12 @@ fn locks_wait_for_leases_of_a_store_that_is_not_this_one() {
     });
     crew.exchange("alpha");
     assert!(crew.holder("build").is_some(), "it holds no lock");
-    assert_eq!(crew.why("deploy"), Why::Embargo { until });
+    assert_eq!(crew.why("deploy"), WhyReport::Embargo { until });
     assert_eq!(crew.engine.generation(), generation, "nothing of this store is lost");
     crew.pass(TTL + Span::millis(1));
     crew.succeed(["build", "deploy"]);
-    crew.ask(Request::Embargo { lasts: TTL_MAX + TTL });
-    assert_eq!(crew.engine.embargo_until(), Some(crew.now + TTL_MAX));
+    crew.ask(EngineRequest::Embargo { lasts: LEASE_TTL_MAX + TTL });
+    assert_eq!(crew.engine.embargo_until(), Some(crew.now + LEASE_TTL_MAX));
 }
 
 #[test]
@@ -89,17 +91,17 @@ fn an_embargo_outlives_the_leader_that_began_it() {
     let mut crew = cluster();
     crew.submit("ship", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
     crew.take_over_after(StoreHistory::Lost);
-    let until = crew.now + TTL_MAX;
+    let until = crew.now + LEASE_TTL_MAX;
     crew.pass(TTL);
     crew.take_over_after(StoreHistory::Unbroken);
     crew.submit("next", |plan| plan.step("next", StepSpec::locking(["db"]), []));
     crew.pump();
-    assert_eq!(crew.why("next"), Why::Embargo { until });
+    assert_eq!(crew.why("next"), WhyReport::Embargo { until });
     crew.pass(TTL);
     crew.take_over_after(StoreHistory::Unproven);
-    let later = crew.now + TTL_MAX;
+    let later = crew.now + LEASE_TTL_MAX;
     crew.pump();
-    assert_eq!(crew.why("next"), Why::Embargo { until: later });
+    assert_eq!(crew.why("next"), WhyReport::Embargo { until: later });
 }
 
 #[test]
@@ -110,18 +112,18 @@ fn a_step_that_must_not_start_twice_waits_only_if_the_lost_part_may_have_known_i
         plan.step("charge", only_once(), ["first"]);
     });
     crew.take_over_after(StoreHistory::Unproven);
-    let until = crew.now + TTL_MAX;
+    let until = crew.now + LEASE_TTL_MAX;
     crew.pass(Span::secs(1));
     crew.submit("new", |plan| plan.step("bill", only_once(), []));
     crew.exchange("alpha");
     assert!(crew.holder("bill").is_some(), "its run came after the loss");
     crew.succeed(["first"]);
-    assert_eq!(crew.why("charge"), Why::Embargo { until });
+    assert_eq!(crew.why("charge"), WhyReport::Embargo { until });
 }
 
 #[test]
 fn a_store_that_only_the_leaders_own_worker_ever_worked_for_needs_no_embargo() {
-    let mut crew = Crew::new().leader("own", 4, []);
+    let mut crew = TestCluster::new().leader("own", 4, []);
     crew.take_over_at(Some("own"), TTL);
     crew.take_over_after(StoreHistory::Unproven);
     assert_eq!((crew.engine.embargo_until(), crew.engine.generation()), (None, 1));
@@ -139,7 +141,7 @@ fn wait_for_lock_does_not_count_an_embargo() {
         plan.step("a", patient.clone(), []);
         plan.step("b", patient.clone(), []);
     });
-    crew.pass(TTL_MAX + Span::secs(1));
+    crew.pass(LEASE_TTL_MAX + Span::secs(1));
     assert_eq!(crew.engine.counts().leases, 1);
     crew.pass(Span::secs(20));
     assert_ne!(crew.status("b"), StepStatus::Failed);
@@ -149,9 +151,9 @@ fn wait_for_lock_does_not_count_an_embargo() {
 
 #[test]
 fn leases_longer_than_an_embargo_are_refused() {
-    let mut crew = Crew::new();
-    let (term, ttl) = (Term(9), TTL_MAX + Span::millis(1));
-    let lead = Request::Lead {
+    let mut crew = TestCluster::new();
+    let (term, ttl) = (Term(9), LEASE_TTL_MAX + Span::millis(1));
+    let lead = EngineRequest::Lead {
         term,
         ttl,
         generation: 0,
@@ -159,6 +161,6 @@ fn leases_longer_than_an_embargo_are_refused() {
         history: StoreHistory::Unbroken,
         proven: ProvenTime::ALL,
     };
-    let denial = Denial::TooLongLeases { ttl, max: TTL_MAX };
-    assert_eq!(crew.ask(lead), Answer::Denied(denial));
+    let denial = RequestDenial::TooLongLeases { ttl, max: LEASE_TTL_MAX };
+    assert_eq!(crew.ask(lead), EngineAnswer::Denied(denial));
 }

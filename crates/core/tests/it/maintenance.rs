@@ -3,26 +3,26 @@
 use windlass_core::engine::{Event, RunOptions};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::maintenance::{
-    EffectOutcome, Keeping, Maintenance, MaintenanceEffect, Observation,
+    Maintenance, MaintenanceEffect, MaintenanceObservation, MaintenanceOutcome, RetentionSettings,
 };
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus};
 use windlass_core::time::{Span, Time};
 
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
 
 const RUN: RunId = RunId(1);
 const OTHER: RunId = RunId(2);
 const START: Time = Time::from_millis(1_000_000);
 
 /// A machine, with the journal that it learns from.
-struct Story {
+struct MaintenanceSetup {
     machine: Maintenance,
     position: u64,
     now: Time,
 }
 
-impl Story {
-    fn new(keeping: Keeping) -> Self {
+impl MaintenanceSetup {
+    fn new(keeping: RetentionSettings) -> Self {
         Self { machine: Maintenance::new(keeping), position: 0, now: START }
     }
 
@@ -32,7 +32,7 @@ impl Story {
     }
 
     fn ends(&mut self, run: RunId) {
-        let plan = Sketch::draw("ship", |plan| plan.plain("build", []));
+        let plan = PlanSketch::draw("ship", |plan| plan.plain("build", []));
         let options = RunOptions::default();
         self.happens(&Event::RunSubmitted { run, plan, options, reused: Vec::new() });
         self.happens(&Event::RunEnded { run, status: RunStatus::Succeeded });
@@ -44,8 +44,8 @@ impl Story {
         self.happens(&Event::LateOutcome { run, step, fence, outcome });
     }
 
-    fn seen(&self) -> Observation {
-        Observation { now: self.now, leads: true, view: self.position, nodes: 0 }
+    fn seen(&self) -> MaintenanceObservation {
+        MaintenanceObservation { now: self.now, leads: true, view: self.position, nodes: 0 }
     }
 
     fn tick(&mut self) -> Vec<MaintenanceEffect> {
@@ -55,25 +55,25 @@ impl Story {
 
     fn done(&mut self, effect: MaintenanceEffect, position: u64) -> Vec<MaintenanceEffect> {
         let seen = self.seen();
-        self.machine.finished(effect, EffectOutcome::Done(position), &seen)
+        self.machine.finished(effect, MaintenanceOutcome::Done(position), &seen)
     }
 
     fn fails(&mut self, effect: MaintenanceEffect) -> Vec<MaintenanceEffect> {
         let seen = self.seen();
-        self.machine.finished(effect, EffectOutcome::Failed, &seen)
+        self.machine.finished(effect, MaintenanceOutcome::Failed, &seen)
     }
 }
 
 const ARCHIVE: MaintenanceEffect = MaintenanceEffect::WriteArchive(RUN);
 const SEAL: MaintenanceEffect = MaintenanceEffect::Seal(RUN);
 
-fn at_once() -> Keeping {
-    Keeping { seal_after: Span::ZERO, snapshot_after: 1, ..Keeping::default() }
+fn at_once() -> RetentionSettings {
+    RetentionSettings { seal_after: Span::ZERO, snapshot_after: 1, ..RetentionSettings::default() }
 }
 
 #[test]
 fn a_run_is_sealed_after_the_archive_has_it_and_each_effect_is_in_flight_once() {
-    let mut story = Story::new(at_once());
+    let mut story = MaintenanceSetup::new(at_once());
     story.ends(RUN);
     assert!(story.tick().contains(&ARCHIVE));
     assert!(!story.tick().iter().any(|effect| [ARCHIVE, SEAL].contains(effect)));
@@ -86,7 +86,7 @@ fn a_run_is_sealed_after_the_archive_has_it_and_each_effect_is_in_flight_once() 
 
 #[test]
 fn an_effect_that_failed_is_repeated_at_the_next_tick_and_not_before() {
-    let mut story = Story::new(at_once());
+    let mut story = MaintenanceSetup::new(at_once());
     story.ends(RUN);
     story.tick();
     assert_eq!(story.fails(ARCHIVE), []);
@@ -98,7 +98,7 @@ fn an_effect_that_failed_is_repeated_at_the_next_tick_and_not_before() {
 
 #[test]
 fn an_event_between_archiving_and_sealing_is_archived_before_the_journal_lets_it_go() {
-    let mut story = Story::new(at_once());
+    let mut story = MaintenanceSetup::new(at_once());
     story.ends(RUN);
     story.tick();
     story.done(MaintenanceEffect::FindSnapshot, 0);
@@ -117,7 +117,7 @@ fn an_event_between_archiving_and_sealing_is_archived_before_the_journal_lets_it
 
 #[test]
 fn an_event_that_comes_while_the_archive_is_written_is_archived_before_sealing() {
-    let mut story = Story::new(at_once());
+    let mut story = MaintenanceSetup::new(at_once());
     story.ends(RUN);
     story.tick();
     story.late_outcome(RUN);
@@ -127,7 +127,10 @@ fn an_event_that_comes_while_the_archive_is_written_is_archived_before_sealing()
 
 #[test]
 fn pruning_stops_before_the_first_unsealed_run_whatever_snapshots_there_are() {
-    let mut story = Story::new(Keeping { snapshot_after: 1, ..Keeping::default() });
+    let mut story = MaintenanceSetup::new(RetentionSettings {
+        snapshot_after: 1,
+        ..RetentionSettings::default()
+    });
     story.ends(RUN);
     story.happens(&Event::RunSealed { run: RUN });
     story.ends(OTHER);
@@ -141,7 +144,7 @@ fn pruning_stops_before_the_first_unsealed_run_whatever_snapshots_there_are() {
 
 #[test]
 fn pruning_stops_at_the_last_learnt_event_although_a_snapshot_goes_further() {
-    let mut story = Story::new(at_once());
+    let mut story = MaintenanceSetup::new(at_once());
     story.ends(RUN);
     story.happens(&Event::RunSealed { run: RUN });
     story.tick();
@@ -151,9 +154,9 @@ fn pruning_stops_at_the_last_learnt_event_although_a_snapshot_goes_further() {
 
 #[test]
 fn a_node_that_does_not_lead_requests_nothing() {
-    let mut story = Story::new(at_once());
+    let mut story = MaintenanceSetup::new(at_once());
     story.ends(RUN);
-    let seen = Observation { leads: false, ..story.seen() };
+    let seen = MaintenanceObservation { leads: false, ..story.seen() };
     assert_eq!(story.machine.tick(&seen), []);
     assert!(story.tick().contains(&ARCHIVE), "until it leads");
 }

@@ -1,32 +1,31 @@
 //! A matrix is its cells, each a step of its own, and one node that joins them.
 
-use windlass_core::engine::{RunOptions, Unplaceable};
+use windlass_core::engine::{RunOptions, UnplaceablePolicy};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
 use windlass_core::time::Span;
 
-use crate::crew::Crew;
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::TestCluster;
 
-fn three_systems(plan: &mut Sketch) {
+fn three_systems(plan: &mut PlanSketch) {
     plan.matrix("test", ["linux", "macos", "windows"], |os| StepSpec::requiring([os]));
     plan.plain("report", ["test"]);
 }
 
-fn one_machine() -> Crew {
-    let options = RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() };
-    let mut crew = Crew::new().leader("laptop", 4, ["linux"]);
+fn one_machine() -> TestCluster {
+    let options = RunOptions { unplaceable: UnplaceablePolicy::Skip, ..RunOptions::default() };
+    let mut crew = TestCluster::new().leader("laptop", 4, ["linux"]);
     crew.submit_with("ship", options, three_systems);
     crew
 }
 
-fn three_machines() -> Crew {
-    let mut crew = Crew::new().worker("tux", 2, ["linux"]).worker("mac", 2, ["macos"]).worker(
-        "win",
-        2,
-        ["windows"],
-    );
+fn three_machines() -> TestCluster {
+    let mut crew = TestCluster::new()
+        .worker("tux", 2, ["linux"])
+        .worker("mac", 2, ["macos"])
+        .worker("win", 2, ["windows"]);
     crew.submit("ship", three_systems);
     crew
 }
@@ -71,8 +70,8 @@ fn on_one_machine_the_other_cells_are_skipped_and_the_dependent_still_runs() {
 
 #[test]
 fn on_one_machine_a_missing_label_can_be_made_a_failure() {
-    let options = RunOptions { unplaceable: Unplaceable::Fail, ..RunOptions::default() };
-    let mut crew = Crew::new().leader("laptop", 4, ["linux"]);
+    let options = RunOptions { unplaceable: UnplaceablePolicy::Fail, ..RunOptions::default() };
+    let mut crew = TestCluster::new().leader("laptop", 4, ["linux"]);
     crew.submit_with("ship", options, three_systems);
     insta::assert_snapshot!(crew.text(), @r"
     term t1 ttl 15s fences 0
@@ -130,7 +129,7 @@ fn one_cell_that_fails_blocks_the_dependent_and_is_named_as_its_cause() {
 }
 
 #[test]
-fn a_cell_that_is_handed_out_again_counts_once() {
+fn redelivered_cell_counts_once() {
     let mut crew = three_machines();
     crew.succeed(["test[linux]", "test[macos]"]);
     crew.kill("win");
@@ -144,7 +143,7 @@ fn a_cell_that_is_handed_out_again_counts_once() {
 #[test]
 fn a_need_of_a_thousand_cells_is_one_edge() {
     let names: Vec<String> = (0..1000).map(|at| at.to_string()).collect();
-    let plan = Sketch::draw("ship", |plan| {
+    let plan = PlanSketch::draw("ship", |plan| {
         let cells: [&str; 1000] = std::array::from_fn(|at| names[at].as_str());
         plan.matrix("test", cells, |_| StepSpec::default());
         plan.plain("report", ["test"]);

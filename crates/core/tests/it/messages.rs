@@ -3,33 +3,35 @@
 use windlass_core::engine::Event;
 use windlass_core::id::{Fence, Seq, StepIx};
 use windlass_core::outcome::{
-    INLINE_OUTPUT_MAX, Outcome, OutcomeKind, Output, RunStatus, StepStatus,
+    INLINE_OUTPUT_MAX, Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus,
 };
 use windlass_core::plan::StepSpec;
-use windlass_core::session::{Finished, Refusal, Reply, ReplyBody, Verdict};
+use windlass_core::session::{
+    ExchangeReply, ExchangeReplyBody, FinishedAttempt, OutcomeVerdict, WorkerRefusal,
+};
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
+use crate::test_cluster::{TTL, TestCluster};
 
 /// What the reply to the newest exchange says; one that was parked may have been answered before it.
-fn body(replies: &[Reply]) -> ReplyBody {
+fn body(replies: &[ExchangeReply]) -> ExchangeReplyBody {
     let newest = replies.last().expect("a reply");
     newest.body.clone().expect("no refusal")
 }
 
-fn fences(replies: &[Reply]) -> Vec<Fence> {
+fn fences(replies: &[ExchangeReply]) -> Vec<Fence> {
     body(replies).grants.iter().map(|grant| grant.lease.fence).collect()
 }
 
-fn idle_crew() -> Crew {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+fn idle_crew() -> TestCluster {
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("warm-up", |plan| plan.plain("hello", []));
     crew.succeed(["hello"]);
     crew
 }
 
 #[test]
-fn a_grant_whose_reply_was_lost_is_sent_again_under_the_same_fence() {
+fn grant_with_a_lost_reply_is_resent_under_the_same_fence() {
     let mut crew = idle_crew();
     crew.cut("alpha");
     crew.submit("ship", |plan| plan.plain("build", []));
@@ -75,7 +77,7 @@ fn an_exchange_that_was_overtaken_has_no_effect() {
     assert_eq!(crew.running("alpha"), ["build"]);
     let before = crew.text();
     let replies = crew.arrive(&old);
-    assert_eq!(replies[0].body, Err(Refusal::OldSeq));
+    assert_eq!(replies[0].body, Err(WorkerRefusal::OldSeq));
     assert_eq!(crew.text(), before, "it does not list `build`, and nothing follows from that");
     crew.deliver(replies);
     assert_eq!(crew.mates["alpha"].stops, []);
@@ -108,12 +110,12 @@ fn a_newer_exchange_answers_the_one_that_was_parked_with_nothing() {
     let second = crew.send("alpha");
     let replies = crew.arrive(&second);
     assert_eq!(replies[0].seq, first.seq);
-    assert_eq!(body(&replies), ReplyBody::default());
+    assert_eq!(body(&replies), ExchangeReplyBody::default());
 }
 
 #[test]
 fn a_lease_that_the_worker_should_know_and_does_not_list_is_lost_at_once() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let mut exchange = crew.send("alpha");
     exchange.in_flight.clear();
@@ -129,7 +131,7 @@ fn a_lease_that_the_worker_should_know_and_does_not_list_is_lost_at_once() {
 }
 
 /// `build` ends on alpha, whose report of it is returned and not sent.
-fn unsent_report(crew: &mut Crew) -> Finished {
+fn unsent_report(crew: &mut TestCluster) -> FinishedAttempt {
     crew.cut("alpha");
     crew.finish("alpha", "build", Outcome::exit(0));
     crew.mate("alpha").cut = false;
@@ -139,7 +141,7 @@ fn unsent_report(crew: &mut Crew) -> Finished {
 
 #[test]
 fn an_outcome_that_comes_after_its_lease_has_passed_on_is_stale_and_kept_as_history() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.join("beta", 1, []);
     let report = unsent_report(&mut crew);
@@ -150,12 +152,12 @@ fn an_outcome_that_comes_after_its_lease_has_passed_on_is_stale_and_kept_as_hist
     let exchange = crew.send("alpha");
     assert_eq!(exchange.finished, std::slice::from_ref(&report));
     let verdicts = body(&crew.arrive(&exchange)).verdicts;
-    assert_eq!(verdicts, [(report.lease.fence, Verdict::Stale)]);
+    assert_eq!(verdicts, [(report.lease.fence, OutcomeVerdict::Stale)]);
     assert_eq!(crew.status("build"), StepStatus::Running);
     let late = |event: &&Event| matches!(event, Event::LateOutcome { .. });
     assert_eq!(crew.journal.iter().filter(late).count(), 1);
     let again = crew.send("alpha");
-    assert_eq!(body(&crew.arrive(&again)).verdicts, [(report.lease.fence, Verdict::Stale)]);
+    assert_eq!(body(&crew.arrive(&again)).verdicts, [(report.lease.fence, OutcomeVerdict::Stale)]);
     assert_eq!(crew.journal.iter().filter(late).count(), 1, "history is written once");
     insta::assert_snapshot!(crew.text(), @r"
     term t1 ttl 15s fences 2
@@ -169,13 +171,13 @@ fn an_outcome_that_comes_after_its_lease_has_passed_on_is_stale_and_kept_as_hist
 
 #[test]
 fn a_repeated_outcome_is_accepted_again_however_often_it_comes() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let report = unsent_report(&mut crew);
     for _ in 0..3 {
         let exchange = crew.send("alpha");
         let verdicts = body(&crew.arrive(&exchange)).verdicts;
-        assert_eq!(verdicts, [(report.lease.fence, Verdict::Accepted)]);
+        assert_eq!(verdicts, [(report.lease.fence, OutcomeVerdict::Accepted)]);
     }
     let ended = crew.journal.iter().filter(|event| matches!(event, Event::Ended { .. }));
     assert_eq!(ended.count(), 1);
@@ -184,7 +186,7 @@ fn a_repeated_outcome_is_accepted_again_however_often_it_comes() {
 
 #[test]
 fn a_new_leader_accepts_again_what_the_old_one_accepted() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
         plan.plain("test", ["build"]);
@@ -196,7 +198,7 @@ fn a_new_leader_accepts_again_what_the_old_one_accepted() {
     let exchange = crew.send("alpha");
     assert_eq!(exchange.finished, std::slice::from_ref(&report), "it never saw the verdict");
     let reply = body(&crew.arrive(&exchange));
-    assert_eq!(reply.verdicts, [(report.lease.fence, Verdict::Accepted)]);
+    assert_eq!(reply.verdicts, [(report.lease.fence, OutcomeVerdict::Accepted)]);
     assert_eq!(reply.grants.len(), 1, "and `test` is sent again");
     insta::assert_snapshot!(crew.text(), @r"
     term t2 ttl 15s fences 2
@@ -209,8 +211,8 @@ fn a_new_leader_accepts_again_what_the_old_one_accepted() {
 
 #[test]
 fn a_failed_attempt_that_is_reported_twice_is_retried_once() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    let retry = windlass_core::plan::Retry::times(3);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let retry = windlass_core::plan::RetryPolicy::times(3);
     let flaky = windlass_core::plan::StepSpec { retry, ..Default::default() };
     crew.submit("ship", |plan| plan.step("build", flaky, []));
     crew.cut("alpha");
@@ -218,11 +220,11 @@ fn a_failed_attempt_that_is_reported_twice_is_retried_once() {
     crew.mate("alpha").cut = false;
     for _ in 0..2 {
         let exchange = crew.send("alpha");
-        assert_eq!(body(&crew.arrive(&exchange)).verdicts[0].1, Verdict::Accepted);
+        assert_eq!(body(&crew.arrive(&exchange)).verdicts[0].1, OutcomeVerdict::Accepted);
     }
     crew.take_over();
     let exchange = crew.send("alpha");
-    assert_eq!(body(&crew.arrive(&exchange)).verdicts[0].1, Verdict::Accepted);
+    assert_eq!(body(&crew.arrive(&exchange)).verdicts[0].1, OutcomeVerdict::Accepted);
     insta::assert_snapshot!(crew.text(), @r"
     term t2 ttl 15s fences 1
     worker alpha w1 i1 online 0 of 1 slots
@@ -234,7 +236,7 @@ fn a_failed_attempt_that_is_reported_twice_is_retried_once() {
 
 #[test]
 fn workers_rest_while_a_step_takes_its_time_to_stop() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| plan.plains(["bad", "slow"]));
     crew.finish("alpha", "bad", Outcome::exit(1));
     assert_eq!(crew.mates["alpha"].stops.len(), 1, "slow is told to stop");
@@ -248,8 +250,8 @@ fn workers_rest_while_a_step_takes_its_time_to_stop() {
 const MESSAGE_MAX: usize = 1024 * 1024;
 
 /// `build` has handed on as much as it may, and eight steps read it.
-fn heavy_crew() -> Crew {
-    let mut crew = Crew::new().worker("alpha", 8, []);
+fn heavy_crew() -> TestCluster {
+    let mut crew = TestCluster::new().worker("alpha", 8, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
         let reads = StepSpec { reads: vec![StepIx(0)], ..StepSpec::default() };
@@ -264,17 +266,17 @@ fn heavy_crew() -> Crew {
 fn heavy_output() -> Outcome {
     let quotes = "\\\"".repeat(INLINE_OUTPUT_MAX / 2 - 8);
     Outcome {
-        output: Output::Inline(format!("{{\"text\":\"{quotes}\"}}").into()),
+        output: StepOutput::Inline(format!("{{\"text\":\"{quotes}\"}}").into()),
         ..Outcome::exit(0)
     }
 }
 
-fn size(replies: &[Reply]) -> usize {
+fn size(replies: &[ExchangeReply]) -> usize {
     serde_json::to_string(replies.last().expect("a reply")).expect("replies are JSON").len()
 }
 
 #[test]
-fn a_reply_hands_out_no_more_than_fits_in_a_message_and_the_next_one_the_rest() {
+fn grants_beyond_the_message_limit_follow_in_the_next_reply() {
     let mut crew = heavy_crew();
     crew.cut("alpha");
     let now = crew.now;
@@ -293,7 +295,7 @@ fn a_reply_hands_out_no_more_than_fits_in_a_message_and_the_next_one_the_rest() 
 }
 
 #[test]
-fn grants_whose_reply_was_lost_fit_in_a_message_when_they_are_sent_again() {
+fn resent_grants_fit_in_a_message() {
     let mut crew = heavy_crew();
     crew.cut("alpha");
     let now = crew.now;

@@ -2,8 +2,9 @@
 
 use windlass_core::id::StepIx;
 use windlass_core::plan::{
-    CELLS_MAX, Condition, LockOrder, LockUse, NAME_MAX, OnFailure, OnLostContact, Once, Pin, Plan,
-    PlanBuilder, PlanError, Retry, RetryOn, STEPS_MAX, StepSpec, When,
+    CELLS_MAX, IdempotencySpec, LockOrder, LockUse, NAME_MAX, OnFailure, OnLostContact, PinTarget,
+    Plan, PlanBuilder, PlanError, RetryOn, RetryPolicy, STEPS_MAX, StatusCondition, StepSpec,
+    ValueCondition,
 };
 use windlass_core::time::Span;
 
@@ -23,7 +24,7 @@ fn plan_of(spec: StepSpec) -> Plan {
 }
 
 #[test]
-fn needs_that_run_in_a_circle_are_told_as_a_path() {
+fn cyclic_needs_are_reported_as_a_path() {
     let found = problems(|plan| {
         let steps = ["entry", "a", "b", "c"].map(|name| plan.step(name, StepSpec::default()));
         plan.needs(steps[1], steps[3]);
@@ -37,7 +38,7 @@ fn needs_that_run_in_a_circle_are_told_as_a_path() {
 }
 
 #[test]
-fn every_other_problem_is_told_at_once() {
+fn every_other_problem_is_reported_at_once() {
     let found = problems(|plan| {
         let own = plan.step("own", StepSpec::default());
         plan.needs(own, own);
@@ -98,7 +99,7 @@ fn a_cell_may_be_called_anything_printable() {
 }
 
 #[test]
-fn a_fingerprint_is_the_same_for_ever() {
+fn fingerprint_is_stable() {
     let hash = plan_of(StepSpec::default()).fingerprint().to_string();
     assert_eq!(hash, "fa5ce94a12b4b00a6d4d432f769b245520b0eed8a9dd7415b3cdb00ccec72bd1");
     assert_eq!(hash, plan_of(StepSpec::default()).fingerprint().to_string());
@@ -107,10 +108,10 @@ fn a_fingerprint_is_the_same_for_ever() {
 #[test]
 fn a_fingerprint_changes_with_every_field() {
     let plain = StepSpec::default;
-    let retry = |retry: Retry| StepSpec { retry, ..plain() };
+    let retry = |retry: RetryPolicy| StepSpec { retry, ..plain() };
     let lock = |order| StepSpec { locks: vec![LockUse { name: "db".into(), order }], ..plain() };
     let mut pinned = plain();
-    pinned.placement.pin = Pin::Leader;
+    pinned.placement.pin = PinTarget::Leader;
     let (mut allowed, mut denied) = (plain(), plain());
     allowed.placement.allow.push("alpha".into());
     denied.placement.deny.push("alpha".into());
@@ -125,22 +126,22 @@ fn a_fingerprint_changes_with_every_field() {
         lock(LockOrder::Fifo),
         lock(LockOrder::NewestFirst),
         lock(LockOrder::CancelOlder),
-        retry(Retry::times(1)),
-        retry(Retry { wait_min: Span::secs(2), ..Retry::default() }),
-        retry(Retry { wait_max: Span::secs(2), ..Retry::default() }),
-        retry(Retry { on: vec![RetryOn::Failed], ..Retry::default() }),
-        retry(Retry { on: vec![RetryOn::Exit(1)], ..Retry::default() }),
-        retry(Retry { elsewhere: true, ..Retry::default() }),
-        retry(Retry { lost: 1, ..Retry::default() }),
+        retry(RetryPolicy::times(1)),
+        retry(RetryPolicy { wait_min: Span::secs(2), ..RetryPolicy::default() }),
+        retry(RetryPolicy { wait_max: Span::secs(2), ..RetryPolicy::default() }),
+        retry(RetryPolicy { on: vec![RetryOn::Failed], ..RetryPolicy::default() }),
+        retry(RetryPolicy { on: vec![RetryOn::Exit(1)], ..RetryPolicy::default() }),
+        retry(RetryPolicy { elsewhere: true, ..RetryPolicy::default() }),
+        retry(RetryPolicy { lost: 1, ..RetryPolicy::default() }),
         StepSpec { timeout: Some(Span::secs(1)), ..plain() },
         StepSpec { kill_grace: Span::secs(1), ..plain() },
         StepSpec { priority: 1, ..plain() },
-        StepSpec { condition: Condition::Failure, ..plain() },
-        StepSpec { condition: Condition::Always, ..plain() },
-        StepSpec { when: When::Fails("x".into()), ..plain() },
-        StepSpec { when: When::Asks("x".into()), ..plain() },
-        StepSpec::once("x"),
-        StepSpec::once("y"),
+        StepSpec { condition: StatusCondition::Failure, ..plain() },
+        StepSpec { condition: StatusCondition::Always, ..plain() },
+        StepSpec { when: ValueCondition::Fails("x".into()), ..plain() },
+        StepSpec { when: ValueCondition::Asks("x".into()), ..plain() },
+        StepSpec::idempotent("x"),
+        StepSpec::idempotent("y"),
         StepSpec { when: asking_once(), ..plain() },
         StepSpec { reads: vec![StepIx(0)], ..plain() },
         StepSpec { on_failure: OnFailure::Ignore, ..plain() },
@@ -156,17 +157,22 @@ fn a_fingerprint_changes_with_every_field() {
     assert_eq!(hashes.len(), count);
 }
 
-fn asking_once() -> When {
-    When::Once(Once { asks: Some("x".into()), ..Once::under("x") })
+fn asking_once() -> ValueCondition {
+    ValueCondition::Once(IdempotencySpec {
+        asks: Some("x".into()),
+        ..IdempotencySpec::with_key("x")
+    })
 }
 
 #[test]
 fn a_fingerprint_does_not_depend_on_whether_it_is_done_again() {
-    let plan = plan_of(StepSpec::once("x"));
-    let again = plan.clone().done_again(true);
-    assert!(again.specs().iter().any(|spec| spec.when.once().is_some_and(|once| once.again)));
+    let plan = plan_of(StepSpec::idempotent("x"));
+    let again = plan.clone().with_idempotency_ignored(true);
+    assert!(
+        again.specs().iter().any(|spec| spec.when.idempotency().is_some_and(|once| once.again))
+    );
     assert_eq!(again.fingerprint(), plan.fingerprint());
-    assert_eq!(again.done_again(false), plan);
+    assert_eq!(again.with_idempotency_ignored(false), plan);
 }
 
 #[test]

@@ -1,23 +1,23 @@
 //! A step goes to a worker that it prefers, if that one is free in time, and otherwise to anybody who may run it.
 
-use windlass_core::engine::{Request, Why};
+use windlass_core::engine::{EngineRequest, WhyReport};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
-use windlass_core::requirement::{Atom, Clause};
+use windlass_core::requirement::{RequirementAtom, RequirementClause};
 use windlass_core::time::Span;
 
-use crate::crew::Crew;
+use crate::test_cluster::TestCluster;
 
 /// What each worker lacks, in one line.
-fn queued(why: Why) -> String {
-    let Why::Queue { workers, .. } = why else { panic!("it waits for a worker: {why:?}") };
+fn queued(why: WhyReport) -> String {
+    let WhyReport::Queue { workers, .. } = why else { panic!("it waits for a worker: {why:?}") };
     let workers = workers.iter().map(|it| format!("{} {}", it.worker, it.reason));
     workers.collect::<Vec<_>>().join("; ")
 }
 
 #[test]
 fn a_step_goes_to_a_worker_that_it_prefers_if_that_one_has_a_free_slot() {
-    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
     crew.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("lint", StepSpec::default(), []);
@@ -28,7 +28,7 @@ fn a_step_goes_to_a_worker_that_it_prefers_if_that_one_has_a_free_slot() {
 
 #[test]
 fn a_step_waits_two_seconds_for_a_worker_that_it_prefers_and_runs_anywhere_then() {
-    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
     crew.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("zip", StepSpec::preferring(["ssd"]), []);
@@ -47,7 +47,7 @@ fn a_step_waits_two_seconds_for_a_worker_that_it_prefers_and_runs_anywhere_then(
 
 #[test]
 fn a_preferred_worker_that_becomes_free_in_time_gets_the_step() {
-    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
     crew.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("zip", StepSpec::preferring(["ssd"]), []);
@@ -59,7 +59,7 @@ fn a_preferred_worker_that_becomes_free_in_time_gets_the_step() {
 
 #[test]
 fn each_of_several_steps_has_its_own_patience() {
-    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
     crew.submit("one", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("zip", StepSpec::preferring(["ssd"]), []);
@@ -75,8 +75,8 @@ fn each_of_several_steps_has_its_own_patience() {
 }
 
 #[test]
-fn a_step_runs_at_once_if_nobody_has_what_it_prefers_or_nobody_is_left() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
+fn step_runs_at_once_if_no_preferred_worker_exists_or_remains() {
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
     crew.submit("ship", |plan| plan.step("pack", StepSpec::preferring(["ssd"]), []));
     assert_eq!(crew.running("alpha"), ["pack"]);
     crew.join("beta", 1, ["ssd"]);
@@ -85,15 +85,15 @@ fn a_step_runs_at_once_if_nobody_has_what_it_prefers_or_nobody_is_left() {
         plan.step("sum", StepSpec::preferring(["ssd"]), []);
     });
     assert_eq!((crew.running("beta"), crew.status("sum")), (vec!["zip".into()], StepStatus::Ready));
-    crew.ask(Request::Drain { worker: crew.mates["beta"].id });
+    crew.ask(EngineRequest::Drain { worker: crew.mates["beta"].id });
     assert_eq!(crew.running("alpha"), ["pack", "sum"], "who drains does not count");
 }
 
 #[test]
 fn what_is_required_must_be_met_and_a_preference_is_not_leased_ahead() {
-    let mut crew = Crew::new().worker("alpha", 1, ["linux"]).worker("beta", 1, ["ssd"]);
+    let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]).worker("beta", 1, ["ssd"]);
     let mut spec = StepSpec::requiring(["linux"]);
-    let ssd = Clause(vec![Atom::has("ssd")]);
+    let ssd = RequirementClause(vec![RequirementAtom::has("ssd")]);
     spec.placement.requirement = spec.placement.requirement.preferring(ssd);
     crew.submit("ship", |plan| plan.matrix("test", ["1", "2"], |_| spec.clone()));
     crew.pass(Span::secs(10));
@@ -104,7 +104,7 @@ fn what_is_required_must_be_met_and_a_preference_is_not_leased_ahead() {
 
 #[test]
 fn a_new_leader_knows_what_is_preferred_and_since_when_it_waits() {
-    let mut crew = Crew::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
     crew.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("zip", StepSpec::preferring(["ssd"]), []);

@@ -4,13 +4,13 @@ use std::fmt::Debug;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use windlass_core::engine::{Answer, CancelLevel, Engine, Event, Request, StepReport};
+use windlass_core::engine::{CancelLevel, Engine, EngineAnswer, EngineRequest, Event, StepReport};
 use windlass_core::id::{Fence, RunId, StepIx};
-use windlass_core::outcome::{Outcome, OutcomeKind, Output, StepStatus};
+use windlass_core::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
 use windlass_core::plan::StepSpec;
 use windlass_core::time::{Span, Time};
 
-use crate::crew::Crew;
+use crate::test_cluster::TestCluster;
 
 /// Everything that is reported, one thing a line.
 fn reports(engine: &Engine) -> String {
@@ -35,8 +35,8 @@ fn step_line(report: &StepReport<'_>) -> String {
 }
 
 #[test]
-fn reports_tell_who_does_what() {
-    let mut crew = Crew::new().worker("alpha", 2, ["linux"]);
+fn reports_show_which_worker_runs_which_step() {
+    let mut crew = TestCluster::new().worker("alpha", 2, ["linux"]);
     crew.submit("ship", |plan| {
         plan.plain("lint", []);
         plan.step("deploy", StepSpec::locking(["prod"]), []);
@@ -63,7 +63,7 @@ fn reports_tell_who_does_what() {
 
 #[test]
 fn a_replica_reports_the_same() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| plan.plains(["a", "b", "c"]));
     crew.succeed(["a"]);
     let before = reports(&crew.engine);
@@ -75,7 +75,7 @@ fn a_replica_reports_the_same() {
 
 #[test]
 fn steps_are_read_page_by_page_and_counted_as_they_stand() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     crew.submit("ship", |plan| plan.chain("step", 5));
     let run = crew.engine.run(crew.run_id("ship")).unwrap();
     let names: Vec<_> = run.steps(StepIx(3)).map(|step| step.name).collect();
@@ -87,8 +87,8 @@ fn steps_are_read_page_by_page_and_counted_as_they_stand() {
 }
 
 #[test]
-fn a_lock_names_who_holds_it_and_how_many_wait() {
-    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+fn lock_report_names_the_holders_and_counts_the_waiters() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
     crew.submit("ship", |plan| {
         plan.lock_slots("farm", 2);
         plan.matrix("soak", ["1", "2", "3", "4"], |_| StepSpec::locking(["farm"]));
@@ -112,8 +112,9 @@ fn json<T: Serialize + DeserializeOwned + PartialEq + Debug>(told: &T) -> String
 }
 
 #[test]
-fn the_queue_tells_class_by_class_who_waits_and_who_could_serve() {
-    let mut crew = Crew::new().worker("alpha", 1, ["linux", "gpu"]).worker("beta", 2, ["linux"]);
+fn queue_report_lists_waiting_steps_and_capable_workers_per_class() {
+    let mut crew =
+        TestCluster::new().worker("alpha", 1, ["linux", "gpu"]).worker("beta", 2, ["linux"]);
     crew.submit("ship", |plan| {
         plan.matrix("train", ["1", "2"], |_| never_ahead("gpu"));
         plan.step("sign", StepSpec::requiring(["windows"]), []);
@@ -142,7 +143,7 @@ fn never_ahead(label: &str) -> StepSpec {
 
 #[test]
 fn reports_and_reasons_travel_as_json() {
-    let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
+    let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]);
     crew.submit("ship", |plan| {
         plan.step("migrate", StepSpec::locking(["db"]), []);
         plan.step("deploy", StepSpec::locking(["db"]), []);
@@ -175,30 +176,30 @@ fn reports_and_reasons_travel_as_json() {
 
 #[test]
 fn a_lock_that_was_taken_away_is_not_reported_as_held() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| plan.step("a", StepSpec::locking(["db"]), []));
     let fence = crew.fence("a");
     assert_eq!(crew.engine.leases().next().unwrap().locks, ["db"]);
-    let forced = crew.ask(Request::ForceRelease { lock: "db".into(), fence });
-    assert_eq!(forced, Answer::Done);
+    let forced = crew.ask(EngineRequest::ForceRelease { lock: "db".into(), fence });
+    assert_eq!(forced, EngineAnswer::Done);
     assert_eq!(crew.engine.leases().next().unwrap().locks, [""; 0]);
 }
 
 #[test]
-fn an_order_to_stop_is_reported_in_words() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+fn stop_reason_is_reported_as_text() {
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| plan.plains(["a"]));
     let run = crew.run_id("ship");
-    crew.ask(Request::Cancel { run, level: CancelLevel::Kill });
+    crew.ask(EngineRequest::Cancel { run, level: CancelLevel::Kill });
     let stop = crew.engine.leases().next().unwrap().stop.unwrap();
     assert_eq!((stop.how.word(), stop.why.word()), ("kill", "run_cancelled"));
 }
 
 #[test]
-fn events_are_told_in_json_without_plan_and_output() {
-    let mut crew = Crew::new().worker("alpha", 1, ["linux"]);
+fn events_in_json_omit_plan_and_output() {
+    let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]);
     crew.submit("ship", |plan| plan.plains(["a"]));
-    let output = Output::Inline("{\"password\":\"hunter2\"}".into());
+    let output = StepOutput::Inline("{\"password\":\"hunter2\"}".into());
     crew.finish("alpha", "a", Outcome { output, ..Outcome::exit(0) });
     let at = Time::from_millis(1_790_000_000_123);
     let lines = crew.journal.iter().zip(1..).map(|(event, pos)| event.to_json(pos, at).to_string());
@@ -218,6 +219,6 @@ fn an_event_is_about_what_it_names() {
     let (run, step, fence) = (RunId(1), StepIx(2), Fence(3));
     let outcome = Outcome::plain(OutcomeKind::Lost);
     let late = Event::LateOutcome { run, step, fence, outcome };
-    assert_eq!(late.about(), (Some(step), None, Some(fence)));
-    assert_eq!(Event::RunSealed { run }.about(), (None, None, None));
+    assert_eq!(late.references(), (Some(step), None, Some(fence)));
+    assert_eq!(Event::RunSealed { run }.references(), (None, None, None));
 }

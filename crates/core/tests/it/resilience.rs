@@ -1,26 +1,26 @@
 //! Workers that vanish: what they held goes to others, within bounds.
 
-use windlass_core::engine::{Answer, Contacts, Event, Request, WorkerStatus};
+use windlass_core::engine::{EngineAnswer, EngineRequest, Event, WorkerContacts, WorkerStatus};
 use windlass_core::id::WorkerId;
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
-use windlass_core::plan::{Retry, StepSpec};
+use windlass_core::plan::{RetryPolicy, StepSpec};
 use windlass_core::session::StopReason;
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
+use crate::test_cluster::{TTL, TestCluster};
 
 fn lost(lost: u16) -> StepSpec {
-    StepSpec { retry: Retry { lost, ..Retry::default() }, ..StepSpec::default() }
+    StepSpec { retry: RetryPolicy { lost, ..RetryPolicy::default() }, ..StepSpec::default() }
 }
 
 #[test]
-fn a_step_of_a_silent_worker_is_handed_to_another_after_the_ttl() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn step_of_a_silent_worker_moves_to_another_after_the_ttl() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     assert_eq!(crew.running("alpha"), ["build"]);
     crew.join("beta", 1, []);
     crew.cut("alpha");
-    crew.pass(TTL.less(Span::millis(1)));
+    crew.pass(TTL.saturating_sub(Span::millis(1)));
     assert!(crew.running("beta").is_empty(), "not before the lease has ended");
     crew.pass(Span::millis(1));
     assert_eq!(crew.running("beta"), ["build"]);
@@ -36,7 +36,7 @@ fn a_step_of_a_silent_worker_is_handed_to_another_after_the_ttl() {
 
 #[test]
 fn a_worker_that_returns_stops_what_others_have_by_now() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.join("beta", 1, []);
     crew.cut("alpha");
@@ -53,9 +53,9 @@ fn a_worker_that_returns_stops_what_others_have_by_now() {
 }
 
 #[test]
-fn a_failed_step_is_tried_again_on_another_worker_if_it_says_elsewhere() {
-    let mut crew = Crew::new().worker("alpha", 2, []).worker("beta", 1, []);
-    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+fn retry_elsewhere_uses_another_worker() {
+    let mut crew = TestCluster::new().worker("alpha", 2, []).worker("beta", 1, []);
+    let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
     let flaky = StepSpec { retry, per_worker: Some(1), ..StepSpec::default() };
     crew.submit("ship", |plan| {
         plan.step("test", flaky, []);
@@ -89,8 +89,8 @@ fn names<const N: usize, const M: usize>(
 
 #[test]
 fn a_worker_that_is_alone_tries_again_itself() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
     crew.submit("ship", |plan| plan.step("test", StepSpec { retry, ..lost(3) }, []));
     crew.finish("alpha", "test", Outcome::exit(1));
     crew.pass(Span::secs(1));
@@ -101,8 +101,8 @@ fn a_worker_that_is_alone_tries_again_itself() {
 
 #[test]
 fn a_step_that_waits_too_long_for_another_worker_runs_where_it_failed() {
-    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
-    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
     crew.submit("ship", |plan| {
         plan.step("test", StepSpec { retry, per_worker: Some(1), ..lost(3) }, []);
         plan.plain("long", []);
@@ -115,8 +115,8 @@ fn a_step_that_waits_too_long_for_another_worker_runs_where_it_failed() {
 }
 
 #[test]
-fn a_step_that_loses_every_worker_is_handed_out_so_often_and_no_more() {
-    let mut crew = Crew::new();
+fn number_of_deliveries_is_bounded() {
+    let mut crew = TestCluster::new();
     crew.submit("ship", |plan| {
         plan.step("poison", lost(2), []);
         plan.plain("after", ["poison"]);
@@ -147,7 +147,7 @@ fn a_step_that_loses_every_worker_is_handed_out_so_often_and_no_more() {
 
 #[test]
 fn a_step_that_kills_its_worker_before_it_can_say_so_is_bounded_too() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.kill("alpha");
     crew.submit("ship", |plan| plan.plain("poison", []));
     for _ in 0..20 {
@@ -164,7 +164,7 @@ fn a_step_that_kills_its_worker_before_it_can_say_so_is_bounded_too() {
 
 #[test]
 fn a_step_that_kills_its_leader_together_with_its_worker_is_bounded_too() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.step("poison", lost(2), []));
     for _ in 0..20 {
         crew.kill("alpha");
@@ -177,8 +177,8 @@ fn a_step_that_kills_its_leader_together_with_its_worker_is_bounded_too() {
 }
 
 #[test]
-fn a_step_that_must_not_be_handed_out_twice_fails_with_its_worker() {
-    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+fn step_that_must_not_be_redelivered_fails_with_its_worker() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
     crew.submit("ship", |plan| plan.step("deploy", lost(0), []));
     crew.kill("alpha");
     crew.pass(TTL);
@@ -195,7 +195,7 @@ fn a_step_that_must_not_be_handed_out_twice_fails_with_its_worker() {
 
 #[test]
 fn a_guard_frees_a_dead_workers_steps_at_once_and_free_of_charge_if_not_started() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["begun", "ahead"]));
     assert_eq!(crew.running("alpha"), ["begun"]);
     assert_eq!(crew.status("ahead"), StepStatus::Leased);
@@ -217,7 +217,7 @@ fn a_guard_frees_a_dead_workers_steps_at_once_and_free_of_charge_if_not_started(
 
 #[test]
 fn a_step_that_must_not_run_twice_is_given_back_if_a_guard_knows_that_it_never_started() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.cut("alpha");
     crew.submit("ship", |plan| plan.step("deploy", lost(0), []));
     assert_eq!(crew.status("deploy"), StepStatus::Leased, "in a reply that is lost");
@@ -229,8 +229,8 @@ fn a_step_that_must_not_run_twice_is_given_back_if_a_guard_knows_that_it_never_s
 }
 
 #[test]
-fn many_workers_that_vanish_at_once_are_given_up_one_by_one() {
-    let mut crew = Crew::new();
+fn many_vanished_workers_are_declared_lost_one_by_one() {
+    let mut crew = TestCluster::new();
     let names = ["a", "b", "c", "d", "e", "f", "g"];
     for name in names {
         crew.join(name, 1, []);
@@ -239,7 +239,7 @@ fn many_workers_that_vanish_at_once_are_given_up_one_by_one() {
     for name in names {
         crew.cut(name);
     }
-    let lost = |crew: &Crew| {
+    let lost = |crew: &TestCluster| {
         let ids = crew.mates.values().map(|mate| mate.id);
         ids.filter(|id| crew.engine.worker_status(*id) == Some(WorkerStatus::Lost)).count()
     };
@@ -258,8 +258,8 @@ fn many_workers_that_vanish_at_once_are_given_up_one_by_one() {
 }
 
 #[test]
-fn few_workers_that_vanish_are_given_up_together() {
-    let mut crew = Crew::new();
+fn few_vanished_workers_are_declared_lost_together() {
+    let mut crew = TestCluster::new();
     for name in ["a", "b", "c", "d", "e", "f", "g"] {
         crew.join(name, 1, []);
     }
@@ -271,55 +271,58 @@ fn few_workers_that_vanish_are_given_up_together() {
     assert_eq!(lost.count(), 3);
 }
 
-fn contacts(crew: &mut Crew) -> Contacts {
-    let Answer::Silent(contacts) = crew.ask(Request::Silent) else { panic!("it is a question") };
+fn contacts(crew: &mut TestCluster) -> WorkerContacts {
+    let EngineAnswer::Contacts(contacts) = crew.ask(EngineRequest::Contacts) else {
+        panic!("it is a question")
+    };
     contacts
 }
 
 #[test]
-fn a_leader_knows_when_it_heard_each_worker() {
-    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
-    let at = |crew: &mut Crew| contacts(crew).heard.iter().map(|(_, at)| *at).collect::<Vec<_>>();
+fn leader_records_last_contact_of_each_worker() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let at =
+        |crew: &mut TestCluster| contacts(crew).heard.iter().map(|(_, at)| *at).collect::<Vec<_>>();
     let before = at(&mut crew);
     crew.cut("alpha");
-    crew.pass(TTL.part(2));
+    crew.pass(TTL.divided_by(2));
     let after = at(&mut crew);
     assert_eq!(after[0], before[0], "alpha is not heard any more");
     assert!(after[1] > before[1], "beta is");
-    assert_eq!(contacts(&mut crew).heard(WorkerId(u64::MAX)), None);
+    assert_eq!(contacts(&mut crew).last_contact(WorkerId(u64::MAX)), None);
 }
 
 /// Each worker's name and the word for where it stands.
-fn standings(crew: &mut Crew) -> String {
+fn standings(crew: &mut TestCluster) -> String {
     let contacts = contacts(crew);
     let workers = crew.engine.workers();
-    let words =
-        workers.map(|worker| format!("{} {}", worker.name, worker.standing(&contacts.silent)));
+    let words = workers
+        .map(|worker| format!("{} {}", worker.name, worker.contact_status(&contacts.silent)));
     words.collect::<Vec<_>>().join(", ")
 }
 
 #[test]
 fn a_worker_that_left_out_two_exchanges_is_stale_before_it_is_lost() {
-    let mut crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
     crew.cut("alpha");
-    crew.pass(TTL.part(3).times(2));
+    crew.pass(TTL.divided_by(3).times(2));
     assert_eq!(standings(&mut crew), "alpha online, beta online");
     crew.pass(Span::millis(1));
     assert_eq!(standings(&mut crew), "alpha stale, beta online");
     crew.heal("alpha");
     assert_eq!(standings(&mut crew), "alpha online, beta online");
-    crew.ask(Request::Drain { worker: WorkerId(1) });
+    crew.ask(EngineRequest::Drain { worker: WorkerId(1) });
     crew.cut("alpha");
     assert_eq!(standings(&mut crew), "alpha draining, beta online");
-    crew.pass(TTL.less(Span::secs(1)));
+    crew.pass(TTL.saturating_sub(Span::secs(1)));
     assert_eq!(standings(&mut crew), "alpha stale, beta online");
     crew.pass(Span::secs(1));
     assert_eq!(standings(&mut crew), "alpha lost, beta online");
 }
 
 #[test]
-fn a_new_leader_calls_nobody_stale_before_it_has_listened() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn new_leader_reports_no_worker_stale_before_a_contact_interval() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.cut("alpha");
     crew.pass(Span::secs(12));
     assert_eq!(standings(&mut crew), "alpha stale");

@@ -1,17 +1,19 @@
 //! Workers that start again, worn names, and lives that are over.
 
-use windlass_core::engine::{Answer, Event};
+use windlass_core::engine::{EngineAnswer, Event};
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
-use windlass_core::session::{Action, Home, Refusal, Stop, StopHow, StopReason, Verdict};
+use windlass_core::session::{
+    OutcomeVerdict, SessionAction, StopMode, StopOrder, StopReason, WorkerLocality, WorkerRefusal,
+};
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
-use crate::mate::Mate;
+use crate::session_worker::SessionWorker;
+use crate::test_cluster::{TTL, TestCluster};
 
 #[test]
-fn a_restarted_worker_takes_over_at_once_and_its_spooled_outcomes_are_judged_first() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+fn restarted_worker_takes_over_at_once_after_its_spooled_outcomes() {
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| {
         plan.plains(["done", "begun"]);
         plan.plain("after", ["done"]);
@@ -35,7 +37,7 @@ fn a_restarted_worker_takes_over_at_once_and_its_spooled_outcomes_are_judged_fir
 
 #[test]
 fn a_worker_forgotten_long_ago_still_gets_a_verdict_for_each_spooled_outcome() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.cut("alpha");
     crew.finish("alpha", "build", Outcome::exit(0));
@@ -43,30 +45,30 @@ fn a_worker_forgotten_long_ago_still_gets_a_verdict_for_each_spooled_outcome() {
     assert_eq!(crew.engine.worker_status(WorkerId(1)), None, "forgotten");
     let mate = crew.mates["alpha"].next_life();
     let spooled: Vec<_> = mate.register().spooled;
-    let answer = crew.ask(windlass_core::engine::Request::Register(mate.register()));
-    let Answer::Registered(told) = answer else {
+    let answer = crew.ask(windlass_core::engine::EngineRequest::Register(mate.register()));
+    let EngineAnswer::Registered(told) = answer else {
         panic!("it may join again: {answer:?}");
     };
-    assert_eq!(told.verdicts, [(spooled[0].lease.fence, Verdict::Stale)]);
+    assert_eq!(told.verdicts, [(spooled[0].lease.fence, OutcomeVerdict::Stale)]);
 }
 
 #[test]
-fn the_former_life_of_a_restarted_worker_is_refused() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn former_incarnation_of_a_restarted_worker_is_refused() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     let old = crew.send("alpha");
     crew.restart("alpha");
     let replies = crew.arrive(&old);
-    assert_eq!(replies[0].body, Err(Refusal::Superseded));
+    assert_eq!(replies[0].body, Err(WorkerRefusal::Superseded));
 }
 
 #[test]
 fn a_second_worker_of_the_same_name_is_refused_while_the_first_is_live() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    let twin = || Mate::new(9, "alpha", 1, &[], Home::Apart);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let twin = || SessionWorker::new(9, "alpha", 1, &[], WorkerLocality::Apart);
     let refused = crew.enlist("twin", twin());
-    assert_eq!(refused, Err(Refusal::NameTaken { name: "alpha".into(), by: WorkerId(1) }));
+    assert_eq!(refused, Err(WorkerRefusal::NameTaken { name: "alpha".into(), by: WorkerId(1) }));
     crew.cut("alpha");
-    crew.pass(TTL.less(Span::millis(1)));
+    crew.pass(TTL.saturating_sub(Span::millis(1)));
     assert!(crew.enlist("twin", twin()).is_err(), "it may still be there");
     crew.pass(Span::millis(1));
     assert_eq!(crew.enlist("twin", twin()), Ok(()));
@@ -79,20 +81,26 @@ fn a_second_worker_of_the_same_name_is_refused_while_the_first_is_live() {
 
 #[test]
 fn a_worker_without_slots_and_one_too_many_are_refused() {
-    let config = windlass_core::engine::Config { workers_max: 1, ..Default::default() };
-    let mut crew = Crew::with(config);
-    assert_eq!(crew.join_at("alpha", 0, [], Home::Apart), Err(Refusal::BadSlots(0)));
+    let config = windlass_core::engine::EngineConfig { workers_max: 1, ..Default::default() };
+    let mut crew = TestCluster::with(config);
+    assert_eq!(
+        crew.join_at("alpha", 0, [], WorkerLocality::Apart),
+        Err(WorkerRefusal::BadSlots(0))
+    );
     crew.join("alpha", 1, []);
-    assert_eq!(crew.join_at("beta", 1, [], Home::Apart), Err(Refusal::TooManyWorkers(1)));
+    assert_eq!(
+        crew.join_at("beta", 1, [], WorkerLocality::Apart),
+        Err(WorkerRefusal::TooManyWorkers(1))
+    );
 }
 
 #[test]
-fn a_life_that_its_guard_has_ended_is_refused_and_the_next_one_may_join() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn incarnation_ended_by_its_guard_is_refused_and_the_next_may_join() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     let last = crew.send("alpha");
-    assert_eq!(crew.guard_ended("alpha"), Answer::Done);
-    assert_eq!(crew.arrive(&last)[0].body, Err(Refusal::Ended));
-    assert_eq!(crew.guard_ended("alpha"), Answer::Done, "twice is once");
+    assert_eq!(crew.guard_ended("alpha"), EngineAnswer::Done);
+    assert_eq!(crew.arrive(&last)[0].body, Err(WorkerRefusal::Ended));
+    assert_eq!(crew.guard_ended("alpha"), EngineAnswer::Done, "twice is once");
     let ended = crew.journal.iter().filter(|event| matches!(event, Event::WorkerEnded { .. }));
     assert_eq!(ended.count(), 1);
     crew.restart("alpha");
@@ -106,13 +114,13 @@ fn a_life_that_its_guard_has_ended_is_refused_and_the_next_one_may_join() {
 /// Its deadline counts from before an exchange that the leader keeps for an interval: renewals must not be later.
 #[test]
 fn a_step_that_holds_a_lock_goes_on_while_the_leader_answers_and_if_an_exchange_is_lost() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("deploy", windlass_core::plan::StepSpec::locking(["prod"]), []);
     });
     crew.pass(Span::mins(2));
     crew.cut("alpha");
-    crew.pass(TTL.part(5));
+    crew.pass(TTL.divided_by(5));
     crew.heal("alpha");
     crew.pass(Span::mins(2));
     assert!(crew.mates["alpha"].stops.is_empty());
@@ -120,24 +128,24 @@ fn a_step_that_holds_a_lock_goes_on_while_the_leader_answers_and_if_an_exchange_
 }
 
 #[test]
-fn a_worker_that_gives_up_gives_back_what_waits_and_kills_what_runs() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn abandoning_worker_returns_waiting_leases_and_kills_running_steps() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
     });
-    let actions = crew.mate("alpha").session().give_up();
+    let actions = crew.mate("alpha").session().abandon_all();
     let fence = crew.fence("build");
-    let stop = Stop { fence, how: StopHow::Kill, why: StopReason::Stale };
-    assert_eq!(actions, [Action::Stop(stop)]);
+    let stop = StopOrder { fence, how: StopMode::Kill, why: StopReason::Stale };
+    assert_eq!(actions, [SessionAction::Stop(stop)]);
     crew.join("beta", 1, []);
     crew.finish("alpha", "build", Outcome::exit(137));
     assert_eq!(crew.running("beta"), ["build"]);
-    assert!(crew.mate("alpha").session().spool().is_empty(), "it has been told");
+    assert!(crew.mate("alpha").session().unacknowledged_outcomes().is_empty(), "it has been told");
 }
 
 #[test]
 fn a_step_that_holds_a_lock_is_killed_on_its_worker_before_its_lease_passes_on() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("deploy", windlass_core::plan::StepSpec::locking(["prod"]), []);
     });
@@ -150,10 +158,13 @@ fn a_step_that_holds_a_lock_is_killed_on_its_worker_before_its_lease_passes_on()
     let left = deadline.since(crew.now);
     crew.pass(left);
     let how: Vec<_> = crew.mates["alpha"].stops.iter().map(|stop| stop.how).collect();
-    assert_eq!(how, [windlass_core::session::StopHow::Term, windlass_core::session::StopHow::Kill]);
+    assert_eq!(
+        how,
+        [windlass_core::session::StopMode::Term, windlass_core::session::StopMode::Kill]
+    );
     assert!(crew.running("beta").is_empty());
     crew.finish("alpha", "deploy", Outcome::exit(137));
-    crew.pass(TTL.less(left));
+    crew.pass(TTL.saturating_sub(left));
     assert_eq!(crew.running("beta"), ["deploy"]);
     crew.heal("alpha");
     crew.succeed(["deploy"]);

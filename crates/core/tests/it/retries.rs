@@ -1,37 +1,38 @@
 //! Attempts: how often, when, where, and what a worker that does not end an attempt comes to.
 
-use windlass_core::engine::{RunOptions, Unplaceable, Why};
+use windlass_core::engine::{RunOptions, UnplaceablePolicy, WhyReport};
 use windlass_core::outcome::{
-    INLINE_OUTPUT_MAX, Outcome, OutcomeKind, Output, RunStatus, StepStatus,
+    INLINE_OUTPUT_MAX, Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus,
 };
-use windlass_core::plan::{Retry, RetryOn, StepSpec};
-use windlass_core::session::{StopHow, StopReason};
+use windlass_core::plan::{RetryOn, RetryPolicy, StepSpec};
+use windlass_core::session::{StopMode, StopReason};
 use windlass_core::time::Span;
 
-use crate::crew::{Crew, TTL};
+use crate::test_cluster::{TTL, TestCluster};
 
-fn retrying(retry: Retry) -> StepSpec {
+fn retrying(retry: RetryPolicy) -> StepSpec {
     StepSpec { retry, ..StepSpec::default() }
 }
 
 fn elsewhere() -> StepSpec {
-    retrying(Retry { elsewhere: true, ..Retry::times(1) })
+    retrying(RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) })
 }
 
 #[test]
 fn waits_between_attempts_grow_within_their_bounds_and_then_the_step_fails() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    let retry = Retry { wait_min: Span::secs(4), wait_max: Span::secs(10), ..Retry::times(3) };
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let retry =
+        RetryPolicy { wait_min: Span::secs(4), wait_max: Span::secs(10), ..RetryPolicy::times(3) };
     crew.submit("ship", |plan| plan.step("flaky", retrying(retry), []));
     for (attempt, shortest, longest) in [(2, 2, 4), (3, 4, 8), (4, 5, 10)] {
         crew.finish("alpha", "flaky", Outcome::exit(1));
-        let Why::BackingOff { until, attempt: next } = crew.why("flaky") else {
+        let WhyReport::BackingOff { until, attempt: next } = crew.why("flaky") else {
             panic!("it backs off: {:?}", crew.why("flaky"));
         };
         assert_eq!(next, attempt);
         let wait = until.since(crew.now);
         assert!((Span::secs(shortest)..=Span::secs(longest)).contains(&wait), "{wait}");
-        crew.pass(wait.less(Span::millis(1)));
+        crew.pass(wait.saturating_sub(Span::millis(1)));
         assert_eq!(crew.status("flaky"), StepStatus::Waiting);
         crew.pass(Span::millis(1));
         assert_eq!(crew.running("alpha"), ["flaky"]);
@@ -50,8 +51,8 @@ fn waits_between_attempts_grow_within_their_bounds_and_then_the_step_fails() {
 
 #[test]
 fn only_the_named_failures_are_tried_again() {
-    let mut crew = Crew::new().worker("alpha", 4, []);
-    let on = |on: Vec<RetryOn>| retrying(Retry { on, ..Retry::times(5) });
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
+    let on = |on: Vec<RetryOn>| retrying(RetryPolicy { on, ..RetryPolicy::times(5) });
     let options = RunOptions { keep_going: true, ..RunOptions::default() };
     crew.submit_with("ship", options, |plan| {
         plan.step("right-code", on(vec![RetryOn::Exit(75)]), []);
@@ -78,8 +79,8 @@ fn only_the_named_failures_are_tried_again() {
 
 #[test]
 fn a_lost_worker_costs_a_delivery_and_a_failure_an_attempt() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| plan.step("flaky", retrying(Retry::times(1)), []));
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    crew.submit("ship", |plan| plan.step("flaky", retrying(RetryPolicy::times(1)), []));
     crew.kill("alpha");
     crew.guard_ended("alpha");
     crew.restart("alpha");
@@ -104,9 +105,9 @@ fn a_lost_worker_costs_a_delivery_and_a_failure_an_attempt() {
 
 #[test]
 fn no_attempt_follows_once_the_run_has_failed() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| {
-        plan.step("flaky", retrying(Retry::times(5)), []);
+        plan.step("flaky", retrying(RetryPolicy::times(5)), []);
         plan.plain("bad", []);
     });
     crew.finish("alpha", "flaky", Outcome::exit(1));
@@ -124,7 +125,7 @@ fn no_attempt_follows_once_the_run_has_failed() {
 
 #[test]
 fn a_timeout_that_the_worker_reports_ends_the_step() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     let brief = StepSpec { timeout: Some(Span::mins(1)), ..StepSpec::default() };
     crew.submit("ship", |plan| {
         plan.step("slow", brief, []);
@@ -142,19 +143,19 @@ fn a_timeout_that_the_worker_reports_ends_the_step() {
 }
 
 #[test]
-fn a_worker_that_does_not_end_an_overdue_step_is_told_and_then_not_renewed() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn worker_with_an_overdue_step_is_ordered_to_stop_then_not_renewed() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     let brief = StepSpec {
         timeout: Some(Span::mins(1)),
         kill_grace: Span::secs(10),
         ..StepSpec::locking(["db"])
     };
     crew.submit("ship", |plan| plan.step("slow", brief, []));
-    crew.pass(Span::secs(60 + 10 + 15).less(Span::millis(1)));
+    crew.pass(Span::secs(60 + 10 + 15).saturating_sub(Span::millis(1)));
     assert_eq!(crew.mates["alpha"].stops, [], "ending it is the worker's duty");
     crew.pass(Span::millis(1));
     let stop = crew.mates["alpha"].stops[0];
-    assert_eq!((stop.how, stop.why), (StopHow::Term, StopReason::Overdue));
+    assert_eq!((stop.how, stop.why), (StopMode::Term, StopReason::Overdue));
     insta::assert_snapshot!(crew.text(), @r"
     term t1 ttl 15s fences 1
     worker alpha w1 i1 online 1 of 1 slots
@@ -162,7 +163,7 @@ fn a_worker_that_does_not_end_an_overdue_step_is_told_and_then_not_renewed() {
       slow running f1 on alpha s1 stop Term overdue
     lock db 1 of 1 f1
     ");
-    crew.pass(TTL.less(Span::millis(1)));
+    crew.pass(TTL.saturating_sub(Span::millis(1)));
     assert_eq!(crew.status("slow"), StepStatus::Running, "the lease and the lock end by expiry");
     crew.pass(Span::millis(1));
     assert_eq!(crew.status("slow"), StepStatus::TimedOut);
@@ -178,11 +179,11 @@ fn a_worker_that_does_not_end_an_overdue_step_is_told_and_then_not_renewed() {
 
 #[test]
 fn an_output_that_is_too_large_fails_the_step() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     let options = RunOptions { keep_going: true, ..RunOptions::default() };
     crew.submit_with("ship", options, |plan| plan.plains(["fits", "too-large"]));
     let output = |size: usize| Outcome {
-        output: Output::Inline("x".repeat(size).into()),
+        output: StepOutput::Inline("x".repeat(size).into()),
         ..Outcome::exit(0)
     };
     crew.finish("alpha", "fits", output(INLINE_OUTPUT_MAX));
@@ -195,8 +196,8 @@ fn an_output_that_is_too_large_fails_the_step() {
 
 #[test]
 fn a_step_that_avoids_a_worker_survives_that_the_worker_is_forgotten() {
-    let mut crew = Crew::new().worker("alpha", 1, ["gpu"]);
-    let retry = Retry { elsewhere: true, ..Retry::times(1) };
+    let mut crew = TestCluster::new().worker("alpha", 1, ["gpu"]);
+    let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
     let patient =
         StepSpec { wait_for_worker: Span::hours(9), retry, ..StepSpec::requiring(["gpu"]) };
     crew.submit("ship", |plan| plan.step("train", patient, []));
@@ -211,20 +212,20 @@ fn a_step_that_avoids_a_worker_survives_that_the_worker_is_forgotten() {
 
 #[test]
 fn a_step_that_avoids_the_only_machine_is_skipped_when_the_machine_drains() {
-    let mut crew = Crew::new().worker("laptop", 1, []);
-    let options = RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() };
+    let mut crew = TestCluster::new().worker("laptop", 1, []);
+    let options = RunOptions { unplaceable: UnplaceablePolicy::Skip, ..RunOptions::default() };
     crew.submit_with("ship", options, |plan| plan.step("flaky", elsewhere(), []));
     crew.finish("laptop", "flaky", Outcome::exit(1));
     let worker = crew.mates["laptop"].id;
-    crew.ask(windlass_core::engine::Request::Drain { worker });
+    crew.ask(windlass_core::engine::EngineRequest::Drain { worker });
     crew.pass(Span::secs(2));
     assert_eq!(crew.status("flaky"), StepStatus::Skipped);
 }
 
 #[test]
 fn a_retry_that_is_due_in_the_same_tick_as_a_failure_of_its_run_is_cancelled() {
-    let mut crew = Crew::new().worker("alpha", 1, ["a"]).worker("beta", 1, ["b"]);
-    let never_twice = Retry { lost: 0, ..Retry::default() };
+    let mut crew = TestCluster::new().worker("alpha", 1, ["a"]).worker("beta", 1, ["b"]);
+    let never_twice = RetryPolicy { lost: 0, ..RetryPolicy::default() };
     crew.submit("ship", |plan| {
         plan.step(
             "flaky",
@@ -235,7 +236,7 @@ fn a_retry_that_is_due_in_the_same_tick_as_a_failure_of_its_run_is_cancelled() {
     });
     crew.exchange("beta");
     crew.kill("beta");
-    crew.pass(TTL.less(Span::millis(200)));
+    crew.pass(TTL.saturating_sub(Span::millis(200)));
     crew.finish("alpha", "flaky", Outcome::exit(1));
     crew.sleep(Span::secs(2));
     crew.tick();

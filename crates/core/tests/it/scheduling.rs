@@ -1,13 +1,13 @@
 //! Who goes first, and how much a worker holds ahead.
 
-use windlass_core::engine::{Request, WorkerStatus};
+use windlass_core::engine::{EngineRequest, WorkerStatus};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
-use windlass_core::session::Home;
+use windlass_core::session::WorkerLocality;
 use windlass_core::time::Span;
 
-use crate::crew::Crew;
-use crate::mate::Mate;
+use crate::session_worker::SessionWorker;
+use crate::test_cluster::TestCluster;
 
 fn urgent(priority: i32) -> StepSpec {
     // With a limit per worker a step is granted when a slot is free, never ahead.
@@ -15,7 +15,7 @@ fn urgent(priority: i32) -> StepSpec {
 }
 
 /// The order in which one slot runs everything that is ready.
-fn order(crew: &mut Crew, worker: &str) -> Vec<String> {
+fn order(crew: &mut TestCluster, worker: &str) -> Vec<String> {
     let mut order = Vec::new();
     while let Some(step) = crew.running(worker).first().cloned() {
         order.push(step.clone());
@@ -26,7 +26,7 @@ fn order(crew: &mut Crew, worker: &str) -> Vec<String> {
 
 #[test]
 fn greater_priority_goes_first_and_then_the_order_of_the_plan() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     crew.submit("ship", |plan| {
         plan.step("low", urgent(-1), []);
         plan.step("plain", urgent(0), []);
@@ -39,7 +39,7 @@ fn greater_priority_goes_first_and_then_the_order_of_the_plan() {
 
 #[test]
 fn a_minute_of_waiting_is_worth_one_point_of_priority() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     crew.submit("old", |plan| plan.step("patient", urgent(0), []));
     crew.pass(Span::mins(3));
     crew.submit("new", |plan| {
@@ -52,7 +52,7 @@ fn a_minute_of_waiting_is_worth_one_point_of_priority() {
 
 #[test]
 fn what_most_hangs_on_goes_first() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     crew.submit("ship", |plan| {
         plan.step("leaf", urgent(0), []);
         plan.step("trunk", urgent(0), []);
@@ -65,7 +65,7 @@ fn what_most_hangs_on_goes_first() {
 
 #[test]
 fn a_worker_that_can_do_more_does_first_what_fewer_others_can() {
-    let mut crew = Crew::new();
+    let mut crew = TestCluster::new();
     crew.join("beta", 1, []);
     crew.submit("busy", |plan| plan.step("busy", urgent(0), []));
     crew.submit("ship", |plan| {
@@ -79,7 +79,7 @@ fn a_worker_that_can_do_more_does_first_what_fewer_others_can() {
 
 #[test]
 fn a_worker_holds_at_most_one_lease_ahead_per_slot_until_its_pace_is_known() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| {
         plan.plains(["a", "b", "c", "d", "e", "f"]);
     });
@@ -98,7 +98,7 @@ fn a_worker_holds_at_most_one_lease_ahead_per_slot_until_its_pace_is_known() {
 
 #[test]
 fn short_steps_are_leased_further_ahead_but_not_without_bound() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     let cells: Vec<String> = (0..200).map(|at| at.to_string()).collect();
     let cells: [&str; 200] = std::array::from_fn(|at| cells[at].as_str());
     crew.submit("ship", |plan| plan.matrix("t", cells, |_| StepSpec::default()));
@@ -110,7 +110,7 @@ fn short_steps_are_leased_further_ahead_but_not_without_bound() {
 
 #[test]
 fn an_idle_worker_gets_what_another_holds_ahead() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["a", "b"]));
     assert_eq!(crew.status("b"), StepStatus::Leased, "ahead, behind `a`");
     crew.join("beta", 1, []);
@@ -130,7 +130,7 @@ fn an_idle_worker_gets_what_another_holds_ahead() {
 
 #[test]
 fn a_lease_that_has_started_is_not_given_back() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["a", "b"]));
     crew.cut("alpha");
     crew.finish("alpha", "a", windlass_core::outcome::Outcome::exit(0));
@@ -144,10 +144,11 @@ fn a_lease_that_has_started_is_not_given_back() {
 
 #[test]
 fn a_worker_that_drains_by_its_own_decision_is_shown_as_draining_until_its_next_start() {
-    let mut crew = Crew::new();
-    crew.enlist("alpha", Mate::new(1, "alpha", 1, &[], Home::Apart)).expect("it may join");
+    let mut crew = TestCluster::new();
+    crew.enlist("alpha", SessionWorker::new(1, "alpha", 1, &[], WorkerLocality::Apart))
+        .expect("it may join");
     crew.submit("ship", |plan| plan.plains(["a", "b"]));
-    let status = |crew: &Crew| crew.engine.workers().map(|it| it.status).collect::<Vec<_>>();
+    let status = |crew: &TestCluster| crew.engine.workers().map(|it| it.status).collect::<Vec<_>>();
     assert_eq!(status(&crew), [WorkerStatus::Online]);
     crew.mate("alpha").session().drain();
     crew.exchange("alpha");
@@ -161,10 +162,10 @@ fn a_worker_that_drains_by_its_own_decision_is_shown_as_draining_until_its_next_
 
 #[test]
 fn a_worker_that_drains_gives_back_what_it_holds_ahead_and_finishes_the_rest() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["a", "b"]));
     let alpha = crew.mates["alpha"].id;
-    crew.ask(Request::Drain { worker: alpha });
+    crew.ask(EngineRequest::Drain { worker: alpha });
     assert_eq!(crew.mate("alpha").session().drain(), []);
     crew.pump();
     insta::assert_snapshot!(crew.text(), @r"
@@ -184,9 +185,9 @@ fn a_worker_that_drains_gives_back_what_it_holds_ahead_and_finishes_the_rest() {
 
 #[test]
 fn a_drained_worker_gets_nothing_even_if_it_asks() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     let alpha = crew.mates["alpha"].id;
-    crew.ask(Request::Drain { worker: alpha });
+    crew.ask(EngineRequest::Drain { worker: alpha });
     crew.submit("ship", |plan| plan.plain("a", []));
     crew.pass(Span::mins(1));
     assert_eq!(crew.status("a"), StepStatus::Ready);

@@ -3,27 +3,31 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::engine::{CancelLevel, CancelReason, Event, Request, RunOptions, Unplaceable};
+use windlass_core::engine::{
+    CancelLevel, CancelReason, EngineRequest, Event, RunOptions, UnplaceablePolicy,
+};
 use windlass_core::id::{RunId, StepIx};
-use windlass_core::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
-use windlass_core::plan::{Condition, OnFailure, Placement, PlanBuilder, Retry, StepSpec};
+use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
+use windlass_core::plan::{
+    OnFailure, Placement, PlanBuilder, RetryPolicy, StatusCondition, StepSpec,
+};
 use windlass_core::requirement::Requirement;
 use windlass_core::session::StopReason;
-use windlass_core::summary::{Asked, Durations, Forecast, Summary, Verdict};
+use windlass_core::summary::{RunForecast, RunSummary, RunVerdict, StepDurations, VerdictRequest};
 use windlass_core::time::{Span, Time};
 
-use crate::crew::Crew;
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::TestCluster;
 
 /// A crew whose events are folded as they come.
-struct Story {
-    crew: Crew,
-    summary: Option<Summary>,
+struct SummaryCluster {
+    crew: TestCluster,
+    summary: Option<RunSummary>,
     seen: usize,
 }
 
-impl Story {
-    fn new(crew: Crew, options: RunOptions, draw: impl FnOnce(&mut Sketch)) -> Self {
+impl SummaryCluster {
+    fn new(crew: TestCluster, options: RunOptions, draw: impl FnOnce(&mut PlanSketch)) -> Self {
         let mut story = Self { crew, summary: None, seen: 0 };
         story.crew.submit_with("ship", options, draw);
         story.fold();
@@ -36,13 +40,13 @@ impl Story {
         let registered = |event: &&Event| matches!(event, Event::WorkerRegistered { .. });
         for event in &self.crew.journal[self.seen..] {
             if let Some(summary) = &mut self.summary {
-                summary.learn(now, event);
+                summary.apply_event(now, event);
                 continue;
             }
-            self.summary = Summary::from_submitted(now, event);
+            self.summary = RunSummary::from_submitted(now, event);
             if let Some(summary) = &mut self.summary {
                 let before = self.crew.journal.iter().filter(registered);
-                before.for_each(|event| summary.learn(now, event));
+                before.for_each(|event| summary.apply_event(now, event));
             }
         }
         self.seen = self.crew.journal.len();
@@ -65,16 +69,16 @@ impl Story {
         self.finish(step, Outcome::exit(0))
     }
 
-    fn summary(&self) -> &Summary {
+    fn summary(&self) -> &RunSummary {
         self.summary.as_ref().expect("the run was submitted")
     }
 
     /// Each step in a line: status, tries, wait, time, reason.
     fn text(&self) -> String {
         let (summary, now) = (self.summary(), self.crew.now);
-        let line = |step: windlass_core::summary::Step<'_>| {
+        let line = |step: windlass_core::summary::StepSummary<'_>| {
             let tries: Vec<String> = step
-                .tries()
+                .deliveries()
                 .iter()
                 .map(|one| format!("{}.{}@{}", one.attempt, one.delivery, one.worker))
                 .collect();
@@ -91,8 +95,8 @@ impl Story {
         summary.steps().map(line).collect::<Vec<String>>().join("\n")
     }
 
-    fn verdict(&self) -> Verdict {
-        self.summary().verdict(Asked::default())
+    fn verdict(&self) -> RunVerdict {
+        self.summary().verdict(VerdictRequest::default())
     }
 }
 
@@ -102,23 +106,27 @@ fn needing(label: &str) -> StepSpec {
 }
 
 fn one_machine() -> RunOptions {
-    RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() }
+    RunOptions { unplaceable: UnplaceablePolicy::Skip, ..RunOptions::default() }
 }
 
 #[test]
-fn a_summary_agrees_with_the_engine_and_tells_waits_tries_and_the_critical_path() {
-    let crew = Crew::new().worker("alpha", 2, ["linux"]);
-    let mut story = Story::new(crew, one_machine(), |plan| {
+fn summary_matches_the_engine_and_shows_waits_attempts_and_critical_path() {
+    let crew = TestCluster::new().worker("alpha", 2, ["linux"]);
+    let mut story = SummaryCluster::new(crew, one_machine(), |plan| {
         plan.plain("fetch", []);
         plan.matrix("test", ["linux", "windows"], needing);
-        plan.step("flaky", StepSpec { retry: Retry::times(2), ..StepSpec::default() }, ["fetch"]);
+        plan.step(
+            "flaky",
+            StepSpec { retry: RetryPolicy::times(2), ..StepSpec::default() },
+            ["fetch"],
+        );
         plan.plain("ship", ["test", "flaky"]);
     });
     story.after(2).succeed("test[linux]");
     story.after(3).succeed("fetch");
     story.after(4).finish("flaky", Outcome::exit(9));
     story.after(6).after(1).succeed("flaky");
-    let output = Output::Inline(r#"{"version":"1.2"}"#.into());
+    let output = StepOutput::Inline(r#"{"version":"1.2"}"#.into());
     story.after(5).finish("ship", Outcome { output, ..Outcome::exit(0) });
     insta::assert_snapshot!(story.text(), @r"
     fetch succeeded [1.1@alpha] wait 0s time 5s
@@ -133,24 +141,29 @@ fn a_summary_agrees_with_the_engine_and_tells_waits_tries_and_the_critical_path(
         let engine = story.crew.engine.step_status(summary.run(), step.ix());
         assert_eq!(engine, Some(step.status()), "{}", step.name());
     }
-    assert_eq!((summary.status(), story.verdict()), (RunStatus::Succeeded, Verdict::Ok));
+    assert_eq!((summary.status(), story.verdict()), (RunStatus::Succeeded, RunVerdict::Ok));
     let path = summary.critical_path();
     let chain: Vec<&str> = path.links.iter().map(|link| summary.plan().name(link.step)).collect();
     assert_eq!(chain, ["fetch", "flaky", "ship"]);
     assert!(path.percent > 70, "{path:?}");
     let named = [summary.plan().find("test").unwrap()];
-    let asked = Asked { named: &named, interrupted: false };
-    assert_eq!(summary.verdict(asked), Verdict::Unmet, "who names a step wants it to run");
+    let asked = VerdictRequest { named: &named, interrupted: false };
+    assert_eq!(
+        summary.verdict(asked),
+        RunVerdict::NoMatchingWorker,
+        "who names a step wants it to run"
+    );
     let last = summary.step(summary.plan().find("ship").unwrap()).unwrap();
     assert_eq!(last.to_json(story.crew.now)["outputs"]["version"], "1.2");
 }
 
 #[test]
-fn a_step_that_was_handed_out_ahead_waited_until_it_began() {
-    let mut story = Story::new(Crew::new().worker("alpha", 1, []), one_machine(), |plan| {
-        plan.plain("first", []);
-        plan.plain("second", []);
-    });
+fn step_leased_ahead_counts_as_waiting_until_it_starts() {
+    let mut story =
+        SummaryCluster::new(TestCluster::new().worker("alpha", 1, []), one_machine(), |plan| {
+            plan.plain("first", []);
+            plan.plain("second", []);
+        });
     // Of the second nothing is told before it is over.
     story.after(3).succeed("first");
     story.crew.pass(Span::secs(2));
@@ -163,15 +176,15 @@ fn a_step_that_was_handed_out_ahead_waited_until_it_began() {
 
 #[test]
 fn root_causes_come_first_and_count_what_hangs_on_them() {
-    let crew = Crew::new().worker("alpha", 3, []);
-    let mut story = Story::new(crew, RunOptions::default(), |plan| {
+    let crew = TestCluster::new().worker("alpha", 3, []);
+    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
         let ignored = StepSpec { on_failure: OnFailure::Ignore, ..StepSpec::default() };
         plan.step("lint", ignored, []);
         plan.plains(["bad", "slow"]);
         plan.plain("after", ["bad"]);
         plan.plain("later", ["after"]);
         plan.plain("other", ["slow"]);
-        let always = StepSpec { condition: Condition::Always, ..StepSpec::default() };
+        let always = StepSpec { condition: StatusCondition::Always, ..StepSpec::default() };
         plan.step("tell", always, ["later"]);
     });
     story.after(1).finish("lint", Outcome::exit(1));
@@ -192,13 +205,13 @@ fn root_causes_come_first_and_count_what_hangs_on_them() {
     assert_eq!(reason("slow"), "stopped because another step failed");
     assert_eq!(reason("later"), "because of bad");
     assert_eq!(reason("other"), "because bad failed");
-    assert_eq!(story.verdict(), Verdict::StepFailed);
+    assert_eq!(story.verdict(), RunVerdict::StepFailed);
 }
 
 #[test]
 fn a_lost_worker_and_another_leader_are_remembered() {
-    let crew = Crew::new().worker("alpha", 1, []).worker("beta", 1, []);
-    let mut story = Story::new(crew, RunOptions::default(), |plan| plan.plain("only", []));
+    let crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| plan.plain("only", []));
     let holder = story.crew.holder("only").expect("somebody has it");
     story.crew.kill(&holder);
     story.crew.guard_ended(&holder);
@@ -206,8 +219,8 @@ fn a_lost_worker_and_another_leader_are_remembered() {
     story.crew.take_over();
     story.after(1).after(6).succeed("only");
     let summary = story.summary();
-    assert_eq!((summary.interruptions(), summary.workers_met()), (1, 2));
-    let tries = summary.step(StepIx(0)).unwrap().tries();
+    assert_eq!((summary.interruptions(), summary.workers_met_count()), (1, 2));
+    let tries = summary.step(StepIx(0)).unwrap().deliveries();
     let told: Vec<_> = tries.iter().map(|it| (it.attempt, it.delivery, it.outcome)).collect();
     assert_eq!(told, [(1, 1, Some(OutcomeKind::Lost)), (1, 2, Some(OutcomeKind::Succeeded))]);
     assert_eq!(summary.to_json(story.crew.now)["interruptions"], 1);
@@ -215,9 +228,9 @@ fn a_lost_worker_and_another_leader_are_remembered() {
 
 /// Leader and worker die together and come back after an hour, as on one machine.
 #[test]
-fn an_hour_in_which_nobody_led_is_neither_time_nor_wait() {
-    let crew = Crew::new().worker("alpha", 1, []);
-    let mut story = Story::new(crew, RunOptions::default(), |plan| {
+fn leaderless_hour_counts_as_neither_run_time_nor_wait() {
+    let crew = TestCluster::new().worker("alpha", 1, []);
+    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
         plan.plain("first", []);
         plan.plain("second", []);
         plan.plain("last", ["first", "second"]);
@@ -237,42 +250,42 @@ fn an_hour_in_which_nobody_led_is_neither_time_nor_wait() {
     last succeeded [1.1@alpha] wait 0s time 1s
     ");
     let (summary, now) = (story.summary(), story.crew.now);
-    assert_eq!((summary.interruptions(), summary.interrupted()), (1, Span::hours(1)));
-    assert_eq!(summary.worked(now), Span::secs(16));
-    assert_eq!(summary.wall(now), Span::hours(1) + Span::secs(16));
+    assert_eq!((summary.interruptions(), summary.interrupted_time()), (1, Span::hours(1)));
+    assert_eq!(summary.led_time(now), Span::secs(16));
+    assert_eq!(summary.wall_time(now), Span::hours(1) + Span::secs(16));
     assert_eq!(summary.critical_path().percent, 68);
 }
 
 #[test]
-fn a_cancelled_run_says_by_whom_and_its_steps_why() {
-    let crew = Crew::new().worker("alpha", 1, []);
-    let mut story = Story::new(crew, RunOptions::default(), |plan| plan.chain("s", 2));
+fn cancelled_run_names_the_canceller_and_its_steps_the_reason() {
+    let crew = TestCluster::new().worker("alpha", 1, []);
+    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| plan.chain("s", 2));
     let run = story.crew.run_id("ship");
     let (level, reason) = (CancelLevel::Stop, CancelReason::Asked);
-    story.crew.ask(Request::Cancel { run, level });
+    story.crew.ask(EngineRequest::Cancel { run, level });
     story.fold();
     assert_eq!(story.summary().status(), RunStatus::Cancelling);
-    assert_eq!(story.verdict(), Verdict::Interrupted, "nobody knows its end yet");
+    assert_eq!(story.verdict(), RunVerdict::Interrupted, "nobody knows its end yet");
     story.finish("s0", Outcome::plain(OutcomeKind::Cancelled));
     let summary = story.summary();
     assert_eq!(summary.cancel(), Some((level, reason)));
-    let last = summary.step(StepIx(0)).and_then(|step| step.last_try()).unwrap();
+    let last = summary.step(StepIx(0)).and_then(|step| step.last_delivery()).unwrap();
     assert_eq!(last.stop, Some(StopReason::RunCancelled));
-    assert_eq!(story.verdict(), Verdict::Cancelled);
-    let asked = Asked { named: &[], interrupted: true };
-    assert_eq!(summary.verdict(asked), Verdict::Interrupted);
+    assert_eq!(story.verdict(), RunVerdict::Cancelled);
+    let asked = VerdictRequest { named: &[], interrupted: true };
+    assert_eq!(summary.verdict(asked), RunVerdict::Interrupted);
 }
 
 #[test]
-fn a_run_that_only_lacks_workers_is_told_from_one_that_failed() {
-    let options = RunOptions { unplaceable: Unplaceable::Fail, ..RunOptions::default() };
-    let crew = Crew::new().worker("alpha", 1, ["linux"]);
-    let mut story = Story::new(crew, options, |plan| {
+fn run_that_only_lacks_workers_is_distinguished_from_a_failed_one() {
+    let options = RunOptions { unplaceable: UnplaceablePolicy::Fail, ..RunOptions::default() };
+    let crew = TestCluster::new().worker("alpha", 1, ["linux"]);
+    let mut story = SummaryCluster::new(crew, options, |plan| {
         plan.step("gpu", needing("gpu"), []);
         plan.plain("after", ["gpu"]);
     });
     story.after(1);
-    assert_eq!(story.verdict(), Verdict::Unmet);
+    assert_eq!(story.verdict(), RunVerdict::NoMatchingWorker);
     insta::assert_snapshot!(story.text(), @r"
     gpu failed [] wait 0s time 0s needs gpu, which nobody here has
     after blocked [] wait 0s time 0s because of gpu
@@ -281,8 +294,8 @@ fn a_run_that_only_lacks_workers_is_told_from_one_that_failed() {
 
 #[test]
 fn json_is_one_object_a_line() {
-    let crew = Crew::new().worker("alpha", 1, []);
-    let mut story = Story::new(crew, RunOptions::default(), |plan| plan.chain("s", 2));
+    let crew = TestCluster::new().worker("alpha", 1, []);
+    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| plan.chain("s", 2));
     story.after(2).finish("s0", Outcome::exit(3));
     let (summary, now) = (story.summary(), story.crew.now);
     let mut lines = vec![summary.to_json(now)];
@@ -296,28 +309,29 @@ fn json_is_one_object_a_line() {
     "#);
 }
 
-fn durations<const N: usize>(of: [(&str, u64); N]) -> Durations {
+fn durations<const N: usize>(of: [(&str, u64); N]) -> StepDurations {
     of.into_iter().map(|(name, secs)| (name.into(), Span::secs(secs))).collect::<BTreeMap<_, _>>()
 }
 
 #[test]
 fn the_rest_is_guessed_from_earlier_runs_and_the_slots_there_are() {
-    let crew = Crew::new().worker("alpha", 2, []);
-    let mut story = Story::new(crew, RunOptions::default(), |plan| {
+    let crew = TestCluster::new().worker("alpha", 2, []);
+    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
         plan.plains(["a", "b", "c"]);
         plan.plain("last", ["a", "b", "c"]);
     });
     let plan = Arc::clone(story.summary().plan());
     let earlier = durations([("a", 10), ("b", 20), ("c", 30), ("last", 5)]);
-    let forecast = Forecast::new(&plan, &earlier);
-    let rest = |story: &Story, slots| forecast.remaining(story.summary(), story.crew.now, slots);
+    let forecast = RunForecast::new(&plan, &earlier);
+    let rest =
+        |story: &SummaryCluster, slots| forecast.remaining(story.summary(), story.crew.now, slots);
     // Two of them run and the third is leased ahead: it follows the shorter one.
     assert_eq!(rest(&story, 2), Some(Span::secs(45)));
     story.after(4);
     assert_eq!(rest(&story, 2), Some(Span::secs(41)));
     story.after(6).succeed("a");
     assert_eq!(rest(&story, 2), Some(Span::secs(35)));
-    let nothing = Forecast::new(&plan, &Durations::new());
+    let nothing = RunForecast::new(&plan, &StepDurations::new());
     assert_eq!(nothing.remaining(story.summary(), story.crew.now, 2), None, "one end says little");
 }
 
@@ -329,39 +343,44 @@ fn a_hundred_thousand_steps_are_no_burden() {
     let last = plan.step("last", StepSpec::default());
     plan.needs(last, join);
     let plan = Arc::new(plan.build().unwrap());
-    let mut summary = Summary::new(Time::from_millis(1), RunId(1), plan, RunOptions::default());
-    let forecast = Forecast::new(summary.plan(), &durations([("cell[c1]", 1)]));
+    let mut summary = RunSummary::new(Time::from_millis(1), RunId(1), plan, RunOptions::default());
+    let forecast = RunForecast::new(summary.plan(), &durations([("cell[c1]", 1)]));
     let rest = forecast.remaining(&summary, Time::from_millis(2), 100);
     assert_eq!(rest, Some(Span::millis(1_000_010)));
     for step in 0..100_000 {
-        let settled = windlass_core::engine::Settled::SkippedUnplaceable;
+        let settled = windlass_core::engine::StepSettlement::SkippedUnplaceable;
         let event = Event::StepSettled { run: RunId(1), step: StepIx(step), settled };
-        summary.learn(Time::from_millis(2), &event);
+        summary.apply_event(Time::from_millis(2), &event);
     }
-    assert_eq!(summary.tally().of(StepStatus::Skipped), 100_000);
-    assert_eq!(summary.tally().of(StepStatus::Ready), 1, "the join has let the last step go");
+    assert_eq!(summary.status_counts().of(StepStatus::Skipped), 100_000);
+    assert_eq!(
+        summary.status_counts().of(StepStatus::Ready),
+        1,
+        "the join has let the last step go"
+    );
     assert_eq!(summary.unplaceable().count(), 100_000);
     assert_eq!(summary.critical_path().links, []);
 }
 
 #[test]
 fn shares_are_what_each_worker_did_of_the_time_that_it_was_there() {
-    let crew = Crew::new().worker("ann", 1, []);
-    let mut story = Story::new(crew, RunOptions::default(), |plan| {
+    let crew = TestCluster::new().worker("ann", 1, []);
+    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
         for name in ["a", "b", "c"] {
             plan.step(name, StepSpec::default(), []);
         }
     });
     story.after(2).succeed("a");
     let now = story.crew.now;
-    let [ann] = story.summary().shares(now)[..] else { panic!("one worker") };
+    let [ann] = story.summary().worker_shares(now)[..] else { panic!("one worker") };
     assert_eq!((ann.worker, ann.busy, ann.percent), ("ann", Span::secs(2), Some(100)));
     story.crew.join("ben", 2, []);
     story.fold();
     story.after(4).succeed("b").succeed("c");
     let now = story.crew.now;
-    let shares = story.summary().shares(now);
-    let told: Vec<_> = shares.iter().map(|it| (it.worker, it.tries, it.busy, it.percent)).collect();
+    let shares = story.summary().worker_shares(now);
+    let told: Vec<_> =
+        shares.iter().map(|it| (it.worker, it.deliveries, it.busy, it.percent)).collect();
     let expected = [("ann", 2, Span::secs(6), Some(100)), ("ben", 1, Span::secs(4), Some(50))];
     assert_eq!(told, expected);
 }

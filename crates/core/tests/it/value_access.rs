@@ -1,24 +1,24 @@
 //! A worker may fetch the large results that its leased steps read, and no others.
 
-use windlass_core::engine::{Request, Reused, RunOptions, Submit};
+use windlass_core::engine::{EngineRequest, ReusedOutcome, RunOptions, SubmitRun};
 use windlass_core::id::{RunId, StepIx};
-use windlass_core::kept::{Kept, KeptAt, KeptName};
-use windlass_core::outcome::{Outcome, Output};
+use windlass_core::large_value::{LargeValueId, LargeValueLocation, LargeValueRef};
+use windlass_core::outcome::{Outcome, StepOutput};
 use windlass_core::plan::StepSpec;
-use windlass_core::session::FormerLife;
+use windlass_core::session::FormerLifeProof;
 
-use crate::crew::Crew;
-use crate::sketch::Sketch;
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::TestCluster;
 
 const BUILD: StepIx = StepIx(0);
 
-fn result(run: u64, step: StepIx) -> Kept {
-    let place = KeptAt::Leader { hash: [7; 32], size: 1 << 20 };
-    Kept { run: RunId(run), step, attempt: 1, delivery: 1, place }
+fn result(run: u64, step: StepIx) -> LargeValueRef {
+    let place = LargeValueLocation::Leader { hash: [7; 32], size: 1 << 20 };
+    LargeValueRef { run: RunId(run), step, attempt: 1, delivery: 1, place }
 }
 
 fn with_result(run: u64, step: StepIx) -> Outcome {
-    Outcome { output: Output::Kept(result(run, step).into()), ..Outcome::exit(0) }
+    Outcome { output: StepOutput::Kept(result(run, step).into()), ..Outcome::exit(0) }
 }
 
 fn reading(node: StepIx) -> StepSpec {
@@ -29,13 +29,13 @@ fn locked_reader(node: StepIx) -> StepSpec {
     StepSpec { reads: vec![node], ..StepSpec::locking(["prod"]) }
 }
 
-fn may_fetch(crew: &Crew, worker: &str, result: KeptName) -> bool {
+fn may_fetch(crew: &TestCluster, worker: &str, result: LargeValueId) -> bool {
     crew.engine.may_fetch(crew.mates[worker].id, result)
 }
 
 /// `alpha` runs `deploy`, which reads the large result of `build`; `beta` runs a step of another run.
-fn deploying(deploy: StepSpec) -> Crew {
-    let mut crew = Crew::new().worker("alpha", 1, []);
+fn deploying(deploy: StepSpec) -> TestCluster {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
         plan.step("deploy", deploy, ["build"]);
@@ -55,10 +55,10 @@ fn worker_may_fetch_only_results_that_its_leased_steps_read() {
     assert!(may_fetch(&crew, "alpha", asked));
     assert!(!may_fetch(&crew, "beta", asked), "its step reads nothing");
     for other in [
-        KeptName { run: RunId(2), ..asked },
-        KeptName { step: StepIx(1), ..asked },
-        KeptName { attempt: 2, ..asked },
-        KeptName { delivery: 2, ..asked },
+        LargeValueId { run: RunId(2), ..asked },
+        LargeValueId { step: StepIx(1), ..asked },
+        LargeValueId { attempt: 2, ..asked },
+        LargeValueId { delivery: 2, ..asked },
     ] {
         assert!(!may_fetch(&crew, "alpha", other), "{other:?}");
     }
@@ -76,16 +76,16 @@ fn result_of_a_need_that_is_not_read_may_not_be_fetched() {
 fn revoked_worker_may_fetch_nothing() {
     let mut crew = deploying(reading(BUILD));
     let worker = crew.mates["alpha"].id;
-    crew.ask(Request::RevokeWorker { worker });
+    crew.ask(EngineRequest::RevokeWorker { worker });
     assert!(!may_fetch(&crew, "alpha", result(1, BUILD).name()));
 }
 
 #[test]
-fn leases_of_a_former_life_open_nothing() {
+fn leases_of_a_former_incarnation_grant_no_access() {
     let mut crew = deploying(locked_reader(BUILD));
     crew.cut("alpha");
     let mut clone = crew.mates["alpha"].next_life();
-    clone.former = FormerLife::Unknown;
+    clone.former = FormerLifeProof::Unknown;
     crew.enlist("clone", clone).unwrap();
     assert!(crew.holder("deploy").is_some(), "its lock is not free yet");
     assert!(!may_fetch(&crew, "clone", result(1, BUILD).name()));
@@ -93,7 +93,7 @@ fn leases_of_a_former_life_open_nothing() {
 
 #[test]
 fn step_that_reads_a_matrix_opens_the_results_of_its_cells() {
-    let mut crew = Crew::new().worker("alpha", 2, []);
+    let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| {
         plan.matrix("build", ["one", "two"], |_| StepSpec::default());
         plan.step("deploy", reading(StepIx(2)), ["build"]);
@@ -109,15 +109,15 @@ fn step_that_reads_a_matrix_opens_the_results_of_its_cells() {
 
 #[test]
 fn result_of_an_earlier_run_that_was_taken_over_may_be_fetched() {
-    let mut crew = Crew::new().worker("alpha", 1, []);
-    let plan = Sketch::draw("ship", |plan| {
+    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let plan = PlanSketch::draw("ship", |plan| {
         plan.plain("build", []);
         plan.step("deploy", reading(BUILD), ["build"]);
     });
     let options = RunOptions { root: Some(RunId(70)), ..RunOptions::default() };
-    let output = Output::Kept(result(70, BUILD).into());
-    let reused = vec![Reused { step: BUILD, from: RunId(70), output }];
-    crew.submit_whole("ship", Submit { options, reused, ..Submit::new(RunId(71), plan) });
+    let output = StepOutput::Kept(result(70, BUILD).into());
+    let reused = vec![ReusedOutcome { step: BUILD, from: RunId(70), output }];
+    crew.submit_whole("ship", SubmitRun { options, reused, ..SubmitRun::new(RunId(71), plan) });
     crew.pump();
     assert_eq!(crew.running("alpha"), ["deploy"]);
     assert!(may_fetch(&crew, "alpha", result(70, BUILD).name()));

@@ -1,19 +1,19 @@
 //! `if:`: status functions beside values.
 
 use serde_json::json;
-use windlass_core::expr::{Condition, Scope};
+use windlass_core::expr::{ExprScope, IfCondition};
 use windlass_core::plan;
 
 use crate::all_shown;
 
-fn parts(text: &str) -> (plan::Condition, Option<String>) {
-    let condition = Condition::parse(text).expect("a condition that is accepted");
+fn parts(text: &str) -> (plan::StatusCondition, Option<String>) {
+    let condition = IfCondition::parse(text).expect("a condition that is accepted");
     (condition.status, condition.value.map(|value| value.text().to_owned()))
 }
 
 #[test]
 fn a_status_stands_alone_or_beside_values() {
-    use plan::Condition::{Always, Failure, Success};
+    use plan::StatusCondition::{Always, Failure, Success};
     let value = |text: &str| Some(text.to_owned());
     assert_eq!(parts("success()"), (Success, None));
     assert_eq!(parts(" ( always( ) ) "), (Always, None));
@@ -28,12 +28,12 @@ fn a_status_stands_alone_or_beside_values() {
 #[test]
 fn places_are_those_of_the_whole_condition() {
     let text = " failure() and steps.a.outputs.b == 'x' and c";
-    let value = Condition::parse(text).unwrap().value.unwrap();
+    let value = IfCondition::parse(text).unwrap().value.unwrap();
     let found: Vec<&str> = value.paths().iter().map(|read| &text[read.range.clone()]).collect();
     assert_eq!(found, ["steps.a.outputs.b", "c"]);
-    let scope = Scope::default().with("c", json!("yes"));
+    let scope = ExprScope::default().with("c", json!("yes"));
     let scope = scope.with("steps", json!({"a": {"outputs": {"b": "x"}}}));
-    assert_eq!(&text[value.holds(&scope).unwrap_err().range], "c");
+    assert_eq!(&text[value.evaluate_bool(&scope).unwrap_err().range], "c");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn other_forms_show_the_allowed_one() {
         "[a]",
         "",
     ];
-    insta::assert_snapshot!(all_shown(&texts, Condition::parse), @r#"
+    insta::assert_snapshot!(all_shown(&texts, IfCondition::parse), @r#"
     failure() or params.x == 1
     ^^^^^^^^^
     E101: `failure()` can stand alone or be joined by `and`, nowhere else
@@ -164,8 +164,9 @@ fn other_forms_show_the_allowed_one() {
 
 #[test]
 fn a_condition_is_true_or_false_and_nothing_else() {
-    let scope = Scope::default().with("params", json!({"text": "yes", "number": 1, "flag": true}));
-    let holds = |text: &str| Condition::parse(text)?.value.unwrap().holds(&scope);
+    let scope =
+        ExprScope::default().with("params", json!({"text": "yes", "number": 1, "flag": true}));
+    let holds = |text: &str| IfCondition::parse(text)?.value.unwrap().evaluate_bool(&scope);
     assert_eq!(holds("params.flag"), Ok(true));
     let texts = ["params.text", "params.number", "params.nothing", "default(params.nothing, 'no')"];
     insta::assert_snapshot!(all_shown(&texts, holds), @r#"

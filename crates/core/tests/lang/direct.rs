@@ -1,10 +1,11 @@
 //! Commands that need no shell.
 
-use windlass_core::shell::direct;
+use windlass_core::shell::direct_command;
 
 #[test]
 fn plain_commands_are_direct() {
-    let words = |text: &str| direct(text).unwrap_or_else(|| panic!("{text:?} wants a shell"));
+    let words =
+        |text: &str| direct_command(text).unwrap_or_else(|| panic!("{text:?} wants a shell"));
     assert_eq!(words("cargo test"), ["cargo", "test"]);
     assert_eq!(words("  ./soak.sh\tdist/ \n"), ["./soak.sh", "dist/"]);
     assert_eq!(
@@ -66,6 +67,6 @@ fn whatever_a_shell_might_read_differently_needs_one() {
         "a \"!b\"",
         "a 'b\nc'",
     ] {
-        assert_eq!(direct(text), None, "{text:?}");
+        assert_eq!(direct_command(text), None, "{text:?}");
     }
 }

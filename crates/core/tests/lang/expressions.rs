@@ -1,12 +1,12 @@
 //! What expressions are worth, and what is wrong with them.
 
 use serde_json::{Value, json};
-use windlass_core::expr::{ExprError, Expression, Scope};
+use windlass_core::expr::{ExprError, ExprScope, Expression};
 
 use crate::all_shown;
 
-fn scope() -> Scope {
-    Scope::default()
+fn scope() -> ExprScope {
+    ExprScope::default()
         .with(
             "params",
             json!({
@@ -658,8 +658,9 @@ fn values_that_do_not_fit_are_named() {
 #[test]
 fn work_is_bounded() {
     let many: Vec<u32> = (0..100_000).collect();
-    let scope = Scope::default().with("many", json!(many)).with("text", json!("x".repeat(1 << 20)));
-    let evaluate = |text: &str, scope: &Scope| Expression::parse(text).unwrap().evaluate(scope);
+    let scope =
+        ExprScope::default().with("many", json!(many)).with("text", json!("x".repeat(1 << 20)));
+    let evaluate = |text: &str, scope: &ExprScope| Expression::parse(text).unwrap().evaluate(scope);
     assert_eq!(evaluate("99999 in many", &scope), Ok(json!(true)));
     let often = vec!["-1 in many"; 100].join(" or ");
     let error = evaluate(&often, &scope).unwrap_err();
@@ -668,7 +669,7 @@ fn work_is_bounded() {
     assert!(evaluate(&copies, &scope).is_err(), "copies cost too");
     let texts = vec!["'y' in text"; 200].join(" or ");
     assert!(evaluate(&texts, &scope).is_err(), "long texts cost too");
-    assert!(evaluate("1 == 1", &scope.fuel(2)).is_err());
+    assert!(evaluate("1 == 1", &scope.with_fuel(2)).is_err());
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Noise: whatever is read, nothing panics and every place that is named is in the text.
 
 use serde_json::json;
-use windlass_core::expr::{Condition, ExprError, Expression, Scope, Template};
+use windlass_core::expr::{ExprError, ExprScope, Expression, IfCondition, Template};
 use windlass_core::requirement::Requirement;
-use windlass_core::shell::{direct, script};
+use windlass_core::shell::{direct_command, parse_script};
 
 const ROUNDS: u64 = 20_000;
 const TOKENS: &[&str] = &[
@@ -85,9 +85,9 @@ const TOKENS: &[&str] = &[
 ];
 
 /// A small generator of random numbers (SplitMix64): the same noise for ever.
-pub(crate) struct Noise(pub(crate) u64);
+pub(crate) struct NoiseRng(pub(crate) u64);
 
-impl Noise {
+impl NoiseRng {
     pub(crate) fn next(&mut self, below: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -115,10 +115,11 @@ fn checked<T>(text: &str, result: Result<T, ExprError>) -> Option<T> {
 
 #[test]
 fn noise_is_read_without_panic() {
-    let scope = Scope::default().with("params", json!({"x": "1"})).with("a", json!([1, "b", null]));
+    let scope =
+        ExprScope::default().with("params", json!({"x": "1"})).with("a", json!([1, "b", null]));
     let mut accepted = [0; 5];
     for seed in 0..ROUNDS {
-        let text = &Noise(seed).text();
+        let text = &NoiseRng(seed).text();
         if let Some(expression) = checked(text, Expression::parse(text)) {
             accepted[0] += 1;
             checked(text, expression.evaluate(&scope));
@@ -127,18 +128,19 @@ fn noise_is_read_without_panic() {
                 assert_eq!(text[read.range].replace(' ', ""), read.path.join("."));
             }
         }
-        if let Some(condition) = checked(text, Condition::parse(text)) {
+        if let Some(condition) = checked(text, IfCondition::parse(text)) {
             accepted[1] += 1;
-            condition.value.map(|value| checked(text, value.holds(&scope)));
+            condition.value.map(|value| checked(text, value.evaluate_bool(&scope)));
         }
         if let Some(template) = checked(text, Template::parse(text)) {
             accepted[2] += 1;
             checked(text, template.render(&scope));
             assert_eq!(Template::parse(&template.to_string()).as_ref(), Ok(&template), "{text:?}");
         }
-        accepted[3] += usize::from(checked(text, script(text)).is_some_and(|s| !s.vars.is_empty()));
+        accepted[3] +=
+            usize::from(checked(text, parse_script(text)).is_some_and(|s| !s.vars.is_empty()));
         accepted[4] += usize::from(checked(text, Requirement::parse(text)).is_some());
-        direct(text);
+        direct_command(text);
     }
     assert!(accepted.iter().all(|count| *count > 50), "noise that is all refused: {accepted:?}");
 }

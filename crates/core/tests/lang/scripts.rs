@@ -1,11 +1,11 @@
 //! `${{ }}` in scripts: what is written instead, and where it is refused.
 
-use windlass_core::shell::script;
+use windlass_core::shell::parse_script;
 
 use crate::all_shown;
 
 fn text(source: &str) -> String {
-    script(source).expect("a script that is accepted").text
+    parse_script(source).expect("a script that is accepted").text
 }
 
 #[test]
@@ -20,12 +20,12 @@ fn a_reference_is_quoted_once() {
 
 #[test]
 fn equal_expressions_share_a_variable_and_taken_names_are_left_alone() {
-    let script = script("W2=1 ${{ a.b }} \"${{a.b}}\" ${{ c }} $W1 xW3").unwrap();
+    let script = parse_script("W2=1 ${{ a.b }} \"${{a.b}}\" ${{ c }} $W1 xW3").unwrap();
     let vars: Vec<_> = script.vars.iter().map(|(name, value)| (&**name, value.text())).collect();
     assert_eq!(vars, [("W3", "a.b"), ("W4", "c")]);
     assert_eq!(script.text, r#"W2=1 "${W3}" "${W3}" "${W4}" $W1 xW3"#);
     let stored = serde_json::to_string(&script).unwrap();
-    assert_eq!(serde_json::from_str::<windlass_core::shell::Script>(&stored).unwrap(), script);
+    assert_eq!(serde_json::from_str::<windlass_core::shell::ShellScript>(&stored).unwrap(), script);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn refusals_say_why_and_show_what_works() {
         "echo ${{ params.x",
         "echo ${{ params.x && 1 }}",
     ];
-    insta::assert_snapshot!(all_shown(&texts, script), @r#"
+    insta::assert_snapshot!(all_shown(&texts, parse_script), @r#"
     echo 'a ${{ params.my-x }} b'
             ^^^^^^^^^^^^^^^^^^
     E102: sh does not look for values between single quotes
@@ -239,7 +239,7 @@ fn refusals_say_why_and_show_what_works() {
 #[test]
 fn scripts_are_bounded() {
     let deep = format!("{}${{{{ a }}}}", "$(".repeat(100));
-    assert_eq!(script(&deep).unwrap_err().range.len(), "${{ a }}".len());
+    assert_eq!(parse_script(&deep).unwrap_err().range.len(), "${{ a }}".len());
     let many: Vec<String> = (0..300).map(|n| format!("${{{{ a{n} }}}}")).collect();
-    assert!(script(&many.join(" ")).unwrap_err().message.contains("256 values"));
+    assert!(parse_script(&many.join(" ")).unwrap_err().message.contains("256 values"));
 }

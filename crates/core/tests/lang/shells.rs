@@ -3,9 +3,9 @@
 
 use std::process::{Command, Stdio};
 
-use windlass_core::shell::{direct, script};
+use windlass_core::shell::{direct_command, parse_script};
 
-use crate::noise::Noise;
+use crate::noise::NoiseRng;
 
 /// What people, and people with bad intentions, give as a param.
 const VALUES: &[&str] = &[
@@ -95,7 +95,7 @@ fn present(shells: &[&'static str]) -> Vec<&'static str> {
 
 /// Runs a script with every value in every shell.
 fn try_out(shells: &[&'static str], (source, printed): (&str, &str)) {
-    let script = script(source).unwrap_or_else(|error| panic!("{source}: {error}"));
+    let script = parse_script(source).unwrap_or_else(|error| panic!("{source}: {error}"));
     for shell in shells {
         for value in VALUES {
             let printed = printed.replace("{}", value);
@@ -135,13 +135,13 @@ fn nesting_changes_nothing() {
     let value = "\"; rm -rf ~; $(id) '\\";
     let (mut right, shells) = (0, present(&["dash", "bash"]));
     for seed in 0..200 {
-        let mut noise = Noise(seed);
+        let mut noise = NoiseRng(seed);
         let mut source = "printf '<%s>' ${{ v }}\"${{ v }}\"".to_owned();
         for depth in 0..=noise.next(4) {
             let around = WRAPPERS[noise.next(WRAPPERS.len())].replace('@', &depth.to_string());
             source = around.replacen("{}", &source, 1);
         }
-        let text = script(&source).unwrap_or_else(|error| panic!("{source}\n{error:?}")).text;
+        let text = parse_script(&source).unwrap_or_else(|error| panic!("{source}\n{error:?}")).text;
         for shell in &shells {
             let wanted = output(shell, &source.replace("${{ v }}", "VALUE"), "");
             let seen = output(shell, &text, value);
@@ -157,8 +157,8 @@ fn noise_around_a_value_never_runs_it() {
     let shells = present(&["dash", "bash"]);
     let mut tried = 0;
     for seed in 0..20_000 {
-        let text = Noise(seed).text();
-        let Ok(script) = script(&text) else { continue };
+        let text = NoiseRng(seed).text();
+        let Ok(script) = parse_script(&text) else { continue };
         // A NUL cannot be in an argument.
         if script.vars.is_empty() || text.contains('\0') || tried >= 300 {
             continue;
@@ -182,9 +182,9 @@ fn direct_commands_have_the_words_that_a_shell_would_give_them() {
     let shells = present(&["dash", "bash"]);
     let mut tried = 0;
     for seed in 0..3_000 {
-        let mut noise = Noise(seed);
+        let mut noise = NoiseRng(seed);
         let text: String = (0..=noise.next(10)).map(|_| PARTS[noise.next(PARTS.len())]).collect();
-        let Some(words) = direct(&text) else { continue };
+        let Some(words) = direct_command(&text) else { continue };
         tried += 1;
         let printed = format!("<{}>", words.join("><"));
         for shell in &shells {

@@ -1,14 +1,14 @@
 //! Strings with `${{ }}` in them.
 
 use serde_json::json;
-use windlass_core::expr::{Scope, Template};
+use windlass_core::expr::{ExprScope, Template};
 
 use crate::all_shown;
 
-fn scope() -> Scope {
+fn scope() -> ExprScope {
     let params =
         json!({"x": "X", "n": 2.0, "flag": false, "list": ["a", 1], "sly": "${{ params.x }}"});
-    Scope::default().with("params", params).with("steps", json!({"s": {"outputs": {}}}))
+    ExprScope::default().with("params", params).with("steps", json!({"s": {"outputs": {}}}))
 }
 
 fn render(text: &str) -> String {
@@ -40,7 +40,7 @@ fn a_string_without_expressions_is_itself() {
 fn what_is_known_is_put_in_early() {
     let template =
         Template::parse("${{ params.x }}-${{ 1 < 2 }}-${{ steps.s.outputs.v }}").unwrap();
-    let partial = template.partially(&scope(), &["params"]).unwrap();
+    let partial = template.substitute_known(&scope(), &["params"]).unwrap();
     assert_eq!(partial.to_string(), "X-true-${{ steps.s.outputs.v }}");
     let roots: Vec<_> = partial.paths().into_iter().map(|read| read.path[0].clone()).collect();
     assert_eq!(roots, ["steps"]);
@@ -49,7 +49,7 @@ fn what_is_known_is_put_in_early() {
 #[test]
 fn a_value_that_looks_like_an_expression_stays_a_value() {
     let partial = Template::parse("<${{ params.sly }}>${{ steps.s }}").unwrap();
-    let partial = partial.partially(&scope(), &["params"]).unwrap();
+    let partial = partial.substitute_known(&scope(), &["params"]).unwrap();
     let stored = serde_json::to_string(&partial).unwrap();
     let again: Template = serde_json::from_str(&stored).unwrap();
     assert_eq!(again, partial);
@@ -133,7 +133,7 @@ fn null_in_a_string_names_the_path() {
 
 #[test]
 fn a_string_has_a_bound() {
-    let scope = Scope::default().with("params", json!({"x": "x".repeat(600_000)}));
+    let scope = ExprScope::default().with("params", json!({"x": "x".repeat(600_000)}));
     let template = Template::parse("${{ params.x }}${{ params.x }}").unwrap();
     let error = template.render(&scope).unwrap_err();
     assert_eq!(error.range, 19..27);

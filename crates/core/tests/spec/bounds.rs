@@ -34,7 +34,7 @@ fn step(keys: &str) -> String {
 }
 
 #[test]
-fn a_list_of_a_step_that_is_too_long_is_told_with_its_number() {
+fn too_long_list_of_a_step_is_reported_with_its_bound() {
     let list = |key: &str, count: usize| in_time(&step(&format!("{key}: [{}]", names("x", count))));
     assert_snapshot!(list("lock", 60_000), @"windlass.yml:1:32: error[E068]: `lock` may have at most 32 entries; this one has 60000");
     assert_snapshot!(list("tags", 200_000), @"windlass.yml:1:32: error[E068]: `tags` may have at most 64 entries; this one has 200000");
@@ -123,7 +123,7 @@ fn labels_and_nodes_that_all_steps_demand_are_counted_once() {
 }
 
 #[test]
-fn thousands_of_misspelt_needs_among_thousands_of_steps_are_told_in_time() {
+fn thousands_of_misspelt_needs_are_reported_in_time() {
     let step = |at: usize| format!("  a-rather-long-name-of-a-step-{at}: {{ run: make }}\n");
     let bad =
         |at: usize| format!("  b{at}: {{ run: make, needs: a-rather-long-nmae-of-a-step-{at} }}\n");

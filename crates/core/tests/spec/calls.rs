@@ -2,49 +2,56 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::expand::{Action, Expanded, Inputs, Work, expand};
+use windlass_core::expand::{
+    ExpandInputs, ExpandedPipeline, StepWork, WorkAction, expand_pipeline,
+};
 use windlass_core::id::StepIx;
-use windlass_core::problem::{Severity, Source};
+use windlass_core::problem::{ProblemSeverity, SourceFile};
 use windlass_core::spec::{
-    Callable, Calls, Catalogue, NeedForm, NeedOfCall, Options, read_knowing,
+    CallableCatalog, CallableNeed, CallableNeedForm, CallableSet, CallableStep,
+    PipelineReadOptions, read_pipeline_with_callables,
 };
 
-fn need(step: &str, form: NeedForm, takes: &str, names: &[&str]) -> NeedOfCall {
+fn need(step: &str, form: CallableNeedForm, takes: &str, names: &[&str]) -> CallableNeed {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    NeedOfCall { step: step.to_owned(), form, takes: takes.to_owned(), names }
+    CallableNeed { step: step.to_owned(), form, takes: takes.to_owned(), names }
 }
 
 /// A program with `build`, which gives an image, and `test`, which takes it and a level.
-fn known() -> Calls {
-    let build = Callable {
+fn known() -> CallableSet {
+    let build = CallableStep {
         signature: "aa11".to_owned(),
         output: "Image { tag: string }".to_owned(),
-        ..Callable::default()
+        ..CallableStep::default()
     };
-    let test = Callable {
+    let test = CallableStep {
         signature: "bb22".to_owned(),
-        needs: vec![need("build", NeedForm::One, "Image { tag: string }", &["tag"])],
+        needs: vec![need("build", CallableNeedForm::One, "Image { tag: string }", &["tag"])],
         with: vec![("level".to_owned(), false), ("note".to_owned(), true)],
         output: "u8".to_owned(),
     };
     let steps = [("build", build), ("test", test)];
     let steps = steps.into_iter().map(|(name, step)| (name.to_owned(), step)).collect();
-    Calls::Known(Catalogue(steps))
+    CallableSet::Known(CallableCatalog(steps))
 }
 
 fn told(text: &str) -> Vec<String> {
-    let source = Source::new("windlass.yml", text);
-    let options = Options { not_available: Severity::Error };
-    let (_, problems) = read_knowing(&source, options, &known());
+    let source = SourceFile::new("windlass.yml", text);
+    let options = PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error };
+    let (_, problems) = read_pipeline_with_callables(&source, options, &known());
     problems.iter().map(|problem| format!("{} {}", problem.code, problem.title)).collect()
 }
 
-fn planned(text: &str, calls: &Calls) -> Expanded {
-    let source = Source::new("windlass.yml", text);
-    let (pipeline, problems) =
-        read_knowing(&source, Options { not_available: Severity::Error }, calls);
+fn planned(text: &str, calls: &CallableSet) -> ExpandedPipeline {
+    let source = SourceFile::new("windlass.yml", text);
+    let (pipeline, problems) = read_pipeline_with_callables(
+        &source,
+        PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error },
+        calls,
+    );
     let pipeline = pipeline.unwrap_or_else(|| panic!("{problems:?}"));
-    expand(&pipeline, Inputs { name: "ship", params: &BTreeMap::new() }).expect("it expands")
+    expand_pipeline(&pipeline, ExpandInputs { name: "ship", params: &BTreeMap::new() })
+        .expect("it expands")
 }
 
 const SOUND: &str = r#"
@@ -63,8 +70,8 @@ fn a_call_gets_its_needs_and_asks_for_a_worker_that_has_it() {
     let build = expanded.plan.find("build").unwrap();
     let requirement = &expanded.plan.spec(build).unwrap().placement.requirement;
     assert_eq!(requirement.to_string(), "call=build@aa11");
-    let work = Work::parse(&expanded.plan.work(build)).unwrap();
-    let called = Action::Call {
+    let work = StepWork::parse(&expanded.plan.work(build)).unwrap();
+    let called = WorkAction::Call {
         name: "build".to_owned(),
         signature: Some("aa11".to_owned()),
         with: Vec::new(),
@@ -73,15 +80,15 @@ fn a_call_gets_its_needs_and_asks_for_a_worker_that_has_it() {
 }
 
 #[test]
-fn who_has_the_steps_makes_the_same_plan_as_who_has_not() {
-    let (has, has_not) = (planned(SOUND, &known()), planned(SOUND, &Calls::Any));
+fn plan_does_not_depend_on_compiled_in_steps() {
+    let (has, has_not) = (planned(SOUND, &known()), planned(SOUND, &CallableSet::Any));
     assert_eq!(has.plan.fingerprint(), has_not.plan.fingerprint());
-    let other = planned(&SOUND.replace("aa11", "aa12"), &Calls::Any);
+    let other = planned(&SOUND.replace("aa11", "aa12"), &CallableSet::Any);
     assert_ne!(other.plan.fingerprint(), has.plan.fingerprint());
 }
 
 #[test]
-fn a_call_that_cannot_be_is_told() {
+fn invalid_call_is_reported() {
     assert_eq!(told(SOUND), [""; 0]);
     assert_eq!(told("steps: { a: { call: buidl } }"), ["E054 there is no built-in step `buidl`"]);
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Places and corrections that odd files led to: each was found by the fuzzer.
 
-use windlass_core::problem::{Problem, Severity, Source};
-use windlass_core::spec::{Options, read};
+use windlass_core::problem::{Problem, ProblemSeverity, SourceFile};
+use windlass_core::spec::{PipelineReadOptions, read_pipeline};
 
 /// Files that made the parser loop, point beside the text, or suggest a line that was no better.
 const ODD: &[&str] = &[
@@ -39,9 +39,9 @@ const ODD: &[&str] = &[
 #[test]
 fn every_place_is_in_the_text_and_every_correction_helps() {
     for text in ODD {
-        let options = Options { not_available: Severity::Error };
-        let source = Source::new("windlass.yml", *text);
-        let (_, problems) = read(&source, options);
+        let options = PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error };
+        let source = SourceFile::new("windlass.yml", *text);
+        let (_, problems) = read_pipeline(&source, options);
         for problem in &problems {
             let fix = problem.fix.iter().map(|fix| &fix.span);
             let also = problem.also.iter().map(|(span, _)| span);
@@ -51,7 +51,7 @@ fn every_place_is_in_the_text_and_every_correction_helps() {
             let Some(fix) = &problem.fix else { continue };
             let mut mended = (*text).to_owned();
             mended.replace_range(fix.span.clone(), &fix.text);
-            let (_, left) = read(&Source::new("windlass.yml", mended), options);
+            let (_, left) = read_pipeline(&SourceFile::new("windlass.yml", mended), options);
             let count =
                 |problems: &[Problem]| problems.iter().filter(|it| it.code == problem.code).count();
             assert!(count(&left) < count(&problems), "{text:?}: {fix:?} does not help");

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
-use windlass_core::expand::Work;
+use windlass_core::expand::StepWork;
 
 use crate::outline::{drawn, drawn_with, plan};
 
@@ -25,7 +25,7 @@ steps:
     let plan = plan(text, &[]).expect("nothing is wrong with it").plan;
     let key = |name: &str| {
         let spec = plan.spec(plan.find(name).expect("a step")).expect("no join");
-        spec.when.once().map(|once| (once.key.to_string(), once.asks.is_some()))
+        spec.when.idempotency().map(|once| (once.key.to_string(), once.asks.is_some()))
     };
     assert_eq!(key("b"), Some(("ship/1.2-${{ steps.a.outputs.d }}".to_owned(), false)));
     assert_eq!(key("c[sqlite]"), Some(("sqlite-1.2".to_owned(), true)));
@@ -231,7 +231,7 @@ steps:
     let expanded = plan(text, &[]).expect("it is sound");
     let rendered = |name: &str, steps: serde_json::Value| {
         let node = expanded.plan.find(name).expect("it is a step");
-        let work = Work::parse(&expanded.plan.work(node)).expect("it is work");
+        let work = StepWork::parse(&expanded.plan.work(node)).expect("it is work");
         let scope = work.scope(name, steps, json!({ "id": "r1" }));
         let values: Vec<String> =
             work.templates().map(|t| t.render(&scope).expect("all is known")).collect();
@@ -246,7 +246,7 @@ steps:
 }
 
 #[test]
-fn optional_needs_and_words_for_selecting() {
+fn optional_needs_and_selection_keywords() {
     let text = "defaults: { tags: ci }\nsteps:\n  a: { run: make, about: First., tags: [slow, db] }\n  b: { run: make, needs: [{ step: a, optional: true }] }\n";
     assert_snapshot!(drawn(text), @r#"
     a

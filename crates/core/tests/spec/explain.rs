@@ -1,22 +1,24 @@
 //! The page of every code: its wrong example shows the problem, its right one shows none.
 
-use windlass_core::problem::{Code, Source, Style, render};
+use windlass_core::problem::{ProblemCode, ProblemStyle, SourceFile, render_problem};
 
 use crate::outline::problems;
 
 /// Codes whose cause does not fit on a page.
-const WITHOUT_EXAMPLE: [Code; 3] = [Code::NotText, Code::TooLarge, Code::PlanTooLarge];
+const WITHOUT_EXAMPLE: [ProblemCode; 3] =
+    [ProblemCode::NotText, ProblemCode::TooLarge, ProblemCode::PlanTooLarge];
 
 #[test]
 fn every_page_is_true() {
-    for code in Code::ALL {
+    for code in ProblemCode::ALL {
         let page = code.page();
         assert!(page.starts_with(&format!("# {code}: ")), "{code} has no title");
         if WITHOUT_EXAMPLE.contains(code) {
             continue;
         }
         let [wrong, right] = examples(page)[..] else { panic!("{code} needs two examples") };
-        let found: Vec<Code> = problems(wrong, &given(wrong)).iter().map(|p| p.code).collect();
+        let found: Vec<ProblemCode> =
+            problems(wrong, &given(wrong)).iter().map(|p| p.code).collect();
         assert!(found.contains(code), "the wrong example of {code} shows {found:?}");
         let found: Vec<String> =
             problems(right, &given(right)).iter().map(|p| p.title.clone()).collect();
@@ -27,7 +29,7 @@ fn every_page_is_true() {
 #[test]
 fn every_corrected_line_corrects() {
     let mut corrected = 0;
-    for code in Code::ALL {
+    for code in ProblemCode::ALL {
         let Some(wrong) = examples(code.page()).first().copied() else { continue };
         let found = problems(wrong, &given(wrong));
         let Some(fix) = found.iter().find(|p| p.code == *code).and_then(|p| p.fix.clone()) else {
@@ -45,8 +47,8 @@ fn every_corrected_line_corrects() {
 
 #[test]
 fn codes_can_be_looked_up() {
-    assert_eq!(Code::parse("e029"), Some(Code::BareNumber));
-    assert_eq!(Code::parse("E999"), None);
+    assert_eq!(ProblemCode::parse("e029"), Some(ProblemCode::BareNumber));
+    assert_eq!(ProblemCode::parse("E999"), None);
 }
 
 /// Params in a first line `# given: name=value`.
@@ -62,26 +64,26 @@ fn examples(page: &str) -> Vec<&str> {
 /// Every message as somebody sees it who wrote the wrong example of its page.
 #[test]
 fn every_message_in_plain_text() {
-    let pages = Code::ALL.iter().filter_map(|code| told(*code, Style::Plain));
+    let pages = ProblemCode::ALL.iter().filter_map(|code| told(*code, ProblemStyle::Plain));
     insta::assert_snapshot!(pages.collect::<Vec<String>>().join("\n"));
 }
 
 #[test]
 fn colour_adds_nothing_but_colour() {
-    for code in Code::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
-        let plain = told(*code, Style::Plain).expect("it has an example");
-        let coloured = told(*code, Style::Colour).expect("it has an example");
+    for code in ProblemCode::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
+        let plain = told(*code, ProblemStyle::Plain).expect("it has an example");
+        let coloured = told(*code, ProblemStyle::Colour).expect("it has an example");
         assert_eq!(without_colour(&coloured), plain, "{code}");
         assert_ne!(coloured, plain, "{code} has no colour");
     }
 }
 
-fn told(code: Code, style: Style) -> Option<String> {
+fn told(code: ProblemCode, style: ProblemStyle) -> Option<String> {
     let wrong = examples(code.page()).first().copied()?;
-    let source = Source::new("windlass.yml", wrong);
+    let source = SourceFile::new("windlass.yml", wrong);
     let found = problems(wrong, &given(wrong));
     let of_code = found.iter().filter(|problem| problem.code == code);
-    Some(of_code.map(|problem| render(problem, &source, style)).collect())
+    Some(of_code.map(|problem| render_problem(problem, &source, style)).collect())
 }
 
 /// The text without `ESC [ … m`.

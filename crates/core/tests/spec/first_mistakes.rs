@@ -238,7 +238,7 @@ fn signs_of_yaml_at_the_beginning() {
 }
 
 #[test]
-fn all_of_them_in_one_file_are_told_at_once() {
+fn all_mistakes_in_one_file_are_reported_at_once() {
     let text = "\
 steps:
   a:

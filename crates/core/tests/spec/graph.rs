@@ -51,7 +51,7 @@ steps:
 }
 
 #[test]
-fn circles_are_told_with_the_whole_path() {
+fn cycles_are_reported_with_the_full_path() {
     let text = "\
 steps:
   a: { run: x, needs: c }

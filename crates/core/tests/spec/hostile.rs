@@ -1,13 +1,13 @@
 //! Files that are not what they seem: clear errors, bounded work, no panic.
 
 use insta::assert_snapshot;
-use windlass_core::problem::{PROBLEMS_MAX, SOURCE_MAX, Source, Style, render};
+use windlass_core::problem::{PROBLEMS_MAX, ProblemStyle, SOURCE_MAX, SourceFile, render_problem};
 
 use crate::outline::{drawn, listed, problems, source, told};
 
 fn bytes(bytes: &[u8]) -> String {
-    let rejected = Source::from_bytes("windlass.yml", bytes).expect_err("it is no text");
-    render(&rejected.problem, &rejected.source, Style::Plain)
+    let rejected = SourceFile::from_bytes("windlass.yml", bytes).expect_err("it is no text");
+    render_problem(&rejected.problem, &rejected.source, ProblemStyle::Plain)
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn eight_mebibytes_are_read() {
     let comment = format!("# {}\n", "x".repeat(1021));
     let text = format!("steps: {{ a: {{ run: make }} }}\n{}", comment.repeat(8 * 1024 - 1));
     assert!(
-        text.len() <= SOURCE_MAX && Source::from_bytes("windlass.yml", text.as_bytes()).is_ok()
+        text.len() <= SOURCE_MAX && SourceFile::from_bytes("windlass.yml", text.as_bytes()).is_ok()
     );
     assert_eq!(listed(&text), "nothing is wrong");
     assert_snapshot!(told(&"[".repeat(100_000)), @r#"
@@ -100,7 +100,7 @@ fn eight_mebibytes_are_read() {
 }
 
 #[test]
-fn thousands_of_mistakes_are_told_without_trying_every_correction() {
+fn thousands_of_mistakes_are_reported_without_trying_every_correction() {
     let step = |n: usize| format!("  s{n}: {{ run: make, timeout: 15, need: s0 }}\n");
     let text = format!("steps:\n{}", (0..1300).map(step).collect::<String>());
     let found = problems(&text, &[]);
@@ -223,7 +223,7 @@ fn any_cut_and_any_noise_is_survived() {
 fn colours_are_the_terminals_own() {
     let text = "steps:\n  a: { run: x, timeout: 15 }\n";
     let problem = &crate::outline::problems(text, &[])[0];
-    let page = render(problem, &source(text), Style::Colour).replace('\u{1b}', "␛");
+    let page = render_problem(problem, &source(text), ProblemStyle::Colour).replace('\u{1b}', "␛");
     assert_snapshot!(page, @r#"
     ␛[1;31merror[E029]␛[0m␛[1m: `timeout` needs a unit␛[0m
     ␛[1;34m -->␛[0m windlass.yml:2:25

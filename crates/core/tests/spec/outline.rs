@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use windlass_core::expand::{Expanded, Inputs, Work, expand};
-use windlass_core::plan::When;
-use windlass_core::problem::{Problem, Severity, Source, Style, one_line, render};
-use windlass_core::spec::{Options, read};
+use windlass_core::expand::{ExpandInputs, ExpandedPipeline, StepWork, expand_pipeline};
+use windlass_core::plan::ValueCondition;
+use windlass_core::problem::{
+    Problem, ProblemSeverity, ProblemStyle, SourceFile, render_one_line, render_problem,
+};
+use windlass_core::spec::{PipelineReadOptions, read_pipeline};
 
 /// The file of a test.
-pub(crate) fn source(text: &str) -> Source {
-    Source::new("windlass.yml", text)
+pub(crate) fn source(text: &str) -> SourceFile {
+    SourceFile::new("windlass.yml", text)
 }
 
 /// Everything that is wrong with the file, without params.
@@ -30,33 +32,38 @@ pub(crate) fn told(text: &str) -> String {
 pub(crate) fn told_with(text: &str, given: &[(&str, &str)]) -> String {
     let source = source(text);
     let pages = problems(text, given);
-    let pages: Vec<String> = pages.iter().map(|p| render(p, &source, Style::Plain)).collect();
+    let pages: Vec<String> =
+        pages.iter().map(|p| render_problem(p, &source, ProblemStyle::Plain)).collect();
     if pages.is_empty() { "nothing is wrong".to_owned() } else { pages.join("\n") }
 }
 
 /// One line for each problem.
 pub(crate) fn listed(text: &str) -> String {
     let source = source(text);
-    let lines: Vec<String> = problems(text, &[]).iter().map(|p| one_line(p, &source)).collect();
+    let lines: Vec<String> =
+        problems(text, &[]).iter().map(|p| render_one_line(p, &source)).collect();
     if lines.is_empty() { "nothing is wrong".to_owned() } else { lines.join("\n") }
 }
 
 /// The plan of the file, keys that are not available being notes.
-pub(crate) fn plan(text: &str, given: &[(&str, &str)]) -> Result<Expanded, Vec<Problem>> {
-    plan_with(text, given, Severity::Error)
+pub(crate) fn plan(text: &str, given: &[(&str, &str)]) -> Result<ExpandedPipeline, Vec<Problem>> {
+    plan_with(text, given, ProblemSeverity::Error)
 }
 
 /// The same, with another view of keys that are not available yet.
 pub(crate) fn plan_with(
     text: &str,
     given: &[(&str, &str)],
-    not_available: Severity,
-) -> Result<Expanded, Vec<Problem>> {
-    let (pipeline, problems) = read(&source(text), Options { not_available });
+    not_available: ProblemSeverity,
+) -> Result<ExpandedPipeline, Vec<Problem>> {
+    let (pipeline, problems) = read_pipeline(
+        &source(text),
+        PipelineReadOptions { unavailable_key_severity: not_available },
+    );
     let Some(pipeline) = pipeline else { return Err(problems) };
     let given: BTreeMap<String, String> =
         given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    expand(&pipeline, Inputs { name: "ship", params: &given })
+    expand_pipeline(&pipeline, ExpandInputs { name: "ship", params: &given })
 }
 
 /// The plan as text: nodes with their needs, what the engine knows beyond its defaults, and the work.
@@ -66,7 +73,7 @@ pub(crate) fn drawn(text: &str) -> String {
 
 /// The same, with params given.
 pub(crate) fn drawn_with(text: &str, given: &[(&str, &str)]) -> String {
-    let Ok(expanded) = plan_with(text, given, Severity::Note) else {
+    let Ok(expanded) = plan_with(text, given, ProblemSeverity::Note) else {
         return told_with(text, given);
     };
     let plan = &expanded.plan;
@@ -91,7 +98,7 @@ pub(crate) fn drawn_with(text: &str, given: &[(&str, &str)]) -> String {
         for clause in requires.preferences() {
             let _ = writeln!(page, "    prefers {clause}");
         }
-        if spec.when != When::Holds {
+        if spec.when != ValueCondition::Holds {
             let _ = writeln!(page, "    when {:?}", spec.when);
         }
         if !spec.reads.is_empty() {
@@ -99,7 +106,7 @@ pub(crate) fn drawn_with(text: &str, given: &[(&str, &str)]) -> String {
             let _ = writeln!(page, "    reads {}", reads.join(" "));
         }
         let _ = writeln!(page, "    {}", plan.work(node));
-        Work::parse(&plan.work(node)).expect("the work of a plan is readable");
+        StepWork::parse(&plan.work(node)).expect("the work of a plan is readable");
     }
     page
 }

@@ -363,7 +363,7 @@ steps:
 }
 
 #[test]
-fn values_that_do_not_fit_are_told_when_planning() {
+fn mistyped_values_are_reported_when_planning() {
     let text = "\
 params: { t: \"15\", n: 2, s: text, opt: { required: false } }
 steps:

@@ -1,8 +1,8 @@
 //! The sample of the design, and the smallest file.
 
 use insta::assert_snapshot;
-use windlass_core::problem::{Code, Severity};
-use windlass_core::spec::{Options, read};
+use windlass_core::problem::{ProblemCode, ProblemSeverity};
+use windlass_core::spec::{PipelineReadOptions, read_pipeline};
 
 use crate::outline::{drawn, drawn_with, listed, plan_with, source};
 
@@ -30,8 +30,15 @@ fn the_sample_says_only_what_is_not_available_yet() {
 
 #[test]
 fn with_these_as_notes_it_becomes_a_plan() {
-    let (_, problems) = read(&source(SAMPLE), Options { not_available: Severity::Note });
-    assert!(problems.iter().all(|p| p.severity == Severity::Note && p.code == Code::NotAvailable));
+    let (_, problems) = read_pipeline(
+        &source(SAMPLE),
+        PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Note },
+    );
+    assert!(
+        problems
+            .iter()
+            .all(|p| p.severity == ProblemSeverity::Note && p.code == ProblemCode::NotAvailable)
+    );
     assert_snapshot!(drawn(SAMPLE), @r#"
     lint
         {"action":{"exec":{"argv":["cargo","clippy","--","-D","warnings"]}},"env":[["CARGO_TERM_COLOR","always"]],"other_secrets":["DEPLOY_TOKEN"]}
@@ -72,7 +79,7 @@ fn with_another_channel_it_deploys() {
 
 #[test]
 fn what_the_engine_knows_of_it() {
-    let expanded = plan_with(SAMPLE, &[], Severity::Note).expect("the sample is sound");
+    let expanded = plan_with(SAMPLE, &[], ProblemSeverity::Note).expect("the sample is sound");
     let spec = |name: &str| expanded.plan.spec(expanded.plan.find(name).expect("it is there"));
     assert_snapshot!(format!("{:#?}", spec("test[linux,postgres]").expect("a step")), @r#"
     StepSpec {

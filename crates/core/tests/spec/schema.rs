@@ -1,11 +1,11 @@
 //! The JSON Schema comes from the tables that check the file.
 
 use serde_json::Value;
-use windlass_core::spec::schema;
+use windlass_core::spec::pipeline_json_schema;
 
 #[test]
 fn every_key_is_described() {
-    let schema = schema();
+    let schema = pipeline_json_schema();
     let defs = schema["$defs"].as_object().expect("there are definitions");
     let names: Vec<&str> = defs.keys().map(String::as_str).collect();
     assert_eq!(names, ["defaults", "lock", "matrix", "need", "nodes", "param", "retry", "step"]);
@@ -20,7 +20,7 @@ fn every_key_is_described() {
 
 #[test]
 fn references_lead_somewhere() {
-    let schema = schema();
+    let schema = pipeline_json_schema();
     let text = schema.to_string();
     for reference in text.split("\"#/$defs/").skip(1).filter_map(|rest| rest.split('"').next()) {
         assert!(schema["$defs"].get(reference).is_some_and(Value::is_object), "{reference}");

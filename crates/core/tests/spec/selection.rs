@@ -1,8 +1,8 @@
 //! A part of a pipeline: the steps that somebody asked for.
 
-use windlass_core::expand::{Selection, SelectionError};
-use windlass_core::problem::{Severity, Source};
-use windlass_core::spec::{self, Options, Pipeline};
+use windlass_core::expand::{SelectionError, StepSelection};
+use windlass_core::problem::{ProblemSeverity, SourceFile};
+use windlass_core::spec::{self, PipelineDecl, PipelineReadOptions};
 
 const FILE: &str = "\
 defaults: { tags: [all] }
@@ -15,14 +15,17 @@ steps:
   tell: { needs: [ship, { step: docs, optional: true }], run: \"echo ${{ steps.build.outputs.version }}\" }
 ";
 
-fn pipeline() -> Pipeline {
-    let source = Source::new("windlass.yml", FILE);
-    let (pipeline, problems) = spec::read(&source, Options { not_available: Severity::Error });
+fn pipeline() -> PipelineDecl {
+    let source = SourceFile::new("windlass.yml", FILE);
+    let (pipeline, problems) = spec::read_pipeline(
+        &source,
+        PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error },
+    );
     pipeline.unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-fn names(selection: &Selection) -> Result<String, String> {
-    let pipeline = selection.of(pipeline()).map_err(|error| error.to_string())?;
+fn names(selection: &StepSelection) -> Result<String, String> {
+    let pipeline = selection.select_from(pipeline()).map_err(|error| error.to_string())?;
     let steps = pipeline.steps.iter().map(|step| {
         let needs: Vec<&str> = step.needs.iter().map(|need| &*need.step.value).collect();
         format!("{}({})", step.name.value, needs.join(" "))
@@ -36,42 +39,42 @@ fn words(words: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_step_comes_with_everything_that_it_needs() {
-    let selection = Selection { steps: words(&["test"]), ..Selection::default() };
+    let selection = StepSelection { steps: words(&["test"]), ..StepSelection::default() };
     assert_eq!(names(&selection).as_deref(), Ok("lint() build() test(lint build)"));
 }
 
 #[test]
 fn only_a_step_comes_alone_and_its_needs_count_as_done() {
-    let selection = Selection { only: words(&["test", "build"]), ..Selection::default() };
+    let selection = StepSelection { only: words(&["test", "build"]), ..StepSelection::default() };
     assert_eq!(names(&selection).as_deref(), Ok("build() test(build)"));
 }
 
 #[test]
 fn from_a_step_comes_everything_that_needs_it() {
-    let from = Selection { from: words(&["build"]), ..Selection::default() };
+    let from = StepSelection { from: words(&["build"]), ..StepSelection::default() };
     assert_eq!(names(&from).as_deref(), Ok("build() test(build) ship(test) tell(ship)"));
 }
 
 #[test]
 fn a_tag_picks_steps_by_their_own_tags_or_the_default_ones() {
-    let quick = Selection { tags: words(&["quick"]), ..Selection::default() };
+    let quick = StepSelection { tags: words(&["quick"]), ..StepSelection::default() };
     assert_eq!(names(&quick).as_deref(), Ok("lint()"));
-    let all = Selection { tags: words(&["all"]), ..Selection::default() };
+    let all = StepSelection { tags: words(&["all"]), ..StepSelection::default() };
     assert!(names(&all).is_ok_and(|names| names.contains("tell(ship docs)")));
 }
 
 #[test]
-fn what_is_not_there_is_told_with_what_may_have_been_meant() {
-    let tset = Selection { steps: words(&["tset"]), ..Selection::default() };
+fn unknown_step_is_reported_with_a_suggestion() {
+    let tset = StepSelection { steps: words(&["tset"]), ..StepSelection::default() };
     insta::assert_snapshot!(names(&tset).unwrap_err(), @"there is no step `tset`: did you mean `test`?");
-    let slow = Selection { tags: words(&["quikc"]), ..Selection::default() };
+    let slow = StepSelection { tags: words(&["quikc"]), ..StepSelection::default() };
     insta::assert_snapshot!(names(&slow).unwrap_err(), @"no step has the tag `quikc`: did you mean `quick`?");
 }
 
 #[test]
 fn a_step_that_reads_what_was_left_out_cannot_come_alone() {
-    let only = Selection { only: words(&["tell"]), ..Selection::default() };
-    let error = only.of(pipeline()).unwrap_err();
+    let only = StepSelection { only: words(&["tell"]), ..StepSelection::default() };
+    let error = only.select_from(pipeline()).unwrap_err();
     let expected = SelectionError::Reads { step: "tell".to_owned(), needed: "build".to_owned() };
     assert_eq!(error, expected);
 }

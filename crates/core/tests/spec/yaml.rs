@@ -13,7 +13,7 @@ fn a_key_that_is_there_already_is_shown_where_it_is() {
 }
 
 #[test]
-fn duplicate_keys_are_told_with_both_places() {
+fn duplicate_keys_are_reported_with_both_positions() {
     assert_snapshot!(told("steps:\n  a:\n    run: x\n    about: y\n    run: z\n"), @r#"
     error[E004]: `run` is written twice
      --> windlass.yml:5:5
@@ -179,7 +179,7 @@ fn plain_scalars_are_their_source_text() {
 }
 
 #[test]
-fn no_yaml_is_told_where_it_breaks() {
+fn invalid_yaml_is_reported_with_its_position() {
     let texts = [
         "steps:\n  a:\n    run: x\n   b: y\n",
         "steps:\n  a:\n    run: \"x\n",

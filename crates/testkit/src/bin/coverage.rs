@@ -22,13 +22,13 @@ const NAMED: usize = 10;
 
 /// Lines of a file, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Lines {
+struct LineCoverage {
     file: String,
     all: u32,
     run: u32,
 }
 
-impl Lines {
+impl LineCoverage {
     fn percent(&self) -> f64 {
         if self.all == 0 { 0.0 } else { 100.0 * f64::from(self.run) / f64::from(self.all) }
     }
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     match fs::read_to_string(file) {
-        Ok(report) => tell(&files(&report), floor),
+        Ok(report) => print_report(&files(&report), floor),
         Err(error) => {
             eprintln!("coverage: {file}: {error}");
             ExitCode::FAILURE
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn tell(files: &[Lines], floor: f64) -> ExitCode {
+fn print_report(files: &[LineCoverage], floor: f64) -> ExitCode {
     let mut below = Vec::new();
     println!("{:<12} {:>7} {:>7} {:>7}", "part", "lines", "run", "");
     for (name, folders) in PARTS {
@@ -72,9 +72,9 @@ fn tell(files: &[Lines], floor: f64) -> ExitCode {
 }
 
 /// The files of a report, each with its lines.
-fn files(report: &str) -> Vec<Lines> {
+fn files(report: &str) -> Vec<LineCoverage> {
     let mut files = Vec::new();
-    let mut open = Lines::default();
+    let mut open = LineCoverage::default();
     for line in report.lines() {
         match line.split_once(':') {
             Some(("SF", file)) => file.clone_into(&mut open.file),
@@ -88,13 +88,16 @@ fn files(report: &str) -> Vec<Lines> {
 }
 
 /// What is in these folders. Tests that stand in the file that they test are no part of it where they have a file.
-fn within<'a>(files: &'a [Lines], folders: &'a [&str]) -> impl Iterator<Item = &'a Lines> {
-    let is_of = |file: &Lines| folders.iter().any(|folder| file.file.contains(folder));
+fn within<'a>(
+    files: &'a [LineCoverage],
+    folders: &'a [&str],
+) -> impl Iterator<Item = &'a LineCoverage> {
+    let is_of = |file: &LineCoverage| folders.iter().any(|folder| file.file.contains(folder));
     files.iter().filter(move |file| is_of(file) && !file.file.contains("/tests"))
 }
 
-fn part_of(files: &[Lines], folders: &[&str]) -> Lines {
-    within(files, folders).fold(Lines::default(), |sum, file| Lines {
+fn part_of(files: &[LineCoverage], folders: &[&str]) -> LineCoverage {
+    within(files, folders).fold(LineCoverage::default(), |sum, file| LineCoverage {
         file: String::new(),
         all: sum.all + file.all,
         run: sum.run + file.run,
@@ -102,8 +105,8 @@ fn part_of(files: &[Lines], folders: &[&str]) -> Lines {
 }
 
 /// Those with most lines that nobody ran.
-fn worst(files: &[Lines], folders: &[&str]) -> String {
-    let mut found: Vec<&Lines> = within(files, folders).collect();
+fn worst(files: &[LineCoverage], folders: &[&str]) -> String {
+    let mut found: Vec<&LineCoverage> = within(files, folders).collect();
     found.sort_by_key(|file| std::cmp::Reverse(file.all - file.run));
     let mut text = String::new();
     for file in found.iter().take(NAMED) {

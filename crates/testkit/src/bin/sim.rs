@@ -6,9 +6,9 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use windlass_core::planted::{Bug, Bugs};
+use windlass_core::planted_bugs::{PlantedBug, PlantedBugs};
 use windlass_testkit::sim::{
-    Campaign, HAS_PLANTED, Report, Schedule, Violation, hunt, planted, play, shrink,
+    HAS_PLANTED, Schedule, SimCampaign, SimReport, SimViolation, hunt, planted, play, shrink,
 };
 
 const HELP: &str = "\
@@ -30,30 +30,30 @@ const SUCCEEDED_MIN_PER_CENT: u64 = 30;
 const MARKS_EXPECTED_FROM: u64 = 2_000;
 
 /// A planted bug that is not found within so many schedules counts as missed.
-const HUNT_MOST: u64 = 10_000;
+const HUNT_SCHEDULES_MAX: u64 = 10_000;
 
 /// So many failures are printed; the rest is counted.
 const FAILURES_SHOWN: usize = 10;
 
 /// What the program is asked to do.
-enum Command {
+enum SimCommand {
     Help,
     Campaign { from: u64, count: u64 },
-    One { seed: u64, bugs: Bugs },
-    Hunt(Vec<Bug>),
+    One { seed: u64, bugs: PlantedBugs },
+    Hunt(Vec<PlantedBug>),
 }
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match parse(&words) {
-        Ok(Command::Help) => {
-            say(HELP.trim_end());
+        Ok(SimCommand::Help) => {
+            print_line(HELP.trim_end());
             ExitCode::SUCCESS
         }
-        Ok(Command::Campaign { from, count }) => campaign(from, count),
-        Ok(Command::One { seed, bugs }) => one(seed, bugs),
-        Ok(Command::Hunt(bugs)) => hunt_all(&bugs),
+        Ok(SimCommand::Campaign { from, count }) => campaign(from, count),
+        Ok(SimCommand::One { seed, bugs }) => play_one(seed, bugs),
+        Ok(SimCommand::Hunt(bugs)) => hunt_all(&bugs),
         Err(wrong) => {
             eprintln!("sim: {wrong}\n\n{HELP}");
             ExitCode::from(2)
@@ -61,21 +61,21 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(words: &[&str]) -> Result<Command, String> {
+fn parse(words: &[&str]) -> Result<SimCommand, String> {
     match words {
-        ["--help" | "-h"] => Ok(Command::Help),
+        ["--help" | "-h"] => Ok(SimCommand::Help),
         ["--schedules", count] => seeds("0", count),
         ["--schedules", count, "--from", from] | ["--from", from, "--schedules", count] => {
             seeds(from, count)
         }
-        ["--seed", seed] => Ok(Command::One { seed: number(seed)?, bugs: Bugs::NONE }),
+        ["--seed", seed] => Ok(SimCommand::One { seed: number(seed)?, bugs: PlantedBugs::NONE }),
         ["--seed", seed, "--bug", name] | ["--bug", name, "--seed", seed] => {
-            Ok(Command::One { seed: number(seed)?, bugs: bug(name)? })
+            Ok(SimCommand::One { seed: number(seed)?, bugs: bug(name)? })
         }
-        ["--hunt"] => has_planted().map(|()| Command::Hunt(Bug::ALL.to_vec())),
+        ["--hunt"] => has_planted().map(|()| SimCommand::Hunt(PlantedBug::ALL.to_vec())),
         ["--hunt", names @ ..] => {
             let bugs = names.iter().map(|name| named(name)).collect::<Result<_, _>>()?;
-            has_planted().map(|()| Command::Hunt(bugs))
+            has_planted().map(|()| SimCommand::Hunt(bugs))
         }
         [] => Err("nothing to do".to_owned()),
         words => Err(format!("`{}` is not understood", words.join(" "))),
@@ -86,22 +86,22 @@ fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
-fn seeds(from: &str, count: &str) -> Result<Command, String> {
+fn seeds(from: &str, count: &str) -> Result<SimCommand, String> {
     let (from, count) = (number(from)?, number(count)?);
     if count == 0 || from.checked_add(count).is_none() {
         return Err(format!("there are no {count} seeds from {from}"));
     }
-    Ok(Command::Campaign { from, count })
+    Ok(SimCommand::Campaign { from, count })
 }
 
-fn named(name: &str) -> Result<Bug, String> {
-    let names = Bug::ALL.map(|bug| format!("{bug:?}"));
+fn named(name: &str) -> Result<PlantedBug, String> {
+    let names = PlantedBug::ALL.map(|bug| format!("{bug:?}"));
     let at = names.iter().position(|known| known == name);
-    let bug = at.map(|at| Bug::ALL[at]);
+    let bug = at.map(|at| PlantedBug::ALL[at]);
     bug.ok_or_else(|| format!("no bug `{name}`; there are {}", names.join(", ")))
 }
 
-fn bug(name: &str) -> Result<Bugs, String> {
+fn bug(name: &str) -> Result<PlantedBugs, String> {
     let bug = named(name)?;
     has_planted().map(|()| planted(bug))
 }
@@ -113,9 +113,9 @@ fn has_planted() -> Result<(), String> {
 
 fn campaign(from: u64, count: u64) -> ExitCode {
     let began = Instant::now();
-    let all = Campaign::play(from, count);
+    let all = SimCampaign::play(from, count);
     let (good, steps) = all.succeeded;
-    say(&format!(
+    print_line(&format!(
         "{} schedules in {:.1} s: {} events, {} journalled, {good} of {steps} steps succeeded",
         all.schedules,
         began.elapsed().as_secs_f64(),
@@ -123,22 +123,23 @@ fn campaign(from: u64, count: u64) -> ExitCode {
         all.journalled
     ));
     for (mark, count) in all.marks.all() {
-        say(&format!("  {count:>9}  {mark}"));
+        print_line(&format!("  {count:>9}  {mark}"));
     }
-    let complaints = complaints(&all);
+    let complaints = campaign_problems(&all);
     for complaint in &complaints {
-        say(&format!("FAILED {complaint}"));
+        print_line(&format!("FAILED {complaint}"));
     }
     let failed = all.failed.len();
-    say(&format!("sim: {} passed, {failed} failed", all.schedules - failed as u64));
+    print_line(&format!("sim: {} passed, {failed} failed", all.schedules - failed as u64));
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// What is wrong with a campaign: schedules that fail, and signs that it proves little.
-fn complaints(all: &Campaign) -> Vec<String> {
+fn campaign_problems(all: &SimCampaign) -> Vec<String> {
     let shown = all.failed.iter().take(FAILURES_SHOWN);
-    let mut list: Vec<String> =
-        shown.map(|(seed, violation)| format!("seed {seed} {}", told(violation))).collect();
+    let mut list: Vec<String> = shown
+        .map(|(seed, violation)| format!("seed {seed} {}", violation_text(violation)))
+        .collect();
     if all.failed.len() > FAILURES_SHOWN {
         list.push(format!("and {} more", all.failed.len() - FAILURES_SHOWN));
     }
@@ -153,23 +154,23 @@ fn complaints(all: &Campaign) -> Vec<String> {
     list
 }
 
-fn told(violation: &Violation) -> String {
+fn violation_text(violation: &SimViolation) -> String {
     format!("at {} ms: {}: {}", violation.at, violation.rule, violation.detail)
 }
 
-fn one(seed: u64, bugs: Bugs) -> ExitCode {
+fn play_one(seed: u64, bugs: PlantedBugs) -> ExitCode {
     let schedule = Schedule::new(seed);
     let whole = play(seed, bugs, true);
     let Some(violation) = &whole.violation else {
-        tell(&schedule, &whole);
-        say(&format!("seed {seed} holds: {} events", whole.events));
+        print_story(&schedule, &whole);
+        print_line(&format!("seed {seed} holds: {} events", whole.events));
         return ExitCode::SUCCESS;
     };
     let (short, report) = shrink(&schedule, bugs);
-    tell(&short, &report);
-    say(&format!(
+    print_story(&short, &report);
+    print_line(&format!(
         "seed {seed} fails {}\nabove is the least of it that breaks the same rule: {} of {} faults, {} of {} runs",
-        told(violation),
+        violation_text(violation),
         short.fault_count(),
         schedule.fault_count(),
         short.run_count(),
@@ -179,32 +180,32 @@ fn one(seed: u64, bugs: Bugs) -> ExitCode {
 }
 
 /// The schedule, then what happened in it: the end, which matters most, is what a terminal shows.
-fn tell(schedule: &Schedule, report: &Report) {
-    say(&schedule.to_string());
+fn print_story(schedule: &Schedule, report: &SimReport) {
+    print_line(&schedule.to_string());
     for line in &report.story {
-        say(line);
+        print_line(line);
     }
-    say("");
+    print_line("");
 }
 
-fn hunt_all(bugs: &[Bug]) -> ExitCode {
+fn hunt_all(bugs: &[PlantedBug]) -> ExitCode {
     let mut missed = 0;
-    say(&format!("{:<28} {:>6}  broken rule", "planted bug", "seed"));
+    print_line(&format!("{:<28} {:>6}  broken rule", "planted bug", "seed"));
     for bug in bugs {
-        let finding = hunt(*bug, HUNT_MOST);
+        let finding = hunt(*bug, HUNT_SCHEDULES_MAX);
         let name = format!("{bug:?}");
         if let Some((seed, violation)) = finding.found {
-            say(&format!("{name:<28} {seed:>6}  {}", violation.rule));
+            print_line(&format!("{name:<28} {seed:>6}  {}", violation.rule));
         } else {
             missed += 1;
-            say(&format!("{name:<28} missed in {} schedules", finding.schedules));
+            print_line(&format!("{name:<28} missed in {} schedules", finding.schedules));
         }
     }
-    say(&format!("hunt: {} passed, {missed} failed", bugs.len() - missed));
+    print_line(&format!("hunt: {} passed, {missed} failed", bugs.len() - missed));
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Prints a line. Who reads only the beginning (`sim … | head`) closes the pipe, which is no reason to fail.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }

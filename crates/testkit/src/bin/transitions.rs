@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use windlass_core::engine::{Change, next_status};
+use windlass_core::engine::{StepChange, next_status};
 use windlass_core::outcome::StepStatus;
 
 const BEGIN: &str =
@@ -75,7 +75,7 @@ fn table() -> String {
     let mut text = "| status | change | becomes |\n|---|---|---|\n".to_owned();
     for status in StepStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
         let mut rows: Vec<(String, Vec<String>)> = Vec::new();
-        for change in Change::ALL {
+        for change in StepChange::ALL {
             let Ok(next) = next_status(status, change) else { continue };
             let what = described(change);
             match rows.last_mut().filter(|(last, _)| *last == what) {
@@ -94,10 +94,10 @@ fn table() -> String {
 }
 
 /// The change's name in code without what it carries, and its meaning.
-fn described(change: Change) -> String {
+fn described(change: StepChange) -> String {
     let name = format!("{change:?}");
     let name = name.split('(').next().unwrap_or_default();
-    format!("`{name}`: {}", change.meaning())
+    format!("`{name}`: {}", change.description())
 }
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
 //! What a leader says, carried out: batches go to the journal, answers to who waits for them.
 
-use windlass_core::engine::{Answer, EndedAs, Event, Request};
+use windlass_core::engine::{EngineAnswer, EngineRequest, Event, LeaseEndKind};
 use windlass_core::id::Incarnation;
-use windlass_core::leader::{Batch, Effect};
-use windlass_core::planted::{Bug, Bugs};
-use windlass_core::session::{Reply, StopReason};
+use windlass_core::leader::{LeaderBatch, LeaderEffect};
+use windlass_core::planted_bugs::{PlantedBug, PlantedBugs};
+use windlass_core::session::{ExchangeReply, StopReason};
 use windlass_core::time::Time;
 
 use super::client::ClientAnswer;
-use super::journal::{Append, StoreOp};
-use super::leader::Lead;
-use super::link::Down;
-use super::plain_worker::PlainEv;
+use super::journal::{StoreAppend, StoreOp};
+use super::leader::SimLeadership;
+use super::link::DownlinkMessage;
+use super::plain_worker::PlainWorkerEvent;
 use super::schedule::CrashPoint;
-use super::world::{Ev, World};
+use super::world::{SimEvent, SimWorld};
 
 /// The engine's own invariants are checked at each so-manieth decision: they cost as much as there are steps.
 const CHECK_EVERY: u64 = 16;
@@ -23,7 +23,7 @@ const COMPARE_EVERY: u64 = 50;
 
 /// Who asked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Asker {
+pub(crate) enum SimRequestSource {
     Worker(usize),
     Client(usize),
     /// A controller, in the name of a plain worker.
@@ -34,15 +34,20 @@ pub(crate) enum Asker {
 
 /// What has to be remembered of a request once the engine has consumed it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    by: Asker,
+pub(crate) struct SimPendingRequest {
+    by: SimRequestSource,
     /// The worker's life that it concerns, which the answer names.
     life: Option<Incarnation>,
 }
 
-impl World<'_> {
-    pub(crate) fn lead_request(&mut self, leader: usize, by: Asker, request: Request) {
-        let asked = Asked { by, life: life_of(&request) };
+impl SimWorld<'_> {
+    pub(crate) fn lead_request(
+        &mut self,
+        leader: usize,
+        by: SimRequestSource,
+        request: EngineRequest,
+    ) {
+        let asked = SimPendingRequest { by, life: incarnation_of(&request) };
         self.lead_decides(leader, |lead, now, luck| {
             lead.machine.request(asked, request, now, luck)
         });
@@ -55,7 +60,7 @@ impl World<'_> {
     fn lead_decides(
         &mut self,
         leader: usize,
-        decide: impl FnOnce(&mut Lead, Time, u64) -> Vec<Effect<Asked>>,
+        decide: impl FnOnce(&mut SimLeadership, Time, u64) -> Vec<LeaderEffect<SimPendingRequest>>,
     ) {
         let luck = self.rng.next();
         let local = self.leaders[leader].clock.local(self.now);
@@ -64,7 +69,7 @@ impl World<'_> {
         let effects = decide(lead, now, luck);
         lead.decisions += 1;
         // In the hunt the witness alone has to find what is wrong: the engine is the one that was tampered with.
-        let hunting = self.bugs != Bugs::NONE;
+        let hunting = self.bugs != PlantedBugs::NONE;
         let broken = if !hunting && lead.decisions.is_multiple_of(CHECK_EVERY) {
             lead.machine.engine().check()
         } else {
@@ -73,75 +78,82 @@ impl World<'_> {
         if let Some(violation) = broken.into_iter().next() {
             self.fail(violation.invariant, violation.detail);
         }
-        let appends = effects.iter().any(|effect| matches!(effect, Effect::Append(_)));
+        let appends = effects.iter().any(|effect| matches!(effect, LeaderEffect::Append(_)));
         if appends && self.crashes_at(leader, CrashPoint::AfterDecide) {
             return;
         }
         self.carry_out(leader, effects);
-        self.compare_now_and_then(leader);
+        self.compare_with_replay_periodically(leader);
     }
 
     /// A leader that has nothing pending knows exactly what the journal says, also in the middle of everything.
-    fn compare_now_and_then(&mut self, leader: usize) {
+    fn compare_with_replay_periodically(&mut self, leader: usize) {
         let Some(lead) = &self.leaders[leader].lead else { return };
-        let current = lead.machine.term() == self.journal.term && lead.machine.is_settled();
+        let current = lead.machine.term() == self.journal.term && lead.machine.is_all_durable();
         if !current || !lead.decisions.is_multiple_of(COMPARE_EVERY) {
             return;
         }
-        let live = lead.machine.engine().details();
+        let live = lead.machine.engine().dump_details();
         if let Some(replayed) = self.rebuild() {
-            self.compare(&live, &replayed.details());
+            self.compare(&live, &replayed.dump_details());
         }
     }
 
-    pub(crate) fn carry_out(&mut self, leader: usize, effects: Vec<Effect<Asked>>) {
+    pub(crate) fn carry_out(
+        &mut self,
+        leader: usize,
+        effects: Vec<LeaderEffect<SimPendingRequest>>,
+    ) {
         for effect in effects {
             match effect {
-                Effect::Append(batch) => self.append(leader, batch),
+                LeaderEffect::Append(batch) => self.append(leader, batch),
                 // The witness reads the journal itself.
-                Effect::Publish { .. } => {}
-                Effect::Reply(reply) => {
+                LeaderEffect::Publish { .. } => {}
+                LeaderEffect::Reply(reply) => {
                     let worker = self.host_of(reply.worker, reply.incarnation);
                     self.mark_reply(&reply);
                     if self.schedule.workers[worker].is_plain {
                         let life = self.leaders[leader].life;
-                        let replied = PlainEv::Replied(leader, life, Box::new(reply));
-                        self.at(self.now, Ev::Plain(replied));
+                        let replied = PlainWorkerEvent::Replied(leader, life, Box::new(reply));
+                        self.at(self.now, SimEvent::Plain(replied));
                     } else {
-                        self.send_down(leader, worker, &Down::Reply(reply));
+                        self.send_down(leader, worker, &DownlinkMessage::Reply(reply));
                     }
                 }
-                Effect::Answer(asked, answer) => self.answer(leader, asked, answer),
+                LeaderEffect::Answer(asked, answer) => self.answer(leader, asked, answer),
             }
         }
     }
 
-    fn mark_reply(&mut self, reply: &Reply) {
+    fn mark_reply(&mut self, reply: &ExchangeReply) {
         let Ok(body) = &reply.body else { return };
         let orders = body.stops.iter().filter(|stop| stop.why != StopReason::Stale).count();
         if orders + body.take_back.len() > 0 {
             self.marks.hit("orders carried to a worker");
         }
         for (fence, _) in &body.verdicts {
-            if !self.judged.insert(*fence) {
+            if !self.verdicts_sent.insert(*fence) {
                 self.marks.hit("repeated report answered again");
             }
         }
     }
 
-    fn append(&mut self, leader: usize, batch: Batch) {
-        let Batch { term, after, id, events } = batch;
+    fn append(&mut self, leader: usize, batch: LeaderBatch) {
+        let LeaderBatch { term, after, id, events } = batch;
         let after = usize::try_from(after).expect("journals are short here");
         let sweep = events.iter().all(|(_, event)| is_of_sweep(event));
-        self.ask_store(leader, StoreOp::Append(Append { term, after, batch: id, events, sweep }));
+        self.ask_store(
+            leader,
+            StoreOp::Append(StoreAppend { term, after, batch: id, events, sweep }),
+        );
     }
 
     /// The outcome of an append is not known: the same batch is appended again.
-    pub(crate) fn append_again(&mut self, leader: usize) {
+    pub(crate) fn retry_append(&mut self, leader: usize) {
         let Some(lead) = self.leaders[leader].lead.as_mut() else { return };
         lead.retry_at = None;
-        let Some(mut batch) = lead.machine.in_flight() else { return };
-        if self.bugs.on(Bug::DoubleAppendAfterUnknown) {
+        let Some(mut batch) = lead.machine.append_in_flight() else { return };
+        if self.bugs.on(PlantedBug::DoubleAppendAfterUnknown) {
             batch.after = self.journal.records.len() as u64;
         }
         self.append(leader, batch);
@@ -157,25 +169,28 @@ impl World<'_> {
 
     pub(crate) fn batch_durable(&mut self, leader: usize, id: u64) {
         let Some(lead) = self.leaders[leader].lead.as_mut() else { return };
-        let effects = lead.machine.durable(id);
-        let speaks =
-            |effect: &Effect<Asked>| matches!(effect, Effect::Reply(_) | Effect::Answer(..));
+        let effects = lead.machine.on_durable(id);
+        let speaks = |effect: &LeaderEffect<SimPendingRequest>| {
+            matches!(effect, LeaderEffect::Reply(_) | LeaderEffect::Answer(..))
+        };
         if effects.iter().any(speaks) && self.crashes_at(leader, CrashPoint::BeforeReply) {
             return;
         }
         self.carry_out(leader, effects);
     }
 
-    fn answer(&mut self, leader: usize, asked: Asked, answer: Answer) {
+    fn answer(&mut self, leader: usize, asked: SimPendingRequest, answer: EngineAnswer) {
         match asked.by {
-            Asker::Client(client) => {
+            SimRequestSource::Client(client) => {
                 let delay = self.rng.range(1, 5);
-                self.at(self.now + delay, Ev::ToClient(client, ClientAnswer::Of(answer)));
+                self.at(self.now + delay, SimEvent::ToClient(client, ClientAnswer::Of(answer)));
             }
-            Asker::Maintenance(life) => self.seal_is_answered(leader, life, Some(&answer)),
-            Asker::Plain(worker) => self.plain_answered((leader, worker), answer),
-            Asker::Worker(worker) => {
-                if let Some(message) = asked.life.and_then(|life| told(life, answer)) {
+            SimRequestSource::Maintenance(life) => {
+                self.seal_is_answered(leader, life, Some(&answer));
+            }
+            SimRequestSource::Plain(worker) => self.plain_answered((leader, worker), answer),
+            SimRequestSource::Worker(worker) => {
+                if let Some(message) = asked.life.and_then(|life| worker_answer(life, answer)) {
                     self.send_down(leader, worker, &message);
                 }
             }
@@ -185,42 +200,44 @@ impl World<'_> {
 
 /// Whether an event can come of nothing but the passing of time.
 fn is_of_sweep(event: &Event) -> bool {
-    matches!(event, Event::WorkerLost { .. } | Event::Ended { ended: EndedAs::GivenUp, .. })
+    matches!(event, Event::WorkerLost { .. } | Event::Ended { ended: LeaseEndKind::GivenUp, .. })
 }
 
-fn life_of(request: &Request) -> Option<Incarnation> {
+fn incarnation_of(request: &EngineRequest) -> Option<Incarnation> {
     match request {
-        Request::Register(register) | Request::Join { register, .. } => Some(register.incarnation),
-        Request::Asked { request, .. } => life_of(request),
-        Request::GuardEnded { incarnation, .. } => Some(*incarnation),
-        Request::Lead { .. }
-        | Request::Embargo { .. }
-        | Request::Exchange(_)
-        | Request::Submit(_)
-        | Request::Cancel { .. }
-        | Request::Condemn { .. }
-        | Request::Crewed { .. }
-        | Request::Drain { .. }
-        | Request::ForceRelease { .. }
-        | Request::RevokeWorker { .. }
-        | Request::CreateToken(_)
-        | Request::RevokeToken { .. }
-        | Request::Seal { .. }
-        | Request::Silent
-        | Request::Tick => None,
+        EngineRequest::Register(register) | EngineRequest::Join { register, .. } => {
+            Some(register.incarnation)
+        }
+        EngineRequest::OnBehalfOf { request, .. } => incarnation_of(request),
+        EngineRequest::GuardEnded { incarnation, .. } => Some(*incarnation),
+        EngineRequest::Lead { .. }
+        | EngineRequest::Embargo { .. }
+        | EngineRequest::Exchange(_)
+        | EngineRequest::Submit(_)
+        | EngineRequest::Cancel { .. }
+        | EngineRequest::Condemn { .. }
+        | EngineRequest::NoMoreWorkers { .. }
+        | EngineRequest::Drain { .. }
+        | EngineRequest::ForceRelease { .. }
+        | EngineRequest::RevokeWorker { .. }
+        | EngineRequest::CreateToken(_)
+        | EngineRequest::RevokeToken { .. }
+        | EngineRequest::Seal { .. }
+        | EngineRequest::Contacts
+        | EngineRequest::Tick => None,
     }
 }
 
 /// The answer to a worker, if there is more to it than the replies.
-fn told(life: Incarnation, answer: Answer) -> Option<Down> {
+fn worker_answer(life: Incarnation, answer: EngineAnswer) -> Option<DownlinkMessage> {
     match answer {
-        Answer::Registered(told) => Some(Down::Joined(life, Ok(told))),
-        Answer::Refused(refusal) => Some(Down::Joined(life, Err(refusal))),
-        Answer::Done => Some(Down::GuardHeard(life)),
-        Answer::Exchanged
-        | Answer::Submitted { .. }
-        | Answer::TokenCreated(_)
-        | Answer::Silent(_)
-        | Answer::Denied(_) => None,
+        EngineAnswer::Registered(told) => Some(DownlinkMessage::Joined(life, Ok(told))),
+        EngineAnswer::Refused(refusal) => Some(DownlinkMessage::Joined(life, Err(refusal))),
+        EngineAnswer::Done => Some(DownlinkMessage::GuardHeard(life)),
+        EngineAnswer::Exchanged
+        | EngineAnswer::Submitted { .. }
+        | EngineAnswer::TokenCreated(_)
+        | EngineAnswer::Contacts(_)
+        | EngineAnswer::Denied(_) => None,
     }
 }

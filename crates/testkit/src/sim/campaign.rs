@@ -2,22 +2,22 @@
 
 use std::thread;
 
-use windlass_core::planted::{Bug, Bugs};
+use windlass_core::planted_bugs::{PlantedBug, PlantedBugs};
 
-use super::marks::Marks;
-use super::panics::caught;
+use super::coverage_marks::CoverageMarks;
+use super::panics::catch_panic;
 use super::schedule::Schedule;
-use super::world::{Report, Violation, World};
+use super::world::{SimReport, SimViolation, SimWorld};
 
 /// What many schedules came to.
 #[derive(Clone, Debug, Default)]
-pub struct Campaign {
+pub struct SimCampaign {
     /// How many were played.
     pub schedules: u64,
     /// Those that failed, by seed.
-    pub failed: Vec<(u64, Violation)>,
+    pub failed: Vec<(u64, SimViolation)>,
     /// What was covered.
-    pub marks: Marks,
+    pub marks: CoverageMarks,
     /// Steps that succeeded, and steps there were.
     pub succeeded: (u64, u64),
     /// Events of all worlds.
@@ -26,14 +26,14 @@ pub struct Campaign {
     pub journalled: u64,
 }
 
-impl Campaign {
+impl SimCampaign {
     /// Plays the schedules of so many seeds on all processors. It comes to the same on any number of them.
     pub fn play(from: u64, count: u64) -> Self {
         let threads = thread::available_parallelism().map_or(1, |n| n.get() as u64);
         let part = |part: u64| {
             let mut campaign = Self::default();
             for seed in (from..from.saturating_add(count)).filter(|seed| seed % threads == part) {
-                campaign.add(seed, &play(seed, Bugs::NONE, false));
+                campaign.add(seed, &play(seed, PlantedBugs::NONE, false));
             }
             campaign
         };
@@ -47,7 +47,7 @@ impl Campaign {
         all
     }
 
-    fn add(&mut self, seed: u64, report: &Report) {
+    fn add(&mut self, seed: u64, report: &SimReport) {
         self.schedules += 1;
         self.marks.add(&report.marks);
         self.succeeded.0 += report.succeeded.0;
@@ -72,10 +72,12 @@ impl Campaign {
 }
 
 /// Plays the schedule of a seed.
-pub fn play(seed: u64, bugs: Bugs, with_story: bool) -> Report {
-    match caught(|| Schedule::new(seed)) {
-        Ok(schedule) => World::new(&schedule, bugs, with_story).play(),
-        Err(panic) => Report { violation: Some(Violation::panic(panic, 0)), ..Report::default() },
+pub fn play(seed: u64, bugs: PlantedBugs, with_story: bool) -> SimReport {
+    match catch_panic(|| Schedule::new(seed)) {
+        Ok(schedule) => SimWorld::new(&schedule, bugs, with_story).play(),
+        Err(panic) => {
+            SimReport { violation: Some(SimViolation::panic(panic, 0)), ..SimReport::default() }
+        }
     }
 }
 
@@ -84,41 +86,41 @@ pub const HAS_PLANTED: bool = cfg!(feature = "planted");
 
 /// This bug switched on.
 #[cfg(feature = "planted")]
-pub const fn planted(bug: Bug) -> Bugs {
-    Bugs::only(bug)
+pub const fn planted(bug: PlantedBug) -> PlantedBugs {
+    PlantedBugs::only(bug)
 }
 
 /// No bug: this build has none.
 #[cfg(not(feature = "planted"))]
-pub const fn planted(_bug: Bug) -> Bugs {
-    Bugs::NONE
+pub const fn planted(_bug: PlantedBug) -> PlantedBugs {
+    PlantedBugs::NONE
 }
 
 /// Where a planted bug was found.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct BugHuntResult {
     /// Which bug.
-    pub bug: Bug,
+    pub bug: PlantedBug,
     /// The first seed that showed it, and what it broke; `None` if none did.
-    pub found: Option<(u64, Violation)>,
+    pub found: Option<(u64, SimViolation)>,
     /// How many schedules were played.
     pub schedules: u64,
 }
 
 /// Plays schedules with one bug switched on until a rule breaks, at most `most`.
-pub fn hunt(bug: Bug, most: u64) -> Finding {
+pub fn hunt(bug: PlantedBug, most: u64) -> BugHuntResult {
     for seed in 0..most {
         if let Some(violation) = play(seed, planted(bug), false).violation {
-            return Finding { bug, found: Some((seed, violation)), schedules: seed + 1 };
+            return BugHuntResult { bug, found: Some((seed, violation)), schedules: seed + 1 };
         }
     }
-    Finding { bug, found: None, schedules: most }
+    BugHuntResult { bug, found: None, schedules: most }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::schedule::{Fault, FaultKind};
+    use crate::sim::schedule::{FaultKind, ScheduledFault};
     use crate::sim::shrink::shrink;
 
     #[test]
@@ -126,15 +128,15 @@ mod tests {
         let mut schedule = Schedule::new(5);
         let nobody = FaultKind::WorkerCrash(99);
         schedule.faults = vec![
-            Fault { at: 1_000, lasts: 500, what: FaultKind::JournalSlow },
-            Fault { at: 3_000, lasts: 500, what: nobody },
+            ScheduledFault { at: 1_000, lasts: 500, kind: FaultKind::JournalSlow },
+            ScheduledFault { at: 3_000, lasts: 500, kind: nobody },
         ];
-        let (short, report) = shrink(&schedule, Bugs::NONE);
+        let (short, report) = shrink(&schedule, PlantedBugs::NONE);
         let violation = report.violation.clone().expect("there is no worker 99");
         assert_eq!((violation.rule, violation.at), ("panic", 3_000));
         assert!(violation.detail.contains("out of bounds"), "{violation:?}");
         assert_eq!(short.faults.len(), 1, "{short}");
-        let mut campaign = Campaign::default();
+        let mut campaign = SimCampaign::default();
         campaign.add(5, &report);
         assert_eq!(campaign.failed, [(5, violation)]);
     }

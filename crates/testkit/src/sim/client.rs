@@ -1,21 +1,23 @@
 //! Clients: they submit, cancel, drain, revoke and release by force, and repeat themselves until they are heard.
 
-use windlass_core::engine::{Answer, CancelLevel, Denial, Request, Reused, Submit};
+use windlass_core::engine::{
+    CancelLevel, EngineAnswer, EngineRequest, RequestDenial, ReusedOutcome, SubmitRun,
+};
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
-use windlass_core::outcome::Output;
+use windlass_core::outcome::StepOutput;
 
-use super::link::Up;
-use super::world::{Ev, World};
+use super::link::UplinkMessage;
+use super::world::{SimEvent, SimWorld};
 
 /// Something that a client wants done.
 pub(crate) struct ClientOp {
-    what: What,
+    kind: ClientOpKind,
     pub(crate) acked: bool,
     leader: usize,
 }
 
 #[derive(Clone)]
-enum What {
+enum ClientOpKind {
     Submit(usize),
     Cancel(usize, CancelLevel),
     Drain(usize),
@@ -26,33 +28,33 @@ enum What {
 
 #[derive(Clone, Debug)]
 pub(crate) enum ClientAnswer {
-    Of(Answer),
+    Of(EngineAnswer),
     NotLeader,
 }
 
 impl ClientOp {
     pub(crate) const fn submit(run: usize) -> Self {
-        Self { what: What::Submit(run), acked: false, leader: 0 }
+        Self { kind: ClientOpKind::Submit(run), acked: false, leader: 0 }
     }
 
     pub(crate) const fn cancel(run: usize, level: CancelLevel) -> Self {
-        Self { what: What::Cancel(run, level), acked: false, leader: 0 }
+        Self { kind: ClientOpKind::Cancel(run, level), acked: false, leader: 0 }
     }
 
     pub(crate) const fn revoke(worker: usize) -> Self {
-        Self { what: What::Revoke(worker), acked: false, leader: 0 }
+        Self { kind: ClientOpKind::Revoke(worker), acked: false, leader: 0 }
     }
 
     pub(crate) const fn condemn(run: usize) -> Self {
-        Self { what: What::Condemn(run), acked: false, leader: 0 }
+        Self { kind: ClientOpKind::Condemn(run), acked: false, leader: 0 }
     }
 
     pub(crate) const fn force_release(lock: Box<str>, fence: Fence) -> Self {
-        Self { what: What::ForceRelease(lock, fence), acked: false, leader: 0 }
+        Self { kind: ClientOpKind::ForceRelease(lock, fence), acked: false, leader: 0 }
     }
 
     pub(crate) const fn drain(worker: usize) -> Self {
-        Self { what: What::Drain(worker), acked: false, leader: 0 }
+        Self { kind: ClientOpKind::Drain(worker), acked: false, leader: 0 }
     }
 }
 
@@ -61,7 +63,7 @@ pub(crate) const fn run_id(run: usize) -> RunId {
     RunId(run as u64 + 1)
 }
 
-impl World<'_> {
+impl SimWorld<'_> {
     pub(crate) fn client_tries(&mut self, client: usize) {
         if self.clients[client].acked {
             return;
@@ -74,47 +76,58 @@ impl World<'_> {
         let leader = self.clients[client].leader;
         self.clients[client].leader = (leader + 1) % self.leaders.len();
         let request = self.client_request(client);
-        let lost = !self.is_healed() && self.rng.chance(self.schedule.weather.loss_per_mille);
+        let lost = !self.is_healed() && self.rng.chance(self.schedule.network.loss_per_mille);
         if !lost {
             let delay = self.rng.range(1, 20);
-            self.at(self.now + delay, Ev::ToLeader(leader, Up::Client(client, request)));
+            self.at(
+                self.now + delay,
+                SimEvent::ToLeader(leader, UplinkMessage::Client(client, request)),
+            );
         }
         let pause = self.rng.range(700, 1_500);
-        self.at(self.now + pause, Ev::ClientTry(client));
+        self.at(self.now + pause, SimEvent::ClientTry(client));
     }
 
     /// Whether the run that a client is about is sealed.
     fn is_sealed(&self, client: usize) -> bool {
-        match self.clients[client].what {
-            What::Submit(run) | What::Cancel(run, _) | What::Condemn(run) => {
-                self.maintenance.is_sealed(run_id(run))
+        match self.clients[client].kind {
+            ClientOpKind::Submit(run)
+            | ClientOpKind::Cancel(run, _)
+            | ClientOpKind::Condemn(run) => self.maintenance.is_sealed(run_id(run)),
+            ClientOpKind::Drain(_) | ClientOpKind::Revoke(_) | ClientOpKind::ForceRelease(..) => {
+                false
             }
-            What::Drain(_) | What::Revoke(_) | What::ForceRelease(..) => false,
         }
     }
 
-    fn client_request(&self, client: usize) -> Request {
-        match &self.clients[client].what {
-            What::Submit(run) => {
+    fn client_request(&self, client: usize) -> EngineRequest {
+        match &self.clients[client].kind {
+            ClientOpKind::Submit(run) => {
                 let sketch = &self.schedule.runs[*run];
-                let reuse = |step: &u32| Reused {
+                let reuse = |step: &u32| ReusedOutcome {
                     step: StepIx(*step),
                     from: RunId(9_999),
-                    output: Output::None,
+                    output: StepOutput::None,
                 };
-                Request::Submit(Submit {
+                EngineRequest::Submit(SubmitRun {
                     run: run_id(*run),
                     plan: sketch.plan.clone(),
                     options: sketch.options,
                     reused: sketch.reused.iter().map(reuse).collect(),
                 })
             }
-            What::Cancel(run, level) => Request::Cancel { run: run_id(*run), level: *level },
-            What::Drain(worker) => Request::Drain { worker: WorkerId(*worker as u64) },
-            What::Revoke(worker) => Request::RevokeWorker { worker: WorkerId(*worker as u64) },
-            What::Condemn(run) => Request::Condemn { run: run_id(*run) },
-            What::ForceRelease(lock, fence) => {
-                Request::ForceRelease { lock: lock.clone(), fence: *fence }
+            ClientOpKind::Cancel(run, level) => {
+                EngineRequest::Cancel { run: run_id(*run), level: *level }
+            }
+            ClientOpKind::Drain(worker) => {
+                EngineRequest::Drain { worker: WorkerId(*worker as u64) }
+            }
+            ClientOpKind::Revoke(worker) => {
+                EngineRequest::RevokeWorker { worker: WorkerId(*worker as u64) }
+            }
+            ClientOpKind::Condemn(run) => EngineRequest::Condemn { run: run_id(*run) },
+            ClientOpKind::ForceRelease(lock, fence) => {
+                EngineRequest::ForceRelease { lock: lock.clone(), fence: *fence }
             }
         }
     }
@@ -124,31 +137,36 @@ impl World<'_> {
         if self.clients[client].acked {
             return;
         }
-        match (&self.clients[client].what, &answer) {
-            (What::Submit(run), Answer::Submitted { .. }) => {
+        match (&self.clients[client].kind, &answer) {
+            (ClientOpKind::Submit(run), EngineAnswer::Submitted { .. }) => {
                 let seen = self.witness.submit_acked(run_id(*run));
                 self.check(seen);
             }
-            (What::Submit(_), other) => {
+            (ClientOpKind::Submit(_), other) => {
                 self.fail("I9 durability", format!("a submission was answered {other:?}"));
             }
             // What is not there yet is asked for again.
-            (What::Cancel(..) | What::Condemn(_), Answer::Denied(Denial::NoSuchRun(_)))
-            | (What::Revoke(_), Answer::Denied(Denial::NoSuchWorker(_))) => return,
-            (What::Cancel(run, _) | What::Condemn(run), Answer::Done) => {
+            (
+                ClientOpKind::Cancel(..) | ClientOpKind::Condemn(_),
+                EngineAnswer::Denied(RequestDenial::NoSuchRun(_)),
+            )
+            | (ClientOpKind::Revoke(_), EngineAnswer::Denied(RequestDenial::NoSuchWorker(_))) => {
+                return;
+            }
+            (ClientOpKind::Cancel(run, _) | ClientOpKind::Condemn(run), EngineAnswer::Done) => {
                 let seen = self.witness.cancel_acked(run_id(*run));
                 self.check(seen);
             }
             (
-                What::Cancel(..)
-                | What::Drain(_)
-                | What::Revoke(_)
-                | What::Condemn(_)
-                | What::ForceRelease(..),
+                ClientOpKind::Cancel(..)
+                | ClientOpKind::Drain(_)
+                | ClientOpKind::Revoke(_)
+                | ClientOpKind::Condemn(_)
+                | ClientOpKind::ForceRelease(..),
                 _,
             ) => {}
         }
-        self.tell(|| format!("client {client} heard {answer:?}"));
+        self.add_to_story(|| format!("client {client} heard {answer:?}"));
         self.clients[client].acked = true;
     }
 }

@@ -4,12 +4,12 @@ use windlass_core::time::Time;
 
 /// A node's clock: it counts from its own beginning, a few per mille too fast or too slow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct DriftingClock {
     pub(crate) offset: u64,
     pub(crate) drift_per_mille: i64,
 }
 
-impl Clock {
+impl DriftingClock {
     /// What the clock shows at the true time.
     pub(crate) fn local(self, truth: u64) -> Time {
         let rate = 1000_u64.saturating_add_signed(self.drift_per_mille);
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_clock_shows_what_was_waited_for_and_not_a_tick_later() {
         for drift_per_mille in [-30, 0, 7, 30] {
-            let clock = Clock { offset: 5_000, drift_per_mille };
+            let clock = DriftingClock { offset: 5_000, drift_per_mille };
             for local in [5_000, 5_001, 17_123, 999_999] {
                 let truth = clock.truth(Time::from_millis(local));
                 assert!(clock.local(truth) >= Time::from_millis(local));

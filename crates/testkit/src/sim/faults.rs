@@ -3,19 +3,19 @@
 use super::client::ClientOp;
 use super::leader::LeaderNode;
 use super::schedule::{CrashPoint, FaultKind};
-use super::world::{Ev, World};
+use super::world::{SimEvent, SimWorld};
 
 /// How often a fault looks whether a step runs that it is about.
 const HOLDER_AWAITED_EVERY: u64 = 300;
 
-impl World<'_> {
+impl SimWorld<'_> {
     pub(crate) fn fault_begins(&mut self, fault: usize) {
-        if self.waits_for_holder(self.schedule.faults[fault].what) {
-            return self.at(self.now + HOLDER_AWAITED_EVERY, Ev::FaultBegin(fault));
+        if self.waits_for_holder(self.schedule.faults[fault].kind) {
+            return self.at(self.now + HOLDER_AWAITED_EVERY, SimEvent::FaultBegin(fault));
         }
         let (what, until) =
-            (self.schedule.faults[fault].what, self.now + self.schedule.faults[fault].lasts);
-        self.tell(|| format!("FAULT {what:?} until {until}"));
+            (self.schedule.faults[fault].kind, self.now + self.schedule.faults[fault].lasts);
+        self.add_to_story(|| format!("FAULT {what:?} until {until}"));
         match what {
             FaultKind::LeaderCrash(leader) => self.leader_crashes(leader),
             FaultKind::LeaderCrashAt(leader, point) => {
@@ -36,7 +36,7 @@ impl World<'_> {
             FaultKind::StoreCut(leader) => self.leaders[leader].store_cut_until = until,
             FaultKind::StoreClockJumps(by) => self.journal.clock.jumps(by),
             FaultKind::HostClockJumps(worker, by) => self.workers[worker].wall_clock.jumps(by),
-            FaultKind::Island => self.island_forms(until),
+            FaultKind::Partition => self.partition_begins(until),
             FaultKind::CutUp(worker) => self.workers[worker].cut_up(until),
             FaultKind::CutDown(worker) => self.workers[worker].cut_down(until),
             FaultKind::CutBoth(worker) => self.workers[worker].cut_off(until),
@@ -45,24 +45,24 @@ impl World<'_> {
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown
             | FaultKind::JournalSlow
-            | FaultKind::JournalDown => self.journal.ills.push(what),
+            | FaultKind::JournalDown => self.journal.active_faults.push(what),
             FaultKind::RollBack(batches, history) => self.store_rolls_back(batches, history),
-            FaultKind::Cancel(run, level) => self.client_wants(ClientOp::cancel(run, level)),
+            FaultKind::Cancel(run, level) => self.add_client_op(ClientOp::cancel(run, level)),
             FaultKind::Drain(worker) => self.operator_drains(worker),
             FaultKind::Revoke(worker) => self.credential_is_stolen(worker, until),
-            FaultKind::Condemn(run) => self.client_wants(ClientOp::condemn(run)),
-            FaultKind::ForceRelease => self.lock_is_forced(),
+            FaultKind::Condemn(run) => self.add_client_op(ClientOp::condemn(run)),
+            FaultKind::ForceRelease => self.lock_is_force_released(),
             FaultKind::WorkerRestart(worker) => self.worker_drains(worker),
             FaultKind::Plain(worker, what) => self.plain_fault(worker, what, until),
         }
-        self.at(until, Ev::FaultEnd(fault));
+        self.at(until, SimEvent::FaultEnd(fault));
     }
 
     /// Whether the leader crashes at this point, and if so, that it does.
     pub(crate) fn crashes_at(&mut self, leader: usize, point: CrashPoint) -> bool {
         let crashes = self.leaders[leader].crashes_at == Some(point);
         if crashes {
-            self.tell(|| format!("leader {leader} {}", point.mark()));
+            self.add_to_story(|| format!("leader {leader} {}", point.mark()));
             self.marks.hit(point.mark());
             self.leader_crashes(leader);
         }
@@ -80,8 +80,10 @@ impl World<'_> {
 
     /// Whether a fault is about a step that must not run beside itself, and there is none.
     fn waits_for_holder(&self, what: FaultKind) -> bool {
-        let is_about =
-            matches!(what, FaultKind::HoldersCut | FaultKind::Island | FaultKind::RollBack(0, _));
+        let is_about = matches!(
+            what,
+            FaultKind::HoldersCut | FaultKind::Partition | FaultKind::RollBack(0, _)
+        );
         is_about && !self.is_healed() && self.witness.exclusive_now().next().is_none()
     }
 
@@ -93,7 +95,7 @@ impl World<'_> {
 
     /// A network is divided: the leader is on one side with workers that hold something, the store and the other leaders are
     /// on the other.
-    fn island_forms(&mut self, until: u64) {
+    fn partition_begins(&mut self, until: u64) {
         let leads = |leader: &LeaderNode| leader.is_settled(self.journal.term);
         let Some(leader) = self.leaders.iter().position(leads) else { return };
         self.leaders[leader].store_gone_until = until;
@@ -106,25 +108,25 @@ impl World<'_> {
     fn credential_is_stolen(&mut self, worker: usize, until: u64) {
         if self.schedule.workers[worker].own_of.is_none() {
             self.workers[worker].cut_down(until);
-            self.client_wants(ClientOp::revoke(worker));
+            self.add_client_op(ClientOp::revoke(worker));
         }
     }
 
     fn operator_drains(&mut self, worker: usize) {
         self.marks.hit("drained");
-        self.client_wants(ClientOp::drain(worker));
+        self.add_client_op(ClientOp::drain(worker));
     }
 
     /// An operator takes a lock away from a lease that holds it now, from one with several if there is one.
-    fn lock_is_forced(&mut self) {
+    fn lock_is_force_released(&mut self) {
         if let Some((lock, fence)) = self.witness.lock_holder() {
-            self.client_wants(ClientOp::force_release(lock, fence));
+            self.add_client_op(ClientOp::force_release(lock, fence));
         }
     }
 
-    fn client_wants(&mut self, op: ClientOp) {
+    fn add_client_op(&mut self, op: ClientOp) {
         self.clients.push(op);
-        self.at(self.now, Ev::ClientTry(self.clients.len() - 1));
+        self.at(self.now, SimEvent::ClientTry(self.clients.len() - 1));
     }
 
     fn leader_freezes(&mut self, leader: usize, until: u64) {
@@ -138,7 +140,7 @@ impl World<'_> {
         let it = &mut self.workers[worker];
         it.node_frozen_until = it.node_frozen_until.max(until);
         self.witness.freeze(worker, true);
-        self.at(until, Ev::Thaw(worker));
+        self.at(until, SimEvent::Thaw(worker));
     }
 
     fn worker_freezes(&mut self, worker: usize, until: u64) {
@@ -146,8 +148,8 @@ impl World<'_> {
     }
 
     pub(crate) fn fault_ends(&mut self, fault: usize) {
-        let what = self.schedule.faults[fault].what;
-        self.tell(|| format!("END of {what:?}"));
+        let what = self.schedule.faults[fault].kind;
+        self.add_to_story(|| format!("END of {what:?}"));
         match what {
             FaultKind::LeaderCrash(leader) => self.leader_starts(leader),
             FaultKind::LeaderCrashAt(leader, _) => {
@@ -181,7 +183,7 @@ impl World<'_> {
             | FaultKind::CutBoth(_)
             | FaultKind::CutAll
             | FaultKind::HoldersCut
-            | FaultKind::Island
+            | FaultKind::Partition
             | FaultKind::StoreClockJumps(_)
             | FaultKind::HostClockJumps(..)
             | FaultKind::RollBack(..)

@@ -6,17 +6,17 @@
 
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::outcome::{Outcome, OutcomeKind};
-use windlass_core::planted::Bug;
-use windlass_core::session::{Deadline, Grant, Stop};
+use windlass_core::planted_bugs::PlantedBug;
+use windlass_core::session::{ContactDeadline, LeaseGrant, StopOrder};
 
-use super::process::Process;
-use super::world::{Ev, World};
+use super::process::SimProcess;
+use super::world::{SimEvent, SimWorld};
 
 /// What a worker tells its guard to do.
 #[derive(Clone, Debug)]
 pub(crate) enum GuardOrder {
-    Start(Grant, Option<Deadline>),
-    Stop(Stop),
+    Start(LeaseGrant, Option<ContactDeadline>),
+    Stop(StopOrder),
 }
 
 /// The guards of a worker's host.
@@ -31,7 +31,7 @@ pub(crate) struct GuardNode {
     /// What the guard has not read yet.
     inbox: Vec<GuardOrder>,
     /// Ends that the guard has not told its worker.
-    untold: Vec<(Fence, Outcome)>,
+    unreported: Vec<(Fence, Outcome)>,
     /// Lives whose worker is gone while their guard hung, with every lease that they started.
     orphaned: Vec<(Incarnation, Vec<Fence>)>,
 }
@@ -48,15 +48,15 @@ impl GuardNode {
 
     /// The host is gone: nothing is left of the lives whose guards hung either.
     pub(crate) fn dies_with_host(&mut self) -> Vec<Incarnation> {
-        self.begins_anew();
+        self.restart();
         std::mem::take(&mut self.orphaned).into_iter().map(|(life, _)| life).collect()
     }
 
     /// Another guard begins; of the last one nothing is known here any more.
-    pub(crate) fn begins_anew(&mut self) {
+    pub(crate) fn restart(&mut self) {
         (self.hung_until, self.is_dead) = (0, false);
         self.inbox.clear();
-        self.untold.clear();
+        self.unreported.clear();
     }
 
     /// Its worker is gone while it hangs. When it goes on it reads the orders that waited together with that end, so it counts
@@ -71,26 +71,26 @@ impl GuardNode {
     }
 }
 
-impl World<'_> {
+impl SimWorld<'_> {
     pub(crate) fn guard_hangs(&mut self, worker: usize, until: u64) {
         let guard = &mut self.workers[worker].guard;
         guard.hung_until = guard.hung_until.max(until);
-        self.at(until, Ev::GuardResumes(worker));
+        self.at(until, SimEvent::GuardResumes(worker));
     }
 
     /// Passes an order on, unless the guard hangs: then it waits. With a dead guard it is lost.
-    pub(crate) fn guard_is_told(&mut self, worker: usize, order: GuardOrder) {
+    pub(crate) fn send_to_guard(&mut self, worker: usize, order: GuardOrder) {
         if self.workers[worker].guard.is_dead {
             return;
         }
         if self.workers[worker].guard.is_hung(self.now) {
             self.workers[worker].guard.inbox.push(order);
         } else {
-            self.guard_obeys(worker, order);
+            self.guard_handles_order(worker, order);
         }
     }
 
-    fn guard_obeys(&mut self, worker: usize, order: GuardOrder) {
+    fn guard_handles_order(&mut self, worker: usize, order: GuardOrder) {
         match order {
             GuardOrder::Start(grant, deadline) => {
                 if !self.start_is_too_late(worker, &grant, deadline) {
@@ -105,8 +105,8 @@ impl World<'_> {
     fn start_is_too_late(
         &mut self,
         worker: usize,
-        grant: &Grant,
-        deadline: Option<Deadline>,
+        grant: &LeaseGrant,
+        deadline: Option<ContactDeadline>,
     ) -> bool {
         let local = self.schedule.workers[worker].clock.local(self.now);
         let fence = grant.lease.fence;
@@ -114,7 +114,7 @@ impl World<'_> {
         let session = self.workers[worker].session.as_ref();
         let deadline = session.and_then(|session| session.deadline(fence)).or(deadline);
         let late = deadline.is_some_and(|deadline| deadline.kills_at <= local);
-        if !late || self.bugs.on(Bug::HeldUpStartRuns) {
+        if !late || self.bugs.on(PlantedBug::HeldUpStartRuns) {
             return false;
         }
         self.marks.hit("start held up by its guard until it was too late");
@@ -123,12 +123,12 @@ impl World<'_> {
     }
 
     /// Tells the worker of an end, unless its guard hangs: then that waits. With a dead guard it is lost.
-    pub(crate) fn guard_tells(&mut self, worker: usize, fence: Fence, outcome: Outcome) {
+    pub(crate) fn guard_reports_end(&mut self, worker: usize, fence: Fence, outcome: Outcome) {
         if self.workers[worker].guard.is_dead {
             return;
         }
         if self.workers[worker].guard.is_hung(self.now) {
-            self.workers[worker].guard.untold.push((fence, outcome));
+            self.workers[worker].guard.unreported.push((fence, outcome));
         } else {
             self.worker_reaps(worker, fence, outcome);
         }
@@ -138,19 +138,19 @@ impl World<'_> {
     pub(crate) fn guard_resumes(&mut self, worker: usize) {
         for (life, started) in std::mem::take(&mut self.workers[worker].guard.orphaned) {
             self.kill_life(worker, life);
-            self.at(self.now + 1, Ev::GuardReport(worker, life, started));
+            self.at(self.now + 1, SimEvent::GuardReport(worker, life, started));
         }
         if self.workers[worker].guard.is_hung(self.now) {
             return;
         }
         let inbox = std::mem::take(&mut self.workers[worker].guard.inbox);
         for order in inbox {
-            self.guard_obeys(worker, order);
+            self.guard_handles_order(worker, order);
         }
-        for (fence, outcome) in std::mem::take(&mut self.workers[worker].guard.untold) {
+        for (fence, outcome) in std::mem::take(&mut self.workers[worker].guard.unreported) {
             self.worker_reaps(worker, fence, outcome);
         }
-        self.guard_learns(worker);
+        self.guard_receives_deadlines(worker);
         // The guard itself ends what a tether left.
         for fence in self.fences_of(worker, |_| true) {
             self.tether_kills(worker, fence);
@@ -158,10 +158,10 @@ impl World<'_> {
     }
 
     /// The worker is gone, or begins another life: its guard ends everything and reports, now or when it goes on.
-    pub(crate) fn guard_left_alone(&mut self, worker: usize, started: Vec<Fence>) {
+    pub(crate) fn guard_loses_worker(&mut self, worker: usize, started: Vec<Fence>) {
         let life = self.workers[worker].incarnation;
         if self.workers[worker].guard.is_dead {
-            self.workers[worker].unheard = None;
+            self.workers[worker].unconfirmed_report = None;
             return;
         }
         if self.workers[worker].guard.is_hung(self.now) {
@@ -170,20 +170,20 @@ impl World<'_> {
         }
         self.kill_life(worker, life);
         let delay = self.rng.range(1, 50);
-        self.at(self.now + delay, Ev::GuardReport(worker, life, started));
+        self.at(self.now + delay, SimEvent::GuardReport(worker, life, started));
     }
 
     /// Worker and guard die together. The tethers see it a little later.
     pub(crate) fn guard_dies(&mut self, worker: usize) {
         let Some(life) = self.worker_vanishes(worker) else { return };
         let delay = self.rng.range(1, 1_500);
-        if self.bugs.on(Bug::TetherOutlivesGuard) {
+        if self.bugs.on(PlantedBug::TetherOutlivesGuard) {
             for fence in self.fences_of(worker, |process| process.life == life) {
                 self.process_mut(worker, fence).tether_at = None;
             }
             return;
         }
-        self.at(self.now + delay, Ev::TethersAlone(worker, life));
+        self.at(self.now + delay, SimEvent::TethersOrphaned(worker, life));
     }
 
     /// The guard dies alone. The tethers see it a little later, and so does the worker, which ends then: it can run nothing
@@ -193,13 +193,13 @@ impl World<'_> {
         if !it.has_begun() || it.is_down() || it.guard.is_dead {
             return;
         }
-        it.guard.begins_anew();
+        it.guard.restart();
         it.guard.is_dead = true;
         let life = it.incarnation;
         let (tethers, worker_sees) = (self.rng.range(1, 1_500), self.rng.range(1, 3_000));
-        self.at(self.now + tethers, Ev::TethersAlone(worker, life));
-        self.at(self.now + worker_sees, Ev::GuardMissed(worker, life));
-        if self.bugs.on(Bug::GuardDeathReported) {
+        self.at(self.now + tethers, SimEvent::TethersOrphaned(worker, life));
+        self.at(self.now + worker_sees, SimEvent::GuardDeathNoticed(worker, life));
+        if self.bugs.on(PlantedBug::GuardDeathReported) {
             for fence in self.fences_of(worker, |process| process.life == life) {
                 self.worker_reaps(worker, fence, Outcome::plain(OutcomeKind::Lost));
             }
@@ -207,7 +207,7 @@ impl World<'_> {
     }
 
     /// The worker ends because its guard has died, and is started again.
-    pub(crate) fn guard_is_missed(&mut self, worker: usize, life: Incarnation) {
+    pub(crate) fn worker_notices_dead_guard(&mut self, worker: usize, life: Incarnation) {
         let it = &self.workers[worker];
         if it.incarnation != life || !it.guard.is_dead || it.is_down() {
             return;
@@ -229,11 +229,11 @@ impl World<'_> {
         let held = !self.fences_of(worker, |process| process.life == life).is_empty();
         let orphaned = &self.workers[worker].guard.orphaned;
         let hung = orphaned.iter().any(|(other, _)| *other == life);
-        self.bugs.on(Bug::GuardLockFreedEarly) || !(held || hung)
+        self.bugs.on(PlantedBug::GuardLockFreedEarly) || !(held || hung)
     }
 
     /// The tethers learn by when each step must be gone, if the guard passes it on.
-    pub(crate) fn guard_learns(&mut self, worker: usize) {
+    pub(crate) fn guard_receives_deadlines(&mut self, worker: usize) {
         let it = &self.workers[worker];
         let Some(session) = it.session.as_ref().filter(|_| !it.guard.is_out(self.now)) else {
             return;
@@ -252,7 +252,7 @@ impl World<'_> {
         for (fence, at) in planned {
             self.process_mut(worker, fence).tether_at = at;
             if let Some(at) = at {
-                self.at(at + 1, Ev::TetherKill(worker, fence));
+                self.at(at + 1, SimEvent::TetherKill(worker, fence));
             }
         }
     }
@@ -260,12 +260,12 @@ impl World<'_> {
     /// The tether ends its step when the deadline has passed, whatever worker and guard do.
     pub(crate) fn tether_kills(&mut self, worker: usize, fence: Fence) {
         let now = self.now;
-        let due = |process: &&Process| process.tether_at.is_some_and(|at| at < now);
+        let due = |process: &&SimProcess| process.tether_at.is_some_and(|at| at < now);
         let known = self.workers[worker].processes.get(&fence).filter(due);
         let Some(life) = known.map(|process| process.life) else { return };
         let hung = life == self.workers[worker].incarnation
             && self.workers[worker].guard.is_hung(self.now);
-        if hung && self.bugs.on(Bug::TetherIgnoresDeadline) {
+        if hung && self.bugs.on(PlantedBug::TetherIgnoresDeadline) {
             return;
         }
         self.marks.hit("lock-holding process ended for lost contact");
@@ -273,6 +273,6 @@ impl World<'_> {
             self.marks.hit("guard hung: the tether ended its step");
         }
         self.process_gone(worker, fence);
-        self.life_reaps(worker, life, (fence, Outcome::plain(OutcomeKind::Lost)));
+        self.record_process_end(worker, life, (fence, Outcome::plain(OutcomeKind::Lost)));
     }
 }

@@ -2,22 +2,22 @@
 
 use windlass_core::engine::{Event, StoreHistory};
 use windlass_core::id::{Fence, Term};
-use windlass_core::leader::TermMark;
-use windlass_core::planted::{Bug, Bugs};
+use windlass_core::leader::TermRecord;
+use windlass_core::planted_bugs::{PlantedBug, PlantedBugs};
 use windlass_core::time::{Span, Time};
 
 use super::clock::WallClock;
 use super::maintenance::sealed_run;
 use super::schedule::{CrashPoint, FaultKind};
-use super::witness::Committed;
-use super::world::{Ev, World};
+use super::witness::CommittedEvent;
+use super::world::{SimEvent, SimWorld};
 
 /// How long a term lasts without renewal.
 pub(crate) const TERM_TTL: u64 = 6_000;
 
 /// One event in the journal, with what came with it.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
+pub(crate) struct SimRecord {
     pub(crate) batch: u64,
     pub(crate) at: Time,
     pub(crate) event: Event,
@@ -26,42 +26,42 @@ pub(crate) struct Record {
 }
 
 /// What tells the last event of a journal from others: its position and its batch.
-pub(crate) type HeadName = (usize, Option<u64>);
+pub(crate) type SimJournalHead = (usize, Option<u64>);
 
 /// The store's state.
 #[derive(Clone, Debug)]
-pub(crate) struct Journal {
-    pub(crate) records: Vec<Record>,
+pub(crate) struct SimJournal {
+    pub(crate) records: Vec<SimRecord>,
     pub(crate) term: Term,
     /// Whose holder may write: none once it has resigned.
-    held: Option<Term>,
+    holder_term: Option<Term>,
     /// Changes with each campaign that wins, renewal and resignation.
-    beat: u64,
+    lease_changes: u64,
     /// How long the term lasts without renewal: not at all once it was given back.
-    lasts: u64,
+    term_duration: u64,
     /// When it ends by the store's clock, which nothing should rest on.
-    until: u64,
+    term_ends_at: u64,
     /// What the store takes for the time: a takeover begins journal time with it.
     pub(crate) clock: WallClock,
     /// What it can say of its history, until a leader has recorded it.
     history: StoreHistory,
     /// What is wrong with it now.
-    pub(crate) ills: Vec<FaultKind>,
+    pub(crate) active_faults: Vec<FaultKind>,
 }
 
 /// What a leader asks of the store.
 #[derive(Clone, Debug)]
 pub(crate) enum StoreOp {
     /// For a term with this mark, if that is over; otherwise it asks for the mark only.
-    Campaign(Option<TermMark>),
+    Campaign(Option<TermRecord>),
     Renew(Term),
     Resign(Term),
-    Append(Append),
+    Append(StoreAppend),
 }
 
 /// A batch of events to be written behind a position.
 #[derive(Clone, Debug)]
-pub(crate) struct Append {
+pub(crate) struct StoreAppend {
     pub(crate) term: Term,
     pub(crate) after: usize,
     pub(crate) batch: u64,
@@ -74,53 +74,53 @@ pub(crate) struct Append {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreResult {
     Led(Term, u64, StoreHistory),
-    NotLed(TermMark, HeadName),
+    NotLed(TermRecord, SimJournalHead),
     Renewed,
     Resigned,
     Appended(u64),
     /// The term has passed to another.
     Stale,
     /// Something went wrong; whether it took effect is not known.
-    Failed(FailedOp),
+    Failed(FailedStoreOp),
 }
 
 /// Which operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FailedOp {
+pub(crate) enum FailedStoreOp {
     Campaign,
     Renew,
     Resign,
     Append,
 }
 
-impl Default for Journal {
+impl Default for SimJournal {
     fn default() -> Self {
         Self {
             records: Vec::new(),
             term: Term::default(),
-            held: None,
-            beat: 0,
-            lasts: 0,
-            until: 0,
+            holder_term: None,
+            lease_changes: 0,
+            term_duration: 0,
+            term_ends_at: 0,
             clock: WallClock::default(),
             history: StoreHistory::Unbroken,
-            ills: Vec::new(),
+            active_faults: Vec::new(),
         }
     }
 }
 
-impl Journal {
+impl SimJournal {
     /// One ill of this kind is over.
     pub(crate) fn recovers(&mut self, from: FaultKind) {
         let same = |ill: &FaultKind| std::mem::discriminant(ill) == std::mem::discriminant(&from);
-        if let Some(at) = self.ills.iter().position(same) {
-            self.ills.remove(at);
+        if let Some(at) = self.active_faults.iter().position(same) {
+            self.active_faults.remove(at);
         }
     }
 
-    fn campaign(&mut self, over: Option<TermMark>, now: u64, bugs: Bugs) -> StoreResult {
-        let wins = if bugs.on(Bug::TermByStoreClock) {
-            self.clock.shows(now) >= self.until
+    fn campaign(&mut self, over: Option<TermRecord>, now: u64, bugs: PlantedBugs) -> StoreResult {
+        let wins = if bugs.on(PlantedBug::TermByStoreClock) {
+            self.clock.shows(now) >= self.term_ends_at
         } else {
             over == Some(self.mark())
         };
@@ -128,65 +128,70 @@ impl Journal {
             return StoreResult::NotLed(self.mark(), self.head());
         }
         self.term = Term(self.term.0 + 1);
-        self.held = Some(self.term);
-        self.lasts_for(TERM_TTL, now);
+        self.holder_term = Some(self.term);
+        self.set_term_duration(TERM_TTL, now);
         let history = self.history;
-        if bugs.on(Bug::UnprovenForgotten) {
+        if bugs.on(PlantedBug::UnprovenForgotten) {
             self.history = StoreHistory::Unbroken;
         }
         StoreResult::Led(self.term, self.clock.shows(now), history)
     }
 
-    fn mark(&self) -> TermMark {
-        TermMark { term: self.term, beat: self.beat, lasts: Span::millis(self.lasts) }
+    fn mark(&self) -> TermRecord {
+        TermRecord {
+            term: self.term,
+            revision: self.lease_changes,
+            lasts: Span::millis(self.term_duration),
+        }
     }
 
-    fn lasts_for(&mut self, lasts: u64, now: u64) {
-        self.beat += 1;
-        self.lasts = lasts;
-        self.until = self.clock.shows(now) + lasts;
+    fn set_term_duration(&mut self, lasts: u64, now: u64) {
+        self.lease_changes += 1;
+        self.term_duration = lasts;
+        self.term_ends_at = self.clock.shows(now) + lasts;
     }
 
     fn renew(&mut self, term: Term, now: u64) -> StoreResult {
-        if self.held != Some(term) {
+        if self.holder_term != Some(term) {
             return StoreResult::Stale;
         }
-        self.lasts_for(TERM_TTL, now);
+        self.set_term_duration(TERM_TTL, now);
         StoreResult::Renewed
     }
 
     /// Gives the term back, unless it has passed. True if it was given back.
     fn resign(&mut self, term: Term, now: u64) -> bool {
-        let held = self.held == Some(term);
+        let held = self.holder_term == Some(term);
         if held {
-            self.held = None;
-            self.lasts_for(0, now);
+            self.holder_term = None;
+            self.set_term_duration(0, now);
         }
         held
     }
 
-    pub(crate) fn head(&self) -> HeadName {
+    pub(crate) fn head(&self) -> SimJournalHead {
         (self.records.len(), self.records.last().map(|record| record.batch))
     }
 
-    fn holds(&self, append: &Append) -> bool {
+    fn holds(&self, append: &StoreAppend) -> bool {
         self.records.get(append.after).is_some_and(|record| record.batch == append.batch)
     }
 }
 
-impl World<'_> {
+impl SimWorld<'_> {
     /// Sends an operation to the store; its effect and its answer take their time.
     pub(crate) fn ask_store(&mut self, leader: usize, op: StoreOp) {
         let delay = if self.rng.chance(500) { self.store_delay() } else { 1 };
         let life = self.leaders[leader].life;
-        self.at(self.now + delay, Ev::StoreApply(leader, life, op));
+        self.at(self.now + delay, SimEvent::StoreApply(leader, life, op));
     }
 
     /// How long a message to or from the store takes.
     fn store_delay(&mut self) -> u64 {
-        let slow = self.journal.ills.iter().any(|ill| matches!(ill, FaultKind::JournalSlow));
+        let slow =
+            self.journal.active_faults.iter().any(|ill| matches!(ill, FaultKind::JournalSlow));
         let straggles =
-            !self.is_healed() && self.rng.chance(self.schedule.weather.straggle_per_mille / 6);
+            !self.is_healed() && self.rng.chance(self.schedule.network.long_delays_per_mille / 6);
         match (slow, straggles) {
             (_, true) => self.rng.range(3_000, 9_000),
             (true, false) => self.rng.range(300, 2_500),
@@ -195,50 +200,59 @@ impl World<'_> {
     }
 
     pub(crate) fn store_applies(&mut self, leader: usize, life: u32, op: StoreOp) {
-        let ill =
-            self.journal.ills.iter().copied().find(|ill| !matches!(ill, FaultKind::JournalSlow));
+        let ill = self
+            .journal
+            .active_faults
+            .iter()
+            .copied()
+            .find(|ill| !matches!(ill, FaultKind::JournalSlow));
         let failed = match &op {
-            StoreOp::Campaign(_) => FailedOp::Campaign,
-            StoreOp::Renew(_) => FailedOp::Renew,
-            StoreOp::Resign(_) => FailedOp::Resign,
-            StoreOp::Append(_) => FailedOp::Append,
+            StoreOp::Campaign(_) => FailedStoreOp::Campaign,
+            StoreOp::Renew(_) => FailedStoreOp::Renew,
+            StoreOp::Resign(_) => FailedStoreOp::Resign,
+            StoreOp::Append(_) => FailedStoreOp::Append,
         };
         let is_append = matches!(op, StoreOp::Append(_));
         let cut = self.leaders[leader].store_cut_until > self.now;
         let gone = self.leaders[leader].store_gone_until > self.now;
         let result = match ill {
             _ if gone => StoreResult::Failed(failed),
-            _ if cut => self.store_may_do(op, failed, 300),
+            _ if cut => self.store_may_lose_outcome(op, failed, 300),
             Some(FaultKind::JournalDown) => StoreResult::Failed(failed),
             Some(FaultKind::JournalRefuses) if is_append && self.rng.chance(800) => {
                 StoreResult::Failed(failed)
             }
             Some(FaultKind::JournalUnknown) if self.rng.chance(700) => {
-                self.store_may_do(op, failed, 600)
+                self.store_may_lose_outcome(op, failed, 600)
             }
-            Some(_) | None => self.store_does(op),
+            Some(_) | None => self.store_executes(op),
         };
         let awaited = self.leaders[leader].life == life;
         if awaited && matches!(result, StoreResult::Appended(_)) {
             self.crashes_at(leader, CrashPoint::AfterAppend);
         }
         let delay = if self.rng.chance(500) { self.store_delay() } else { 1 };
-        self.at(self.now + delay, Ev::StoreReply(leader, life, result));
+        self.at(self.now + delay, SimEvent::StoreReply(leader, life, result));
     }
 
     /// An operation whose outcome the leader does not learn.
-    fn store_may_do(&mut self, op: StoreOp, failed: FailedOp, per_mille: u64) -> StoreResult {
+    fn store_may_lose_outcome(
+        &mut self,
+        op: StoreOp,
+        failed: FailedStoreOp,
+        per_mille: u64,
+    ) -> StoreResult {
         if self.rng.chance(per_mille) {
-            let handed_over = self.journal.held;
-            let done = self.store_does(op);
+            let handed_over = self.journal.holder_term;
+            let done = self.store_executes(op);
             match (failed, done) {
-                (FailedOp::Campaign, StoreResult::Led(..)) => {
+                (FailedStoreOp::Campaign, StoreResult::Led(..)) => {
                     self.marks.hit("term won and its winner does not know");
                 }
-                (FailedOp::Renew, StoreResult::Renewed) => {
+                (FailedStoreOp::Renew, StoreResult::Renewed) => {
                     self.marks.hit("term renewed and its holder does not know");
                 }
-                (FailedOp::Resign, _) if handed_over != self.journal.held => {
+                (FailedStoreOp::Resign, _) if handed_over != self.journal.holder_term => {
                     self.marks.hit("term handed over and its holder does not know");
                 }
                 _ => {}
@@ -247,7 +261,7 @@ impl World<'_> {
         StoreResult::Failed(failed)
     }
 
-    fn store_does(&mut self, op: StoreOp) -> StoreResult {
+    fn store_executes(&mut self, op: StoreOp) -> StoreResult {
         match op {
             StoreOp::Campaign(over) => self.journal.campaign(over, self.now, self.bugs),
             StoreOp::Renew(term) => self.journal.renew(term, self.now),
@@ -261,28 +275,33 @@ impl World<'_> {
         }
     }
 
-    fn store_appends(&mut self, append: Append) -> StoreResult {
+    fn store_appends(&mut self, append: StoreAppend) -> StoreResult {
         if self.journal.holds(&append) {
             self.marks.hit("append outcome unknown, resolved by repeating");
             return StoreResult::Appended(append.batch);
         }
-        let unfenced = self.bugs.on(Bug::AppendWithoutFence)
-            || (self.bugs.on(Bug::NoTermCheckOnSweep) && append.sweep);
+        let unfenced = self.bugs.on(PlantedBug::AppendWithoutFence)
+            || (self.bugs.on(PlantedBug::NoTermCheckOnSweep) && append.sweep);
         let behind = append.after != self.journal.records.len();
-        if (self.journal.held != Some(append.term) || behind) && !unfenced {
+        if (self.journal.holder_term != Some(append.term) || behind) && !unfenced {
             self.marks.hit("append refused: the term had passed");
             return StoreResult::Stale;
         }
         for (at, event) in append.events {
-            self.tell_record(append.term, &event);
+            self.add_record_to_story(append.term, &event);
             let (term, current) = (append.term, self.journal.term);
-            let record = Committed { term, current, at, truth: self.now, event: &event };
+            let record = CommittedEvent { term, current, at, truth: self.now, event: &event };
             let seen = self.witness.commit(&record, &mut self.marks);
             self.check(seen);
             if let Event::WorkerRevoked { worker } = event {
-                self.thief_lies(usize::try_from(worker.0).expect("workers are few"));
+                self.stolen_credential_is_used(usize::try_from(worker.0).expect("workers are few"));
             }
-            self.journal.records.push(Record { batch: append.batch, at, event, truth: self.now });
+            self.journal.records.push(SimRecord {
+                batch: append.batch,
+                at,
+                event,
+                truth: self.now,
+            });
             self.note_sealing();
         }
         // The first batch of a term records what its leader found.
@@ -305,11 +324,11 @@ impl World<'_> {
         let records = &self.journal.records;
         let end = match batches {
             0 => self.before_newest_exclusive(),
-            batches => before_batches(records, batches),
+            batches => records_before_last_batches(records, batches),
         };
-        let end = end.max(never_lost(records, history)).min(records.len());
+        let end = end.max(records_never_lost(records, history)).min(records.len());
         let lost = self.journal.records.len() - end;
-        self.tell(|| format!("the store rolls back by {lost} events, {history:?}"));
+        self.add_to_story(|| format!("the store rolls back by {lost} events, {history:?}"));
         if lost == 0 {
             return;
         }
@@ -320,8 +339,8 @@ impl World<'_> {
         self.maintenance.rolled_back(&self.journal.records, self.journal.term);
         // The new server knows of the term what it had heard: also that it was given back, or nothing.
         let lasts = if self.rng.chance(500) { TERM_TTL } else { 0 };
-        self.journal.lasts_for(lasts, self.now);
-        self.journal.held = None;
+        self.journal.set_term_duration(lasts, self.now);
+        self.journal.holder_term = None;
         self.journal.history = self.journal.history.max(history);
         let seen = self.witness.rolled_back(self.schedule, &self.journal.records);
         self.check(seen);
@@ -330,16 +349,16 @@ impl World<'_> {
     /// How many records there were before the newest grant of a running step that must not run beside itself.
     fn before_newest_exclusive(&self) -> usize {
         let running: Vec<Fence> = self.witness.exclusive_now().map(|(fence, _)| fence).collect();
-        let granted = |record: &Record| matches!(&record.event, Event::Granted { fence, .. } if running.contains(fence));
+        let granted = |record: &SimRecord| matches!(&record.event, Event::Granted { fence, .. } if running.contains(fence));
         let records = &self.journal.records;
         records
             .iter()
             .rposition(granted)
-            .map_or(records.len(), |at| before(records, records[at].batch))
+            .map_or(records.len(), |at| records_before_batch(records, records[at].batch))
     }
 
-    fn tell_record(&mut self, term: Term, event: &Event) {
-        self.tell(|| match event {
+    fn add_record_to_story(&mut self, term: Term, event: &Event) {
+        self.add_to_story(|| match event {
             Event::RunSubmitted { run, .. } => format!("journal {term}: RunSubmitted {run}"),
             event => format!("journal {term}: {event:?}"),
         });
@@ -347,12 +366,12 @@ impl World<'_> {
 }
 
 /// How many records there were before a batch.
-fn before(records: &[Record], batch: u64) -> usize {
+fn records_before_batch(records: &[SimRecord], batch: u64) -> usize {
     records.iter().position(|record| record.batch == batch).unwrap_or(records.len())
 }
 
 /// How many records there were so many batches ago.
-fn before_batches(records: &[Record], batches: u64) -> usize {
+fn records_before_last_batches(records: &[SimRecord], batches: u64) -> usize {
     let mut end = records.len();
     for _ in 0..batches {
         let Some(last) = records[..end].last() else { break };
@@ -363,8 +382,8 @@ fn before_batches(records: &[Record], batches: u64) -> usize {
 
 /// How many records are never lost. What clients were told stays: a run that was lost as a whole is none that the engine
 /// could do anything wrong with.
-fn never_lost(records: &[Record], history: StoreHistory) -> usize {
-    let told = |record: &Record| {
+fn records_never_lost(records: &[SimRecord], history: StoreHistory) -> usize {
+    let told = |record: &SimRecord| {
         matches!(
             record.event,
             Event::RunSubmitted { .. }
@@ -377,12 +396,13 @@ fn never_lost(records: &[Record], history: StoreHistory) -> usize {
     let last_told = records.iter().rposition(told).map_or(0, |at| records[at].batch);
     let keeps = records.iter().rposition(|record| record.batch == last_told);
     // Without notice, a journal from before the first registration of another worker needs no embargo: documented.
-    let first_other = first_other(records).filter(|_| history == StoreHistory::Unproven);
+    let first_other =
+        first_remote_registration(records).filter(|_| history == StoreHistory::Unproven);
     keeps.max(first_other).map_or(0, |at| at + 1)
 }
 
 /// The first registration of a worker that is not the leader's own.
-fn first_other(records: &[Record]) -> Option<usize> {
+fn first_remote_registration(records: &[SimRecord]) -> Option<usize> {
     let mut leader_worker = None;
     records.iter().position(|record| match &record.event {
         Event::Led { own, .. } => {

@@ -1,26 +1,26 @@
 //! Leaders: they win terms, trust them for a while, and lose them or hand them over. The real
 //! [`Leader`] decides what they say; `batch` carries it out.
 
-use windlass_core::engine::{Engine, ProvenTime, Request, StoreHistory};
+use windlass_core::engine::{Engine, EngineRequest, ProvenTime, StoreHistory};
 use windlass_core::id::{Term, WorkerId};
-use windlass_core::leader::{Candidacy, Leader, Tenure, TermMark, TermsOfOffice};
-use windlass_core::planted::Bug;
-use windlass_core::session::Home;
+use windlass_core::leader::{Leader, LeaderLease, TermObserver, TermRecord, WonTerm};
+use windlass_core::planted_bugs::PlantedBug;
+use windlass_core::session::WorkerLocality;
 use windlass_core::time::{Span, Time};
 
-use super::batch::{Asked, Asker};
+use super::batch::{SimPendingRequest, SimRequestSource};
 use super::client::ClientAnswer;
-use super::clock::Clock;
-use super::journal::{FailedOp, HeadName, StoreOp, StoreResult, TERM_TTL};
-use super::link::{Down, Up};
+use super::clock::DriftingClock;
+use super::journal::{FailedStoreOp, SimJournalHead, StoreOp, StoreResult, TERM_TTL};
+use super::link::{DownlinkMessage, UplinkMessage};
 use super::schedule::CrashPoint;
-use super::world::{Ev, World};
+use super::world::{SimEvent, SimWorld};
 
 const CAMPAIGN_EVERY: u64 = 500;
 
 /// A node that may lead.
 pub(crate) struct LeaderNode {
-    pub(crate) clock: Clock,
+    pub(crate) clock: DriftingClock,
     pub(crate) frozen_until: u64,
     /// It does not reach the store before.
     pub(crate) store_cut_until: u64,
@@ -32,39 +32,39 @@ pub(crate) struct LeaderNode {
     /// Grows with each crash: what was in flight for an earlier life is not for this one.
     pub(crate) life: u32,
     /// When it asked for a term or for more of one, on its own clock, while there is no answer.
-    asked_at: Option<Time>,
+    lease_requested_at: Option<Time>,
     /// It wants no term before, in true time: it has just handed one over.
-    rests_until: u64,
+    no_campaign_until: u64,
     wakes_at: u64,
     /// What it has seen of the newest term while it stood by, on its own clock.
-    candidacy: Candidacy,
+    candidacy: TermObserver,
     /// The newest event that it has seen while it stood by, and when it saw that first, on its own clock.
-    seen: Option<(HeadName, Time)>,
-    pub(crate) lead: Option<Lead>,
+    last_seen_head: Option<(SimJournalHead, Time)>,
+    pub(crate) lead: Option<SimLeadership>,
 }
 
 /// A leader's state while it leads.
-pub(crate) struct Lead {
-    pub(crate) machine: Leader<Asked>,
+pub(crate) struct SimLeadership {
+    pub(crate) machine: Leader<SimPendingRequest>,
     /// The same moment in the journal's time and on its own clock.
     base: (Time, Time),
-    tenure: Tenure,
+    tenure: LeaderLease,
     /// When the append in flight, whose outcome is not known, is repeated.
     pub(crate) retry_at: Option<u64>,
     pub(crate) decisions: u64,
-    stance: Stance,
+    stance: SimTermPhase,
 }
 
 /// What a leader does with its term.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stance {
+enum SimTermPhase {
     Serves,
     /// It takes no more requests and resigns when everything that it decided is durable.
     HandsOver,
 }
 
 impl LeaderNode {
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: DriftingClock) -> Self {
         Self {
             clock,
             frozen_until: 0,
@@ -73,11 +73,11 @@ impl LeaderNode {
             up: true,
             crashes_at: None,
             life: 0,
-            asked_at: None,
-            rests_until: 0,
+            lease_requested_at: None,
+            no_campaign_until: 0,
             wakes_at: 0,
-            candidacy: Candidacy::default(),
-            seen: None,
+            candidacy: TermObserver::default(),
+            last_seen_head: None,
             lead: None,
         }
     }
@@ -86,75 +86,75 @@ impl LeaderNode {
     pub(crate) fn is_settled(&self, term: Term) -> bool {
         self.lead
             .as_ref()
-            .is_some_and(|lead| lead.machine.term() == term && lead.machine.is_settled())
+            .is_some_and(|lead| lead.machine.term() == term && lead.machine.is_all_durable())
     }
 
     /// Whether it leads, trusts its term and takes requests.
     pub(crate) fn takes_requests(&self, local: Time) -> bool {
         let lead = self.lead.as_ref();
-        lead.is_some_and(|lead| lead.tenure.is_trusted(local) && !lead.hands_over())
+        lead.is_some_and(|lead| lead.tenure.is_valid(local) && !lead.is_handing_over())
     }
 
     pub(crate) fn settled_engine(&self) -> Option<&Engine> {
         let machine = self.lead.as_ref().map(|lead| &lead.machine);
-        machine.filter(|machine| machine.is_settled()).map(Leader::engine)
+        machine.filter(|machine| machine.is_all_durable()).map(Leader::engine)
     }
 
     pub(crate) fn crash(&mut self) {
-        (self.lead, self.asked_at, self.up) = (None, None, false);
-        (self.seen, self.candidacy) = (None, Candidacy::default());
+        (self.lead, self.lease_requested_at, self.up) = (None, None, false);
+        (self.last_seen_head, self.candidacy) = (None, TermObserver::default());
         self.crashes_at = None;
         self.life += 1;
     }
 }
 
-impl Lead {
+impl SimLeadership {
     pub(crate) fn journal_now(&self, local: Time) -> Time {
         self.base.0 + local.since(self.base.1)
     }
 
     /// When the engine wants to look again, on the leader's own clock.
     fn deadline(&self) -> Option<Time> {
-        let at = self.machine.next_deadline().filter(|_| !self.hands_over())?;
+        let at = self.machine.next_deadline().filter(|_| !self.is_handing_over())?;
         Some(self.base.1 + at.since(self.base.0))
     }
 
-    fn hands_over(&self) -> bool {
-        self.stance == Stance::HandsOver
+    fn is_handing_over(&self) -> bool {
+        self.stance == SimTermPhase::HandsOver
     }
 }
 
-impl World<'_> {
+impl SimWorld<'_> {
     pub(crate) fn leader_wakes(&mut self, leader: usize) {
         if !self.leaders[leader].up {
             return;
         }
         let local = self.leaders[leader].clock.local(self.now);
         let Some(lead) = &self.leaders[leader].lead else { return self.stand_by(leader, local) };
-        if !lead.tenure.is_trusted(local) {
+        if !lead.tenure.is_valid(local) {
             return self.steps_down(leader, "its trust has run out");
         }
-        if lead.hands_over() && lead.machine.is_settled() {
+        if lead.is_handing_over() && lead.machine.is_all_durable() {
             return self.resigns(leader);
         }
         if lead.tenure.renew_at().is_some_and(|at| at <= local)
-            && self.leaders[leader].asked_at.is_none()
+            && self.leaders[leader].lease_requested_at.is_none()
         {
             let term = lead.machine.term();
-            self.leaders[leader].asked_at = Some(local);
+            self.leaders[leader].lease_requested_at = Some(local);
             self.ask_store(leader, StoreOp::Renew(term));
         }
         self.leader_sweeps(leader, local);
         let retry_at = self.leaders[leader].lead.as_ref().and_then(|lead| lead.retry_at);
         if retry_at.is_some_and(|at| at <= self.now) {
-            self.append_again(leader);
+            self.retry_append(leader);
         }
         self.wake_leader_later(leader);
     }
 
     fn leader_sweeps(&mut self, leader: usize, local: Time) {
         let lead = self.leaders[leader].lead.as_ref();
-        let due = lead.and_then(Lead::deadline).is_some_and(|at| at <= local);
+        let due = lead.and_then(SimLeadership::deadline).is_some_and(|at| at <= local);
         if due {
             self.lead_ticks(leader);
         }
@@ -164,10 +164,10 @@ impl World<'_> {
         let Some(lead) = &self.leaders[leader].lead else { return };
         let clock = self.leaders[leader].clock;
         let engine = lead.deadline().map(|at| clock.truth(at));
-        let asking = self.leaders[leader].asked_at.is_some();
+        let asking = self.leaders[leader].lease_requested_at.is_some();
         let renew = lead.tenure.renew_at().filter(|_| !asking).map(|at| clock.truth(at));
-        let trust = lead.tenure.trusted_until().map(|at| clock.truth(at) + 1);
-        let resigns = (lead.hands_over() && lead.machine.is_settled()).then_some(self.now);
+        let trust = lead.tenure.valid_until().map(|at| clock.truth(at) + 1);
+        let resigns = (lead.is_handing_over() && lead.machine.is_all_durable()).then_some(self.now);
         let next = [engine, renew, trust, lead.retry_at, resigns].into_iter().flatten().min();
         self.wake_leader(leader, next.unwrap_or(self.now + 1_000).max(self.now + 1));
     }
@@ -176,15 +176,15 @@ impl World<'_> {
         let it = &mut self.leaders[leader];
         if it.wakes_at <= self.now || at < it.wakes_at {
             it.wakes_at = at;
-            self.at(at, Ev::LeaderWake(leader));
+            self.at(at, SimEvent::LeaderWake(leader));
         }
     }
 
     fn stand_by(&mut self, leader: usize, local: Time) {
-        let rests = self.now < self.leaders[leader].rests_until;
-        if !rests && self.leaders[leader].asked_at.is_none() {
-            self.leaders[leader].asked_at = Some(local);
-            let over = self.leaders[leader].candidacy.due(local);
+        let rests = self.now < self.leaders[leader].no_campaign_until;
+        if !rests && self.leaders[leader].lease_requested_at.is_none() {
+            self.leaders[leader].lease_requested_at = Some(local);
+            let over = self.leaders[leader].candidacy.expired_term(local);
             self.ask_store(leader, StoreOp::Campaign(over));
         }
         let pause = CAMPAIGN_EVERY + self.rng.below(50);
@@ -192,9 +192,9 @@ impl World<'_> {
     }
 
     fn steps_down(&mut self, leader: usize, why: &str) {
-        self.tell(|| format!("leader {leader} steps down: {why}"));
+        self.add_to_story(|| format!("leader {leader} steps down: {why}"));
         self.leaders[leader].lead = None;
-        self.leaders[leader].asked_at = None;
+        self.leaders[leader].lease_requested_at = None;
         self.leaders[leader].life += 1;
         self.wake_leader(leader, self.now + CAMPAIGN_EVERY);
     }
@@ -202,8 +202,8 @@ impl World<'_> {
     /// Somebody wants the node for something else: it gives its term back in good order and wants none until then.
     pub(crate) fn leader_hands_over(&mut self, leader: usize, until: u64) {
         let Some(lead) = &mut self.leaders[leader].lead else { return };
-        lead.stance = Stance::HandsOver;
-        self.leaders[leader].rests_until = until;
+        lead.stance = SimTermPhase::HandsOver;
+        self.leaders[leader].no_campaign_until = until;
         self.wake_leader(leader, self.now + 1);
     }
 
@@ -226,23 +226,26 @@ impl World<'_> {
             StoreResult::Renewed => self.term_renewed(leader),
             StoreResult::Appended(batch) => self.batch_durable(leader, batch),
             StoreResult::Stale => self.steps_down(leader, "its term has passed"),
-            StoreResult::Failed(FailedOp::Append) => self.append_failed(leader),
-            StoreResult::Failed(FailedOp::Renew) => self.renewal_failed(leader),
-            StoreResult::NotLed(mark, head) => self.leader_looks(leader, mark, head),
-            StoreResult::Failed(FailedOp::Campaign) => self.leaders[leader].asked_at = None,
+            StoreResult::Failed(FailedStoreOp::Append) => self.append_failed(leader),
+            StoreResult::Failed(FailedStoreOp::Renew) => self.renewal_failed(leader),
+            StoreResult::NotLed(mark, head) => self.candidate_observes(leader, mark, head),
+            StoreResult::Failed(FailedStoreOp::Campaign) => {
+                self.leaders[leader].lease_requested_at = None;
+            }
             // Who resigns has stepped down already and hears nothing of it.
-            StoreResult::Resigned | StoreResult::Failed(FailedOp::Resign) => {}
+            StoreResult::Resigned | StoreResult::Failed(FailedStoreOp::Resign) => {}
         }
         self.wake_leader_later(leader);
     }
 
     /// A candidate hears of the newest term and the newest event. A term that was given back is asked for at once.
-    fn leader_looks(&mut self, leader: usize, mark: TermMark, head: HeadName) {
+    fn candidate_observes(&mut self, leader: usize, mark: TermRecord, head: SimJournalHead) {
         let it = &mut self.leaders[leader];
-        it.asked_at = None;
+        it.lease_requested_at = None;
         let local = it.clock.local(self.now);
-        it.seen = it.seen.filter(|(known, _)| *known == head).or(Some((head, local)));
-        it.candidacy.look(mark, local);
+        it.last_seen_head =
+            it.last_seen_head.filter(|(known, _)| *known == head).or(Some((head, local)));
+        it.candidacy.observe(mark, local);
         if mark.lasts == Span::ZERO {
             self.wake_leader(leader, self.now + 1);
         }
@@ -251,19 +254,19 @@ impl World<'_> {
     fn term_renewed(&mut self, leader: usize) {
         let it = &mut self.leaders[leader];
         let local = it.clock.local(self.now);
-        let asked_at = it.asked_at.take();
+        let asked_at = it.lease_requested_at.take();
         if let Some((lead, asked_at)) = it.lead.as_mut().zip(asked_at) {
             lead.tenure.renewed(asked_at, local);
         }
     }
 
     fn renewal_failed(&mut self, leader: usize) {
-        if self.bugs.on(Bug::RenewedAfterUnknown) {
+        if self.bugs.on(PlantedBug::RenewedAfterUnknown) {
             return self.term_renewed(leader);
         }
         let it = &mut self.leaders[leader];
         let local = it.clock.local(self.now);
-        it.asked_at = None;
+        it.lease_requested_at = None;
         if let Some(lead) = &mut it.lead {
             lead.tenure.not_renewed(local);
         }
@@ -271,18 +274,18 @@ impl World<'_> {
 
     /// Rebuilds the engine from the journal and begins to lead. Nothing is answered before the takeover is durable.
     fn takes_over(&mut self, leader: usize, (term, history): (Term, StoreHistory), store_now: u64) {
-        let asked_at = self.leaders[leader].asked_at.take().expect("it campaigned");
-        self.tell(|| format!("leader {leader} takes over with {term}"));
+        let asked_at = self.leaders[leader].lease_requested_at.take().expect("it campaigned");
+        self.add_to_story(|| format!("leader {leader} takes over with {term}"));
         let Some(engine) = self.rebuild() else { return };
         let last = self.journal.records.last().map_or(Time::ZERO, |record| record.at);
         let local = self.leaders[leader].clock.local(self.now);
-        let proven = self.proven(leader, engine.term(), local);
+        let proven = self.proven_time(leader, engine.term(), local);
         let base = Time::from_millis(store_now).max(last + proven.passed);
         if engine.counts().leases > 0 {
             self.marks.hit("takeover with open leases");
         }
         let own = self.schedule.workers.iter().position(|worker| worker.own_of == Some(leader));
-        let won = TermsOfOffice {
+        let won = WonTerm {
             term,
             head: self.journal.records.len() as u64,
             ttl: Span::millis(self.schedule.ttls[leader]),
@@ -292,69 +295,80 @@ impl World<'_> {
             proven,
         };
         let (machine, effects) = Leader::take_over(engine, won, base, self.rng.next());
-        self.leaders[leader].lead = Some(Lead {
+        self.leaders[leader].lead = Some(SimLeadership {
             machine,
             base: (base, local),
-            tenure: Tenure::won(Some(Span::millis(TERM_TTL)), asked_at, local),
+            tenure: LeaderLease::won(Some(Span::millis(TERM_TTL)), asked_at, local),
             retry_at: None,
             decisions: 0,
-            stance: Stance::Serves,
+            stance: SimTermPhase::Serves,
         });
         self.carry_out(leader, effects);
     }
 
     /// What a leader that takes over has observed since it saw the newest event.
-    fn proven(&self, leader: usize, last_term: Term, local: Time) -> ProvenTime {
+    fn proven_time(&self, leader: usize, last_term: Term, local: Time) -> ProvenTime {
         let it = &self.leaders[leader];
-        let led = it.candidacy.seen_led().filter(|(term, _)| *term == last_term);
+        let led = it.candidacy.last_led().filter(|(term, _)| *term == last_term);
         let led_at = led.map_or(Time::ZERO, |(_, at)| at);
-        let seen = it.seen.filter(|(head, _)| *head == self.journal.head());
+        let seen = it.last_seen_head.filter(|(head, _)| *head == self.journal.head());
         seen.map_or(ProvenTime::NONE, |(_, at)| ProvenTime {
             passed: local.since(at),
             led: led_at.since(at),
         })
     }
 
-    pub(crate) fn leader_receives(&mut self, leader: usize, message: Up) {
+    pub(crate) fn leader_receives(&mut self, leader: usize, message: UplinkMessage) {
         if !self.leaders[leader].up {
             return;
         }
         let (from, request) = match message {
-            Up::Register(worker, register) => {
+            UplinkMessage::Register(worker, register) => {
                 debug_assert_eq!(
                     register.home,
-                    Home::Apart,
+                    WorkerLocality::Apart,
                     "another node may always take over here"
                 );
-                (Asker::Worker(worker), Request::Register(register))
+                (SimRequestSource::Worker(worker), EngineRequest::Register(register))
             }
-            Up::Exchange(worker, exchange) => (Asker::Worker(worker), Request::Exchange(exchange)),
-            Up::GuardEnded(worker, incarnation, started) => {
+            UplinkMessage::Exchange(worker, exchange) => {
+                (SimRequestSource::Worker(worker), EngineRequest::Exchange(exchange))
+            }
+            UplinkMessage::GuardEnded(worker, incarnation, started) => {
                 let id = self.schedule.identity(worker);
-                (Asker::Worker(worker), Request::GuardEnded { worker: id, incarnation, started })
+                (
+                    SimRequestSource::Worker(worker),
+                    EngineRequest::GuardEnded { worker: id, incarnation, started },
+                )
             }
-            Up::Client(client, request) => (Asker::Client(client), request),
-            Up::Maintenance(life, request) => (Asker::Maintenance(life), request),
+            UplinkMessage::Client(client, request) => (SimRequestSource::Client(client), request),
+            UplinkMessage::Maintenance(life, request) => {
+                (SimRequestSource::Maintenance(life), request)
+            }
         };
         let local = self.leaders[leader].clock.local(self.now);
         match &self.leaders[leader].lead {
-            Some(lead) if !lead.tenure.is_trusted(local) => {
+            Some(lead) if !lead.tenure.is_valid(local) => {
                 self.marks.hit("leader froze and woke deposed");
                 self.steps_down(leader, "its trust has run out");
             }
-            Some(lead) if !lead.hands_over() => self.lead_request(leader, from, request),
-            Some(_) | None => self.turn_away(leader, from),
+            Some(lead) if !lead.is_handing_over() => self.lead_request(leader, from, request),
+            Some(_) | None => self.refuse_request(leader, from),
         }
         self.wake_leader_later(leader);
     }
 
-    fn turn_away(&mut self, leader: usize, from: Asker) {
+    fn refuse_request(&mut self, leader: usize, from: SimRequestSource) {
         match from {
-            Asker::Worker(worker) => self.send_down(leader, worker, &Down::NotLeader),
-            Asker::Maintenance(life) => self.seal_is_answered(leader, life, None),
-            Asker::Plain(_) => unreachable!("plain requests are turned away where they arrive"),
-            Asker::Client(client) => {
-                self.at(self.now + 2, Ev::ToClient(client, ClientAnswer::NotLeader));
+            SimRequestSource::Worker(worker) => {
+                self.send_down(leader, worker, &DownlinkMessage::NotLeader);
+            }
+            SimRequestSource::Maintenance(life) => self.seal_is_answered(leader, life, None),
+            SimRequestSource::Plain(_) => {
+                unreachable!("plain requests are turned away where they arrive")
+            }
+            SimRequestSource::Client(client) => {
+                self.at(self.now + 2, SimEvent::ToClient(client, ClientAnswer::NotLeader));
             }
         }
     }

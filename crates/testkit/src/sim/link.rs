@@ -1,49 +1,51 @@
 //! The link: messages that may be lost, doubled, delayed and overtaken.
 
-use windlass_core::engine::Request;
+use windlass_core::engine::EngineRequest;
 use windlass_core::id::{Fence, Incarnation};
-use windlass_core::session::{Exchange, Refusal, Register, Registered, Reply};
+use windlass_core::session::{
+    Exchange, ExchangeReply, RegisterReply, RegisterRequest, WorkerRefusal,
+};
 
-use super::world::{Ev, World};
+use super::world::{SimEvent, SimWorld};
 
 /// What goes to a leader.
 #[derive(Clone, Debug)]
-pub(crate) enum Up {
-    Register(usize, Register),
+pub(crate) enum UplinkMessage {
+    Register(usize, RegisterRequest),
     Exchange(usize, Exchange),
     GuardEnded(usize, Incarnation, Vec<Fence>),
-    Client(usize, Request),
+    Client(usize, EngineRequest),
     /// From the maintenance of the same node, in one life of it.
-    Maintenance(u32, Request),
+    Maintenance(u32, EngineRequest),
 }
 
 /// What goes to a worker.
 #[derive(Clone, Debug)]
-pub(crate) enum Down {
-    Joined(Incarnation, Result<Registered, Refusal>),
-    Reply(Reply),
+pub(crate) enum DownlinkMessage {
+    Joined(Incarnation, Result<RegisterReply, WorkerRefusal>),
+    Reply(ExchangeReply),
     GuardHeard(Incarnation),
     NotLeader,
 }
 
-impl World<'_> {
+impl SimWorld<'_> {
     /// Sends a worker's message to a leader.
-    pub(crate) fn send_up(&mut self, worker: usize, leader: usize, message: &Up) {
+    pub(crate) fn send_up(&mut self, worker: usize, leader: usize, message: &UplinkMessage) {
         if self.workers[worker].is_cut_up(self.now) {
             return;
         }
         for delay in self.deliveries(self.schedule.workers[worker].own_of == Some(leader)) {
-            self.at(self.now + delay, Ev::ToLeader(leader, message.clone()));
+            self.at(self.now + delay, SimEvent::ToLeader(leader, message.clone()));
         }
     }
 
     /// Sends a leader's message to a worker.
-    pub(crate) fn send_down(&mut self, leader: usize, worker: usize, message: &Down) {
+    pub(crate) fn send_down(&mut self, leader: usize, worker: usize, message: &DownlinkMessage) {
         if self.workers[worker].is_cut_down(self.now) {
             return;
         }
         for delay in self.deliveries(self.schedule.workers[worker].own_of == Some(leader)) {
-            self.at(self.now + delay, Ev::ToWorker(worker, message.clone()));
+            self.at(self.now + delay, SimEvent::ToWorker(worker, message.clone()));
         }
     }
 
@@ -55,20 +57,20 @@ impl World<'_> {
         if self.is_healed() {
             return vec![self.rng.range(1, 5)];
         }
-        let weather = self.schedule.weather;
+        let weather = self.schedule.network;
         let mut copies = Vec::new();
         if !self.rng.chance(weather.loss_per_mille) {
             copies.push(self.delay());
         }
-        if self.rng.chance(weather.twice_per_mille) {
+        if self.rng.chance(weather.duplicates_per_mille) {
             copies.push(self.delay());
         }
         copies
     }
 
     fn delay(&mut self) -> u64 {
-        let weather = self.schedule.weather;
-        let straggler = self.rng.chance(weather.straggle_per_mille);
+        let weather = self.schedule.network;
+        let straggler = self.rng.chance(weather.long_delays_per_mille);
         let longest = if straggler { 8_000 } else { weather.delay_max };
         self.rng.range(1, longest)
     }

@@ -5,20 +5,20 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windlass_core::engine::{Answer, Engine, Request};
+use windlass_core::engine::{Engine, EngineAnswer, EngineRequest};
 use windlass_core::id::{Fence, Incarnation, Seq, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
-use windlass_core::planted::Bug;
+use windlass_core::planted_bugs::PlantedBug;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
-    Finished, FormerLife, Grant, Home, LeaseRef, PlainLease, PlainWorkerSession, Refusal, Register,
-    Reply, ReplyBody,
+    ExchangeReply, ExchangeReplyBody, FinishedAttempt, FormerLifeProof, LeaseGrant, LeaseRef,
+    PlainLease, PlainWorkerSession, RegisterRequest, WorkerLocality, WorkerRefusal,
 };
 use windlass_core::time::{Span, Time};
 
-use super::batch::Asker;
-use super::plain_worker::{PlainAnswer, PlainEv, PlainRequest, PlainWorker};
-use super::world::{Ev, World};
+use super::batch::SimRequestSource;
+use super::plain_worker::{PlainAnswer, PlainRequest, PlainWorker, PlainWorkerEvent};
+use super::world::{SimEvent, SimWorld};
 
 /// Plain workers and what controllers know of them.
 #[derive(Default)]
@@ -52,12 +52,12 @@ struct PlainProxy {
     answers: BTreeMap<u64, PlainAnswer>,
     /// The requests of which one is served at a time are those of this life of the leader.
     life: u32,
-    turn: Option<PlainTurn>,
+    open_request: Option<PlainOpenRequest>,
     waiting: VecDeque<(u64, PlainRequest)>,
 }
 
 /// A request that is served.
-struct PlainTurn {
+struct PlainOpenRequest {
     number: u64,
     stage: PlainRequestStage,
     /// The exchange whose answer it waits for.
@@ -70,14 +70,14 @@ enum PlainRequestStage {
     Begins,
     Renews,
     Fetches(u64),
-    Tells(u64, Box<Grant>),
-    Reports(Finished, Option<PlainLease>),
+    Tells(u64, Box<LeaseGrant>),
+    Reports(FinishedAttempt, Option<PlainLease>),
     Ends,
     Drains(Vec<Fence>),
     Leaves,
 }
 
-impl World<'_> {
+impl SimWorld<'_> {
     /// A request arrives. When its worker has given it up, the connection is closed and the request is not read. Reports may come late
     /// and more than once.
     pub(crate) fn plain_arrives(
@@ -96,16 +96,20 @@ impl World<'_> {
         }
         *newest = number.max(*newest);
         if !self.leaders[leader].takes_requests(local) {
-            return self.plain_answers(worker, number, &PlainAnswer::NotLeader);
+            return self.send_plain_answer(worker, number, &PlainAnswer::NotLeader);
         }
         if matches!(request, PlainRequest::Register) {
             self.plain_registers(leader, worker);
         } else if self.has_proxy(leader, worker) {
             let proxy = self.proxy(leader, worker);
             proxy.waiting.push_back((number, request));
-            self.next_plain_turn(leader, worker);
+            self.serve_next_plain_request(leader, worker);
         } else {
-            self.plain_answers(worker, number, &PlainAnswer::Refused(Refusal::NotRegistered));
+            self.send_plain_answer(
+                worker,
+                number,
+                &PlainAnswer::Refused(WorkerRefusal::NotRegistered),
+            );
         }
         self.wake_leader(leader, self.now + 1);
     }
@@ -117,22 +121,26 @@ impl World<'_> {
         let known = engine.workers().find(|known| known.id == id);
         let latest = known.map_or(Incarnation::default(), |known| known.incarnation);
         let sketch = &self.schedule.workers[worker];
-        let former = if self.bugs.on(Bug::PlainRejoinFreesLocks) {
-            FormerLife::ProvenDead(vec![latest])
+        let former = if self.bugs.on(PlantedBug::PlainRejoinFreesLocks) {
+            FormerLifeProof::ProvenDead(vec![latest])
         } else {
-            FormerLife::Unknown
+            FormerLifeProof::Unknown
         };
-        let register = Register {
+        let register = RegisterRequest {
             worker: id,
             name: format!("worker-{worker}").into(),
             incarnation: latest.next(Time::from_millis(self.now), 0),
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
-            home: Home::Apart,
+            home: WorkerLocality::Apart,
             former,
             spooled: Vec::new(),
         };
-        self.lead_request(leader, Asker::Plain(worker), Request::Register(register));
+        self.lead_request(
+            leader,
+            SimRequestSource::Plain(worker),
+            EngineRequest::Register(register),
+        );
     }
 
     fn proxy(&mut self, leader: usize, worker: usize) -> &mut PlainProxy {
@@ -149,12 +157,13 @@ impl World<'_> {
         let Some(incarnation) = registered.map(|known| known.incarnation) else { return false };
         if let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) {
             if proxy.life != leader_life {
-                (proxy.life, proxy.turn) = (leader_life, None);
+                (proxy.life, proxy.open_request) = (leader_life, None);
                 proxy.waiting.clear();
             }
             let known = proxy.session.life();
-            let same_term = known.term == term || self.bugs.on(Bug::PlainSessionOutlivesTerm);
-            if known.incarnation == incarnation && (same_term || proxy.turn.is_some()) {
+            let same_term =
+                known.term == term || self.bugs.on(PlantedBug::PlainSessionOutlivesTerm);
+            if known.incarnation == incarnation && (same_term || proxy.open_request.is_some()) {
                 return true;
             }
         }
@@ -169,19 +178,19 @@ impl World<'_> {
         let answers = former.filter(|it| it.session.life().incarnation == incarnation);
         let answers = answers.map(|it| it.answers).unwrap_or_default();
         let waiting = VecDeque::new();
-        let fresh = PlainProxy { session, answers, life: leader_life, turn: None, waiting };
+        let fresh = PlainProxy { session, answers, life: leader_life, open_request: None, waiting };
         self.plain.proxies.insert((leader, worker), fresh);
         true
     }
 
-    fn next_plain_turn(&mut self, leader: usize, worker: usize) {
+    fn serve_next_plain_request(&mut self, leader: usize, worker: usize) {
         let now = Time::from_millis(self.now);
         let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) else { return };
-        if proxy.turn.is_some() {
+        if proxy.open_request.is_some() {
             return;
         }
         let Some((number, request)) = proxy.waiting.pop_front() else { return };
-        proxy.turn = Some(PlainTurn {
+        proxy.open_request = Some(PlainOpenRequest {
             number,
             stage: PlainRequestStage::Begins,
             awaits: None,
@@ -205,7 +214,7 @@ impl World<'_> {
         (leader, worker): (usize, usize),
         stage: PlainRequestStage,
         want: u32,
-        finished: Vec<Finished>,
+        finished: Vec<FinishedAttempt>,
     ) {
         for finished in &finished {
             if finished.outcome.kind == OutcomeKind::Released {
@@ -215,16 +224,16 @@ impl World<'_> {
         let asked_at = Time::from_millis(self.now);
         let proxy = self.proxy(leader, worker);
         let reports = !finished.is_empty();
-        let first = proxy.session.message(want, finished);
-        let second = (!reports).then(|| proxy.session.message(0, Vec::new()));
-        let turn = proxy.turn.as_mut().expect("a request is served");
+        let first = proxy.session.next_exchange(want, finished);
+        let second = (!reports).then(|| proxy.session.next_exchange(0, Vec::new()));
+        let turn = proxy.open_request.as_mut().expect("a request is served");
         (turn.stage, turn.awaits, turn.asked_at) = (stage, Some(first.seq), asked_at);
         for exchange in std::iter::once(first).chain(second) {
             // The leader may crash over the first.
             if self.leaders[leader].lead.is_some() {
-                self.tell_exchange(worker, leader, &exchange);
-                let request = Request::Exchange(exchange);
-                self.lead_request(leader, Asker::Plain(worker), request);
+                self.add_exchange_to_story(worker, leader, &exchange);
+                let request = EngineRequest::Exchange(exchange);
+                self.lead_request(leader, SimRequestSource::Plain(worker), request);
             }
         }
     }
@@ -237,7 +246,7 @@ impl World<'_> {
         });
         if let Some(answer) = known.cloned() {
             self.marks.hit("plain worker's claim answered again");
-            return self.end_plain_turn((leader, worker), &answer);
+            return self.finish_plain_request((leader, worker), &answer);
         }
         let slots = self.schedule.workers[worker].slots as usize;
         if self.proxy(leader, worker).session.needs_offer(slots) {
@@ -260,7 +269,7 @@ impl World<'_> {
 
     fn plain_claimed(&mut self, at: (usize, usize), id: u64, answer: &PlainAnswer) {
         self.proxy(at.0, at.1).answers.insert(id, answer.clone());
-        self.end_plain_turn(at, answer);
+        self.finish_plain_request(at, answer);
     }
 
     fn plain_complete(
@@ -274,12 +283,12 @@ impl World<'_> {
         // What is not durable yet contradicts nothing.
         if may_contradict && self.rebuild().is_some_and(|engine| engine.contradicts(at, kind)) {
             self.marks.hit("plain worker's report contradicted the one before");
-            return self.end_plain_turn((leader, worker), &PlainAnswer::OtherOutcome);
+            return self.finish_plain_request((leader, worker), &PlainAnswer::OtherOutcome);
         }
         let now = Time::from_millis(self.now);
         let outcome = Outcome::plain(kind);
         let (finished, held) = self.proxy(leader, worker).session.complete(at, outcome, now);
-        let meant = Finished { lease: at, ..finished.clone() };
+        let meant = FinishedAttempt { lease: at, ..finished.clone() };
         self.plain_exchange(
             (leader, worker),
             PlainRequestStage::Reports(meant, held),
@@ -293,35 +302,35 @@ impl World<'_> {
         let proxy = self.proxy(leader, worker);
         let started = proxy.session.held();
         let incarnation = proxy.session.life().incarnation;
-        let turn = proxy.turn.as_mut().expect("a request is served");
+        let turn = proxy.open_request.as_mut().expect("a request is served");
         let request = if running.is_empty() {
             turn.stage = PlainRequestStage::Ends;
-            Request::GuardEnded { worker: id, incarnation, started }
+            EngineRequest::GuardEnded { worker: id, incarnation, started }
         } else {
             turn.stage = PlainRequestStage::Drains(running);
-            Request::Drain { worker: id }
+            EngineRequest::Drain { worker: id }
         };
-        self.lead_request(leader, Asker::Plain(worker), request);
+        self.lead_request(leader, SimRequestSource::Plain(worker), request);
     }
 
     /// The leader has answered an exchange.
-    pub(crate) fn plain_replied(&mut self, leader: usize, life: u32, reply: &Reply) {
+    pub(crate) fn plain_replied(&mut self, leader: usize, life: u32, reply: &ExchangeReply) {
         let worker = usize::try_from(reply.worker.0).expect("hosts are few");
         if self.leaders[leader].life != life {
             return;
         }
         let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) else { return };
         let same = proxy.session.life().incarnation == reply.incarnation && proxy.life == life;
-        let turn = proxy.turn.take_if(|turn| same && turn.awaits == Some(reply.seq));
+        let turn = proxy.open_request.take_if(|turn| same && turn.awaits == Some(reply.seq));
         let Some(mut turn) = turn else { return };
         turn.awaits = None;
         let stage = std::mem::replace(&mut turn.stage, PlainRequestStage::Begins);
         let told = proxy.session.on_reply(reply.clone(), turn.asked_at);
-        proxy.turn = Some(turn);
+        proxy.open_request = Some(turn);
         for grant in told.iter().flat_map(|body| &body.grants) {
             self.witness.delivered(grant.lease.fence);
         }
-        self.tell_reply(worker, reply);
+        self.add_reply_to_story(worker, reply);
         match (told, stage) {
             // That it has started is said again by the next request.
             (Ok(_) | Err(_), PlainRequestStage::Tells(id, grant)) => {
@@ -334,28 +343,35 @@ impl World<'_> {
             }
             (Err(refusal), stage) => {
                 if let PlainRequestStage::Reports(_, held) = stage {
-                    self.proxy(leader, worker).session.unheard(held);
+                    self.proxy(leader, worker).session.report_unanswered(held);
                 }
-                self.end_plain_turn((leader, worker), &PlainAnswer::Refused(refusal));
+                self.finish_plain_request((leader, worker), &PlainAnswer::Refused(refusal));
             }
-            (Ok(body), stage) => self.plain_goes_on((leader, worker), stage, &body),
+            (Ok(body), stage) => self.continue_plain_request((leader, worker), stage, &body),
         }
     }
 
-    fn plain_goes_on(&mut self, at: (usize, usize), stage: PlainRequestStage, body: &ReplyBody) {
+    fn continue_plain_request(
+        &mut self,
+        at: (usize, usize),
+        stage: PlainRequestStage,
+        body: &ExchangeReplyBody,
+    ) {
         let until = self.plain_leases_end(at.0, at.1);
         match stage {
             PlainRequestStage::Fetches(id) => self.plain_offer(at.0, at.1, id),
             PlainRequestStage::Renews => {
                 let stops = self.proxy(at.0, at.1).session.stops();
-                self.end_plain_turn(at, &PlainAnswer::Renewed(stops, until));
+                self.finish_plain_request(at, &PlainAnswer::Renewed(stops, until));
             }
             PlainRequestStage::Reports(finished, _) => {
                 let fence = finished.lease.fence;
-                let verdict = self.proxy(at.0, at.1).session.judged(fence, body);
-                self.end_plain_turn(at, &PlainAnswer::Judged(verdict));
+                let verdict = self.proxy(at.0, at.1).session.outcome_verdict(fence, body);
+                self.finish_plain_request(at, &PlainAnswer::Judged(verdict));
             }
-            PlainRequestStage::Leaves => self.end_plain_turn(at, &PlainAnswer::Left(Some(until))),
+            PlainRequestStage::Leaves => {
+                self.finish_plain_request(at, &PlainAnswer::Left(Some(until)));
+            }
             PlainRequestStage::Begins
             | PlainRequestStage::Tells(..)
             | PlainRequestStage::Ends
@@ -366,26 +382,33 @@ impl World<'_> {
     }
 
     /// The leader has answered something else than an exchange.
-    pub(crate) fn plain_answered(&mut self, (leader, worker): (usize, usize), answer: Answer) {
-        if let Answer::Registered(told) = &answer {
+    pub(crate) fn plain_answered(
+        &mut self,
+        (leader, worker): (usize, usize),
+        answer: EngineAnswer,
+    ) {
+        if let EngineAnswer::Registered(told) = &answer {
             let answer = PlainAnswer::Registered(told.interval.as_millis());
-            return self.plain_answers(worker, 0, &answer);
+            return self.send_plain_answer(worker, 0, &answer);
         }
         let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) else { return };
-        let Some(turn) = &mut proxy.turn else { return };
+        let Some(turn) = &mut proxy.open_request else { return };
         match (std::mem::replace(&mut turn.stage, PlainRequestStage::Begins), answer) {
-            (PlainRequestStage::Ends, Answer::Done) => {
-                proxy.session.left();
+            (PlainRequestStage::Ends, EngineAnswer::Done) => {
+                proxy.session.on_left();
                 self.marks.hit("plain worker said goodbye");
-                self.end_plain_turn((leader, worker), &PlainAnswer::Left(None));
+                self.finish_plain_request((leader, worker), &PlainAnswer::Left(None));
             }
-            (PlainRequestStage::Drains(running), Answer::Done) => {
-                let unclaimed = proxy.session.leaves(&running);
+            (PlainRequestStage::Drains(running), EngineAnswer::Done) => {
+                let unclaimed = proxy.session.on_leaving(&running);
                 self.marks.hit("plain worker said goodbye with steps that ran");
                 self.plain_exchange((leader, worker), PlainRequestStage::Leaves, 0, unclaimed);
             }
-            (PlainRequestStage::Ends | PlainRequestStage::Drains(_), Answer::Refused(refusal)) => {
-                self.end_plain_turn((leader, worker), &PlainAnswer::Refused(refusal));
+            (
+                PlainRequestStage::Ends | PlainRequestStage::Drains(_),
+                EngineAnswer::Refused(refusal),
+            ) => {
+                self.finish_plain_request((leader, worker), &PlainAnswer::Refused(refusal));
             }
             (stage, _) => turn.stage = stage,
         }
@@ -397,19 +420,19 @@ impl World<'_> {
         self.plain.proxies[&(leader, worker)].session.expires_at(ttl).as_millis()
     }
 
-    fn end_plain_turn(&mut self, (leader, worker): (usize, usize), answer: &PlainAnswer) {
-        let turn = self.proxy(leader, worker).turn.take().expect("a request is served");
-        self.plain_answers(worker, turn.number, answer);
-        self.next_plain_turn(leader, worker);
+    fn finish_plain_request(&mut self, (leader, worker): (usize, usize), answer: &PlainAnswer) {
+        let turn = self.proxy(leader, worker).open_request.take().expect("a request is served");
+        self.send_plain_answer(worker, turn.number, answer);
+        self.serve_next_plain_request(leader, worker);
     }
 
-    fn plain_answers(&mut self, worker: usize, number: u64, answer: &PlainAnswer) {
+    fn send_plain_answer(&mut self, worker: usize, number: u64, answer: &PlainAnswer) {
         if self.workers[worker].is_cut_down(self.now) {
             return;
         }
         for delay in self.deliveries(false) {
-            let heard = PlainEv::Hears(worker, number, answer.clone());
-            self.at(self.now + delay, Ev::Plain(heard));
+            let heard = PlainWorkerEvent::Hears(worker, number, answer.clone());
+            self.at(self.now + delay, SimEvent::Plain(heard));
         }
     }
 }

@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 
 use windlass_core::id::Fence;
 use windlass_core::outcome::OutcomeKind;
-use windlass_core::session::{Grant, LeaseRef, Refusal, Reply, Verdict};
+use windlass_core::session::{ExchangeReply, LeaseGrant, LeaseRef, OutcomeVerdict, WorkerRefusal};
 
-use super::rng::Rng;
-use super::schedule::{Fault, FaultKind, Schedule, WorkerSketch};
-use super::world::{Ev, World};
+use super::rng::SimRng;
+use super::schedule::{FaultKind, Schedule, ScheduledFault, ScheduledWorker};
+use super::world::{SimEvent, SimWorld};
 
 /// How many of a thousand schedules have plain workers.
-const PER_MILLE: u64 = 250;
+const PLAIN_WORKERS_PER_MILLE: u64 = 250;
 
 /// What keeps these generators apart from that of the rest of the schedule.
-const OWN: u64 = 0x91a1_4077_0000_0001;
+const PLAIN_SEED_SALT: u64 = 0x91a1_4077_0000_0001;
 
 /// How often it looks what there is to do.
-const TICK: u64 = 150;
+const PLAIN_POLL_INTERVAL: u64 = 150;
 
 /// What a plain worker asks for.
 #[derive(Clone, Debug)]
@@ -47,22 +47,22 @@ pub(crate) enum PlainAnswer {
     /// What to stop, and until when the others are renewed.
     Renewed(Vec<Fence>, u64),
     /// A step, and until when it is the worker's.
-    Offer(Box<Grant>, u64),
+    Offer(Box<LeaseGrant>, u64),
     NoStep,
-    Judged(Verdict),
+    Judged(OutcomeVerdict),
     OtherOutcome,
     Left(Option<u64>),
-    Refused(Refusal),
+    Refused(WorkerRefusal),
 }
 
 /// What happens with plain workers.
 #[derive(Clone, Debug)]
-pub(crate) enum PlainEv {
+pub(crate) enum PlainWorkerEvent {
     Ticks(usize),
     /// At a leader, from a worker, with its number.
     Arrives((usize, usize), u64, PlainRequest),
     /// The leader's reply to an exchange, in one life of the leader.
-    Replied(usize, u32, Box<Reply>),
+    Replied(usize, u32, Box<ExchangeReply>),
     Hears(usize, u64, PlainAnswer),
     StepEnds(usize, Fence),
     LeaseExpires(usize, Fence),
@@ -106,7 +106,7 @@ struct PlainReport {
 
 /// A plain worker.
 pub(crate) struct PlainWorker {
-    rng: Rng,
+    rng: SimRng,
     state: PlainState,
     returns_at: u64,
     life: u32,
@@ -116,7 +116,7 @@ pub(crate) struct PlainWorker {
     open: Option<(u64, PlainRequest, u64)>,
     claim: u64,
     claims_at: u64,
-    beats_at: u64,
+    next_heartbeat_at: u64,
     interval: u64,
     steps: BTreeMap<Fence, PlainStep>,
     reports: Vec<PlainReport>,
@@ -125,7 +125,7 @@ pub(crate) struct PlainWorker {
 impl PlainWorker {
     fn new(seed: u64, joins_at: u64) -> Self {
         Self {
-            rng: Rng::new(seed ^ OWN.rotate_left(17)),
+            rng: SimRng::new(seed ^ PLAIN_SEED_SALT.rotate_left(17)),
             state: PlainState::Away,
             returns_at: joins_at,
             life: 0,
@@ -134,7 +134,7 @@ impl PlainWorker {
             open: None,
             claim: 0,
             claims_at: 0,
-            beats_at: 0,
+            next_heartbeat_at: 0,
             interval: 1_000,
             steps: BTreeMap::new(),
             reports: Vec::new(),
@@ -154,13 +154,13 @@ impl PlainWorker {
     }
 
     /// What it asks for next.
-    fn wish(&mut self, now: u64, slots: usize) -> Option<PlainRequest> {
+    fn next_request(&mut self, now: u64, slots: usize) -> Option<PlainRequest> {
         match self.state {
             PlainState::Away => None,
             PlainState::Joins => Some(PlainRequest::Register),
             PlainState::Leaves => Some(PlainRequest::Goodbye(self.steps.keys().copied().collect())),
             PlainState::Works => {
-                if self.beats_at <= now {
+                if self.next_heartbeat_at <= now {
                     // A heartbeat without a list ends what is over its timeout at once, and frees its locks.
                     let must_list =
                         |step: &PlainStep| step.stops_on_lost_contact && step.timeout.is_some();
@@ -201,31 +201,33 @@ impl PlainWorker {
 pub(super) fn add_plain_workers(
     seed: u64,
     heals_at: u64,
-    workers: &mut Vec<WorkerSketch>,
-    faults: &mut Vec<Fault>,
+    workers: &mut Vec<ScheduledWorker>,
+    faults: &mut Vec<ScheduledFault>,
 ) {
-    let mut rng = Rng::new(seed ^ OWN);
-    if !rng.chance(PER_MILLE) {
+    let mut rng = SimRng::new(seed ^ PLAIN_SEED_SALT);
+    if !rng.chance(PLAIN_WORKERS_PER_MILLE) {
         return;
     }
     let pattern = workers[workers.len() - 1].clone();
     for _ in 0..rng.range(1, 3) {
         let host = workers.len();
-        let clock =
-            super::clock::Clock { offset: 0, drift_per_mille: rng.below(61).cast_signed() - 30 };
+        let clock = super::clock::DriftingClock {
+            offset: 0,
+            drift_per_mille: rng.below(61).cast_signed() - 30,
+        };
         let labels = super::plans::LABELS.into_iter().filter(|_| rng.chance(700)).collect();
         let slots = u32::try_from(rng.range(1, 3)).expect("a few slots");
-        let sketch = WorkerSketch { clock, labels, slots, own_of: None, ..pattern.clone() };
+        let sketch = ScheduledWorker { clock, labels, slots, own_of: None, ..pattern.clone() };
         let joins_at = rng.below(2_000);
-        workers.push(WorkerSketch { joins_at, clone_of: None, is_plain: true, ..sketch });
+        workers.push(ScheduledWorker { joins_at, clone_of: None, is_plain: true, ..sketch });
         for _ in 0..rng.range(1, 4) {
             let what = rng.pick(&[PlainFault::Crash, PlainFault::Restart, PlainFault::Goodbye]);
             let (at, lasts) = (rng.range(2_000, heals_at), rng.range(1, 6_000));
-            faults.push(Fault { at, lasts, what: FaultKind::Plain(host, what) });
+            faults.push(ScheduledFault { at, lasts, kind: FaultKind::Plain(host, what) });
         }
         let (at, lasts) = (rng.below(heals_at), rng.range(500, 25_000));
         let cuts = [FaultKind::CutBoth(host), FaultKind::CutUp(host), FaultKind::CutDown(host)];
-        faults.push(Fault { at, lasts, what: rng.pick(&cuts) });
+        faults.push(ScheduledFault { at, lasts, kind: rng.pick(&cuts) });
     }
     faults.sort_by_key(|fault| fault.at);
 }
@@ -233,24 +235,32 @@ pub(super) fn add_plain_workers(
 /// The plain workers of a schedule.
 pub(super) fn plain_workers(schedule: &Schedule) -> BTreeMap<usize, PlainWorker> {
     let sketches = schedule.workers.iter().enumerate().filter(|(_, sketch)| sketch.is_plain);
-    let worker = |(host, sketch): (usize, &WorkerSketch)| {
+    let worker = |(host, sketch): (usize, &ScheduledWorker)| {
         (host, PlainWorker::new(schedule.seed.wrapping_add(host as u64), sketch.joins_at))
     };
     sketches.map(worker).collect()
 }
 
-impl World<'_> {
-    pub(crate) fn plain_happens(&mut self, event: PlainEv) {
+impl SimWorld<'_> {
+    pub(crate) fn handle_plain_event(&mut self, event: PlainWorkerEvent) {
         match event {
-            PlainEv::Ticks(worker) => self.plain_ticks(worker),
-            PlainEv::Arrives(at, number, request) => self.plain_arrives(at, number, request),
-            PlainEv::Replied(leader, life, reply) => self.plain_replied(leader, life, &reply),
-            PlainEv::Hears(worker, number, answer) => self.plain_hears(worker, number, answer),
-            PlainEv::StepEnds(worker, fence) => {
+            PlainWorkerEvent::Ticks(worker) => self.plain_ticks(worker),
+            PlainWorkerEvent::Arrives(at, number, request) => {
+                self.plain_arrives(at, number, request);
+            }
+            PlainWorkerEvent::Replied(leader, life, reply) => {
+                self.plain_replied(leader, life, &reply);
+            }
+            PlainWorkerEvent::Hears(worker, number, answer) => {
+                self.plain_receives(worker, number, answer);
+            }
+            PlainWorkerEvent::StepEnds(worker, fence) => {
                 let ended = self.plain_worker(worker).steps.get(&fence).map(|it| it.outcome);
                 self.plain_step_gone(worker, fence, ended);
             }
-            PlainEv::LeaseExpires(worker, fence) => self.plain_lease_expires(worker, fence),
+            PlainWorkerEvent::LeaseExpires(worker, fence) => {
+                self.plain_lease_expires(worker, fence);
+            }
         }
     }
 
@@ -263,7 +273,7 @@ impl World<'_> {
         let slots = self.schedule.workers[worker].slots as usize;
         let only = self.workers[worker].reaches_only.filter(|(_, until)| now < *until);
         let it = self.plain_worker(worker);
-        let pause = it.rng.range(TICK / 2, TICK);
+        let pause = it.rng.range(PLAIN_POLL_INTERVAL / 2, PLAIN_POLL_INTERVAL);
         if it.state == PlainState::Away && it.returns_at <= now {
             it.state = PlainState::Joins;
         }
@@ -274,7 +284,7 @@ impl World<'_> {
             it.leader = only;
         }
         if it.open.is_none()
-            && let Some(request) = it.wish(now, slots)
+            && let Some(request) = it.next_request(now, slots)
         {
             it.number += 1;
             let patience = it.rng.range(800, 3_000);
@@ -282,12 +292,14 @@ impl World<'_> {
             let (leader, number) = (it.leader, it.number);
             self.plain_sends((leader, worker), number, &request);
         }
-        self.at(self.now + pause, Ev::Plain(PlainEv::Ticks(worker)));
+        self.at(self.now + pause, SimEvent::Plain(PlainWorkerEvent::Ticks(worker)));
     }
 
     fn plain_sends(&mut self, at: (usize, usize), number: u64, request: &PlainRequest) {
         let (leader, worker) = at;
-        self.tell(|| format!("plain worker {worker} → leader {leader}: {number} {request:?}"));
+        self.add_to_story(|| {
+            format!("plain worker {worker} → leader {leader}: {number} {request:?}")
+        });
         if let PlainRequest::Complete(lease, kind) = request {
             self.witness.reported(lease.fence, *kind);
         }
@@ -295,12 +307,12 @@ impl World<'_> {
             return;
         }
         for delay in self.deliveries(false) {
-            let arrives = PlainEv::Arrives(at, number, request.clone());
-            self.at(self.now + delay, Ev::Plain(arrives));
+            let arrives = PlainWorkerEvent::Arrives(at, number, request.clone());
+            self.at(self.now + delay, SimEvent::Plain(arrives));
         }
     }
 
-    fn plain_hears(&mut self, worker: usize, number: u64, answer: PlainAnswer) {
+    fn plain_receives(&mut self, worker: usize, number: u64, answer: PlainAnswer) {
         let (now, leaders) = (self.now, self.leaders.len());
         let it = self.plain_worker(worker);
         // The answer to a registration has no number: one that comes late serves the next registration as well.
@@ -308,13 +320,13 @@ impl World<'_> {
             return;
         }
         let Some(request) = it.is_answered(number) else { return };
-        self.tell(|| format!("plain worker {worker} hears: {number} {answer:?}"));
+        self.add_to_story(|| format!("plain worker {worker} hears: {number} {answer:?}"));
         let it = self.plain_worker(worker);
         match (answer, request) {
             (PlainAnswer::NotLeader, _) => it.leader = (it.leader + 1) % leaders,
             (PlainAnswer::Registered(interval), _) => self.plain_joined(worker, interval),
             (PlainAnswer::Renewed(stops, until), PlainRequest::Heartbeat(listed)) => {
-                it.beats_at = now + it.interval;
+                it.next_heartbeat_at = now + it.interval;
                 self.plain_renewed(worker, listed.as_deref(), &stops, until);
             }
             (PlainAnswer::Offer(grant, until), PlainRequest::Claim(_)) => {
@@ -328,8 +340,8 @@ impl World<'_> {
             (PlainAnswer::Judged(verdict), PlainRequest::Complete(lease, _)) => {
                 it.reported(lease, now);
                 self.marks.hit(match verdict {
-                    Verdict::Accepted => "plain worker's report accepted",
-                    Verdict::Stale => "plain worker's report stale",
+                    OutcomeVerdict::Accepted => "plain worker's report accepted",
+                    OutcomeVerdict::Stale => "plain worker's report stale",
                 });
                 let seen = self.witness.verdict(lease.fence, verdict);
                 self.check(seen);
@@ -354,7 +366,7 @@ impl World<'_> {
         let it = self.plain_worker(worker);
         it.state = PlainState::Works;
         it.interval = interval;
-        (it.beats_at, it.claims_at) = (now + interval, now);
+        (it.next_heartbeat_at, it.claims_at) = (now + interval, now);
         it.claim += 1_000;
         if !it.is_idle() {
             self.marks.hit("plain worker registered again while its steps ran");
@@ -362,20 +374,20 @@ impl World<'_> {
     }
 
     /// Its life is not known, or over: it registers again.
-    fn plain_refused(&mut self, worker: usize, refusal: &Refusal) {
+    fn plain_refused(&mut self, worker: usize, refusal: &WorkerRefusal) {
         let now = self.now;
         match refusal {
-            Refusal::NotRegistered | Refusal::Superseded | Refusal::Ended => {
+            WorkerRefusal::NotRegistered | WorkerRefusal::Superseded | WorkerRefusal::Ended => {
                 let it = self.plain_worker(worker);
                 (it.state, it.returns_at) = (PlainState::Away, now);
                 self.plain_life_ends(worker);
             }
-            Refusal::OldSeq
-            | Refusal::NameTaken { .. }
-            | Refusal::TooManyWorkers(_)
-            | Refusal::BadSlots(_)
-            | Refusal::Revoked
-            | Refusal::OtherWorker(_) => {}
+            WorkerRefusal::OldSeq
+            | WorkerRefusal::NameTaken { .. }
+            | WorkerRefusal::TooManyWorkers(_)
+            | WorkerRefusal::BadSlots(_)
+            | WorkerRefusal::Revoked
+            | WorkerRefusal::OtherWorker(_) => {}
         }
     }
 
@@ -386,12 +398,12 @@ impl World<'_> {
         it.open = None;
         let left: Vec<(Fence, u64)> = it.steps.iter().map(|(at, step)| (*at, step.until)).collect();
         for (fence, until) in left {
-            self.at(until, Ev::Plain(PlainEv::LeaseExpires(worker, fence)));
+            self.at(until, SimEvent::Plain(PlainWorkerEvent::LeaseExpires(worker, fence)));
         }
     }
 
     /// The true time at which the worker takes this moment of the controllers' clocks for reached.
-    fn plain_moment(&mut self, worker: usize, moment: u64) -> u64 {
+    fn plain_clock_reaches(&mut self, worker: usize, moment: u64) -> u64 {
         let now = self.now;
         let drift = self.schedule.workers[worker].clock.drift_per_mille;
         let rate = 1000_u64.saturating_add_signed(drift);
@@ -407,7 +419,7 @@ impl World<'_> {
         stops: &[Fence],
         moment: u64,
     ) {
-        let until = self.plain_moment(worker, moment);
+        let until = self.plain_clock_reaches(worker, moment);
         let it = self.plain_worker(worker);
         let life = it.life;
         let mut renewed = Vec::new();
@@ -419,16 +431,16 @@ impl World<'_> {
             }
         }
         for (fence, until) in renewed {
-            self.at(until, Ev::Plain(PlainEv::LeaseExpires(worker, fence)));
+            self.at(until, SimEvent::Plain(PlainWorkerEvent::LeaseExpires(worker, fence)));
         }
         for fence in stops {
             self.plain_step_gone(worker, *fence, Some(OutcomeKind::Cancelled));
         }
     }
 
-    fn plain_starts(&mut self, worker: usize, grant: &Grant, moment: u64) {
+    fn plain_starts(&mut self, worker: usize, grant: &LeaseGrant, moment: u64) {
         let (lease, now) = (grant.lease, self.now);
-        let until = self.plain_moment(worker, moment);
+        let until = self.plain_clock_reaches(worker, moment);
         let it = self.plain_worker(worker);
         if until <= now || it.steps.contains_key(&lease.fence) {
             return;
@@ -448,9 +460,9 @@ impl World<'_> {
         self.marks.hit("plain worker started a step");
         let seen = self.witness.started(worker, lease);
         self.check(seen);
-        self.at(until, Ev::Plain(PlainEv::LeaseExpires(worker, lease.fence)));
+        self.at(until, SimEvent::Plain(PlainWorkerEvent::LeaseExpires(worker, lease.fence)));
         if let Some(takes) = takes {
-            self.at(now + takes, Ev::Plain(PlainEv::StepEnds(worker, lease.fence)));
+            self.at(now + takes, SimEvent::Plain(PlainWorkerEvent::StepEnds(worker, lease.fence)));
         }
     }
 
@@ -476,7 +488,7 @@ impl World<'_> {
             let lease = step.lease;
             it.reports.push(PlainReport { lease, outcome, due, is_repeat: false });
         }
-        self.tell(|| format!("plain worker {worker}: the process of {fence} is gone"));
+        self.add_to_story(|| format!("plain worker {worker}: the process of {fence} is gone"));
         self.witness.gone(fence);
     }
 

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use windlass_core::engine::{RunOptions, Unplaceable};
+use windlass_core::engine::{RunOptions, UnplaceablePolicy};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::plan::{
-    Condition, LockOrder, LockUse, OnFailure, Once, Pin, Placement, Plan, PlanBuilder, Retry,
-    StepSpec, When,
+    IdempotencySpec, LockOrder, LockUse, OnFailure, PinTarget, Placement, Plan, PlanBuilder,
+    RetryPolicy, StatusCondition, StepSpec, ValueCondition,
 };
-use windlass_core::requirement::{Atom, Clause, Requirement};
+use windlass_core::requirement::{Requirement, RequirementAtom, RequirementClause};
 use windlass_core::time::Span;
 
-use super::rng::Rng;
-use super::schedule::RunSketch;
+use super::rng::SimRng;
+use super::schedule::ScheduledRun;
 
 pub(crate) const LABELS: [&str; 3] = ["docker", "gpu", "linux"];
 
 /// What a step's process does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StepFacts {
+pub(crate) struct StepBehavior {
     /// How long it runs.
     pub(crate) takes: u64,
     /// Attempts up to this one fail.
@@ -28,7 +28,7 @@ pub(crate) struct StepFacts {
     pub(crate) hangs: bool,
 }
 
-impl StepFacts {
+impl StepBehavior {
     pub(crate) fn ends_as(self, attempt: u16) -> OutcomeKind {
         if attempt <= self.fails { OutcomeKind::Failed } else { OutcomeKind::Succeeded }
     }
@@ -36,58 +36,58 @@ impl StepFacts {
 
 /// What kind of work a schedule has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Flavour {
+enum WorkloadKind {
     /// Some of everything.
     Mixed,
     /// Many steps that want one of two locks, and one that wants both.
-    LockStorm,
+    LockContention,
     /// Few slots, long steps, some far more urgent than others.
     Queue,
     /// Many short steps, so that leases are handed out ahead.
     Burst,
 }
 
-pub(crate) fn runs(rng: &mut Rng) -> Vec<RunSketch> {
+pub(crate) fn runs(rng: &mut SimRng) -> Vec<ScheduledRun> {
     let flavours = [
-        Flavour::Mixed,
-        Flavour::Mixed,
-        Flavour::Mixed,
-        Flavour::LockStorm,
-        Flavour::Queue,
-        Flavour::Burst,
+        WorkloadKind::Mixed,
+        WorkloadKind::Mixed,
+        WorkloadKind::Mixed,
+        WorkloadKind::LockContention,
+        WorkloadKind::Queue,
+        WorkloadKind::Burst,
     ];
     let flavour = rng.pick(&flavours);
-    let count = if flavour == Flavour::Queue { rng.range(3, 5) } else { rng.range(1, 3) };
+    let count = if flavour == WorkloadKind::Queue { rng.range(3, 5) } else { rng.range(1, 3) };
     (0..count).map(|at| run(rng, flavour, at)).collect()
 }
 
-fn run(rng: &mut Rng, flavour: Flavour, at: u64) -> RunSketch {
+fn run(rng: &mut SimRng, flavour: WorkloadKind, at: u64) -> ScheduledRun {
     let plan = match flavour {
-        Flavour::Mixed => mixed(rng),
-        Flavour::LockStorm => lock_storm(rng),
-        Flavour::Queue => queue(rng),
-        Flavour::Burst => burst(rng),
+        WorkloadKind::Mixed => mixed_plan(rng),
+        WorkloadKind::LockContention => lock_contention_plan(rng),
+        WorkloadKind::Queue => queue_plan(rng),
+        WorkloadKind::Burst => burst_plan(rng),
     };
     let longest = match flavour {
-        Flavour::Mixed => rng.pick(&[300, 3_000, 20_000]),
-        Flavour::LockStorm => 1_500,
-        Flavour::Queue => 30_000,
-        Flavour::Burst => 40,
+        WorkloadKind::Mixed => rng.pick(&[300, 3_000, 20_000]),
+        WorkloadKind::LockContention => 1_500,
+        WorkloadKind::Queue => 30_000,
+        WorkloadKind::Burst => 40,
     };
-    let mut facts: Vec<StepFacts> = Vec::new();
+    let mut facts: Vec<StepBehavior> = Vec::new();
     for node in plan.nodes() {
         let timeout = plan.spec(node).and_then(|spec| spec.timeout);
         let flaky = rng.chance(150);
-        facts.push(StepFacts {
+        facts.push(StepBehavior {
             takes: rng.range(1, longest),
             fails: if flaky { u16::try_from(rng.range(1, 3)).expect("few attempts") } else { 0 },
             hangs: timeout.is_some() && rng.chance(200),
         });
     }
-    let reuses = flavour == Flavour::Mixed && at == 0 && rng.chance(150);
+    let reuses = flavour == WorkloadKind::Mixed && at == 0 && rng.chance(150);
     let roots = plan.nodes().filter(|node| plan.needs(*node).is_empty() && !plan.is_join(*node));
-    RunSketch {
-        at: if flavour == Flavour::Queue {
+    ScheduledRun {
+        at: if flavour == WorkloadKind::Queue {
             at * rng.range(5_000, 40_000)
         } else {
             rng.below(15_000)
@@ -99,16 +99,20 @@ fn run(rng: &mut Rng, flavour: Flavour, at: u64) -> RunSketch {
     }
 }
 
-fn options(rng: &mut Rng) -> RunOptions {
+fn options(rng: &mut SimRng) -> RunOptions {
     RunOptions {
         root: None,
         keep_going: rng.chance(600),
-        unplaceable: if rng.chance(100) { Unplaceable::Skip } else { Unplaceable::Wait },
+        unplaceable: if rng.chance(100) {
+            UnplaceablePolicy::Skip
+        } else {
+            UnplaceablePolicy::Wait
+        },
         timeout: rng.chance(60).then(|| Span::secs(rng.range(20, 120))),
     }
 }
 
-fn mixed(rng: &mut Rng) -> Plan {
+fn mixed_plan(rng: &mut SimRng) -> Plan {
     let mut plan = PlanBuilder::new("mixed");
     plan.lock_slots("beta", u32::try_from(rng.range(1, 2)).expect("few"));
     let mut nodes: Vec<StepIx> = Vec::new();
@@ -139,7 +143,7 @@ fn mixed(rng: &mut Rng) -> Plan {
     plan.build().expect("the generator makes valid plans")
 }
 
-fn spec(rng: &mut Rng) -> StepSpec {
+fn spec(rng: &mut SimRng) -> StepSpec {
     let mut spec =
         StepSpec { kill_grace: Span::millis(rng.range(50, 4_000)), ..StepSpec::default() };
     spec.wait_for_worker = Span::secs(rng.range(20, 200));
@@ -150,28 +154,28 @@ fn spec(rng: &mut Rng) -> StepSpec {
         };
     }
     if rng.chance(60) {
-        spec.placement.pin = Pin::Leader;
+        spec.placement.pin = PinTarget::Leader;
     }
     if rng.chance(200) {
-        let preferred = Clause(vec![Atom::has(rng.pick(&LABELS))]);
+        let preferred = RequirementClause(vec![RequirementAtom::has(rng.pick(&LABELS))]);
         spec.placement.requirement = spec.placement.requirement.preferring(preferred);
     }
     spec.locks = locks(rng);
-    spec.retry = Retry {
+    spec.retry = RetryPolicy {
         times: u16::try_from(rng.below(4)).expect("few"),
         wait_min: Span::millis(rng.range(1, 2_000)),
         wait_max: Span::secs(5),
         elsewhere: rng.chance(300),
         lost: rng.pick(&[0, 1, 3, 3, 3]),
-        ..Retry::default()
+        ..RetryPolicy::default()
     };
     spec.priority = i32::try_from(rng.below(4)).expect("small");
     spec.condition = rng.pick(&[
-        Condition::Success,
-        Condition::Success,
-        Condition::Success,
-        Condition::Always,
-        Condition::Failure,
+        StatusCondition::Success,
+        StatusCondition::Success,
+        StatusCondition::Success,
+        StatusCondition::Always,
+        StatusCondition::Failure,
     ]);
     spec.when = when(rng);
     if rng.chance(100) {
@@ -186,18 +190,21 @@ fn spec(rng: &mut Rng) -> StepSpec {
     spec
 }
 
-fn when(rng: &mut Rng) -> When {
+fn when(rng: &mut SimRng) -> ValueCondition {
     if rng.chance(40) {
-        return When::Fails("params.ship  (params.ship = false)".into());
+        return ValueCondition::Fails("params.ship  (params.ship = false)".into());
     }
     if rng.chance(100) {
         let key = rng.pick(&["one", "two", "./own"]);
-        return When::Once(Once { again: rng.chance(200), ..Once::under(key) });
+        return ValueCondition::Once(IdempotencySpec {
+            again: rng.chance(200),
+            ..IdempotencySpec::with_key(key)
+        });
     }
-    When::Holds
+    ValueCondition::Holds
 }
 
-fn locks(rng: &mut Rng) -> Vec<LockUse> {
+fn locks(rng: &mut SimRng) -> Vec<LockUse> {
     let order = rng.pick(&[
         LockOrder::Fifo,
         LockOrder::Fifo,
@@ -216,57 +223,60 @@ fn locks(rng: &mut Rng) -> Vec<LockUse> {
 }
 
 /// Steps that lose workers for no fault of their own must not fail for it here: the story is about something else.
-fn patient() -> StepSpec {
+fn loss_tolerant_spec() -> StepSpec {
     StepSpec {
-        retry: Retry { times: 5, lost: 50, ..Retry::default() },
+        retry: RetryPolicy { times: 5, lost: 50, ..RetryPolicy::default() },
         kill_grace: Span::millis(500),
         ..StepSpec::default()
     }
 }
 
-fn lock_storm(rng: &mut Rng) -> Plan {
+fn lock_contention_plan(rng: &mut SimRng) -> Plan {
     let mut plan = PlanBuilder::new("storm");
     for at in 0..rng.range(50, 70) {
         let lock = if at % 2 == 0 { "alpha" } else { "beta" };
-        plan.step(&format!("one{at}"), StepSpec { locks: vec![LockUse::fifo(lock)], ..patient() });
+        plan.step(
+            &format!("one{at}"),
+            StepSpec { locks: vec![LockUse::fifo(lock)], ..loss_tolerant_spec() },
+        );
         if at == 6 {
             let locks = vec![LockUse::fifo("alpha"), LockUse::fifo("beta")];
-            plan.step("both", StepSpec { locks, ..patient() });
+            plan.step("both", StepSpec { locks, ..loss_tolerant_spec() });
         }
     }
     plan.build().expect("the generator makes valid plans")
 }
 
-fn queue(rng: &mut Rng) -> Plan {
+fn queue_plan(rng: &mut SimRng) -> Plan {
     let mut plan = PlanBuilder::new("queue");
     for at in 0..rng.range(20, 30) {
         let urgent = rng.chance(800);
         plan.step(
             &format!("q{at}"),
-            StepSpec { priority: if urgent { 4 } else { 0 }, ..patient() },
+            StepSpec { priority: if urgent { 4 } else { 0 }, ..loss_tolerant_spec() },
         );
     }
-    both_locks(&mut plan);
+    declare_both_locks(&mut plan);
     plan.build().expect("the generator makes valid plans")
 }
 
 /// Every schedule has two locks, whatever else it is about.
-fn both_locks(plan: &mut PlanBuilder) {
+fn declare_both_locks(plan: &mut PlanBuilder) {
     for lock in ["alpha", "beta"] {
         plan.step(
             &format!("with-{lock}"),
-            StepSpec { locks: vec![LockUse::fifo(lock)], ..patient() },
+            StepSpec { locks: vec![LockUse::fifo(lock)], ..loss_tolerant_spec() },
         );
     }
 }
 
-fn burst(rng: &mut Rng) -> Plan {
+fn burst_plan(rng: &mut SimRng) -> Plan {
     let mut plan = PlanBuilder::new("burst");
     let many = rng.range(40, 120);
-    let cells = (0..many).map(|cell| (format!("{cell}"), patient())).collect::<Vec<_>>();
+    let cells = (0..many).map(|cell| (format!("{cell}"), loss_tolerant_spec())).collect::<Vec<_>>();
     let join = plan.matrix("burst", cells);
-    let last = plan.step("last", patient());
+    let last = plan.step("last", loss_tolerant_spec());
     plan.needs(last, join);
-    both_locks(&mut plan);
+    declare_both_locks(&mut plan);
     plan.build().expect("the generator makes valid plans")
 }

@@ -2,15 +2,15 @@
 
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::outcome::{Outcome, OutcomeKind};
-use windlass_core::planted::Bug;
-use windlass_core::session::{Grant, LeaseRef, Stop, StopHow};
+use windlass_core::planted_bugs::PlantedBug;
+use windlass_core::session::{LeaseGrant, LeaseRef, StopMode, StopOrder};
 
 use super::story;
-use super::world::{Ev, World};
+use super::world::{SimEvent, SimWorld};
 
 /// A process of a step, with its tether.
 #[derive(Clone, Debug)]
-pub(crate) struct Process {
+pub(crate) struct SimProcess {
     lease: LeaseRef,
     /// The life of the worker that started it.
     pub(crate) life: Incarnation,
@@ -26,8 +26,8 @@ pub(crate) struct Process {
     is_starting: bool,
 }
 
-impl World<'_> {
-    pub(crate) fn process_starts(&mut self, worker: usize, grant: &Grant) {
+impl SimWorld<'_> {
+    pub(crate) fn process_starts(&mut self, worker: usize, grant: &LeaseGrant) {
         let lease = grant.lease;
         let process = self.process_of(worker, grant);
         self.workers[worker].processes.insert(lease.fence, process);
@@ -36,11 +36,13 @@ impl World<'_> {
         if hangs_until <= self.now {
             return self.process_runs(worker, lease.fence);
         }
-        self.tell(|| format!("worker {worker}: the start of {} hangs", story::lease(lease)));
-        self.at(hangs_until, Ev::StartReturns(worker, lease.fence));
+        self.add_to_story(|| {
+            format!("worker {worker}: the start of {} hangs", story::lease_text(lease))
+        });
+        self.at(hangs_until, SimEvent::StartReturns(worker, lease.fence));
     }
 
-    fn process_of(&self, worker: usize, grant: &Grant) -> Process {
+    fn process_of(&self, worker: usize, grant: &LeaseGrant) -> SimProcess {
         let lease = grant.lease;
         let run = usize::try_from(lease.run.0 - 1).expect("runs are few");
         let facts = self.schedule.runs[run].facts[lease.step.0 as usize];
@@ -53,7 +55,7 @@ impl World<'_> {
         };
         let life = self.workers[worker].incarnation;
         let grace = grant.kill_grace.as_millis();
-        Process {
+        SimProcess {
             lease,
             life,
             grace,
@@ -84,34 +86,36 @@ impl World<'_> {
         process.is_starting = false;
         let (lease, life, takes, version) =
             (process.lease, process.life, process.takes, process.version);
-        self.tell(|| format!("worker {worker} starts {}", story::lease(lease)));
+        self.add_to_story(|| format!("worker {worker} starts {}", story::lease_text(lease)));
         let seen = self.witness.started(worker, lease);
         self.check(seen);
         if self.workers[worker].processes.values().any(|other| other.life != life) {
             self.marks.hit("process of a former life ran beside the next life");
         }
         if let Some(takes) = takes {
-            self.at(self.now + takes, Ev::ProcessEnd(worker, fence, version));
+            self.at(self.now + takes, SimEvent::ProcessEnd(worker, fence, version));
         }
     }
 
     /// A process is told to stop. Some obey at once, some must be killed when their grace is over.
-    pub(crate) fn process_stops(&mut self, worker: usize, stop: Stop) {
+    pub(crate) fn process_stops(&mut self, worker: usize, stop: StopOrder) {
         let stubborn = self.rng.chance(400);
         let quick = self.rng.range(1, 20);
         let Some(process) = self.workers[worker].processes.get_mut(&stop.fence) else { return };
         process.version += 1;
         process.outcome = OutcomeKind::Cancelled;
         let delay = match stop.how {
-            StopHow::Term if stubborn => process.grace,
-            StopHow::Term => quick.min(process.grace),
-            StopHow::Kill => 1,
+            StopMode::Term if stubborn => process.grace,
+            StopMode::Term => quick.min(process.grace),
+            StopMode::Kill => 1,
         };
         let (fence, version) = (stop.fence, process.version);
         process.takes = process.takes.filter(|_| !process.is_starting);
-        let Stop { how, why, .. } = stop;
-        self.tell(|| format!("worker {worker} stops {fence} ({how:?}, {why}), gone in {delay} ms"));
-        self.at(self.now + delay, Ev::ProcessEnd(worker, fence, version));
+        let StopOrder { how, why, .. } = stop;
+        self.add_to_story(|| {
+            format!("worker {worker} stops {fence} ({how:?}, {why}), gone in {delay} ms")
+        });
+        self.at(self.now + delay, SimEvent::ProcessEnd(worker, fence, version));
     }
 
     pub(crate) fn process_ends(&mut self, worker: usize, fence: Fence, version: u64) {
@@ -129,32 +133,37 @@ impl World<'_> {
             | OutcomeKind::Lost
             | OutcomeKind::Released => Outcome::plain(kind),
         };
-        self.life_reaps(worker, life, (fence, outcome));
+        self.record_process_end(worker, life, (fence, outcome));
     }
 
     /// A process ended. If it is of a former life, the worker does not learn of it.
-    pub(crate) fn life_reaps(&mut self, worker: usize, life: Incarnation, ended: (Fence, Outcome)) {
+    pub(crate) fn record_process_end(
+        &mut self,
+        worker: usize,
+        life: Incarnation,
+        ended: (Fence, Outcome),
+    ) {
         if life == self.workers[worker].incarnation {
-            self.guard_tells(worker, ended.0, ended.1);
+            self.guard_reports_end(worker, ended.0, ended.1);
         }
     }
 
     pub(crate) fn process_gone(&mut self, worker: usize, fence: Fence) {
-        self.tell(|| format!("worker {worker}: the process of {fence} is gone"));
+        self.add_to_story(|| format!("worker {worker}: the process of {fence} is gone"));
         let process = self.workers[worker].processes.remove(&fence);
         self.witness.gone(fence);
         let Some(process) = process.filter(|process| process.is_starting) else { return };
         self.marks.hit("hung start ended with its tether");
-        if self.bugs.on(Bug::HungStartRunsLater) {
+        if self.bugs.on(PlantedBug::HungStartRunsLater) {
             // No process id was known that could be killed, and no tether held the start.
             let takes = process.takes.unwrap_or(1_000);
             let version = process.version + 1;
-            let later = Process { version, takes: Some(takes), tether_at: None, ..process };
+            let later = SimProcess { version, takes: Some(takes), tether_at: None, ..process };
             self.workers[worker].processes.insert(fence, later);
         }
     }
 
-    pub(crate) fn process_mut(&mut self, worker: usize, fence: Fence) -> &mut Process {
+    pub(crate) fn process_mut(&mut self, worker: usize, fence: Fence) -> &mut SimProcess {
         let process = self.workers[worker].processes.get_mut(&fence);
         process.expect("it was found a moment ago")
     }
@@ -185,7 +194,11 @@ impl World<'_> {
         }
     }
 
-    pub(crate) fn fences_of(&self, worker: usize, which: impl Fn(&Process) -> bool) -> Vec<Fence> {
+    pub(crate) fn fences_of(
+        &self,
+        worker: usize,
+        which: impl Fn(&SimProcess) -> bool,
+    ) -> Vec<Fence> {
         let processes = self.workers[worker].processes.iter();
         processes.filter(|(_, process)| which(process)).map(|(fence, _)| *fence).collect()
     }

@@ -2,9 +2,9 @@
 
 /// A small generator (the `SplitMix64` sequence): the same seed gives the same numbers for ever.
 #[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
+pub(crate) struct SimRng(u64);
 
-impl Rng {
+impl SimRng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x6a09_e667_f3bc_c909)
     }

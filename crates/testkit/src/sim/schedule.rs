@@ -8,11 +8,11 @@ use windlass_core::id::WorkerId;
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 
-use super::clock::Clock;
+use super::clock::DriftingClock;
 use super::fault_series::series;
 use super::plain_worker::{PlainFault, add_plain_workers};
-use super::plans::{self, StepFacts};
-use super::rng::Rng;
+use super::plans::{self, StepBehavior};
+use super::rng::SimRng;
 
 /// A whole simulation: the same schedule always plays the same.
 #[derive(Clone, Debug)]
@@ -21,19 +21,19 @@ pub struct Schedule {
     pub seed: u64,
     /// How long leases last under each leader.
     pub(crate) ttls: Vec<u64>,
-    pub(crate) leaders: Vec<Clock>,
-    pub(crate) workers: Vec<WorkerSketch>,
-    pub(crate) runs: Vec<RunSketch>,
-    pub(crate) weather: Weather,
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) leaders: Vec<DriftingClock>,
+    pub(crate) workers: Vec<ScheduledWorker>,
+    pub(crate) runs: Vec<ScheduledRun>,
+    pub(crate) network: NetworkConditions,
+    pub(crate) faults: Vec<ScheduledFault>,
     /// When the weather turns fair and no more faults begin.
     pub(crate) heals_at: u64,
 }
 
 /// A worker to be.
 #[derive(Clone, Debug)]
-pub(crate) struct WorkerSketch {
-    pub(crate) clock: Clock,
+pub(crate) struct ScheduledWorker {
+    pub(crate) clock: DriftingClock,
     pub(crate) labels: Vec<&'static str>,
     pub(crate) slots: u32,
     /// The leader in whose process it lives.
@@ -47,44 +47,44 @@ pub(crate) struct WorkerSketch {
 
 /// A run to be.
 #[derive(Clone, Debug)]
-pub(crate) struct RunSketch {
+pub(crate) struct ScheduledRun {
     pub(crate) at: u64,
     pub(crate) plan: Arc<Plan>,
     pub(crate) options: RunOptions,
-    pub(crate) facts: Arc<[StepFacts]>,
+    pub(crate) facts: Arc<[StepBehavior]>,
     /// Steps whose outcome is taken from an earlier run.
     pub(crate) reused: Vec<u32>,
 }
 
 /// What the link does to messages until it heals.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct NetworkConditions {
     pub(crate) loss_per_mille: u64,
-    pub(crate) twice_per_mille: u64,
+    pub(crate) duplicates_per_mille: u64,
     pub(crate) delay_max: u64,
     /// Some messages take very much longer than the others.
-    pub(crate) straggle_per_mille: u64,
+    pub(crate) long_delays_per_mille: u64,
 }
 
-impl Weather {
+impl NetworkConditions {
     /// Whether messages are lost, doubled or overtaken by far.
-    pub(crate) const fn is_rough(self) -> bool {
-        self.loss_per_mille + self.twice_per_mille + self.straggle_per_mille > 0
+    pub(crate) const fn is_unreliable(self) -> bool {
+        self.loss_per_mille + self.duplicates_per_mille + self.long_delays_per_mille > 0
     }
 
     /// The same delays and nothing else.
-    pub(crate) const fn calmed(self) -> Self {
+    pub(crate) const fn without_losses(self) -> Self {
         let delay_max = self.delay_max;
-        Self { loss_per_mille: 0, twice_per_mille: 0, delay_max, straggle_per_mille: 0 }
+        Self { loss_per_mille: 0, duplicates_per_mille: 0, delay_max, long_delays_per_mille: 0 }
     }
 }
 
 /// Something that goes wrong.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ScheduledFault {
     pub(crate) at: u64,
     pub(crate) lasts: u64,
-    pub(crate) what: FaultKind,
+    pub(crate) kind: FaultKind,
 }
 
 /// What goes wrong.
@@ -122,7 +122,7 @@ pub(crate) enum FaultKind {
     StoreCut(usize),
     /// The leader that leads does not reach the store at all, and workers on which a step runs that must not run beside itself
     /// reach no other leader. It begins when there is such a step.
-    Island,
+    Partition,
     CutUp(usize),
     CutDown(usize),
     CutBoth(usize),
@@ -186,7 +186,7 @@ impl CrashPoint {
 impl Schedule {
     /// The schedule of a seed.
     pub fn new(seed: u64) -> Self {
-        let mut rng = Rng::new(seed);
+        let mut rng = SimRng::new(seed);
         let leaders = if rng.chance(250) { 3 } else { 2 };
         let crowd = rng.chance(80);
         let workers = workers(&mut rng, leaders, crowd);
@@ -195,11 +195,15 @@ impl Schedule {
         let mut faults = faults(&mut rng, leaders, &workers, runs.len(), heals_at);
         if crowd {
             let at = rng.range(5_000, 20_000);
-            faults.push(Fault { at, lasts: rng.range(20_000, 40_000), what: FaultKind::CutAll });
+            faults.push(ScheduledFault {
+                at,
+                lasts: rng.range(20_000, 40_000),
+                kind: FaultKind::CutAll,
+            });
         }
         faults.extend(series(seed, (leaders, workers.len()), &mut runs, heals_at));
         let mut workers = workers;
-        more_faults(seed, heals_at, &mut workers, &mut faults);
+        add_extra_faults(seed, heals_at, &mut workers, &mut faults);
         add_plain_workers(seed, heals_at, &mut workers, &mut faults);
         let gust = rng.chance(500);
         Self {
@@ -208,11 +212,11 @@ impl Schedule {
             leaders: (0..leaders).map(|_| clock(&mut rng)).collect(),
             workers,
             runs,
-            weather: Weather {
+            network: NetworkConditions {
                 loss_per_mille: if gust { rng.range(0, 250) } else { 0 },
-                twice_per_mille: rng.range(0, 150),
+                duplicates_per_mille: rng.range(0, 150),
                 delay_max: rng.pick(&[3, 30, 300, 1_500]),
-                straggle_per_mille: rng.pick(&[0, 10, 60]),
+                long_delays_per_mille: rng.pick(&[0, 10, 60]),
             },
             faults,
             heals_at,
@@ -236,21 +240,24 @@ impl Schedule {
 }
 
 /// Lease durations: mostly one for all leaders, as it should be configured.
-fn ttls(rng: &mut Rng, leaders: usize) -> Vec<u64> {
+fn ttls(rng: &mut SimRng, leaders: usize) -> Vec<u64> {
     const TTLS: [u64; 3] = [5_000, 10_000, 15_000];
     let (common, differ) = (rng.pick(&TTLS), rng.chance(300));
     (0..leaders).map(|_| if differ { rng.pick(&TTLS) } else { common }).collect()
 }
 
-fn clock(rng: &mut Rng) -> Clock {
-    Clock { offset: rng.below(1_000_000), drift_per_mille: rng.below(61).cast_signed() - 30 }
+fn clock(rng: &mut SimRng) -> DriftingClock {
+    DriftingClock {
+        offset: rng.below(1_000_000),
+        drift_per_mille: rng.below(61).cast_signed() - 30,
+    }
 }
 
-fn workers(rng: &mut Rng, leaders: usize, crowd: bool) -> Vec<WorkerSketch> {
+fn workers(rng: &mut SimRng, leaders: usize, crowd: bool) -> Vec<ScheduledWorker> {
     let others = if crowd { rng.range(6, 9) } else { rng.range(3, 5) };
     let own = (0..leaders).map(Some);
     let homes: Vec<Option<usize>> = own.chain((0..others).map(|_| None)).collect();
-    let sketch = |own_of: Option<usize>, rng: &mut Rng| WorkerSketch {
+    let sketch = |own_of: Option<usize>, rng: &mut SimRng| ScheduledWorker {
         clock: clock(rng),
         labels: labels(rng, own_of.is_some()),
         slots: u32::try_from(rng.range(1, 3)).expect("a few slots"),
@@ -263,23 +270,23 @@ fn workers(rng: &mut Rng, leaders: usize, crowd: bool) -> Vec<WorkerSketch> {
 }
 
 /// What a worker advertises. Some leaders' own workers run nothing but what is pinned to them.
-fn labels(rng: &mut Rng, own: bool) -> Vec<&'static str> {
+fn labels(rng: &mut SimRng, own: bool) -> Vec<&'static str> {
     let reserved = (own && rng.chance(200)).then_some(Labels::PINNED_ONLY);
     plans::LABELS.into_iter().filter(|_| rng.chance(550)).chain(reserved).collect()
 }
 
 /// Faults that a schedule may be mostly about, by their number in [`faults`].
-const FAVOURITES: [u64; 19] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 21, 22, 23, 24];
+const MAIN_FAULTS: [u64; 19] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 21, 22, 23, 24];
 
 fn faults(
-    rng: &mut Rng,
+    rng: &mut SimRng,
     leaders: usize,
-    workers: &[WorkerSketch],
+    workers: &[ScheduledWorker],
     runs: usize,
     heals_at: u64,
-) -> Vec<Fault> {
+) -> Vec<ScheduledFault> {
     let count = rng.range(5, 12);
-    let favourite = rng.pick(&FAVOURITES);
+    let favourite = rng.pick(&MAIN_FAULTS);
     let mut list = Vec::new();
     for _ in 0..count {
         let what = if rng.chance(400) { favourite } else { rng.below(29) };
@@ -287,34 +294,43 @@ fn faults(
         let what = fault_kind(rng, what, (leader, worker, runs));
         let lasts = if rng.chance(500) { rng.range(100, 4_000) } else { rng.range(4_000, 30_000) };
         let at = rng.below(heals_at);
-        list.extend(accompanied(rng, Fault { at, lasts, what }, worker));
+        list.extend(with_silent_worker(rng, ScheduledFault { at, lasts, kind: what }, worker));
     }
     list.sort_by_key(|fault| fault.at);
     list
 }
 
 /// Faults that some schedules have besides, from chance of their own.
-fn more_faults(seed: u64, heals_at: u64, workers: &mut Vec<WorkerSketch>, faults: &mut Vec<Fault>) {
-    let mut rng = Rng::new(seed ^ 0x6d6f_7265);
+fn add_extra_faults(
+    seed: u64,
+    heals_at: u64,
+    workers: &mut Vec<ScheduledWorker>,
+    faults: &mut Vec<ScheduledFault>,
+) {
+    let mut rng = SimRng::new(seed ^ 0x6d6f_7265);
     let hosts = workers.len();
     let guards = if rng.chance(200) { rng.range(1, 3) } else { 0 };
     for _ in 0..guards {
         let (at, lasts) = (rng.below(heals_at), rng.range(100, 4_000));
-        faults.push(Fault { at, lasts, what: FaultKind::GuardDiesAlone(rng.index(hosts)) });
+        faults.push(ScheduledFault {
+            at,
+            lasts,
+            kind: FaultKind::GuardDiesAlone(rng.index(hosts)),
+        });
     }
     let worker = rng.index(hosts);
     // The worker in a leader's process has no identity of its own that could be copied.
     if rng.chance(120) && workers[worker].own_of.is_none() {
         let (at, lasts) = (rng.below(heals_at), rng.range(4_000, 40_000));
-        workers.push(WorkerSketch { clone_of: Some(worker), ..workers[worker].clone() });
-        faults.push(Fault { at, lasts, what: FaultKind::HostCloned(worker, hosts) });
+        workers.push(ScheduledWorker { clone_of: Some(worker), ..workers[worker].clone() });
+        faults.push(ScheduledFault { at, lasts, kind: FaultKind::HostCloned(worker, hosts) });
     }
     faults.sort_by_key(|fault| fault.at);
 }
 
 /// The fault of this number.
 fn fault_kind(
-    rng: &mut Rng,
+    rng: &mut SimRng,
     number: u64,
     (leader, worker, runs): (usize, usize, usize),
 ) -> FaultKind {
@@ -354,18 +370,25 @@ fn fault_kind(
 }
 
 /// A fault, with another one that makes its consequences visible: the worker falls silent as well.
-fn accompanied(rng: &mut Rng, fault: Fault, worker: usize) -> Vec<Fault> {
-    let Fault { at, lasts, what } = fault;
+fn with_silent_worker(
+    rng: &mut SimRng,
+    fault: ScheduledFault,
+    worker: usize,
+) -> Vec<ScheduledFault> {
+    let ScheduledFault { at, lasts, kind: what } = fault;
     let cut = FaultKind::CutBoth(worker);
     match what {
         FaultKind::GuardHang(_) | FaultKind::HungStarts(_) if rng.chance(600) => {
             let lasts = lasts.max(rng.range(8_000, 25_000));
             let after = at + rng.below(1_500);
-            vec![Fault { at, lasts, what }, Fault { at: after, lasts, what: cut }]
+            vec![
+                ScheduledFault { at, lasts, kind: what },
+                ScheduledFault { at: after, lasts, kind: cut },
+            ]
         }
         FaultKind::HandOver(_) if rng.chance(500) => {
             let (after, long) = (at + rng.range(300, 4_000), rng.range(8_000, 20_000));
-            vec![fault, Fault { at: after, lasts: long, what: cut }]
+            vec![fault, ScheduledFault { at: after, lasts: long, kind: cut }]
         }
         _ => vec![fault],
     }
@@ -376,7 +399,7 @@ impl fmt::Display for Schedule {
         writeln!(
             f,
             "seed {}: ttl {:?} ms, heals at {} ms, {:?}",
-            self.seed, self.ttls, self.heals_at, self.weather
+            self.seed, self.ttls, self.heals_at, self.network
         )?;
         for (at, worker) in self.workers.iter().enumerate() {
             writeln!(
@@ -394,7 +417,7 @@ impl fmt::Display for Schedule {
             writeln!(f, "  run {at}: {} nodes at {} ms", run.plan.node_count(), run.at)?;
         }
         for fault in &self.faults {
-            writeln!(f, "  {:>6} ms for {:>5} ms: {:?}", fault.at, fault.lasts, fault.what)?;
+            writeln!(f, "  {:>6} ms for {:>5} ms: {:?}", fault.at, fault.lasts, fault.kind)?;
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
 //! Makes a failing schedule short.
 
-use windlass_core::planted::Bugs;
+use windlass_core::planted_bugs::PlantedBugs;
 
 use super::schedule::{FaultKind, Schedule};
-use super::world::{Report, World};
+use super::world::{SimReport, SimWorld};
 
 /// Leaves out faults, runs and bad weather one by one while the same rule still breaks, and tells the story of what is
 /// left. A schedule that holds stays as it is.
-pub fn shrink(schedule: &Schedule, bugs: Bugs) -> (Schedule, Report) {
+pub fn shrink(schedule: &Schedule, bugs: PlantedBugs) -> (Schedule, SimReport) {
     let broken = |schedule: &Schedule| {
-        World::new(schedule, bugs, false).play().violation.map(|violation| violation.rule)
+        SimWorld::new(schedule, bugs, false).play().violation.map(|violation| violation.rule)
     };
     let mut best = schedule.clone();
     if let Some(rule) = broken(schedule) {
@@ -20,7 +20,7 @@ pub fn shrink(schedule: &Schedule, bugs: Bugs) -> (Schedule, Report) {
             best = found;
         }
     }
-    let report = World::new(&best, bugs, true).play();
+    let report = SimWorld::new(&best, bugs, true).play();
     (best, report)
 }
 
@@ -37,12 +37,12 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         without.runs.pop();
         let left = without.runs.len();
         let exists = |what| !matches!(what, FaultKind::Cancel(run, _) if run >= left);
-        without.faults.retain(|fault| exists(fault.what));
+        without.faults.retain(|fault| exists(fault.kind));
         list.push(without);
     }
-    if schedule.weather.is_rough() {
-        let weather = schedule.weather.calmed();
-        list.push(Schedule { weather, ..schedule.clone() });
+    if schedule.network.is_unreliable() {
+        let weather = schedule.network.without_losses();
+        list.push(Schedule { network: weather, ..schedule.clone() });
     }
     list
 }

@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::outcome::Outcome;
-use windlass_core::planted::Bug;
+use windlass_core::planted_bugs::PlantedBug;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
-    Action, Finished, FormerLife, Home, Refusal, Register, Registered, Reply, SessionConfig,
-    StopReason, Verdict, WorkerSession,
+    ExchangeReply, FinishedAttempt, FormerLifeProof, OutcomeVerdict, RegisterReply,
+    RegisterRequest, SessionAction, SessionConfig, StopReason, WorkerLocality, WorkerRefusal,
+    WorkerSession,
 };
 
 use super::clock::WallClock;
-use super::copies::HostState;
 use super::guard::{GuardNode, GuardOrder};
-use super::link::{Down, Up};
-use super::process::Process;
-use super::schedule::WorkerSketch;
-use super::world::{Ev, World};
+use super::host_copies::HostState;
+use super::link::{DownlinkMessage, UplinkMessage};
+use super::process::SimProcess;
+use super::schedule::ScheduledWorker;
+use super::world::{SimEvent, SimWorld};
 
 /// A worker's node.
 #[derive(Default)]
@@ -26,16 +27,16 @@ pub(crate) struct WorkerNode {
     /// What its host takes for the time.
     pub(crate) wall_clock: WallClock,
     /// What its registration proves about its former life.
-    pub(crate) former: FormerLife,
+    pub(crate) former: FormerLifeProof,
     pub(crate) session: Option<WorkerSession>,
-    pub(crate) processes: BTreeMap<Fence, Process>,
+    pub(crate) processes: BTreeMap<Fence, SimProcess>,
     /// Every lease that this life started.
     pub(crate) started: Vec<Fence>,
     /// Processes that ended while the worker stood still; it learns of them when it wakes.
     pub(crate) reaped: Vec<(Fence, Outcome)>,
-    pub(crate) spool: Vec<Finished>,
+    pub(crate) spool: Vec<FinishedAttempt>,
     pub(crate) state: HostState,
-    hint: usize,
+    leader_hint: usize,
     pub(crate) wakes_at: u64,
     pub(crate) frozen_until: u64,
     pub(crate) node_frozen_until: u64,
@@ -44,13 +45,13 @@ pub(crate) struct WorkerNode {
     /// The only leader that it reaches, and until when.
     pub(crate) reaches_only: Option<(usize, u64)>,
     /// The guard's report that nobody confirmed yet.
-    pub(crate) unheard: Option<(Incarnation, Vec<Fence>)>,
+    pub(crate) unconfirmed_report: Option<(Incarnation, Vec<Fence>)>,
     pub(crate) guard: GuardNode,
 }
 
 impl WorkerNode {
     /// A worker's host; a copy of one is off at first.
-    pub(crate) fn new(sketch: &WorkerSketch) -> Self {
+    pub(crate) fn new(sketch: &ScheduledWorker) -> Self {
         let state = if sketch.clone_of.is_some() { HostState::Retired } else { HostState::Up };
         Self { state, ..Self::default() }
     }
@@ -93,7 +94,7 @@ impl WorkerNode {
     }
 }
 
-impl World<'_> {
+impl SimWorld<'_> {
     pub(crate) fn worker_wakes(&mut self, worker: usize) {
         if self.workers[worker].is_down() {
             return;
@@ -107,58 +108,63 @@ impl World<'_> {
         };
         let actions = session.on_tick(local);
         self.act(worker, actions);
-        self.pump(worker);
+        self.send_due_exchanges(worker);
     }
 
     fn worker_registers(&mut self, worker: usize) {
-        let leader = self.turn_hint(worker);
+        let leader = self.next_leader_hint(worker);
         if self.workers[worker].incarnation == Incarnation(0) {
             self.workers[worker].incarnation = self.next_life(worker);
         }
         let sketch = &self.schedule.workers[worker];
         let it = &mut self.workers[worker];
-        let register = Register {
+        let register = RegisterRequest {
             worker: self.schedule.identity(worker),
             name: format!("worker-{}", self.schedule.identity(worker).0).into(),
             incarnation: it.incarnation,
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
-            home: Home::Apart,
+            home: WorkerLocality::Apart,
             former: it.former.clone(),
             spooled: it.spool.clone(),
         };
         for finished in &register.spooled {
             self.witness.reported(finished.lease.fence, finished.outcome.kind);
         }
-        self.send_up(worker, leader, &Up::Register(worker, register));
+        self.send_up(worker, leader, &UplinkMessage::Register(worker, register));
         let pause = self.rng.range(300, 900);
         self.wake_worker(worker, self.now + pause);
     }
 
-    fn turn_hint(&mut self, worker: usize) -> usize {
-        let leader = self.workers[worker].hint;
+    fn next_leader_hint(&mut self, worker: usize) -> usize {
+        let leader = self.workers[worker].leader_hint;
         let only = self.workers[worker].reaches_only.filter(|(_, until)| self.now < *until);
-        self.workers[worker].hint = only.map_or((leader + 1) % self.leaders.len(), |(it, _)| it);
+        self.workers[worker].leader_hint =
+            only.map_or((leader + 1) % self.leaders.len(), |(it, _)| it);
         leader
     }
 
-    pub(crate) fn worker_receives(&mut self, worker: usize, message: Down) {
+    pub(crate) fn worker_receives(&mut self, worker: usize, message: DownlinkMessage) {
         match message {
-            Down::GuardHeard(life) => {
-                if self.workers[worker].unheard.as_ref().is_some_and(|(other, _)| *other == life) {
-                    self.workers[worker].unheard = None;
+            DownlinkMessage::GuardHeard(life) => {
+                if self.workers[worker]
+                    .unconfirmed_report
+                    .as_ref()
+                    .is_some_and(|(other, _)| *other == life)
+                {
+                    self.workers[worker].unconfirmed_report = None;
                 }
             }
             _ if self.workers[worker].is_down() => {}
-            Down::Joined(life, told) if life == self.workers[worker].incarnation => {
+            DownlinkMessage::Joined(life, told) if life == self.workers[worker].incarnation => {
                 self.worker_joins(worker, told);
             }
-            Down::Joined(..) => {}
-            Down::Reply(reply) => self.worker_hears(worker, reply),
-            Down::NotLeader => {
-                self.turn_hint(worker);
+            DownlinkMessage::Joined(..) => {}
+            DownlinkMessage::Reply(reply) => self.worker_receives_reply(worker, reply),
+            DownlinkMessage::NotLeader => {
+                self.next_leader_hint(worker);
                 if let Some(session) = &mut self.workers[worker].session {
-                    session.on_unreached();
+                    session.on_send_failed();
                 }
                 let pause = self.rng.range(100, 400);
                 self.wake_worker(worker, self.now + pause);
@@ -166,20 +172,22 @@ impl World<'_> {
         }
     }
 
-    fn worker_joins(&mut self, worker: usize, told: Result<Registered, Refusal>) {
+    fn worker_joins(&mut self, worker: usize, told: Result<RegisterReply, WorkerRefusal>) {
         if self.workers[worker].session.is_some() {
             return;
         }
         let told = match told {
             Ok(told) => told,
-            Err(Refusal::Superseded) if self.is_copied(worker) => return self.host_retires(worker),
-            Err(Refusal::Superseded | Refusal::Ended) => return self.new_life(worker),
+            Err(WorkerRefusal::Superseded) if self.is_copied(worker) => {
+                return self.host_retires(worker);
+            }
+            Err(WorkerRefusal::Superseded | WorkerRefusal::Ended) => return self.new_life(worker),
             Err(_) => return,
         };
         for (fence, verdict) in &told.verdicts {
             let seen = self.witness.verdict(*fence, *verdict);
             self.check(seen);
-            if *verdict == Verdict::Accepted {
+            if *verdict == OutcomeVerdict::Accepted {
                 self.marks.hit("spooled outcome accepted");
             }
         }
@@ -192,15 +200,15 @@ impl World<'_> {
             incarnation: it.incarnation,
             slots,
             capacity: slots * 64,
-            leases_expire: !(own && self.bugs.on(Bug::DeposedWorkerKeepsLock)),
+            leases_expire: !(own && self.bugs.on(PlantedBug::DeposedWorkerKeepsLock)),
             bugs: self.bugs,
         };
         it.session = Some(WorkerSession::new(config, &told));
-        self.pump(worker);
+        self.send_due_exchanges(worker);
     }
 
-    fn worker_hears(&mut self, worker: usize, reply: Reply) {
-        self.tell_reply(worker, &reply);
+    fn worker_receives_reply(&mut self, worker: usize, reply: ExchangeReply) {
+        self.add_reply_to_story(worker, &reply);
         let local = self.schedule.workers[worker].clock.local(self.now);
         if reply.incarnation != self.workers[worker].incarnation {
             return;
@@ -225,14 +233,14 @@ impl World<'_> {
         }
         self.act(worker, actions);
         if let Some(refusal) = ended {
-            self.tell(|| format!("worker {worker} is over: {refusal}"));
-            if refusal == Refusal::Superseded && self.is_copied(worker) {
+            self.add_to_story(|| format!("worker {worker} is over: {refusal}"));
+            if refusal == WorkerRefusal::Superseded && self.is_copied(worker) {
                 self.host_retires(worker);
             } else {
                 self.new_life(worker);
             }
         } else {
-            self.pump(worker);
+            self.send_due_exchanges(worker);
         }
     }
 
@@ -247,27 +255,29 @@ impl World<'_> {
         let it = &mut self.workers[worker];
         let life = it.incarnation;
         if let Some(session) = it.session.take() {
-            it.spool = session.spool();
+            it.spool = session.unacknowledged_outcomes();
         }
         it.started.clear();
         it.reaped.clear();
-        it.former = FormerLife::ProvenDead(vec![life]);
+        it.former = FormerLifeProof::ProvenDead(vec![life]);
         self.kill_life(worker, life);
         self.workers[worker].incarnation = next;
         let pause = self.rng.range(50, 300);
         self.wake_worker(worker, self.now + pause);
     }
 
-    fn act(&mut self, worker: usize, actions: Vec<Action>) {
+    fn act(&mut self, worker: usize, actions: Vec<SessionAction>) {
         for action in actions {
             match action {
-                Action::Start(grant) => {
+                SessionAction::Start(grant) => {
                     let session = self.workers[worker].session.as_ref();
                     let deadline = session.and_then(|it| it.deadline(grant.lease.fence));
-                    self.guard_is_told(worker, GuardOrder::Start(grant, deadline));
+                    self.send_to_guard(worker, GuardOrder::Start(grant, deadline));
                 }
-                Action::Stop(stop) => self.guard_is_told(worker, GuardOrder::Stop(stop)),
-                Action::LineUp(_) | Action::Withdraw(_) => unreachable!("leases expire here"),
+                SessionAction::Stop(stop) => self.send_to_guard(worker, GuardOrder::Stop(stop)),
+                SessionAction::Enqueue(_) | SessionAction::Withdraw(_) => {
+                    unreachable!("leases expire here")
+                }
             }
         }
     }
@@ -286,12 +296,12 @@ impl World<'_> {
         let Some(session) = &mut self.workers[worker].session else { return };
         let actions = session.on_finished([(fence, outcome)], local);
         self.act(worker, actions);
-        self.pump(worker);
+        self.send_due_exchanges(worker);
     }
 
     /// Sends what is due and makes sure to be back in time.
-    fn pump(&mut self, worker: usize) {
-        self.guard_learns(worker);
+    fn send_due_exchanges(&mut self, worker: usize) {
+        self.guard_receives_deadlines(worker);
         let local = self.schedule.workers[worker].clock.local(self.now);
         let Some(session) = &mut self.workers[worker].session else { return };
         if session.exchange_due(local) {
@@ -300,11 +310,11 @@ impl World<'_> {
                 self.witness.reported(finished.lease.fence, finished.outcome.kind);
             }
             if self.rng.chance(100) {
-                self.turn_hint(worker);
+                self.next_leader_hint(worker);
             }
-            let leader = self.workers[worker].hint;
-            self.tell_exchange(worker, leader, &exchange);
-            self.send_up(worker, leader, &Up::Exchange(worker, exchange));
+            let leader = self.workers[worker].leader_hint;
+            self.add_exchange_to_story(worker, leader, &exchange);
+            self.send_up(worker, leader, &UplinkMessage::Exchange(worker, exchange));
         }
         let Some(session) = &self.workers[worker].session else { return };
         let clock = self.schedule.workers[worker].clock;
@@ -316,7 +326,7 @@ impl World<'_> {
         let it = &mut self.workers[worker];
         if it.wakes_at <= self.now || at < it.wakes_at {
             it.wakes_at = at;
-            self.at(at, Ev::WorkerWake(worker));
+            self.at(at, SimEvent::WorkerWake(worker));
         }
     }
 
@@ -326,7 +336,7 @@ impl World<'_> {
         let actions = session.drain();
         self.act(worker, actions);
         self.marks.hit("worker drained itself");
-        self.pump(worker);
+        self.send_due_exchanges(worker);
     }
 
     /// The worker's process dies. Its guard ends the children and reports until it is heard.
@@ -338,9 +348,9 @@ impl World<'_> {
         let had_session = self.workers[worker].session.is_some();
         let Some(life) = self.worker_vanishes(worker) else { return };
         if had_session {
-            self.workers[worker].unheard = Some((life, started.clone()));
+            self.workers[worker].unconfirmed_report = Some((life, started.clone()));
         }
-        self.guard_left_alone(worker, started);
+        self.guard_loses_worker(worker, started);
     }
 
     /// The worker's process is gone; what was spooled is on disk. Returns its life.
@@ -352,22 +362,23 @@ impl World<'_> {
         it.state = HostState::Down;
         it.reaped.clear();
         it.started.clear();
-        it.former = FormerLife::ProvenDead(vec![it.incarnation]);
-        it.unheard = None;
+        it.former = FormerLifeProof::ProvenDead(vec![it.incarnation]);
+        it.unconfirmed_report = None;
         if let Some(session) = it.session.take() {
-            it.spool = session.spool();
+            it.spool = session.unacknowledged_outcomes();
         }
         Some(it.incarnation)
     }
 
     pub(crate) fn guard_reports(&mut self, worker: usize, life: Incarnation, started: Vec<Fence>) {
-        if self.workers[worker].unheard.as_ref().is_none_or(|(other, _)| *other != life) {
+        if self.workers[worker].unconfirmed_report.as_ref().is_none_or(|(other, _)| *other != life)
+        {
             return;
         }
-        let leader = self.turn_hint(worker);
-        self.send_up(worker, leader, &Up::GuardEnded(worker, life, started.clone()));
+        let leader = self.next_leader_hint(worker);
+        self.send_up(worker, leader, &UplinkMessage::GuardEnded(worker, life, started.clone()));
         let pause = self.rng.range(300, 700);
-        self.at(self.now + pause, Ev::GuardReport(worker, life, started));
+        self.at(self.now + pause, SimEvent::GuardReport(worker, life, started));
     }
 
     /// Worker, guard and children die together, and nothing reports it.
@@ -378,7 +389,7 @@ impl World<'_> {
             self.kill_life(worker, life);
         }
         // It comes back after another boot.
-        self.workers[worker].former = FormerLife::Unknown;
+        self.workers[worker].former = FormerLifeProof::Unknown;
     }
 
     pub(crate) fn worker_starts(&mut self, worker: usize) {
@@ -389,9 +400,9 @@ impl World<'_> {
         let (proven, next) = (self.guard_lock_is_free(worker, life), self.next_life(worker));
         let it = &mut self.workers[worker];
         it.state = HostState::Up;
-        it.guard.begins_anew();
+        it.guard.restart();
         if !proven {
-            it.former = FormerLife::Unknown;
+            it.former = FormerLifeProof::Unknown;
         }
         it.wakes_at = 0;
         it.frozen_until = it.frozen_until.min(self.now);

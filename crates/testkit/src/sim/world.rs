@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::engine::{Engine, Event};
 use windlass_core::id::{Fence, Incarnation};
-use windlass_core::planted::Bugs;
+use windlass_core::planted_bugs::PlantedBugs;
 use windlass_core::time::Time;
 
 use super::client::{ClientAnswer, ClientOp};
-use super::journal::{Journal, StoreOp, StoreResult};
+use super::coverage_marks::CoverageMarks;
+use super::journal::{SimJournal, StoreOp, StoreResult};
 use super::leader::LeaderNode;
-use super::link::{Down, Up};
-use super::maintenance::{MaintenanceEv, MaintenanceModel};
-use super::marks::Marks;
-use super::panics::caught;
+use super::link::{DownlinkMessage, UplinkMessage};
+use super::maintenance::{MaintenanceModel, SimMaintenanceEvent};
+use super::panics::catch_panic;
 use super::plain_proxy::PlainModel;
-use super::plain_worker::{PlainEv, plain_workers};
-use super::rng::Rng;
+use super::plain_worker::{PlainWorkerEvent, plain_workers};
+use super::rng::SimRng;
 use super::schedule::Schedule;
-use super::story::Story;
-use super::witness::Witness;
+use super::story::StoryLines;
+use super::witness::SimWitness;
 use super::worker::WorkerNode;
 
 /// How long after the last fault everything must have ended.
@@ -30,7 +30,7 @@ const EVENTS_MAX: u64 = 3_000_000;
 
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct SimViolation {
     /// Which.
     pub rule: &'static str,
     /// Where and how.
@@ -39,7 +39,7 @@ pub struct Violation {
     pub at: u64,
 }
 
-impl Violation {
+impl SimViolation {
     pub(crate) const fn panic(detail: String, at: u64) -> Self {
         Self { rule: "panic", detail, at }
     }
@@ -47,11 +47,11 @@ impl Violation {
 
 /// What came of a schedule.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct SimReport {
     /// The rule that was broken, if one was.
-    pub violation: Option<Violation>,
+    pub violation: Option<SimViolation>,
     /// What was covered.
-    pub marks: Marks,
+    pub marks: CoverageMarks,
     /// Steps that succeeded, and steps there were.
     pub succeeded: (u64, u64),
     /// Events of the world.
@@ -59,16 +59,16 @@ pub struct Report {
     /// Events in the journal.
     pub journalled: u64,
     /// What happened, if it was asked for.
-    pub story: Story,
+    pub story: StoryLines,
     /// The journal at the end, if the story was asked for.
     pub journal: Vec<(Time, Event)>,
 }
 
 /// Something that will happen.
 #[derive(Clone, Debug)]
-pub(crate) enum Ev {
-    ToLeader(usize, Up),
-    ToWorker(usize, Down),
+pub(crate) enum SimEvent {
+    ToLeader(usize, UplinkMessage),
+    ToWorker(usize, DownlinkMessage),
     ToClient(usize, ClientAnswer),
     LeaderWake(usize),
     WorkerWake(usize),
@@ -79,44 +79,44 @@ pub(crate) enum Ev {
     StartReturns(usize, Fence),
     TetherKill(usize, Fence),
     /// The tethers of a life see that their guard is gone.
-    TethersAlone(usize, Incarnation),
+    TethersOrphaned(usize, Incarnation),
     GuardResumes(usize),
     /// The worker of a life sees that its guard has died.
-    GuardMissed(usize, Incarnation),
+    GuardDeathNoticed(usize, Incarnation),
     GuardReport(usize, Incarnation, Vec<Fence>),
     Thaw(usize),
     FaultBegin(usize),
     FaultEnd(usize),
     ClientTry(usize),
-    Maintenance(usize, MaintenanceEv),
-    Plain(PlainEv),
+    Maintenance(usize, SimMaintenanceEvent),
+    Plain(PlainWorkerEvent),
 }
 
 /// One simulation under way.
-pub(crate) struct World<'a> {
+pub(crate) struct SimWorld<'a> {
     pub(crate) schedule: &'a Schedule,
-    pub(crate) bugs: Bugs,
+    pub(crate) bugs: PlantedBugs,
     pub(crate) now: u64,
     order: u64,
     events: u64,
-    queue: BTreeMap<(u64, u64), Ev>,
-    pub(crate) rng: Rng,
-    pub(crate) journal: Journal,
+    queue: BTreeMap<(u64, u64), SimEvent>,
+    pub(crate) rng: SimRng,
+    pub(crate) journal: SimJournal,
     pub(crate) maintenance: MaintenanceModel,
     pub(crate) leaders: Vec<LeaderNode>,
     pub(crate) workers: Vec<WorkerNode>,
     pub(crate) plain: PlainModel,
     pub(crate) clients: Vec<ClientOp>,
-    pub(crate) witness: Witness,
-    pub(crate) marks: Marks,
+    pub(crate) witness: SimWitness,
+    pub(crate) marks: CoverageMarks,
     /// Leases for which a verdict has been sent.
-    pub(crate) judged: BTreeSet<Fence>,
-    story: Option<Story>,
-    violation: Option<Violation>,
+    pub(crate) verdicts_sent: BTreeSet<Fence>,
+    story: Option<StoryLines>,
+    violation: Option<SimViolation>,
 }
 
-impl<'a> World<'a> {
-    pub(crate) fn new(schedule: &'a Schedule, bugs: Bugs, with_story: bool) -> Self {
+impl<'a> SimWorld<'a> {
+    pub(crate) fn new(schedule: &'a Schedule, bugs: PlantedBugs, with_story: bool) -> Self {
         let mut world = Self {
             schedule,
             bugs,
@@ -124,16 +124,16 @@ impl<'a> World<'a> {
             order: 0,
             events: 0,
             queue: BTreeMap::new(),
-            rng: Rng::new(schedule.seed ^ 0xf1e2_d3c4),
-            journal: Journal::default(),
+            rng: SimRng::new(schedule.seed ^ 0xf1e2_d3c4),
+            journal: SimJournal::default(),
             maintenance: MaintenanceModel::new(schedule),
             leaders: schedule.leaders.iter().map(|clock| LeaderNode::new(*clock)).collect(),
             workers: schedule.workers.iter().map(WorkerNode::new).collect(),
             plain: PlainModel::new(plain_workers(schedule)),
             clients: Vec::new(),
-            witness: Witness::new(schedule),
-            marks: Marks::default(),
-            judged: BTreeSet::new(),
+            witness: SimWitness::new(schedule),
+            marks: CoverageMarks::default(),
+            verdicts_sent: BTreeSet::new(),
             story: with_story.then(Vec::new),
             violation: None,
         };
@@ -144,34 +144,34 @@ impl<'a> World<'a> {
     fn begin(&mut self) {
         for leader in 0..self.leaders.len() {
             let at = self.rng.below(300);
-            self.at(at, Ev::LeaderWake(leader));
+            self.at(at, SimEvent::LeaderWake(leader));
         }
         for worker in 0..self.workers.len() {
             let sketch = &self.schedule.workers[worker];
             if sketch.is_plain {
-                self.at(sketch.joins_at, Ev::Plain(PlainEv::Ticks(worker)));
+                self.at(sketch.joins_at, SimEvent::Plain(PlainWorkerEvent::Ticks(worker)));
             } else if sketch.clone_of.is_none() {
-                self.at(sketch.joins_at, Ev::WorkerWake(worker));
+                self.at(sketch.joins_at, SimEvent::WorkerWake(worker));
             }
         }
         for fault in 0..self.schedule.faults.len() {
-            self.at(self.schedule.faults[fault].at, Ev::FaultBegin(fault));
+            self.at(self.schedule.faults[fault].at, SimEvent::FaultBegin(fault));
         }
         for run in 0..self.schedule.runs.len() {
             self.clients.push(ClientOp::submit(run));
-            self.at(self.schedule.runs[run].at, Ev::ClientTry(run));
+            self.at(self.schedule.runs[run].at, SimEvent::ClientTry(run));
         }
         self.maintenance_begins();
     }
 
     /// Plays the schedule to its end, which a panic is too.
-    pub(crate) fn play(mut self) -> Report {
-        if let Err(panic) = caught(|| self.play_on()) {
-            self.tell(|| format!("PANIC {panic}"));
-            self.violation = Some(Violation::panic(panic, self.now));
+    pub(crate) fn play(mut self) -> SimReport {
+        if let Err(panic) = catch_panic(|| self.play_on()) {
+            self.add_to_story(|| format!("PANIC {panic}"));
+            self.violation = Some(SimViolation::panic(panic, self.now));
         }
         let records = self.journal.records;
-        Report {
+        SimReport {
             violation: self.violation,
             marks: self.marks,
             succeeded: self.witness.succeeded(),
@@ -218,61 +218,70 @@ impl<'a> World<'a> {
         engine.map_or_else(|| "nobody leads".to_owned(), tell)
     }
 
-    fn dispatch(&mut self, event: Ev) {
+    fn dispatch(&mut self, event: SimEvent) {
         if let Some(until) = self.frozen_until(&event).filter(|until| *until > self.now) {
             return self.at(until, event);
         }
         match event {
-            Ev::ToLeader(leader, message) => self.leader_receives(leader, message),
-            Ev::ToWorker(worker, message) => self.worker_receives(worker, message),
-            Ev::ToClient(client, answer) => self.client_receives(client, answer),
-            Ev::LeaderWake(leader) => self.leader_wakes(leader),
-            Ev::WorkerWake(worker) => self.worker_wakes(worker),
-            Ev::StoreApply(leader, life, op) => self.store_applies(leader, life, op),
-            Ev::StoreReply(leader, life, result) => self.store_replies(leader, life, result),
-            Ev::ProcessEnd(worker, fence, version) => self.process_ends(worker, fence, version),
-            Ev::StartReturns(worker, fence) => self.start_returns(worker, fence),
-            Ev::TetherKill(worker, fence) => self.tether_kills(worker, fence),
-            Ev::TethersAlone(worker, life) => self.tethers_end_life(worker, life),
-            Ev::GuardResumes(worker) => self.guard_resumes(worker),
-            Ev::GuardMissed(worker, life) => self.guard_is_missed(worker, life),
-            Ev::GuardReport(worker, life, fences) => self.guard_reports(worker, life, fences),
-            Ev::Thaw(worker) => self.node_thaws(worker),
-            Ev::FaultBegin(fault) => self.fault_begins(fault),
-            Ev::FaultEnd(fault) => self.fault_ends(fault),
-            Ev::ClientTry(client) => self.client_tries(client),
-            Ev::Maintenance(leader, event) => self.maintenance_goes_on(leader, event),
-            Ev::Plain(event) => self.plain_happens(event),
+            SimEvent::ToLeader(leader, message) => self.leader_receives(leader, message),
+            SimEvent::ToWorker(worker, message) => self.worker_receives(worker, message),
+            SimEvent::ToClient(client, answer) => self.client_receives(client, answer),
+            SimEvent::LeaderWake(leader) => self.leader_wakes(leader),
+            SimEvent::WorkerWake(worker) => self.worker_wakes(worker),
+            SimEvent::StoreApply(leader, life, op) => self.store_applies(leader, life, op),
+            SimEvent::StoreReply(leader, life, result) => self.store_replies(leader, life, result),
+            SimEvent::ProcessEnd(worker, fence, version) => {
+                self.process_ends(worker, fence, version);
+            }
+            SimEvent::StartReturns(worker, fence) => self.start_returns(worker, fence),
+            SimEvent::TetherKill(worker, fence) => self.tether_kills(worker, fence),
+            SimEvent::TethersOrphaned(worker, life) => self.tethers_end_life(worker, life),
+            SimEvent::GuardResumes(worker) => self.guard_resumes(worker),
+            SimEvent::GuardDeathNoticed(worker, life) => {
+                self.worker_notices_dead_guard(worker, life);
+            }
+            SimEvent::GuardReport(worker, life, fences) => self.guard_reports(worker, life, fences),
+            SimEvent::Thaw(worker) => self.node_thaws(worker),
+            SimEvent::FaultBegin(fault) => self.fault_begins(fault),
+            SimEvent::FaultEnd(fault) => self.fault_ends(fault),
+            SimEvent::ClientTry(client) => self.client_tries(client),
+            SimEvent::Maintenance(leader, event) => self.handle_maintenance_event(leader, event),
+            SimEvent::Plain(event) => self.handle_plain_event(event),
         }
     }
 
     /// Until when the node that an event concerns does nothing.
-    fn frozen_until(&self, event: &Ev) -> Option<u64> {
+    fn frozen_until(&self, event: &SimEvent) -> Option<u64> {
         match event {
-            Ev::ToLeader(leader, _)
-            | Ev::LeaderWake(leader)
-            | Ev::StoreReply(leader, ..)
-            | Ev::Plain(PlainEv::Arrives((leader, _), ..) | PlainEv::Replied(leader, ..))
-            | Ev::Maintenance(leader, MaintenanceEv::Tick | MaintenanceEv::Finish(..)) => {
-                Some(self.leaders[*leader].frozen_until)
-            }
-            Ev::ToWorker(worker, _) | Ev::WorkerWake(worker) | Ev::GuardMissed(worker, _) => Some(
+            SimEvent::ToLeader(leader, _)
+            | SimEvent::LeaderWake(leader)
+            | SimEvent::StoreReply(leader, ..)
+            | SimEvent::Plain(
+                PlainWorkerEvent::Arrives((leader, _), ..) | PlainWorkerEvent::Replied(leader, ..),
+            )
+            | SimEvent::Maintenance(
+                leader,
+                SimMaintenanceEvent::Tick | SimMaintenanceEvent::Finish(..),
+            ) => Some(self.leaders[*leader].frozen_until),
+            SimEvent::ToWorker(worker, _)
+            | SimEvent::WorkerWake(worker)
+            | SimEvent::GuardDeathNoticed(worker, _) => Some(
                 self.workers[*worker].frozen_until.max(self.workers[*worker].node_frozen_until),
             ),
-            Ev::ProcessEnd(worker, ..)
-            | Ev::StartReturns(worker, _)
-            | Ev::TetherKill(worker, _)
-            | Ev::TethersAlone(worker, _)
-            | Ev::GuardResumes(worker)
-            | Ev::GuardReport(worker, ..) => Some(self.workers[*worker].node_frozen_until),
-            Ev::ToClient(..)
-            | Ev::Plain(_)
-            | Ev::Maintenance(..)
-            | Ev::StoreApply(..)
-            | Ev::Thaw(_)
-            | Ev::FaultBegin(_)
-            | Ev::FaultEnd(_)
-            | Ev::ClientTry(_) => None,
+            SimEvent::ProcessEnd(worker, ..)
+            | SimEvent::StartReturns(worker, _)
+            | SimEvent::TetherKill(worker, _)
+            | SimEvent::TethersOrphaned(worker, _)
+            | SimEvent::GuardResumes(worker)
+            | SimEvent::GuardReport(worker, ..) => Some(self.workers[*worker].node_frozen_until),
+            SimEvent::ToClient(..)
+            | SimEvent::Plain(_)
+            | SimEvent::Maintenance(..)
+            | SimEvent::StoreApply(..)
+            | SimEvent::Thaw(_)
+            | SimEvent::FaultBegin(_)
+            | SimEvent::FaultEnd(_)
+            | SimEvent::ClientTry(_) => None,
         }
     }
 
@@ -285,7 +294,7 @@ impl<'a> World<'a> {
         let conditions = [
             ("answers to clients", self.clients.iter().all(|op| op.acked)),
             ("ends of runs", self.witness.all_ended()),
-            ("a worker", (0..self.workers.len()).all(|it| self.has_its_place(it))),
+            ("a worker", (0..self.workers.len()).all(|it| self.is_registered_or_excluded(it))),
             ("ends of processes", self.workers.iter().all(|worker| worker.processes.is_empty())),
             ("ends of plain workers", self.plain.is_idle()),
             ("a leader", self.leaders.iter().any(|leader| leader.is_settled(self.journal.term))),
@@ -295,30 +304,30 @@ impl<'a> World<'a> {
     }
 
     /// Whether a leader has taken the worker in, if it may come in at all.
-    fn has_its_place(&self, worker: usize) -> bool {
+    fn is_registered_or_excluded(&self, worker: usize) -> bool {
         let is_plain = self.schedule.workers[worker].is_plain;
         is_plain || self.workers[worker].has_joined() || self.witness.was_revoked(worker)
     }
 
-    pub(crate) fn at(&mut self, at: u64, event: Ev) {
+    pub(crate) fn at(&mut self, at: u64, event: SimEvent) {
         self.order += 1;
         self.queue.insert((at.max(self.now), self.order), event);
     }
 
     pub(crate) fn fail(&mut self, rule: &'static str, detail: String) {
         let at = self.now;
-        self.tell(|| format!("VIOLATION {rule}: {detail}"));
-        self.violation.get_or_insert(Violation { rule, detail, at });
+        self.add_to_story(|| format!("VIOLATION {rule}: {detail}"));
+        self.violation.get_or_insert(SimViolation { rule, detail, at });
     }
 
-    pub(crate) fn check(&mut self, seen: Result<(), super::witness::Broken>) {
+    pub(crate) fn check(&mut self, seen: Result<(), super::witness::BrokenRule>) {
         if let Err(broken) = seen {
             self.fail(broken.rule, broken.detail);
         }
     }
 
     /// Adds a line to the story, which ends with the rule that was broken.
-    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
+    pub(crate) fn add_to_story(&mut self, line: impl FnOnce() -> String) {
         if let Some(story) = self.story.as_mut().filter(|_| self.violation.is_none()) {
             story.push(format!("{:>8} {}", self.now, line()));
         }

@@ -1,17 +1,17 @@
 //! Planted bugs: some that are found at once, and what shrinking makes of a schedule that shows one.
 
-use windlass_core::planted::Bug;
+use windlass_core::planted_bugs::PlantedBug;
 use windlass_testkit::sim::{Schedule, hunt, planted, shrink};
 
 /// Bugs that show within a few schedules; `sim --hunt` looks for all of them.
-const QUICK: [Bug; 7] = [
-    Bug::RepeatedGrantRunsAgain,
-    Bug::ReplyBeforeDurable,
-    Bug::TwoLockStarvation,
-    Bug::SupersededPollDropsGrants,
-    Bug::ReplyCacheLost,
-    Bug::SealBeforeArchive,
-    Bug::PruneUnsealed,
+const QUICK: [PlantedBug; 7] = [
+    PlantedBug::RepeatedGrantRunsAgain,
+    PlantedBug::ReplyBeforeDurable,
+    PlantedBug::TwoLockStarvation,
+    PlantedBug::SupersededPollDropsGrants,
+    PlantedBug::ReplyCacheLost,
+    PlantedBug::SealBeforeArchive,
+    PlantedBug::PruneUnsealed,
 ];
 
 #[test]
@@ -39,7 +39,7 @@ fn a_shrunk_schedule_breaks_the_same_rule_and_is_no_longer() {
 
 #[test]
 fn shrinking_leaves_out_what_does_not_matter() {
-    let bug = Bug::RepeatedGrantRunsAgain;
+    let bug = PlantedBug::RepeatedGrantRunsAgain;
     let (seed, _) = hunt(bug, 20).found.expect("it shows quickly");
     let schedule = Schedule::new(seed);
     let (short, _) = shrink(&schedule, planted(bug));
@@ -51,7 +51,7 @@ fn shrinking_leaves_out_what_does_not_matter() {
 #[test]
 fn a_schedule_that_holds_is_not_shrunk() {
     let schedule = Schedule::new(1);
-    let (same, report) = shrink(&schedule, windlass_core::planted::Bugs::NONE);
+    let (same, report) = shrink(&schedule, windlass_core::planted_bugs::PlantedBugs::NONE);
     assert_eq!(report.violation, None);
     assert_eq!(same.to_string(), schedule.to_string());
 }

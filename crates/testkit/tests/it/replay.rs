@@ -2,16 +2,16 @@
 
 use std::thread;
 
-use windlass_core::planted::Bugs;
-use windlass_testkit::sim::{Report, Schedule, play};
+use windlass_core::planted_bugs::PlantedBugs;
+use windlass_testkit::sim::{Schedule, SimReport, play};
 
 const SEEDS: [u64; 6] = [0, 1, 17, 404, 99_991, u64::MAX];
 
-fn told(seed: u64) -> (String, Report) {
-    (Schedule::new(seed).to_string(), play(seed, Bugs::NONE, true))
+fn told(seed: u64) -> (String, SimReport) {
+    (Schedule::new(seed).to_string(), play(seed, PlantedBugs::NONE, true))
 }
 
-fn assert_same((schedule, report): &(String, Report), (other, replayed): &(String, Report)) {
+fn assert_same((schedule, report): &(String, SimReport), (other, replayed): &(String, SimReport)) {
     assert_eq!(schedule, other);
     // The first line that differs says more than two stories of a thousand lines.
     let differs = report.story.iter().zip(&replayed.story).find(|(one, other)| one != other);
@@ -22,7 +22,7 @@ fn assert_same((schedule, report): &(String, Report), (other, replayed): &(Strin
 }
 
 #[test]
-fn a_seed_tells_the_same_story_each_time() {
+fn seed_replays_identically() {
     for seed in SEEDS {
         let report = told(seed);
         assert!(report.1.story.len() > 100, "seed {seed} does next to nothing");
@@ -31,7 +31,7 @@ fn a_seed_tells_the_same_story_each_time() {
 }
 
 #[test]
-fn a_seed_tells_the_same_story_on_another_thread() {
+fn seed_replays_identically_on_another_thread() {
     for seed in SEEDS {
         let elsewhere = thread::spawn(move || told(seed)).join().expect("it plays there as here");
         assert_same(&told(seed), &elsewhere);
@@ -39,9 +39,10 @@ fn a_seed_tells_the_same_story_on_another_thread() {
 }
 
 #[test]
-fn telling_the_story_changes_nothing() {
+fn recording_the_story_changes_nothing() {
     for seed in SEEDS {
-        let (silent, told) = (play(seed, Bugs::NONE, false), play(seed, Bugs::NONE, true));
+        let (silent, told) =
+            (play(seed, PlantedBugs::NONE, false), play(seed, PlantedBugs::NONE, true));
         assert_eq!((silent.events, silent.journalled), (told.events, told.journalled));
         assert!(silent.story.is_empty() && silent.journal.is_empty(), "it was not asked for");
         assert_eq!(told.journal.len() as u64, told.journalled);
@@ -49,6 +50,6 @@ fn telling_the_story_changes_nothing() {
 }
 
 #[test]
-fn different_seeds_tell_different_stories() {
+fn different_seeds_differ() {
     assert_ne!(told(1).1.story, told(2).1.story);
 }

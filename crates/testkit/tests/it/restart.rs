@@ -1,8 +1,10 @@
 //! A leader may begin anywhere in a journal: after each event, with a newer term and whatever time has passed.
 
-use windlass_core::engine::{Answer, Config, Engine, Event, ProvenTime, Request, StoreHistory};
+use windlass_core::engine::{
+    Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime, StoreHistory,
+};
 use windlass_core::id::Term;
-use windlass_core::planted::Bugs;
+use windlass_core::planted_bugs::PlantedBugs;
 use windlass_core::time::{Span, Time};
 use windlass_testkit::sim::play;
 
@@ -15,7 +17,7 @@ const EVERY: usize = 10;
 const TICKS: usize = 8;
 
 fn engine() -> Engine {
-    Engine::new(Config::default())
+    Engine::new(EngineConfig::default())
 }
 
 fn assert_sound(engine: &Engine, place: &str) {
@@ -41,15 +43,15 @@ fn lead(journal: &[(Time, Event)], place: &str) -> Vec<(Time, Event)> {
     let mut events = Vec::new();
     let history = StoreHistory::Unbroken;
     let mut request =
-        Request::Lead { term, ttl, generation, own: None, history, proven: ProvenTime::ALL };
+        EngineRequest::Lead { term, ttl, generation, own: None, history, proven: ProvenTime::ALL };
     for tick in 0..=TICKS {
         let decision = engine.decide(request, now, 7);
-        assert_eq!(decision.answer, Answer::Done, "{place}, tick {tick}");
+        assert_eq!(decision.answer, EngineAnswer::Done, "{place}, tick {tick}");
         assert_sound(&engine, &format!("{place}, tick {tick}"));
         events.extend(decision.events.into_iter().map(|event| (decision.at, event)));
         let Some(next) = engine.next_deadline() else { break };
         now = next.max(now + Span::millis(1));
-        request = Request::Tick;
+        request = EngineRequest::Tick;
     }
     events
 }
@@ -65,7 +67,7 @@ fn folded(journal: &[(Time, Event)], place: &str) -> Engine {
 #[test]
 fn every_prefix_of_a_journal_is_sound() {
     for seed in SEEDS {
-        let journal = play(seed, Bugs::NONE, true).journal;
+        let journal = play(seed, PlantedBugs::NONE, true).journal;
         let mut engine = engine();
         for (index, (at, event)) in journal.iter().enumerate() {
             let place = format!("seed {seed}, event {index} {event:?}");
@@ -78,7 +80,7 @@ fn every_prefix_of_a_journal_is_sound() {
 #[test]
 fn a_leader_may_begin_after_any_event() {
     for seed in SEEDS {
-        let journal = play(seed, Bugs::NONE, true).journal;
+        let journal = play(seed, PlantedBugs::NONE, true).journal;
         for end in (0..=journal.len()).step_by(EVERY) {
             let (place, prefix) = (format!("seed {seed} after {end} events"), &journal[..end]);
             let more = lead(prefix, &place);

@@ -7,12 +7,15 @@ mod architecture;
 mod shape;
 mod source;
 
-use source::{File, repository};
+use source::{TidySourceFile, repository};
 
 /// Fails unless the rule complains about each planted file, or if it does about the repository.
-fn hold(planted: &[(&str, &str)], rule: impl Fn(&File, &[File]) -> Vec<String>) {
+fn hold(
+    planted: &[(&str, &str)],
+    rule: impl Fn(&TidySourceFile, &[TidySourceFile]) -> Vec<String>,
+) {
     for (path, text) in planted {
-        let file = File { path: (*path).to_owned(), text: (*text).to_owned() };
+        let file = TidySourceFile { path: (*path).to_owned(), text: (*text).to_owned() };
         assert!(
             !rule(&file, &[]).is_empty(),
             "the rule does not see what is wrong with {path}: {text}"

@@ -8,12 +8,12 @@ const SKIPPED_FOLDERS: [&str; 4] = [".git", ".windlass", "node_modules", "target
 const KINDS: [&str; 5] = [".md", ".rs", ".sh", ".toml", ".yml"];
 
 /// A text file: its path from the root of the repository, and its content.
-pub(super) struct File {
+pub(super) struct TidySourceFile {
     pub(super) path: String,
     pub(super) text: String,
 }
 
-impl File {
+impl TidySourceFile {
     /// Whether the name ends in this extension.
     pub(super) fn is(&self, extension: &str) -> bool {
         self.path.rsplit_once('.').is_some_and(|(_, end)| end == extension)
@@ -35,7 +35,7 @@ impl File {
 }
 
 /// Reads every text file of the repository.
-pub(super) fn repository() -> Vec<File> {
+pub(super) fn repository() -> Vec<TidySourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
     let mut folders = vec![root.clone()];
@@ -49,7 +49,7 @@ pub(super) fn repository() -> Vec<File> {
                 folders.push(path);
             } else if KINDS.iter().any(|kind| name.ends_with(kind)) && path.is_file() {
                 let text = fs::read_to_string(&path).expect("text is UTF-8");
-                files.push(File { path: name, text });
+                files.push(TidySourceFile { path: name, text });
             }
         }
     }

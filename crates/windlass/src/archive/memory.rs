@@ -7,20 +7,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
-use super::seam::{Archive, Claim, Claimed, PAGE_MAX, RunQuery, RunRecord, SealedRun};
-use crate::journal::{Position, Recorded};
-use crate::store::{Promise, StoreError};
+use super::interface::{
+    Archive, PAGE_MAX, RunQuery, RunRecord, SealedRun, SubmissionKeyClaim, SubmissionKeyOutcome,
+};
+use crate::db::{StoreError, StoreFuture};
+use crate::journal::{Position, RecordedEvent};
 
 /// An archive in memory, for runs that need not survive their process, and for tests.
 #[derive(Debug, Default)]
 pub struct MemoryArchive {
-    state: Mutex<State>,
+    state: Mutex<MemoryArchiveState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryArchiveState {
     runs: BTreeMap<RunId, SealedRun>,
-    keys: BTreeMap<String, Claim>,
+    keys: BTreeMap<String, SubmissionKeyClaim>,
 }
 
 impl MemoryArchive {
@@ -30,12 +32,12 @@ impl MemoryArchive {
     }
 
     /// A panic while the lock was held cannot leave half a run: each change is one insertion or removal.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoryArchiveState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl MemoryArchiveState {
     fn keep(&mut self, run: SealedRun) {
         let kept = self.runs.get(&run.record.run);
         if kept.is_none_or(|kept| kept.events.last() < run.events.last()) {
@@ -50,20 +52,20 @@ impl State {
         asked.take(query.most.min(PAGE_MAX)).cloned().collect()
     }
 
-    fn events(&self, run: RunId, after: Position, most: usize) -> Vec<(Position, Recorded)> {
+    fn events(&self, run: RunId, after: Position, most: usize) -> Vec<(Position, RecordedEvent)> {
         let Some(sealed) = self.runs.get(&run) else { return Vec::new() };
-        sealed.events.behind(after).take(most).collect()
+        sealed.events.events_after(after).take(most).collect()
     }
 
-    fn claim(&mut self, claim: Claim) -> Claimed {
+    fn claim(&mut self, claim: SubmissionKeyClaim) -> SubmissionKeyOutcome {
         let Some(known) = self.keys.get(&claim.key) else {
             self.keys.insert(claim.key.clone(), claim);
-            return Claimed::New;
+            return SubmissionKeyOutcome::New;
         };
         if known.body == claim.body {
-            Claimed::Known(known.run)
+            SubmissionKeyOutcome::Known(known.run)
         } else {
-            Claimed::Conflict(known.run)
+            SubmissionKeyOutcome::Conflict(known.run)
         }
     }
 
@@ -79,18 +81,18 @@ impl State {
 }
 
 impl Archive for MemoryArchive {
-    fn keep(&self, run: SealedRun) -> Promise<'_, ()> {
+    fn keep(&self, run: SealedRun) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.state().keep(run);
             Ok(())
         })
     }
 
-    fn run(&self, run: RunId) -> Promise<'_, Option<RunRecord>> {
+    fn run(&self, run: RunId) -> StoreFuture<'_, Option<RunRecord>> {
         Box::pin(async move { Ok(self.state().runs.get(&run).map(|run| run.record.clone())) })
     }
 
-    fn runs(&self, query: RunQuery) -> Promise<'_, Vec<RunRecord>> {
+    fn runs(&self, query: RunQuery) -> StoreFuture<'_, Vec<RunRecord>> {
         Box::pin(async move { Ok(self.state().page(&query)) })
     }
 
@@ -99,11 +101,11 @@ impl Archive for MemoryArchive {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> Promise<'_, Vec<(Position, Recorded)>> {
+    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>> {
         Box::pin(async move { Ok(self.state().events(run, after, most)) })
     }
 
-    fn claim(&self, claim: Claim) -> Promise<'_, Claimed> {
+    fn claim(&self, claim: SubmissionKeyClaim) -> StoreFuture<'_, SubmissionKeyOutcome> {
         Box::pin(async move {
             claim.check().map_err(|reason| {
                 let place = "in memory".to_owned();
@@ -113,7 +115,7 @@ impl Archive for MemoryArchive {
         })
     }
 
-    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>> {
+    fn keys(&self, after: Option<String>, most: usize) -> StoreFuture<'_, Vec<SubmissionKeyClaim>> {
         Box::pin(async move {
             let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
             let state = self.state();
@@ -122,7 +124,7 @@ impl Archive for MemoryArchive {
         })
     }
 
-    fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {
+    fn prune(&self, runs: Time, keys: Time) -> StoreFuture<'_, Vec<RunId>> {
         Box::pin(async move { Ok(self.state().prune(runs, keys)) })
     }
 }

@@ -7,27 +7,30 @@
 //! [`Archive`] says what each call promises; `conformance` proves it for a backend.
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod chunk;
-mod find;
-mod history;
-mod memory;
+mod chunk_codec;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod parts;
+mod event_chunks;
+mod find_run;
+mod interface;
+mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod seam;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod run_columns;
+mod run_history;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod words;
 
-pub use find::{FindError, find};
-pub use history::History;
+pub use find_run::{FindRunError, find_run};
+pub use interface::{
+    Archive, KEY_MAX, PAGE_MAX, RunQuery, RunRecord, SealedRun, SubmissionKeyClaim,
+    SubmissionKeyOutcome,
+};
 pub use memory::MemoryArchive;
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::ARCHIVE_TABLES;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresArchive;
-pub use seam::{Archive, Claim, Claimed, KEY_MAX, PAGE_MAX, RunQuery, RunRecord, SealedRun};
+pub use run_history::RunHistory;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteArchive;

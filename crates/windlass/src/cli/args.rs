@@ -22,56 +22,56 @@ use super::help;
     help_template = help::TEMPLATE,
     after_help = help::SMALLEST
 )]
-pub(super) struct Cli {
+pub(super) struct CliArgs {
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(super) command: CliCommand,
 }
 
 /// One variant per file in `commands/`; its group in the help is in `help.rs`.
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
-    Run(run::Args),
-    Rerun(rerun::Args),
-    Submit(submit::Args),
-    Cancel(cancel::Args),
-    Runs(runs::Args),
-    Show(show::Args),
-    Logs(logs::Args),
-    Why(why::Args),
-    Watch(watch::Args),
-    Plan(plan::Args),
-    Graph(graph::Args),
-    Explain(explain::Args),
-    Init(init::Args),
-    Validate(validate::Args),
-    Expand(expand::Args),
-    Schema(schema::Args),
-    Ci(ci::Args),
-    Dev(dev::Args),
-    Serve(serve::Args),
-    Worker(worker::Args),
-    Workers(workers::Args),
-    Locks(locks::Args),
-    Keys(keys::Args),
-    Queue(queue::Args),
-    Token(token::Args),
-    Audit(audit::Args),
+pub(super) enum CliCommand {
+    Run(run::RunArgs),
+    Rerun(rerun::RerunArgs),
+    Submit(submit::SubmitArgs),
+    Cancel(cancel::CancelArgs),
+    Runs(runs::RunsArgs),
+    Show(show::ShowArgs),
+    Logs(logs::LogsArgs),
+    Why(why::WhyArgs),
+    Watch(watch::WatchArgs),
+    Plan(plan::PlanArgs),
+    Graph(graph::GraphArgs),
+    Explain(explain::ExplainArgs),
+    Init(init::InitArgs),
+    Validate(validate::ValidateArgs),
+    Expand(expand::ExpandArgs),
+    Schema(schema::SchemaArgs),
+    Ci(ci::CiArgs),
+    Dev(dev::DevArgs),
+    Serve(serve::ServeArgs),
+    Worker(worker::WorkerArgs),
+    Workers(workers::WorkersArgs),
+    Locks(locks::LocksArgs),
+    Keys(keys::KeysArgs),
+    Queue(queue::QueueArgs),
+    Token(token::TokenArgs),
+    Audit(audit::AuditArgs),
     #[cfg(feature = "postgres")]
-    Store(store::Args),
-    Context(context::Args),
-    Config(config::Args),
-    Doctor(doctor::Args),
-    Completions(completions::Args),
+    Store(store::StoreArgs),
+    Context(context::ContextArgs),
+    Config(config::ConfigArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
 }
 
 /// `-p name=value`
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct GivenParam {
+pub(super) struct ParamArg {
     pub(super) name: String,
     pub(super) value: String,
 }
 
-impl FromStr for GivenParam {
+impl FromStr for ParamArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -92,15 +92,15 @@ mod tests {
 
     #[test]
     fn the_arguments_are_declared_soundly() {
-        Cli::command().debug_assert();
+        CliArgs::command().debug_assert();
     }
 
     #[test]
     fn a_param_may_hold_anything_behind_its_first_equals_sign() {
-        let param: GivenParam = "channel=a=b".parse().unwrap();
+        let param: ParamArg = "channel=a=b".parse().unwrap();
         assert_eq!((&*param.name, &*param.value), ("channel", "a=b"));
-        assert_eq!("empty=".parse::<GivenParam>().unwrap().value, "");
-        assert!("channel".parse::<GivenParam>().is_err());
-        assert!("=x".parse::<GivenParam>().is_err());
+        assert_eq!("empty=".parse::<ParamArg>().unwrap().value, "");
+        assert!("channel".parse::<ParamArg>().is_err());
+        assert!("=x".parse::<ParamArg>().is_err());
     }
 }

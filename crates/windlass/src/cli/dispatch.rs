@@ -5,110 +5,111 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use super::args::Command;
-use super::compiled::Compiled;
-use super::context::Context;
+use super::args::CliCommand;
+use super::context::CommandContext;
 use super::error::CliError;
-use super::output::Look;
-use super::settings::{Refused, parse};
+use super::extensions::ProgramExtensions;
+use super::output::TerminalCaps;
+use super::settings::{ParseRefusal, parse};
 use super::{commands, exit, output};
-use crate::link::post::Links;
+use crate::link::mailbox::MailboxRegistry;
 use crate::worker::platform::hide_memory;
 
 /// Answers the arguments that follow the program's name and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    run_with(arguments, Links::built_in(), Compiled::default())
+    run_with(arguments, MailboxRegistry::built_in(), ProgramExtensions::default())
 }
 
 /// The same for a program with links and steps of its own.
 pub(super) fn run_with(
     arguments: impl IntoIterator<Item = OsString>,
-    links: Links,
-    compiled: Compiled,
+    links: MailboxRegistry,
+    compiled: ProgramExtensions,
 ) -> ExitCode {
     let arguments = std::iter::once("windlass".into()).chain(arguments).collect();
     let code = match parse(arguments) {
         Ok(cli) => answer(cli.command, links, compiled),
-        Err(Refused::Arguments(error)) => not_a_request(&error),
-        Err(Refused::Settings(error)) => {
-            let look = Context::of_process().map_or(Look::PLAIN, |context| context.err);
-            tell(&error, &look)
+        Err(ParseRefusal::Arguments(error)) => print_clap_output(&error),
+        Err(ParseRefusal::Settings(error)) => {
+            let look =
+                CommandContext::of_process().map_or(TerminalCaps::PLAIN, |context| context.err);
+            print_error(&error, &look)
         }
     };
     ExitCode::from(code)
 }
 
-fn answer(command: Command, links: Links, compiled: Compiled) -> u8 {
-    let context = match Context::of_process() {
-        Ok(context) => Context { links, compiled, ..context },
-        Err(error) => return tell(&error, &Look::PLAIN),
+fn answer(command: CliCommand, links: MailboxRegistry, compiled: ProgramExtensions) -> u8 {
+    let context = match CommandContext::of_process() {
+        Ok(context) => CommandContext { links, compiled, ..context },
+        Err(error) => return print_error(&error, &TerminalCaps::PLAIN),
     };
     if holds_secrets(&command) {
         hide_memory();
     }
     let answered = match command {
-        Command::Run(args) => commands::run::run(&args, &context),
-        Command::Rerun(args) => commands::rerun::run(&args, &context),
-        Command::Submit(args) => commands::submit::run(&args, &context),
-        Command::Cancel(args) => commands::cancel::run(&args, &context),
-        Command::Runs(args) => commands::runs::run(&args, &context),
-        Command::Show(args) => commands::show::run(&args, &context),
-        Command::Logs(args) => commands::logs::run(&args, &context),
-        Command::Why(args) => commands::why::run(&args, &context),
-        Command::Watch(args) => commands::watch::run(&args, &context),
-        Command::Plan(args) => commands::plan::run(&args, &context),
-        Command::Graph(args) => commands::graph::run(&args, &context),
-        Command::Explain(args) => commands::explain::run(&args, &context),
-        Command::Init(args) => commands::init::run(&args, &context),
-        Command::Validate(args) => commands::validate::run(&args, &context),
-        Command::Expand(args) => commands::expand::run(&args, &context),
-        Command::Schema(args) => commands::schema::run(&args, &context),
-        Command::Ci(args) => Ok(commands::ci::run(&args)),
-        Command::Dev(args) => commands::dev::run(&args, &context),
-        Command::Serve(args) => commands::serve::run(&args, &context),
-        Command::Worker(args) => commands::worker::run(&args, &context),
-        Command::Workers(args) => commands::workers::run(&args, &context),
-        Command::Keys(args) => commands::keys::run(&args, &context),
-        Command::Locks(args) => commands::locks::run(&args, &context),
-        Command::Queue(args) => commands::queue::run(&args, &context),
-        Command::Token(args) => commands::token::run(&args, &context),
+        CliCommand::Run(args) => commands::run::run(&args, &context),
+        CliCommand::Rerun(args) => commands::rerun::run(&args, &context),
+        CliCommand::Submit(args) => commands::submit::run(&args, &context),
+        CliCommand::Cancel(args) => commands::cancel::run(&args, &context),
+        CliCommand::Runs(args) => commands::runs::run(&args, &context),
+        CliCommand::Show(args) => commands::show::run(&args, &context),
+        CliCommand::Logs(args) => commands::logs::run(&args, &context),
+        CliCommand::Why(args) => commands::why::run(&args, &context),
+        CliCommand::Watch(args) => commands::watch::run(&args, &context),
+        CliCommand::Plan(args) => commands::plan::run(&args, &context),
+        CliCommand::Graph(args) => commands::graph::run(&args, &context),
+        CliCommand::Explain(args) => commands::explain::run(&args, &context),
+        CliCommand::Init(args) => commands::init::run(&args, &context),
+        CliCommand::Validate(args) => commands::validate::run(&args, &context),
+        CliCommand::Expand(args) => commands::expand::run(&args, &context),
+        CliCommand::Schema(args) => commands::schema::run(&args, &context),
+        CliCommand::Ci(args) => Ok(commands::ci::run(&args)),
+        CliCommand::Dev(args) => commands::dev::run(&args, &context),
+        CliCommand::Serve(args) => commands::serve::run(&args, &context),
+        CliCommand::Worker(args) => commands::worker::run(&args, &context),
+        CliCommand::Workers(args) => commands::workers::run(&args, &context),
+        CliCommand::Keys(args) => commands::keys::run(&args, &context),
+        CliCommand::Locks(args) => commands::locks::run(&args, &context),
+        CliCommand::Queue(args) => commands::queue::run(&args, &context),
+        CliCommand::Token(args) => commands::token::run(&args, &context),
         #[cfg(feature = "postgres")]
-        Command::Store(args) => commands::store::run(&args, &context),
-        Command::Audit(args) => commands::audit::run(&args, &context),
-        Command::Config(args) => commands::config::run(&args, &context),
-        Command::Context(args) => commands::context::run(&args, &context),
-        Command::Doctor(args) => commands::doctor::run(&args, &context),
-        Command::Completions(args) => commands::completions::run(&args, &context),
+        CliCommand::Store(args) => commands::store::run(&args, &context),
+        CliCommand::Audit(args) => commands::audit::run(&args, &context),
+        CliCommand::Config(args) => commands::config::run(&args, &context),
+        CliCommand::Context(args) => commands::context::run(&args, &context),
+        CliCommand::Doctor(args) => commands::doctor::run(&args, &context),
+        CliCommand::Completions(args) => commands::completions::run(&args, &context),
     };
-    answered.unwrap_or_else(|error| tell(&error, &context.err))
+    answered.unwrap_or_else(|error| print_error(&error, &context.err))
 }
 
 /// Whether the process of a command holds secrets of steps, or the credentials of a cluster, for as long as it lives.
-const fn holds_secrets(command: &Command) -> bool {
+const fn holds_secrets(command: &CliCommand) -> bool {
     matches!(
         command,
-        Command::Run(_)
-            | Command::Rerun(_)
-            | Command::Dev(_)
-            | Command::Serve(_)
-            | Command::Worker(_)
+        CliCommand::Run(_)
+            | CliCommand::Rerun(_)
+            | CliCommand::Dev(_)
+            | CliCommand::Serve(_)
+            | CliCommand::Worker(_)
     )
 }
 
-fn tell(error: &CliError, look: &Look) -> u8 {
-    output::talk(&output::named(error.text(look).trim_end()));
+fn print_error(error: &CliError, look: &TerminalCaps) -> u8 {
+    output::print_message(&output::with_program_name(error.text(look).trim_end()));
     error.exit_code()
 }
 
 /// Help and version are data; everything else that clap has to say is talk.
-fn not_a_request(error: &clap::Error) -> u8 {
+fn print_clap_output(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
-    let text = output::named(text.trim_end());
+    let text = output::with_program_name(text.trim_end());
     let text = &*text;
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output::data(text),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output::print_data(text),
         _ => {
-            output::talk(text);
+            output::print_message(text);
             exit::USAGE
         }
     }

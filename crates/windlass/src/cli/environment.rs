@@ -1,7 +1,7 @@
 //! Every environment variable that the command line reads is read here: `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE`,
 //! `TERM`, `CI`, `GITHUB_ACTIONS` and the locale, which decide how text looks, `COLUMNS`, where a user's own files are, by
 //! `XDG_CONFIG_HOME` and `HOME`, where spans go and what they are a part of, by `OTEL_…` and `TRACEPARENT`, and those of
-//! settings, `WINDLASS_…`, which `settings` makes something of, or `instances` for a run that several processes share: with
+//! settings, `WINDLASS_…`, which `settings` makes something of, or `ci_instances` for a run that several processes share: with
 //! `GITHUB_RUN_ID`, `GITHUB_RUN_ATTEMPT` and `CI_PIPELINE_ID`, which name it.
 
 use std::path::PathBuf;

@@ -1,36 +1,36 @@
 //! Whatever went wrong, as the user is told it: a kind, words, what to do, and the exit code.
 
 use super::exit;
-use super::output::{Ink, Look};
-use super::render::Report;
-use crate::store::StoreError;
+use super::output::{ColorRole, TerminalCaps};
+use super::render::ProblemReport;
+use crate::db::StoreError;
 
 /// Why a command did not do what it was asked for.
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// The request makes no sense here.
-    Usage(Complaint),
+    Usage(CliErrorMessage),
     /// The file cannot be read.
-    File(Complaint),
+    File(CliErrorMessage),
     /// The file was read, and is wrong.
-    Pipeline(Box<Report>),
+    Pipeline(Box<ProblemReport>),
     /// The store, or whoever leads it, cannot be reached.
-    Unreachable(Complaint),
+    Unreachable(CliErrorMessage),
     /// The file is sound, and the params that were given do not fit it.
-    Params(Box<Report>),
+    Params(Box<ProblemReport>),
     /// A file of settings is wrong.
-    Config(Box<Report>),
+    Config(Box<ProblemReport>),
 }
 
 /// What is wrong, and what to do.
 #[derive(Debug)]
-pub(crate) struct Complaint {
+pub(crate) struct CliErrorMessage {
     what: String,
     hint: Option<String>,
     note: Option<String>,
 }
 
-impl Complaint {
+impl CliErrorMessage {
     fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), hint: None, note: None }
     }
@@ -39,17 +39,17 @@ impl Complaint {
 impl CliError {
     /// The request makes no sense.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
-        Self::Usage(Complaint::new(what))
+        Self::Usage(CliErrorMessage::new(what))
     }
 
     /// The file cannot be read.
     pub(crate) fn file(what: impl Into<String>) -> Self {
-        Self::File(Complaint::new(what))
+        Self::File(CliErrorMessage::new(what))
     }
 
     /// The store, or whoever leads it, cannot be reached.
     pub(crate) fn unreachable(what: impl Into<String>) -> Self {
-        Self::Unreachable(Complaint::new(what))
+        Self::Unreachable(CliErrorMessage::new(what))
     }
 
     /// The same, with what to do.
@@ -82,7 +82,7 @@ impl CliError {
     }
 
     /// What is said about it on standard error.
-    pub(crate) fn text(&self, look: &Look) -> String {
+    pub(crate) fn text(&self, look: &TerminalCaps) -> String {
         match self {
             Self::Usage(complaint) | Self::File(complaint) | Self::Unreachable(complaint) => {
                 complaint.text(look)
@@ -94,13 +94,13 @@ impl CliError {
     }
 }
 
-impl Complaint {
-    fn text(&self, look: &Look) -> String {
-        let what = format!("{} {}", look.paint(Ink::Bad, "error:"), self.what);
+impl CliErrorMessage {
+    fn text(&self, look: &TerminalCaps) -> String {
+        let what = format!("{} {}", look.paint(ColorRole::Bad, "error:"), self.what);
         let more = [("hint:", &self.hint), ("note:", &self.note)];
         let more = more.into_iter().filter_map(|(word, text)| Some((word, text.as_ref()?)));
         more.fold(what, |said, (word, text)| {
-            format!("{said}\n  {} {text}", look.paint(Ink::Quiet, word))
+            format!("{said}\n  {} {text}", look.paint(ColorRole::Quiet, word))
         })
     }
 }

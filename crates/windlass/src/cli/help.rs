@@ -2,7 +2,7 @@
 
 use clap::CommandFactory as _;
 
-use super::args::Cli;
+use super::args::CliArgs;
 
 /// Where the list of commands goes: clap has one flat list, so it is written here.
 pub(super) const TEMPLATE: &str = "{about}\n\nUsage: {usage}\n\n{commands}{options}{after-help}";
@@ -29,7 +29,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// The command line with its grouped help.
 pub(super) fn command() -> clap::Command {
-    let command = Cli::command();
+    let command = CliArgs::command();
     let commands = grouped(&command);
     let options = "Options:\n  -h, --help     Print this help\n  -V, --version  Print the version";
     let template = TEMPLATE.replace("{commands}", &commands).replace("{options}", options);
@@ -38,7 +38,7 @@ pub(super) fn command() -> clap::Command {
 
 /// The names of all commands.
 pub(super) fn commands() -> Vec<String> {
-    Cli::command().get_subcommands().map(|sub| sub.get_name().to_owned()).collect()
+    CliArgs::command().get_subcommands().map(|sub| sub.get_name().to_owned()).collect()
 }
 
 fn grouped(command: &clap::Command) -> String {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn every_command_is_in_one_group() {
-        let command = Cli::command();
+        let command = CliArgs::command();
         let mut grouped: Vec<&str> =
             GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         let mut known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();

@@ -1,40 +1,43 @@
 //! Where spans go, by the command line or by the variables that every program of OpenTelemetry reads.
 
 use super::{environment, output};
-use crate::controller::traces::Collector;
+use crate::controller::traces::TraceCollector;
 
 /// The collector that was named, or else that of the environment. What is wrong with the latter is said and no more: the
 /// variables may be meant for others.
-pub(crate) fn collector(named: Option<&Collector>) -> Option<Collector> {
+pub(crate) fn collector(named: Option<&TraceCollector>) -> Option<TraceCollector> {
     let known = named.cloned().or_else(|| from_variables(&environment::otel))?;
     let headers = environment::otel("EXPORTER_OTLP_HEADERS").unwrap_or_default();
     let collector = known.with_headers(&headers);
     Some(match environment::otel("SERVICE_NAME") {
-        Some(service) => collector.known_as(&service),
+        Some(service) => collector.with_service_name(&service),
         None => collector,
     })
 }
 
-fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Option<Collector> {
+fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Option<TraceCollector> {
     let is_off = variable("SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"))
         || variable("TRACES_EXPORTER").is_some_and(|it| it == "none");
     if is_off {
         return None;
     }
-    let of_traces = || variable("EXPORTER_OTLP_TRACES_ENDPOINT").map(|it| Collector::at(&it));
-    let of_all = || variable("EXPORTER_OTLP_ENDPOINT").map(|it| Collector::below(&it));
+    let of_traces = || {
+        variable("EXPORTER_OTLP_TRACES_ENDPOINT").map(|it| TraceCollector::from_trace_address(&it))
+    };
+    let of_all =
+        || variable("EXPORTER_OTLP_ENDPOINT").map(|it| TraceCollector::from_base_address(&it));
     match of_traces().or_else(of_all)? {
         Ok(collector) => Some(collector),
         Err(error) => {
-            output::talk(&format!("warning: no spans are sent: {error}"));
+            output::print_message(&format!("warning: no spans are sent: {error}"));
             None
         }
     }
 }
 
 /// A collector, as it is named on the command line.
-pub(crate) fn named(address: &str) -> Result<Collector, String> {
-    Collector::below(address).map_err(|error| error.to_string())
+pub(crate) fn named(address: &str) -> Result<TraceCollector, String> {
+    TraceCollector::from_base_address(address).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

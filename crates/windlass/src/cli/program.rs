@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use super::compiled::Compiled;
+use super::extensions::ProgramExtensions;
 use super::{dispatch, help, output};
-use crate::link::post::{Links, MailError, Mailboxes, Site};
+use crate::link::mailbox::{MailboxAddress, MailboxError, MailboxRegistry, Mailboxes};
 use crate::sdk::{ExecutorCallee, Pipeline, ScriptExecutor};
 
 /// The command line of windlass, with what a program adds to it.
@@ -21,14 +21,14 @@ use crate::sdk::{ExecutorCallee, Pipeline, ScriptExecutor};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cli {
-    links: Links,
-    compiled: Compiled,
+    links: MailboxRegistry,
+    compiled: ProgramExtensions,
 }
 
 impl Cli {
     /// The one that `windlass` itself is.
     pub fn new() -> Self {
-        Self { links: Links::built_in(), compiled: Compiled::default() }
+        Self { links: MailboxRegistry::built_in(), compiled: ProgramExtensions::default() }
     }
 
     /// Adds a link, for addresses that begin with `SCHEME:`. `opens` only looks at the address: the place is reached when
@@ -37,7 +37,10 @@ impl Cli {
     pub fn link(
         self,
         scheme: &str,
-        opens: impl Fn(&Site) -> Result<Arc<dyn Mailboxes>, MailError> + Send + Sync + 'static,
+        opens: impl Fn(&MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxError>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
         Self { links: self.links.with(scheme, opens), ..self }
     }
@@ -88,7 +91,7 @@ impl Cli {
         crate::worker::guard::main_if_asked_with(&self.links);
         let program = std::env::args_os().next().map(PathBuf::from);
         if let Some(name) = program.as_deref().and_then(Path::file_stem).and_then(OsStr::to_str) {
-            output::go_by(name, help::commands());
+            output::set_program_name(name, help::commands());
         }
         dispatch::run_with(std::env::args_os().skip(1), self.links, self.compiled)
     }

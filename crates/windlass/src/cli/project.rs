@@ -8,10 +8,10 @@
 use std::path::{Path, PathBuf};
 
 use windlass_core::plan::NAME_MAX;
-use windlass_core::problem::Source;
+use windlass_core::problem::SourceFile;
 
 use super::error::CliError;
-use crate::local::StoreAddress;
+use crate::embedded::StoreAddress;
 
 /// What a pipeline file is called.
 pub(crate) const FILE: &str = "windlass.yml";
@@ -52,12 +52,12 @@ impl Project {
     pub(crate) fn find(folder: &Path, given: Option<&Path>) -> Result<Self, CliError> {
         match given {
             Some(file) => Ok(Self::given(folder, file)),
-            None => Self::upwards(folder),
+            None => Self::find_upwards(folder),
         }
     }
 
     /// That of a pipeline which is compiled in: it has no file.
-    pub(crate) fn compiled(folder: &Path, source: &Source) -> Self {
+    pub(crate) fn compiled(folder: &Path, source: &SourceFile) -> Self {
         let shown = source.name().to_owned();
         Self { file: PathBuf::from(&shown), shown, root: root(folder) }
     }
@@ -67,11 +67,11 @@ impl Project {
     pub(crate) fn name(&self) -> String {
         if self.file.file_name().is_some_and(|name| name != FILE) {
             let stem = self.file.file_stem().unwrap_or_default();
-            return as_name(&stem.to_string_lossy());
+            return to_valid_name(&stem.to_string_lossy());
         }
         let folder = self.file.parent().and_then(|folder| folder.canonicalize().ok());
         let name = folder.as_deref().and_then(Path::file_name).unwrap_or_default();
-        as_name(&name.to_string_lossy())
+        to_valid_name(&name.to_string_lossy())
     }
 
     fn given(folder: &Path, file: &Path) -> Self {
@@ -79,7 +79,7 @@ impl Project {
         Self { file: folder.join(file), shown, root: root(folder) }
     }
 
-    fn upwards(folder: &Path) -> Result<Self, CliError> {
+    fn find_upwards(folder: &Path) -> Result<Self, CliError> {
         let found = folder.ancestors().zip(0..).find(|(folder, _)| folder.join(FILE).exists());
         let Some((root, above)) = found else { return Err(nothing_found(folder)) };
         Ok(Self {
@@ -97,7 +97,7 @@ pub(crate) fn root(folder: &Path) -> PathBuf {
 }
 
 /// The text with `-` for what a name cannot have.
-fn as_name(text: &str) -> String {
+fn to_valid_name(text: &str) -> String {
     let sign = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = text.chars().take(NAME_MAX - 1).map(sign).collect();
     match name.trim_matches('-') {
@@ -118,14 +118,14 @@ fn nothing_found(folder: &Path) -> CliError {
 
 /// FILE and STEPs as they were given: the first argument is a file if it looks like one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct PipelineTarget {
     /// The file, if one was given.
     pub(crate) file: Option<PathBuf>,
     /// The steps.
     pub(crate) steps: Vec<String>,
 }
 
-impl Target {
+impl PipelineTarget {
     /// Tells the file from the steps: it ends in `.yml` or `.yaml`, or contains `/`.
     pub(crate) fn read(words: &[String]) -> Self {
         match words.split_first() {
@@ -150,7 +150,7 @@ mod tests {
 
     fn target(words: &[&str]) -> (Option<PathBuf>, Vec<String>) {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let target = Target::read(&words);
+        let target = PipelineTarget::read(&words);
         (target.file, target.steps)
     }
 
@@ -168,10 +168,10 @@ mod tests {
 
     #[test]
     fn a_folder_lends_its_name_as_far_as_it_is_one() {
-        assert_eq!(as_name("app"), "app");
-        assert_eq!(as_name("my app (2)"), "my-app--2");
-        assert_eq!(as_name("2nd"), "_2nd");
-        assert_eq!(as_name("日本"), "pipeline");
+        assert_eq!(to_valid_name("app"), "app");
+        assert_eq!(to_valid_name("my app (2)"), "my-app--2");
+        assert_eq!(to_valid_name("2nd"), "_2nd");
+        assert_eq!(to_valid_name("日本"), "pipeline");
     }
 
     #[test]

@@ -7,15 +7,15 @@ use windlass_core::id::{RunId, WorkerId};
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
-use super::harness::Fresh;
-use super::report::{Checked, Difference, holds, same, same_list};
-use super::specimens::specimens;
-use super::vocabulary::{block_on, filler};
+use super::harness::FreshStorage;
+use super::journal_fixtures::{block_on, filler};
+use super::report::{CheckDifference, CheckResult, expect_same, expect_same_list, expect_true};
+use super::sample_events::sample_events;
 use crate::archive::{Archive, PAGE_MAX, RunQuery, RunRecord, SealedRun};
-use crate::journal::{Position, Recorded};
+use crate::journal::{Position, RecordedEvent};
 
-type Archives<'a> = Fresh<'a, dyn Archive>;
-type Events = Vec<(Position, Recorded)>;
+type FreshArchive<'a> = FreshStorage<'a, dyn Archive>;
+type ArchivedEvents = Vec<(Position, RecordedEvent)>;
 
 const START: u64 = 1_790_000_000_000;
 
@@ -41,7 +41,7 @@ pub(super) fn sealed(seconds: u64, events: u64) -> SealedRun {
     SealedRun { record, events: (0..events).map(event).collect() }
 }
 
-fn keep(archive: &Arc<dyn Archive>, run: &SealedRun) -> Checked {
+fn keep(archive: &Arc<dyn Archive>, run: &SealedRun) -> CheckResult {
     Ok(block_on(archive.keep(run.clone()))?)
 }
 
@@ -50,28 +50,28 @@ fn events(
     run: RunId,
     after: u64,
     most: usize,
-) -> Result<Events, Difference> {
+) -> Result<ArchivedEvents, CheckDifference> {
     Ok(block_on(archive.events(run, Position(after), most))?)
 }
 
-fn page(archive: &Arc<dyn Archive>, query: &RunQuery) -> Result<Vec<RunRecord>, Difference> {
+fn page(archive: &Arc<dyn Archive>, query: &RunQuery) -> Result<Vec<RunRecord>, CheckDifference> {
     Ok(block_on(archive.runs(query.clone()))?)
 }
 
 /// Demands that the archive holds the run, all of it.
-fn holds_run(archive: &Arc<dyn Archive>, run: &SealedRun) -> Checked {
+fn holds_run(archive: &Arc<dyn Archive>, run: &SealedRun) -> CheckResult {
     let SealedRun { record, events: promised } = run;
     let line = block_on(archive.run(record.run))?;
-    same("the line of the run", &line.as_ref(), &Some(record))?;
-    same_list(
+    expect_same("the line of the run", &line.as_ref(), &Some(record))?;
+    expect_same_list(
         "its events",
         &events(archive, record.run, 0, usize::MAX)?,
-        &promised.iter().collect::<Events>(),
+        &promised.iter().collect::<ArchivedEvents>(),
     )
 }
 
 /// When a keep returns, the run reads as it was given: its line, and event for event.
-pub(super) fn a_kept_run_reads_as_before(fresh: &Archives<'_>) -> Checked {
+pub(super) fn a_kept_run_reads_as_before(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     let runs = [sealed(1, 5), sealed(2, 1), sealed(3, 40), sealed(4, 0)];
@@ -83,7 +83,7 @@ pub(super) fn a_kept_run_reads_as_before(fresh: &Archives<'_>) -> Checked {
 }
 
 /// What one handle kept is read by another, at once.
-pub(super) fn another_handle_reads_it_too(fresh: &Archives<'_>) -> Checked {
+pub(super) fn another_handle_reads_it_too(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let (archive, other) = (place.open(), place.open());
     keep(&archive, &sealed(1, 5))?;
@@ -93,7 +93,7 @@ pub(super) fn another_handle_reads_it_too(fresh: &Archives<'_>) -> Checked {
 }
 
 /// A run that is kept again stays as it was first unless its history goes further.
-pub(super) fn the_same_run_again_changes_nothing(fresh: &Archives<'_>) -> Checked {
+pub(super) fn the_same_run_again_changes_nothing(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     let first = sealed(1, 5);
@@ -106,11 +106,13 @@ pub(super) fn the_same_run_again_changes_nothing(fresh: &Archives<'_>) -> Checke
     (other.record.pipeline, other.record.status) = ("other".to_owned(), RunStatus::Cancelled);
     keep(&archive, &other)?;
     holds_run(&archive, &first)?;
-    same_list("the runs", &page(&archive, &all())?, &[first.record])
+    expect_same_list("the runs", &page(&archive, &all())?, &[first.record])
 }
 
 /// A history that goes further takes the place of a shorter one, line and all: an event came while the run was archived.
-pub(super) fn a_longer_history_takes_the_place_of_a_shorter_one(fresh: &Archives<'_>) -> Checked {
+pub(super) fn a_longer_history_takes_the_place_of_a_shorter_one(
+    fresh: &FreshArchive<'_>,
+) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     for (shorter, longer) in [(5, 6), (4_096, 4_097), (5_000, 10_000), (66_000, 66_001)] {
@@ -122,34 +124,34 @@ pub(super) fn a_longer_history_takes_the_place_of_a_shorter_one(fresh: &Archives
 }
 
 /// Of different histories of one run that are kept at once, the longest stays, whole.
-pub(super) fn of_keeps_at_once_the_longest_stays(fresh: &Archives<'_>) -> Checked {
+pub(super) fn of_keeps_at_once_the_longest_stays(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let tries: Vec<SealedRun> = (1..=8).map(|events| sealed(1, events * 10)).collect();
     let handles: Vec<Arc<dyn Archive>> = tries.iter().map(|_| place.open()).collect();
-    let kept: Vec<Checked> = thread::scope(|scope| {
+    let kept: Vec<CheckResult> = thread::scope(|scope| {
         let keep = |(archive, run)| scope.spawn(move || keep(archive, run));
         let threads: Vec<_> = handles.iter().zip(&tries).map(keep).collect();
         threads.into_iter().map(|thread| thread.join().expect("a keep does not panic")).collect()
     });
-    kept.into_iter().collect::<Checked>()?;
+    kept.into_iter().collect::<CheckResult>()?;
     handles.iter().try_for_each(|archive| holds_run(archive, &sealed(1, 80)))
 }
 
 /// A run that is not here has neither line nor events, and asking for it is no error.
-pub(super) fn a_run_that_is_not_here_is_none(fresh: &Archives<'_>) -> Checked {
+pub(super) fn a_run_that_is_not_here_is_none(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
-    same("the runs", &page(&archive, &all())?, &Vec::new())?;
+    expect_same("the runs", &page(&archive, &all())?, &Vec::new())?;
     keep(&archive, &sealed(1, 5))?;
     for run in [RunId(0), RunId(u64::MAX), sealed(2, 0).record.run] {
-        same("the line", &block_on(archive.run(run))?, &None)?;
-        same("the events", &events(&archive, run, 0, 10)?, &Vec::new())?;
+        expect_same("the line", &block_on(archive.run(run))?, &None)?;
+        expect_same("the events", &events(&archive, run, 0, 10)?, &Vec::new())?;
     }
     Ok(())
 }
 
 /// Events are read behind any position, whether it is one of the run's or not, and no more than were asked for.
-pub(super) fn events_are_paged_by_position(fresh: &Archives<'_>) -> Checked {
+pub(super) fn events_are_paged_by_position(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     let run = sealed(1, 20);
@@ -158,16 +160,16 @@ pub(super) fn events_are_paged_by_position(fresh: &Archives<'_>) -> Checked {
     for after in (0..80).chain([u64::MAX, i64::MAX.unsigned_abs()]) {
         for most in [0, 1, 7, usize::MAX] {
             let behind = run.events.iter().filter(|(position, _)| position.0 > after);
-            let promised: Events = behind.take(most).collect();
+            let promised: ArchivedEvents = behind.take(most).collect();
             let found = events(&archive, run.record.run, after, most)?;
-            same_list(&format!("{most} events behind {after}"), &found, &promised)?;
+            expect_same_list(&format!("{most} events behind {after}"), &found, &promised)?;
         }
     }
     Ok(())
 }
 
 /// What came long after the rest of a run, with all that others did between, is a part of it too.
-pub(super) fn late_positions_are_kept(fresh: &Archives<'_>) -> Checked {
+pub(super) fn late_positions_are_kept(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     let mut run = sealed(1, 3);
@@ -177,40 +179,44 @@ pub(super) fn late_positions_are_kept(fresh: &Archives<'_>) -> Checked {
     keep(&archive, &run)?;
     holds_run(&archive, &run)?;
     let late = events(&archive, run.record.run, (1 << 20) - 1, 2)?;
-    same_list("the late events", &late, &run.events.iter().skip(3).take(2).collect::<Events>())
+    expect_same_list(
+        "the late events",
+        &late,
+        &run.events.iter().skip(3).take(2).collect::<ArchivedEvents>(),
+    )
 }
 
 /// A run that is larger than any part in which it may be stored reads as before, in pages from anywhere in it.
-pub(super) fn a_large_run_is_read_in_pages(fresh: &Archives<'_>) -> Checked {
+pub(super) fn a_large_run_is_read_in_pages(fresh: &FreshArchive<'_>) -> CheckResult {
     const EVENTS: u64 = 40_000;
     let place = fresh();
     let archive = place.open();
     let run = sealed(1, EVENTS);
     keep(&archive, &run)?;
-    let kept: Events = run.events.iter().collect();
+    let kept: ArchivedEvents = run.events.iter().collect();
     for most in [9_999, 20_000] {
-        let mut read = Events::new();
+        let mut read = ArchivedEvents::new();
         // One page more than it takes: an archive that does not get on must not hang the check.
         for _ in 0..=kept.len() / most + 1 {
             let after = read.last().map_or(0, |(position, _)| position.0);
             read.extend(events(&archive, run.record.run, after, most)?);
         }
-        same_list(&format!("pages of {most}"), &read, &kept)?;
+        expect_same_list(&format!("pages of {most}"), &read, &kept)?;
     }
     for at in [0, 1, 16_383, 16_384, 16_385, 32_767, 39_998, 39_999] {
         let after = kept[at].0.0;
         let found = events(&archive, run.record.run, after, 3)?;
         let end = kept.len().min(at + 4);
-        same_list(&format!("what follows event {at}"), &found, &kept[at + 1..end])?;
+        expect_same_list(&format!("what follows event {at}"), &found, &kept[at + 1..end])?;
     }
     Ok(())
 }
 
 /// Every kind of event and any time reads as it was written.
-pub(super) fn every_event_reads_as_it_was_written(fresh: &Archives<'_>) -> Checked {
+pub(super) fn every_event_reads_as_it_was_written(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
-    let events = (5..).step_by(2).map(Position).zip(specimens()).collect();
+    let events = (5..).step_by(2).map(Position).zip(sample_events()).collect();
     let run = SealedRun { events, ..sealed(1, 0) };
     keep(&archive, &run)?;
     holds_run(&archive, &run)
@@ -218,7 +224,7 @@ pub(super) fn every_event_reads_as_it_was_written(fresh: &Archives<'_>) -> Check
 
 /// Runs are listed with the newest first, whatever the order in which they ended, also when their ids pass the middle of
 /// all numbers.
-pub(super) fn runs_are_listed_newest_first(fresh: &Archives<'_>) -> Checked {
+pub(super) fn runs_are_listed_newest_first(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     let ids = [5, i64::MAX.unsigned_abs() + 1, u64::MAX, i64::MAX.unsigned_abs(), 7, 0];
@@ -230,14 +236,14 @@ pub(super) fn runs_are_listed_newest_first(fresh: &Archives<'_>) -> Checked {
     let mut promised = ids.map(RunId);
     promised.sort_unstable_by(|a, b| b.cmp(a));
     let listed: Vec<RunId> = page(&archive, &all())?.into_iter().map(|it| it.run).collect();
-    same_list("the runs", &listed, &promised)?;
+    expect_same_list("the runs", &listed, &promised)?;
     let before = RunQuery { before: Some(promised[1]), most: 2, ..RunQuery::default() };
     let listed: Vec<RunId> = page(&archive, &before)?.into_iter().map(|it| it.run).collect();
-    same_list("the page before the second", &listed, &promised[2..4])
+    expect_same_list("the page before the second", &listed, &promised[2..4])
 }
 
 /// Filters, alone and together, let through what they say and nothing else.
-pub(super) fn filters_let_through_what_they_say(fresh: &Archives<'_>) -> Checked {
+pub(super) fn filters_let_through_what_they_say(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     let mut runs: Vec<RunRecord> = Vec::new();
@@ -254,7 +260,7 @@ pub(super) fn filters_let_through_what_they_say(fresh: &Archives<'_>) -> Checked
         let older = runs.iter().filter(|it| query.before.is_none_or(|before| it.run < before));
         let asked = older.filter(|record| query.selects(record)).take(query.most);
         let promised: Vec<RunRecord> = asked.cloned().collect();
-        same_list(&format!("{query:?}"), &page(&archive, &query)?, &promised)?;
+        expect_same_list(&format!("{query:?}"), &page(&archive, &query)?, &promised)?;
     }
     Ok(())
 }
@@ -282,7 +288,7 @@ fn filters() -> Vec<RunQuery> {
 }
 
 /// A page has no more runs than were asked for, and than one page may have.
-pub(super) fn a_page_has_a_bound(fresh: &Archives<'_>) -> Checked {
+pub(super) fn a_page_has_a_bound(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     for seconds in 0..=PAGE_MAX as u64 {
@@ -290,14 +296,16 @@ pub(super) fn a_page_has_a_bound(fresh: &Archives<'_>) -> Checked {
     }
     for (most, promised) in [(0, 0), (1, 1), (usize::MAX, PAGE_MAX)] {
         let query = RunQuery { most, ..RunQuery::default() };
-        same(&format!("runs of {most}"), &page(&archive, &query)?.len(), &promised)?;
+        expect_same(&format!("runs of {most}"), &page(&archive, &query)?.len(), &promised)?;
     }
     Ok(())
 }
 
 /// Page by page, each before the last of the one before, every run is listed once, although newer ones are added and
 /// older ones dropped meanwhile.
-pub(super) fn pages_make_up_the_whole_while_runs_come_and_go(fresh: &Archives<'_>) -> Checked {
+pub(super) fn pages_make_up_the_whole_while_runs_come_and_go(
+    fresh: &FreshArchive<'_>,
+) -> CheckResult {
     const RUNS: u64 = 20;
     let place = fresh();
     let archive = place.open();
@@ -315,29 +323,29 @@ pub(super) fn pages_make_up_the_whole_while_runs_come_and_go(fresh: &Archives<'_
         }
     }
     let promised: Vec<RunRecord> = runs.into_iter().rev().map(|run| run.record).collect();
-    same_list("all pages", &listed, &promised)
+    expect_same_list("all pages", &listed, &promised)
 }
 
 /// Runs that ended before the time are dropped, told, and may be kept anew; one that ended at it stays.
-pub(super) fn what_ended_before_is_pruned(fresh: &Archives<'_>) -> Checked {
+pub(super) fn what_ended_before_is_pruned(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     let runs = [sealed(1, 5), sealed(2, 5), sealed(3, 5)];
     runs.iter().try_for_each(|run| keep(&archive, run))?;
     let end = runs[1].record.ended_at;
     let pruned = block_on(archive.prune(end, Time::ZERO))?;
-    same_list("the pruned runs", &pruned, &[runs[0].record.run])?;
-    same("its line", &block_on(archive.run(runs[0].record.run))?, &None)?;
-    same_list("its events", &events(&archive, runs[0].record.run, 0, 10)?, &[])?;
+    expect_same_list("the pruned runs", &pruned, &[runs[0].record.run])?;
+    expect_same("its line", &block_on(archive.run(runs[0].record.run))?, &None)?;
+    expect_same_list("its events", &events(&archive, runs[0].record.run, 0, 10)?, &[])?;
     runs[1..].iter().try_for_each(|run| holds_run(&archive, run))?;
-    same_list("pruned again", &block_on(archive.prune(end, Time::ZERO))?, &[])?;
+    expect_same_list("pruned again", &block_on(archive.prune(end, Time::ZERO))?, &[])?;
     let anew = sealed(1, 7);
     keep(&archive, &anew)?;
     holds_run(&archive, &anew)
 }
 
 /// One call drops a bounded number of runs; until one drops none, there are more.
-pub(super) fn pruning_is_done_in_parts(fresh: &Archives<'_>) -> Checked {
+pub(super) fn pruning_is_done_in_parts(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     let runs = PAGE_MAX as u64 + 5;
@@ -348,7 +356,7 @@ pub(super) fn pruning_is_done_in_parts(fresh: &Archives<'_>) -> Checked {
     // As many calls as there are runs are enough for any archive.
     for _ in 0..runs {
         let part = block_on(archive.prune(Time::from_millis(u64::MAX), Time::ZERO))?;
-        holds(&format!("{} runs were dropped at once", part.len()), part.len() <= PAGE_MAX)?;
+        expect_true(&format!("{} runs were dropped at once", part.len()), part.len() <= PAGE_MAX)?;
         if part.is_empty() {
             break;
         }
@@ -356,18 +364,18 @@ pub(super) fn pruning_is_done_in_parts(fresh: &Archives<'_>) -> Checked {
     }
     pruned.sort_unstable();
     let all_of_them: Vec<RunId> = (0..runs).map(|seconds| sealed(seconds, 0).record.run).collect();
-    same_list("all that was dropped", &pruned, &all_of_them)?;
-    same("the runs left", &page(&archive, &all())?, &Vec::new())
+    expect_same_list("all that was dropped", &pruned, &all_of_them)?;
+    expect_same("the runs left", &page(&archive, &all())?, &Vec::new())
 }
 
 /// Everything that was kept is there after a restart, and more can be kept.
-pub(super) fn reopened_it_has_everything(fresh: &Archives<'_>) -> Checked {
+pub(super) fn reopened_it_has_everything(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let mut kept: Vec<SealedRun> = Vec::new();
     for round in 1..4 {
         let archive = place.open();
         kept.iter().try_for_each(|run| holds_run(&archive, run))?;
-        same("the number of runs", &page(&archive, &all())?.len(), &kept.len())?;
+        expect_same("the number of runs", &page(&archive, &all())?.len(), &kept.len())?;
         for run in [sealed(round * 10, 5), sealed(round * 10 + 1, 50)] {
             keep(&archive, &run)?;
             kept.push(run);
@@ -378,14 +386,14 @@ pub(super) fn reopened_it_has_everything(fresh: &Archives<'_>) -> Checked {
 }
 
 /// What was dropped does not come back.
-pub(super) fn reopened_it_stays_pruned(fresh: &Archives<'_>) -> Checked {
+pub(super) fn reopened_it_stays_pruned(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     {
         let archive = place.open();
         keep(&archive, &sealed(1, 5))?;
         block_on(archive.prune(Time::from_millis(u64::MAX), Time::ZERO))?;
     }
-    same("the runs", &page(&place.open(), &all())?, &Vec::new())
+    expect_same("the runs", &page(&place.open(), &all())?, &Vec::new())
 }
 
 fn all() -> RunQuery {

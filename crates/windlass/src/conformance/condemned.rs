@@ -4,48 +4,48 @@ use std::collections::BTreeSet;
 
 use windlass_core::id::RunId;
 
-use super::harness::Fresh;
-use super::report::{Checked, holds, same};
-use super::vocabulary::{Writer, block_on};
+use super::harness::FreshStorage;
+use super::journal_fixtures::{JournalTestLeader, block_on};
+use super::report::{CheckResult, expect_same, expect_true};
+use crate::db::StoreError;
 use crate::journal::StartMark;
-use crate::store::StoreError;
 
 /// A run that was condemned is listed once for every handle, under later terms as well.
-pub(super) fn a_condemned_run_is_listed(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_condemned_run_is_listed(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
-    same("runs condemned at first", &block_on(journal.condemned())?, &BTreeSet::new())?;
-    let leader = Writer::win(&journal, "alpha")?;
+    expect_same("runs condemned at first", &block_on(journal.condemned())?, &BTreeSet::new())?;
+    let leader = JournalTestLeader::win(&journal, "alpha")?;
     let runs = [RunId(1), RunId(u64::MAX), RunId(1 << 63)];
     for run in runs.into_iter().chain(runs) {
         block_on(journal.condemn(leader.term(), run))?;
     }
-    same("runs condemned", &block_on(standby.condemned())?, &BTreeSet::from(runs))?;
+    expect_same("runs condemned", &block_on(standby.condemned())?, &BTreeSet::from(runs))?;
     leader.resign()?;
-    let next = Writer::win(&standby, "beta")?;
+    let next = JournalTestLeader::win(&standby, "beta")?;
     block_on(standby.condemn(next.term(), RunId(2)))?;
-    same("runs condemned in two terms", &block_on(journal.condemned())?.len(), &4)
+    expect_same("runs condemned in two terms", &block_on(journal.condemned())?.len(), &4)
 }
 
 /// No run is condemned under a term that has passed: another node may lead with the run in its state.
-pub(super) fn a_passed_term_condemns_nothing(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_passed_term_condemns_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let leader = Writer::win(&journal, "alpha")?;
+    let leader = JournalTestLeader::win(&journal, "alpha")?;
     leader.resign()?;
-    let _next = Writer::win(&rival, "beta")?;
+    let _next = JournalTestLeader::win(&rival, "beta")?;
     let refused = block_on(journal.condemn(leader.term(), RunId(1)));
-    holds("a passed term condemned a run", matches!(refused, Err(StoreError::Stale { .. })))?;
-    same("runs condemned", &block_on(rival.condemned())?, &BTreeSet::new())
+    expect_true("a passed term condemned a run", matches!(refused, Err(StoreError::Stale { .. })))?;
+    expect_same("runs condemned", &block_on(rival.condemned())?, &BTreeSet::new())
 }
 
 /// The mark of a start is replaced by the next one, and removed when the start is done.
-pub(super) fn a_start_leaves_a_mark_until_it_is_done(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_start_leaves_a_mark_until_it_is_done(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let mark = |applying| StartMark { node: "alpha".to_owned(), applying };
     block_on(journal.mark_start(mark(None)))?;
     block_on(journal.mark_start(mark(Some(RunId(7)))))?;
     block_on(journal.clear_start("alpha".to_owned()))?;
-    same("marks of a start that is done", &block_on(journal.start_marks())?, &Vec::new())
+    expect_same("marks of a start that is done", &block_on(journal.start_marks())?, &Vec::new())
 }

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use crate::archive::Archive;
 use crate::journal::Journal;
-use crate::link::post::Mailboxes;
+use crate::link::mailbox::Mailboxes;
 use crate::logs::LogStore;
 
 /// A journal that is open.
-pub type Handle = Arc<dyn Journal>;
+pub type JournalHandle = Arc<dyn Journal>;
 
 /// Makes new, empty storage.
-pub type Fresh<'a, S = dyn Journal> = dyn Fn() -> Box<dyn Harness<S>> + 'a;
+pub type FreshStorage<'a, S = dyn Journal> = dyn Fn() -> Box<dyn StorageHarness<S>> + 'a;
 
 /// One storage, of journals unless another store is named, and the ways to come to it. A function that opens a handle is
 /// one.
-pub trait Harness<S: ?Sized = dyn Journal> {
+pub trait StorageHarness<S: ?Sized = dyn Journal> {
     /// Opens another handle on the same storage, beside those that are open: another candidate, or the same node after
     /// a restart if no handle is left.
     fn open(&self) -> Arc<S>;
@@ -35,7 +35,7 @@ pub trait Harness<S: ?Sized = dyn Journal> {
     fn let_terms_end(&self) {}
 }
 
-impl<S: ?Sized, F: Fn() -> Arc<S>> Harness<S> for F {
+impl<S: ?Sized, F: Fn() -> Arc<S>> StorageHarness<S> for F {
     fn open(&self) -> Arc<S> {
         self()
     }
@@ -43,37 +43,37 @@ impl<S: ?Sized, F: Fn() -> Arc<S>> Harness<S> for F {
 
 /// A store that lives in one process: everybody shares one handle, and it cannot be opened again.
 #[derive(Debug)]
-pub struct Shared<S: ?Sized = dyn Journal>(Arc<S>);
+pub struct SharedStorage<S: ?Sized = dyn Journal>(Arc<S>);
 
-impl Shared {
+impl SharedStorage {
     /// The journal alone.
     pub fn new(journal: impl Journal + 'static) -> Self {
         Self(Arc::new(journal))
     }
 }
 
-impl Shared<dyn Archive> {
+impl SharedStorage<dyn Archive> {
     /// The archive alone.
     pub fn archive(archive: impl Archive + 'static) -> Self {
         Self(Arc::new(archive))
     }
 }
 
-impl Shared<dyn LogStore> {
+impl SharedStorage<dyn LogStore> {
     /// The logs alone.
     pub fn logs(logs: impl LogStore + 'static) -> Self {
         Self(Arc::new(logs))
     }
 }
 
-impl Shared<dyn Mailboxes> {
+impl SharedStorage<dyn Mailboxes> {
     /// The mailboxes alone.
     pub fn mailboxes(mailboxes: impl Mailboxes + 'static) -> Self {
         Self(Arc::new(mailboxes))
     }
 }
 
-impl<S: ?Sized> Harness<S> for Shared<S> {
+impl<S: ?Sized> StorageHarness<S> for SharedStorage<S> {
     fn open(&self) -> Arc<S> {
         Arc::clone(&self.0)
     }

@@ -6,14 +6,14 @@ use std::thread;
 
 use windlass_core::id::{RunId, StepIx};
 
-use super::harness::Fresh;
-use super::report::{Checked, Difference, holds, same, same_list};
-use super::vocabulary::block_on;
+use super::harness::FreshStorage;
+use super::journal_fixtures::block_on;
+use super::report::{CheckDifference, CheckResult, expect_same, expect_same_list, expect_true};
+use crate::db::StoreError;
 use crate::journal::Position;
 use crate::logs::{LogId, LogPart, LogStore, READ_MAX};
-use crate::store::StoreError;
 
-type Logs<'a> = Fresh<'a, dyn LogStore>;
+type FreshLogStore<'a> = FreshStorage<'a, dyn LogStore>;
 
 const LOG: LogId = log(1, 1);
 
@@ -26,88 +26,92 @@ fn append(logs: &Arc<dyn LogStore>, log: LogId, at: u64, bytes: &[u8]) -> Result
     block_on(logs.append(log, at, bytes.to_vec()))
 }
 
-fn read(logs: &Arc<dyn LogStore>, log: LogId, range: Range<u64>) -> Result<LogPart, Difference> {
+fn read(
+    logs: &Arc<dyn LogStore>,
+    log: LogId,
+    range: Range<u64>,
+) -> Result<LogPart, CheckDifference> {
     Ok(block_on(logs.read(log, range))?)
 }
 
 /// Demands that this is the whole log.
-fn is(logs: &Arc<dyn LogStore>, log: LogId, bytes: &[u8]) -> Checked {
+fn expect_log(logs: &Arc<dyn LogStore>, log: LogId, bytes: &[u8]) -> CheckResult {
     let promised = LogPart { from: 0, bytes: bytes.to_vec(), size: bytes.len() as u64 };
-    same(&format!("the log {log:?}"), &read(logs, log, 0..u64::MAX)?, &promised)
+    expect_same(&format!("the log {log:?}"), &read(logs, log, 0..u64::MAX)?, &promised)
 }
 
 /// When an append returns, who reads finds it, and it says how long the log is.
-pub(super) fn what_was_appended_is_read(fresh: &Logs<'_>) -> Checked {
+pub(super) fn what_was_appended_is_read(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
-    same("the first append", &append(&logs, LOG, 0, b"one\n"), &Ok(4))?;
-    is(&logs, LOG, b"one\n")?;
-    same("the second append", &append(&logs, LOG, 4, b"two\n"), &Ok(8))?;
-    is(&logs, LOG, b"one\ntwo\n")
+    expect_same("the first append", &append(&logs, LOG, 0, b"one\n"), &Ok(4))?;
+    expect_log(&logs, LOG, b"one\n")?;
+    expect_same("the second append", &append(&logs, LOG, 4, b"two\n"), &Ok(8))?;
+    expect_log(&logs, LOG, b"one\ntwo\n")
 }
 
 /// What one handle appended is read by another, which can go on behind it, and back.
-pub(super) fn another_handle_goes_on(fresh: &Logs<'_>) -> Checked {
+pub(super) fn another_handle_goes_on(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let (logs, other) = (place.open(), place.open());
     append(&logs, LOG, 0, b"a")?;
-    is(&other, LOG, b"a")?;
-    same("the other's append", &append(&other, LOG, 1, b"b"), &Ok(2))?;
-    same("a repeat of it", &append(&logs, LOG, 1, b"b"), &Ok(2))?;
-    same("and on", &append(&logs, LOG, 2, b"c"), &Ok(3))?;
-    is(&other, LOG, b"abc")
+    expect_log(&other, LOG, b"a")?;
+    expect_same("the other's append", &append(&other, LOG, 1, b"b"), &Ok(2))?;
+    expect_same("a repeat of it", &append(&logs, LOG, 1, b"b"), &Ok(2))?;
+    expect_same("and on", &append(&logs, LOG, 2, b"c"), &Ok(3))?;
+    expect_log(&other, LOG, b"abc")
 }
 
 /// An append that is repeated adds nothing, also when others followed, and what is there is not replaced.
-pub(super) fn a_repeat_is_not_written_twice(fresh: &Logs<'_>) -> Checked {
+pub(super) fn a_repeat_is_not_written_twice(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
     append(&logs, LOG, 0, b"one")?;
-    same("the repeat", &append(&logs, LOG, 0, b"one"), &Ok(3))?;
+    expect_same("the repeat", &append(&logs, LOG, 0, b"one"), &Ok(3))?;
     append(&logs, LOG, 3, b"two")?;
-    same("a repeat of the first", &append(&logs, LOG, 0, b"one"), &Ok(6))?;
-    same("a repeat of the second", &append(&logs, LOG, 3, b"two"), &Ok(6))?;
-    same("other bytes in its place", &append(&logs, LOG, 0, b"xyz"), &Ok(6))?;
-    is(&logs, LOG, b"onetwo")
+    expect_same("a repeat of the first", &append(&logs, LOG, 0, b"one"), &Ok(6))?;
+    expect_same("a repeat of the second", &append(&logs, LOG, 3, b"two"), &Ok(6))?;
+    expect_same("other bytes in its place", &append(&logs, LOG, 0, b"xyz"), &Ok(6))?;
+    expect_log(&logs, LOG, b"onetwo")
 }
 
 /// Of an append that begins in what is there, the rest is added.
-pub(super) fn an_overlap_adds_what_is_new(fresh: &Logs<'_>) -> Checked {
+pub(super) fn an_overlap_adds_what_is_new(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
     append(&logs, LOG, 0, b"abc")?;
-    same("from inside", &append(&logs, LOG, 1, b"bcde"), &Ok(5))?;
-    same("from the beginning", &append(&logs, LOG, 0, b"abcdefg"), &Ok(7))?;
-    is(&logs, LOG, b"abcdefg")
+    expect_same("from inside", &append(&logs, LOG, 1, b"bcde"), &Ok(5))?;
+    expect_same("from the beginning", &append(&logs, LOG, 0, b"abcdefg"), &Ok(7))?;
+    expect_log(&logs, LOG, b"abcdefg")
 }
 
 /// An append that leaves a hole is refused with how long the log is, and leaves nothing.
-pub(super) fn a_hole_is_refused(fresh: &Logs<'_>) -> Checked {
+pub(super) fn a_hole_is_refused(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
     let gap = |at, size| Err(StoreError::Gap { after: Position(at), head: Position(size) });
-    same("into an empty log", &append(&logs, LOG, 1, b"b"), &gap(1, 0))?;
-    same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
+    expect_same("into an empty log", &append(&logs, LOG, 1, b"b"), &gap(1, 0))?;
+    expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
     append(&logs, LOG, 0, b"abc")?;
     for at in [4, 1000, u64::MAX] {
-        same("behind a hole", &append(&logs, LOG, at, b"x"), &gap(at, 3))?;
+        expect_same("behind a hole", &append(&logs, LOG, at, b"x"), &gap(at, 3))?;
     }
-    is(&logs, LOG, b"abc")
+    expect_log(&logs, LOG, b"abc")
 }
 
 /// No bytes are no log.
-pub(super) fn nothing_is_appended_without_effect(fresh: &Logs<'_>) -> Checked {
+pub(super) fn nothing_is_appended_without_effect(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
-    same("nothing", &append(&logs, LOG, 0, b""), &Ok(0))?;
-    same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
+    expect_same("nothing", &append(&logs, LOG, 0, b""), &Ok(0))?;
+    expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
     append(&logs, LOG, 0, b"a")?;
-    same("nothing more", &append(&logs, LOG, 1, b""), &Ok(1))?;
-    is(&logs, LOG, b"a")
+    expect_same("nothing more", &append(&logs, LOG, 1, b""), &Ok(1))?;
+    expect_log(&logs, LOG, b"a")
 }
 
 /// A range is cut where the log ends; one that begins there or beyond is empty, and one that is turned round too.
-pub(super) fn ranges_end_where_the_log_ends(fresh: &Logs<'_>) -> Checked {
+pub(super) fn ranges_end_where_the_log_ends(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
     let all = b"0123456789";
@@ -117,15 +121,19 @@ pub(super) fn ranges_end_where_the_log_ends(fresh: &Logs<'_>) -> Checked {
             let place = |at: u64| usize::try_from(at.min(10)).expect("at most 10");
             let bytes = all.get(place(start)..place(end)).unwrap_or_default().to_vec();
             let promised = LogPart { from: start.min(10), bytes, size: 10 };
-            same(&format!("bytes {start} to {end}"), &read(&logs, LOG, start..end)?, &promised)?;
+            expect_same(
+                &format!("bytes {start} to {end}"),
+                &read(&logs, LOG, start..end)?,
+                &promised,
+            )?;
         }
     }
     let beyond = LogPart { from: 10, bytes: Vec::new(), size: 10 };
-    same("far beyond", &read(&logs, LOG, u64::MAX..u64::MAX)?, &beyond)
+    expect_same("far beyond", &read(&logs, LOG, u64::MAX..u64::MAX)?, &beyond)
 }
 
 /// One read returns a bounded part, from its beginning; read by read it is the whole.
-pub(super) fn a_read_has_a_bound(fresh: &Logs<'_>) -> Checked {
+pub(super) fn a_read_has_a_bound(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
     let all: Vec<u8> = (0..=250_u8).cycle().take(2 * READ_MAX + 5).collect();
@@ -134,24 +142,24 @@ pub(super) fn a_read_has_a_bound(fresh: &Logs<'_>) -> Checked {
     for _ in 0..3 {
         let part = read(&logs, LOG, whole.len() as u64..u64::MAX)?;
         let fits = part.bytes.len() <= READ_MAX;
-        holds(&format!("{} bytes in one read", part.bytes.len()), fits)?;
-        same("where the part begins", &part.from, &(whole.len() as u64))?;
-        same("how long the log is", &part.size, &(all.len() as u64))?;
+        expect_true(&format!("{} bytes in one read", part.bytes.len()), fits)?;
+        expect_same("where the part begins", &part.from, &(whole.len() as u64))?;
+        expect_same("how long the log is", &part.size, &(all.len() as u64))?;
         whole.extend(part.bytes);
     }
-    holds("three reads are not the whole log", whole == all)
+    expect_true("three reads are not the whole log", whole == all)
 }
 
 /// A log of which nothing came is empty, and a run without logs has none.
-pub(super) fn a_log_that_is_not_there_is_empty(fresh: &Logs<'_>) -> Checked {
+pub(super) fn a_log_that_is_not_there_is_empty(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
     for round in 0..2 {
         for range in [0..0, 0..10, 5..10, u64::MAX..u64::MAX] {
-            same("the log", &read(&logs, LOG, range)?, &LogPart::default())?;
+            expect_same("the log", &read(&logs, LOG, range)?, &LogPart::default())?;
         }
-        same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
-        same("the number of runs", &block_on(logs.runs())?.len(), &round)?;
+        expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
+        expect_same("the number of runs", &block_on(logs.runs())?.len(), &round)?;
         block_on(logs.remove(LOG.run))?;
         // In the second round others have logs.
         append(&logs, log(2, 1), 0, b"a")?;
@@ -160,7 +168,7 @@ pub(super) fn a_log_that_is_not_there_is_empty(fresh: &Logs<'_>) -> Checked {
 }
 
 /// Bytes survive whatever they are: no text, half a character, zeros.
-pub(super) fn any_byte_survives(fresh: &Logs<'_>) -> Checked {
+pub(super) fn any_byte_survives(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
     let every: Vec<u8> = (0..=u8::MAX).collect();
@@ -170,11 +178,11 @@ pub(super) fn any_byte_survives(fresh: &Logs<'_>) -> Checked {
         append(&logs, LOG, all.len() as u64, part)?;
         all.extend_from_slice(part);
     }
-    is(&logs, LOG, &all)
+    expect_log(&logs, LOG, &all)
 }
 
 /// The logs of a run are listed by step, attempt and delivery, by number and not by letter.
-pub(super) fn logs_are_listed_in_order(fresh: &Logs<'_>) -> Checked {
+pub(super) fn logs_are_listed_in_order(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
     let of = |step, attempt, delivery| LogId { step: StepIx(step), attempt, delivery, ..LOG };
@@ -193,29 +201,29 @@ pub(super) fn logs_are_listed_in_order(fresh: &Logs<'_>) -> Checked {
         append(&logs, log, 0, &vec![b'x'; usize::try_from(size).expect("a few bytes")])?;
     }
     append(&logs, log(2, 5), 0, b"another run's")?;
-    same_list("the logs", &block_on(logs.list(LOG.run))?, &promised)
+    expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &promised)
 }
 
 /// What was removed is gone, can be removed again, and can begin again from nothing.
-pub(super) fn a_removed_log_is_gone_and_can_begin_again(fresh: &Logs<'_>) -> Checked {
+pub(super) fn a_removed_log_is_gone_and_can_begin_again(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let (logs, other) = (place.open(), place.open());
     append(&logs, LOG, 0, b"abc")?;
     for remover in [&logs, &other] {
         block_on(remover.remove(LOG.run))?;
         block_on(remover.remove(LOG.run))?;
-        is(&logs, LOG, b"")?;
-        same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
+        expect_log(&logs, LOG, b"")?;
+        expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
         let gap = Err(StoreError::Gap { after: Position(3), head: Position(0) });
-        same("an append where it ended", &append(&logs, LOG, 3, b"d"), &gap)?;
-        same("an append from nothing", &append(&logs, LOG, 0, b"xyz"), &Ok(3))?;
-        is(&other, LOG, b"xyz")?;
+        expect_same("an append where it ended", &append(&logs, LOG, 3, b"d"), &gap)?;
+        expect_same("an append from nothing", &append(&logs, LOG, 0, b"xyz"), &Ok(3))?;
+        expect_log(&other, LOG, b"xyz")?;
     }
     Ok(())
 }
 
 /// Removing the logs of one run leaves those of all others.
-pub(super) fn removing_touches_no_other_run(fresh: &Logs<'_>) -> Checked {
+pub(super) fn removing_touches_no_other_run(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
     for run in [1, 2, 3] {
@@ -224,43 +232,47 @@ pub(super) fn removing_touches_no_other_run(fresh: &Logs<'_>) -> Checked {
     }
     block_on(logs.remove(log(2, 1).run))?;
     for run in [1, 3] {
-        same("how many are left", &block_on(logs.list(log(run, 1).run))?.len(), &2)?;
-        same("and on", &append(&logs, log(run, 1), 1, b"c"), &Ok(2))?;
-        is(&logs, log(run, 1), b"ac")?;
+        expect_same("how many are left", &block_on(logs.list(log(run, 1).run))?.len(), &2)?;
+        expect_same("and on", &append(&logs, log(run, 1), 1, b"c"), &Ok(2))?;
+        expect_log(&logs, log(run, 1), b"ac")?;
     }
-    same("how many of the removed", &block_on(logs.list(log(2, 1).run))?.len(), &0)
+    expect_same("how many of the removed", &block_on(logs.list(log(2, 1).run))?.len(), &0)
 }
 
 /// Runs that have logs are told with the bytes of all of theirs, the oldest first.
-pub(super) fn runs_are_told_with_their_bytes(fresh: &Logs<'_>) -> Checked {
+pub(super) fn runs_are_told_with_their_bytes(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
-    same_list("no runs", &block_on(logs.runs())?, &[])?;
+    expect_same_list("no runs", &block_on(logs.runs())?, &[])?;
     let last = LogId { run: RunId(u64::MAX), ..LOG };
     let first = LogId { run: RunId(1), ..LOG };
     for (log, bytes) in [(last, "abc"), (log(1, 7), "d"), (first, "ef"), (log(1, 1), "ghi")] {
         append(&logs, log, 0, bytes.as_bytes())?;
     }
     let promised = [(first.run, 2), (log(1, 1).run, 4), (last.run, 3)];
-    same_list("the runs", &block_on(logs.runs())?, &promised)?;
+    expect_same_list("the runs", &block_on(logs.runs())?, &promised)?;
     block_on(logs.remove(first.run))?;
-    same_list("the runs left", &block_on(logs.runs())?, &promised[1..])
+    expect_same_list("the runs left", &block_on(logs.runs())?, &promised[1..])
 }
 
 /// Logs that are written at once, more of them than files may be open, stay apart and whole.
-pub(super) fn many_logs_at_once_stay_apart(fresh: &Logs<'_>) -> Checked {
+pub(super) fn many_logs_at_once_stay_apart(fresh: &FreshLogStore<'_>) -> CheckResult {
     const THREADS: u32 = 4;
     const LOGS: u32 = 100;
     let place = fresh();
     let logs = place.open();
     let line = |log: LogId, round: u32| format!("{log:?} {round}\n").into_bytes();
-    let write = |thread: u32| -> Checked {
+    let write = |thread: u32| -> CheckResult {
         for round in 0..5 {
             for step in 0..LOGS {
                 let log = log(u64::from(thread % 2), thread * LOGS + step);
                 let bytes = line(log, round);
                 let at = u64::from(round) * bytes.len() as u64;
-                same("the size", &append(&logs, log, at, &bytes), &Ok(at + bytes.len() as u64))?;
+                expect_same(
+                    "the size",
+                    &append(&logs, log, at, &bytes),
+                    &Ok(at + bytes.len() as u64),
+                )?;
             }
         }
         Ok(())
@@ -272,19 +284,19 @@ pub(super) fn many_logs_at_once_stay_apart(fresh: &Logs<'_>) -> Checked {
     for at in 0..THREADS * LOGS {
         let log = log(u64::from(at / LOGS % 2), at);
         let all: Vec<u8> = (0..5).flat_map(|round| line(log, round)).collect();
-        is(&logs, log, &all)?;
+        expect_log(&logs, log, &all)?;
     }
     Ok(())
 }
 
 /// After a restart a log is as long as it was, repeats are still repeats, and it goes on.
-pub(super) fn reopened_they_go_on(fresh: &Logs<'_>) -> Checked {
+pub(super) fn reopened_they_go_on(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     append(&place.open(), LOG, 0, b"abc")?;
     let logs = place.open();
-    same_list("the logs", &block_on(logs.list(LOG.run))?, &[(LOG, 3)])?;
-    same("a repeat", &append(&logs, LOG, 1, b"bc"), &Ok(3))?;
-    same("and on", &append(&logs, LOG, 3, b"d"), &Ok(4))?;
+    expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[(LOG, 3)])?;
+    expect_same("a repeat", &append(&logs, LOG, 1, b"bc"), &Ok(3))?;
+    expect_same("and on", &append(&logs, LOG, 3, b"d"), &Ok(4))?;
     drop(logs);
-    is(&place.open(), LOG, b"abcd")
+    expect_log(&place.open(), LOG, b"abcd")
 }

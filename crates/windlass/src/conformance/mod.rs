@@ -14,7 +14,7 @@
 //! conformance::link("memory", || Shared::mailboxes(MemoryMailboxes::new()));
 //! ```
 //!
-//! The argument makes new, empty storage each time it is called: a [`Harness`]. A backend whose stores outlive their
+//! The argument makes new, empty storage each time it is called: a [`StorageHarness`]. A backend whose stores outlive their
 //! handles gives a function that opens another handle on the same storage, and the checks on reopening are run too. A
 //! handle stands for a process: when it is dropped, its term must end as it would with the process.
 //!
@@ -31,56 +31,58 @@
 //! | `snapshot` | snapshots, and what may leave because they are there |
 //! | `crash` | answers that are lost on the way |
 //! | `reopen` | what is there after a restart |
-//! | `model` | random operations answer like the journal in memory |
-//! | `archive`, `keys` | runs that ended read as before and are found; a submission repeated is one run |
+//! | `journal_model` | random operations answer like the journal in memory |
+//! | `archive`, `submission_keys` | runs that ended read as before and are found; a submission repeated is one run |
 //! | `logs` | bytes at offsets, once and in order |
-//! | `binding`, `letters` | one leader at a place with mailboxes; letters arrive, within bounds |
-//! | `storm` | a leader and workers over a link, in bad weather |
-//! | `suite`, `stores`, `links`, `check` | the lists of checks, and running them |
+//! | `mailbox_binding`, `messages` | one leader at a place with mailboxes; letters arrive, within bounds |
+//! | `faulty_link` | a leader and workers over a link, in bad weather |
+//! | `journal_checks`, `store_checks`, `link_checks`, `check` | the lists of checks, and running them |
 //! | `report`, `harness` | telling what failed, coming to the storage |
-//! | `vocabulary`, `specimens`, `history` | leaders and batches, one event of each kind, and a real history |
-//! | `faults`, `disk` | a wrapper that loses, holds up and refuses calls; a disk that can be filled |
-//! | `weather` | what a link may do to letters |
+//! | `journal_fixtures`, `sample_events`, `sample_history` | leaders and batches, one event of each kind, and a real history |
+//! | `faulty_journal`, `test_disk` | a wrapper that loses, holds up and refuses calls; a disk that can be filled |
+//! | `faulty_mailboxes` | what a link may do to letters |
 
 mod append;
 mod archive;
-mod binding;
 mod check;
 mod condemned;
 mod crash;
-mod disk;
-mod faults;
+mod faulty_journal;
+mod faulty_link;
+mod faulty_mailboxes;
+mod fixtures;
 mod harness;
-mod history;
-mod keys;
-mod letters;
-mod links;
+mod journal_checks;
+mod journal_fixtures;
+mod journal_model;
+mod link_checks;
 mod logs;
-mod mate;
-mod model;
+mod mailbox_binding;
+mod messages;
 mod positions;
 mod reopen;
 mod report;
+mod sample_events;
+mod sample_history;
 mod snapshot;
-mod specimens;
-mod stores;
-mod storm;
-mod suite;
+mod store_checks;
+mod submission_keys;
 mod tail;
 mod terms;
-mod vocabulary;
-mod weather;
+mod test_disk;
 
-pub use check::Check;
-pub use disk::Disk;
-pub use faults::{Call, Fault, Faulty, Gate};
-pub use harness::{Fresh, Handle, Harness, Shared};
-pub use history::{History, history};
-pub use links::{LINK_CHECKS, examine_link, examine_link_by, link};
-pub use mate::{mate, sealed_run};
-pub use report::{Checked, Difference, Failure, Report};
-pub use specimens::{KINDS, kind, specimens};
-pub use stores::{ARCHIVE_CHECKS, LOG_CHECKS, archive, examine_archive, examine_logs, logs};
-pub use suite::{CHECKS, examine, journal};
-pub use vocabulary::{Writer, block_on, everything, fold};
-pub use weather::{Stormy, Weather};
+pub use check::ConformanceCheck;
+pub use faulty_journal::{CallGate, FaultyJournal, JournalCall, JournalFault};
+pub use faulty_mailboxes::{FaultyMailboxes, MailboxFaults};
+pub use fixtures::{sealed_run, test_worker};
+pub use harness::{FreshStorage, JournalHandle, SharedStorage, StorageHarness};
+pub use journal_checks::{JOURNAL_CHECKS, check_journal, examine_journal};
+pub use journal_fixtures::{JournalTestLeader, block_on, fold_events, read_all_batches};
+pub use link_checks::{LINK_CHECKS, check_link, examine_link, examine_link_checks};
+pub use report::{CheckDifference, CheckFailure, CheckResult, ConformanceReport};
+pub use sample_events::{EVENT_KINDS, event_kind, sample_events};
+pub use sample_history::{SampleHistory, sample_history};
+pub use store_checks::{
+    ARCHIVE_CHECKS, LOG_CHECKS, check_archive, check_logs, examine_archive, examine_logs,
+};
+pub use test_disk::TestDisk;

@@ -3,73 +3,76 @@
 use std::sync::Barrier;
 use std::thread;
 
-use super::harness::{Fresh, Handle};
-use super::report::{Checked, Difference, holds, same};
-use super::vocabulary::{Writer, append, contains, stored};
-use crate::journal::{Append, Position, Stored};
-use crate::store::StoreError;
+use super::harness::{FreshStorage, JournalHandle};
+use super::journal_fixtures::{JournalTestLeader, append, expect_batches, stored};
+use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
+use crate::db::StoreError;
+use crate::journal::{JournalAppend, Position, StoredBatch};
 
 /// Each append returns the position of the one before plus its own number of events.
-pub(super) fn they_are_contiguous(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn they_are_contiguous(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = Vec::new();
     for events in [1, 2, 1, 7, 3, 1] {
         written.push(leader.write(events)?);
     }
-    same("the last position", &leader.head, &Position(15))?;
-    contains(&journal, &written)
+    expect_same("the last position", &leader.head, &Position(15))?;
+    expect_batches(&journal, &written)
 }
 
 /// A batch that would leave a hole is refused, told where the head is, and has no effect.
-pub(super) fn a_hole_ahead_is_refused(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_hole_ahead_is_refused(fresh: &FreshStorage<'_>) -> CheckResult {
     is_refused_behind(fresh, [4, 5, 1000, i64::MAX.unsigned_abs()])
 }
 
 /// A batch that would overwrite is refused, told where the head is, and has no effect.
-pub(super) fn a_batch_behind_the_head_is_refused(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_batch_behind_the_head_is_refused(fresh: &FreshStorage<'_>) -> CheckResult {
     is_refused_behind(fresh, [0, 1, 2])
 }
 
-fn is_refused_behind<const N: usize>(fresh: &Fresh<'_>, positions: [u64; N]) -> Checked {
+fn is_refused_behind<const N: usize>(fresh: &FreshStorage<'_>, positions: [u64; N]) -> CheckResult {
     let place = fresh();
     let journal = place.open();
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(2)?, leader.write(1)?];
     let head = leader.head;
     for after in positions.map(Position) {
-        let wrong = Append { after, ..leader.batch(2) };
+        let wrong = JournalAppend { after, ..leader.batch(2) };
         let what = format!("the answer behind {after} with the head at {head}");
-        same(&what, &append(&journal, wrong), &Err(StoreError::Gap { after, head }))?;
-        contains(&journal, &written)?;
+        expect_same(&what, &append(&journal, wrong), &Err(StoreError::Gap { after, head }))?;
+        expect_batches(&journal, &written)?;
     }
     written.push(leader.write(1)?);
-    contains(&journal, &written)
+    expect_batches(&journal, &written)
 }
 
 /// Of appends that arrive at once behind the same position one is written, and the others are refused.
-pub(super) fn of_appends_at_once_one_wins(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn of_appends_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
     const ROUNDS: usize = 4;
     let place = fresh();
     let journal = place.open();
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = Vec::new();
     for _ in 0..ROUNDS {
         let won = race(&journal, &mut leader)?;
         leader.head = won.position;
         written.push(won);
-        contains(&journal, &written)?;
+        expect_batches(&journal, &written)?;
     }
     Ok(())
 }
 
-fn race(journal: &Handle, leader: &mut Writer) -> Result<Stored, Difference> {
+fn race(
+    journal: &JournalHandle,
+    leader: &mut JournalTestLeader,
+) -> Result<StoredBatch, CheckDifference> {
     const AT_ONCE: usize = 16;
     let start = Barrier::new(AT_ONCE);
-    let batches: Vec<Append> = (0..AT_ONCE).map(|at| leader.batch(1 + at % 3)).collect();
+    let batches: Vec<JournalAppend> = (0..AT_ONCE).map(|at| leader.batch(1 + at % 3)).collect();
     let answers = thread::scope(|scope| {
-        let run = |batch: Append| {
+        let run = |batch: JournalAppend| {
             let start = &start;
             scope.spawn(move || {
                 start.wait();
@@ -81,13 +84,13 @@ fn race(journal: &Handle, leader: &mut Writer) -> Result<Stored, Difference> {
         let ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
         ended.collect::<Result<Vec<_>, _>>()
     });
-    let answers = answers.map_err(|_| Difference::new("an append panicked"))?;
+    let answers = answers.map_err(|_| CheckDifference::new("an append panicked"))?;
     let mut winners = Vec::new();
     for (batch, answer) in answers {
         match answer {
             Ok(position) => {
                 let batch = stored(batch);
-                same("the position of the winner", &position, &batch.position)?;
+                expect_same("the position of the winner", &position, &batch.position)?;
                 winners.push(batch);
             }
             // The head that it tells may be any that was true on the way.
@@ -95,6 +98,9 @@ fn race(journal: &Handle, leader: &mut Writer) -> Result<Stored, Difference> {
             Err(other) => return Err(other.into()),
         }
     }
-    holds(&format!("{} of {AT_ONCE} appends at once won", winners.len()), winners.len() == 1)?;
+    expect_true(
+        &format!("{} of {AT_ONCE} appends at once won", winners.len()),
+        winners.len() == 1,
+    )?;
     Ok(winners.remove(0))
 }

@@ -1,56 +1,59 @@
 //! What is there after a restart. A handle that is dropped without resigning stands for a process that died.
 
-use super::harness::Fresh;
-use super::history::history;
-use super::report::{Checked, holds, same, same_list};
+use super::harness::FreshStorage;
+use super::journal_fixtures::{
+    JournalTestLeader, append, block_on, expect_batches, expect_stale, fold_events,
+    read_all_batches,
+};
+use super::report::{CheckResult, expect_same, expect_same_list, expect_true};
+use super::sample_history::sample_history;
 use super::snapshot::{filled, is_left, is_newest, prune, save, snapshot};
-use super::vocabulary::{Writer, append, block_on, contains, everything, fold, is_stale};
 use crate::journal::Position;
 
 /// Everything that was acknowledged is there, in order, and the next leader goes on behind it.
-pub(super) fn what_was_acknowledged_is_there(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn what_was_acknowledged_is_there(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let mut written = Vec::new();
     for round in 0..3 {
         let journal = place.open();
-        contains(&journal, &written)?;
-        let mut leader = Writer::win(&journal, "alpha")?;
-        same("the head that was won", &leader.head, &Position(round * 6))?;
+        expect_batches(&journal, &written)?;
+        let mut leader = JournalTestLeader::win(&journal, "alpha")?;
+        expect_same("the head that was won", &leader.head, &Position(round * 6))?;
         written.extend([leader.write(1)?, leader.write(3)?, leader.write(2)?]);
         drop((journal, leader));
         place.let_terms_end();
     }
-    contains(&place.open(), &written)
+    expect_batches(&place.open(), &written)
 }
 
 /// Folding what is there gives the state that the engine had when the last append was acknowledged.
-pub(super) fn the_same_state_follows_from_it(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn the_same_state_follows_from_it(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
-    let told = history();
+    let told = sample_history();
     {
         let journal = place.open();
-        let mut leader = Writer::win(&journal, "alpha")?;
+        let mut leader = JournalTestLeader::win(&journal, "alpha")?;
         for batch in told.batches {
             let append = leader.batch_of(batch);
-            leader.put(append)?;
+            leader.append_accepted(append)?;
         }
     }
-    let there = everything(&place.open())?;
-    let engine = fold(there.iter().map(|batch| batch.events.as_slice()))?;
-    let (found, promised) = (engine.snapshot(), told.state);
+    let there = read_all_batches(&place.open())?;
+    let engine = fold_events(there.iter().map(|batch| batch.events.as_slice()))?;
+    let (found, promised) = (engine.dump(), told.state);
     let lines = |state: &str| state.lines().map(str::to_owned).collect::<Vec<_>>();
-    same_list("the lines of the state", &lines(&found), &lines(&promised))
+    expect_same_list("the lines of the state", &lines(&found), &lines(&promised))
 }
 
 /// A term that was won is never won again, whether it was given up, ended with its process, or wrote nothing.
-pub(super) fn a_term_is_never_used_again(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_term_is_never_used_again(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let mut before = None;
     for round in 0..6 {
         let journal = place.open();
-        let mut leader = Writer::win(&journal, "alpha")?;
+        let mut leader = JournalTestLeader::win(&journal, "alpha")?;
         let grows = before.is_none_or(|before| leader.term() > before);
-        holds(&format!("after a restart {} follows {before:?}", leader.term()), grows)?;
+        expect_true(&format!("after a restart {} follows {before:?}", leader.term()), grows)?;
         before = Some(leader.term());
         if round % 2 == 0 {
             leader.resign()?;
@@ -64,24 +67,26 @@ pub(super) fn a_term_is_never_used_again(fresh: &Fresh<'_>) -> Checked {
 }
 
 /// What a process that died had appended is not appended again by whoever repeats it under its term.
-pub(super) fn a_repeat_after_a_restart_is_refused_without_effect(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_repeat_after_a_restart_is_refused_without_effect(
+    fresh: &FreshStorage<'_>,
+) -> CheckResult {
     let place = fresh();
     let (first, batch) = {
         let journal = place.open();
-        let mut leader = Writer::win(&journal, "alpha")?;
+        let mut leader = JournalTestLeader::win(&journal, "alpha")?;
         let batch = leader.batch(2);
-        (leader.put(batch.clone())?, batch)
+        (leader.append_accepted(batch.clone())?, batch)
     };
     place.let_terms_end();
     let journal = place.open();
-    let next = Writer::win(&journal, "alpha")?;
-    is_stale("the repeat", &append(&journal, batch))?;
+    let next = JournalTestLeader::win(&journal, "alpha")?;
+    expect_stale("the repeat", &append(&journal, batch))?;
     block_on(journal.renew(next.term()))?;
-    contains(&journal, &[first])
+    expect_batches(&journal, &[first])
 }
 
 /// The newest snapshot and the one before it are there, and so is what they let go: the older of them decides.
-pub(super) fn snapshots_are_there(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn snapshots_are_there(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let written = {
         let journal = place.open();
@@ -94,20 +99,20 @@ pub(super) fn snapshots_are_there(fresh: &Fresh<'_>) -> Checked {
     let journal = place.open();
     is_newest(&journal, &snapshot(&journal, 12, "kept")?)?;
     is_left(&journal, &written, 0)?;
-    same("what has left", &prune(&journal, u64::MAX)?, &Position(5))?;
+    expect_same("what has left", &prune(&journal, u64::MAX)?, &Position(5))?;
     is_left(&journal, &written, 5)
 }
 
 /// What has left is known to have left, and the journal goes on from there, restart by restart.
-pub(super) fn what_has_left_stays_away(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn what_has_left_stays_away(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let mut written = filled(&place.open())?;
     for (before, floor, position) in [(0, 0, 13), (0, 0, 14), (0, 12, 15), (12, 13, 16)] {
         let journal = place.open();
         is_left(&journal, &written, before)?;
-        same("what has left", &prune(&journal, u64::MAX)?, &Position(floor))?;
-        let mut leader = Writer::win(&journal, "alpha")?;
-        same("the head that was won", &leader.head, &block_on(journal.head())?)?;
+        expect_same("what has left", &prune(&journal, u64::MAX)?, &Position(floor))?;
+        let mut leader = JournalTestLeader::win(&journal, "alpha")?;
+        expect_same("the head that was won", &leader.head, &block_on(journal.head())?)?;
         written.push(leader.write(1)?);
         save(&journal, position)?;
         is_left(&journal, &written, floor)?;

@@ -2,58 +2,62 @@
 
 use std::fmt;
 
-use crate::store::StoreError;
+use crate::db::StoreError;
 
 /// What a check says.
-pub type Checked = Result<(), Difference>;
+pub type CheckResult = Result<(), CheckDifference>;
 
 /// How a store differed from what it promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference(pub String);
+pub struct CheckDifference(pub String);
 
-impl Difference {
+impl CheckDifference {
     /// A difference, in words.
     pub(super) fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
 }
 
-impl From<StoreError> for Difference {
+impl From<StoreError> for CheckDifference {
     fn from(error: StoreError) -> Self {
         Self(format!("a call that has to succeed was refused: {error}"))
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for CheckDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// Demands that two values are the same.
-pub(super) fn same<T: PartialEq + fmt::Debug>(what: &str, found: &T, promised: &T) -> Checked {
+pub(super) fn expect_same<T: PartialEq + fmt::Debug>(
+    what: &str,
+    found: &T,
+    promised: &T,
+) -> CheckResult {
     let differs = || format!("{what}: found {}, promised {}", brief(found), brief(promised));
-    if found == promised { Ok(()) } else { Err(Difference(differs())) }
+    if found == promised { Ok(()) } else { Err(CheckDifference(differs())) }
 }
 
 /// Demands that two lists are the same, and tells the first place where they are not.
-pub(super) fn same_list<T: PartialEq + fmt::Debug>(
+pub(super) fn expect_same_list<T: PartialEq + fmt::Debug>(
     what: &str,
     found: &[T],
     promised: &[T],
-) -> Checked {
+) -> CheckResult {
     let longer = found.len().max(promised.len());
     let Some(at) = (0..longer).find(|at| found.get(*at) != promised.get(*at)) else {
         return Ok(());
     };
     let (many, of) = (found.len(), promised.len());
     let what = format!("{what}, {many} long where {of} were promised, at index {at}");
-    same(&what, &found.get(at), &promised.get(at))
+    expect_same(&what, &found.get(at), &promised.get(at))
 }
 
 /// Demands that something holds.
-pub(super) fn holds(what: &str, it: bool) -> Checked {
-    if it { Ok(()) } else { Err(Difference::new(what)) }
+pub(super) fn expect_true(what: &str, it: bool) -> CheckResult {
+    if it { Ok(()) } else { Err(CheckDifference::new(what)) }
 }
 
 /// A whole store on one line helps nobody.
@@ -68,16 +72,16 @@ fn brief(value: &impl fmt::Debug) -> String {
 
 /// A check that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct CheckFailure {
     /// Which.
     pub check: &'static str,
     /// Why.
-    pub difference: Difference,
+    pub difference: CheckDifference,
 }
 
 /// What came of all checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct ConformanceReport {
     /// The kind of store.
     pub store: &'static str,
     /// The backend.
@@ -87,10 +91,10 @@ pub struct Report {
     /// Checks that cannot be made, as its storage does not outlive its handles.
     pub skipped: Vec<&'static str>,
     /// Checks that failed.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<CheckFailure>,
 }
 
-impl Report {
+impl ConformanceReport {
     /// Before any check.
     pub(super) fn of(store: &'static str, backend: &str) -> Self {
         let (passed, skipped, failures) = (Vec::new(), Vec::new(), Vec::new());
@@ -103,13 +107,13 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ConformanceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (failed, passed) = (self.failures.len(), self.passed.len());
         let skipped = self.skipped.len();
         let (store, backend) = (self.store, &self.backend);
         writeln!(f, "{store} `{backend}`: {failed} failed, {passed} passed, {skipped} skipped")?;
-        for Failure { check, difference } in &self.failures {
+        for CheckFailure { check, difference } in &self.failures {
             writeln!(f, "  {backend}: {check}: {difference}")?;
         }
         Ok(())

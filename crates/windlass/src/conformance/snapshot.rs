@@ -4,14 +4,18 @@
 
 use std::thread;
 
-use windlass_core::engine::{Config, Engine};
+use windlass_core::engine::{Engine, EngineConfig};
 
-use super::harness::{Fresh, Handle};
-use super::history::history;
-use super::report::{Checked, Difference, holds, same, same_list};
-use super::vocabulary::{Writer, append, block_on, fold, is_stale, stored, tail};
-use crate::journal::{BatchId, Position, Recorded, Snapshot, Stored, decode_state, encode_state};
-use crate::store::StoreError;
+use super::harness::{FreshStorage, JournalHandle};
+use super::journal_fixtures::{
+    JournalTestLeader, append, block_on, expect_stale, fold_events, stored, tail,
+};
+use super::report::{CheckDifference, CheckResult, expect_same, expect_same_list, expect_true};
+use super::sample_history::sample_history;
+use crate::db::StoreError;
+use crate::journal::{
+    BatchId, JournalSnapshot, Position, RecordedEvent, StoredBatch, decode_state, encode_state,
+};
 
 const SIZES: [usize; 6] = [2, 3, 1, 4, 2, 1];
 /// Where the last batch ends.
@@ -20,23 +24,23 @@ const HEAD: u64 = 13;
 const PRUNES_MAX: usize = 100;
 
 /// A new journal has no snapshot, and events alone make none.
-pub(super) fn at_first_there_is_none(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn at_first_there_is_none(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
-    same("the snapshot of an empty journal", &block_on(journal.snapshot())?, &None)?;
+    expect_same("the snapshot of an empty journal", &block_on(journal.snapshot())?, &None)?;
     filled(&journal)?;
-    same("the snapshot that nobody saved", &block_on(journal.snapshot())?, &None)
+    expect_same("the snapshot that nobody saved", &block_on(journal.snapshot())?, &None)
 }
 
 /// A snapshot is read as it was saved, by every handle, whatever its bytes and however many.
-pub(super) fn a_saved_one_reads_back(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_saved_one_reads_back(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
     filled(&journal)?;
     let large: Vec<u8> = (0..3_000_000_u32).map(|at| at.to_le_bytes()[at as usize % 3]).collect();
     let states = [(2, vec![7]), (5, (0..=255).collect()), (6, Vec::new()), (10, large)];
     for (position, state) in states {
-        let saved = Snapshot { state, ..snapshot(&journal, position, "")? };
+        let saved = JournalSnapshot { state, ..snapshot(&journal, position, "")? };
         block_on(journal.save(saved.clone()))?;
         is_newest(&journal, &saved)?;
         is_newest(&standby, &saved)?;
@@ -48,7 +52,7 @@ pub(super) fn a_saved_one_reads_back(fresh: &Fresh<'_>) -> Checked {
 }
 
 /// The newest snapshot is the one of the last position, whichever was saved last.
-pub(super) fn the_newest_counts(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn the_newest_counts(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     filled(&journal)?;
@@ -60,7 +64,7 @@ pub(super) fn the_newest_counts(fresh: &Fresh<'_>) -> Checked {
 }
 
 /// Saved again at the same position it is still one: what it takes two for is not done.
-pub(super) fn saved_twice_it_is_one(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn saved_twice_it_is_one(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled(&journal)?;
@@ -68,30 +72,30 @@ pub(super) fn saved_twice_it_is_one(fresh: &Fresh<'_>) -> Checked {
         save(&journal, 6)?;
         is_newest(&journal, &snapshot(&journal, 6, "kept")?)?;
     }
-    same("what has left", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("what has left", &prune(&journal, HEAD)?, &Position(0))?;
     is_left(&journal, &written, 0)?;
     save(&journal, 12)?;
     save(&journal, 12)?;
-    same("what has left with another", &prune(&journal, HEAD)?, &Position(5))
+    expect_same("what has left with another", &prune(&journal, HEAD)?, &Position(5))
 }
 
 /// A snapshot that is ahead of the head is of events that were lost: it is not used, it does not count as one of two,
 /// and it does not come back when the next leader's events, which are others, have passed it.
-pub(super) fn one_ahead_of_the_head_is_not_used(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn one_ahead_of_the_head_is_not_used(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(2)?, leader.write(3)?];
     save(&journal, 2)?;
     // A journal that refuses it does no wrong.
     drop(block_on(journal.save(replaced(6))));
     is_newest(&journal, &snapshot(&journal, 2, "kept")?)?;
-    same("what has left", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("what has left", &prune(&journal, HEAD)?, &Position(0))?;
     leader.resign()?;
-    let mut next = Writer::win(&journal, "beta")?;
+    let mut next = JournalTestLeader::win(&journal, "beta")?;
     written.extend([next.write(1)?, next.write(3)?]);
     is_newest(&journal, &snapshot(&journal, 2, "kept")?)?;
-    same("what has left later", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("what has left later", &prune(&journal, HEAD)?, &Position(0))?;
     is_left(&journal, &written, 0)?;
     save(&journal, 9)?;
     is_newest(&journal, &snapshot(&journal, 9, "kept")?)
@@ -99,10 +103,10 @@ pub(super) fn one_ahead_of_the_head_is_not_used(fresh: &Fresh<'_>) -> Checked {
 
 /// A snapshot of a history that another leader's batches replaced is not used, whether it is older or newer than those that
 /// match the journal. It does not count as one of two, and it does not keep a matching one at its position from being saved.
-pub(super) fn one_of_another_history_is_not_used(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn one_of_another_history_is_not_used(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, deposed) = (place.open(), place.open());
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(2)?, leader.write(3)?];
     save(&journal, 2)?;
     // A journal that refuses what is ahead of it does no wrong.
@@ -111,8 +115,8 @@ pub(super) fn one_of_another_history_is_not_used(fresh: &Fresh<'_>) -> Checked {
     for reader in [&journal, &deposed] {
         is_newest(reader, &snapshot(&journal, 2, "kept")?)?;
         let foreign = block_on(reader.foreign_snapshots())?;
-        same_list("listed as foreign", &foreign, &vec![Position(6); usize::from(kept)])?;
-        same("what has left", &prune(reader, HEAD)?, &Position(0))?;
+        expect_same_list("listed as foreign", &foreign, &vec![Position(6); usize::from(kept)])?;
+        expect_same("what has left", &prune(reader, HEAD)?, &Position(0))?;
     }
     for behind in [2, 5] {
         drop(block_on(deposed.save(replaced(behind))));
@@ -120,138 +124,150 @@ pub(super) fn one_of_another_history_is_not_used(fresh: &Fresh<'_>) -> Checked {
     }
     save(&journal, 6)?;
     is_newest(&deposed, &snapshot(&journal, 6, "kept")?)?;
-    same("what is listed in the end", &block_on(journal.foreign_snapshots())?, &Vec::new())?;
+    expect_same("what is listed in the end", &block_on(journal.foreign_snapshots())?, &Vec::new())?;
     save(&journal, 5)?;
-    same("what has left with three", &prune(&journal, HEAD)?, &Position(2))?;
+    expect_same("what has left with three", &prune(&journal, HEAD)?, &Position(2))?;
     is_left(&journal, &written, 2)
 }
 
 /// A snapshot of a batch that is not in the journal.
-fn replaced(position: u64) -> Snapshot {
+fn replaced(position: u64) -> JournalSnapshot {
     let state = format!("replaced at {position}").into_bytes();
-    Snapshot { position: Position(position), batch: BatchId(1 << 63), state }
+    JournalSnapshot { position: Position(position), batch: BatchId(1 << 63), state }
 }
 
 /// Wherever a snapshot is taken, what it was made of and what is behind it come to the same state as the whole journal.
-pub(super) fn with_its_tail_it_gives_the_same_state(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn with_its_tail_it_gives_the_same_state(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
-    let mut leader = Writer::win(&journal, "alpha")?;
-    let told = history().batches;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
+    let told = sample_history().batches;
     for batch in &told {
         let append = leader.batch_of(batch.clone());
-        leader.put(append)?;
+        leader.append_accepted(append)?;
     }
-    let whole = fold(told.iter().map(Vec::as_slice))?;
-    let mut engine = Engine::new(Config::default());
+    let whole = fold_events(told.iter().map(Vec::as_slice))?;
+    let mut engine = Engine::new(EngineConfig::default());
     let mut position = Position(0);
     for batch in &told {
         engine = fold_on(engine, batch)?;
         position.0 += batch.len() as u64;
         let state = encode_state(&engine);
-        block_on(journal.save(Snapshot { state, ..snapshot(&journal, position.0, "")? }))?;
-        let at = |difference: Difference| Difference(format!("from {position}: {difference}"));
+        block_on(journal.save(JournalSnapshot { state, ..snapshot(&journal, position.0, "")? }))?;
+        let at =
+            |difference: CheckDifference| CheckDifference(format!("from {position}: {difference}"));
         is_same_state(&begun_anew(&journal, position)?, &whole).map_err(at)?;
     }
-    same("the position of the last", &position, &block_on(journal.head())?)
+    expect_same("the position of the last", &position, &block_on(journal.head())?)
 }
 
 /// The engine that somebody has who begins with the snapshot.
-fn begun_anew(journal: &Handle, position: Position) -> Result<Engine, Difference> {
+fn begun_anew(journal: &JournalHandle, position: Position) -> Result<Engine, CheckDifference> {
     let found = block_on(journal.snapshot())?;
-    let found = found.ok_or_else(|| Difference::new("there is no snapshot"))?;
-    same("the position of the snapshot", &found.position, &position)?;
-    let engine = decode_state(&found.state, Config::default()).map_err(Difference)?;
-    same("the bytes, written again", &(encode_state(&engine) == found.state), &true)?;
+    let found = found.ok_or_else(|| CheckDifference::new("there is no snapshot"))?;
+    expect_same("the position of the snapshot", &found.position, &position)?;
+    let engine = decode_state(&found.state, EngineConfig::default()).map_err(CheckDifference)?;
+    expect_same("the bytes, written again", &(encode_state(&engine) == found.state), &true)?;
     let behind = block_on(journal.tail(position, usize::MAX))?;
     behind.iter().try_fold(engine, |engine, batch| fold_on(engine, &batch.events))
 }
 
-fn fold_on(mut engine: Engine, events: &[Recorded]) -> Result<Engine, Difference> {
-    for Recorded { at, event } in events {
+fn fold_on(mut engine: Engine, events: &[RecordedEvent]) -> Result<Engine, CheckDifference> {
+    for RecordedEvent { at, event } in events {
         let applied = engine.apply(*at, event);
-        applied.map_err(|error| Difference(format!("{error}: {event:?}")))?;
+        applied.map_err(|error| CheckDifference(format!("{error}: {event:?}")))?;
     }
     Ok(engine)
 }
 
-fn is_same_state(found: &Engine, promised: &Engine) -> Checked {
-    let lines = |engine: &Engine| engine.details().lines().map(str::to_owned).collect::<Vec<_>>();
-    same_list("the lines of the state", &lines(found), &lines(promised))?;
-    holds(&format!("the state contradicts itself: {:?}", found.check()), found.check().is_empty())?;
-    holds("the state is written as other bytes", encode_state(found) == encode_state(promised))
+fn is_same_state(found: &Engine, promised: &Engine) -> CheckResult {
+    let lines =
+        |engine: &Engine| engine.dump_details().lines().map(str::to_owned).collect::<Vec<_>>();
+    expect_same_list("the lines of the state", &lines(found), &lines(promised))?;
+    expect_true(
+        &format!("the state contradicts itself: {:?}", found.check()),
+        found.check().is_empty(),
+    )?;
+    expect_true(
+        "the state is written as other bytes",
+        encode_state(found) == encode_state(promised),
+    )
 }
 
 /// Without two snapshots nothing leaves: the one could prove damaged.
-pub(super) fn without_two_nothing_leaves(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn without_two_nothing_leaves(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
-    same("what has left of nothing", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("what has left of nothing", &prune(&journal, HEAD)?, &Position(0))?;
     let written = filled(&journal)?;
-    same("what has left without any", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("what has left without any", &prune(&journal, HEAD)?, &Position(0))?;
     is_left(&journal, &written, 0)?;
     save(&journal, 12)?;
-    same("what has left with one", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("what has left with one", &prune(&journal, HEAD)?, &Position(0))?;
     is_left(&journal, &written, 0)
 }
 
 /// Nothing leaves that is behind the older of the two: with it, and what is left, the state can be had. The batch at which it
 /// ends stays as well, because the snapshot is matched with it.
-pub(super) fn nothing_leaves_that_the_older_one_lacks(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn nothing_leaves_that_the_older_one_lacks(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled(&journal)?;
     for (position, floor) in [(5, 0), (10, 2), (12, 6), (10, 6)] {
         save(&journal, position)?;
-        same("what has left", &prune(&journal, u64::MAX)?, &Position(floor))?;
+        expect_same("what has left", &prune(&journal, u64::MAX)?, &Position(floor))?;
         is_left(&journal, &written, floor)?;
     }
     Ok(())
 }
 
 /// A prune goes no further than it was asked to.
-pub(super) fn nothing_leaves_beyond_what_was_asked(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn nothing_leaves_beyond_what_was_asked(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled_and_saved(&journal)?;
     for (upto, floor) in [(0, 0), (2, 2), (5, 5), (6, 6), (2, 6), (10, 10), (12, 10)] {
-        same("what has left", &prune(&journal, upto)?, &Position(floor))?;
+        expect_same("what has left", &prune(&journal, upto)?, &Position(floor))?;
         is_left(&journal, &written, floor)?;
     }
     Ok(())
 }
 
 /// A batch leaves whole or not at all, wherever the snapshots are and however much was asked for.
-pub(super) fn only_whole_batches_leave(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn only_whole_batches_leave(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled_and_saved(&journal)?;
     for (upto, floor) in [(1, 0), (3, 2), (4, 2), (5, 5), (7, 6), (9, 6), (11, 10)] {
-        same(&format!("what has left up to {upto}"), &prune(&journal, upto)?, &Position(floor))?;
+        expect_same(
+            &format!("what has left up to {upto}"),
+            &prune(&journal, upto)?,
+            &Position(floor),
+        )?;
         is_left(&journal, &written, floor)?;
     }
     Ok(())
 }
 
 /// The last batch stays, though both snapshots contain it: with it go the head and the means to know it again.
-pub(super) fn the_last_batch_stays(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn the_last_batch_stays(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(3)?];
     save(&journal, 3)?;
-    same("what has left of one batch", &prune(&journal, 3)?, &Position(0))?;
+    expect_same("what has left of one batch", &prune(&journal, 3)?, &Position(0))?;
     is_left(&journal, &written, 0)?;
     written.extend([leader.write(1)?, leader.write(4)?]);
     for position in [4, 8, 8] {
         save(&journal, position)?;
     }
-    same("what has left in the end", &prune(&journal, u64::MAX)?, &Position(3))?;
+    expect_same("what has left in the end", &prune(&journal, u64::MAX)?, &Position(3))?;
     is_left(&journal, &written, 3)
 }
 
 /// Whoever asks for what has left is told so, and up to where: what it does not get must not pass for what there is not.
-pub(super) fn what_has_left_is_not_skipped(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn what_has_left_is_not_skipped(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
     let written = filled_and_saved(&journal)?;
@@ -264,61 +280,61 @@ pub(super) fn what_has_left_is_not_skipped(fresh: &Fresh<'_>) -> Checked {
 }
 
 /// When all has left that may, the journal does what it did before: it knows its head, repeats, holes and leaders.
-pub(super) fn a_pruned_journal_goes_on(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_pruned_journal_goes_on(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut batches = Vec::new();
     for events in [2, 3, 1, 1] {
         let batch = leader.batch(events);
-        leader.put(batch.clone())?;
+        leader.append_accepted(batch.clone())?;
         batches.push(batch);
     }
-    let mut written: Vec<Stored> = batches.iter().cloned().map(stored).collect();
+    let mut written: Vec<StoredBatch> = batches.iter().cloned().map(stored).collect();
     for position in [6, 7] {
         save(&journal, position)?;
     }
-    same("what has left", &prune(&journal, u64::MAX)?, &Position(5))?;
-    let last = batches.pop().ok_or_else(|| Difference::new("four were written"))?;
-    same("a repeat of the last batch", &append(&journal, last.clone()), &Ok(Position(7)))?;
+    expect_same("what has left", &prune(&journal, u64::MAX)?, &Position(5))?;
+    let last = batches.pop().ok_or_else(|| CheckDifference::new("four were written"))?;
+    expect_same("a repeat of the last batch", &append(&journal, last.clone()), &Ok(Position(7)))?;
     for gone in batches.into_iter().take(2) {
         let gap = StoreError::Gap { after: gone.after, head: Position(7) };
-        same("a repeat of what has left", &append(&journal, gone), &Err(gap))?;
+        expect_same("a repeat of what has left", &append(&journal, gone), &Err(gap))?;
     }
     let mut hole = leader.batch(1);
     hole.after = Position(8);
     let gap = StoreError::Gap { after: Position(8), head: Position(7) };
-    same("a batch with a hole before it", &append(&journal, hole), &Err(gap))?;
+    expect_same("a batch with a hole before it", &append(&journal, hole), &Err(gap))?;
     written.push(leader.write(3)?);
     is_left(&journal, &written, 5)?;
     leader.resign()?;
-    let mut next = Writer::win(&rival, "beta")?;
-    same("the head that was won", &next.head, &Position(10))?;
-    is_stale("a repeat under the passed term", &append(&journal, last))?;
+    let mut next = JournalTestLeader::win(&rival, "beta")?;
+    expect_same("the head that was won", &next.head, &Position(10))?;
+    expect_stale("a repeat under the passed term", &append(&journal, last))?;
     written.push(next.write(1)?);
     is_left(&journal, &written, 5)
 }
 
 /// Pruning again, or further back, changes nothing and answers the same.
-pub(super) fn pruning_again_changes_nothing(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn pruning_again_changes_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
     let written = filled_and_saved(&journal)?;
-    same("what has left", &prune(&journal, 10)?, &Position(10))?;
+    expect_same("what has left", &prune(&journal, 10)?, &Position(10))?;
     for upto in [10, 5, 0, 10] {
-        same("what has left by then", &prune(&journal, upto)?, &Position(10))?;
-        same("what has left for another", &prune(&standby, upto)?, &Position(10))?;
+        expect_same("what has left by then", &prune(&journal, upto)?, &Position(10))?;
+        expect_same("what has left for another", &prune(&standby, upto)?, &Position(10))?;
         is_left(&journal, &written, 10)?;
     }
     is_newest(&journal, &snapshot(&journal, HEAD, "kept")?)
 }
 
 /// Who reads while batches leave gets all that was asked for, or is told that it has left.
-pub(super) fn a_page_read_while_batches_leave_is_whole(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_page_read_while_batches_leave_is_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     const BATCHES: u64 = 300;
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     for _ in 0..BATCHES {
         leader.write(1)?;
     }
@@ -332,17 +348,17 @@ pub(super) fn a_page_read_while_batches_leave_is_whole(fresh: &Fresh<'_>) -> Che
         while floor + 1 < BATCHES && !pruning.is_finished() {
             floor = is_whole_or_left(&standby, floor)?;
         }
-        pruning.join().map_err(|_| Difference::new("pruning panicked"))?
+        pruning.join().map_err(|_| CheckDifference::new("pruning panicked"))?
     })
 }
 
 /// Reads a page behind a position. Returns the position to go on from.
-fn is_whole_or_left(journal: &Handle, after: u64) -> Result<u64, Difference> {
+fn is_whole_or_left(journal: &JournalHandle, after: u64) -> Result<u64, CheckDifference> {
     match block_on(journal.tail(Position(after), 5)) {
         Err(StoreError::Pruned { upto }) => Ok(upto.0),
         Ok(page) => {
-            let begins = page.first().map(Stored::after);
-            same("where the page begins", &begins, &Some(Position(after)))?;
+            let begins = page.first().map(StoredBatch::after);
+            expect_same("where the page begins", &begins, &Some(Position(after)))?;
             Ok(after)
         }
         Err(error) => Err(error.into()),
@@ -350,15 +366,15 @@ fn is_whole_or_left(journal: &Handle, after: u64) -> Result<u64, Difference> {
 }
 
 /// A leader's batches, each of so many events.
-pub(super) fn filled(journal: &Handle) -> Result<Vec<Stored>, Difference> {
-    let mut leader = Writer::win(journal, "alpha")?;
+pub(super) fn filled(journal: &JournalHandle) -> Result<Vec<StoredBatch>, CheckDifference> {
+    let mut leader = JournalTestLeader::win(journal, "alpha")?;
     let written = SIZES.iter().map(|events| leader.write(*events)).collect();
     leader.resign()?;
     written
 }
 
 /// The same, with snapshots behind the last two batches.
-fn filled_and_saved(journal: &Handle) -> Result<Vec<Stored>, Difference> {
+fn filled_and_saved(journal: &JournalHandle) -> Result<Vec<StoredBatch>, CheckDifference> {
     let written = filled(journal)?;
     for position in [12, HEAD] {
         save(journal, position)?;
@@ -368,53 +384,53 @@ fn filled_and_saved(journal: &Handle) -> Result<Vec<Stored>, Difference> {
 
 /// A snapshot of the journal at a position where a batch ends.
 pub(super) fn snapshot(
-    journal: &Handle,
+    journal: &JournalHandle,
     position: u64,
     word: &str,
-) -> Result<Snapshot, Difference> {
+) -> Result<JournalSnapshot, CheckDifference> {
     let last = tail(journal, position - 1, 1)?;
     let batch = last.first().filter(|batch| batch.position == Position(position));
-    let batch = batch.ok_or_else(|| Difference(format!("no batch ends at {position}")))?.batch;
+    let batch = batch.ok_or_else(|| CheckDifference(format!("no batch ends at {position}")))?.batch;
     let state = format!("{word} at {position}").into_bytes();
-    Ok(Snapshot { position: Position(position), batch, state })
+    Ok(JournalSnapshot { position: Position(position), batch, state })
 }
 
-pub(super) fn save(journal: &Handle, position: u64) -> Checked {
+pub(super) fn save(journal: &JournalHandle, position: u64) -> CheckResult {
     Ok(block_on(journal.save(snapshot(journal, position, "kept")?))?)
 }
 
-pub(super) fn is_newest(journal: &Handle, promised: &Snapshot) -> Checked {
+pub(super) fn is_newest(journal: &JournalHandle, promised: &JournalSnapshot) -> CheckResult {
     let found = block_on(journal.snapshot())?;
-    same("the newest snapshot", &found.as_ref(), &Some(promised))
+    expect_same("the newest snapshot", &found.as_ref(), &Some(promised))
 }
 
 /// Prunes until nothing more leaves: how much goes at once is up to the journal.
-pub(super) fn prune(journal: &Handle, upto: u64) -> Result<Position, Difference> {
+pub(super) fn prune(journal: &JournalHandle, upto: u64) -> Result<Position, CheckDifference> {
     let mut floor = block_on(journal.prune(Position(upto)))?;
     for _ in 0..PRUNES_MAX {
         let further = block_on(journal.prune(Position(upto)))?;
         if further == floor {
             return Ok(floor);
         }
-        holds(&format!("{further} has left after {floor}"), further > floor)?;
+        expect_true(&format!("{further} has left after {floor}"), further > floor)?;
         floor = further;
     }
-    Err(Difference(format!("pruning gets nowhere, the last time to {floor}")))
+    Err(CheckDifference(format!("pruning gets nowhere, the last time to {floor}")))
 }
 
 /// Demands that all up to the floor has left, and can be asked for no more, and that all behind it is there.
-pub(super) fn is_left(journal: &Handle, written: &[Stored], floor: u64) -> Checked {
+pub(super) fn is_left(journal: &JournalHandle, written: &[StoredBatch], floor: u64) -> CheckResult {
     let head = written.last().map_or(Position(0), |batch| batch.position);
-    same("the head", &block_on(journal.head())?, &head)?;
+    expect_same("the head", &block_on(journal.head())?, &head)?;
     for after in 0..floor {
         let found = block_on(journal.tail(Position(after), 10));
         let pruned = StoreError::Pruned { upto: Position(floor) };
-        same(&format!("the tail behind {after}"), &found, &Err(pruned))?;
+        expect_same(&format!("the tail behind {after}"), &found, &Err(pruned))?;
     }
     for after in floor..=head.0 {
         let behind = written.iter().filter(|batch| batch.position.0 > after).cloned();
         let found = tail(journal, after, usize::MAX)?;
-        same_list(&format!("the tail behind {after}"), &found, &behind.collect::<Vec<_>>())?;
+        expect_same_list(&format!("the tail behind {after}"), &found, &behind.collect::<Vec<_>>())?;
     }
     Ok(())
 }

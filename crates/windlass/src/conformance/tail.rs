@@ -1,103 +1,104 @@
 //! Reading in pages; what was written reads the same.
 
-use super::harness::{Fresh, Handle};
-use super::report::{Checked, Difference, holds, same, same_list};
-use super::specimens::specimens;
-use super::vocabulary::{Writer, contains, tail};
-use crate::journal::Stored;
+use super::harness::{FreshStorage, JournalHandle};
+use super::journal_fixtures::{JournalTestLeader, expect_batches, tail};
+use super::report::{CheckDifference, CheckResult, expect_same, expect_same_list, expect_true};
+use super::sample_events::sample_events;
+use crate::journal::StoredBatch;
 
 /// Sizes of batches that no page size divides.
 const SIZES: [usize; 9] = [1, 4, 2, 1, 1, 8, 3, 1, 5];
 
-fn filled(journal: &Handle) -> Result<Vec<Stored>, Difference> {
-    let mut leader = Writer::win(journal, "alpha")?;
+fn filled(journal: &JournalHandle) -> Result<Vec<StoredBatch>, CheckDifference> {
+    let mut leader = JournalTestLeader::win(journal, "alpha")?;
     SIZES.iter().map(|events| leader.write(*events)).collect()
 }
 
 /// A page has about as many events as were asked for: without its last batch it would have fewer.
-pub(super) fn a_page_holds_about_as_much_as_was_asked(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_page_holds_about_as_much_as_was_asked(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled(&journal)?;
     for (after, most) in [(0, 1), (0, 5), (0, 6), (0, 10), (7, 4), (9, 12), (17, 1)] {
         let page = tail(&journal, after, most)?;
-        let events = |page: &[Stored]| page.iter().map(|batch| batch.events.len()).sum::<usize>();
+        let events =
+            |page: &[StoredBatch]| page.iter().map(|batch| batch.events.len()).sum::<usize>();
         let before_last = events(&page[..page.len().saturating_sub(1)]);
         let what = format!("{} events behind {after}, asked for {most}", events(&page));
-        holds(&what, page.len() == 1 || before_last < most)?;
-        let behind: Vec<Stored> =
+        expect_true(&what, page.len() == 1 || before_last < most)?;
+        let behind: Vec<StoredBatch> =
             written.iter().filter(|batch| batch.position.0 > after).cloned().collect();
-        same_list("the page", &page, &behind[..page.len().min(behind.len())])?;
+        expect_same_list("the page", &page, &behind[..page.len().min(behind.len())])?;
     }
     let all = tail(&journal, 0, usize::MAX)?;
-    same_list("a page without a bound", &all, &written)
+    expect_same_list("a page without a bound", &all, &written)
 }
 
 /// A batch larger than what was asked for comes whole, or its reader would never get past it.
-pub(super) fn a_page_has_at_least_one_batch(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_page_has_at_least_one_batch(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled(&journal)?;
     for (at, batch) in written.iter().enumerate() {
         let page = tail(&journal, batch.after().0, 1)?;
-        same("the first batch of a page of one event", &page.first(), &written.get(at))?;
+        expect_same("the first batch of a page of one event", &page.first(), &written.get(at))?;
     }
     Ok(())
 }
 
 /// Page by page, each behind the last, everything is read once and in order, whatever the size.
-pub(super) fn pages_make_up_the_whole(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn pages_make_up_the_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled(&journal)?;
     for most in [1, 2, 3, 7, 26, 1000] {
-        let mut read: Vec<Stored> = Vec::new();
+        let mut read: Vec<StoredBatch> = Vec::new();
         // One page more than there are batches: a journal that does not get on must not hang the check.
         for _ in 0..=written.len() {
             let after = read.last().map_or(0, |batch| batch.position.0);
             read.extend(tail(&journal, after, most)?);
         }
-        same_list(&format!("pages of {most}"), &read, &written)?;
+        expect_same_list(&format!("pages of {most}"), &read, &written)?;
     }
     Ok(())
 }
 
 /// From a position inside a batch the whole batch is read: a batch is never split.
-pub(super) fn from_inside_a_batch_it_is_read_whole(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn from_inside_a_batch_it_is_read_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled(&journal)?;
     for after in 0..26 {
         let found = tail(&journal, after, 1000)?;
-        let promised: Vec<Stored> =
+        let promised: Vec<StoredBatch> =
             written.iter().filter(|batch| batch.position.0 > after).cloned().collect();
-        same_list(&format!("what ends behind {after}"), &found, &promised)?;
+        expect_same_list(&format!("what ends behind {after}"), &found, &promised)?;
     }
     Ok(())
 }
 
 /// From the head, or ahead of it, there is nothing to read, and that is no error.
-pub(super) fn from_the_head_there_is_nothing(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn from_the_head_there_is_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     filled(&journal)?;
     for after in [26, 27, 1_000_000, i64::MAX.unsigned_abs()] {
-        same(&format!("the tail behind {after}"), &tail(&journal, after, 10)?, &Vec::new())?;
+        expect_same(&format!("the tail behind {after}"), &tail(&journal, after, 10)?, &Vec::new())?;
     }
     Ok(())
 }
 
 /// Every kind of event and any time reads as it was written.
-pub(super) fn every_event_reads_as_it_was_written(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn every_event_reads_as_it_was_written(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = Vec::new();
-    for event in specimens() {
+    for event in sample_events() {
         let alone = leader.batch_of(vec![event]);
-        written.push(leader.put(alone)?);
+        written.push(leader.append_accepted(alone)?);
     }
-    let together = leader.batch_of(specimens());
-    written.push(leader.put(together)?);
-    contains(&journal, &written)
+    let together = leader.batch_of(sample_events());
+    written.push(leader.append_accepted(together)?);
+    expect_batches(&journal, &written)
 }

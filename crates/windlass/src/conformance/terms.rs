@@ -4,36 +4,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use super::faults::{Call, Fault, Faulty, Gate};
-use super::harness::{Fresh, Handle};
-use super::report::{Checked, Difference, holds, same};
-use super::vocabulary::{
-    Writer, append, block_on, campaign, candidate, contains, is_stale, stored, tail,
+use super::faulty_journal::{CallGate, FaultyJournal, JournalCall, JournalFault};
+use super::harness::{FreshStorage, JournalHandle};
+use super::journal_fixtures::{
+    JournalTestLeader, append, block_on, campaign, candidate, expect_batches, expect_stale, stored,
+    tail,
 };
-use crate::journal::{Campaign, Candidate, Position, Stored};
-use crate::store::StoreError;
+use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
+use crate::db::StoreError;
+use crate::journal::{CampaignOutcome, LeaderCandidate, Position, StoredBatch};
 
 /// While one candidate leads, another's campaign fails, however often it is repeated.
-pub(super) fn of_two_candidates_one_wins(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn of_two_candidates_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     for _ in 0..3 {
-        let lost = matches!(campaign(&rival, "beta")?, Campaign::LedBy { .. });
-        holds("a campaign was won while another leads", lost)?;
+        let lost = matches!(campaign(&rival, "beta")?, CampaignOutcome::LedBy { .. });
+        expect_true("a campaign was won while another leads", lost)?;
     }
     let first = leader.write(1)?;
-    contains(&journal, &[first])
+    expect_batches(&journal, &[first])
 }
 
 /// Of candidates that campaign at once exactly one wins.
-pub(super) fn of_candidates_at_once_one_wins(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn of_candidates_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
     const AT_ONCE: usize = 8;
     let place = fresh();
-    let handles: Vec<Handle> = (0..AT_ONCE).map(|_| place.open()).collect();
+    let handles: Vec<JournalHandle> = (0..AT_ONCE).map(|_| place.open()).collect();
     let start = Barrier::new(AT_ONCE);
     let answers = thread::scope(|scope| {
-        let run = |(at, journal): (usize, &Handle)| {
+        let run = |(at, journal): (usize, &JournalHandle)| {
             let (start, journal) = (&start, Arc::clone(journal));
             scope.spawn(move || {
                 start.wait();
@@ -44,40 +45,42 @@ pub(super) fn of_candidates_at_once_one_wins(fresh: &Fresh<'_>) -> Checked {
         let ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
         ended.collect::<Result<Vec<_>, _>>()
     });
-    let answers = answers.map_err(|_| Difference::new("a campaign panicked"))?;
-    let answers = answers.into_iter().collect::<Result<Vec<Campaign>, StoreError>>()?;
-    let won = answers.iter().filter(|answer| matches!(answer, Campaign::Won(_))).count();
-    same("campaigns won at once", &won, &1)
+    let answers = answers.map_err(|_| CheckDifference::new("a campaign panicked"))?;
+    let answers = answers.into_iter().collect::<Result<Vec<CampaignOutcome>, StoreError>>()?;
+    let won = answers.iter().filter(|answer| matches!(answer, CampaignOutcome::Won(_))).count();
+    expect_same("campaigns won at once", &won, &1)
 }
 
 /// Who loses a campaign learns the leader's name, and where clients reach it.
-pub(super) fn the_loser_is_told_who_leads(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn refused_candidate_learns_the_leader(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let leader = Writer::win(&journal, "alpha")?;
-    let is_led_by = |name: &str, candidate: Candidate| match campaign(&rival, "gamma")? {
-        Campaign::LedBy { node, address, .. } => {
-            same("who leads", &(node, address), &(candidate.node, candidate.address))
+    let leader = JournalTestLeader::win(&journal, "alpha")?;
+    let is_led_by = |name: &str, candidate: LeaderCandidate| match campaign(&rival, "gamma")? {
+        CampaignOutcome::LedBy { node, address, .. } => {
+            expect_same("who leads", &(node, address), &(candidate.node, candidate.address))
         }
-        Campaign::Won(_) => Err(Difference(format!("a campaign was won while {name} leads"))),
+        CampaignOutcome::Won(_) => {
+            Err(CheckDifference(format!("a campaign was won while {name} leads")))
+        }
     };
     is_led_by("alpha", candidate("alpha"))?;
     leader.resign()?;
-    let alone = Candidate { node: "beta".to_owned(), address: None };
+    let alone = LeaderCandidate { node: "beta".to_owned(), address: None };
     let won = block_on(journal.campaign(alone.clone()))?;
-    holds("a campaign after a resignation is won", matches!(won, Campaign::Won(_)))?;
+    expect_true("a campaign after a resignation is won", matches!(won, CampaignOutcome::Won(_)))?;
     is_led_by("beta", alone)
 }
 
 /// After a leader has resigned the next campaign wins at once, under a greater term, whoever makes it.
-pub(super) fn a_term_given_up_is_won_at_once(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_term_given_up_is_won_at_once(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
     let mut before = None;
     for (handle, node) in [(&journal, "alpha"), (&rival, "beta"), (&rival, "beta")] {
-        let leader = Writer::win(handle, node)?;
+        let leader = JournalTestLeader::win(handle, node)?;
         let grows = before.is_none_or(|before| leader.term() > before);
-        holds(&format!("{} follows {before:?}", leader.term()), grows)?;
+        expect_true(&format!("{} follows {before:?}", leader.term()), grows)?;
         before = Some(leader.term());
         leader.resign()?;
     }
@@ -85,176 +88,188 @@ pub(super) fn a_term_given_up_is_won_at_once(fresh: &Fresh<'_>) -> Checked {
 }
 
 /// A term can be renewed as long as nobody else has won.
-pub(super) fn a_leader_keeps_its_term(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_leader_keeps_its_term(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let leader = Writer::win(&journal, "alpha")?;
+    let leader = JournalTestLeader::win(&journal, "alpha")?;
     block_on(journal.renew(leader.term()))?;
     campaign(&rival, "beta")?;
     Ok(block_on(journal.renew(leader.term()))?)
 }
 
 /// A term that has passed cannot be renewed, and the newest is told.
-pub(super) fn a_passed_term_is_not_renewed(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_passed_term_is_not_renewed(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let leader = Writer::win(&journal, "alpha")?;
+    let leader = JournalTestLeader::win(&journal, "alpha")?;
     leader.resign()?;
-    let next = Writer::win(&rival, "beta")?;
+    let next = JournalTestLeader::win(&rival, "beta")?;
     let stale = StoreError::Stale { term: leader.term(), current: next.term() };
-    same("the answer", &block_on(journal.renew(leader.term())), &Err(stale))
+    expect_same("the answer", &block_on(journal.renew(leader.term())), &Err(stale))
 }
 
 /// A leader whose term has passed cannot write, wherever it thinks the head is, and the newest term is told.
-pub(super) fn a_passed_term_writes_nothing(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_passed_term_writes_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let first = leader.write(2)?;
     let late = leader.batch(1);
     leader.resign()?;
-    let mut next = Writer::win(&rival, "beta")?;
+    let mut next = JournalTestLeader::win(&rival, "beta")?;
     let stale = StoreError::Stale { term: leader.term(), current: next.term() };
-    same("the answer before others wrote", &append(&journal, late.clone()), &Err(stale.clone()))?;
-    contains(&journal, std::slice::from_ref(&first))?;
+    expect_same(
+        "the answer before others wrote",
+        &append(&journal, late.clone()),
+        &Err(stale.clone()),
+    )?;
+    expect_batches(&journal, std::slice::from_ref(&first))?;
     let second = next.write(1)?;
-    same("the answer behind the old head", &append(&journal, late), &Err(stale.clone()))?;
+    expect_same("the answer behind the old head", &append(&journal, late), &Err(stale.clone()))?;
     leader.head = next.head;
     let behind_head = leader.batch(1);
-    same("the answer behind the new head", &append(&journal, behind_head), &Err(stale))?;
-    contains(&journal, &[first, second])
+    expect_same("the answer behind the new head", &append(&journal, behind_head), &Err(stale))?;
+    expect_batches(&journal, &[first, second])
 }
 
 /// Giving up a term that has passed is no error, and does not touch who leads now.
-pub(super) fn a_passed_term_is_given_up_without_effect(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_passed_term_is_given_up_without_effect(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let leader = Writer::win(&journal, "alpha")?;
+    let leader = JournalTestLeader::win(&journal, "alpha")?;
     leader.resign()?;
-    let mut next = Writer::win(&rival, "beta")?;
+    let mut next = JournalTestLeader::win(&rival, "beta")?;
     leader.resign()?;
     block_on(rival.renew(next.term()))?;
     let first = next.write(1)?;
-    contains(&journal, &[first])
+    expect_batches(&journal, &[first])
 }
 
 /// An append that set out in time and arrives when another has won is refused: the check and the write are one.
-pub(super) fn an_append_held_up_until_its_term_has_passed_is_refused(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn an_append_held_up_until_its_term_has_passed_is_refused(
+    fresh: &FreshStorage<'_>,
+) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let first = leader.write(1)?;
-    let gate = Gate::new();
-    let slow = Faulty::new(Arc::clone(&journal)).with(Call::Append, Fault::Slow(gate.clone()));
-    let slow: Handle = Arc::new(slow);
+    let gate = CallGate::new();
+    let slow = FaultyJournal::new(Arc::clone(&journal))
+        .with(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
+    let slow: JournalHandle = Arc::new(slow);
     let late = leader.batch(1);
     thread::scope(|scope| {
         let held_up = scope.spawn(|| append(&slow, late));
         block_on(gate.reached());
         // Whatever fails before the gate is open must open it too, or the scope waits for ever.
-        let next = leader.resign().and_then(|()| Writer::win(&rival, "beta"));
+        let next = leader.resign().and_then(|()| JournalTestLeader::win(&rival, "beta"));
         gate.open();
-        let answer = held_up.join().map_err(|_| Difference::new("the append panicked"))?;
-        is_stale("the append held up", &answer)?;
+        let answer = held_up.join().map_err(|_| CheckDifference::new("the append panicked"))?;
+        expect_stale("the append held up", &answer)?;
         let second = next?.write(1)?;
-        contains(&journal, &[first, second])
+        expect_batches(&journal, &[first, second])
     })
 }
 
 /// A campaign reads the head as it is, and nobody of an earlier term can write behind it.
-pub(super) fn a_campaign_reads_the_exact_head(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn a_campaign_reads_the_exact_head(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let handles = [place.open(), place.open()];
     let mut written = Vec::new();
-    let mut earlier: Vec<Writer> = Vec::new();
+    let mut earlier: Vec<JournalTestLeader> = Vec::new();
     for round in 0..6 {
         let journal = &handles[round % 2];
-        let mut leader = Writer::win(journal, "alpha")?;
-        let head = written.last().map_or(Position(0), |batch: &Stored| batch.position);
-        same("the head that was won", &leader.head, &head)?;
+        let mut leader = JournalTestLeader::win(journal, "alpha")?;
+        let head = written.last().map_or(Position(0), |batch: &StoredBatch| batch.position);
+        expect_same("the head that was won", &leader.head, &head)?;
         for old in &mut earlier {
             old.head = leader.head;
             let late = old.batch(1);
-            is_stale("an earlier term behind it", &append(&old.journal, late))?;
+            expect_stale("an earlier term behind it", &append(&old.journal, late))?;
         }
         written.push(leader.write(1 + round)?);
         leader.resign()?;
         earlier.push(leader);
     }
-    same("the head", &block_on(handles[0].head())?, &Position(21))?;
-    contains(&handles[1], &written)
+    expect_same("the head", &block_on(handles[0].head())?, &Position(21))?;
+    expect_batches(&handles[1], &written)
 }
 
 /// An append that was called and not waited for before another wins is written before the head that the other read, if
 /// the backend had begun it, or refused: a check made when it was called is worth nothing when it is written.
 pub(super) fn an_append_on_its_way_is_before_the_next_head_or_nowhere(
-    fresh: &Fresh<'_>,
-) -> Checked {
+    fresh: &FreshStorage<'_>,
+) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
-    let mut leader = Writer::win(&journal, "alpha")?;
+    let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(1)?];
     let batch = leader.batch(2);
     let on_its_way = journal.append(batch.clone());
     leader.resign()?;
-    let mut next = Writer::win(&rival, "beta")?;
+    let mut next = JournalTestLeader::win(&rival, "beta")?;
     match block_on(on_its_way) {
         Ok(position) => {
-            same("its position, beside the head that was won", &position, &next.head)?;
+            expect_same("its position, beside the head that was won", &position, &next.head)?;
             written.push(stored(batch));
         }
-        refused => is_stale("the append on its way", &refused)?,
+        refused => expect_stale("the append on its way", &refused)?,
     }
     written.push(next.write(1)?);
-    contains(&journal, &written)
+    expect_batches(&journal, &written)
 }
 
 /// Appends that are on their way while another wins are in the journal before the head that it read, or not at all. A
 /// backend that checks the term and writes in two steps is found here.
-pub(super) fn appends_that_race_a_campaign_stay_before_its_head(fresh: &Fresh<'_>) -> Checked {
+pub(super) fn appends_that_race_a_campaign_stay_before_its_head(
+    fresh: &FreshStorage<'_>,
+) -> CheckResult {
     const ROUNDS: usize = 20;
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
     for _ in 0..ROUNDS {
-        let leader = Writer::win(&journal, "alpha")?;
+        let leader = JournalTestLeader::win(&journal, "alpha")?;
         let term = leader.term();
-        let race = Race { set_out: Barrier::new(2), won: AtomicBool::new(false) };
+        let race = CampaignRace { set_out: Barrier::new(2), won: AtomicBool::new(false) };
         let (next, raced) = thread::scope(|scope| {
             let racing = scope.spawn(|| race.write_until_refused(leader));
             race.set_out.wait();
-            let next = block_on(journal.resign(term)).map_err(Difference::from);
-            let next = next.and_then(|()| Writer::win(&rival, "beta"));
+            let next = block_on(journal.resign(term)).map_err(CheckDifference::from);
+            let next = next.and_then(|()| JournalTestLeader::win(&rival, "beta"));
             race.won.store(true, Ordering::SeqCst);
             (next, racing.join())
         });
-        raced.map_err(|_| Difference::new("an append panicked"))??;
+        raced.map_err(|_| CheckDifference::new("an append panicked"))??;
         let mut next = next?;
         next.write(1)?;
         let behind = tail(&journal, next.leadership.head.0, usize::MAX)?;
         let terms: Vec<_> = behind.iter().map(|batch| batch.term).collect();
-        same("the terms behind the head that was won", &terms, &vec![next.term()])?;
+        expect_same("the terms behind the head that was won", &terms, &vec![next.term()])?;
         next.resign()?;
     }
     Ok(())
 }
 
-struct Race {
+struct CampaignRace {
     /// Both sides are ready.
     set_out: Barrier,
     /// The next term is won, or could not be.
     won: AtomicBool,
 }
 
-impl Race {
+impl CampaignRace {
     /// Appends until it is refused, which it must be from when the next term is won.
-    fn write_until_refused(&self, mut leader: Writer) -> Checked {
+    fn write_until_refused(&self, mut leader: JournalTestLeader) -> CheckResult {
         self.set_out.wait();
         loop {
             let won = self.won.load(Ordering::SeqCst);
             let batch = leader.batch(1);
             match append(&leader.journal, batch) {
                 Ok(_) if won => {
-                    return Err(Difference(format!("{} writes after it passed", leader.term())));
+                    return Err(CheckDifference(format!(
+                        "{} writes after it passed",
+                        leader.term()
+                    )));
                 }
                 Ok(position) => leader.head = position,
                 Err(StoreError::Stale { .. }) => return Ok(()),

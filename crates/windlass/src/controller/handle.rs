@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
-use windlass_core::engine::{Answer, Request};
-use windlass_core::session::{Exchange, Reply};
+use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::session::{Exchange, ExchangeReply};
 
-use super::metrics::Meters;
+use super::engine_view::SharedView;
+use super::metrics::MetricsRegistry;
 use super::self_reports::SelfReports;
-use super::view::Views;
 
 /// This node does not lead, or stopped leading before it could answer: whether the request took effect is not known, and
 /// repeating it is safe.
@@ -18,43 +18,43 @@ pub struct NotLeader;
 
 /// A way to a node, as many as one likes.
 #[derive(Clone, Debug)]
-pub struct Handle {
-    pub(super) inbox: mpsc::Sender<Ask>,
-    pub(super) views: Arc<Views>,
-    pub(super) meters: Arc<Meters>,
+pub struct NodeHandle {
+    pub(super) inbox: mpsc::Sender<NodeRequest>,
+    pub(super) views: Arc<SharedView>,
+    pub(super) meters: Arc<MetricsRegistry>,
     pub(super) self_reports: Arc<SelfReports>,
 }
 
 /// A question on its way to the leader.
 #[derive(Debug)]
-pub(super) enum Ask {
-    Request(Box<Request>, oneshot::Sender<Answer>),
-    Exchange(Exchange, oneshot::Sender<Reply>),
+pub(super) enum NodeRequest {
+    Request(Box<EngineRequest>, oneshot::Sender<EngineAnswer>),
+    Exchange(Exchange, oneshot::Sender<ExchangeReply>),
 }
 
-impl Handle {
+impl NodeHandle {
     /// Has a request decided; the answer comes when it is durable. Waits while the leader has as much to do as it takes.
-    pub async fn ask(&self, request: Request) -> Result<Answer, NotLeader> {
+    pub async fn ask(&self, request: EngineRequest) -> Result<EngineAnswer, NotLeader> {
         let (answer, answered) = oneshot::channel();
-        self.hand_in(Ask::Request(Box::new(request), answer)).await?;
+        self.send(NodeRequest::Request(Box::new(request), answer)).await?;
         answered.await.map_err(|_| NotLeader)
     }
 
     /// Makes a worker's round trip. The reply may take as long as the leader has nothing to say; a newer exchange of the
     /// same worker ends the wait.
-    pub async fn exchange(&self, exchange: Exchange) -> Result<Reply, NotLeader> {
+    pub async fn exchange(&self, exchange: Exchange) -> Result<ExchangeReply, NotLeader> {
         let (reply, replied) = oneshot::channel();
-        self.hand_in(Ask::Exchange(exchange, reply)).await?;
+        self.send(NodeRequest::Exchange(exchange, reply)).await?;
         replied.await.map_err(|_| NotLeader)
     }
 
     /// What is durable.
-    pub fn views(&self) -> &Arc<Views> {
+    pub fn views(&self) -> &Arc<SharedView> {
         &self.views
     }
 
     /// What is counted at this node.
-    pub fn meters(&self) -> &Arc<Meters> {
+    pub fn meters(&self) -> &Arc<MetricsRegistry> {
         &self.meters
     }
 
@@ -63,7 +63,7 @@ impl Handle {
         &self.self_reports
     }
 
-    async fn hand_in(&self, ask: Ask) -> Result<(), NotLeader> {
+    async fn send(&self, ask: NodeRequest) -> Result<(), NotLeader> {
         self.inbox.send(ask).await.map_err(|_| NotLeader)
     }
 }

@@ -11,41 +11,43 @@
 //! what the leader writes, so that it can take over at once. What the engine decides is pure and in
 //! [`core`](windlass_core::leader); this is the part that waits: for requests, for the disk, for time.
 //!
-//! Nothing is shown before it is durable. Answers wait in the leader's machine, and [`Views`] folds durable events only,
+//! Nothing is shown before it is durable. Answers wait in the leader's machine, and [`SharedView`] folds durable events only,
 //! so whoever asks sees a state that a crash cannot take back. [`api`] is how others ask over HTTP.
 
 #[cfg(feature = "http")]
 pub mod api;
-mod clock;
-mod flight;
-mod frames;
+mod append_in_flight;
+mod engine_view;
+mod event_reader;
 mod handle;
-mod histories;
-mod intake;
-mod lead;
-mod local_link;
+mod in_process_link;
+mod journal_clock;
+mod leader_lease;
+mod leader_loop;
+mod log_ingest;
+pub mod mailbox_server;
 mod maintenance;
 pub mod metrics;
 mod node;
 #[cfg(feature = "http")]
-pub mod observing;
-pub mod post;
-mod reader;
+pub mod replica;
+mod run_histories;
 mod self_reports;
-mod start_watch;
-mod tables;
+mod sql_views;
+mod sse;
+mod startup_mark;
+mod step_cancel;
 #[cfg(feature = "http")]
 pub mod traces;
-mod trust;
-mod view;
-mod wishes;
 
-pub use frames::{Frame, Frames};
-pub use handle::{Handle, NotLeader};
-pub use histories::Histories;
-pub use intake::{Intake, IntakeError, ResultPart};
-pub use maintenance::{Keeping, MaintenanceDriver};
-pub use node::{Node, NodeConfig, NodeError, StandBy};
+pub use engine_view::{
+    EngineView, EventFollower, EventsAhead, FollowedEvents, PublishedEvents, SharedView,
+};
+pub use handle::{NodeHandle, NotLeader};
+pub use log_ingest::{LogIngest, LogIngestError, ResultPartRequest};
+pub use maintenance::{MaintenanceDriver, RetentionSettings};
+pub use node::{ControllerNode, NodeConfig, NodeError, StandbyPolicy};
+pub use run_histories::RunHistories;
 pub use self_reports::{SelfReport, SelfReports};
-pub use tables::TableKeeper;
-pub use view::{Ahead, Followed, Follower, Published, View, Views};
+pub use sql_views::SqlViewUpdater;
+pub use sse::{SseFrame, SseFrames};

@@ -6,37 +6,38 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use windlass_core::engine::{ApplyError, Config, Engine, ProvenTime};
+use windlass_core::engine::{ApplyError, Engine, EngineConfig, ProvenTime};
 use windlass_core::id::{RunId, Term, WorkerId};
 use windlass_core::time::{Span, Time};
 
-use super::handle::{Ask, Handle};
-use super::lead::{Ended, HAND_OVER_MAX, Lead, Won};
-use super::metrics::Meters;
-use super::start_watch::StartWatch;
-use super::view::{Published, StartState, Views};
-use crate::clock::Clock;
+use super::engine_view::{EngineStartState, PublishedEvents, SharedView};
+use super::handle::{NodeHandle, NodeRequest};
+use super::leader_loop::{HAND_OVER_MAX, LeaderLoop, TermEnd, WonCampaign};
+use super::metrics::MetricsRegistry;
+use super::startup_mark::StartupMark;
+use crate::clock::ProcessClock;
+use crate::db::StoreError;
 use crate::journal::{
-    Campaign, Candidate, Journal, Leadership, Leading, Position, Snapshot, Stored, decode_state,
+    CampaignOutcome, CurrentLeader, Journal, JournalLeadership, JournalSnapshot, LeaderCandidate,
+    Position, StoredBatch, decode_state,
 };
-use crate::shutdown::Shutdown;
-use crate::store::StoreError;
+use crate::shutdown::ShutdownReceiver;
 
 /// Questions that may wait for the leader. Whoever comes when it is full waits at the door: a leader that is slower than
 /// its callers slows them down instead of growing.
 const INBOX_MAX: usize = 1_024;
 
 /// How long a node that stands by waits between two looks at the journal.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_EVERY: Duration = Duration::from_millis(250);
 
 /// Events that are read from the journal at once.
 const PAGE: usize = 16_384;
 
 /// How long a node that stops leading waits for the journal to take its term back.
-const GIVE_BACK_MAX: Duration = Duration::from_secs(2);
+const RESIGN_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long a node that has retired waits for somebody to take over: others look several times a second.
-const LEFT_ALONE: Duration = Duration::from_secs(2);
+const SUCCESSOR_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// A leader that panics this often in a row, with no hope that the next term fares better, ends its node.
 const PANICS_MAX: u32 = 3;
@@ -45,22 +46,22 @@ const PANICS_MAX: u32 = 3;
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
     /// Who it is, for those who ask who leads.
-    pub candidate: Candidate,
+    pub candidate: LeaderCandidate,
     /// The engine's bounds and paces.
-    pub engine: Config,
+    pub engine: EngineConfig,
     /// How long leases last.
     pub ttl: Span,
     /// The worker that runs on this node, if one does.
     pub own: Option<WorkerId>,
     /// What to do while somebody else leads.
-    pub stand_by: StandBy,
+    pub stand_by: StandbyPolicy,
     /// By what it counts how long it may believe in its term: where terms end by time, a clock that counts suspension.
-    pub clock: Clock,
+    pub clock: ProcessClock,
 }
 
 /// What a node does while somebody else leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StandBy {
+pub enum StandbyPolicy {
     /// Waits for its turn.
     Wait,
     /// Ends with [`NodeError::Led`].
@@ -120,28 +121,28 @@ pub enum NodeError {
 
 /// A node that leads, or stands by to.
 #[derive(Debug)]
-pub struct Node {
+pub struct ControllerNode {
     pub(super) journal: Arc<dyn Journal>,
     pub(super) config: NodeConfig,
-    pub(super) inbox: mpsc::Receiver<Ask>,
-    pub(super) views: Arc<Views>,
-    pub(super) meters: Arc<Meters>,
+    pub(super) inbox: mpsc::Receiver<NodeRequest>,
+    pub(super) views: Arc<SharedView>,
+    pub(super) meters: Arc<MetricsRegistry>,
     /// Runs on which deciding failed, to be ended by the next term.
     pub(super) condemned: BTreeSet<RunId>,
     panics: u32,
 }
 
-impl Node {
+impl ControllerNode {
     /// Opens a node on a journal: loads the newest snapshot and folds what came behind it.
     pub async fn open(
         journal: Arc<dyn Journal>,
         config: NodeConfig,
-    ) -> Result<(Self, Handle), NodeError> {
+    ) -> Result<(Self, NodeHandle), NodeError> {
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
-        let mut watch = StartWatch::begin(&journal, &config.candidate.node).await;
-        let views = Arc::new(Views::new(begin(&*journal, config.engine).await?));
-        let meters = Arc::<Meters>::default();
-        let handle = Handle {
+        let mut watch = StartupMark::begin(&journal, &config.candidate.node).await;
+        let views = Arc::new(SharedView::new(begin(&*journal, config.engine).await?));
+        let meters = Arc::<MetricsRegistry>::default();
+        let handle = NodeHandle {
             inbox: sender,
             views: Arc::clone(&views),
             meters: Arc::clone(&meters),
@@ -157,7 +158,7 @@ impl Node {
     }
 
     /// Leads whenever it can, until it is told to end. It gives its term back then, with everything durable.
-    pub async fn run(self, shutdown: Shutdown) -> Result<(), NodeError> {
+    pub async fn run(self, shutdown: ShutdownReceiver) -> Result<(), NodeError> {
         self.run_and_retire(shutdown.clone(), shutdown).await
     }
 
@@ -165,38 +166,38 @@ impl Node {
     /// they write, until it is told to end. If nobody takes over it leads on: somebody has to.
     pub async fn run_and_retire(
         mut self,
-        mut retire: Shutdown,
-        mut shutdown: Shutdown,
+        mut retire: ShutdownReceiver,
+        mut shutdown: ShutdownReceiver,
     ) -> Result<(), NodeError> {
-        self.take_turns(&mut retire).await?;
+        self.stand_by_and_lead(&mut retire).await?;
         let mut left_alone = Instant::now();
         while !shutdown.is_due() {
-            if self.follow_on().await? {
+            if self.follow_leader().await? {
                 left_alone = Instant::now();
             }
-            if left_alone.elapsed() >= LEFT_ALONE {
-                return self.take_turns(&mut shutdown).await;
+            if left_alone.elapsed() >= SUCCESSOR_WAIT_MAX {
+                return self.stand_by_and_lead(&mut shutdown).await;
             }
-            self.turn_away(&mut shutdown).await;
+            self.refuse_requests(&mut shutdown).await;
         }
         Ok(())
     }
 
     /// Stands by and leads in turn, until it is told to retire.
-    async fn take_turns(&mut self, retire: &mut Shutdown) -> Result<(), NodeError> {
+    async fn stand_by_and_lead(&mut self, retire: &mut ShutdownReceiver) -> Result<(), NodeError> {
         while let Some(won) = self.stand_by(retire).await? {
-            let ended = match Lead::begin(self, &won) {
+            let ended = match LeaderLoop::begin(self, &won) {
                 Ok(lead) => lead.run(retire).await,
                 Err(ended) => ended,
             };
-            if !matches!(ended, Ended::Deposed) {
-                self.give_back(won.leadership.term).await;
+            if !matches!(ended, TermEnd::Deposed) {
+                self.resign_term(won.leadership.term).await;
             }
             match ended {
-                Ended::Finished => return Ok(()),
-                Ended::Failed(error) => return Err(error),
-                Ended::Deposed => {}
-                Ended::Panicked { hope } => {
+                TermEnd::Finished => return Ok(()),
+                TermEnd::Failed(error) => return Err(error),
+                TermEnd::Deposed => {}
+                TermEnd::Panicked { hope } => {
                     self.panics = if hope { 1 } else { self.panics + 1 };
                     if self.panics >= PANICS_MAX {
                         return Err(NodeError::Defect);
@@ -209,12 +210,15 @@ impl Node {
 
     /// Gives a term back: what is in flight under it is refused from here on, or it is before the next head. A store that
     /// does not take it back ends it by itself, or with the process.
-    async fn give_back(&self, term: Term) {
-        drop(timeout(GIVE_BACK_MAX, self.journal.resign(term)).await);
+    async fn resign_term(&self, term: Term) {
+        drop(timeout(RESIGN_WITHIN, self.journal.resign(term)).await);
     }
 
     /// Folds what the leader writes until it wins a term itself. `None` if it is told to end before.
-    async fn stand_by(&mut self, shutdown: &mut Shutdown) -> Result<Option<Won>, NodeError> {
+    async fn stand_by(
+        &mut self,
+        shutdown: &mut ShutdownReceiver,
+    ) -> Result<Option<WonCampaign>, NodeError> {
         while !shutdown.is_due() {
             let mut late = shutdown.clone();
             let won = tokio::select! {
@@ -226,22 +230,22 @@ impl Node {
             if won.is_some() {
                 return Ok(won);
             }
-            self.turn_away(shutdown).await;
+            self.refuse_requests(shutdown).await;
         }
         Ok(None)
     }
 
     /// Asks for a term, and folds what the journal has. If the journal does not answer there is no term for now.
-    async fn campaign(&self) -> Result<Option<Won>, NodeError> {
+    async fn campaign(&self) -> Result<Option<WonCampaign>, NodeError> {
         let (asked_at, came) = self.ask_for_term().await;
         let won = match came {
-            Ok(Campaign::Won(leadership)) => Some(Won { leadership, asked_at }),
-            Ok(Campaign::LedBy { node, pid, address }) => match self.config.stand_by {
-                StandBy::Wait => {
-                    self.views.set_led_by(Some(Leading { node, address }));
+            Ok(CampaignOutcome::Won(leadership)) => Some(WonCampaign { leadership, asked_at }),
+            Ok(CampaignOutcome::LedBy { node, pid, address }) => match self.config.stand_by {
+                StandbyPolicy::Wait => {
+                    self.views.set_led_by(Some(CurrentLeader { node, address }));
                     None
                 }
-                StandBy::Refuse => return Err(NodeError::Led { node, pid, address }),
+                StandbyPolicy::Refuse => return Err(NodeError::Led { node, pid, address }),
             },
             Err(error) if error.is_retryable() => {
                 self.views.set_stalled(Some(error));
@@ -255,23 +259,23 @@ impl Node {
             caught_up => caught_up,
         };
         if let (Err(_), Some(won)) = (&caught_up, won) {
-            self.give_back(won.leadership.term).await;
+            self.resign_term(won.leadership.term).await;
         }
-        Ok(self.unless_away(caught_up)?.and(won))
+        Ok(self.tolerate_unavailable(caught_up)?.and(won))
     }
 
     /// Asks for a term. The time is that from which the term may be counted.
-    async fn ask_for_term(&self) -> (Time, Result<Campaign, StoreError>) {
+    async fn ask_for_term(&self) -> (Time, Result<CampaignOutcome, StoreError>) {
         let (clock, candidate) = (&self.config.clock, self.config.candidate.clone());
         let asked_at = clock.now();
         match self.config.stand_by {
-            StandBy::Wait => (asked_at, self.journal.campaign(candidate).await),
+            StandbyPolicy::Wait => (asked_at, self.journal.campaign(candidate).await),
             // It asks once, and may have to watch a term that is not renewed. So the term that it wins counts from a renewal.
-            StandBy::Refuse => match self.journal.campaign_patiently(candidate).await {
-                Ok(Campaign::Won(won)) => {
+            StandbyPolicy::Refuse => match self.journal.campaign_patiently(candidate).await {
+                Ok(CampaignOutcome::Won(won)) => {
                     let asked_at = clock.now();
                     let renewed = self.journal.renew(won.term).await;
-                    (asked_at, renewed.map(|()| Campaign::Won(won)))
+                    (asked_at, renewed.map(|()| CampaignOutcome::Won(won)))
                 }
                 other => (asked_at, other),
             },
@@ -286,7 +290,7 @@ impl Node {
     }
 
     /// Looks who leads, and folds what the journal has. Whether somebody does, or may as far as can be told.
-    async fn follow_on(&self) -> Result<bool, NodeError> {
+    async fn follow_leader(&self) -> Result<bool, NodeError> {
         let leader = match self.journal.leader().await {
             Ok(leader) => leader,
             Err(error) if error.is_retryable() => return Ok(true),
@@ -295,12 +299,15 @@ impl Node {
         let is_led = leader.is_some();
         self.views.set_led_by(leader);
         let caught_up = self.catch_up().await;
-        self.unless_away(caught_up)?;
+        self.tolerate_unavailable(caught_up)?;
         Ok(is_led)
     }
 
     /// A journal that does not answer for a while is no reason to end: nothing came of it.
-    fn unless_away(&self, caught_up: Result<(), NodeError>) -> Result<Option<()>, NodeError> {
+    fn tolerate_unavailable(
+        &self,
+        caught_up: Result<(), NodeError>,
+    ) -> Result<Option<()>, NodeError> {
         match caught_up {
             Ok(()) => {
                 self.views.set_stalled(None);
@@ -315,8 +322,8 @@ impl Node {
     }
 
     /// Tells everybody who asks meanwhile that it does not lead.
-    async fn turn_away(&mut self, shutdown: &mut Shutdown) {
-        let until = Instant::now() + LOOK_EVERY;
+    async fn refuse_requests(&mut self, shutdown: &mut ShutdownReceiver) {
+        let until = Instant::now() + POLL_EVERY;
         loop {
             tokio::select! {
                 () = shutdown.wait() => return,
@@ -338,7 +345,7 @@ impl Node {
     }
 
     /// The same, and names the runs that it applies.
-    async fn catch_up_watched(&self, mut watch: Option<&mut StartWatch>) -> Result<(), NodeError> {
+    async fn catch_up_watched(&self, mut watch: Option<&mut StartupMark>) -> Result<(), NodeError> {
         loop {
             let (position, last) = self.views.look(|view| (view.position, view.last));
             let (known, from) = match last {
@@ -387,17 +394,17 @@ impl Node {
     /// Publishes a batch in parts, and names the run of each part before it is applied.
     async fn publish_named(
         &self,
-        published: Published,
-        watch: &mut StartWatch,
+        published: PublishedEvents,
+        watch: &mut StartupMark,
     ) -> Result<(), NodeError> {
-        for (named, part) in published.parted(|event| watch.names(event)) {
+        for (named, part) in published.split_by(|event| watch.names(event)) {
             watch.name(named).await;
             self.publish(part)?;
         }
         Ok(())
     }
 
-    fn publish(&self, published: Published) -> Result<(), NodeError> {
+    fn publish(&self, published: PublishedEvents) -> Result<(), NodeError> {
         let position = published.position;
         let applied = self.views.publish(published);
         applied.map_err(|error| NodeError::Nonsense { position, error })
@@ -408,9 +415,12 @@ impl Node {
 /// as long as the journal is whole.
 ///
 /// The list of condemned runs is read first: none of them is built.
-async fn begin(journal: &dyn Journal, config: Config) -> Result<StartState, StoreError> {
+async fn begin(
+    journal: &dyn Journal,
+    config: EngineConfig,
+) -> Result<EngineStartState, StoreError> {
     let condemned = journal.condemned().await?;
-    let read = journal.snapshot().await?.and_then(|Snapshot { position, batch, state }| {
+    let read = journal.snapshot().await?.and_then(|JournalSnapshot { position, batch, state }| {
         Some((decode_state(&state, config).ok()?, position, Some(batch)))
     });
     let (engine, position, batch) =
@@ -419,16 +429,16 @@ async fn begin(journal: &dyn Journal, config: Config) -> Result<StartState, Stor
 }
 
 /// What of a batch lies behind a position.
-fn behind(batch: Stored, position: Position) -> Published {
+fn behind(batch: StoredBatch, position: Position) -> PublishedEvents {
     let all = batch.events.len();
     let known = position.0.saturating_sub(batch.after().0);
     let known = usize::try_from(known).unwrap_or(usize::MAX);
     let events = batch.events.into_iter().skip(known);
     let events = events.map(|recorded| (recorded.at, recorded.event)).collect();
-    Published::new(batch.position, events).of_batch(batch.batch, all)
+    PublishedEvents::new(batch.position, events).of_batch(batch.batch, all)
 }
 
-impl Won {
+impl WonCampaign {
     /// How long this process has known the newest event, by a clock that no process can set.
     pub(super) fn observed(newest_seen: Instant) -> Span {
         let elapsed = newest_seen.elapsed().as_millis();
@@ -436,16 +446,20 @@ impl Won {
     }
 
     /// When the term begins, in journal time: never before the last event and the time that was observed since.
-    pub(super) fn begins_at(leadership: &Leadership, engine: &Engine, seen_for: Span) -> Time {
+    pub(super) fn begins_at(
+        leadership: &JournalLeadership,
+        engine: &Engine,
+        seen_for: Span,
+    ) -> Time {
         leadership.now.max(engine.now() + seen_for)
     }
 
     /// What is proven of the time since the newest event, which this process has known for so long.
     pub(super) fn proven(&self, engine: &Engine, seen_for: Span) -> ProvenTime {
-        let Leadership { since_head, since_led, .. } = self.leadership;
+        let JournalLeadership { since_head, since_led, .. } = self.leadership;
         // Of the term that wrote the newest event.
         let ago = since_led.filter(|(term, _)| *term == engine.term()).map(|(_, ago)| ago);
-        let led = ago.map_or(Span::ZERO, |ago| seen_for.less(ago));
+        let led = ago.map_or(Span::ZERO, |ago| seen_for.saturating_sub(ago));
         ProvenTime { passed: seen_for.max(since_head), led }
     }
 }

@@ -8,42 +8,43 @@ use windlass_core::id::{RunId, Term};
 use windlass_core::time::Span;
 
 use super::condemned::{CONDEMNED_MAX, StartMark, too_many_condemned};
-use super::seam::{
-    Append, Campaign, Candidate, Journal, Leadership, Position, Snapshot, Stored, last_to_remove,
+use super::interface::{
+    CampaignOutcome, Journal, JournalAppend, JournalLeadership, JournalSnapshot, LeaderCandidate,
+    Position, StoredBatch, last_to_remove,
 };
-use crate::store::{Now, Promise, StoreError};
+use crate::db::{NowFn, StoreError, StoreFuture};
 
 /// A journal in memory, for runs that need not survive their process, and for tests.
 #[derive(Debug)]
 pub struct MemoryJournal {
-    state: Mutex<State>,
-    now: Now,
+    state: Mutex<MemoryJournalState>,
+    now: NowFn,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    batches: Vec<Stored>,
+struct MemoryJournalState {
+    batches: Vec<StoredBatch>,
     /// Ordered by position.
-    snapshots: Vec<Snapshot>,
+    snapshots: Vec<JournalSnapshot>,
     /// Events up to here have left.
     pruned: Position,
     term: Term,
-    leader: Option<Candidate>,
+    leader: Option<LeaderCandidate>,
     condemned: BTreeSet<RunId>,
     starts: BTreeMap<String, StartMark>,
 }
 
-impl State {
+impl MemoryJournalState {
     fn head(&self) -> Position {
         self.batches.last().map_or(Position(0), |batch| batch.position)
     }
 
     /// The snapshots whose batch is in the journal, the oldest first.
-    fn matching(&self) -> Vec<&Snapshot> {
+    fn matching(&self) -> Vec<&JournalSnapshot> {
         self.snapshots.iter().filter(|kept| self.matches(kept)).collect()
     }
 
-    fn matches(&self, snapshot: &Snapshot) -> bool {
+    fn matches(&self, snapshot: &JournalSnapshot) -> bool {
         let at = self.batches.binary_search_by_key(&snapshot.position, |batch| batch.position);
         at.is_ok_and(|at| self.batches[at].batch == snapshot.batch)
     }
@@ -65,25 +66,25 @@ impl State {
 
 impl MemoryJournal {
     /// An empty journal.
-    pub fn new(now: Now) -> Self {
+    pub fn new(now: NowFn) -> Self {
         Self { state: Mutex::default(), now }
     }
 
     /// A panic while the lock was held cannot leave a half batch: each change is one push or one assignment.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoryJournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check(state: &State, term: Term) -> Result<(), StoreError> {
+    fn check(state: &MemoryJournalState, term: Term) -> Result<(), StoreError> {
         let leads = term == state.term && state.leader.is_some();
         if leads { Ok(()) } else { Err(StoreError::Stale { term, current: state.term }) }
     }
 
-    fn campaign_now(&self, candidate: Candidate) -> Campaign {
+    fn campaign_now(&self, candidate: LeaderCandidate) -> CampaignOutcome {
         let mut state = self.state();
         if let Some(leader) = &state.leader {
-            let Candidate { node, address } = leader.clone();
-            return Campaign::LedBy { node, pid: Some(std::process::id()), address };
+            let LeaderCandidate { node, address } = leader.clone();
+            return CampaignOutcome::LedBy { node, pid: Some(std::process::id()), address };
         }
         state.term = Term(state.term.0 + 1);
         state.leader = Some(candidate);
@@ -91,7 +92,7 @@ impl MemoryJournal {
         state.snapshots.retain(|kept| kept.position <= head);
         let (term, now) = (state.term, (self.now)());
         let (generation, history) = (0, StoreHistory::Unbroken);
-        Campaign::Won(Leadership {
+        CampaignOutcome::Won(JournalLeadership {
             term,
             head,
             now,
@@ -103,11 +104,11 @@ impl MemoryJournal {
         })
     }
 
-    fn append_now(&self, append: Append) -> Result<Position, StoreError> {
+    fn append_now(&self, append: JournalAppend) -> Result<Position, StoreError> {
         let mut state = self.state();
         Self::check(&state, append.term)?;
         let next = state.batches.partition_point(|batch| batch.position <= append.after);
-        let is_there = |batch: &&Stored| {
+        let is_there = |batch: &&StoredBatch| {
             (batch.batch, batch.after(), batch.term) == (append.batch, append.after, append.term)
         };
         if let Some(batch) = state.batches.get(next).filter(is_there) {
@@ -116,20 +117,20 @@ impl MemoryJournal {
         if append.after != state.head() {
             return Err(StoreError::Gap { after: append.after, head: state.head() });
         }
-        let Append { term, after, batch, events } = append;
+        let JournalAppend { term, after, batch, events } = append;
         let position = Position(after.0 + events.len() as u64);
-        state.batches.push(Stored { position, term, batch, events });
+        state.batches.push(StoredBatch { position, term, batch, events });
         Ok(position)
     }
 
-    fn tail_now(&self, after: Position, most: usize) -> Result<Vec<Stored>, StoreError> {
+    fn tail_now(&self, after: Position, most: usize) -> Result<Vec<StoredBatch>, StoreError> {
         let state = self.state();
         if after < state.pruned {
             return Err(StoreError::Pruned { upto: state.pruned });
         }
         let first = state.batches.partition_point(|batch| batch.position <= after);
         let mut events = 0;
-        let fits = |batch: &&Stored| {
+        let fits = |batch: &&StoredBatch| {
             let room = events == 0 || events + batch.events.len() <= most;
             events += batch.events.len();
             room
@@ -137,9 +138,9 @@ impl MemoryJournal {
         Ok(state.batches[first..].iter().take_while(fits).cloned().collect())
     }
 
-    fn save_now(&self, snapshot: Snapshot) {
+    fn save_now(&self, snapshot: JournalSnapshot) {
         let mut state = self.state();
-        let name = |kept: &Snapshot| (kept.position, kept.batch);
+        let name = |kept: &JournalSnapshot| (kept.position, kept.batch);
         state.snapshots.retain(|kept| name(kept) != name(&snapshot));
         state.snapshots.push(snapshot);
         state.snapshots.sort_unstable_by_key(name);
@@ -160,15 +161,15 @@ impl MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
-    fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign> {
+    fn campaign(&self, candidate: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome> {
         Box::pin(async move { Ok(self.campaign_now(candidate)) })
     }
 
-    fn renew(&self, term: Term) -> Promise<'_, ()> {
+    fn renew(&self, term: Term) -> StoreFuture<'_, ()> {
         Box::pin(async move { Self::check(&self.state(), term) })
     }
 
-    fn resign(&self, term: Term) -> Promise<'_, ()> {
+    fn resign(&self, term: Term) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let mut state = self.state();
             if state.term == term {
@@ -178,30 +179,30 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn append(&self, append: Append) -> Promise<'_, Position> {
+    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
         Box::pin(async move { self.append_now(append) })
     }
 
-    fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>> {
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
         Box::pin(async move { self.tail_now(after, most) })
     }
 
-    fn head(&self) -> Promise<'_, Position> {
+    fn head(&self) -> StoreFuture<'_, Position> {
         Box::pin(async move { Ok(self.state().head()) })
     }
 
-    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()> {
+    fn save(&self, snapshot: JournalSnapshot) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.save_now(snapshot);
             Ok(())
         })
     }
 
-    fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
+    fn snapshot(&self) -> StoreFuture<'_, Option<JournalSnapshot>> {
         Box::pin(async move { Ok(self.state().matching().last().copied().cloned()) })
     }
 
-    fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
+    fn foreign_snapshots(&self) -> StoreFuture<'_, Vec<Position>> {
         Box::pin(async move {
             let state = self.state();
             let foreign = state.snapshots.iter().filter(|kept| !state.matches(kept));
@@ -209,11 +210,11 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
+    fn condemned(&self) -> StoreFuture<'_, BTreeSet<RunId>> {
         Box::pin(async { Ok(self.state().condemned.clone()) })
     }
 
-    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
+    fn condemn(&self, term: Term, run: RunId) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let mut state = self.state();
             Self::check(&state, term)?;
@@ -226,25 +227,25 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
+    fn start_marks(&self) -> StoreFuture<'_, Vec<StartMark>> {
         Box::pin(async { Ok(self.state().starts.values().cloned().collect()) })
     }
 
-    fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
+    fn mark_start(&self, mark: StartMark) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.state().starts.insert(mark.node.clone(), mark);
             Ok(())
         })
     }
 
-    fn clear_start(&self, node: String) -> Promise<'_, ()> {
+    fn clear_start(&self, node: String) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.state().starts.remove(&node);
             Ok(())
         })
     }
 
-    fn prune(&self, upto: Position) -> Promise<'_, Position> {
+    fn prune(&self, upto: Position) -> StoreFuture<'_, Position> {
         Box::pin(async move { Ok(self.prune_now(upto)) })
     }
 }

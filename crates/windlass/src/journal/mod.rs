@@ -9,35 +9,35 @@
 //! returned a position survives whatever happens to the process. *Fenced*: an append of a term that has passed is
 //! refused, however late it arrives. [`Journal`] says what each call promises; `conformance` proves it for a backend.
 
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod batch;
-mod codec;
+mod batch_codec;
 mod condemned;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod encoded_batch;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod import;
+mod interface;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod seam;
+mod snapshot_codec;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod state;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod transplant;
 
-pub use codec::{decode, encode};
+pub use batch_codec::{decode_events, encode_events};
 pub use condemned::{CONDEMNED_MAX, StartMark};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use import::JournalImport;
+#[cfg(feature = "postgres")]
+pub(crate) use interface::foreign_snapshot_warning;
+pub use interface::{
+    BatchId, CampaignOutcome, CurrentLeader, Journal, JournalAppend, JournalLeadership,
+    JournalSnapshot, LeaderCandidate, Position, RecordedEvent, StoredBatch,
+};
 pub use memory::MemoryJournal;
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::JOURNAL_TABLES;
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresJournal, PostgresOptions};
-#[cfg(feature = "postgres")]
-pub(crate) use seam::foreign_snapshot_warning;
-pub use seam::{
-    Append, BatchId, Campaign, Candidate, Journal, Leadership, Leading, Position, Recorded,
-    Snapshot, Stored,
-};
+pub use postgres::{PostgresJournal, PostgresJournalOptions};
+pub use snapshot_codec::{decode_state, encode_state};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteJournal;
-pub use state::{decode_state, encode_state};
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub use transplant::Transplant;

@@ -2,24 +2,24 @@
 //!
 //! A link is a dumb pipe. It may lose, duplicate, delay and reorder what it carries; the session at both ends repairs
 //! that. [`Link`] is a worker's end of one; the leader's end of the in-process link is in
-//! [`controller`](crate::controller), that of HTTP in its API. Where both can only leave letters for each other, [`post`]
+//! [`controller`](crate::controller), that of HTTP in its API. Where both can only leave letters for each other, [`mailbox`]
 //! makes a link of that: whoever writes one of their own implements [`Mailboxes`](post::Mailboxes). What steps print goes
 //! by [`output`] on all of them.
 
+mod death_notice_config;
 #[cfg(feature = "http")]
 pub mod http;
-mod identity;
+pub mod mailbox;
 pub mod output;
-pub mod post;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
-mod seam;
 mod token;
-mod will;
+mod worker_link;
+mod worker_secret;
 
-pub use identity::{BadSecret, WorkerSecret, is_signed, number_of};
-pub use seam::{Carried, Link, LinkError};
+pub use death_notice_config::DeathNoticeConfig;
 pub use token::TokenSecret;
-pub use will::Will;
+pub use worker_link::{LinkError, LinkFuture, WorkerLink};
+pub use worker_secret::{WorkerSecret, WorkerSecretError, verify_signature, worker_id_of};

@@ -2,9 +2,9 @@
 
 use std::{fmt, io};
 
-use windlass_core::access::Digest;
+use windlass_core::access::SecretDigest;
 
-use super::identity::random;
+use super::worker_secret::random_bytes;
 
 /// What every token begins with, so that who scans for secrets finds them.
 const PREFIX: &str = "wl_";
@@ -17,7 +17,7 @@ pub struct TokenSecret(String);
 impl TokenSecret {
     /// A new one, by chance: 32 bytes in 43 letters, digits and signs that need no escaping in an address.
     pub fn generate() -> io::Result<Self> {
-        Ok(Self(format!("{PREFIX}{}", url_safe(&random()?))))
+        Ok(Self(format!("{PREFIX}{}", url_safe(&random_bytes()?))))
     }
 
     /// As it is shown.
@@ -26,8 +26,8 @@ impl TokenSecret {
     }
 
     /// What is kept of it.
-    pub fn digest(&self) -> Digest {
-        Digest::new(*blake3::hash(self.0.as_bytes()).as_bytes())
+    pub fn digest(&self) -> SecretDigest {
+        SecretDigest::new(*blake3::hash(self.0.as_bytes()).as_bytes())
     }
 }
 

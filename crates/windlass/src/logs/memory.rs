@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_core::id::{RunId, StepIx};
 
-use super::seam::{LogId, LogPart, LogStore, READ_MAX, WhenFull, new_bytes};
-use crate::store::{Promise, StoreError};
+use super::interface::{LogFullPolicy, LogId, LogPart, LogStore, READ_MAX, new_bytes};
+use crate::db::{StoreError, StoreFuture};
 
 /// The most bytes of all logs in memory: what a laptop can spare, and more than anybody reads of runs that are gone with
 /// their process. Beyond it the logs of the oldest run go.
@@ -16,11 +16,11 @@ pub const MEMORY_MAX: usize = 256 << 20;
 /// Logs in memory, for runs that need not survive their process, and for tests.
 #[derive(Debug)]
 pub struct MemoryLogs {
-    state: Mutex<State>,
+    state: Mutex<MemoryLogsState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct MemoryLogsState {
     logs: BTreeMap<LogId, Vec<u8>>,
     bytes: usize,
     bytes_max: usize,
@@ -29,17 +29,17 @@ struct State {
 impl MemoryLogs {
     /// No logs yet, and at most [`MEMORY_MAX`] bytes of them.
     pub fn new() -> Self {
-        Self::with_room_for(MEMORY_MAX)
+        Self::with_capacity(MEMORY_MAX)
     }
 
     /// No logs yet, and at most so many bytes of them.
-    pub fn with_room_for(bytes_max: usize) -> Self {
-        let state = State { logs: BTreeMap::new(), bytes: 0, bytes_max };
+    pub fn with_capacity(bytes_max: usize) -> Self {
+        let state = MemoryLogsState { logs: BTreeMap::new(), bytes: 0, bytes_max };
         Self { state: Mutex::new(state) }
     }
 
     /// A panic while the lock was held can at worst leave bytes counted that are not there.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoryLogsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -50,14 +50,14 @@ impl Default for MemoryLogs {
     }
 }
 
-impl State {
+impl MemoryLogsState {
     fn append(&mut self, log: LogId, at: u64, bytes: &[u8]) -> Result<u64, StoreError> {
         let size = self.size(log);
         let new = new_bytes(size, at, bytes)?;
         if new.is_empty() {
             return Ok(size);
         }
-        self.make_room(log.run, new.len())?;
+        self.evict_oldest(log.run, new.len())?;
         self.bytes += new.len();
         self.logs.entry(log).or_default().extend_from_slice(new);
         Ok(self.size(log))
@@ -68,7 +68,7 @@ impl State {
     }
 
     /// Drops the logs of the oldest runs, but never of the run that writes: its next append would be behind a hole.
-    fn make_room(&mut self, writes: RunId, more: usize) -> Result<(), StoreError> {
+    fn evict_oldest(&mut self, writes: RunId, more: usize) -> Result<(), StoreError> {
         while self.bytes.saturating_add(more) > self.bytes_max {
             let others = self.logs.keys().map(|log| log.run).find(|run| *run != writes);
             let oldest =
@@ -113,30 +113,30 @@ fn all_of(run: RunId) -> RangeInclusive<LogId> {
 }
 
 impl LogStore for MemoryLogs {
-    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
+    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> StoreFuture<'_, u64> {
         Box::pin(async move { self.state().append(log, at, &bytes) })
     }
 
-    fn when_full(&self) -> WhenFull {
-        WhenFull::GoesOn
+    fn when_full(&self) -> LogFullPolicy {
+        LogFullPolicy::DropsOutput
     }
 
-    fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
+    fn read(&self, log: LogId, range: Range<u64>) -> StoreFuture<'_, LogPart> {
         Box::pin(async move { Ok(self.state().read(log, range)) })
     }
 
-    fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>> {
+    fn list(&self, run: RunId) -> StoreFuture<'_, Vec<(LogId, u64)>> {
         Box::pin(async move { Ok(self.state().list(run)) })
     }
 
-    fn remove(&self, run: RunId) -> Promise<'_, ()> {
+    fn remove(&self, run: RunId) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.state().remove(run);
             Ok(())
         })
     }
 
-    fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>> {
+    fn runs(&self) -> StoreFuture<'_, Vec<(RunId, u64)>> {
         Box::pin(async move { Ok(self.state().runs()) })
     }
 }
@@ -151,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_run_makes_room() {
-        let mut state = State { logs: BTreeMap::new(), bytes: 0, bytes_max: 10 };
+    fn oldest_run_is_evicted_first() {
+        let mut state = MemoryLogsState { logs: BTreeMap::new(), bytes: 0, bytes_max: 10 };
         for (run, step) in [(1, 0), (1, 1), (2, 0)] {
             state.append(log(run, step), 0, b"abc").unwrap();
         }
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_too_large_by_itself_is_refused() {
-        let mut state = State { logs: BTreeMap::new(), bytes: 0, bytes_max: 10 };
+        let mut state = MemoryLogsState { logs: BTreeMap::new(), bytes: 0, bytes_max: 10 };
         state.append(log(1, 0), 0, b"0123456789").unwrap();
         let full = Err(StoreError::Full { place: "in memory".to_owned() });
         assert_eq!(state.append(log(1, 0), 10, b"a"), full);

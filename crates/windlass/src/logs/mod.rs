@@ -2,26 +2,28 @@
 //!
 //! [`LogStore`] says what each call promises; `conformance` proves it for a backend.
 
-mod announced;
 #[cfg(feature = "sqlite")]
 mod files;
+mod interface;
 mod memory;
 mod notes;
+mod notifying;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod retention;
-mod seam;
 mod search;
 mod stream;
 
-pub use announced::Announced;
 #[cfg(feature = "sqlite")]
 pub use files::FileLogs;
+pub use interface::{LogFullPolicy, LogId, LogPart, LogSpaceWait, LogStore, READ_MAX};
 pub use memory::{MEMORY_MAX, MemoryLogs};
-pub use notes::{NOTES_MAX, notes, printed};
+pub use notes::{NOTES_MAX, collect_notes, list_printed};
+pub use notifying::NotifyingLogStore;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresLogs;
-pub use retention::{Retention, expired};
-pub use seam::{LogId, LogPart, LogStore, READ_MAX, RoomWait, WhenFull};
-pub use search::{Cut, HITS_MAX, Hit, Hits, SOUGHT_MAX, Sought, search};
+pub use retention::{LogRetention, expired_runs};
+pub use search::{
+    LogMatch, LogMatches, LogQuery, LogSearchLimit, MATCHES_MAX, SEARCH_TEXT_MAX, search_logs,
+};
 pub use stream::VALUE_MAX;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use windlass_core::id::{RunId, StepIx};
 
-use super::seam::{LogId, LogStore};
-use crate::store::StoreError;
+use super::interface::{LogId, LogStore};
+use crate::db::StoreError;
 
 /// The most that is kept of what one attempt wrote.
 pub const NOTES_MAX: usize = 64 << 10;
@@ -14,13 +14,19 @@ pub const NOTES_MAX: usize = 64 << 10;
 const ALL_MAX: u64 = 512 << 10;
 
 /// What the steps of a run printed, in order, with the sizes.
-pub async fn printed(store: &dyn LogStore, run: RunId) -> Result<Vec<(LogId, u64)>, StoreError> {
+pub async fn list_printed(
+    store: &dyn LogStore,
+    run: RunId,
+) -> Result<Vec<(LogId, u64)>, StoreError> {
     let logs = store.list(run).await?;
     Ok(logs.into_iter().filter(|(log, _)| log.is_printed()).collect())
 }
 
 /// What each step of a run wrote when it last wrote something, by its output; as much as fits on a page.
-pub async fn notes(store: &dyn LogStore, run: RunId) -> Result<Vec<(LogId, String)>, StoreError> {
+pub async fn collect_notes(
+    store: &dyn LogStore,
+    run: RunId,
+) -> Result<Vec<(LogId, String)>, StoreError> {
     let logs = store.list(run).await?.into_iter().filter(|(log, _)| log.is_notes());
     // In order, so the last is the one that stays.
     let last: BTreeMap<StepIx, (LogId, u64)> = logs.map(|it| (it.0.step, it)).collect();
@@ -58,18 +64,18 @@ mod tests {
         write(log(0, 1).notes(), "# One").await;
         write(log(0, 2).notes(), "# Two").await;
         write(log(1, 1).notes(), " \n").await;
-        let found = notes(&store, RunId(7)).await.expect("it reads");
+        let found = collect_notes(&store, RunId(7)).await.expect("it reads");
         assert_eq!(found, [(log(0, 2), "# Two".to_owned())]);
-        assert_eq!(printed(&store, RunId(7)).await, Ok(vec![(log(0, 1), 7)]));
+        assert_eq!(list_printed(&store, RunId(7)).await, Ok(vec![(log(0, 1), 7)]));
     }
 
     #[tokio::test]
-    async fn a_page_has_room_for_so_much() {
+    async fn page_size_is_bounded() {
         let store = MemoryLogs::new();
         for step in 0..9 {
             let text = vec![b'x'; NOTES_MAX];
             store.append(log(step, 1).notes(), 0, text).await.expect("it takes it");
         }
-        assert_eq!(notes(&store, RunId(7)).await.map(|found| found.len()), Ok(8));
+        assert_eq!(collect_notes(&store, RunId(7)).await.map(|found| found.len()), Ok(8));
     }
 }

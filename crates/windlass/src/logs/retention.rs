@@ -5,7 +5,7 @@ use windlass_core::time::{Span, Time};
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retention {
+pub struct LogRetention {
     /// The most bytes of all logs together.
     pub bytes_max: u64,
     /// How long after its submission a run's logs may be read.
@@ -14,7 +14,7 @@ pub struct Retention {
 
 /// The runs whose logs go, oldest first: those that are too old, and then as many of the oldest as it takes for the rest
 /// to fit. `runs` is what [`LogStore::runs`](super::LogStore::runs) returned, in any order, without those that still run.
-pub fn expired(runs: &[(RunId, u64)], now: Time, rule: Retention) -> Vec<RunId> {
+pub fn expired_runs(runs: &[(RunId, u64)], now: Time, rule: LogRetention) -> Vec<RunId> {
     let mut newest_first = runs.to_vec();
     newest_first.sort_unstable_by_key(|(run, _)| std::cmp::Reverse(*run));
     // A run's id begins with the time of its submission.
@@ -38,37 +38,41 @@ mod tests {
         RunId::new(NOW - hours * 3_600_000, 5)
     }
 
-    fn told(runs: &[(RunId, u64)], bytes_max: u64, hours: u64) -> Vec<RunId> {
-        let rule = Retention { bytes_max, age_max: Span::hours(hours) };
-        expired(runs, Time::from_millis(NOW), rule)
+    fn expired_in(runs: &[(RunId, u64)], bytes_max: u64, hours: u64) -> Vec<RunId> {
+        let rule = LogRetention { bytes_max, age_max: Span::hours(hours) };
+        expired_runs(runs, Time::from_millis(NOW), rule)
     }
 
     #[test]
     fn what_fits_and_is_young_stays() {
         let runs = [(hours_ago(3), 10), (hours_ago(1), 20), (hours_ago(2), 30)];
-        assert_eq!(told(&runs, 60, 3), []);
-        assert_eq!(told(&[], 0, 0), []);
+        assert_eq!(expired_in(&runs, 60, 3), []);
+        assert_eq!(expired_in(&[], 0, 0), []);
     }
 
     #[test]
     fn the_old_go() {
         let runs = [(hours_ago(3), 10), (hours_ago(1), 20), (hours_ago(2), 30)];
-        assert_eq!(told(&runs, u64::MAX, 2), [hours_ago(3)]);
-        assert_eq!(told(&runs, u64::MAX, 0), [3, 2, 1].map(hours_ago));
+        assert_eq!(expired_in(&runs, u64::MAX, 2), [hours_ago(3)]);
+        assert_eq!(expired_in(&runs, u64::MAX, 0), [3, 2, 1].map(hours_ago));
     }
 
     #[test]
     fn the_oldest_go_until_the_rest_fits() {
         let runs = [(hours_ago(3), 10), (hours_ago(1), 20), (hours_ago(2), 30)];
-        assert_eq!(told(&runs, 59, 9), [hours_ago(3)]);
-        assert_eq!(told(&runs, 49, 9), [3, 2].map(hours_ago));
-        assert_eq!(told(&runs, 0, 9), [3, 2, 1].map(hours_ago), "also the newest, if it must be");
+        assert_eq!(expired_in(&runs, 59, 9), [hours_ago(3)]);
+        assert_eq!(expired_in(&runs, 49, 9), [3, 2].map(hours_ago));
+        assert_eq!(
+            expired_in(&runs, 0, 9),
+            [3, 2, 1].map(hours_ago),
+            "also the newest, if it must be"
+        );
         let huge = [(hours_ago(2), u64::MAX), (hours_ago(1), u64::MAX)];
-        assert_eq!(told(&huge, u64::MAX - 1, 9), [2, 1].map(hours_ago));
+        assert_eq!(expired_in(&huge, u64::MAX - 1, 9), [2, 1].map(hours_ago));
     }
 
     #[test]
     fn an_age_before_all_time_is_no_age() {
-        assert_eq!(told(&[(RunId(0), 1)], 1, u64::MAX), []);
+        assert_eq!(expired_in(&[(RunId(0), 1)], 1, u64::MAX), []);
     }
 }

@@ -6,38 +6,38 @@ use aho_corasick::AhoCorasick;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::seam::{LogId, LogStore, READ_MAX};
-use crate::store::StoreError;
+use super::interface::{LogId, LogStore, READ_MAX};
+use crate::db::StoreError;
 
 /// The most bytes of a text that is looked for.
-pub const SOUGHT_MAX: usize = 256;
+pub const SEARCH_TEXT_MAX: usize = 256;
 
 /// Lines that are found at most, whatever was asked for.
-pub const HITS_MAX: usize = 1_000;
+pub const MATCHES_MAX: usize = 1_000;
 
 /// Bytes that are read for one search: as much as an attempt may print. Reading them takes a fraction of a second.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// How long a search goes on. A disk that is slower has other things to do.
-const WITHIN: Duration = Duration::from_secs(5);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes of a line that are looked at: a line that is longer is not for reading.
 const LINE_MAX: usize = 64 << 10;
 
 /// Bytes of a line that are shown, and how many of them come before the text.
-const SHOWN_MAX: usize = 400;
-const SHOWN_BEFORE: usize = 100;
+const EXCERPT_MAX: usize = 400;
+const EXCERPT_BEFORE: usize = 100;
 
 /// What is looked for.
 #[derive(Clone, Debug)]
-pub struct Sought {
+pub struct LogQuery {
     finder: AhoCorasick,
     most: usize,
 }
 
 /// A line that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct LogMatch {
     /// The log that it is in.
     pub log: LogId,
     /// The how-manieth line of it, from 1.
@@ -50,19 +50,19 @@ pub struct Hit {
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hits {
+pub struct LogMatches {
     /// The lines, in the order of the logs.
-    pub list: Vec<Hit>,
+    pub list: Vec<LogMatch>,
     /// Bytes that were looked through.
     pub bytes: u64,
     /// Why it ended before the end, if it did.
-    pub cut: Option<Cut>,
+    pub cut: Option<LogSearchLimit>,
 }
 
 /// Why a search ended before the end of the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cut {
+pub enum LogSearchLimit {
     /// It had found as much as was wanted.
     Limit,
     /// It had read as much as one search may.
@@ -71,43 +71,43 @@ pub enum Cut {
     Time,
 }
 
-impl Sought {
+impl LogQuery {
     /// Looks for a text, as it is written, in at most so many lines. Says what is wrong with a text that no line can have.
     pub fn new(text: &str, most: usize) -> Result<Self, String> {
-        if text.is_empty() || text.len() > SOUGHT_MAX || text.contains('\n') {
+        if text.is_empty() || text.len() > SEARCH_TEXT_MAX || text.contains('\n') {
             return Err(format!(
-                "what is looked for is a text of 1 to {SOUGHT_MAX} bytes in one line"
+                "what is looked for is a text of 1 to {SEARCH_TEXT_MAX} bytes in one line"
             ));
         }
         let finder = AhoCorasick::new([text]).map_err(|error| error.to_string())?;
-        Ok(Self { finder, most: most.clamp(1, HITS_MAX) })
+        Ok(Self { finder, most: most.clamp(1, MATCHES_MAX) })
     }
 
     /// The part of a line that is shown, if it has the text.
-    fn shown(&self, line: &[u8]) -> Option<String> {
+    fn excerpt(&self, line: &[u8]) -> Option<String> {
         let found = self.finder.find(line)?.start();
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let from = if line.len() > SHOWN_MAX { found.saturating_sub(SHOWN_BEFORE) } else { 0 };
-        let part = &line[from..line.len().min(from + SHOWN_MAX)];
+        let from = if line.len() > EXCERPT_MAX { found.saturating_sub(EXCERPT_BEFORE) } else { 0 };
+        let part = &line[from..line.len().min(from + EXCERPT_MAX)];
         Some(String::from_utf8_lossy(part).into_owned())
     }
 }
 
 /// Looks through logs, one after the other.
-pub async fn search(
+pub async fn search_logs(
     store: &dyn LogStore,
     logs: &[LogId],
-    sought: &Sought,
-) -> Result<Hits, StoreError> {
-    let until = Instant::now() + WITHIN;
-    let mut hits = Hits::default();
+    sought: &LogQuery,
+) -> Result<LogMatches, StoreError> {
+    let until = Instant::now() + SEARCH_TIMEOUT;
+    let mut hits = LogMatches::default();
     for log in logs {
-        let mut lines = Lines::default();
+        let mut lines = LogLineSplitter::default();
         let mut from = 0;
         loop {
             if Instant::now() >= until {
-                return Ok(Hits { cut: Some(Cut::Time), ..hits });
+                return Ok(LogMatches { cut: Some(LogSearchLimit::Time), ..hits });
             }
             let part = store.read(*log, from..from + READ_MAX as u64).await?;
             if part.bytes.is_empty() {
@@ -115,15 +115,15 @@ pub async fn search(
             }
             from += part.bytes.len() as u64;
             hits.bytes += part.bytes.len() as u64;
-            lines.take(&part.bytes, |line| hits.note(*log, &line, sought));
+            lines.push_bytes(&part.bytes, |line| hits.push_match(*log, &line, sought));
             if hits.cut.is_some() {
                 return Ok(hits);
             }
             if hits.bytes >= BYTES_MAX {
-                return Ok(Hits { cut: Some(Cut::Bytes), ..hits });
+                return Ok(LogMatches { cut: Some(LogSearchLimit::Bytes), ..hits });
             }
         }
-        lines.end(|line| hits.note(*log, &line, sought));
+        lines.end(|line| hits.push_match(*log, &line, sought));
         if hits.cut.is_some() {
             return Ok(hits);
         }
@@ -131,19 +131,19 @@ pub async fn search(
     Ok(hits)
 }
 
-impl Hits {
-    fn note(&mut self, log: LogId, line: &Line<'_>, sought: &Sought) {
-        let Some(text) = sought.shown(line.bytes) else { return };
+impl LogMatches {
+    fn push_match(&mut self, log: LogId, line: &LogLine<'_>, sought: &LogQuery) {
+        let Some(text) = sought.excerpt(line.bytes) else { return };
         if self.list.len() >= sought.most {
-            self.cut = Some(Cut::Limit);
+            self.cut = Some(LogSearchLimit::Limit);
             return;
         }
-        self.list.push(Hit { log, line: line.number, at: line.at, text });
+        self.list.push(LogMatch { log, line: line.number, at: line.at, text });
     }
 }
 
 /// A line of a log.
-struct Line<'a> {
+struct LogLine<'a> {
     number: u64,
     at: u64,
     bytes: &'a [u8],
@@ -151,7 +151,7 @@ struct Line<'a> {
 
 /// Makes lines of pieces.
 #[derive(Default)]
-struct Lines {
+struct LogLineSplitter {
     /// Lines that have ended.
     ended: u64,
     /// Where the next one begins.
@@ -162,13 +162,13 @@ struct Lines {
     begun_len: u64,
 }
 
-impl Lines {
-    fn take(&mut self, bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
+impl LogLineSplitter {
+    fn push_bytes(&mut self, bytes: &[u8], mut each: impl FnMut(LogLine<'_>)) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let room = LINE_MAX - self.begun.len();
             self.begun_len += piece.len() as u64;
             if self.begun.is_empty() && piece.ends_with(b"\n") {
-                self.tell(&piece[..piece.len().min(LINE_MAX)], &mut each);
+                self.emit_line(&piece[..piece.len().min(LINE_MAX)], &mut each);
                 continue;
             }
             self.begun.extend_from_slice(&piece[..piece.len().min(room)]);
@@ -179,18 +179,18 @@ impl Lines {
     }
 
     /// The line that has begun has ended.
-    fn end(&mut self, mut each: impl FnMut(Line<'_>)) {
+    fn end(&mut self, mut each: impl FnMut(LogLine<'_>)) {
         let mut line = std::mem::take(&mut self.begun);
         if self.begun_len > 0 {
-            self.tell(&line, &mut each);
+            self.emit_line(&line, &mut each);
         }
         line.clear();
         self.begun = line;
     }
 
-    fn tell(&mut self, bytes: &[u8], each: &mut impl FnMut(Line<'_>)) {
+    fn emit_line(&mut self, bytes: &[u8], each: &mut impl FnMut(LogLine<'_>)) {
         self.ended += 1;
-        each(Line { number: self.ended, at: self.at, bytes });
+        each(LogLine { number: self.ended, at: self.at, bytes });
         self.at += self.begun_len;
         self.begun_len = 0;
     }
@@ -207,7 +207,7 @@ mod tests {
         LogId { run: RunId(7), step: StepIx(step), attempt: 1, delivery: 1 }
     }
 
-    async fn found(texts: &[&[u8]], sought: &str, most: usize) -> Hits {
+    async fn found(texts: &[&[u8]], sought: &str, most: usize) -> LogMatches {
         let store = MemoryLogs::new();
         let mut logs = Vec::new();
         for (step, text) in (0..).zip(texts) {
@@ -217,14 +217,20 @@ mod tests {
             }
             logs.push(log(step));
         }
-        search(&store, &logs, &Sought::new(sought, most).expect("it fits")).await.expect("it reads")
+        search_logs(&store, &logs, &LogQuery::new(sought, most).expect("it fits"))
+            .await
+            .expect("it reads")
     }
 
     #[tokio::test]
     async fn a_line_is_found_with_its_number_and_its_place() {
         let hits = found(&[b"one\ntwo\r\nthree two", b"two"], "two", 9).await;
-        let hit =
-            |step, line, at, text: &str| Hit { log: log(step), line, at, text: text.to_owned() };
+        let hit = |step, line, at, text: &str| LogMatch {
+            log: log(step),
+            line,
+            at,
+            text: text.to_owned(),
+        };
         assert_eq!(
             hits.list,
             [hit(0, 2, 4, "two"), hit(0, 3, 9, "three two"), hit(1, 1, 0, "two")]
@@ -247,14 +253,14 @@ mod tests {
     #[tokio::test]
     async fn what_is_found_and_what_is_shown_has_a_bound() {
         let hits = found(&[&b"no\nyes\n".repeat(5)], "yes", 3).await;
-        assert_eq!((hits.list.len(), hits.cut), (3, Some(Cut::Limit)));
+        assert_eq!((hits.list.len(), hits.cut), (3, Some(LogSearchLimit::Limit)));
         let hits = found(&[&b"yes\n".repeat(3)], "yes", 3).await;
         assert_eq!((hits.list.len(), hits.cut), (3, None), "that was all");
         let mut long = vec![b'.'; 10_000];
         long.extend_from_slice(b"yes");
         long.extend_from_slice(&[b'.'; 10_000]);
         let hits = found(&[&long], "yes", 3).await;
-        assert_eq!(hits.list[0].text.len(), SHOWN_MAX);
+        assert_eq!(hits.list[0].text.len(), EXCERPT_MAX);
         assert!(hits.list[0].text.contains("yes"));
         let mut endless = vec![b'.'; LINE_MAX];
         endless.extend_from_slice(b"yes\nyes\n");
@@ -264,8 +270,8 @@ mod tests {
 
     #[test]
     fn a_text_that_no_line_can_have_is_refused() {
-        assert!(Sought::new("", 1).is_err() && Sought::new("a\nb", 1).is_err());
-        assert!(Sought::new(&"x".repeat(SOUGHT_MAX + 1), 1).is_err());
-        assert!(Sought::new(&"x".repeat(SOUGHT_MAX), 1).is_ok());
+        assert!(LogQuery::new("", 1).is_err() && LogQuery::new("a\nb", 1).is_err());
+        assert!(LogQuery::new(&"x".repeat(SEARCH_TEXT_MAX + 1), 1).is_err());
+        assert!(LogQuery::new(&"x".repeat(SEARCH_TEXT_MAX), 1).is_ok());
     }
 }

@@ -1,6 +1,6 @@
 //! The streams of a hand-out: what it printed, what it wrote for people, and a result that is too large for its outcome.
 
-use super::seam::LogId;
+use super::interface::LogId;
 
 /// The most bytes of a large result: what a worker can hold twice beside its steps, and a leader can read in a second.
 pub const VALUE_MAX: u64 = 16 << 20;

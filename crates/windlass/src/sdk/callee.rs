@@ -4,26 +4,26 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
-use windlass_core::expand::Action;
-use windlass_core::failure::{Failure, FailureKind};
-use windlass_core::spec::Callable;
+use windlass_core::expand::WorkAction;
+use windlass_core::spec::CallableStep;
+use windlass_core::step_failure::{StepFailure, StepFailureKind};
 
 use super::context::Context;
 use super::error::Error;
-use super::handed::hand_on;
+use super::hand_on_result::hand_on_result;
 use super::step::Step;
-use crate::worker::executors::{Call, Callee, Calling, Retry, Returned};
+use crate::worker::executors::{CallFuture, CallResult, CallRetry, Callee, StepCall};
 
 /// Which errors a step tries again, if it decides that itself. What defaults say comes when the pipeline is whole.
-pub(crate) type Decides = Arc<OnceLock<fn(&Error) -> bool>>;
+pub(crate) type RetryPredicate = Arc<OnceLock<fn(&Error) -> bool>>;
 
 /// A step that can be called by name.
 pub(super) struct TypedCallee<S> {
     pub(super) step: Arc<S>,
     pub(super) signature: String,
-    pub(super) decides: Decides,
+    pub(super) decides: RetryPredicate,
     /// What it takes, for calls of files that nobody could check before.
-    pub(super) takes: Arc<Callable>,
+    pub(super) takes: Arc<CallableStep>,
 }
 
 impl<S: Step> Callee for TypedCallee<S> {
@@ -31,33 +31,33 @@ impl<S: Step> Callee for TypedCallee<S> {
         &self.signature
     }
 
-    fn call(&self, call: Arc<Call>) -> Calling {
+    fn call(&self, call: Arc<StepCall>) -> CallFuture {
         let (step, decides) = (Arc::clone(&self.step), Arc::clone(&self.decides));
         let takes = Arc::clone(&self.takes);
         Box::pin(async move {
-            if let Some(why) = amiss(&call, &takes) {
-                return Err((Failure::new(FailureKind::Refused, why), Retry::AsRuled));
+            if let Some(why) = call_problems(&call, &takes) {
+                return Err((StepFailure::new(StepFailureKind::Refused, why), CallRetry::ByPolicy));
             }
             let context = Context::new(Arc::clone(&call));
-            returned(&call, step.run(&context).await, &decides).await
+            outcome_of(&call, step.run(&context).await, &decides).await
         })
     }
 }
 
 /// What a function came to, as a worker tells it.
-pub(crate) async fn returned<T: Serialize + Send + Sync + 'static>(
-    call: &Call,
+pub(crate) async fn outcome_of<T: Serialize + Send + Sync + 'static>(
+    call: &StepCall,
     result: Result<T, Error>,
-    decides: &Decides,
-) -> Returned {
+    decides: &RetryPredicate,
+) -> CallResult {
     match result {
         Ok(result) => {
-            let handed = hand_on(call, result).await;
-            handed.map_err(|failure| (failure, Retry::AsRuled))
+            let handed = hand_on_result(call, result).await;
+            handed.map_err(|failure| (failure, CallRetry::ByPolicy))
         }
         Err(error) => {
             let again = decides.get().is_some_and(|decides| decides(&error));
-            let retry = if again { Retry::Yes } else { Retry::AsRuled };
+            let retry = if again { CallRetry::Yes } else { CallRetry::ByPolicy };
             Err((error.to_failure(), retry))
         }
     }
@@ -65,8 +65,8 @@ pub(crate) async fn returned<T: Serialize + Send + Sync + 'static>(
 
 /// What is wrong with a call by a file, all of it. One that names types was checked by the program that has them; one by
 /// name alone may have been planned by somebody who has not.
-fn amiss(call: &Call, takes: &Callable) -> Option<String> {
-    let Action::Call { name, signature: None, with } = &call.work.action else { return None };
+fn call_problems(call: &StepCall, takes: &CallableStep) -> Option<String> {
+    let WorkAction::Call { name, signature: None, with } = &call.work.action else { return None };
     let given = |name: &str| with.iter().any(|(known, _)| known == name);
     let is_known = |name: &str| {
         takes.with.iter().any(|(known, _)| known == name)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::{Error, Result};
-use crate::worker::executors::{Call, Captured, GuardedCommand};
+use crate::worker::executors::{CommandOutput, GuardedCommand, StepCall};
 
 /// A command that a step runs, made by [`Context::command`](super::Context::command).
 ///
@@ -27,7 +27,7 @@ pub struct Command {
 }
 
 impl Command {
-    pub(super) fn new(call: &Arc<Call>, program: OsString) -> Self {
+    pub(super) fn new(call: &Arc<StepCall>, program: OsString) -> Self {
         Self { command: GuardedCommand::new(call, program) }
     }
 
@@ -75,13 +75,13 @@ impl Command {
     }
 
     /// Runs it and returns its exit code and what it printed, whether it failed or not.
-    pub async fn output(self) -> Result<Captured> {
+    pub async fn output(self) -> Result<CommandOutput> {
         let name = self.command.name();
         let ran = self.command.run(true).await;
         ran.map_err(|error| Error::from(error).context(format!("`{name}` could not be run")))
     }
 
-    async fn ended(self, keeps: bool) -> Result<Captured> {
+    async fn ended(self, keeps: bool) -> Result<CommandOutput> {
         let name = self.command.name();
         let ran = self.command.run(keeps).await;
         let ran =

@@ -14,20 +14,20 @@ use windlass_core::outcome::StepStatus;
 
 use super::command::Command;
 use super::error::{Error, Result};
-use super::parameters::{Cell, Ended, Out};
+use super::parameter_types::{Cell, Ended, Out};
 use super::step::Step;
 use super::value::{decode, from_text};
-use crate::worker::executors::Call;
-use crate::worker::values::Remembered;
+use crate::worker::executors::StepCall;
+use crate::worker::values::InMemoryValue;
 
 /// One attempt, as its function sees it. Cheap to clone, and may be handed to whatever the function starts.
 #[derive(Clone)]
 pub struct Context {
-    call: Arc<Call>,
+    call: Arc<StepCall>,
 }
 
 impl Context {
-    pub(crate) const fn new(call: Arc<Call>) -> Self {
+    pub(crate) const fn new(call: Arc<StepCall>) -> Self {
         Self { call }
     }
 
@@ -48,12 +48,12 @@ impl Context {
 
     /// The name of the worker that it runs on.
     pub fn worker(&self) -> &str {
-        &self.call.around.place.worker
+        &self.call.services.settings.worker
     }
 
     /// The root of the pipeline on this machine: where commands run.
     pub fn root(&self) -> &Path {
-        &self.call.around.place.root
+        &self.call.services.settings.root
     }
 
     /// The number of its lease. It only grows: whoever keeps the highest that he has seen can refuse an attempt that was
@@ -72,7 +72,7 @@ impl Context {
     ///
     /// It never waits: of what is said faster than it can be kept, more than 4 MiB ahead, the rest is left out.
     pub fn log(&self, line: impl Display) {
-        self.call.lines.say(format!("{line}\n").as_bytes());
+        self.call.output.push(format!("{line}\n").as_bytes());
     }
 
     /// The log of the step as something to write to, for instance for a subscriber of `tracing`.
@@ -96,13 +96,13 @@ impl Context {
 
     /// Whether the step is to end: its run was cancelled, or its time is over.
     pub fn is_cancelled(&self) -> bool {
-        self.call.halt.is_told()
+        self.call.stop_signal.is_sent()
     }
 
     /// Waits until the step is to end. It then has its `kill_grace` to return, and is dropped at its next `.await`
     /// after that.
     pub async fn cancelled(&self) {
-        self.call.halt.wait().await;
+        self.call.stop_signal.wait().await;
     }
 
     /// Does something unless the step is to end before it is done: then it is dropped, and this is an error.
@@ -172,7 +172,7 @@ impl Context {
                 "a step that can do without takes `Option<Out<..>>` of `{name}`"
             )));
         }
-        if let Some(kept) = self.call.kept_here(need).transpose() {
+        if let Some(kept) = self.call.kept_in_memory(need).transpose() {
             return kept_here::<S>(kept);
         }
         decode(&need["outputs"]).map(Out::new).map_err(|error| unfit(name, &error))
@@ -239,7 +239,7 @@ impl Context {
 }
 
 /// A result from the memory of this worker.
-fn kept_here<S: Step>(kept: std::result::Result<Remembered, String>) -> Result<Out<S>> {
+fn kept_here<S: Step>(kept: std::result::Result<InMemoryValue, String>) -> Result<Out<S>> {
     let told = |why| Error::msg(format!("the result of `{}` cannot be had: {why}", S::NAME));
     let kept = kept.map_err(told)?.downcast::<S::Output>();
     kept.map(Out::shared).map_err(|_| told("it is of another type than is taken here".to_owned()))
@@ -273,12 +273,12 @@ impl fmt::Debug for Context {
 /// The log of a step as something to write to.
 #[derive(Clone)]
 pub struct LogWriter {
-    call: Arc<Call>,
+    call: Arc<StepCall>,
 }
 
 impl io::Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.call.lines.say(bytes);
+        self.call.output.push(bytes);
         Ok(bytes.len())
     }
 

@@ -4,7 +4,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::error::Error as StdError;
 use std::{any, fmt};
 
-use windlass_core::failure::{Failure, FailureKind};
+use windlass_core::step_failure::{StepFailure, StepFailureKind};
 
 /// What a step returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -21,9 +21,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(error.to_string(), "invalid digit found in string");
 /// assert_eq!(error.type_name(), "core::num::error::ParseIntError");
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorInner>);
 
-struct Inner {
+struct ErrorInner {
     type_name: &'static str,
     error: Box<dyn StdError + Send + Sync>,
     /// What was being done, the innermost first.
@@ -34,12 +34,12 @@ struct Inner {
 /// An error that is nothing but words.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Words(String);
+struct MessageError(String);
 
 impl Error {
     /// An error that is nothing but words.
     pub fn msg(words: impl Into<String>) -> Self {
-        let mut error = Self::from(Words(words.into()));
+        let mut error = Self::from(MessageError(words.into()));
         error.0.type_name = "";
         error
     }
@@ -68,15 +68,16 @@ impl Error {
     }
 
     /// The error as a value that travels.
-    pub fn to_failure(&self) -> Failure {
+    pub fn to_failure(&self) -> StepFailure {
         // What a need failed with is told as it was.
-        if let Some(failure) = self.downcast_ref::<Failure>()
+        if let Some(failure) = self.downcast_ref::<StepFailure>()
             && self.0.contexts.is_empty()
         {
             return failure.clone();
         }
         let mut texts = self.texts();
-        let mut failure = Failure::new(FailureKind::Error, texts.next().unwrap_or_default());
+        let mut failure =
+            StepFailure::new(StepFailureKind::Error, texts.next().unwrap_or_default());
         self.0.type_name.clone_into(&mut failure.type_name);
         failure.causes = texts.collect();
         let frames = &self.0.backtrace;
@@ -95,7 +96,7 @@ impl Error {
 
 impl<E: StdError + Send + Sync + 'static> From<E> for Error {
     fn from(error: E) -> Self {
-        Self(Box::new(Inner {
+        Self(Box::new(ErrorInner {
             type_name: any::type_name::<E>(),
             error: Box::new(error),
             contexts: Vec::new(),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use windlass_core::expand::Action;
-use windlass_core::failure::{Failure, FailureKind};
+use windlass_core::expand::WorkAction;
+use windlass_core::step_failure::{StepFailure, StepFailureKind};
 
 use super::context::Context;
 use super::error::Result;
-use super::handed::hand_on;
-use crate::worker::executors::{Call, Callee, Calling, Retry};
+use super::hand_on_result::hand_on_result;
+use crate::worker::executors::{CallFuture, CallRetry, Callee, StepCall};
 
 /// Runs scripts of a language of its own: those of steps whose `shell:` has its name. [`Cli::executor`](crate::Cli::executor)
 /// adds it to a program, whose workers advertise `executor=NAME`.
@@ -59,28 +59,28 @@ impl<E: ScriptExecutor> Callee for ExecutorCallee<E> {
         ""
     }
 
-    fn call(&self, call: Arc<Call>) -> Calling {
+    fn call(&self, call: Arc<StepCall>) -> CallFuture {
         let executor = Arc::clone(&self.0);
         Box::pin(async move {
             let context = Context::new(Arc::clone(&call));
-            let Action::Script { text, .. } = &call.work.action else {
+            let WorkAction::Script { text, .. } = &call.work.action else {
                 unreachable!("it is only given scripts");
             };
             let ended = match executor.run(&context, text).await {
-                Ok(output) => handed(&call, &output).await,
+                Ok(output) => store_output(&call, &output).await,
                 Err(error) => Err(error.to_failure()),
             };
-            ended.map_err(|failure| (failure, Retry::AsRuled))
+            ended.map_err(|failure| (failure, CallRetry::ByPolicy))
         })
     }
 }
 
 /// Hands on what a script came to, which must have what its step declares.
-async fn handed<T: Serialize>(
-    call: &Call,
+async fn store_output<T: Serialize>(
+    call: &StepCall,
     output: &T,
-) -> std::result::Result<windlass_core::outcome::Output, Failure> {
-    let refused = |why: String| Failure::new(FailureKind::Refused, why);
+) -> std::result::Result<windlass_core::outcome::StepOutput, StepFailure> {
+    let refused = |why: String| StepFailure::new(StepFailureKind::Refused, why);
     let output = serde_json::to_value(output);
     let output = output.map_err(|error| refused(format!("its result is no JSON: {error}")))?;
     let has = |name: &&String| output.get(name.as_str()).is_some_and(|value| *value != Value::Null);
@@ -89,7 +89,7 @@ async fn handed<T: Serialize>(
             format!("the step declares the output {missing}, and its executor handed on none");
         return Err(refused(why));
     }
-    hand_on(call, output).await
+    hand_on_result(call, output).await
 }
 
 impl<E> fmt::Debug for ExecutorCallee<E> {

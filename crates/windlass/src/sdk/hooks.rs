@@ -5,12 +5,12 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use windlass_core::failure::Failure;
+use windlass_core::step_failure::StepFailure;
 
 use super::context::Context;
 use super::error::Result;
 use super::report::Report;
-use crate::worker::executors::{Call, Callee, Calling, Retry, caught};
+use crate::worker::executors::{CallFuture, CallRetry, Callee, StepCall, catch_panics};
 
 /// What is done before and after each step of a pipeline, and before and after its runs. Every method has a default that
 /// does nothing.
@@ -59,7 +59,7 @@ pub trait Hooks: Send + Sync + 'static {
     fn after_step(
         &self,
         ctx: &Context,
-        ended: Result<(), &Failure>,
+        ended: Result<(), &StepFailure>,
     ) -> impl Future<Output = ()> + Send {
         let _ = (ctx, ended);
         ready(())
@@ -78,37 +78,45 @@ pub trait Hooks: Send + Sync + 'static {
     }
 }
 
-type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+type HookFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Hooks with their type hidden.
-pub(crate) trait AnyHooks: Send + Sync {
-    fn before_step<'a>(&'a self, ctx: &'a Context) -> Doing<'a, Result<()>>;
-    fn after_step<'a>(&'a self, ctx: &'a Context, ended: Result<(), &'a Failure>) -> Doing<'a, ()>;
-    fn before_run<'a>(&'a self, pipeline: &'a str) -> Doing<'a, Result<()>>;
-    fn after_run<'a>(&'a self, report: &'a Report) -> Doing<'a, ()>;
+pub(crate) trait ErasedHooks: Send + Sync {
+    fn before_step<'a>(&'a self, ctx: &'a Context) -> HookFuture<'a, Result<()>>;
+    fn after_step<'a>(
+        &'a self,
+        ctx: &'a Context,
+        ended: Result<(), &'a StepFailure>,
+    ) -> HookFuture<'a, ()>;
+    fn before_run<'a>(&'a self, pipeline: &'a str) -> HookFuture<'a, Result<()>>;
+    fn after_run<'a>(&'a self, report: &'a Report) -> HookFuture<'a, ()>;
 }
 
-impl<H: Hooks> AnyHooks for H {
-    fn before_step<'a>(&'a self, ctx: &'a Context) -> Doing<'a, Result<()>> {
+impl<H: Hooks> ErasedHooks for H {
+    fn before_step<'a>(&'a self, ctx: &'a Context) -> HookFuture<'a, Result<()>> {
         Box::pin(Hooks::before_step(self, ctx))
     }
 
-    fn after_step<'a>(&'a self, ctx: &'a Context, ended: Result<(), &'a Failure>) -> Doing<'a, ()> {
+    fn after_step<'a>(
+        &'a self,
+        ctx: &'a Context,
+        ended: Result<(), &'a StepFailure>,
+    ) -> HookFuture<'a, ()> {
         Box::pin(Hooks::after_step(self, ctx, ended))
     }
 
-    fn before_run<'a>(&'a self, pipeline: &'a str) -> Doing<'a, Result<()>> {
+    fn before_run<'a>(&'a self, pipeline: &'a str) -> HookFuture<'a, Result<()>> {
         Box::pin(Hooks::before_run(self, pipeline))
     }
 
-    fn after_run<'a>(&'a self, report: &'a Report) -> Doing<'a, ()> {
+    fn after_run<'a>(&'a self, report: &'a Report) -> HookFuture<'a, ()> {
         Box::pin(Hooks::after_run(self, report))
     }
 }
 
 /// The hooks of a pipeline, in the order in which they were added.
 #[derive(Clone, Default)]
-pub(crate) struct HookList(Vec<Arc<dyn AnyHooks>>);
+pub(crate) struct HookList(Vec<Arc<dyn ErasedHooks>>);
 
 impl HookList {
     pub(super) fn add(&mut self, hooks: impl Hooks) {
@@ -120,7 +128,7 @@ impl HookList {
         if self.0.is_empty() {
             return Arc::clone(callee);
         }
-        Arc::new(Hooked { callee: Arc::clone(callee), hooks: self.clone() })
+        Arc::new(HookedCallee { callee: Arc::clone(callee), hooks: self.clone() })
     }
 
     async fn before_step(&self, ctx: &Context) -> Result<()> {
@@ -131,7 +139,7 @@ impl HookList {
     }
 
     /// The last that came before is the first after.
-    async fn after_step(&self, ctx: &Context, ended: Result<(), &Failure>) {
+    async fn after_step(&self, ctx: &Context, ended: Result<(), &StepFailure>) {
         for hooks in self.0.iter().rev() {
             hooks.after_step(ctx, ended).await;
         }
@@ -165,25 +173,25 @@ impl fmt::Debug for HookList {
 
 /// A step with what is done around it.
 #[derive(Debug)]
-struct Hooked {
+struct HookedCallee {
     callee: Arc<dyn Callee>,
     hooks: HookList,
 }
 
-impl Callee for Hooked {
+impl Callee for HookedCallee {
     fn signature(&self) -> &str {
         self.callee.signature()
     }
 
-    fn call(&self, call: Arc<Call>) -> Calling {
+    fn call(&self, call: Arc<StepCall>) -> CallFuture {
         let (callee, hooks) = (Arc::clone(&self.callee), self.hooks.clone());
         Box::pin(async move {
             let context = Context::new(Arc::clone(&call));
             if let Err(error) = hooks.before_step(&context).await {
-                return Err((error.to_failure(), Retry::AsRuled));
+                return Err((error.to_failure(), CallRetry::ByPolicy));
             }
             // A step that panics has ended too.
-            let returned = caught(move || callee.call(call)).await;
+            let returned = catch_panics(move || callee.call(call)).await;
             let ended = returned.as_ref().map(drop).map_err(|(failure, _)| failure);
             hooks.after_step(&context, ended).await;
             returned

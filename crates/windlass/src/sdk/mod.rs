@@ -40,22 +40,22 @@ mod executor;
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/rust.md")]
 mod guide {}
-mod handed;
+mod hand_on_result;
 mod hooks;
 mod options;
 mod param;
 mod parameter;
-mod parameters;
+mod parameter_types;
 mod pipeline;
+mod pipeline_text;
 mod report;
 mod run;
 mod shape;
 mod step;
 mod takes;
 mod value;
-mod written;
 
-pub(crate) use callee::{Decides, returned};
+pub(crate) use callee::{RetryPredicate, outcome_of};
 pub use command::Command;
 pub use context::{Context, LogWriter};
 pub use error::{Error, Result};
@@ -69,11 +69,11 @@ pub use hooks::Hooks;
 pub use options::{Options, Retries};
 pub use param::Param;
 pub use parameter::Parameter;
-pub use parameters::{Cell, Cells, Ended, Input, Out, Target};
+pub use parameter_types::{Cell, Cells, Ended, Input, Out, Target};
 pub use pipeline::Pipeline;
 pub use report::{Report, StepError};
 pub(crate) use run::follow;
 pub use run::{RunError, Runner};
-pub use shape::Shape;
+pub use shape::TypeShape;
 pub use step::{IntoStep, IsFunction, IsStep, Matrix, Returns, Single, Step};
 pub use takes::Takes;

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
-use windlass_core::expand::{Expanded, Inputs, expand};
-use windlass_core::problem::{Problem, Severity, Source};
-use windlass_core::spec::{self, Calls, Catalogue};
+use windlass_core::expand::{ExpandInputs, ExpandedPipeline, expand_pipeline};
+use windlass_core::problem::{Problem, ProblemSeverity, SourceFile};
+use windlass_core::spec::{self, CallableCatalog, CallableSet};
 
-use super::callee::{Decides, TypedCallee};
+use super::callee::{RetryPredicate, TypedCallee};
 use super::hooks::{HookList, Hooks};
 use super::options::Options;
 use super::param::Param;
+use super::pipeline_text::pipeline_text;
 use super::report::Report;
 use super::run::{RunError, Runner};
-use super::shape::Shape;
+use super::shape::TypeShape;
 use super::step::{IntoStep, Step};
 use super::takes::Takes;
-use super::written::written;
-use crate::worker::executors::{Callee, Callees};
+use crate::worker::executors::{Callee, CalleeRegistry};
 
 /// A graph of typed steps.
 ///
@@ -34,19 +34,19 @@ pub struct Pipeline {
     pub(super) locks: Map<String, Value>,
     pub(super) env: Map<String, Value>,
     pub(super) defaults: Option<Options>,
-    pub(crate) steps: Vec<Added>,
+    pub(crate) steps: Vec<AddedStep>,
     pub(crate) hooks: HookList,
 }
 
 /// A step of a pipeline, with its types hidden.
 #[derive(Clone, Debug)]
-pub(crate) struct Added {
+pub(crate) struct AddedStep {
     pub(crate) name: &'static str,
     pub(crate) signature: String,
     pub(super) options: Options,
     pub(super) takes: Takes,
-    pub(super) output: Shape,
-    pub(crate) decides: Decides,
+    pub(super) output: TypeShape,
+    pub(crate) decides: RetryPredicate,
     pub(crate) callee: Arc<dyn Callee>,
 }
 
@@ -89,7 +89,7 @@ impl Pipeline {
         step: impl IntoStep<How>,
         change: impl FnOnce(Options) -> Options,
     ) -> Self {
-        self.steps.push(Added::new(step.into_step(), change));
+        self.steps.push(AddedStep::new(step.into_step(), change));
         self
     }
 
@@ -141,18 +141,19 @@ impl Pipeline {
 
     /// The pipeline file that says the same.
     pub fn to_text(&self) -> String {
-        written(self)
+        pipeline_text(self)
     }
 
     /// Checks it and makes its plan with these params.
-    pub fn plan(&self, params: &BTreeMap<String, String>) -> Result<Expanded, RunError> {
+    pub fn plan(&self, params: &BTreeMap<String, String>) -> Result<ExpandedPipeline, RunError> {
         let source = self.source();
-        let options = spec::Options { not_available: Severity::Error };
-        let calls = Calls::Known(self.catalogue());
-        let (pipeline, problems) = spec::read_knowing(&source, options, &calls);
-        let unsound = |problems: Vec<Problem>| RunError::unsound(&source, &problems);
+        let options =
+            spec::PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error };
+        let calls = CallableSet::Known(self.catalogue());
+        let (pipeline, problems) = spec::read_pipeline_with_callables(&source, options, &calls);
+        let unsound = |problems: Vec<Problem>| RunError::invalid(&source, &problems);
         let pipeline = pipeline.ok_or_else(|| unsound(problems))?;
-        expand(&pipeline, Inputs { name: &self.name, params }).map_err(unsound)
+        expand_pipeline(&pipeline, ExpandInputs { name: &self.name, params }).map_err(unsound)
     }
 
     /// Runs it here, in this process and in memory, and returns what became of it. That a step failed is no error: ask the
@@ -194,22 +195,22 @@ impl Pipeline {
     }
 
     /// As a source of text, whose lines messages show.
-    pub(crate) fn source(&self) -> Source {
-        Source::new(format!("the pipeline {}", self.name), self.to_text())
+    pub(crate) fn source(&self) -> SourceFile {
+        SourceFile::new(format!("the pipeline {}", self.name), self.to_text())
     }
 
     /// Its steps, as far as a file that calls them can be checked.
-    pub(crate) fn catalogue(&self) -> Catalogue {
+    pub(crate) fn catalogue(&self) -> CallableCatalog {
         let steps = self.steps.iter().map(|step| {
             let callable = step.takes.callable(&step.output, step.signature.clone());
             (step.name.to_owned(), callable)
         });
-        Catalogue(steps.collect())
+        CallableCatalog(steps.collect())
     }
 
     /// Its steps, to be called.
-    pub(crate) fn callees(&self) -> Callees {
-        let mut callees = Callees::default();
+    pub(crate) fn callees(&self) -> CalleeRegistry {
+        let mut callees = CalleeRegistry::default();
         let by_default = self.defaults.as_ref().and_then(|defaults| defaults.decides);
         for step in &self.steps {
             if let Some(decides) = by_default.filter(|_| !step.options.has("retry")) {
@@ -221,14 +222,15 @@ impl Pipeline {
     }
 }
 
-impl Added {
+impl AddedStep {
     fn new<S: Step>(step: S, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(step.options());
         let mut takes = Takes::default();
         S::takes(&mut takes);
-        let output = Shape::of::<S::Output>();
+        let output = TypeShape::of::<S::Output>();
         let signature = takes.signature(S::NAME, &output);
-        let decides: Decides = Arc::new(options.decides.map(OnceLock::from).unwrap_or_default());
+        let decides: RetryPredicate =
+            Arc::new(options.decides.map(OnceLock::from).unwrap_or_default());
         let callee = TypedCallee {
             step: Arc::new(step),
             signature: signature.clone(),

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_core::failure::Failure;
 use windlass_core::id::StepIx;
-use windlass_core::kept::{Kept, KeptAt};
-use windlass_core::outcome::{Output, RunStatus, StepStatus};
-use windlass_core::summary::Summary;
+use windlass_core::large_value::{LargeValueLocation, LargeValueRef};
+use windlass_core::outcome::{RunStatus, StepOutput, StepStatus};
+use windlass_core::step_failure::StepFailure;
+use windlass_core::summary::RunSummary;
 
-use super::parameters::Cell;
+use super::parameter_types::Cell;
 use super::step::{IntoStep, Matrix, Single};
 use super::value::decode;
-use crate::link::output::StoredOutput;
+use crate::link::output::LocalOutputLink;
 use crate::logs::{LogId, LogStore, READ_MAX};
-use crate::worker::values::Depot;
+use crate::worker::values::ValueStore;
 
 /// What became of a run, with typed results.
 #[derive(Clone, Debug)]
 pub struct Report {
-    summary: Summary,
+    summary: RunSummary,
     logs: Arc<dyn LogStore>,
     /// Large results, or why they cannot be read.
     kept: BTreeMap<StepIx, Result<Arc<str>, String>>,
@@ -38,17 +38,17 @@ pub struct StepError {
     /// How it ended; nothing if it was no part of the run.
     pub status: Option<StepStatus>,
     /// What it failed with: the same on whatever machine it ran.
-    pub failure: Option<Box<Failure>>,
+    pub failure: Option<Box<StepFailure>>,
     /// Why it was skipped or blocked, or what is wrong with its result.
     pub reason: Option<String>,
 }
 
 impl Report {
-    pub(crate) async fn new(summary: Summary, logs: Arc<dyn LogStore>) -> Self {
-        let depot = Depot::new(Arc::new(StoredOutput(Arc::clone(&logs))));
+    pub(crate) async fn new(summary: RunSummary, logs: Arc<dyn LogStore>) -> Self {
+        let depot = ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs))));
         let (mut kept, mut room) = (BTreeMap::new(), KEPT_MAX);
         for step in summary.steps() {
-            if let Some(Output::Kept(it)) = step.output() {
+            if let Some(StepOutput::Kept(it)) = step.output() {
                 kept.insert(step.ix(), read(&depot, it, &mut room).await);
             }
         }
@@ -95,7 +95,7 @@ impl Report {
     /// What a step or a cell said and its commands printed, in its last attempt; at most 1 MiB of it.
     pub async fn log(&self, name: &str) -> String {
         let Some(step) = self.find(name) else { return String::new() };
-        let Some(last) = self.summary.step(step).and_then(|step| step.last_try()) else {
+        let Some(last) = self.summary.step(step).and_then(|step| step.last_delivery()) else {
             return String::new();
         };
         let (run, attempt, delivery) = (self.summary.run(), last.attempt, last.delivery);
@@ -105,7 +105,7 @@ impl Report {
     }
 
     /// All that is known of the run: times, workers, attempts.
-    pub const fn summary(&self) -> &Summary {
+    pub const fn summary(&self) -> &RunSummary {
         &self.summary
     }
 
@@ -121,24 +121,28 @@ impl Report {
         };
         error.status = Some(step.status());
         if !matches!(step.status(), StepStatus::Succeeded | StepStatus::Cached) {
-            error.failure = step.output().and_then(Failure::of_output).map(Box::new);
+            error.failure = step.output().and_then(StepFailure::of_output).map(Box::new);
             error.reason = step.reason();
             return Err(error);
         }
         let outputs = match step.output() {
-            Some(Output::Inline(text)) => serde_json::from_str(text).unwrap_or_default(),
-            Some(Output::Kept(_)) => match &self.kept[&step.ix()] {
+            Some(StepOutput::Inline(text)) => serde_json::from_str(text).unwrap_or_default(),
+            Some(StepOutput::Kept(_)) => match &self.kept[&step.ix()] {
                 Ok(text) => serde_json::from_str(text).unwrap_or_default(),
                 Err(why) => return Err(StepError { reason: Some(why.clone()), ..error }),
             },
-            Some(Output::None | Output::Digest { .. }) | None => serde_json::Value::Null,
+            Some(StepOutput::None | StepOutput::Digest { .. }) | None => serde_json::Value::Null,
         };
         decode(&outputs).map_err(|why| StepError { reason: Some(why), ..error })
     }
 }
 
-async fn read(depot: &Depot, kept: &Kept, room: &mut u64) -> Result<Arc<str>, String> {
-    if let KeptAt::Leader { size, .. } = &kept.place {
+async fn read(
+    depot: &ValueStore,
+    kept: &LargeValueRef,
+    room: &mut u64,
+) -> Result<Arc<str>, String> {
+    if let LargeValueLocation::Leader { size, .. } = &kept.place {
         let left = room.checked_sub(*size);
         *room = left.ok_or("a report has no room for all of its large results")?;
     }

@@ -5,27 +5,32 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_core::engine::{Answer, Event, Request, RunOptions, Submit, Unplaceable};
+use windlass_core::engine::{
+    EngineAnswer, EngineRequest, Event, RunOptions, SubmitRun, UnplaceablePolicy,
+};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::plan::Plan;
-use windlass_core::problem::{Problem, Source, Style, render};
+use windlass_core::problem::{Problem, ProblemStyle, SourceFile, render_problem};
 use windlass_core::requirement::Labels;
-use windlass_core::summary::Summary;
+use windlass_core::summary::RunSummary;
 use windlass_core::time::Time;
 
 use super::pipeline::Pipeline;
 use super::report::Report;
-use crate::chance::new_run;
-use crate::controller::{Followed, Handle, NotLeader, Published};
+use crate::controller::{FollowedEvents, NodeHandle, NotLeader, PublishedEvents};
+use crate::db::StoreError;
+use crate::embedded::{
+    EmbeddedNode, EmbeddedNodeError, LeaderOptions, LocalWorkerOptions, Stores, system_now,
+};
 use crate::journal::Position;
-use crate::local::{Crew, Office, Station, StationError, Stores, system_now};
-use crate::store::StoreError;
+use crate::random::new_run_id;
 use crate::worker::executors::{
-    CallExecutor, Callees, Guards, MaskCache, Place, missing_here, process_environment,
+    CallExecutor, CalleeRegistry, ExecutorSettings, GuardSource, MaskCache, missing_here,
+    process_environment,
 };
 use crate::worker::guard::begin_pipeline;
 use crate::worker::platform::hide_memory;
-use crate::worker::{Beside, labels};
+use crate::worker::{PeerWorkers, labels};
 
 /// Events that are read at once.
 const PAGE: usize = 16_384;
@@ -45,7 +50,7 @@ pub enum RunError {
     Denied(String),
     /// What runs it could not go on.
     #[error(transparent)]
-    Station(#[from] StationError),
+    Station(#[from] EmbeddedNodeError),
     /// What was decided could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -58,8 +63,9 @@ pub enum RunError {
 }
 
 impl RunError {
-    pub(super) fn unsound(source: &Source, problems: &[Problem]) -> Self {
-        let pages = problems.iter().map(|problem| render(problem, source, Style::Plain));
+    pub(super) fn invalid(source: &SourceFile, problems: &[Problem]) -> Self {
+        let pages =
+            problems.iter().map(|problem| render_problem(problem, source, ProblemStyle::Plain));
         Self::Unsound(pages.collect::<Vec<_>>().join("\n"))
     }
 }
@@ -98,7 +104,7 @@ impl<'a> Runner<'a> {
             labels: Vec::new(),
             params: BTreeMap::new(),
             root: None,
-            options: RunOptions { unplaceable: Unplaceable::Skip, ..RunOptions::default() },
+            options: RunOptions { unplaceable: UnplaceablePolicy::Skip, ..RunOptions::default() },
             stores: None,
         }
     }
@@ -135,7 +141,7 @@ impl<'a> Runner<'a> {
 
     /// Fails a step that this machine cannot run, instead of skipping it.
     pub const fn no_skip(mut self) -> Self {
-        self.options.unplaceable = Unplaceable::Fail;
+        self.options.unplaceable = UnplaceablePolicy::Fail;
         self
     }
 
@@ -159,14 +165,15 @@ impl<'a> Runner<'a> {
         let hooks = &self.pipeline.hooks;
         let before = hooks.before_run(&self.pipeline.name).await;
         before.map_err(|error| RunError::Hook(error.to_failure().to_string()))?;
-        let run = new_run(system_now());
-        let submit = Submit { run, plan: Arc::new(expanded.plan), options, reused: Vec::new() };
-        let mut station = Station::lead(&stores, Office::alone(WORKER)).await?;
+        let run = new_run_id(system_now());
+        let submit = SubmitRun { run, plan: Arc::new(expanded.plan), options, reused: Vec::new() };
+        let mut station =
+            EmbeddedNode::start_leader(&stores, LeaderOptions::exclusive(WORKER)).await?;
         let handle = station.handle().clone();
-        station.work(self.crew(&stores, &handle)).await?;
+        station.start_worker(self.worker_options(&stores, &handle)).await?;
         let ran = tokio::select! {
             ran = follow(&handle, &stores, submit) => ran,
-            failed = station.fails() => Err(failed.into()),
+            failed = station.wait_for_failure() => Err(failed.into()),
         };
         let ended = station.shut_down().await;
         let summary = ran?;
@@ -185,32 +192,32 @@ impl<'a> Runner<'a> {
         Err(RunError::Denied(format!("{what}: set it in the environment of this program")))
     }
 
-    fn all_labels(&self, callees: &Callees) -> Labels {
+    fn all_labels(&self, callees: &CalleeRegistry) -> Labels {
         let detected = labels::detect();
         let own = self.labels.iter().cloned().chain(callees.labels());
         Labels::new(detected.iter().map(str::to_owned).chain(own))
     }
 
-    fn crew(&self, stores: &Stores, handle: &Handle) -> Crew {
+    fn worker_options(&self, stores: &Stores, handle: &NodeHandle) -> LocalWorkerOptions {
         let callees = self.pipeline.callees();
         let labels = self.all_labels(&callees);
         let executor = self.executor(callees, stores);
         let executor = Arc::new(executor.with_link(Arc::new(handle.clone())));
         let slots = self.slots.unwrap_or_else(cores);
-        Crew {
+        LocalWorkerOptions {
             name: WORKER.to_owned(),
             slots,
             labels,
-            beside: Beside::Nobody,
+            beside: PeerWorkers::Never,
             executor,
-            life: None,
+            orphan_guard: None,
         }
     }
 
-    fn executor(&self, callees: Callees, stores: &Stores) -> CallExecutor {
+    fn executor(&self, callees: CalleeRegistry, stores: &Stores) -> CallExecutor {
         let here = || std::env::current_dir().unwrap_or_default();
         let root = self.root.clone().unwrap_or_else(here);
-        let place = Place {
+        let place = ExecutorSettings {
             scratch: root.clone(),
             root,
             worker: WORKER.to_owned(),
@@ -218,39 +225,39 @@ impl<'a> Runner<'a> {
             policy: EnvironmentPolicy::PassAll,
             masks: MaskCache::default(),
         };
-        CallExecutor::new(callees, place, Guards::later(), Arc::clone(&stores.logs))
+        CallExecutor::new(callees, place, GuardSource::later(), Arc::clone(&stores.logs))
     }
 }
 
 /// Submits the run, and learns what becomes of it until it has ended.
 pub(crate) async fn follow(
-    handle: &Handle,
+    handle: &NodeHandle,
     stores: &Stores,
-    submit: Submit,
-) -> Result<Summary, RunError> {
+    submit: SubmitRun,
+) -> Result<RunSummary, RunError> {
     let (run, from) = (submit.run, handle.views().look(|view| view.position));
     let (plan, options) = (Arc::clone(&submit.plan), submit.options);
-    match handle.ask(Request::Submit(submit)).await? {
-        Answer::Denied(denial) => return Err(RunError::Denied(denial.to_string())),
-        Answer::Submitted { .. } => {}
+    match handle.ask(EngineRequest::Submit(submit)).await? {
+        EngineAnswer::Denied(denial) => return Err(RunError::Denied(denial.to_string())),
+        EngineAnswer::Submitted { .. } => {}
         other => unreachable!("a submission is taken or denied, not {other:?}"),
     }
-    let mut summary = Summary::new(system_now(), run, plan, options);
-    know(&mut summary, handle);
+    let mut summary = RunSummary::new(system_now(), run, plan, options);
+    note_workers(&mut summary, handle);
     let mut follower = handle.views().follow(from);
     while !summary.status().is_terminal() {
         let behind = follower.position();
         match follower.next().await {
-            Followed::Events(batches) => {
+            FollowedEvents::Events(batches) => {
                 for batch in &batches {
                     learn(&mut summary, batch, behind);
                 }
             }
-            Followed::Behind(from) => {
+            FollowedEvents::Behind(from) => {
                 for batch in stores.journal.tail(from, PAGE).await? {
                     let position = batch.position;
                     let events = batch.events.into_iter().map(|it| (it.at, it.event)).collect();
-                    learn(&mut summary, &Published::new(position, events), behind);
+                    learn(&mut summary, &PublishedEvents::new(position, events), behind);
                     follower.skip_to(position);
                 }
             }
@@ -259,22 +266,22 @@ pub(crate) async fn follow(
     Ok(summary)
 }
 
-fn learn(summary: &mut Summary, batch: &Published, behind: Position) {
+fn learn(summary: &mut RunSummary, batch: &PublishedEvents, behind: Position) {
     for (_, (at, event)) in batch.numbered().filter(|(at, _)| *at > behind) {
         let own = event.run().is_none_or(|run| run == summary.run());
         if own {
             let (at, event): (&Time, &Event) = (at, event);
-            summary.learn(*at, event);
+            summary.apply_event(*at, event);
         }
     }
 }
 
-fn know(summary: &mut Summary, handle: &Handle) {
+fn note_workers(summary: &mut RunSummary, handle: &NodeHandle) {
     handle.views().look(|view| {
-        summary.know_leader(view.engine.term(), None);
+        summary.set_leader(view.engine.term(), None);
         for worker in view.engine.workers() {
-            summary.know_worker(worker.id, &worker.name, Some(&worker.labels));
-            summary.know_slots(worker.id, worker.slots, summary.submitted_at());
+            summary.add_worker(worker.id, &worker.name, Some(&worker.labels));
+            summary.set_worker_slots(worker.id, worker.slots, summary.submitted_at());
         }
     });
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value};
-use windlass_core::outcome::{INLINE_OUTPUT_MAX, Output};
+use windlass_core::outcome::{INLINE_OUTPUT_MAX, StepOutput};
 
 use crate::logs::VALUE_MAX;
 
@@ -16,16 +16,16 @@ const WHOLE: &str = "value";
 
 /// A result as outputs.
 #[derive(Debug, PartialEq)]
-pub(super) enum Encoded {
+pub(super) enum EncodedResult {
     /// It travels with the outcome.
-    Small(Output),
+    Small(StepOutput),
     /// It is kept beside it.
     Large(String),
 }
 
 /// Why a result cannot be handed on as it is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unfit {
+pub(super) enum UnfitResult {
     /// It cannot leave its machine: this is why.
     Travels(String),
     /// It holds a secret.
@@ -36,24 +36,24 @@ pub(super) enum Unfit {
 pub(super) fn encode<T: Serialize>(
     result: &T,
     holds_secret: impl Fn(&str) -> bool,
-) -> Result<Encoded, Unfit> {
+) -> Result<EncodedResult, UnfitResult> {
     let mut text = written(result)?;
     let whole = &text[BEFORE.len()..text.len() - AFTER.len()];
     if whole == "null" {
-        return Ok(Encoded::Small(Output::None));
+        return Ok(EncodedResult::Small(StepOutput::None));
     }
     // An object of this one name could not be told from what stands for a whole value.
-    if whole.starts_with('{') && !stands_for_whole(whole) {
+    if whole.starts_with('{') && !is_whole_value_reference(whole) {
         text.truncate(text.len() - AFTER.len());
         text.drain(..BEFORE.len());
     }
     if holds_secret(&text) {
-        return Err(Unfit::Secret);
+        return Err(UnfitResult::Secret);
     }
     if text.len() > INLINE_OUTPUT_MAX {
-        return Ok(Encoded::Large(text));
+        return Ok(EncodedResult::Large(text));
     }
-    Ok(Encoded::Small(Output::Inline(Arc::from(text))))
+    Ok(EncodedResult::Small(StepOutput::Inline(Arc::from(text))))
 }
 
 /// What stands around a whole value.
@@ -61,20 +61,20 @@ const BEFORE: &str = "{\"value\":";
 const AFTER: &str = "}";
 
 /// A result as JSON, as an output called `value`.
-fn written<T: Serialize>(result: &T) -> Result<String, Unfit> {
-    let mut page = Page { text: BEFORE.to_owned().into_bytes(), is_full: false };
-    let mut serializer = Serializer::with_formatter(&mut page, Exact);
+fn written<T: Serialize>(result: &T) -> Result<String, UnfitResult> {
+    let mut page = BoundedText { text: BEFORE.to_owned().into_bytes(), is_full: false };
+    let mut serializer = Serializer::with_formatter(&mut page, ExactNumberFormatter);
     let written = result.serialize(&mut serializer);
     if page.is_full {
-        return Err(Unfit::Travels(format!("takes more than {BYTES_MAX} bytes as JSON")));
+        return Err(UnfitResult::Travels(format!("takes more than {BYTES_MAX} bytes as JSON")));
     }
-    written.map_err(|error| Unfit::Travels(format!("cannot be written as JSON: {error}")))?;
+    written.map_err(|error| UnfitResult::Travels(format!("cannot be written as JSON: {error}")))?;
     page.text.extend_from_slice(AFTER.as_bytes());
     Ok(String::from_utf8(page.text).expect("JSON is text"))
 }
 
 /// Whether an object is one that would be taken for a whole value.
-fn stands_for_whole(object: &str) -> bool {
+fn is_whole_value_reference(object: &str) -> bool {
     let read = || serde_json::from_str::<Value>(object).ok();
     let first = object[1..].trim_start();
     first.starts_with("\"value\"") && read().is_some_and(|it| it.as_object().is_some_and(is_whole))
@@ -84,12 +84,12 @@ fn stands_for_whole(object: &str) -> bool {
 const BYTES_MAX: u64 = VALUE_MAX - 16;
 
 /// A text that takes no more when it becomes too long.
-struct Page {
+struct BoundedText {
     text: Vec<u8>,
     is_full: bool,
 }
 
-impl io::Write for Page {
+impl io::Write for BoundedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.is_full |= (self.text.len() + bytes.len() - BEFORE.len()) as u64 > BYTES_MAX;
         if self.is_full {
@@ -105,9 +105,9 @@ impl io::Write for Page {
 }
 
 /// JSON without numbers that nobody who reads it gets back.
-struct Exact;
+struct ExactNumberFormatter;
 
-impl Formatter for Exact {
+impl Formatter for ExactNumberFormatter {
     fn write_u128<W: io::Write + ?Sized>(
         &mut self,
         writer: &mut W,
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    struct Plain {
+    struct PlainSample {
         value: u8,
     }
 
@@ -188,9 +188,9 @@ mod tests {
 
     fn travels<T: Serialize + DeserializeOwned + PartialEq + Debug>(result: T) {
         let outputs = match encode(&result, nothing).unwrap() {
-            Encoded::Small(Output::Inline(text)) => serde_json::from_str(&text).unwrap(),
-            Encoded::Large(text) => serde_json::from_str(&text).unwrap(),
-            Encoded::Small(_) => Value::Null,
+            EncodedResult::Small(StepOutput::Inline(text)) => serde_json::from_str(&text).unwrap(),
+            EncodedResult::Large(text) => serde_json::from_str(&text).unwrap(),
+            EncodedResult::Small(_) => Value::Null,
         };
         assert!(outputs.is_object() || outputs.is_null(), "{outputs}");
         assert_eq!(decode::<T>(&outputs), Ok(result));
@@ -202,8 +202,8 @@ mod tests {
         travels(7_u64);
         travels(Some("text".to_owned()));
         travels(None::<u8>);
-        travels(Plain { value: 3 });
-        travels(BTreeMap::from([("value".to_owned(), Plain { value: 3 })]));
+        travels(PlainSample { value: 3 });
+        travels(BTreeMap::from([("value".to_owned(), PlainSample { value: 3 })]));
         travels(vec![1_u8, 2, 3]);
         travels(json!({ "value": 1 }));
         travels(json!({ "value": { "value": 1 } }));
@@ -216,11 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_step_without_types_hands_on_is_read_too() {
-        assert_eq!(decode::<Plain>(&json!({ "value": 3 })), Ok(Plain { value: 3 }));
+    fn output_of_an_untyped_step_is_readable() {
+        assert_eq!(decode::<PlainSample>(&json!({ "value": 3 })), Ok(PlainSample { value: 3 }));
         assert_eq!(from_text::<u8>(&json!("7")), Ok(7));
         assert_eq!(from_text::<String>(&json!("7")), Ok("7".to_owned()));
-        assert_eq!(from_text::<Plain>(&json!({ "value": "4" })), Ok(Plain { value: 4 }));
+        assert_eq!(
+            from_text::<PlainSample>(&json!({ "value": "4" })),
+            Ok(PlainSample { value: 4 })
+        );
     }
 
     #[test]
@@ -235,19 +238,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_is_told_from_what_is_too_large_or_secret() {
+    fn large_values_are_distinguished_from_oversized_and_secret_ones() {
         let large = encode(&"x".repeat(INLINE_OUTPUT_MAX), nothing).unwrap();
-        assert!(matches!(large, Encoded::Large(text) if text.len() == INLINE_OUTPUT_MAX + 12));
+        assert!(
+            matches!(large, EncodedResult::Large(text) if text.len() == INLINE_OUTPUT_MAX + 12)
+        );
         let most = usize::try_from(BYTES_MAX).unwrap();
         let huge = encode(&"x".repeat(most), nothing);
-        assert_eq!(huge, Err(Unfit::Travels("takes more than 16777200 bytes as JSON".to_owned())));
+        assert_eq!(
+            huge,
+            Err(UnfitResult::Travels("takes more than 16777200 bytes as JSON".to_owned()))
+        );
         assert!(encode(&"x".repeat(most - 2), nothing).is_ok());
-        assert_eq!(encode(&"hunter2", |text| text.contains("hunter2")), Err(Unfit::Secret));
+        assert_eq!(encode(&"hunter2", |text| text.contains("hunter2")), Err(UnfitResult::Secret));
         let error = encode(&BTreeMap::from([((1, 2), 3)]), nothing).unwrap_err();
-        let Unfit::Travels(why) = error else { panic!("{error:?}") };
+        let UnfitResult::Travels(why) = error else { panic!("{error:?}") };
         assert!(why.contains("cannot be written as JSON"), "{why}");
         let error = encode(&(u128::from(u64::MAX) + 1), nothing).unwrap_err();
-        let Unfit::Travels(why) = error else { panic!("{error:?}") };
+        let UnfitResult::Travels(why) = error else { panic!("{error:?}") };
         assert_eq!(
             why,
             "cannot be written as JSON: out of range integral type conversion attempted"

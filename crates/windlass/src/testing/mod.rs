@@ -36,9 +36,9 @@
 //! Time is that of the runtime: a test that begins with `#[tokio::test(start_paused = true)]` waits for nothing, whatever its
 //! timeouts and back-offs are. Commands take real time: a step that runs one is best replaced.
 
-mod played;
-mod rehearsal;
-mod stage;
+mod pipeline_test;
+mod test_cluster;
+mod test_result;
 
-pub use played::Played;
-pub use rehearsal::Rehearsal;
+pub use pipeline_test::PipelineTest;
+pub use test_result::PipelineTestResult;

@@ -1,19 +1,19 @@
 //! TLS by rustls: what a controller shows to be who it says, and whom a client believes.
 //!
 //! Certificates and keys are files of PEM, as everything makes them. The cryptography is chosen in one place,
-//! `provider`; nothing else knows which it is.
+//! `crypto_provider`; nothing else knows which it is.
 
-mod certificates;
-mod files;
 #[cfg(feature = "postgres")]
-mod levels;
-mod provider;
-mod trust;
+mod certificate_check;
+mod client;
+mod crypto_provider;
+mod pem_files;
+mod server_certificate;
 
-pub use certificates::{Certificates, TlsFiles};
-pub use files::BadFile;
 #[cfg(feature = "postgres")]
-pub(crate) use levels::{Level, client};
-pub use trust::Trust;
+pub(crate) use certificate_check::{CertificateCheck, client_config};
+pub use client::TlsClient;
 #[cfg(feature = "postgres")]
-pub(crate) use trust::explain;
+pub(crate) use client::explain_tls_error;
+pub use pem_files::BadPemFile;
+pub use server_certificate::{ServerCertificate, TlsFiles};

@@ -13,12 +13,12 @@ const IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// Waits that double, each cut short by chance, so that workers that lost a leader together do not come back together.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(super) struct ExchangeBackoff {
     limit: Duration,
     chance: u64,
 }
 
-impl Backoff {
+impl ExchangeBackoff {
     /// A sequence of its own for each seed.
     pub(super) const fn new(seed: u64) -> Self {
         // Zero would stay zero for ever.
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn waits_grow_to_their_bound_and_differ_between_workers() {
         let waits = |seed, held| {
-            let mut backoff = Backoff::new(seed);
+            let mut backoff = ExchangeBackoff::new(seed);
             (0..40).map(|_| backoff.next(held)).collect::<Vec<_>>()
         };
         let (held, idle) = (waits(7, true), waits(7, false));
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn an_answer_makes_the_next_wait_short_again() {
-        let mut backoff = Backoff::new(7);
+        let mut backoff = ExchangeBackoff::new(7);
         let longest = (0..20).map(|_| backoff.next(false)).max();
         assert!(longest > Some(FIRST));
         backoff.reset();

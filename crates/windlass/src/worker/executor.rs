@@ -7,33 +7,33 @@ use std::pin::Pin;
 use tokio::sync::{mpsc, watch};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::Outcome;
-use windlass_core::session::{Deadline, Grant, Stop, Verdict};
+use windlass_core::session::{ContactDeadline, LeaseGrant, OutcomeVerdict, StopOrder};
 use windlass_core::time::Span;
 
-use super::guard::InLine;
+use super::guard::StartQueueLimits;
 
 /// An attempt under way; it is over when its outcome is there and nothing of it is left.
-pub type Attempt = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+pub type AttemptFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// Why an executor can run nothing any more, once it cannot.
-pub type Over = Pin<Box<dyn Future<Output = String> + Send>>;
+pub type ExecutorBrokenFuture = Pin<Box<dyn Future<Output = String> + Send>>;
 
 /// What an executor does before attempts are asked of it.
-pub type Prepared = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type ExecutorReadyFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What an attempt is told while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Orders {
+pub struct AttemptOrders {
     /// It is to stop; later perhaps harder.
-    pub stop: Option<Stop>,
+    pub stop: Option<StopOrder>,
     /// It is never to begin, if it stands in line and has not.
     pub withdrawn: bool,
     /// When it is to end even if nobody can say so, on the clock that counts since the start of the machine. It moves
     /// while the leader answers.
-    pub deadline: Option<Deadline>,
+    pub deadline: Option<ContactDeadline>,
 }
 
-impl Orders {
+impl AttemptOrders {
     /// Whether an attempt that has not begun is not to.
     pub const fn is_not_to_begin(&self) -> bool {
         self.withdrawn || self.stop.is_some()
@@ -42,7 +42,7 @@ impl Orders {
 
 /// What an attempt has come to.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum AttemptUpdate {
     /// It stood in line, and began this long ago.
     Began(Span),
     /// Nothing of it has been left for this long. What became of it follows.
@@ -53,61 +53,66 @@ pub(super) enum News {
 
 /// A place in line: by it an attempt says that its turn has come.
 #[derive(Debug)]
-pub struct Turn {
+pub struct StartQueueTurn {
     pub(super) fence: Fence,
-    pub(super) line: InLine,
-    pub(super) tells: mpsc::Sender<(Fence, News)>,
+    pub(super) limits: StartQueueLimits,
+    pub(super) updates: mpsc::Sender<(Fence, AttemptUpdate)>,
 }
 
-impl Turn {
+impl StartQueueTurn {
     /// When it comes, if nobody is before it.
-    pub const fn line(&self) -> InLine {
-        self.line
+    pub const fn limits(&self) -> StartQueueLimits {
+        self.limits
     }
 
     /// It came this long ago.
-    pub async fn came(&self, ago: Span) {
-        self.tell(News::Began(ago)).await;
+    pub async fn report_started(&self, ago: Span) {
+        self.tell(AttemptUpdate::Began(ago)).await;
     }
 
     /// It was over this long ago, for who began. The wait of this news is no part of the attempt's time.
-    pub async fn went(self, ago: Span) {
-        self.tell(News::Gone(ago)).await;
+    pub async fn report_gone(self, ago: Span) {
+        self.tell(AttemptUpdate::Gone(ago)).await;
     }
 
-    async fn tell(&self, news: News) {
+    async fn tell(&self, news: AttemptUpdate) {
         // An error means that nobody wants to know any more.
-        drop(self.tells.send((self.fence, news)).await);
+        drop(self.updates.send((self.fence, news)).await);
     }
 }
 
 /// Runs attempts: shell, typed function, the user's own.
 pub trait Executor: Send + Sync + fmt::Debug {
     /// Begins an attempt. It must end by itself at the grant's timeout, and when it is told to.
-    fn start(&self, grant: Grant, orders: watch::Receiver<Orders>) -> Attempt;
+    fn start(&self, grant: LeaseGrant, orders: watch::Receiver<AttemptOrders>) -> AttemptFuture;
 
     /// Whether it can have this attempt stand in line, and begin it when another is over sooner than it could be told to. Who
     /// says so has a [`line_up`](Self::line_up) of its own.
-    fn lines_up(&self, _grant: &Grant) -> bool {
+    fn can_queue(&self, _grant: &LeaseGrant) -> bool {
         false
     }
 
     /// Has an attempt stand in line. It is over without having begun, and released, when it is told to stop before its turn.
-    fn line_up(&self, grant: Grant, orders: watch::Receiver<Orders>, _turn: Turn) -> Attempt {
+    fn enqueue(
+        &self,
+        grant: LeaseGrant,
+        orders: watch::Receiver<AttemptOrders>,
+        _turn: StartQueueTurn,
+    ) -> AttemptFuture {
         self.start(grant, orders)
     }
 
     /// Waits until it can run nothing any more, and says why; for ever if it always can. Attempts that it had then are
     /// dead and have no outcome.
-    fn over(&self) -> Over {
+    fn broken(&self) -> ExecutorBrokenFuture {
         Box::pin(pending())
     }
 
     /// Learns which life of which worker the next attempts belong to.
-    fn joined(&self, _worker: WorkerId, _incarnation: Incarnation) -> Prepared {
+    fn on_joined(&self, _worker: WorkerId, _incarnation: Incarnation) -> ExecutorReadyFuture {
         Box::pin(ready(()))
     }
 
     /// Learns what the leader has judged. It must not wait.
-    fn judged(&self, _verdicts: &[(Fence, Verdict)]) {}
+    fn on_verdicts(&self, _verdicts: &[(Fence, OutcomeVerdict)]) {}
 }

@@ -24,11 +24,11 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
             forms.push(replaced(&encoded, b"%20", b"+"));
             forms.push(encoded);
         }
-        for escapes in [Escapes::Foreign, Escapes::Markup, Escapes::MarkupAndSlash] {
+        for escapes in [JsonEscapes::NonAscii, JsonEscapes::Html, JsonEscapes::HtmlAndSlash] {
             forms.push(json(value, digits, escapes).into_bytes());
         }
     }
-    forms.push(json(value, LOWER, Escapes::Least).into_bytes());
+    forms.push(json(value, LOWER, JsonEscapes::Minimal).into_bytes());
     for (double, single) in
         [("&quot;", "&#39;"), ("&#34;", "&#39;"), ("&quot;", "&#x27;"), ("\"", "&apos;")]
     {
@@ -154,29 +154,29 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 
 /// What a writer of JSON escapes beside what it must.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Escapes {
-    Least,
+enum JsonEscapes {
+    Minimal,
     /// What is not ASCII.
-    Foreign,
+    NonAscii,
     /// That, and what has a meaning in HTML.
-    Markup,
+    Html,
     /// That, and `/`.
-    MarkupAndSlash,
+    HtmlAndSlash,
 }
 
 /// A text within a string of JSON.
-fn json(text: &str, digits: &[u8; 16], escapes: Escapes) -> String {
+fn json(text: &str, digits: &[u8; 16], escapes: JsonEscapes) -> String {
     let mut written = String::new();
     for c in text.chars() {
         let is_markup = matches!(c, '<' | '>' | '&' | '\'' | '"');
-        let of_markup = matches!(escapes, Escapes::Markup | Escapes::MarkupAndSlash);
-        if (escapes != Escapes::Least && !c.is_ascii()) || (of_markup && is_markup) {
+        let of_markup = matches!(escapes, JsonEscapes::Html | JsonEscapes::HtmlAndSlash);
+        if (escapes != JsonEscapes::Minimal && !c.is_ascii()) || (of_markup && is_markup) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let digit = |at: u16| char::from(digits[usize::from(*unit >> (12 - 4 * at) & 15)]);
                 written.push_str("\\u");
                 written.extend((0..4).map(digit));
             }
-        } else if escapes == Escapes::MarkupAndSlash && c == '/' {
+        } else if escapes == JsonEscapes::HtmlAndSlash && c == '/' {
             written.push_str("\\/");
         } else {
             let quoted = serde_json::Value::from(c.to_string()).to_string();

@@ -22,13 +22,13 @@ pub(super) struct PatternSearch {
 
 #[derive(Debug)]
 struct PatternAutomaton {
-    machine: Machine,
+    machine: PatternMachine,
     /// For each state: how many of the last bytes may be the beginning of a longer pattern.
     begun: HashMap<StateID, usize>,
 }
 
 #[derive(Debug)]
-enum Machine {
+enum PatternMachine {
     Table(dfa::DFA),
     Links(contiguous::NFA),
 }
@@ -44,14 +44,14 @@ impl PatternSearch {
         }
         let bytes: usize = patterns.iter().map(Vec::len).sum();
         let machine = if bytes <= TABLE_MAX {
-            Machine::Table(dfa::DFA::new(&patterns)?)
+            PatternMachine::Table(dfa::DFA::new(&patterns)?)
         } else {
-            Machine::Links(contiguous::NFA::new(&patterns)?)
+            PatternMachine::Links(contiguous::NFA::new(&patterns)?)
         };
         let longest = patterns.iter().map(Vec::len).max().unwrap_or(0);
         let begun = match &machine {
-            Machine::Table(it) => begun(it, &patterns),
-            Machine::Links(it) => begun(it, &patterns),
+            PatternMachine::Table(it) => begun(it, &patterns),
+            PatternMachine::Links(it) => begun(it, &patterns),
         };
         Ok(Self { automaton: Some(Arc::new(PatternAutomaton { machine, begun })), longest })
     }
@@ -66,8 +66,8 @@ impl PatternSearch {
     pub(super) fn search(&self, bytes: &[u8], each: impl FnMut(Range<usize>)) -> usize {
         let Some(automaton) = &self.automaton else { return 0 };
         let last = match &automaton.machine {
-            Machine::Table(it) => walk(it, bytes, each),
-            Machine::Links(it) => walk(it, bytes, each),
+            PatternMachine::Table(it) => walk(it, bytes, each),
+            PatternMachine::Links(it) => walk(it, bytes, each),
         };
         last.and_then(|state| automaton.begun.get(&state)).copied().unwrap_or(0)
     }

@@ -12,7 +12,7 @@ use super::mask_forms::{forms, wrapped_forms};
 use super::mask_search::PatternSearch;
 
 /// What stands in the place of a secret.
-pub const COVER: &str = "***";
+pub const MASK: &str = "***";
 
 /// A line with fewer bytes was not wrapped: programs break encoded text at 60 bytes or more, now and then with some less in the first line.
 const WRAP_MIN: usize = 48;
@@ -30,13 +30,13 @@ pub enum MaskError {
 
 /// Finds secrets in a stream of bytes and covers them.
 #[derive(Clone, Debug, Default)]
-pub struct Masks {
+pub struct SecretMasks {
     plain: PatternSearch,
     /// What may be broken into lines.
     wrapped: PatternSearch,
 }
 
-impl Masks {
+impl SecretMasks {
     /// Looks for these secrets, given by name and value.
     pub fn new<'a>(
         secrets: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -65,7 +65,7 @@ impl Masks {
 
     /// Whether a text holds a secret.
     pub fn find_in(&self, text: &str) -> bool {
-        let joined = Joined::new(text.as_bytes());
+        let joined = UnwrappedBytes::new(text.as_bytes());
         self.plain.is_found_in(text.as_bytes()) || self.wrapped.is_found_in(&joined.bytes)
     }
 
@@ -76,12 +76,12 @@ impl Masks {
 }
 
 /// Bytes without the line ends between them, and where each was.
-struct Joined {
+struct UnwrappedBytes {
     bytes: Vec<u8>,
     places: Vec<usize>,
 }
 
-impl Joined {
+impl UnwrappedBytes {
     fn new(bytes: &[u8]) -> Self {
         let kept = bytes.iter().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n'));
         let (places, bytes) = kept.map(|(at, byte)| (at, *byte)).unzip();
@@ -95,12 +95,12 @@ impl Joined {
 }
 
 /// Ranges that were found, added up so that many that overlap cost no more than few.
-struct Found {
+struct CoveredRanges {
     /// At each place: how many ranges begin there, less those that end there.
     changes: Vec<i64>,
 }
 
-impl Found {
+impl CoveredRanges {
     fn new(length: usize) -> Self {
         Self { changes: vec![0; length + 1] }
     }
@@ -123,7 +123,7 @@ impl Found {
 /// Covers secrets in output that comes chunk by chunk.
 #[derive(Debug)]
 pub struct MaskedStream {
-    masks: Masks,
+    masks: SecretMasks,
     /// Bytes that are not settled yet, each with whether it is part of a secret.
     waiting: Vec<u8>,
     covered: Vec<bool>,
@@ -135,7 +135,7 @@ pub struct MaskedStream {
 
 impl MaskedStream {
     /// A stream of which nothing has come yet.
-    pub fn new(masks: Masks) -> Self {
+    pub fn new(masks: SecretMasks) -> Self {
         Self { masks, waiting: Vec::new(), covered: Vec::new(), in_cover: false, column: 0 }
     }
 
@@ -146,9 +146,9 @@ impl MaskedStream {
         }
         self.waiting.extend_from_slice(chunk);
         self.covered.resize(self.waiting.len(), false);
-        let mut found = Found::new(self.waiting.len());
+        let mut found = CoveredRanges::new(self.waiting.len());
         let plain = self.masks.plain.search(&self.waiting, |range| found.add(&range));
-        let joined = Joined::new(&self.waiting);
+        let joined = UnwrappedBytes::new(&self.waiting);
         let wrapped = self.masks.wrapped.search(&joined.bytes, |range| {
             found.add(&joined.original(&range));
         });
@@ -169,7 +169,7 @@ impl MaskedStream {
 
     /// How many bytes at the end may be the beginning of a secret that goes on in the next line, if `begun` bytes may be
     /// without their line ends. Only a long line is one that was wrapped: the ends of others are not held back.
-    fn wrapped_end(&self, joined: &Joined, begun: usize) -> usize {
+    fn wrapped_end(&self, joined: &UnwrappedBytes, begun: usize) -> usize {
         let ends_line = self.waiting.ends_with(b"\n");
         let line = self.waiting.iter().rev().skip(1).take_while(|byte| **byte != b'\n').count();
         let is_long = self.column + line >= WRAP_MIN;
@@ -190,7 +190,7 @@ impl MaskedStream {
             if !covered {
                 settled.push(byte);
             } else if !self.in_cover {
-                settled.extend_from_slice(COVER.as_bytes());
+                settled.extend_from_slice(MASK.as_bytes());
             }
             self.in_cover = covered;
             self.column = if byte == b'\n' { 0 } else { self.column + 1 };
@@ -205,8 +205,8 @@ mod tests {
 
     const SECRET: &str = "hunter2/käse+\"x\"\nsecond line";
 
-    fn masks() -> Masks {
-        Masks::new([("TOKEN", SECRET), ("OTHER", "abcabcab")]).expect("both are long enough")
+    fn masks() -> SecretMasks {
+        SecretMasks::new([("TOKEN", SECRET), ("OTHER", "abcabcab")]).expect("both are long enough")
     }
 
     fn encoded(text: &[u8]) -> String {
@@ -293,7 +293,7 @@ mod tests {
         for before in ["", "a", "ab", "abc"] {
             let text = encoded(format!("{before}{SECRET} and more behind it").as_bytes());
             let covered = masks().cover(&text);
-            assert!(covered.contains(COVER), "{covered}");
+            assert!(covered.contains(MASK), "{covered}");
             for window in encoded(SECRET.as_bytes()).as_bytes().windows(8) {
                 let window = std::str::from_utf8(window).expect("base64 is ASCII");
                 assert!(!covered.contains(window), "{window} of {covered}");
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_secret_in_wrapped_base64_is_covered() {
         let key = "-----BEGIN KEY-----\n".to_owned() + &"Zm9vYmFyYmF6cXV4".repeat(12);
-        let masks = Masks::new([("KEY", key.as_str())]).expect("it is long enough");
+        let masks = SecretMasks::new([("KEY", key.as_str())]).expect("it is long enough");
         for before in ["", "a", "ab"] {
             let text = wrapped(&encoded(format!("{before}{key}").as_bytes()));
             let mut stream = MaskedStream::new(masks.clone());
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_secret_in_base64_of_any_usual_line_length_is_covered() {
         let key = "a-key-with-no-period/".to_owned() + &"Zm9vYmFyYmF6cXV4".repeat(30);
-        let masks = Masks::new([("KEY", key.as_str())]).expect("it is long enough");
+        let masks = SecretMasks::new([("KEY", key.as_str())]).expect("it is long enough");
         for (width, line_end) in [(64, "\n"), (76, "\n"), (64, "\r\n"), (76, "\r\n"), (48, "\n")] {
             let text = encoded(key.as_bytes());
             let lines = text.as_bytes().chunks(width).map(String::from_utf8_lossy);
@@ -332,7 +332,7 @@ mod tests {
                 text.as_bytes().chunks(chunk).for_each(|part| out.extend(stream.push(part)));
                 out.extend(stream.finish());
                 let out = String::from_utf8_lossy(&out);
-                assert!(out.starts_with(COVER) && out.len() < 8, "{width} in {chunk}: {out}");
+                assert!(out.starts_with(MASK) && out.len() < 8, "{width} in {chunk}: {out}");
             }
         }
     }
@@ -353,14 +353,14 @@ mod tests {
     fn output_that_almost_repeats_a_large_secret_is_read_in_linear_time() {
         let secret = "a".repeat(60_000);
         let almost = secret.clone() + "b";
-        let masks = Masks::new([("LARGE", secret.as_str()), ("ALMOST", almost.as_str())])
+        let masks = SecretMasks::new([("LARGE", secret.as_str()), ("ALMOST", almost.as_str())])
             .expect("it is long enough");
         let mut stream = MaskedStream::new(masks);
         let output = vec![b'a'; 400_000];
         let begun = tokio::time::Instant::now();
         let mut shown: usize = output.chunks(20_000).map(|chunk| stream.push(chunk).len()).sum();
         shown += stream.finish().len();
-        assert_eq!(shown, COVER.len(), "all of it is the secret");
+        assert_eq!(shown, MASK.len(), "all of it is the secret");
         assert!(begun.elapsed().as_secs() < 20, "it took {:?}", begun.elapsed());
     }
 
@@ -374,8 +374,11 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_cannot_be_told_from_other_output_is_refused() {
-        assert_eq!(Masks::new([("A", "")]).err(), Some(MaskError::TooShort("A".to_owned())));
-        assert_eq!(Masks::new([("A", "12345")]).err(), Some(MaskError::TooShort("A".to_owned())));
+    fn secret_too_short_to_mask_is_refused() {
+        assert_eq!(SecretMasks::new([("A", "")]).err(), Some(MaskError::TooShort("A".to_owned())));
+        assert_eq!(
+            SecretMasks::new([("A", "12345")]).err(),
+            Some(MaskError::TooShort("A".to_owned()))
+        );
     }
 }

@@ -2,26 +2,32 @@
 //!
 //! [`Worker::run`] joins the leader over a link, exchanges with it, and has an [`Executor`] run what it is granted.
 
-mod attempts;
 mod backoff;
-mod exchanges;
+mod exchange_loop;
 mod executor;
 #[cfg(unix)]
 pub mod executors;
 pub mod guard;
 pub mod labels;
-mod life;
 mod mask_forms;
 mod mask_search;
 pub mod masks;
-pub mod outputs;
+mod open_attempts;
 pub(crate) mod platform;
-mod state;
+mod state_directory;
+pub mod step_outputs;
 #[cfg(unix)]
 pub mod values;
+mod worker_runtime;
 
-pub use executor::{Attempt, Executor, Orders, Over, Prepared, Turn};
-pub use life::{Beside, Ends, Worker, WorkerError};
-pub use state::{GuardLock, GuardPlace, Lives, Membership, State, StateError};
+pub use executor::{
+    AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, ExecutorReadyFuture,
+    StartQueueTurn,
+};
+pub use state_directory::{
+    ClusterMembership, GuardLock, GuardLockIdentity, StateDirectory, StateDirectoryError,
+    WorkerIncarnations,
+};
+pub use worker_runtime::{PeerWorkers, WorkerError, WorkerRuntime, WorkerShutdown};
 
-pub use crate::clock::Clock;
+pub use crate::clock::ProcessClock;

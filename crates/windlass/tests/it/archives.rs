@@ -5,23 +5,26 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 #[cfg(feature = "sqlite")]
 use windlass::archive::SqliteArchive;
-use windlass::archive::{Archive, Claim, Claimed, MemoryArchive, RunQuery, RunRecord, SealedRun};
-use windlass::conformance::{self, ARCHIVE_CHECKS, Shared};
+use windlass::archive::{
+    Archive, MemoryArchive, RunQuery, RunRecord, SealedRun, SubmissionKeyClaim,
+    SubmissionKeyOutcome,
+};
+use windlass::conformance::{self, ARCHIVE_CHECKS, SharedStorage};
 use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::Time;
-use windlass::journal::{Position, Recorded};
-use windlass::store::Promise;
+use windlass::db::StoreFuture;
+use windlass::journal::{Position, RecordedEvent};
 
 #[test]
 fn memory_conforms() {
-    conformance::archive("memory", || Shared::archive(MemoryArchive::new()));
+    conformance::check_archive("memory", || SharedStorage::archive(MemoryArchive::new()));
 }
 
 #[cfg(feature = "sqlite")]
 #[test]
 fn sqlite_conforms() {
-    conformance::archive("sqlite", sqlite);
+    conformance::check_archive("sqlite", sqlite);
 }
 
 /// A folder that is removed with the function that opens the archive in it.
@@ -36,12 +39,12 @@ fn sqlite() -> impl Fn() -> Arc<dyn Archive> {
 /// The same archive without a flaw must pass, or what follows says nothing.
 #[test]
 fn an_archive_without_a_flaw_conforms() {
-    conformance::archive("without a flaw", || flawed(None));
+    conformance::check_archive("without a flaw", || flawed(None));
 }
 
 #[test]
 fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
-    for flaw in Flaw::ALL {
+    for flaw in ArchiveFlaw::ALL {
         let report = conformance::examine_archive("flawed", || flawed(Some(flaw)));
         let check = flaw.found_by();
         assert!(ARCHIVE_CHECKS.iter().any(|known| known.name == check), "there is no {check}");
@@ -49,14 +52,14 @@ fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
     }
 }
 
-fn flawed(flaw: Option<Flaw>) -> impl Fn() -> Arc<dyn Archive> {
-    let storage: Arc<Mutex<Storage>> = Arc::default();
-    move || Arc::new(Flawed::open(&storage, flaw))
+fn flawed(flaw: Option<ArchiveFlaw>) -> impl Fn() -> Arc<dyn Archive> {
+    let storage: Arc<Mutex<FlawedArchiveStorage>> = Arc::default();
+    move || Arc::new(FlawedArchive::open(&storage, flaw))
 }
 
 /// A promise that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flaw {
+enum ArchiveFlaw {
     AnswersEveryClaimWithNew,
     ComparesKeysWithoutCase,
     CountsRunsInSignedNumbers,
@@ -80,7 +83,7 @@ enum Flaw {
     ReturnsAllThatThereIs,
 }
 
-impl Flaw {
+impl ArchiveFlaw {
     const ALL: [Self; 21] = [
         Self::AnswersEveryClaimWithNew,
         Self::ComparesKeysWithoutCase,
@@ -108,16 +111,16 @@ impl Flaw {
     /// The check that is there for it; others may fail too.
     const fn found_by(self) -> &'static str {
         match self {
-            Self::AnswersEveryClaimWithNew => "keys::of_claims_at_once_one_is_new",
-            Self::ComparesKeysWithoutCase => "keys::keys_are_told_apart_byte_by_byte",
+            Self::AnswersEveryClaimWithNew => "submission_keys::of_claims_at_once_one_is_new",
+            Self::ComparesKeysWithoutCase => "submission_keys::keys_are_told_apart_byte_by_byte",
             Self::CountsRunsInSignedNumbers | Self::ListsTheOldestFirst => {
                 "archive::runs_are_listed_newest_first"
             }
             Self::CutsLargeRuns => "archive::a_large_run_is_read_in_pages",
-            Self::DropsKeysWithTheirRuns => "keys::a_key_outlives_its_run",
-            Self::ForgetsKeysOnReopening => "keys::reopened_they_are_known",
+            Self::DropsKeysWithTheirRuns => "submission_keys::a_key_outlives_its_run",
+            Self::ForgetsKeysOnReopening => "submission_keys::reopened_they_are_known",
             Self::ForgetsRunsOnReopening => "archive::reopened_it_has_everything",
-            Self::IgnoresBodies => "keys::another_body_is_a_conflict",
+            Self::IgnoresBodies => "submission_keys::another_body_is_a_conflict",
             Self::IgnoresSince | Self::IgnoresStatus => {
                 "archive::filters_let_through_what_they_say"
             }
@@ -126,7 +129,7 @@ impl Flaw {
                 "archive::a_longer_history_takes_the_place_of_a_shorter_one"
             }
             Self::KeepsTheLaterOfTwo => "archive::the_same_run_again_changes_nothing",
-            Self::ListsTheNamedKeyAgain => "keys::they_are_listed_in_pages",
+            Self::ListsTheNamedKeyAgain => "submission_keys::they_are_listed_in_pages",
             Self::LosesTimes => "archive::every_event_reads_as_it_was_written",
             Self::PrunesWhatEndedAtTheTime => "archive::what_ended_before_is_pruned",
             Self::PrunesWithoutABound => "archive::pruning_is_done_in_parts",
@@ -141,27 +144,27 @@ impl Flaw {
 
 /// What all handles share, as a file would be.
 #[derive(Debug, Default)]
-struct Storage {
+struct FlawedArchiveStorage {
     runs: BTreeMap<RunId, SealedRun>,
-    keys: BTreeMap<String, Claim>,
+    keys: BTreeMap<String, SubmissionKeyClaim>,
     handles: usize,
 }
 
 /// A handle.
 #[derive(Debug)]
-struct Flawed {
-    storage: Arc<Mutex<Storage>>,
-    flaw: Option<Flaw>,
+struct FlawedArchive {
+    storage: Arc<Mutex<FlawedArchiveStorage>>,
+    flaw: Option<ArchiveFlaw>,
 }
 
-impl Flawed {
-    fn open(storage: &Arc<Mutex<Storage>>, flaw: Option<Flaw>) -> Self {
+impl FlawedArchive {
+    fn open(storage: &Arc<Mutex<FlawedArchiveStorage>>, flaw: Option<ArchiveFlaw>) -> Self {
         let archive = Self { storage: Arc::clone(storage), flaw };
         let mut it = archive.locked();
-        if it.handles == 0 && archive.has(Flaw::ForgetsRunsOnReopening) {
+        if it.handles == 0 && archive.has(ArchiveFlaw::ForgetsRunsOnReopening) {
             it.runs.clear();
         }
-        if it.handles == 0 && archive.has(Flaw::ForgetsKeysOnReopening) {
+        if it.handles == 0 && archive.has(ArchiveFlaw::ForgetsKeysOnReopening) {
             it.keys.clear();
         }
         it.handles += 1;
@@ -169,29 +172,30 @@ impl Flawed {
         archive
     }
 
-    fn has(&self, flaw: Flaw) -> bool {
+    fn has(&self, flaw: ArchiveFlaw) -> bool {
         self.flaw == Some(flaw)
     }
 
-    fn locked(&self) -> MutexGuard<'_, Storage> {
+    fn locked(&self) -> MutexGuard<'_, FlawedArchiveStorage> {
         self.storage.lock().expect("nothing panics while it is held")
     }
 
     fn keep_now(&self, mut run: SealedRun) {
-        if self.has(Flaw::LosesTimes) {
-            let undated =
-                |(position, it): (_, Recorded)| (position, Recorded { at: Time::ZERO, ..it });
+        if self.has(ArchiveFlaw::LosesTimes) {
+            let undated = |(position, it): (_, RecordedEvent)| {
+                (position, RecordedEvent { at: Time::ZERO, ..it })
+            };
             run.events = run.events.iter().map(undated).collect();
         }
-        if self.has(Flaw::CutsLargeRuns) {
+        if self.has(ArchiveFlaw::CutsLargeRuns) {
             run.events = run.events.iter().take(20_000).collect();
         }
         let mut it = self.locked();
-        if self.has(Flaw::KeepsTheLaterOfTwo) {
+        if self.has(ArchiveFlaw::KeepsTheLaterOfTwo) {
             it.runs.remove(&run.record.run);
         }
         let goes_further = |kept: &SealedRun| kept.events.last() < run.events.last();
-        let extends = !self.has(Flaw::KeepsTheFirstOfTwo);
+        let extends = !self.has(ArchiveFlaw::KeepsTheFirstOfTwo);
         if it.runs.get(&run.record.run).is_none_or(|kept| extends && goes_further(kept)) {
             it.runs.insert(run.record.run, run);
         }
@@ -200,13 +204,13 @@ impl Flawed {
     fn runs_now(&self, query: &RunQuery) -> Vec<RunRecord> {
         let it = self.locked();
         let older = |run: &RunRecord| match query.before {
-            Some(before) if self.has(Flaw::RepeatsTheLastOfAPage) => run.run <= before,
+            Some(before) if self.has(ArchiveFlaw::RepeatsTheLastOfAPage) => run.run <= before,
             Some(before) => run.run < before,
             None => true,
         };
         let asked = |run: &RunRecord| {
-            let status = query.status.filter(|_| !self.has(Flaw::IgnoresStatus));
-            let since = query.since.filter(|_| !self.has(Flaw::IgnoresSince));
+            let status = query.status.filter(|_| !self.has(ArchiveFlaw::IgnoresStatus));
+            let since = query.since.filter(|_| !self.has(ArchiveFlaw::IgnoresSince));
             query.pipeline.as_ref().is_none_or(|pipeline| *pipeline == run.pipeline)
                 && status.is_none_or(|status| status == run.status)
                 && since.is_none_or(|since| run.submitted_at >= since)
@@ -214,53 +218,58 @@ impl Flawed {
         let mut runs: Vec<RunRecord> = it.runs.values().map(|run| run.record.clone()).collect();
         runs.retain(|run| older(run) && asked(run));
         runs.sort_by_key(|run| std::cmp::Reverse(run.run));
-        if self.has(Flaw::ListsTheOldestFirst) {
+        if self.has(ArchiveFlaw::ListsTheOldestFirst) {
             runs.reverse();
         }
-        if self.has(Flaw::CountsRunsInSignedNumbers) {
+        if self.has(ArchiveFlaw::CountsRunsInSignedNumbers) {
             runs.sort_by_key(|run| std::cmp::Reverse(run.run.0.cast_signed()));
         }
-        let bound = if self.has(Flaw::ReturnsAllThatThereIs) { usize::MAX } else { 1_000 };
+        let bound = if self.has(ArchiveFlaw::ReturnsAllThatThereIs) { usize::MAX } else { 1_000 };
         runs.truncate(query.most.min(bound));
         runs
     }
 
-    fn events_now(&self, run: RunId, after: Position, most: usize) -> Vec<(Position, Recorded)> {
+    fn events_now(
+        &self,
+        run: RunId,
+        after: Position,
+        most: usize,
+    ) -> Vec<(Position, RecordedEvent)> {
         let it = self.locked();
         let Some(kept) = it.runs.get(&run) else { return Vec::new() };
-        let inclusive = self.has(Flaw::ReadsFromTheAskedPosition);
+        let inclusive = self.has(ArchiveFlaw::ReadsFromTheAskedPosition);
         let behind = |position: Position| position > after || inclusive && position == after;
         kept.events.iter().filter(|(position, _)| behind(*position)).take(most).collect()
     }
 
-    fn claim_now(&self, mut claim: Claim) -> Claimed {
-        if self.has(Flaw::ComparesKeysWithoutCase) {
+    fn claim_now(&self, mut claim: SubmissionKeyClaim) -> SubmissionKeyOutcome {
+        if self.has(ArchiveFlaw::ComparesKeysWithoutCase) {
             claim.key.make_ascii_lowercase();
         }
         let mut it = self.locked();
         match it.keys.get(&claim.key) {
-            Some(_) if self.has(Flaw::AnswersEveryClaimWithNew) => Claimed::New,
-            Some(known) if known.body == claim.body || self.has(Flaw::IgnoresBodies) => {
-                Claimed::Known(known.run)
+            Some(_) if self.has(ArchiveFlaw::AnswersEveryClaimWithNew) => SubmissionKeyOutcome::New,
+            Some(known) if known.body == claim.body || self.has(ArchiveFlaw::IgnoresBodies) => {
+                SubmissionKeyOutcome::Known(known.run)
             }
-            Some(known) => Claimed::Conflict(known.run),
+            Some(known) => SubmissionKeyOutcome::Conflict(known.run),
             None => {
                 it.keys.insert(claim.key.clone(), claim);
-                Claimed::New
+                SubmissionKeyOutcome::New
             }
         }
     }
 
     fn prune_now(&self, runs: Time, keys: Time) -> Vec<RunId> {
         let mut it = self.locked();
-        let bound = if self.has(Flaw::PrunesWithoutABound) { usize::MAX } else { 1_000 };
-        let inclusive = self.has(Flaw::PrunesWhatEndedAtTheTime);
+        let bound = if self.has(ArchiveFlaw::PrunesWithoutABound) { usize::MAX } else { 1_000 };
+        let inclusive = self.has(ArchiveFlaw::PrunesWhatEndedAtTheTime);
         let ended = |at: Time| at < runs || inclusive && at == runs;
         let lines = it.runs.values().map(|run| &run.record);
         let dropped = lines.filter(|run| ended(run.ended_at)).map(|run| run.run);
         let dropped: Vec<RunId> = dropped.take(bound).collect();
         it.runs.retain(|run, _| !dropped.contains(run));
-        let with_runs = self.has(Flaw::DropsKeysWithTheirRuns);
+        let with_runs = self.has(ArchiveFlaw::DropsKeysWithTheirRuns);
         it.keys.retain(|_, claim| claim.at >= keys && !(with_runs && dropped.contains(&claim.run)));
         dropped
     }
@@ -269,7 +278,7 @@ impl Flawed {
     fn invented(&self, run: RunId) -> Option<RunRecord> {
         let (submitted_at, ended_at) = (Time::ZERO, Time::ZERO);
         let (pipeline, status) = (String::new(), RunStatus::Failed);
-        self.has(Flaw::InventsRuns).then_some(RunRecord {
+        self.has(ArchiveFlaw::InventsRuns).then_some(RunRecord {
             run,
             pipeline,
             status,
@@ -281,28 +290,28 @@ impl Flawed {
     }
 }
 
-impl Drop for Flawed {
+impl Drop for FlawedArchive {
     fn drop(&mut self) {
         self.locked().handles -= 1;
     }
 }
 
-impl Archive for Flawed {
-    fn keep(&self, run: SealedRun) -> Promise<'_, ()> {
+impl Archive for FlawedArchive {
+    fn keep(&self, run: SealedRun) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.keep_now(run);
             Ok(())
         })
     }
 
-    fn run(&self, run: RunId) -> Promise<'_, Option<RunRecord>> {
+    fn run(&self, run: RunId) -> StoreFuture<'_, Option<RunRecord>> {
         Box::pin(async move {
             let found = self.locked().runs.get(&run).map(|run| run.record.clone());
             Ok(found.or_else(|| self.invented(run)))
         })
     }
 
-    fn runs(&self, query: RunQuery) -> Promise<'_, Vec<RunRecord>> {
+    fn runs(&self, query: RunQuery) -> StoreFuture<'_, Vec<RunRecord>> {
         Box::pin(async move { Ok(self.runs_now(&query)) })
     }
 
@@ -311,31 +320,29 @@ impl Archive for Flawed {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> Promise<'_, Vec<(Position, Recorded)>> {
+    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>> {
         Box::pin(async move { Ok(self.events_now(run, after, most)) })
     }
 
-    fn claim(&self, claim: Claim) -> Promise<'_, Claimed> {
+    fn claim(&self, claim: SubmissionKeyClaim) -> StoreFuture<'_, SubmissionKeyOutcome> {
         if claim.key.len() > 256 {
             let (place, reason) = ("here".to_owned(), "a long key".to_owned());
-            return Box::pin(async {
-                Err(windlass::store::StoreError::Unusable { place, reason })
-            });
+            return Box::pin(async { Err(windlass::db::StoreError::Unusable { place, reason }) });
         }
         Box::pin(async move { Ok(self.claim_now(claim)) })
     }
 
-    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>> {
-        let again = self.has(Flaw::ListsTheNamedKeyAgain);
+    fn keys(&self, after: Option<String>, most: usize) -> StoreFuture<'_, Vec<SubmissionKeyClaim>> {
+        let again = self.has(ArchiveFlaw::ListsTheNamedKeyAgain);
         let behind = |key: &str| after.as_deref().is_none_or(|it| key > it || again && key == it);
-        let mut keys: Vec<Claim> = self.locked().keys.values().cloned().collect();
+        let mut keys: Vec<SubmissionKeyClaim> = self.locked().keys.values().cloned().collect();
         keys.sort_by(|one, other| one.key.cmp(&other.key));
         keys.retain(|claim| behind(&claim.key));
         keys.truncate(most);
         Box::pin(async move { Ok(keys) })
     }
 
-    fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {
+    fn prune(&self, runs: Time, keys: Time) -> StoreFuture<'_, Vec<RunId>> {
         Box::pin(async move { Ok(self.prune_now(runs, keys)) })
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// How it answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum CollectorBehavior {
     Takes,
     /// Refuses the first requests, and takes what is sent then.
     RefusesFirst(usize),
@@ -18,26 +18,26 @@ pub(crate) enum Manner {
     Hangs,
 }
 
-pub(crate) struct Collector {
+pub(crate) struct TestCollector {
     port: u16,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<CollectorState>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CollectorState {
     heads: Vec<String>,
     requests: Vec<Value>,
 }
 
 /// A span as it was sent.
 #[derive(Clone, Debug)]
-pub(crate) struct Span(pub(crate) Value);
+pub(crate) struct CollectedSpan(pub(crate) Value);
 
-impl Collector {
-    pub(crate) fn start(manner: Manner) -> Self {
+impl TestCollector {
+    pub(crate) fn start(manner: CollectorBehavior) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let port = listener.local_addr().expect("it has one").port();
-        let kept: Arc<Mutex<Kept>> = Arc::default();
+        let kept: Arc<Mutex<CollectorState>> = Arc::default();
         let keeps = Arc::clone(&kept);
         // It ends with the process of the test.
         std::thread::spawn(move || {
@@ -64,16 +64,16 @@ impl Collector {
         kept.requests.iter().map(ToString::to_string).collect()
     }
 
-    pub(crate) fn spans(&self) -> Vec<Span> {
+    pub(crate) fn spans(&self) -> Vec<CollectedSpan> {
         let kept = self.kept.lock().expect("nobody panics");
         let list = |value: &Value, key: &str| value[key].as_array().cloned().expect("a list");
         let resources = kept.requests.iter().flat_map(|it| list(it, "resourceSpans"));
         let scopes = resources.flat_map(|it| list(&it, "scopeSpans"));
-        scopes.flat_map(|it| list(&it, "spans")).map(Span).collect()
+        scopes.flat_map(|it| list(&it, "spans")).map(CollectedSpan).collect()
     }
 
     /// The one span of this name.
-    pub(crate) fn span(&self, name: &str) -> Span {
+    pub(crate) fn span(&self, name: &str) -> CollectedSpan {
         let spans = self.spans();
         let mut named = spans.iter().filter(|span| span.name() == name);
         let one = named.next().unwrap_or_else(|| panic!("there is no {name} in {spans:#?}"));
@@ -82,7 +82,7 @@ impl Collector {
     }
 }
 
-impl Span {
+impl CollectedSpan {
     pub(crate) fn name(&self) -> &str {
         self.0["name"].as_str().expect("a name")
     }
@@ -128,7 +128,7 @@ impl Span {
     }
 }
 
-fn serve(stream: TcpStream, manner: Manner, keeps: &Mutex<Kept>) {
+fn serve(stream: TcpStream, manner: CollectorBehavior, keeps: &Mutex<CollectorState>) {
     let mut reader = BufReader::new(stream);
     loop {
         let mut head = String::new();
@@ -146,17 +146,18 @@ fn serve(stream: TcpStream, manner: Manner, keeps: &Mutex<Kept>) {
         }
         let mut kept = keeps.lock().expect("nobody panics");
         kept.heads.push(head);
-        let refuses = matches!(manner, Manner::RefusesFirst(first) if kept.heads.len() <= first);
-        if !refuses && manner != Manner::Refuses {
+        let refuses =
+            matches!(manner, CollectorBehavior::RefusesFirst(first) if kept.heads.len() <= first);
+        if !refuses && manner != CollectorBehavior::Refuses {
             kept.requests.push(serde_json::from_slice(&body).expect("it is JSON"));
         }
         drop(kept);
         let (status, answer) = match manner {
-            Manner::Refuses => ("400 Bad Request", ""),
+            CollectorBehavior::Refuses => ("400 Bad Request", ""),
             _ if refuses => ("503 Service Unavailable", ""),
             _ => ("200 OK", "{}"),
         };
-        if manner == Manner::Hangs {
+        if manner == CollectorBehavior::Hangs {
             // Until the other end has had enough.
             drop(reader.read(&mut [0]));
             return;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use windlass::controller::api::{Needs, described};
+use windlass::controller::api::{RouteAccess, route_descriptions};
 
 use crate::python::python;
 
@@ -107,14 +107,17 @@ fn documents(file: &str) -> Option<Vec<Value>> {
 }
 
 #[test]
-fn three_controllers_are_probed_where_anybody_is_answered_and_go_one_at_a_time() {
+fn three_controllers_are_probed_without_a_token_and_restarted_one_at_a_time() {
     let Some(documents) = documents("kubernetes/controllers.yml") else { return };
     let of = |kind: &str| documents.iter().find(|it| it["kind"] == kind).expect("it is there");
     let set = of("StatefulSet");
     assert_eq!(set["spec"]["replicas"], 3);
     let container = &set["spec"]["template"]["spec"]["containers"][0];
-    let open: Vec<&str> =
-        described().iter().filter(|it| it.needs == Needs::Nothing).map(|it| it.path).collect();
+    let open: Vec<&str> = route_descriptions()
+        .iter()
+        .filter(|it| it.needs == RouteAccess::Nothing)
+        .map(|it| it.path)
+        .collect();
     for (probe, path) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
         assert_eq!(container[probe]["httpGet"]["path"], path);
         assert!(open.contains(&path), "{path} asks for a token");

@@ -1,13 +1,16 @@
 //! Disks without room, and disks that cannot be written: archives and logs refuse clearly, lose nothing, and go on.
 
-use windlass::archive::{Archive, Claim, Claimed, RunQuery, RunRecord, SealedRun, SqliteArchive};
-use windlass::conformance::{Disk, block_on, specimens};
+use windlass::archive::{
+    Archive, RunQuery, RunRecord, SealedRun, SqliteArchive, SubmissionKeyClaim,
+    SubmissionKeyOutcome,
+};
+use windlass::conformance::{TestDisk, block_on, sample_events};
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::Time;
+use windlass::db::StoreError;
 use windlass::journal::Position;
 use windlass::logs::{FileLogs, LogId, LogStore};
-use windlass::store::StoreError;
 
 /// A run that takes more room than a full disk has left: chance does not become less by packing.
 fn large(run: u64) -> SealedRun {
@@ -21,7 +24,7 @@ fn large(run: u64) -> SealedRun {
     let workers = Vec::new();
     let run = RunId(run);
     let record = RunRecord { run, pipeline, status, submitted_at, ended_at, steps: 1, workers };
-    let some = specimens();
+    let some = sample_events();
     let events = some.iter().cycle().take(30_000).scan(0, |at, recorded| {
         *at += 1 + position();
         Some((Position(*at), recorded.clone()))
@@ -29,8 +32,8 @@ fn large(run: u64) -> SealedRun {
     SealedRun { record, events: events.collect() }
 }
 
-fn claim(key: &str) -> Claim {
-    Claim { key: key.to_owned(), body: [0; 32], run: RunId(1), at: Time::ZERO }
+fn claim(key: &str) -> SubmissionKeyClaim {
+    SubmissionKeyClaim { key: key.to_owned(), body: [0; 32], run: RunId(1), at: Time::ZERO }
 }
 
 fn is_unusable(error: &StoreError) {
@@ -39,8 +42,8 @@ fn is_unusable(error: &StoreError) {
 }
 
 #[test]
-fn a_full_archive_refuses_and_goes_on_when_there_is_room() {
-    let Some(disk) = Disk::mount("6m") else { return };
+fn full_archive_refuses_writes_until_space_is_free() {
+    let Some(disk) = TestDisk::mount("6m") else { return };
     let archive = SqliteArchive::open(disk.path()).unwrap();
     let small =
         |run| SealedRun { events: large(run).events.iter().skip(29_990).collect(), ..large(run) };
@@ -52,7 +55,7 @@ fn a_full_archive_refuses_and_goes_on_when_there_is_room() {
     let first = block_on(archive.events(RunId(1), Position(0), 99));
     assert_eq!(first, Ok(small(1).events.iter().collect()), "reading works, nothing is lost");
     disk.make_room();
-    assert_eq!(block_on(archive.claim(claim("deploy"))), Ok(Claimed::New));
+    assert_eq!(block_on(archive.claim(claim("deploy"))), Ok(SubmissionKeyOutcome::New));
     block_on(archive.keep(large(2))).unwrap();
     drop(archive);
     let archive = SqliteArchive::open(disk.path()).unwrap();
@@ -63,8 +66,8 @@ fn a_full_archive_refuses_and_goes_on_when_there_is_room() {
 }
 
 #[test]
-fn full_logs_refuse_and_go_on_when_there_is_room() {
-    let Some(disk) = Disk::mount("2m") else { return };
+fn full_log_store_refuses_writes_until_space_is_free() {
+    let Some(disk) = TestDisk::mount("2m") else { return };
     let logs = FileLogs::open(disk.path()).unwrap();
     let log = LogId { run: RunId(1), step: StepIx(0), attempt: 1, delivery: 1 };
     assert_eq!(block_on(logs.append(log, 0, b"abc".to_vec())), Ok(3));
@@ -82,7 +85,7 @@ fn full_logs_refuse_and_go_on_when_there_is_room() {
 
 #[test]
 fn a_read_only_disk_is_refused_with_what_to_do() {
-    let Some(disk) = Disk::mount("2m") else { return };
+    let Some(disk) = TestDisk::mount("2m") else { return };
     drop(SqliteArchive::open(disk.path()).unwrap());
     let logs = FileLogs::open(disk.path()).unwrap();
     let log = LogId { run: RunId(1), step: StepIx(0), attempt: 1, delivery: 1 };

@@ -4,28 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A page of metrics that is as it should be.
 #[derive(Debug)]
-pub(crate) struct Exposition {
-    families: BTreeMap<String, Family>,
+pub(crate) struct ParsedMetricsPage {
+    families: BTreeMap<String, ParsedMetricFamily>,
 }
 
 /// A metric as it was told.
 #[derive(Debug)]
-pub(crate) struct Family {
+pub(crate) struct ParsedMetricFamily {
     pub(crate) kind: String,
-    pub(crate) samples: Vec<Sample>,
+    pub(crate) samples: Vec<ParsedMetricSample>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Sample {
+pub(crate) struct ParsedMetricSample {
     name: String,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) value: f64,
 }
 
-impl Exposition {
+impl ParsedMetricsPage {
     pub(crate) fn read(text: &str) -> Self {
         assert!(text.ends_with('\n'), "the last line has no end");
-        let mut families: BTreeMap<String, Family> = BTreeMap::new();
+        let mut families: BTreeMap<String, ParsedMetricFamily> = BTreeMap::new();
         let (mut helped, mut current) = (None, String::new());
         for line in text.lines() {
             assert!(!line.is_empty(), "an empty line");
@@ -38,17 +38,17 @@ impl Exposition {
                 assert_eq!(helped.take().as_deref(), Some(name), "help comes before: {line}");
                 assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
                 assert!(kind != "counter" || name.ends_with("_total"), "{line}");
-                let family = Family { kind: kind.to_owned(), samples: Vec::new() };
+                let family = ParsedMetricFamily { kind: kind.to_owned(), samples: Vec::new() };
                 assert!(families.insert(name.to_owned(), family).is_none(), "twice: {line}");
                 name.clone_into(&mut current);
             } else {
                 let family = families.get_mut(&current).expect("a type comes before samples");
-                let sample = Sample::read(line);
+                let sample = ParsedMetricSample::read(line);
                 assert!(family.takes(&current, &sample.name), "{line} is not of {current}");
                 family.samples.push(sample);
             }
         }
-        families.values().for_each(Family::check);
+        families.values().for_each(ParsedMetricFamily::check);
         Self { families }
     }
 
@@ -56,13 +56,13 @@ impl Exposition {
         self.families.keys().map(String::as_str).collect()
     }
 
-    pub(crate) fn family(&self, name: &str) -> &Family {
+    pub(crate) fn family(&self, name: &str) -> &ParsedMetricFamily {
         self.families.get(name).unwrap_or_else(|| panic!("there is no {name}"))
     }
 
     /// The value of a sample by its name and all of its labels.
     pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        let is = |sample: &&Sample| {
+        let is = |sample: &&ParsedMetricSample| {
             let named = |(label, value): &(&str, &str)| {
                 sample.labels.get(*label).is_some_and(|it| it == value)
             };
@@ -83,7 +83,7 @@ impl Exposition {
     }
 }
 
-impl Family {
+impl ParsedMetricFamily {
     fn takes(&self, name: &str, sample: &str) -> bool {
         let Some(end) = sample.strip_prefix(name) else { return false };
         if self.kind == "histogram" {
@@ -129,7 +129,7 @@ impl Family {
     }
 }
 
-impl Sample {
+impl ParsedMetricSample {
     fn read(line: &str) -> Self {
         let end = line.find(['{', ' ']).expect("a sample has a value");
         let (name, mut rest) = line.split_at(end);
@@ -189,7 +189,7 @@ fn number(text: &str) -> f64 {
 fn what_breaks_the_format_is_found() {
     let head = "# HELP a_total A.\n# TYPE a_total counter\n";
     let good = format!("{head}a_total{{x=\"1\\\"\\\\\\n\",y=\"\"}} 3\n");
-    let read = Exposition::read(&good);
+    let read = ParsedMetricsPage::read(&good);
     assert!((read.value("a_total", &[("x", "1\"\\\n"), ("y", "")]) - 3.0).abs() < f64::EPSILON);
     let histogram = "# HELP h H.\n# TYPE h histogram\nh_bucket{le=\"1\"} 2\n";
     let bad = [
@@ -208,7 +208,7 @@ fn what_breaks_the_format_is_found() {
         format!("{histogram}h_bucket{{le=\"+Inf\"}} 3\nh_sum 1\nh_count 2\n"),
     ];
     for text in bad {
-        let read = std::panic::catch_unwind(|| Exposition::read(&text));
+        let read = std::panic::catch_unwind(|| ParsedMetricsPage::read(&text));
         assert!(read.is_err(), "nothing was found in {text}");
     }
 }

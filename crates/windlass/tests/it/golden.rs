@@ -10,19 +10,21 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Once;
 
-use windlass::conformance::{History, KINDS, fold, history, kind, specimens};
-use windlass::core::engine::{Config, Engine};
-use windlass::journal::{Recorded, decode, decode_state, encode, encode_state};
+use windlass::conformance::{
+    EVENT_KINDS, SampleHistory, event_kind, fold_events, sample_events, sample_history,
+};
+use windlass::core::engine::{Engine, EngineConfig};
+use windlass::journal::{RecordedEvent, decode_events, decode_state, encode_events, encode_state};
 
 #[test]
 fn the_journal_gives_the_state_that_it_gave_before() {
     write_if_wanted();
     let batches = read("current.journal");
-    let found: BTreeSet<_> = batches.iter().flatten().map(|it| kind(&it.event)).collect();
-    assert_eq!(found.len(), KINDS, "{found:?}");
-    let engine = fold(batches.iter().map(Vec::as_slice)).expect("it is a real history");
+    let found: BTreeSet<_> = batches.iter().flatten().map(|it| event_kind(&it.event)).collect();
+    assert_eq!(found.len(), EVENT_KINDS, "{found:?}");
+    let engine = fold_events(batches.iter().map(Vec::as_slice)).expect("it is a real history");
     let state = fs::read_to_string(path("current.txt"));
-    assert_eq!(engine.snapshot(), state.expect("the text is beside the journal"));
+    assert_eq!(engine.dump(), state.expect("the text is beside the journal"));
     assert_eq!(engine.check(), []);
 }
 
@@ -32,8 +34,8 @@ fn the_snapshot_is_the_state_of_its_journal() {
     write_if_wanted();
     let snapshot = read_state("current.snapshot");
     let batches = read("current.journal");
-    let folded = fold(batches.iter().map(Vec::as_slice)).expect("it is a real history");
-    assert_eq!(snapshot.details(), folded.details());
+    let folded = fold_events(batches.iter().map(Vec::as_slice)).expect("it is a real history");
+    assert_eq!(snapshot.dump_details(), folded.dump_details());
     assert_eq!(snapshot.check(), []);
     assert_eq!(snapshot.next_deadline(), folded.next_deadline());
 }
@@ -66,7 +68,7 @@ fn no_event_is_written_in_more_bytes_than_it_says() {
     for batch in [read("current.journal"), read("current.events")].iter().flatten() {
         for recorded in batch {
             let (said, written) =
-                (recorded.event.bytes(), encode(std::slice::from_ref(recorded)).len());
+                (recorded.event.bytes(), encode_events(std::slice::from_ref(recorded)).len());
             assert!(written <= said, "{written} bytes, and it says {said}: {}", line(recorded));
         }
     }
@@ -76,14 +78,14 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-fn read(name: &str) -> Vec<Vec<Recorded>> {
+fn read(name: &str) -> Vec<Vec<RecordedEvent>> {
     let bytes = fs::read(path(name)).expect("the golden journal is committed");
     let mut rest = bytes.as_slice();
     let mut batches = Vec::new();
     while let Some((length, behind)) = rest.split_first_chunk() {
         let length = u32::from_le_bytes(*length) as usize;
         let (batch, behind) = behind.split_at_checked(length).expect("the file is whole");
-        batches.push(decode(batch).expect("a batch can be read"));
+        batches.push(decode_events(batch).expect("a batch can be read"));
         rest = behind;
     }
     assert_eq!(rest.len(), 0, "bytes behind the last batch");
@@ -92,15 +94,15 @@ fn read(name: &str) -> Vec<Vec<Recorded>> {
 
 fn read_state(name: &str) -> Engine {
     let bytes = fs::read(path(name)).expect("the golden snapshot is committed");
-    decode_state(&bytes, Config::default()).expect("a state can be read")
+    decode_state(&bytes, EngineConfig::default()).expect("a state can be read")
 }
 
-fn line(recorded: &Recorded) -> String {
+fn line(recorded: &RecordedEvent) -> String {
     format!("{} {:?}\n", recorded.at, recorded.event)
 }
 
-fn framed(batch: &[Recorded]) -> Vec<u8> {
-    let bytes = encode(batch);
+fn framed(batch: &[RecordedEvent]) -> Vec<u8> {
+    let bytes = encode_events(batch);
     let length = u32::try_from(bytes.len()).expect("a batch is far smaller");
     [&length.to_le_bytes()[..], &bytes].concat()
 }
@@ -115,12 +117,12 @@ fn write_if_wanted() {
 }
 
 fn write() {
-    let History { batches, state } = history();
-    let kinds: BTreeSet<_> = batches.iter().flatten().map(|it| kind(&it.event)).collect();
-    assert_eq!(kinds.len(), KINDS, "a golden journal has every kind of event");
+    let SampleHistory { batches, state } = sample_history();
+    let kinds: BTreeSet<_> = batches.iter().flatten().map(|it| event_kind(&it.event)).collect();
+    assert_eq!(kinds.len(), EVENT_KINDS, "a golden journal has every kind of event");
     let bytes: Vec<u8> = batches.iter().flat_map(|batch| framed(batch)).collect();
-    let engine = fold(batches.iter().map(Vec::as_slice)).expect("it is a real history");
-    let events = specimens();
+    let engine = fold_events(batches.iter().map(Vec::as_slice)).expect("it is a real history");
+    let events = sample_events();
     let said: String = events.iter().map(line).collect();
     let put = |name: &str, bytes: &[u8]| {
         // A rename: every test is a process of its own and may read meanwhile.

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use windlass::conformance::{self, LOG_CHECKS, Shared};
+use windlass::conformance::{self, LOG_CHECKS, SharedStorage};
 use windlass::core::id::RunId;
+use windlass::db::{StoreError, StoreFuture};
 use windlass::journal::Position;
 #[cfg(feature = "sqlite")]
 use windlass::logs::FileLogs;
 use windlass::logs::{LogId, LogPart, LogStore, MemoryLogs, READ_MAX};
-use windlass::store::{Promise, StoreError};
 
 #[test]
 fn memory_conforms() {
-    conformance::logs("memory", || Shared::logs(MemoryLogs::new()));
+    conformance::check_logs("memory", || SharedStorage::logs(MemoryLogs::new()));
 }
 
 #[cfg(feature = "sqlite")]
 #[test]
 fn files_conform() {
-    conformance::logs("files", files);
+    conformance::check_logs("files", files);
 }
 
 /// A folder that is removed with the function that opens the logs in it.
@@ -33,12 +33,12 @@ fn files() -> impl Fn() -> Arc<dyn LogStore> {
 /// The same store without a flaw must pass, or what follows says nothing.
 #[test]
 fn a_store_without_a_flaw_conforms() {
-    conformance::logs("without a flaw", || flawed(None));
+    conformance::check_logs("without a flaw", || flawed(None));
 }
 
 #[test]
 fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
-    for flaw in Flaw::ALL {
+    for flaw in LogFlaw::ALL {
         let report = conformance::examine_logs("flawed", || flawed(Some(flaw)));
         let check = flaw.found_by();
         assert!(LOG_CHECKS.iter().any(|known| known.name == check), "there is no {check}");
@@ -48,20 +48,20 @@ fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
 
 #[test]
 fn a_failure_names_the_store_the_backend_and_the_check() {
-    let report = conformance::examine_logs("leaky", || flawed(Some(Flaw::WritesRepeats)));
+    let report = conformance::examine_logs("leaky", || flawed(Some(LogFlaw::WritesRepeats)));
     let text = report.to_string();
     assert!(text.starts_with("logs `leaky`: "), "{text}");
     assert!(text.contains("leaky: logs::a_repeat_is_not_written_twice: the repeat"), "{text}");
 }
 
-fn flawed(flaw: Option<Flaw>) -> impl Fn() -> Arc<dyn LogStore> {
-    let storage: Arc<Mutex<Storage>> = Arc::default();
-    move || Arc::new(Flawed::open(&storage, flaw))
+fn flawed(flaw: Option<LogFlaw>) -> impl Fn() -> Arc<dyn LogStore> {
+    let storage: Arc<Mutex<FlawedLogStorage>> = Arc::default();
+    move || Arc::new(FlawedLogStore::open(&storage, flaw))
 }
 
 /// A promise that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flaw {
+enum LogFlaw {
     BeginsWithNothing,
     FillsHoles,
     ForgetsOnReopening,
@@ -76,7 +76,7 @@ enum Flaw {
     WritesRepeats,
 }
 
-impl Flaw {
+impl LogFlaw {
     const ALL: [Self; 12] = [
         Self::BeginsWithNothing,
         Self::FillsHoles,
@@ -113,23 +113,23 @@ impl Flaw {
 
 /// What all handles share, as a folder would be.
 #[derive(Debug, Default)]
-struct Storage {
+struct FlawedLogStorage {
     logs: BTreeMap<LogId, Vec<u8>>,
     handles: usize,
 }
 
 /// A handle.
 #[derive(Debug)]
-struct Flawed {
-    storage: Arc<Mutex<Storage>>,
-    flaw: Option<Flaw>,
+struct FlawedLogStore {
+    storage: Arc<Mutex<FlawedLogStorage>>,
+    flaw: Option<LogFlaw>,
 }
 
-impl Flawed {
-    fn open(storage: &Arc<Mutex<Storage>>, flaw: Option<Flaw>) -> Self {
+impl FlawedLogStore {
+    fn open(storage: &Arc<Mutex<FlawedLogStorage>>, flaw: Option<LogFlaw>) -> Self {
         let logs = Self { storage: Arc::clone(storage), flaw };
         let mut it = logs.locked();
-        if it.handles == 0 && logs.has(Flaw::ForgetsOnReopening) {
+        if it.handles == 0 && logs.has(LogFlaw::ForgetsOnReopening) {
             it.logs.clear();
         }
         it.handles += 1;
@@ -137,11 +137,11 @@ impl Flawed {
         logs
     }
 
-    fn has(&self, flaw: Flaw) -> bool {
+    fn has(&self, flaw: LogFlaw) -> bool {
         self.flaw == Some(flaw)
     }
 
-    fn locked(&self) -> MutexGuard<'_, Storage> {
+    fn locked(&self) -> MutexGuard<'_, FlawedLogStorage> {
         self.storage.lock().expect("nothing panics while it is held")
     }
 
@@ -149,19 +149,19 @@ impl Flawed {
         let mut it = self.locked();
         let size = it.logs.get(&log).map_or(0, Vec::len);
         let mut place = usize::try_from(at).unwrap_or(usize::MAX);
-        if place > size && !self.has(Flaw::FillsHoles) {
+        if place > size && !self.has(LogFlaw::FillsHoles) {
             return Err(StoreError::Gap { after: Position(at), head: Position(size as u64) });
         }
         place = place.min(size);
         let mut new = bytes.get(size - place..).unwrap_or_default();
-        if self.has(Flaw::WritesRepeats) {
+        if self.has(LogFlaw::WritesRepeats) {
             new = bytes;
         }
-        if self.has(Flaw::LosesOverlaps) && place < size {
+        if self.has(LogFlaw::LosesOverlaps) && place < size {
             new = &[];
         }
-        if !new.is_empty() || self.has(Flaw::BeginsWithNothing) {
-            let text = self.has(Flaw::KeepsTextOnly).then(|| String::from_utf8_lossy(new));
+        if !new.is_empty() || self.has(LogFlaw::BeginsWithNothing) {
+            let text = self.has(LogFlaw::KeepsTextOnly).then(|| String::from_utf8_lossy(new));
             let kept = text.as_ref().map_or(new, |text| text.as_bytes());
             it.logs.entry(log).or_default().extend_from_slice(kept);
         }
@@ -173,10 +173,10 @@ impl Flawed {
         let Some(bytes) = it.logs.get(&log) else { return LogPart::default() };
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
         let (from, mut to) = (place(range.start), place(range.end));
-        if self.has(Flaw::ReadsBeyondTheRange) {
+        if self.has(LogFlaw::ReadsBeyondTheRange) {
             to = bytes.len();
         }
-        if !self.has(Flaw::ReadsAllAtOnce) {
+        if !self.has(LogFlaw::ReadsAllAtOnce) {
             to = to.min(from + READ_MAX);
         }
         let part = bytes.get(from..to).unwrap_or_default().to_vec();
@@ -187,14 +187,14 @@ impl Flawed {
         let it = self.locked();
         let of_run = it.logs.iter().filter(|(log, _)| log.run == run);
         let mut logs: Vec<_> = of_run.map(|(log, bytes)| (*log, bytes.len() as u64)).collect();
-        if self.has(Flaw::ListsByName) {
+        if self.has(LogFlaw::ListsByName) {
             logs.sort_by_key(|(log, _)| format!("{}.{}.{}", log.step.0, log.attempt, log.delivery));
         }
         logs
     }
 
     fn remove_now(&self, run: RunId) {
-        let (all, none) = (self.has(Flaw::RemovesEverything), self.has(Flaw::RemovesNothing));
+        let (all, none) = (self.has(LogFlaw::RemovesEverything), self.has(LogFlaw::RemovesNothing));
         self.locked().logs.retain(|log, _| none || !(all || log.run == run));
     }
 
@@ -204,40 +204,40 @@ impl Flawed {
             *runs.entry(log.run).or_default() += bytes.len() as u64;
         }
         let mut runs: Vec<_> = runs.into_iter().collect();
-        if self.has(Flaw::TellsTheNewestRunFirst) {
+        if self.has(LogFlaw::TellsTheNewestRunFirst) {
             runs.reverse();
         }
         runs
     }
 }
 
-impl Drop for Flawed {
+impl Drop for FlawedLogStore {
     fn drop(&mut self) {
         self.locked().handles -= 1;
     }
 }
 
-impl LogStore for Flawed {
-    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
+impl LogStore for FlawedLogStore {
+    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> StoreFuture<'_, u64> {
         Box::pin(async move { self.append_now(log, at, &bytes) })
     }
 
-    fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
+    fn read(&self, log: LogId, range: Range<u64>) -> StoreFuture<'_, LogPart> {
         Box::pin(async move { Ok(self.read_now(log, &range)) })
     }
 
-    fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>> {
+    fn list(&self, run: RunId) -> StoreFuture<'_, Vec<(LogId, u64)>> {
         Box::pin(async move { Ok(self.list_now(run)) })
     }
 
-    fn remove(&self, run: RunId) -> Promise<'_, ()> {
+    fn remove(&self, run: RunId) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.remove_now(run);
             Ok(())
         })
     }
 
-    fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>> {
+    fn runs(&self) -> StoreFuture<'_, Vec<(RunId, u64)>> {
         Box::pin(async move { Ok(self.runs_now()) })
     }
 }

@@ -18,10 +18,9 @@ mod cost;
 mod deploy;
 #[cfg(feature = "sqlite")]
 mod disks;
-#[cfg(target_os = "linux")]
-mod doors;
+mod embedded_node;
 mod exposition;
-mod flawed;
+mod flawed_journal;
 mod golden;
 #[cfg(target_os = "linux")]
 mod guard;
@@ -40,7 +39,8 @@ mod python;
 mod run;
 #[cfg(target_os = "linux")]
 mod sdk;
-mod station;
+#[cfg(target_os = "linux")]
+mod serve;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod surface;
 #[cfg(feature = "sqlite")]

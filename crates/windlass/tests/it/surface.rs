@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use serde_json::Value;
-use windlass::conformance::specimens;
-use windlass::core::problem::Code;
-use windlass::journal::Recorded;
-use windlass::tables::{Diff, Mark, SqliteTables, Tables as _};
+use windlass::conformance::sample_events;
+use windlass::core::problem::ProblemCode;
+use windlass::journal::RecordedEvent;
+use windlass::sql_views::{SqlViews as _, SqlViewsDiff, SqlViewsMark, SqliteSqlViews};
 
-use crate::api::arrange::Controller;
+use crate::api::arrange::ApiController;
 
 #[test]
 fn help_of_every_command() {
@@ -37,20 +37,21 @@ fn settings_and_their_variables() {
 
 #[test]
 fn codes_of_problems() {
-    let title = |code: &Code| code.page().lines().next().unwrap_or_default().to_owned() + "\n";
-    hold("codes.txt", &Code::ALL.iter().map(title).collect::<String>());
+    let title =
+        |code: &ProblemCode| code.page().lines().next().unwrap_or_default().to_owned() + "\n";
+    hold("codes.txt", &ProblemCode::ALL.iter().map(title).collect::<String>());
 }
 
 #[test]
 fn json_of_every_event() {
-    let line = |recorded: Recorded| format!("{}\n", recorded.event.to_json(1, recorded.at));
-    let lines = specimens().into_iter().map(line);
+    let line = |recorded: RecordedEvent| format!("{}\n", recorded.event.to_json(1, recorded.at));
+    let lines = sample_events().into_iter().map(line);
     hold("events.ndjson", &lines.collect::<String>());
 }
 
 #[tokio::test]
 async fn api_and_metrics_of_a_controller() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     hold("openapi.ndjson", &lines_of(&controller.get("/openapi.json").await.json));
     let page = controller.get("/metrics").await.body;
     let page = String::from_utf8(page).expect("it is text");
@@ -62,8 +63,8 @@ async fn api_and_metrics_of_a_controller() {
 #[tokio::test]
 async fn sql_of_the_tables_for_queries() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let tables = SqliteTables::open(folder.path()).expect("tables can be made");
-    let first = Diff::new(None, Mark { writer: 1, write: 1 });
+    let tables = SqliteSqlViews::open(folder.path()).expect("tables can be made");
+    let first = SqlViewsDiff::new(None, SqlViewsMark { writer: 1, write: 1 });
     tables.write(Arc::new(first)).await.expect("it is written");
     let database = Connection::open(folder.path().join("tables.db")).expect("it is there");
     let sql = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name";

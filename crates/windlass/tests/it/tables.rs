@@ -9,18 +9,18 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use windlass::clock::Clock;
-use windlass::controller::{Handle, Node, NodeConfig, StandBy, TableKeeper};
-use windlass::core::engine::{Config, Request, Submit};
+use windlass::clock::ProcessClock;
+use windlass::controller::{ControllerNode, NodeConfig, NodeHandle, SqlViewUpdater, StandbyPolicy};
+use windlass::core::engine::{EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::plan::{PlanBuilder, StepSpec};
 use windlass::core::requirement::Labels;
-use windlass::core::session::{FormerLife, Home, Register};
+use windlass::core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
 use windlass::core::time::{Span, Time};
-use windlass::journal::{Candidate, Journal, SqliteJournal};
+use windlass::db::StoreError;
+use windlass::journal::{Journal, LeaderCandidate, SqliteJournal};
 use windlass::shutdown::ShutdownSender;
-use windlass::store::StoreError;
-use windlass::tables::SqliteTables;
+use windlass::sql_views::SqliteSqlViews;
 
 const FOLDER: &str = "WINDLASS_TEST_TABLES";
 const START: Time = Time::from_millis(1_790_000_000_000);
@@ -28,28 +28,28 @@ const START: Time = Time::from_millis(1_790_000_000_000);
 const PATIENCE: usize = 600;
 
 /// A node that leads and keeps tables.
-struct Led {
-    handle: Handle,
+struct TablesNode {
+    handle: NodeHandle,
     node: (ShutdownSender, JoinHandle<()>),
     keeper: (ShutdownSender, JoinHandle<Result<(), StoreError>>),
 }
 
-impl Led {
+impl TablesNode {
     async fn start(folder: &Path) -> Self {
         let journal: Arc<dyn Journal> =
             Arc::new(SqliteJournal::open(folder, || START).expect("it works in a test"));
         let config = NodeConfig {
-            candidate: Candidate { node: "ann".to_owned(), address: None },
-            engine: Config::default(),
+            candidate: LeaderCandidate { node: "ann".to_owned(), address: None },
+            engine: EngineConfig::default(),
             ttl: Span::secs(15),
             own: None,
-            stand_by: StandBy::Wait,
-            clock: Clock::of_runtime(),
+            stand_by: StandbyPolicy::Wait,
+            clock: ProcessClock::runtime(),
         };
         let (node, handle) =
-            Node::open(Arc::clone(&journal), config).await.expect("it works in a test");
-        let tables = Arc::new(SqliteTables::open(folder).expect("it works in a test"));
-        let keeper = TableKeeper::new(&handle, journal, tables);
+            ControllerNode::open(Arc::clone(&journal), config).await.expect("it works in a test");
+        let tables = Arc::new(SqliteSqlViews::open(folder).expect("it works in a test"));
+        let keeper = SqlViewUpdater::new(&handle, journal, tables);
         let (end_node, shutdown) = ShutdownSender::new();
         let node =
             tokio::spawn(async move { node.run(shutdown).await.expect("it works in a test") });
@@ -59,17 +59,17 @@ impl Led {
     }
 
     async fn join(&self, id: u64) {
-        let register = Register {
+        let register = RegisterRequest {
             worker: WorkerId(id),
             name: format!("node-{id}").into(),
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 1,
-            home: Home::Apart,
-            former: FormerLife::Unknown,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };
-        self.handle.ask(Request::Register(register)).await.expect("it works in a test");
+        self.handle.ask(EngineRequest::Register(register)).await.expect("it works in a test");
     }
 
     async fn submit(&self, number: u64, steps: u32) {
@@ -78,8 +78,8 @@ impl Led {
             plan.step(&format!("step-{step}"), StepSpec::default());
         }
         let submit =
-            Submit::new(RunId(number), Arc::new(plan.build().expect("it works in a test")));
-        self.handle.ask(Request::Submit(submit)).await.expect("it works in a test");
+            SubmitRun::new(RunId(number), Arc::new(plan.build().expect("it works in a test")));
+        self.handle.ask(EngineRequest::Submit(submit)).await.expect("it works in a test");
     }
 
     /// Ends the node, and the keeper after it.
@@ -113,7 +113,7 @@ async fn until(folder: &Path, query: &str, expected: i64) {
 #[tokio::test]
 async fn a_leader_keeps_its_tables_and_the_last_write_shows_the_end() {
     let folder = tempfile::tempdir().unwrap();
-    let led = Led::start(folder.path()).await;
+    let led = TablesNode::start(folder.path()).await;
     led.join(1).await;
     until(folder.path(), "SELECT count(*) FROM workers", 1).await;
     led.submit(1, 3).await;
@@ -126,7 +126,7 @@ async fn a_leader_keeps_its_tables_and_the_last_write_shows_the_end() {
 #[tokio::test]
 async fn tables_that_are_deleted_come_back_and_a_new_leader_makes_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    let led = Led::start(folder.path()).await;
+    let led = TablesNode::start(folder.path()).await;
     led.submit(1, 3).await;
     until(folder.path(), "SELECT count(*) FROM steps", 3).await;
     fs::remove_file(folder.path().join("tables.db")).unwrap();
@@ -134,7 +134,7 @@ async fn tables_that_are_deleted_come_back_and_a_new_leader_makes_its_own() {
     until(folder.path(), "SELECT count(*) FROM steps", 7).await;
     led.end().await.unwrap();
     fs::remove_file(folder.path().join("tables.db")).unwrap();
-    let led = Led::start(folder.path()).await;
+    let led = TablesNode::start(folder.path()).await;
     until(folder.path(), "SELECT term FROM leader", 2).await;
     until(folder.path(), "SELECT count(*) FROM steps", 7).await;
     // The events are read from the journal: this node has not seen them happen.
@@ -145,7 +145,7 @@ async fn tables_that_are_deleted_come_back_and_a_new_leader_makes_its_own() {
 #[tokio::test]
 async fn another_process_reads_while_the_leader_writes() {
     let folder = tempfile::tempdir().unwrap();
-    let led = Led::start(folder.path()).await;
+    let led = TablesNode::start(folder.path()).await;
     led.submit(1, 1).await;
     until(folder.path(), "SELECT count(*) FROM steps", 1).await;
     let mut reader = start_reader(folder.path());

@@ -1,7 +1,7 @@
 //! Events about who may ask.
 
 use super::ApplyError;
-use crate::access::{About, Act, Acted, Enrolment, Principal};
+use crate::access::{AuditAction, AuditEntry, AuditSubject, Principal, WorkerCredential};
 use crate::engine::event::Event;
 use crate::engine::state::Engine;
 use crate::id::{TokenId, WorkerId};
@@ -15,7 +15,7 @@ impl Engine {
         let Event::WorkerEnrolled { digest, by, .. } = event else { return Ok(()) };
         let name = self.workers[self.worker_ix(id)?].name.clone();
         let (digest, by, since) = (Some(*digest), by.clone(), self.now);
-        let enrolment = Enrolment { name, digest, by, since, revoked: None };
+        let enrolment = WorkerCredential { name, digest, by, since, revoked: None };
         let known = &self.worker_ids;
         self.keys.enrol(id, enrolment, |worker| known.contains_key(&worker));
         Ok(())
@@ -28,16 +28,21 @@ impl Engine {
             // It joined before credentials were kept.
             let name = self.workers[self.worker_ix(id)?].name.clone();
             let (by, since, revoked) = (Principal::Local, self.now, Some(self.now));
-            let enrolment = Enrolment { name, digest: None, by, since, revoked };
+            let enrolment = WorkerCredential { name, digest: None, by, since, revoked };
             let known = &self.worker_ids;
             self.keys.enrol(id, enrolment, |worker| known.contains_key(&worker));
         }
         if known.is_some() { self.worker_drained(id) } else { Ok(()) }
     }
 
-    pub(in crate::engine) fn acted(&mut self, by: &Principal, act: Act, about: &About) {
+    pub(in crate::engine) fn acted(
+        &mut self,
+        by: &Principal,
+        act: AuditAction,
+        about: &AuditSubject,
+    ) {
         let (by, about) = (by.clone(), about.clone());
-        self.acts.push(Acted { at: self.now, by, act, about });
+        self.acts.push(AuditEntry { at: self.now, by, act, about });
     }
 
     pub(in crate::engine) fn token_revoked(&mut self, id: TokenId) -> Result<(), ApplyError> {

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::ApplyError;
-use crate::engine::event::{EndedAs, Event, Next};
+use crate::engine::event::{Event, LeaseEndKind, StepFollowUp};
 use crate::engine::lane::StepKind;
 use crate::engine::lease::Lease;
-use crate::engine::run::{Avoid, NONE, Spent, SpentLease};
+use crate::engine::run::{AvoidedWorker, NO_INDEX, SpentLease, SpentLeaseKind};
 use crate::engine::state::Engine;
-use crate::engine::timer::Timer;
-use crate::engine::transition::{Change, IllegalChange};
+use crate::engine::timer::EngineTimer;
+use crate::engine::transition::{IllegalStepChange, StepChange};
 use crate::id::{Fence, Seq, StepIx, WorkerId};
-use crate::outcome::{Outcome, OutcomeKind, Output, StepStatus};
-use crate::planted::Bug;
-use crate::session::{StopHow, StopReason};
+use crate::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
+use crate::planted_bugs::PlantedBug;
+use crate::session::{StopMode, StopReason};
 use crate::time::{Span, Time};
 
 impl Engine {
@@ -27,9 +27,9 @@ impl Engine {
         };
         let worker = self.worker_ix(worker)?;
         let lane = self.dequeue(run_ix, step);
-        let place = self.place(run_ix, step, lane);
+        let place = self.lane_position(run_ix, step, lane);
         let since = self.runs[run_ix].step(step).since;
-        let locks = self.board.take(lane, (place, since), fence);
+        let locks = self.board.acquire_locks(lane, (place, since), fence);
         self.leave_own_lane(run_ix, step);
         let lease_ix = self.leases.insert(Lease {
             fence,
@@ -49,7 +49,7 @@ impl Engine {
             overdue_at: None,
             stop: None,
             locks,
-            at_worker: self.workers[worker].listed(),
+            at_worker: self.workers[worker].open_of_all_lives(),
             at_run: u32::try_from(self.runs[run_ix].leases.len()).expect("leases are bounded"),
             frozen: None,
             asked_back: false,
@@ -57,7 +57,7 @@ impl Engine {
         });
         self.fences = self.fences.max(fence.count());
         let state = self.runs[run_ix].step_mut(step);
-        state.change(Change::Granted)?;
+        state.change(StepChange::Granted)?;
         (state.lease, state.fence, state.delivery) = (lease_ix, fence, delivery);
         self.runs[run_ix].leases.push(lease_ix);
         self.hold(worker, lease_ix, seq);
@@ -68,7 +68,7 @@ impl Engine {
         let kind = self.kind_limited(lease_ix);
         let it = &mut self.workers[worker];
         it.leases.push(lease_ix);
-        it.peer.answered(seq);
+        it.peer.note_grant_reply(seq);
         if let Some(kind) = kind {
             *it.kinds.entry(kind).or_insert(0) += 1;
         }
@@ -100,7 +100,7 @@ impl Engine {
         lease.started_at = Some(self.now);
         let (run, step) = (lease.run, lease.step);
         self.watch_overdue(lease_ix);
-        self.runs[run].step_mut(step).change(Change::Started)?;
+        self.runs[run].step_mut(step).change(StepChange::Started)?;
         Ok(())
     }
 
@@ -111,12 +111,12 @@ impl Engine {
         let Some((started, timeout)) = lease.started_at.zip(spec.timeout) else { return };
         let at = started + timeout + spec.kill_grace + lease.ttl + lease.leapt;
         self.leases[lease_ix].overdue_at = Some(at);
-        self.timers.set(at, Timer::Overdue(lease_ix));
+        self.timers.set(at, EngineTimer::Overdue(lease_ix));
     }
 
     pub(super) fn stop_ordered(&mut self, lease: u32, why: StopReason) {
         // Who was told to stop already and did not is not asked politely again.
-        let how = if self.leases[lease].stop.is_some() { StopHow::Kill } else { StopHow::Term };
+        let how = if self.leases[lease].stop.is_some() { StopMode::Kill } else { StopMode::Term };
         self.order_stop(lease, (how, why));
     }
 
@@ -124,60 +124,64 @@ impl Engine {
         &mut self,
         lease_ix: u32,
         outcome: &Outcome,
-        next: Next,
-        ended: EndedAs,
+        next: StepFollowUp,
+        ended: LeaseEndKind,
     ) -> Result<(), ApplyError> {
-        let lease = self.let_go(lease_ix);
+        let lease = self.remove_lease(lease_ix);
         let run = &mut self.runs[lease.run];
-        run.step_mut(lease.step).lease = NONE;
-        if !ended.is_reported() || !matches!(next, Next::Done(_)) {
-            let how = if ended.is_reported() { Spent::Reported } else { Spent::GivenUp };
+        run.step_mut(lease.step).lease = NO_INDEX;
+        if !ended.is_reported() || !matches!(next, StepFollowUp::Done(_)) {
+            let how = if ended.is_reported() {
+                SpentLeaseKind::Reported
+            } else {
+                SpentLeaseKind::GivenUp
+            };
             let holder = self.workers[lease.worker].id;
             run.spent.insert(lease.fence, SpentLease { step: lease.step, holder, how });
         }
         match next {
-            Next::Done(status) => {
+            StepFollowUp::Done(status) => {
                 let superseded = lease.stop.is_some_and(|(_, why)| why == StopReason::Superseded);
                 run.superseded |= superseded && status == StepStatus::Cancelled;
-                self.step_done((lease.run, lease.step), outcome, Change::Ended(status))?;
+                self.step_done((lease.run, lease.step), outcome, StepChange::Ended(status))?;
             }
-            Next::Retry { at, avoid } => {
-                self.step_backs_off((lease.run, lease.step), (at, avoid), Change::BackedOff)?;
+            StepFollowUp::Retry { at, avoid } => {
+                self.step_backs_off((lease.run, lease.step), (at, avoid), StepChange::BackedOff)?;
             }
-            Next::Again { charged } => self.hand_back(&lease, charged)?,
+            StepFollowUp::Again { charged } => self.hand_back(&lease, charged)?,
         }
         Ok(())
     }
 
     /// The outcome of a lease that had been given up counts: its step stops waiting to be handed out again.
-    pub(super) fn ended_late(
+    pub(super) fn apply_late_outcome(
         &mut self,
         run_ix: u32,
         (step, fence): (StepIx, Fence),
         outcome: &Outcome,
-        next: Next,
+        next: StepFollowUp,
     ) -> Result<(), ApplyError> {
         let spent = self.runs[run_ix].spent.remove(&fence).ok_or(ApplyError::NoLease(fence))?;
         let status = self.runs[run_ix].step(step).status;
         if status != StepStatus::Ready {
-            let change = Change::EndedLate(status);
-            return Err(IllegalChange { status, change }.into());
+            let change = StepChange::EndedLate(status);
+            return Err(IllegalStepChange { status, change }.into());
         }
         self.dequeue(run_ix, step);
         self.leave_own_lane(run_ix, step);
         match next {
-            Next::Done(status) => {
-                self.step_done((run_ix, step), outcome, Change::EndedLate(status))?;
+            StepFollowUp::Done(status) => {
+                self.step_done((run_ix, step), outcome, StepChange::EndedLate(status))?;
             }
-            Next::Retry { at, avoid } => {
-                let spent = SpentLease { how: Spent::Reported, ..spent };
+            StepFollowUp::Retry { at, avoid } => {
+                let spent = SpentLease { how: SpentLeaseKind::Reported, ..spent };
                 self.runs[run_ix].spent.insert(fence, spent);
-                let change = Change::EndedLate(StepStatus::Waiting);
+                let change = StepChange::EndedLate(StepStatus::Waiting);
                 self.step_backs_off((run_ix, step), (at, avoid), change)?;
             }
             // It has been handed back already.
-            Next::Again { .. } => {
-                return Err(IllegalChange { status, change: Change::HandedBack }.into());
+            StepFollowUp::Again { .. } => {
+                return Err(IllegalStepChange { status, change: StepChange::HandedBack }.into());
             }
         }
         Ok(())
@@ -188,15 +192,15 @@ impl Engine {
         &mut self,
         (run_ix, step): (u32, StepIx),
         outcome: &Outcome,
-        change: Change,
-    ) -> Result<(), IllegalChange> {
+        change: StepChange,
+    ) -> Result<(), IllegalStepChange> {
         let run = &mut self.runs[run_ix];
-        if outcome.kind == OutcomeKind::Succeeded && outcome.output != Output::None {
+        if outcome.kind == OutcomeKind::Succeeded && outcome.output != StepOutput::None {
             run.outputs.insert(step, outcome.output.clone());
         }
         run.avoid.remove(&step);
         run.step_mut(step).change(change)?;
-        self.key_left(run_ix, step);
+        self.release_key(run_ix, step);
         self.node_ended(run_ix, step)
     }
 
@@ -205,24 +209,24 @@ impl Engine {
         &mut self,
         (run_ix, step): (u32, StepIx),
         (at, avoid): (Time, Option<WorkerId>),
-        change: Change,
-    ) -> Result<(), IllegalChange> {
+        change: StepChange,
+    ) -> Result<(), IllegalStepChange> {
         let run = &mut self.runs[run_ix];
         run.avoid.remove(&step);
         if let Some(worker) = avoid {
-            run.avoid.insert(step, Avoid { worker, lane: None });
+            run.avoid.insert(step, AvoidedWorker { worker, lane: None });
         }
         let state = run.step_mut(step);
         state.change(change)?;
         state.attempt += 1;
         state.since = at;
         state.delivery = 0;
-        if self.config.bugs.on(Bug::RetryCountedAsDelivery) {
+        if self.config.bugs.on(PlantedBug::RetryCountedAsDelivery) {
             state.losses += 1;
         } else {
             state.losses = 0;
         }
-        self.timers.set(at, Timer::Retry(run_ix, step));
+        self.timers.set(at, EngineTimer::Retry(run_ix, step));
         Ok(())
     }
 
@@ -232,11 +236,11 @@ impl Engine {
         charged: bool,
     ) -> Result<(), ApplyError> {
         let state = self.runs[lease.run].step_mut(lease.step);
-        state.change(Change::HandedBack)?;
+        state.change(StepChange::HandedBack)?;
         state.losses += u16::from(charged);
         state.since = self.now;
         self.enqueue(lease.run, lease.step);
-        if self.config.bugs.on(Bug::JoinCountedTwice) {
+        if self.config.bugs.on(PlantedBug::JoinCountedTwice) {
             let plan = self.runs[lease.run].plan.clone();
             for edge in plan.dependents(lease.step).iter().filter(|edge| plan.is_join(edge.step()))
             {
@@ -249,11 +253,11 @@ impl Engine {
     }
 
     /// Takes a lease out of everything that knows it.
-    pub(in crate::engine) fn let_go(&mut self, lease_ix: u32) -> Lease {
+    pub(in crate::engine) fn remove_lease(&mut self, lease_ix: u32) -> Lease {
         let kind = self.kind_limited(lease_ix);
         let lease = self.leases.remove(lease_ix);
         if let Some(at) = lease.overdue_at {
-            self.timers.clear(at, Timer::Overdue(lease_ix));
+            self.timers.clear(at, EngineTimer::Overdue(lease_ix));
         }
         let worker = &mut self.workers[lease.worker];
         worker.leases.swap_remove(lease.at_worker as usize);
@@ -262,7 +266,7 @@ impl Engine {
             self.leases[*moved].at_worker = lease.at_worker;
         }
         if let Some(kind) = kind {
-            worker.leave_kind(&kind);
+            worker.uncount_kind(&kind);
             self.board.stirred = true;
         }
         if worker.open() <= worker.slots {
@@ -273,9 +277,9 @@ impl Engine {
         if let Some(moved) = run.leases.get(lease.at_run as usize) {
             self.leases[*moved].at_run = lease.at_run;
         }
-        let leaks = self.config.bugs.on(Bug::LockLeakedOnCancel) && lease.stop.is_some();
+        let leaks = self.config.bugs.on(PlantedBug::LockLeakedOnCancel) && lease.stop.is_some();
         if let Some(locks) = lease.locks.as_deref().filter(|_| !leaks) {
-            self.board.free(locks, lease.fence);
+            self.board.release_locks(locks, lease.fence);
         }
         lease
     }

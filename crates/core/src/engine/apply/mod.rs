@@ -1,11 +1,11 @@
 //! What each event does to the state. The same code runs when an event is decided and when it is replayed.
 //!
-//! `table` has one arm per event; what the arms call is beside it by theme.
+//! `fold` has one arm per event; what the arms call is beside it by theme.
 
 mod access;
+mod fold;
 mod leases;
 mod runs;
-mod table;
 mod workers;
 
-pub use table::ApplyError;
+pub use fold::ApplyError;

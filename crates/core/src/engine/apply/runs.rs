@@ -1,15 +1,15 @@
 //! Events about runs, and steps that end without a lease.
 
 use super::ApplyError;
-use crate::engine::event::{CancelReason, Event, Settled};
-use crate::engine::run::{HinderedBy, NONE, Run, Spent};
+use crate::engine::event::{CancelReason, Event, StepSettlement};
+use crate::engine::run::{BlockerKind, NO_INDEX, Run, SpentLeaseKind};
 use crate::engine::state::Engine;
 use crate::engine::submit::locks_of;
-use crate::engine::timer::Timer;
-use crate::engine::transition::Change;
+use crate::engine::timer::EngineTimer;
+use crate::engine::transition::StepChange;
 use crate::id::{Fence, RunId, StepIx};
-use crate::outcome::{Outcome, OutcomeKind, Output, RunStatus, StepStatus};
-use crate::planted::Bug;
+use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
+use crate::planted_bugs::PlantedBug;
 
 impl Engine {
     pub(in crate::engine) fn run_submitted(
@@ -25,18 +25,18 @@ impl Engine {
         self.runs_seen += 1;
         let run_ix = self.runs.insert(run);
         self.run_ids.insert(id, run_ix);
-        self.enter_board(run_ix);
+        self.enter_queues(run_ix);
         if let Some(deadline) = deadline {
-            self.timers.set(deadline, Timer::RunDeadline(run_ix));
+            self.timers.set(deadline, EngineTimer::RunDeadline(run_ix));
         }
         for reuse in reused {
-            self.runs[run_ix].step_mut(reuse.step).change(Change::Reused)?;
-            if reuse.output != Output::None {
+            self.runs[run_ix].step_mut(reuse.step).change(StepChange::Reused)?;
+            if reuse.output != StepOutput::None {
                 self.runs[run_ix].outputs.insert(reuse.step, reuse.output.clone());
             }
         }
         for step in plan.nodes().filter(|node| plan.needs(*node).is_empty()) {
-            self.look_at_needs(run_ix, step)?;
+            self.check_needs(run_ix, step)?;
         }
         for reuse in reused {
             self.node_ended(run_ix, reuse.step)?;
@@ -45,7 +45,7 @@ impl Engine {
     }
 
     /// Declares a run's locks and finds its lanes.
-    pub(in crate::engine) fn enter_board(&mut self, run_ix: u32) {
+    pub(in crate::engine) fn enter_queues(&mut self, run_ix: u32) {
         let plan = self.runs[run_ix].plan.clone();
         self.board.declare_locks(locks_of(&plan));
         let mut steps: Vec<Option<StepIx>> = vec![None; plan.specs().len()];
@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    pub(in crate::engine) fn leave_board(&mut self, run_ix: u32) {
+    pub(in crate::engine) fn leave_queues(&mut self, run_ix: u32) {
         let lanes = std::mem::take(&mut self.runs[run_ix].lanes);
         let gone: Vec<u32> =
             lanes.into_iter().filter_map(|lane| self.board.leave_lane(lane)).collect();
@@ -83,14 +83,14 @@ impl Engine {
     pub(super) fn run_cancelled(&mut self, run: RunId, event: &Event) -> Result<(), ApplyError> {
         let Event::RunCancelled { level, reason, .. } = event else { return Ok(()) };
         let run = self.run_ix(run)?;
-        if self.config.bugs.on(Bug::CondemnFreesLocks) && *reason == CancelReason::Defect {
+        if self.config.bugs.on(PlantedBug::CondemnFreesLocks) && *reason == CancelReason::Defect {
             self.free_locks_at_once(run);
         }
         self.runs[run].cancel = Some((*level, *reason));
         self.runs[run].status = RunStatus::Cancelling;
         if *reason == CancelReason::Condemned {
             // This node has folded the run before it was condemned.
-            self.bury(run);
+            self.cancel_condemned_run(run);
         } else {
             self.stop_run(run);
         }
@@ -102,14 +102,14 @@ impl Engine {
         for lease in self.runs[run].leases.clone() {
             let it = &self.leases[lease];
             let (fence, locks) = (it.fence, it.locks.clone());
-            self.board.free(locks.as_deref().unwrap_or(&[]), fence);
+            self.board.release_locks(locks.as_deref().unwrap_or(&[]), fence);
         }
     }
 
     pub(super) fn run_ended(&mut self, run: RunId, status: RunStatus) -> Result<(), ApplyError> {
         let run = self.run_ix(run)?;
         self.runs[run].status = status;
-        self.leave_board(run);
+        self.leave_queues(run);
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Engine {
         let run_ix = self.run_ix(id)?;
         self.run_ids.remove(&id);
         let run = self.runs.remove(run_ix);
-        self.sealed.keep(&run);
+        self.sealed.remember_run(&run);
         self.nodes -= run.steps.len();
         self.plan_bytes -= run.plan.bytes();
         self.forget_run(run_ix);
@@ -134,7 +134,7 @@ impl Engine {
         &mut self,
         run_ix: u32,
         step: StepIx,
-        settled: &Settled,
+        settled: &StepSettlement,
     ) -> Result<(), ApplyError> {
         let state = self.runs[run_ix].step(step);
         if state.status == StepStatus::Ready {
@@ -142,23 +142,24 @@ impl Engine {
         }
         self.leave_own_lane(run_ix, step);
         let run = &mut self.runs[run_ix];
-        run.superseded |= matches!(settled, Settled::Superseded { .. });
+        run.superseded |= matches!(settled, StepSettlement::Superseded { .. });
         run.avoid.remove(&step);
         let state = run.step_mut(step);
         state.settling = false;
-        state.change(Change::Settled(settled.status()))?;
-        let withheld = matches!(settled, Settled::Withheld { .. } | Settled::SkippedUnplaceable);
-        if withheld || state.is_withheld() || state.cause == NONE {
-            state.cause = settled.cause().map_or(NONE, |cause| cause.0);
+        state.change(StepChange::Settled(settled.status()))?;
+        let withheld =
+            matches!(settled, StepSettlement::Withheld { .. } | StepSettlement::SkippedUnplaceable);
+        if withheld || state.is_withheld() || state.cause == NO_INDEX {
+            state.cause = settled.cause().map_or(NO_INDEX, |cause| cause.0);
         }
-        state.hindered_by = if withheld { HinderedBy::WantOfWorker } else { HinderedBy::Failure };
-        run.withheld += u32::from(matches!(settled, Settled::Withheld { .. }));
-        self.key_left(run_ix, step);
+        state.hindered_by = if withheld { BlockerKind::WantOfWorker } else { BlockerKind::Failure };
+        run.withheld += u32::from(matches!(settled, StepSettlement::Withheld { .. }));
+        self.release_key(run_ix, step);
         self.node_ended(run_ix, step)?;
         Ok(())
     }
 
-    pub(in crate::engine) fn late(
+    pub(in crate::engine) fn record_late_outcome(
         &mut self,
         run: RunId,
         step: StepIx,
@@ -169,9 +170,11 @@ impl Engine {
             return self.sealed.forget(fence);
         };
         if let Some(spent) = self.runs[run].spent.get_mut(&fence) {
-            spent.how = Spent::Late;
+            spent.how = SpentLeaseKind::Late;
         }
-        if self.config.bugs.on(Bug::LateOutcomeApplied) && outcome.kind == OutcomeKind::Succeeded {
+        if self.config.bugs.on(PlantedBug::LateOutcomeApplied)
+            && outcome.kind == OutcomeKind::Succeeded
+        {
             let state = self.runs[run].step_mut(step);
             if state.status.is_terminal() {
                 state.status = StepStatus::Succeeded;
@@ -184,7 +187,7 @@ impl Engine {
             return;
         };
         self.board.locks[lock].release(fence);
-        if self.config.bugs.on(Bug::ForcedReleaseFreesAll) {
+        if self.config.bugs.on(PlantedBug::ForcedReleaseFreesAll) {
             for lock in self.board.locks.indices() {
                 self.board.locks[lock].release(fence);
             }

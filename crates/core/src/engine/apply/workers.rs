@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::ApplyError;
 use crate::engine::event::Event;
 use crate::engine::state::Engine;
-use crate::engine::timer::Timer;
+use crate::engine::timer::EngineTimer;
 use crate::engine::worker::{Worker, WorkerStatus};
 use crate::id::WorkerId;
-use crate::planted::Bug;
-use crate::session::{Home, Peer};
+use crate::planted_bugs::PlantedBug;
+use crate::session::{LeaderSession, WorkerLocality};
 use crate::time::Time;
 
 impl Engine {
@@ -23,10 +23,10 @@ impl Engine {
         self.embargo_begins(embargo);
         for lease in self.leases.indices() {
             let lease = &mut self.leases[lease];
-            if lease.led_since.is_none() || self.config.bugs.on(Bug::GracePerTakeover) {
+            if lease.led_since.is_none() || self.config.bugs.on(PlantedBug::GracePerTakeover) {
                 lease.led_since = Some(self.now);
             }
-            if self.config.bugs.on(Bug::TakeoverUsesOwnTtl) {
+            if self.config.bugs.on(PlantedBug::TakeoverUsesOwnTtl) {
                 lease.ttl = ttl;
             }
         }
@@ -34,12 +34,12 @@ impl Engine {
             self.workers[worker].contact = self.now;
             // It shared the fate of a leader that leads no more: from here on time counts for it.
             if own != Some(self.workers[worker].id) {
-                self.workers[worker].home = Home::Apart;
+                self.workers[worker].home = WorkerLocality::Apart;
             }
-            self.enlist(worker);
+            self.join_classes(worker);
             self.watch_worker(worker);
             if self.workers[worker].drained {
-                self.ask_back_all(worker);
+                self.request_all_back(worker);
             }
         }
     }
@@ -64,7 +64,7 @@ impl Engine {
             classes: Vec::new(),
             kinds: BTreeMap::new(),
             timer: None,
-            peer: Peer::default(),
+            peer: LeaderSession::default(),
             contact: self.now,
             told: BTreeMap::new(),
             want: 0,
@@ -73,21 +73,21 @@ impl Engine {
         };
         let worker_ix = match self.worker_ids.get(&id).copied() {
             Some(known) => {
-                self.delist(known);
+                self.leave_classes(known);
                 self.unwatch_worker(known);
                 self.parked.remove(&known);
                 self.ahead.remove(&known);
                 let former = std::mem::replace(&mut self.workers[known], worker);
                 let it = &mut self.workers[known];
                 // What is still open belongs to lives of which nothing is proven.
-                it.former = former.listed();
+                it.former = former.open_of_all_lives();
                 (it.leases, it.kinds) = (former.leases, former.kinds);
                 known
             }
             None => self.workers.insert(worker),
         };
         self.worker_ids.insert(id, worker_ix);
-        self.enlist(worker_ix);
+        self.join_classes(worker_ix);
         self.watch_worker(worker_ix);
     }
 
@@ -105,7 +105,7 @@ impl Engine {
         self.workers[worker].since = self.now;
         self.workers[worker].peer.unpark();
         self.parked.remove(&worker);
-        self.enlist(worker);
+        self.join_classes(worker);
         self.watch_worker(worker);
         Ok(())
     }
@@ -120,14 +120,14 @@ impl Engine {
         self.workers[worker].drained = true;
         if self.workers[worker].status == WorkerStatus::Online {
             self.workers[worker].status = WorkerStatus::Draining;
-            self.enlist(worker);
+            self.join_classes(worker);
         }
         Ok(())
     }
 
     pub(in crate::engine) fn worker_forgotten(&mut self, id: WorkerId) -> Result<(), ApplyError> {
         let worker = self.worker_ix(id)?;
-        self.delist(worker);
+        self.leave_classes(worker);
         self.unwatch_worker(worker);
         self.workers.remove(worker);
         self.worker_ids.remove(&id);
@@ -142,25 +142,27 @@ impl Engine {
         self.unwatch_worker(worker);
         let it = &self.workers[worker];
         let at = match it.status {
-            WorkerStatus::Online | WorkerStatus::Draining if it.home == Home::SharedFate => {
+            WorkerStatus::Online | WorkerStatus::Draining
+                if it.home == WorkerLocality::SharedFate =>
+            {
                 let Some(at) = self.former_lives_end(worker) else { return };
                 at
             }
             WorkerStatus::Online | WorkerStatus::Draining => self.silence_ends(worker),
-            WorkerStatus::Lost | WorkerStatus::Ended => self.oblivion(worker),
+            WorkerStatus::Lost | WorkerStatus::Ended => self.next_loss_deadline(worker),
         };
         self.workers[worker].timer = Some(at);
-        self.timers.set(at, Timer::Contact(worker));
+        self.timers.set(at, EngineTimer::Contact(worker));
     }
 
     pub(in crate::engine) fn unwatch_worker(&mut self, worker: u32) {
         if let Some(at) = self.workers[worker].timer.take() {
-            self.timers.clear(at, Timer::Contact(worker));
+            self.timers.clear(at, EngineTimer::Contact(worker));
         }
     }
 
     /// When the first lease that a lost worker still has ends, or the worker itself is to be forgotten.
-    pub(in crate::engine) fn oblivion(&self, worker: u32) -> Time {
+    pub(in crate::engine) fn next_loss_deadline(&self, worker: u32) -> Time {
         let it = &self.workers[worker];
         let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
         leases.min().unwrap_or(it.since + self.config.forget_after)

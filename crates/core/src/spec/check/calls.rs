@@ -1,40 +1,42 @@
 //! Calls of steps that are compiled in: whether they are there, and get what they take.
 
-use crate::problem::{Code, Fix, Problem, Severity, Source};
-use crate::spec::callable::{Callable, Calls, Catalogue, NeedForm, NeedOfCall};
-use crate::spec::names::nearest;
-use crate::spec::pipeline::{Action, Call, Pipeline, Step};
+use crate::problem::{Problem, ProblemCode, ProblemSeverity, SourceFile, SuggestedFix};
+use crate::spec::callable::{
+    CallableCatalog, CallableNeed, CallableNeedForm, CallableSet, CallableStep,
+};
+use crate::spec::declaration::{ActionDecl, CallDecl, PipelineDecl, StepDecl};
+use crate::spec::names::nearest_name;
 
 /// Tells every call that cannot be. That a step is not here is as bad as a key that cannot be executed.
 pub(in crate::spec) fn calls(
-    source: &Source,
-    pipeline: &Pipeline,
-    (calls, absent): (&Calls, Severity),
+    source: &SourceFile,
+    pipeline: &PipelineDecl,
+    (calls, absent): (&CallableSet, ProblemSeverity),
     problems: &mut Vec<Problem>,
 ) {
-    let Calls::Known(known) = calls else { return };
+    let CallableSet::Known(known) = calls else { return };
     for step in &pipeline.steps {
-        let Action::Call(call) = &step.action else { continue };
+        let ActionDecl::Call(call) = &step.action else { continue };
         match known.0.get(&call.target.value.name) {
             Some(callable) => {
-                let check = Check { pipeline, known, step, call, callable };
+                let check = CallCheck { pipeline, known, step, call, callable };
                 check.all(problems);
             }
-            None => problems.push(unknown(source, known, call).severity(absent)),
+            None => problems.push(unknown_call(source, known, call).severity(absent)),
         }
     }
 }
 
-fn unknown(source: &Source, known: &Catalogue, call: &Call) -> Problem {
+fn unknown_call(source: &SourceFile, known: &CallableCatalog, call: &CallDecl) -> Problem {
     let (name, span) = (&call.target.value.name, &call.target.span);
     let problem = Problem::new(
-        Code::UnknownCall,
+        ProblemCode::UnknownCall,
         span.clone(),
         format!("there is no built-in step `{name}`"),
     );
     let names = || known.0.keys().map(String::as_str).chain(["noop"]);
-    let near = nearest(name, names());
-    let fix = near.and_then(|near| Fix::replace(source, span, near));
+    let near = nearest_name(name, names());
+    let fix = near.and_then(|near| SuggestedFix::replace(source, span, near));
     if known.0.is_empty() {
         let fix = fix.filter(|_| name.eq_ignore_ascii_case("noop"));
         return problem.help("this version has `noop`; a command is written `run:`").fix(fix);
@@ -49,15 +51,15 @@ fn unknown(source: &Source, known: &Catalogue, call: &Call) -> Problem {
 }
 
 /// One call of a step that is here.
-struct Check<'a> {
-    pipeline: &'a Pipeline,
-    known: &'a Catalogue,
-    step: &'a Step,
-    call: &'a Call,
-    callable: &'a Callable,
+struct CallCheck<'a> {
+    pipeline: &'a PipelineDecl,
+    known: &'a CallableCatalog,
+    step: &'a StepDecl,
+    call: &'a CallDecl,
+    callable: &'a CallableStep,
 }
 
-impl Check<'_> {
+impl CallCheck<'_> {
     fn all(&self, problems: &mut Vec<Problem>) {
         problems.extend(self.signature());
         problems.extend(self.callable.needs.iter().filter_map(|need| self.need(need)));
@@ -72,18 +74,19 @@ impl Check<'_> {
             let name = &target.value.name;
             let title =
                 format!("`{name}@{wanted}` is wanted, and this program has `{name}@{here}`");
-            Problem::new(Code::UnknownCall, target.span.clone(), title)
+            Problem::new(ProblemCode::UnknownCall, target.span.clone(), title)
                 .help("its types have changed: use the program that the file was made with")
         })
     }
 
-    fn need(&self, need: &NeedOfCall) -> Option<Problem> {
+    fn need(&self, need: &CallableNeed) -> Option<Problem> {
         let name = &need.step;
         if self.call.with.iter().any(|value| value.name.value == *name) {
             return None;
         }
-        let at =
-            |code: Code, title: String| Problem::new(code, self.call.target.span.clone(), title);
+        let at = |code: ProblemCode, title: String| {
+            Problem::new(code, self.call.target.span.clone(), title)
+        };
         let (step, called) = (&self.step.name.value, &self.call.target.value.name);
         let Some(written) = self.step.needs.iter().find(|it| it.step.value == *name) else {
             let title =
@@ -91,26 +94,26 @@ impl Check<'_> {
             let help = format!(
                 "add `{name}` to its `needs:`, or hand it over: `with: {{ {name}: \"${{{{ steps.OTHER.outputs }}}}\" }}`"
             );
-            return Some(at(Code::NotANeed, title).help(help));
+            return Some(at(ProblemCode::NotANeed, title).help(help));
         };
         let giver = self.pipeline.step(name)?;
-        let title = self.unfit(need, giver)?;
-        Some(at(Code::WrongType, title).also(written.step.span.clone(), "this need"))
+        let title = self.need_mismatch(need, giver)?;
+        Some(at(ProblemCode::WrongType, title).also(written.step.span.clone(), "this need"))
     }
 
     /// Why a step cannot give what is taken of it.
-    fn unfit(&self, need: &NeedOfCall, giver: &Step) -> Option<String> {
+    fn need_mismatch(&self, need: &CallableNeed, giver: &StepDecl) -> Option<String> {
         let (called, name) = (&self.call.target.value.name, &need.step);
         match (need.form, giver.matrix.is_some()) {
-            (NeedForm::One, true) => {
+            (CallableNeedForm::One, true) => {
                 return Some(format!("`{called}` takes one result of `{name}`, which is a matrix"));
             }
-            (NeedForm::Cells, false) => {
+            (CallableNeedForm::Cells, false) => {
                 return Some(format!("`{called}` takes the cells of `{name}`, which is no matrix"));
             }
-            (NeedForm::One, false) | (NeedForm::Cells, true) => {}
+            (CallableNeedForm::One, false) | (CallableNeedForm::Cells, true) => {}
         }
-        if let Action::Call(call) = &giver.action {
+        if let ActionDecl::Call(call) = &giver.action {
             let result = &self.known.0.get(&call.target.value.name)?.output;
             let fits = *result == need.takes;
             return (!fits).then(|| {
@@ -134,14 +137,14 @@ impl Check<'_> {
         let strange = self.call.with.iter().filter(move |value| !takes(&value.name.value));
         let strange = strange.map(move |value| {
             let title = format!("`{called}` takes no value `{}`", value.name.value);
-            Problem::new(Code::UnknownKey, value.name.span.clone(), title)
+            Problem::new(ProblemCode::UnknownKey, value.name.span.clone(), title)
         });
         let given = |name: &str| self.call.with.iter().any(|value| value.name.value == *name);
         let missing = self.callable.with.iter().filter(move |(name, may)| !may && !given(name));
         let missing = missing.map(move |(name, _)| {
             let title = format!("`{called}` takes a value `{name}`");
             let help = format!("hand it over: `with: {{ {name}: … }}`");
-            Problem::new(Code::MissingKey, self.call.target.span.clone(), title).help(help)
+            Problem::new(ProblemCode::MissingKey, self.call.target.span.clone(), title).help(help)
         });
         strange.chain(missing)
     }

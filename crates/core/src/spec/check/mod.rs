@@ -1,11 +1,11 @@
 //! Whether the parts of a pipeline fit together: needs, and the names that expressions read.
 
 mod calls;
+mod need_index;
 mod needs;
 mod paths;
 mod pipeline;
 mod platforms;
-mod reach;
 
 pub(super) use calls::calls;
 pub(super) use pipeline::pipeline;

@@ -1,19 +1,19 @@
 //! Needs: of steps that exist, not of oneself, not in a circle.
 
-use super::reach::Reach;
-use crate::problem::{Code, Fix, PROBLEMS_MAX, Problem, Source};
+use super::need_index::NeedIndex;
+use crate::problem::{PROBLEMS_MAX, Problem, ProblemCode, SourceFile, SuggestedFix};
+use crate::spec::declaration::{NeedRef, PipelineDecl};
 use crate::spec::limits::SUGGESTIONS_MAX;
-use crate::spec::names::nearest;
-use crate::spec::pipeline::{NeedRef, Pipeline};
+use crate::spec::names::nearest_name;
 
 /// Circles told: whoever made more of them mends these first.
-const CIRCLES_MAX: usize = 10;
+const CYCLES_MAX: usize = 10;
 
 /// Tells every need that cannot be.
 pub(super) fn check(
-    source: &Source,
-    pipeline: &Pipeline,
-    reach: &Reach<'_>,
+    source: &SourceFile,
+    pipeline: &PipelineDecl,
+    reach: &NeedIndex<'_>,
     problems: &mut Vec<Problem>,
 ) {
     let mut searched = 0;
@@ -26,34 +26,39 @@ pub(super) fn check(
                 problems.push(self_need(need));
             } else if reach.find(&need.step.value).is_none() {
                 searched += 1;
-                problems.push(unknown(source, need, reach, searched <= SUGGESTIONS_MAX));
+                problems.push(unknown_need(source, need, reach, searched <= SUGGESTIONS_MAX));
             }
         }
     }
-    let circles = reach.circles(CIRCLES_MAX);
-    problems.extend(circles.iter().map(|circle| in_circle(pipeline, circle)));
+    let circles = reach.cycles(CYCLES_MAX);
+    problems.extend(circles.iter().map(|circle| cycle_problem(pipeline, circle)));
 }
 
 fn self_need(need: &NeedRef) -> Problem {
     let title = format!("`{}` needs itself", need.step.value);
-    Problem::new(Code::SelfNeed, need.step.span.clone(), title)
+    Problem::new(ProblemCode::SelfNeed, need.step.span.clone(), title)
         .help("a step begins when its needs have ended: take this one out")
 }
 
-fn unknown(source: &Source, need: &NeedRef, reach: &Reach<'_>, search: bool) -> Problem {
+fn unknown_need(
+    source: &SourceFile,
+    need: &NeedRef,
+    reach: &NeedIndex<'_>,
+    search: bool,
+) -> Problem {
     let (name, span) = (&need.step.value, &need.step.span);
     let problem =
-        Problem::new(Code::UnknownNeed, span.clone(), format!("there is no step `{name}`"));
-    let near = search.then(|| nearest(name, reach.names())).flatten();
+        Problem::new(ProblemCode::UnknownNeed, span.clone(), format!("there is no step `{name}`"));
+    let near = search.then(|| nearest_name(name, reach.names())).flatten();
     if let Some(near) = near {
-        let fix = Fix::replace(source, span, near);
+        let fix = SuggestedFix::replace(source, span, near);
         return problem.label(format!("did you mean `{near}`?")).fix(fix);
     }
     let names: Vec<&str> = reach.names().take(12).collect();
     problem.help(format!("the steps are {}", names.join(", ")))
 }
 
-fn in_circle(pipeline: &Pipeline, circle: &[usize]) -> Problem {
+fn cycle_problem(pipeline: &PipelineDecl, circle: &[usize]) -> Problem {
     let name = |at: &usize| &*pipeline.steps[*at].name.value;
     let path: Vec<&str> = circle.iter().map(name).collect();
     let need_of = |pair: &[usize]| {
@@ -71,7 +76,8 @@ fn in_circle(pipeline: &Pipeline, circle: &[usize]) -> Problem {
     });
     let (span, label) = places.next().expect("a circle has two ends");
     let title = format!("needs run in a circle: {}", path.join(" → "));
-    let problem =
-        Problem::new(Code::Cycle, span, title).label(label).help("take one of these needs out");
+    let problem = Problem::new(ProblemCode::Cycle, span, title)
+        .label(label)
+        .help("take one of these needs out");
     places.fold(problem, |problem, (span, what)| problem.also(span, what))
 }

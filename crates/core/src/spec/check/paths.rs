@@ -2,36 +2,36 @@
 
 use std::collections::BTreeSet;
 
-use super::reach::Reach;
-use crate::problem::{Code, Fix, PROBLEMS_MAX, Problem, Source};
+use super::need_index::NeedIndex;
+use crate::problem::{PROBLEMS_MAX, Problem, ProblemCode, SourceFile, SuggestedFix};
+use crate::spec::declaration::{MatrixForm, PipelineDecl, SpannedPath, StepDecl};
 use crate::spec::limits::SUGGESTIONS_MAX;
-use crate::spec::names::nearest;
-use crate::spec::pipeline::{MatrixForm, Pipeline, ReadPath, Step};
+use crate::spec::names::nearest_name;
 
 /// Where an expression stands, which decides what it can know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ExprPlace {
     /// In the values of a matrix: only params are known.
-    Axis,
+    MatrixAxis,
     /// Where the engine must know the value: params and the cell.
-    Plan,
+    PlanSetting,
     /// In `if:` and in a key: also what became of other steps.
-    If,
+    IfOrKey,
     /// In what a worker executes: everything.
-    Work,
+    StepWork,
 }
 
 /// The first names of all paths.
 const ROOTS: &[&str] = &["params", "matrix", "steps", "run"];
 /// What `run.…` has.
-const OF_RUN: &[&str] = &["id", "pipeline"];
+const RUN_FIELDS: &[&str] = &["id", "pipeline"];
 
 /// Checks paths, step by step.
 #[derive(Debug)]
-pub(super) struct Paths<'a> {
-    source: &'a Source,
-    pipeline: &'a Pipeline,
-    reach: Reach<'a>,
+pub(super) struct PathChecker<'a> {
+    source: &'a SourceFile,
+    pipeline: &'a PipelineDecl,
+    reach: NeedIndex<'a>,
     problems: &'a mut Vec<Problem>,
     /// The step whose expressions are read; none at the top of the file.
     step: Option<usize>,
@@ -40,11 +40,11 @@ pub(super) struct Paths<'a> {
     searched: usize,
 }
 
-impl<'a> Paths<'a> {
+impl<'a> PathChecker<'a> {
     pub(super) fn new(
-        source: &'a Source,
-        pipeline: &'a Pipeline,
-        reach: Reach<'a>,
+        source: &'a SourceFile,
+        pipeline: &'a PipelineDecl,
+        reach: NeedIndex<'a>,
         problems: &'a mut Vec<Problem>,
     ) -> Self {
         let params = pipeline.params.iter().map(|param| &*param.name.value).collect();
@@ -52,14 +52,14 @@ impl<'a> Paths<'a> {
     }
 
     /// What follows is read in this step.
-    pub(super) fn of_step(&mut self, at: usize) {
+    pub(super) fn enter_step(&mut self, at: usize) {
         self.step = Some(at);
     }
 
     pub(super) fn check<'r>(
         &mut self,
-        place: Place,
-        reads: impl IntoIterator<Item = &'r ReadPath>,
+        place: ExprPlace,
+        reads: impl IntoIterator<Item = &'r SpannedPath>,
     ) {
         for read in reads {
             if self.problems.len() >= PROBLEMS_MAX {
@@ -70,57 +70,66 @@ impl<'a> Paths<'a> {
         }
     }
 
-    fn problem(&mut self, place: Place, read: &ReadPath) -> Option<Problem> {
+    fn problem(&mut self, place: ExprPlace, read: &SpannedPath) -> Option<Problem> {
         let (root, rest) = read.path.split_first()?;
         match &**root {
-            "params" => self.param(read, rest),
-            "matrix" if place == Place::Axis => {
-                Some(too_late(read, "the cells are made from these values"))
+            "params" => self.param_problem(read, rest),
+            "matrix" if place == ExprPlace::MatrixAxis => {
+                Some(too_late_problem(read, "the cells are made from these values"))
             }
-            "matrix" => self.axis(read, rest),
-            "steps" if place == Place::Axis || place == Place::Plan => Some(too_late(
-                read,
-                "this is decided when the plan is made, before any step has run",
-            )),
-            "steps" => self.of_other_step(read, rest),
-            "run" if place != Place::Work => {
-                Some(too_late(read, "the run begins after the plan is made"))
+            "matrix" => self.axis_problem(read, rest),
+            "steps" if place == ExprPlace::MatrixAxis || place == ExprPlace::PlanSetting => {
+                Some(too_late_problem(
+                    read,
+                    "this is decided when the plan is made, before any step has run",
+                ))
             }
-            "run" => of_run(read, rest),
+            "steps" => self.step_path_problem(read, rest),
+            "run" if place != ExprPlace::StepWork => {
+                Some(too_late_problem(read, "the run begins after the plan is made"))
+            }
+            "run" => run_path_problem(read, rest),
             _ => Some(self.unknown_root(read, root)),
         }
     }
 
     /// The name that may have been meant. It is looked for a few times in one file only.
-    fn near<'n>(&mut self, name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    fn nearest_name<'n>(
+        &mut self,
+        name: &str,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Option<&'n str> {
         self.searched += 1;
-        if self.searched <= SUGGESTIONS_MAX { nearest(name, names) } else { None }
+        if self.searched <= SUGGESTIONS_MAX { nearest_name(name, names) } else { None }
     }
 
-    fn param(&mut self, read: &ReadPath, rest: &[String]) -> Option<Problem> {
-        let [name] = rest else { return Some(shape(read, "params.NAME")) };
+    fn param_problem(&mut self, read: &SpannedPath, rest: &[String]) -> Option<Problem> {
+        let [name] = rest else { return Some(path_form_problem(read, "params.NAME")) };
         if self.params.contains(&**name) {
             return None;
         }
         let names = self.pipeline.params.iter().map(|param| &*param.name.value);
-        let problem = at(Code::UnknownParam, read, format!("there is no param `{name}`"));
-        Some(match self.near(name, names) {
-            Some(near) => self.instead(problem, read, near, &format!("params.{near}")),
+        let problem =
+            path_problem(ProblemCode::UnknownParam, read, format!("there is no param `{name}`"));
+        Some(match self.nearest_name(name, names) {
+            Some(near) => self.with_corrected_path(problem, read, near, &format!("params.{near}")),
             None => problem
                 .help(format!("declare it at the top of the file: `params: {{ {name}: … }}`")),
         })
     }
 
-    fn axis(&mut self, read: &ReadPath, rest: &[String]) -> Option<Problem> {
-        let [name] = rest else { return Some(shape(read, "matrix.AXIS")) };
+    fn axis_problem(&mut self, read: &SpannedPath, rest: &[String]) -> Option<Problem> {
+        let [name] = rest else { return Some(path_form_problem(read, "matrix.AXIS")) };
         let Some(step) = self.step else {
             let title = "`matrix` has a value only inside a step that has one";
-            return Some(at(Code::UnknownAxis, read, title).help("write it in the step"));
+            return Some(
+                path_problem(ProblemCode::UnknownAxis, read, title).help("write it in the step"),
+            );
         };
         let Some(matrix) = &self.pipeline.steps[step].matrix else {
             let title =
                 format!("the step `{}` has no matrix", self.pipeline.steps[step].name.value);
-            return Some(at(Code::UnknownAxis, read, title));
+            return Some(path_problem(ProblemCode::UnknownAxis, read, title));
         };
         let axes = matrix.axes.iter().map(|axis| &axis.name);
         let added = matrix.include.iter().flat_map(|cell| cell.value.iter().map(|(name, _)| name));
@@ -128,9 +137,15 @@ impl<'a> Paths<'a> {
         if names.contains(&&**name) {
             return None;
         }
-        let problem = at(Code::UnknownAxis, read, format!("the matrix has no axis `{name}`"));
-        Some(match (self.near(name, names.iter().copied()), matrix.form) {
-            (Some(near), _) => self.instead(problem, read, near, &format!("matrix.{near}")),
+        let problem = path_problem(
+            ProblemCode::UnknownAxis,
+            read,
+            format!("the matrix has no axis `{name}`"),
+        );
+        Some(match (self.nearest_name(name, names.iter().copied()), matrix.form) {
+            (Some(near), _) => {
+                self.with_corrected_path(problem, read, near, &format!("matrix.{near}"))
+            }
             (None, MatrixForm::List) => {
                 problem.help("the value of a plain list is `matrix.target`")
             }
@@ -138,39 +153,45 @@ impl<'a> Paths<'a> {
         })
     }
 
-    fn of_other_step(&mut self, read: &ReadPath, rest: &[String]) -> Option<Problem> {
+    fn step_path_problem(&mut self, read: &SpannedPath, rest: &[String]) -> Option<Problem> {
         let Some((name, rest)) = rest.split_first() else {
-            return Some(shape(read, "steps.NAME.outputs.OUTPUT"));
+            return Some(path_form_problem(read, "steps.NAME.outputs.OUTPUT"));
         };
         let Some(here) = self.step else {
             let title = "`steps` has values only inside a step";
             return Some(
-                at(Code::TooLate, read, title)
+                path_problem(ProblemCode::TooLate, read, title)
                     .help("write it in the step that needs the other one"),
             );
         };
         let Some(other) = self.reach.find(name) else {
-            let problem = at(Code::UnknownStep, read, format!("there is no step `{name}`"));
+            let problem =
+                path_problem(ProblemCode::UnknownStep, read, format!("there is no step `{name}`"));
             let names: Vec<&str> = self.reach.names().collect();
-            return Some(match self.near(name, names.into_iter()) {
+            return Some(match self.nearest_name(name, names.into_iter()) {
                 Some(near) => {
                     let path =
                         [&["steps", near][..], &rest.iter().map(|s| &**s).collect::<Vec<_>>()]
                             .concat();
-                    self.instead(problem, read, near, &path.join("."))
+                    self.with_corrected_path(problem, read, near, &path.join("."))
                 }
                 None => problem,
             });
         };
         let pipeline = self.pipeline;
         let other_step = &pipeline.steps[other];
-        if !self.reach.needs(here, other) {
+        if !self.reach.needs_transitively(here, other) {
             return Some(not_a_need(read, &pipeline.steps[here], other_step));
         }
-        self.part_of(read, other_step, rest)
+        self.step_field_problem(read, other_step, rest)
     }
 
-    fn part_of(&mut self, read: &ReadPath, step: &Step, rest: &[String]) -> Option<Problem> {
+    fn step_field_problem(
+        &mut self,
+        read: &SpannedPath,
+        step: &StepDecl,
+        rest: &[String],
+    ) -> Option<Problem> {
         let name = &step.name.value;
         let words: Vec<&str> = rest.iter().map(|word| &**word).collect();
         match words.as_slice() {
@@ -179,7 +200,7 @@ impl<'a> Paths<'a> {
                 let title = format!(
                     "`{name}` is a matrix: its outputs are a list, one entry for each cell"
                 );
-                Some(at(Code::UnknownOutput, read, title).help(format!(
+                Some(path_problem(ProblemCode::UnknownOutput, read, title).help(format!(
                     "hand over `steps.{name}.outputs` as a whole, and take `{output}` from each entry's `outputs`"
                 )))
             }
@@ -189,28 +210,36 @@ impl<'a> Paths<'a> {
                     return None;
                 }
                 let title = format!("`{name}` has no output `{output}`");
-                let problem = at(Code::UnknownOutput, read, title);
-                Some(match self.near(output, names()) {
-                    Some(near) => {
-                        self.instead(problem, read, near, &format!("steps.{name}.outputs.{near}"))
-                    }
+                let problem = path_problem(ProblemCode::UnknownOutput, read, title);
+                Some(match self.nearest_name(output, names()) {
+                    Some(near) => self.with_corrected_path(
+                        problem,
+                        read,
+                        near,
+                        &format!("steps.{name}.outputs.{near}"),
+                    ),
                     None => problem.help(format!(
                         "its outputs are {}",
                         names().collect::<Vec<_>>().join(", ")
                     )),
                 })
             }
-            _ => {
-                Some(shape(read, &format!("steps.{name}.outputs.OUTPUT` or `steps.{name}.status")))
-            }
+            _ => Some(path_form_problem(
+                read,
+                &format!("steps.{name}.outputs.OUTPUT` or `steps.{name}.status"),
+            )),
         }
     }
 
-    fn unknown_root(&self, read: &ReadPath, root: &str) -> Problem {
-        let problem = at(Code::UnknownPath, read, format!("nothing is called `{root}` here"));
+    fn unknown_root(&self, read: &SpannedPath, root: &str) -> Problem {
+        let problem = path_problem(
+            ProblemCode::UnknownPath,
+            read,
+            format!("nothing is called `{root}` here"),
+        );
         let is_param = self.pipeline.params.iter().any(|param| param.name.value == root);
         if is_param && read.path.len() == 1 {
-            return self.instead(
+            return self.with_corrected_path(
                 problem,
                 read,
                 &format!("params.{root}"),
@@ -226,7 +255,7 @@ impl<'a> Paths<'a> {
             }
             "yes" | "on" | "always" => problem.help("write `true`, or leave the key out"),
             "needs" | "jobs" => problem.help("outputs of other steps are `steps.NAME.outputs.OUTPUT`"),
-            _ => match nearest(root, ROOTS.iter().copied()) {
+            _ => match nearest_name(root, ROOTS.iter().copied()) {
                 Some(near) => problem.label(format!("did you mean `{near}`?")),
                 None => problem.help("a value begins with `params.`, `matrix.`, `steps.` or `run.`; a text is quoted"),
             },
@@ -234,46 +263,60 @@ impl<'a> Paths<'a> {
     }
 
     /// The problem with the right path in place of the one that was read.
-    fn instead(&self, problem: Problem, read: &ReadPath, near: &str, path: &str) -> Problem {
+    fn with_corrected_path(
+        &self,
+        problem: Problem,
+        read: &SpannedPath,
+        near: &str,
+        path: &str,
+    ) -> Problem {
         let written = self.source.text().get(read.span.clone());
         let exact = written.is_some_and(|text| text == read.path.join("."));
-        let fix = exact.then(|| Fix::replace(self.source, &read.span, path)).flatten();
+        let fix = exact.then(|| SuggestedFix::replace(self.source, &read.span, path)).flatten();
         problem.label(format!("did you mean `{near}`?")).fix(fix)
     }
 }
 
-fn at(code: Code, read: &ReadPath, title: impl Into<String>) -> Problem {
+fn path_problem(code: ProblemCode, read: &SpannedPath, title: impl Into<String>) -> Problem {
     Problem::new(code, read.span.clone(), title)
 }
 
-fn shape(read: &ReadPath, form: &str) -> Problem {
+fn path_form_problem(read: &SpannedPath, form: &str) -> Problem {
     let title = format!("`{}` is no value", read.path.join("."));
-    at(Code::UnknownPath, read, title).help(format!("write `{form}`"))
+    path_problem(ProblemCode::UnknownPath, read, title).help(format!("write `{form}`"))
 }
 
-fn too_late(read: &ReadPath, why: &str) -> Problem {
+fn too_late_problem(read: &SpannedPath, why: &str) -> Problem {
     let title = format!("`{}` is not known yet", read.path.join("."));
-    at(Code::TooLate, read, title).help(why)
+    path_problem(ProblemCode::TooLate, read, title).help(why)
 }
 
-fn of_run(read: &ReadPath, rest: &[String]) -> Option<Problem> {
+fn run_path_problem(read: &SpannedPath, rest: &[String]) -> Option<Problem> {
     match rest {
-        [name] if OF_RUN.contains(&&**name) => None,
-        _ => Some(shape(read, "run.id` or `run.pipeline")),
+        [name] if RUN_FIELDS.contains(&&**name) => None,
+        _ => Some(path_form_problem(read, "run.id` or `run.pipeline")),
     }
 }
 
-fn not_a_need(read: &ReadPath, here: &Step, other: &Step) -> Problem {
+fn not_a_need(read: &SpannedPath, here: &StepDecl, other: &StepDecl) -> Problem {
     let (name, other) = (&here.name.value, &other.name.value);
     if name == other {
-        return at(Code::NotANeed, read, format!("`{name}` cannot read its own outcome"))
-            .help("outputs are for the steps that need it");
+        return path_problem(
+            ProblemCode::NotANeed,
+            read,
+            format!("`{name}` cannot read its own outcome"),
+        )
+        .help("outputs are for the steps that need it");
     }
     let mut needs: Vec<&str> = here.needs.iter().map(|need| &*need.step.value).collect();
     needs.push(other);
     let list =
         if needs.len() == 1 { needs[0].to_owned() } else { format!("[{}]", needs.join(", ")) };
-    at(Code::NotANeed, read, format!("`{name}` reads `{other}` without needing it"))
-        .label("it could be read before it has run")
-        .also(here.name.span.clone(), format!("add `needs: {list}` to this step"))
+    path_problem(
+        ProblemCode::NotANeed,
+        read,
+        format!("`{name}` reads `{other}` without needing it"),
+    )
+    .label("it could be read before it has run")
+    .also(here.name.span.clone(), format!("add `needs: {list}` to this step"))
 }

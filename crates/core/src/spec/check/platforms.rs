@@ -2,28 +2,32 @@
 
 use std::ops::Range;
 
-use crate::problem::{Code, Fix, Problem, Source};
+use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
 use crate::requirement::unknown_platform;
-use crate::spec::pipeline::{Pipeline, Text};
+use crate::spec::declaration::{PipelineDecl, SpannedTemplate};
 
 /// Reports every literal value that names no platform. Values that are rendered from params are checked when they are known.
-pub(super) fn check(source: &Source, pipeline: &Pipeline, problems: &mut Vec<Problem>) {
+pub(super) fn check(source: &SourceFile, pipeline: &PipelineDecl, problems: &mut Vec<Problem>) {
     for matrix in pipeline.steps.iter().filter_map(|step| step.matrix.as_ref()) {
         for axis in &matrix.axes {
             for text in &axis.values {
-                problems.extend(of_text(source, &axis.name.value, text));
+                problems.extend(literal_platform_problem(source, &axis.name.value, text));
             }
         }
         for (name, text) in matrix.include.iter().flat_map(|cell| &cell.value) {
-            problems.extend(of_text(source, &name.value, text));
+            problems.extend(literal_platform_problem(source, &name.value, text));
         }
     }
 }
 
-fn of_text(source: &Source, axis: &str, text: &Text) -> Option<Problem> {
+fn literal_platform_problem(
+    source: &SourceFile,
+    axis: &str,
+    text: &SpannedTemplate,
+) -> Option<Problem> {
     let problem = platform_problem(axis, text.template.is_literal()?, &text.span)?;
     let meant = unknown_platform(axis, text.template.is_literal()?)?.meant;
-    let fix = meant.and_then(|meant| Fix::replace(source, &text.span, meant));
+    let fix = meant.and_then(|meant| SuggestedFix::replace(source, &text.span, meant));
     Some(problem.fix(fix))
 }
 
@@ -31,7 +35,7 @@ fn of_text(source: &Source, axis: &str, text: &Text) -> Option<Problem> {
 pub(crate) fn platform_problem(axis: &str, value: &str, span: &Range<usize>) -> Option<Problem> {
     let unknown = unknown_platform(axis, value)?;
     let title = format!("no worker has the {} `{value}`", unknown.what);
-    let problem = Problem::new(Code::BadRequirement, span.clone(), title);
+    let problem = Problem::new(ProblemCode::BadRequirement, span.clone(), title);
     Some(match unknown.meant {
         Some(meant) => problem.label(format!("did you mean `{meant}`?")),
         None => problem.help(format!("the names are {}", unknown.known.join(", "))),

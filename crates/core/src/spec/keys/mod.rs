@@ -3,12 +3,12 @@
 //! The tables drive the check of a file, the "did you mean", the "not available yet" and the JSON Schema: what an editor
 //! accepts and what the parser accepts cannot diverge.
 
+mod key_spec;
 mod objects;
 mod schema;
 mod step;
-mod table;
 
+pub(crate) use key_spec::{BOOLEAN_WORDS, KeyAvailability, KeySpec, ObjectKeys, ValueShape};
 pub(crate) use objects::{LOCK, MATRIX, NODES, PARAM, PIPELINE, RETRY};
-pub use schema::schema;
+pub use schema::pipeline_json_schema;
 pub(crate) use step::STEP;
-pub(crate) use table::{Available, Key, NO_KEYS, Object, Shape};

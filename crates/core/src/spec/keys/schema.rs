@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::key_spec::{BOOLEAN_WORDS, KeyAvailability, KeySpec, ObjectKeys, ValueShape};
 use super::objects::{PARAM, PIPELINE};
-use super::table::{Available, Key, NO_KEYS, Object, Shape};
 
 /// A template wherever text is allowed: it is decided later what comes out of it.
 const TEMPLATE: &str = r"\$\{\{";
@@ -15,7 +15,7 @@ const LIMIT: &str = r"^([0-9]+(ms|s|m|h|d))*0*[1-9][0-9]*(ms|s|m|h|d)([0-9]+(ms|
 const NAME: &str = "^[A-Za-z_][A-Za-z0-9_-]*$";
 
 /// The JSON Schema of a pipeline file, for editors and for checks by machine.
-pub fn schema() -> Value {
+pub fn pipeline_json_schema() -> Value {
     let mut definitions = BTreeMap::new();
     let root = object(&PIPELINE, &mut definitions);
     let mut schema = Map::new();
@@ -27,9 +27,9 @@ pub fn schema() -> Value {
     Value::Object(schema)
 }
 
-type Definitions = BTreeMap<&'static str, Value>;
+type SchemaDefinitions = BTreeMap<&'static str, Value>;
 
-fn object(object: &'static Object, definitions: &mut Definitions) -> Value {
+fn object(object: &'static ObjectKeys, definitions: &mut SchemaDefinitions) -> Value {
     let mut properties = Map::new();
     for key in object.keys {
         properties.insert(key.name.to_owned(), property(key, definitions));
@@ -43,67 +43,70 @@ fn object(object: &'static Object, definitions: &mut Definitions) -> Value {
     })
 }
 
-fn property(key: &Key, definitions: &mut Definitions) -> Value {
+fn property(key: &KeySpec, definitions: &mut SchemaDefinitions) -> Value {
     let mut value = shape(key.shape, definitions);
     let doc = match key.available {
-        Available::Now => key.doc.to_owned(),
-        Available::NotYet => format!("{} (not available yet)", key.doc),
+        KeyAvailability::Now => key.doc.to_owned(),
+        KeyAvailability::NotYet => format!("{} (not available yet)", key.doc),
     };
     if let Some(fields) = value.as_object_mut() {
         fields.insert("description".into(), json!(doc));
-        let map = matches!(key.shape, Shape::Map(_));
+        let map = matches!(key.shape, ValueShape::Map(_));
         let most = if map { "maxProperties" } else { "maxItems" };
-        fields.extend((key.most != usize::MAX).then(|| (most.into(), json!(key.most))));
+        fields
+            .extend((key.entries_max != usize::MAX).then(|| (most.into(), json!(key.entries_max))));
     }
     value
 }
 
-fn shape(of: Shape, definitions: &mut Definitions) -> Value {
+fn shape(of: ValueShape, definitions: &mut SchemaDefinitions) -> Value {
     let text_or =
         |pattern: &str| json!({ "type": "string", "pattern": format!("{TEMPLATE}|{pattern}") });
     match of {
-        Shape::Text => json!({ "type": ["string", "number", "boolean"] }),
-        Shape::Script => json!({ "type": "string" }),
-        Shape::Condition => json!({ "type": ["string", "boolean"] }),
-        Shape::Name => json!({ "type": "string", "pattern": NAME }),
-        Shape::Flag => json!({ "type": "boolean" }),
-        Shape::Number(min, max) => json!({ "anyOf": [
+        ValueShape::Text => json!({ "type": ["string", "number", "boolean"] }),
+        ValueShape::Script => json!({ "type": "string" }),
+        ValueShape::Condition => json!({ "type": ["string", "boolean"] }),
+        ValueShape::Name => json!({ "type": "string", "pattern": NAME }),
+        ValueShape::Flag => json!({ "type": "boolean" }),
+        ValueShape::Number(min, max) => json!({ "anyOf": [
             { "type": "integer", "minimum": min, "maximum": max },
             { "type": "string", "pattern": TEMPLATE },
         ] }),
-        Shape::Duration => text_or(DURATION),
-        Shape::Limit => text_or(LIMIT),
-        Shape::Wait => text_or(r"^([0-9]+(ms|s|m|h|d))+(\.\.([0-9]+(ms|s|m|h|d))+)?$"),
-        Shape::RetryOn => {
+        ValueShape::Duration => text_or(DURATION),
+        ValueShape::PositiveDuration => text_or(LIMIT),
+        ValueShape::DurationRange => {
+            text_or(r"^([0-9]+(ms|s|m|h|d))+(\.\.([0-9]+(ms|s|m|h|d))+)?$")
+        }
+        ValueShape::RetryOn => {
             json!({ "type": "string", "pattern": "^(failed|timed_out|exit-[0-9]+)$" })
         }
-        Shape::OnceKey => {
-            json!({ "type": "string", "minLength": 1, "not": { "enum": NO_KEYS } })
+        ValueShape::IdempotencyKey => {
+            json!({ "type": "string", "minLength": 1, "not": { "enum": BOOLEAN_WORDS } })
         }
-        Shape::Requirement => json!({ "type": "string", "minLength": 1 }),
-        Shape::Word(words) => json!({ "enum": words }),
-        Shape::List(item) => json!({ "type": "array", "items": shape(*item, definitions) }),
-        Shape::Many(item) => {
+        ValueShape::Requirement => json!({ "type": "string", "minLength": 1 }),
+        ValueShape::OneOfWords(words) => json!({ "enum": words }),
+        ValueShape::List(item) => json!({ "type": "array", "items": shape(*item, definitions) }),
+        ValueShape::OneOrMany(item) => {
             let one = shape(*item, definitions);
             json!({ "anyOf": [one, { "type": "array", "items": one }] })
         }
-        Shape::Map(item) => json!({
+        ValueShape::Map(item) => json!({
             "type": "object",
             "additionalProperties": shape(*item, definitions),
         }),
-        Shape::Object(inner) => reference(inner, definitions),
-        Shape::Grows(short, inner) => {
+        ValueShape::Object(inner) => reference(inner, definitions),
+        ValueShape::ShortOrObject(short, inner) => {
             let mut forms = vec![shape(*short, definitions), reference(inner, definitions)];
             if inner.name == PARAM.name {
                 forms.push(json!({ "type": "null" }));
             }
             json!({ "anyOf": forms })
         }
-        Shape::Anything => json!({}),
+        ValueShape::Anything => json!({}),
     }
 }
 
-fn reference(inner: &'static Object, definitions: &mut Definitions) -> Value {
+fn reference(inner: &'static ObjectKeys, definitions: &mut SchemaDefinitions) -> Value {
     if !definitions.contains_key(inner.name) {
         definitions.insert(inner.name, Value::Null);
         let value = object(inner, definitions);

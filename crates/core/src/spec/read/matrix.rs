@@ -1,27 +1,27 @@
 //! A matrix.
 
-use super::reader::{Reader, key_name, spanned};
-use crate::problem::{Code, Problem};
-use crate::spec::names::nearest;
-use crate::spec::pipeline::{Axis, CellPart, Matrix, MatrixForm, Spanned};
-use crate::spec::tree::{Node, Value};
+use super::reader::{PipelineReader, key_name, spanned};
+use crate::problem::{Problem, ProblemCode};
+use crate::spec::declaration::{MatrixAxis, MatrixCellPart, MatrixDecl, MatrixForm, Spanned};
+use crate::spec::names::nearest_name;
+use crate::spec::yaml::{YamlNode, YamlValue};
 
 /// What the axis of a plain list is called.
-const TARGET: &str = "target";
+const TARGET_AXIS: &str = "target";
 /// Keys of a matrix that are no axes.
-const WORDS: &[&str] = &["include", "exclude", "route"];
+const RESERVED_AXIS_NAMES: &[&str] = &["include", "exclude", "route"];
 
-impl Reader<'_> {
-    pub(super) fn matrix(&mut self, node: &Node<'_>) -> Option<Matrix> {
+impl PipelineReader<'_> {
+    pub(super) fn matrix(&mut self, node: &YamlNode<'_>) -> Option<MatrixDecl> {
         let matrix = match &node.value {
-            Value::List(_) => self.list(node),
-            Value::Map(_) => self.axes(node),
-            Value::Null | Value::Scalar(_) | Value::Broken => return None,
+            YamlValue::List(_) => self.list(node),
+            YamlValue::Map(_) => self.axes(node),
+            YamlValue::Null | YamlValue::Scalar(_) | YamlValue::Broken => return None,
         };
         if matrix.axes.is_empty() && matrix.include.is_empty() {
             let problem =
-                Problem::new(Code::EmptyMatrix, node.span.clone(), "the matrix has no axes");
-            self.tell(
+                Problem::new(ProblemCode::EmptyMatrix, node.span.clone(), "the matrix has no axes");
+            self.report(
                 problem
                     .help("write `matrix: [linux, windows]` or `matrix: { os: [linux, windows] }`"),
             );
@@ -30,10 +30,11 @@ impl Reader<'_> {
         Some(matrix)
     }
 
-    fn list(&mut self, node: &Node<'_>) -> Matrix {
-        let axis = Axis { name: spanned(TARGET, &node.span), values: self.texts(Some(node)) };
+    fn list(&mut self, node: &YamlNode<'_>) -> MatrixDecl {
+        let axis =
+            MatrixAxis { name: spanned(TARGET_AXIS, &node.span), values: self.texts(Some(node)) };
         let (include, exclude, route) = (Vec::new(), Vec::new(), Vec::new());
-        Matrix {
+        MatrixDecl {
             span: node.span.clone(),
             form: MatrixForm::List,
             axes: vec![axis],
@@ -43,15 +44,14 @@ impl Reader<'_> {
         }
     }
 
-    fn axes(&mut self, node: &Node<'_>) -> Matrix {
-        let own = node
-            .entries()
-            .iter()
-            .filter(|e| !WORDS.contains(&&*e.key.text) && !e.key.text.starts_with("x-"));
+    fn axes(&mut self, node: &YamlNode<'_>) -> MatrixDecl {
+        let own = node.entries().iter().filter(|e| {
+            !RESERVED_AXIS_NAMES.contains(&&*e.key.text) && !e.key.text.starts_with("x-")
+        });
         let axes = own
-            .map(|e| Axis { name: key_name(&e.key), values: self.texts(Some(&e.value)) })
+            .map(|e| MatrixAxis { name: key_name(&e.key), values: self.texts(Some(&e.value)) })
             .collect();
-        Matrix {
+        MatrixDecl {
             span: node.span.clone(),
             form: MatrixForm::Map,
             axes,
@@ -61,8 +61,8 @@ impl Reader<'_> {
         }
     }
 
-    fn cells(&mut self, node: Option<&Node<'_>>) -> Vec<CellPart> {
-        let items = node.map(Node::many).unwrap_or_default();
+    fn cells(&mut self, node: Option<&YamlNode<'_>>) -> Vec<MatrixCellPart> {
+        let items = node.map(YamlNode::items_or_self).unwrap_or_default();
         let mut cells = Vec::new();
         for item in items {
             let entries = item.entries().iter();
@@ -73,33 +73,33 @@ impl Reader<'_> {
         cells
     }
 
-    fn check_axes(&mut self, matrix: &Matrix) {
+    fn check_axes(&mut self, matrix: &MatrixDecl) {
         let axes: Vec<&str> = matrix.axes.iter().map(|axis| &*axis.name.value).collect();
         let excluded =
             matrix.exclude.iter().flat_map(|cell| cell.value.iter().map(|(name, _)| name));
         for name in excluded.chain(&matrix.route) {
             if !axes.contains(&&*name.value) {
-                self.tell(not_an_axis(name, &axes));
+                self.report(not_an_axis(name, &axes));
             }
         }
         for axis in &matrix.axes {
             if axis.values.is_empty() {
                 let title = format!("the axis `{}` has no values", axis.name.value);
-                self.tell(Problem::new(Code::EmptyMatrix, axis.name.span.clone(), title));
+                self.report(Problem::new(ProblemCode::EmptyMatrix, axis.name.span.clone(), title));
             }
             self.check_values(axis);
         }
     }
 
-    fn check_values(&mut self, axis: &Axis) {
+    fn check_values(&mut self, axis: &MatrixAxis) {
         let mut seen = std::collections::BTreeMap::new();
         for value in &axis.values {
             let Some(text) = value.template.is_literal() else { continue };
             if let Some(first) = seen.insert(text, value.span.clone()) {
                 let title = format!("`{text}` stands twice in `{}`", axis.name.value);
-                let problem =
-                    Problem::new(Code::ValueTwice, value.span.clone(), title).label("the second");
-                self.tell(problem.also(first, "the first").help("two cells would have one name"));
+                let problem = Problem::new(ProblemCode::ValueTwice, value.span.clone(), title)
+                    .label("the second");
+                self.report(problem.also(first, "the first").help("two cells would have one name"));
             }
         }
     }
@@ -107,8 +107,8 @@ impl Reader<'_> {
 
 fn not_an_axis(name: &Spanned<String>, axes: &[&str]) -> Problem {
     let title = format!("the matrix has no axis `{}`", name.value);
-    let problem = Problem::new(Code::NotAnAxis, name.span.clone(), title);
-    match nearest(&name.value, axes.iter().copied()) {
+    let problem = Problem::new(ProblemCode::NotAnAxis, name.span.clone(), title);
+    match nearest_name(&name.value, axes.iter().copied()) {
         Some(near) => problem.label(format!("did you mean `{near}`?")),
         None => problem.help(format!("its axes are {}", axes.join(", "))),
     }

@@ -8,9 +8,9 @@ mod matrix;
 mod param;
 mod pipeline;
 mod reader;
+mod setting_values;
 mod settings;
 mod step;
-mod words;
 
-pub(crate) use reader::{Reader, expression_problem};
-pub(crate) use words::{retry_on, wait};
+pub(crate) use reader::{PipelineReader, expression_problem};
+pub(crate) use setting_values::{duration_range, retry_on};

@@ -1,32 +1,33 @@
 //! Params: what may be given when a run begins.
 
-use super::reader::{Reader, key_name, spanned};
+use super::reader::{PipelineReader, key_name, spanned};
 use super::settings::flag;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
+use crate::spec::declaration::{ParamDecl, ParamKind, Spanned};
 use crate::spec::limits::PARAM_BYTES_MAX;
-use crate::spec::pipeline::{Param, ParamKind, Spanned};
-use crate::spec::tree::{Entry, Node, Scalar, Value};
+use crate::spec::yaml::{YamlEntry, YamlNode, YamlScalar, YamlValue};
 
-impl Reader<'_> {
-    pub(super) fn params(&mut self, node: Option<&Node<'_>>) -> Vec<Param> {
-        let entries = node.map(Node::entries).unwrap_or_default();
+impl PipelineReader<'_> {
+    pub(super) fn params(&mut self, node: Option<&YamlNode<'_>>) -> Vec<ParamDecl> {
+        let entries = node.map(YamlNode::entries).unwrap_or_default();
         entries.iter().map(|entry| self.param(entry)).collect()
     }
 
-    fn param(&mut self, entry: &Entry<'_>) -> Param {
+    fn param(&mut self, entry: &YamlEntry<'_>) -> ParamDecl {
         let node = &entry.value;
         let (default, choices) = match &node.value {
-            Value::Scalar(_) => (Some(node), &[][..]),
-            Value::Null | Value::List(_) | Value::Map(_) | Value::Broken => {
-                (node.get("default"), node.get("choose").map(Node::many).unwrap_or_default())
-            }
+            YamlValue::Scalar(_) => (Some(node), &[][..]),
+            YamlValue::Null | YamlValue::List(_) | YamlValue::Map(_) | YamlValue::Broken => (
+                node.get("default"),
+                node.get("choose").map(YamlNode::items_or_self).unwrap_or_default(),
+            ),
         };
-        let kind = kind(node.get("type"), default, choices);
+        let kind = param_kind(node.get("type"), default, choices);
         let required = flag(node.get("required"));
-        let param = Param {
+        let param = ParamDecl {
             required: required.unwrap_or(default.is_none()),
             name: key_name(&entry.key),
-            about: node.get("about").and_then(Node::as_text).map(str::to_owned),
+            about: node.get("about").and_then(YamlNode::as_text).map(str::to_owned),
             kind,
             default: default.and_then(plain),
             choices: choices.iter().filter_map(plain).collect(),
@@ -35,7 +36,7 @@ impl Reader<'_> {
         param
     }
 
-    fn check_param(&mut self, node: &Node<'_>, param: &Param) {
+    fn check_param(&mut self, node: &YamlNode<'_>, param: &ParamDecl) {
         let name = &param.name.value;
         for value in param.choices.iter().chain(&param.default) {
             if !param.kind.accepts(&value.value) {
@@ -44,19 +45,19 @@ impl Reader<'_> {
                     value.value,
                     param.kind.word()
                 );
-                self.tell(Problem::new(Code::ParamType, value.span.clone(), title));
+                self.report(Problem::new(ProblemCode::ParamType, value.span.clone(), title));
             }
             if value.value.len() > PARAM_BYTES_MAX {
                 let title = format!(
                     "the value of a param may have at most {PARAM_BYTES_MAX} bytes; this one has {}",
                     value.value.len()
                 );
-                let problem = Problem::new(Code::PlanTooLarge, value.span.clone(), title);
-                self.tell(problem.help("put it into a file, and give the name of the file"));
+                let problem = Problem::new(ProblemCode::PlanTooLarge, value.span.clone(), title);
+                self.report(problem.help("put it into a file, and give the name of the file"));
             }
             if value.value.contains("${{") {
                 let title = "a param is given, not computed";
-                self.tell(Problem::new(Code::TooLate, value.span.clone(), title));
+                self.report(Problem::new(ProblemCode::TooLate, value.span.clone(), title));
             }
         }
         if let Some(default) = &param.default
@@ -65,12 +66,12 @@ impl Reader<'_> {
         {
             let title =
                 format!("the default `{}` is none of the choices of `{name}`", default.value);
-            self.tell(Problem::new(Code::ParamChoice, default.span.clone(), title));
+            self.report(Problem::new(ProblemCode::ParamChoice, default.span.clone(), title));
         }
         if let (Some(true), Some(default)) = (flag(node.get("required")), &param.default) {
             let title = format!("`{name}` is required and has a default");
-            let problem = Problem::new(Code::Conflict, default.span.clone(), title);
-            self.tell(
+            let problem = Problem::new(ProblemCode::Conflict, default.span.clone(), title);
+            self.report(
                 problem.help("a param with a default need not be given: leave one of them out"),
             );
         }
@@ -78,12 +79,16 @@ impl Reader<'_> {
 }
 
 /// What it is said to be, or looks like.
-fn kind(written: Option<&Node<'_>>, default: Option<&Node<'_>>, choices: &[Node<'_>]) -> ParamKind {
-    if let Some(kind) = written.and_then(Node::as_text).and_then(ParamKind::parse) {
+fn param_kind(
+    written: Option<&YamlNode<'_>>,
+    default: Option<&YamlNode<'_>>,
+    choices: &[YamlNode<'_>],
+) -> ParamKind {
+    if let Some(kind) = written.and_then(YamlNode::as_text).and_then(ParamKind::parse) {
         return kind;
     }
-    let examples: Vec<&Scalar<'_>> =
-        default.into_iter().chain(choices).filter_map(Node::as_scalar).collect();
+    let examples: Vec<&YamlScalar<'_>> =
+        default.into_iter().chain(choices).filter_map(YamlNode::as_scalar).collect();
     if examples.is_empty() {
         ParamKind::String
     } else if examples.iter().all(|scalar| scalar.looks_like_number()) {
@@ -95,7 +100,7 @@ fn kind(written: Option<&Node<'_>>, default: Option<&Node<'_>>, choices: &[Node<
     }
 }
 
-fn plain(node: &Node<'_>) -> Option<Spanned<String>> {
+fn plain(node: &YamlNode<'_>) -> Option<Spanned<String>> {
     node.as_text().map(|text| spanned(text, &node.span))
 }
 

@@ -5,33 +5,36 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::environment::is_own_setting;
-use crate::expr::{Condition, ExprError, Expression, PathUse, Template};
-use crate::problem::{Code, Fix, Problem, Source};
+use crate::expr::{ExprError, ExprPath, Expression, IfCondition, Template};
+use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
+use crate::spec::declaration::{
+    Spanned, SpannedCondition, SpannedPath, SpannedSetting, SpannedTemplate, TemplatedValue,
+    VariableDecl,
+};
 use crate::spec::limits::{TEXT_BYTES_MAX, VALUES_MAX};
 use crate::spec::names::is_name;
-use crate::spec::pipeline::{Asked, Late, ReadPath, Setting, Spanned, Text, Variable};
-use crate::spec::tree::{Key, Node};
+use crate::spec::yaml::{YamlKey, YamlNode};
 
 /// Reads nodes and gathers problems.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
-    pub(super) source: &'a Source,
+pub(crate) struct PipelineReader<'a> {
+    pub(super) source: &'a SourceFile,
     pub(super) problems: &'a mut Vec<Problem>,
     /// The shell of steps that do not name one.
     pub(super) default_shell: Option<Spanned<String>>,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) const fn new(source: &'a Source, problems: &'a mut Vec<Problem>) -> Self {
+impl<'a> PipelineReader<'a> {
+    pub(crate) const fn new(source: &'a SourceFile, problems: &'a mut Vec<Problem>) -> Self {
         Self { source, problems, default_shell: None }
     }
 
-    pub(super) fn tell(&mut self, problem: Problem) {
+    pub(super) fn report(&mut self, problem: Problem) {
         Problem::add(self.problems, problem);
     }
 
     /// Tells of a text that is longer, or holds more values, than a step has room for.
-    pub(super) fn is_too_long(&mut self, node: &Node<'_>) -> bool {
+    pub(super) fn is_too_long(&mut self, node: &YamlNode<'_>) -> bool {
         let text = node.as_text().unwrap_or_default();
         let (bytes, values) = (text.len(), text.matches("${{").count());
         let title = if bytes > TEXT_BYTES_MAX {
@@ -41,71 +44,79 @@ impl<'a> Reader<'a> {
         } else {
             return false;
         };
-        let problem = Problem::new(Code::PlanTooLarge, node.span.clone(), title);
-        self.tell(problem.help("put it into a file that the step reads"));
+        let problem = Problem::new(ProblemCode::PlanTooLarge, node.span.clone(), title);
+        self.report(problem.help("put it into a file that the step reads"));
         true
     }
 
-    pub(super) fn text(&mut self, node: &Node<'_>) -> Option<Text> {
+    pub(super) fn text(&mut self, node: &YamlNode<'_>) -> Option<SpannedTemplate> {
         if self.is_too_long(node) {
             return None;
         }
-        let template = self.each_parsed(node, Template::parse)?;
+        let template = self.parsed_with_every_error(node, Template::parse)?;
         let reads = self.reads(node, template.paths());
-        Some(Text { template, span: node.span.clone(), reads })
+        Some(SpannedTemplate { template, span: node.span.clone(), reads })
     }
 
-    pub(super) fn texts(&mut self, node: Option<&Node<'_>>) -> Vec<Text> {
-        node.map(Node::many).unwrap_or_default().iter().filter_map(|item| self.text(item)).collect()
+    pub(super) fn texts(&mut self, node: Option<&YamlNode<'_>>) -> Vec<SpannedTemplate> {
+        node.map(YamlNode::items_or_self)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|item| self.text(item))
+            .collect()
     }
 
-    pub(super) fn condition(&mut self, node: &Node<'_>) -> Option<Asked> {
+    pub(super) fn condition(&mut self, node: &YamlNode<'_>) -> Option<SpannedCondition> {
         let text = node.as_text()?;
         let inner = self.without_braces(node, text);
-        let parsed = Condition::parse(inner.as_deref().unwrap_or(text));
+        let parsed = IfCondition::parse(inner.as_deref().unwrap_or(text));
         let condition = self.parsed(node, parsed)?;
         let paths = condition.value.as_ref().map(Expression::paths).unwrap_or_default();
         let reads = self.reads(node, paths);
-        Some(Asked { condition, span: node.span.clone(), reads })
+        Some(SpannedCondition { condition, span: node.span.clone(), reads })
     }
 
     /// `if: ${{ x }}`, as other tools have it: told, and read all the same. Blanks stand for the braces, so that places
     /// stay true.
-    fn without_braces(&mut self, node: &Node<'_>, text: &str) -> Option<String> {
+    fn without_braces(&mut self, node: &YamlNode<'_>, text: &str) -> Option<String> {
         let inner = text.trim().strip_prefix("${{")?.strip_suffix("}}")?;
         if inner.contains("${{") {
             return None;
         }
         let title = "`if` is an expression already, without `${{` and `}}`";
-        let fix = Fix::replace(self.source, &node.span, inner.trim());
-        self.tell(Problem::new(Code::Expression, node.span.clone(), title).fix(fix));
+        let fix = SuggestedFix::replace(self.source, &node.span, inner.trim());
+        self.report(Problem::new(ProblemCode::Expression, node.span.clone(), title).fix(fix));
         Some(text.replacen("${{", "   ", 1).replacen("}}", "  ", 1))
     }
 
     /// A setting that is read now, or rendered and read when the plan is made.
     pub(super) fn setting<T>(
         &mut self,
-        node: Option<&Node<'_>>,
+        node: Option<&YamlNode<'_>>,
         read: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<Setting<T>> {
+    ) -> Option<SpannedSetting<T>> {
         let node = node?;
         let text = node.as_text()?;
         let value = if text.contains("${{") {
-            Late::Later(Box::new(self.text(node)?))
+            TemplatedValue::Template(Box::new(self.text(node)?))
         } else {
-            Late::Known(read(text)?)
+            TemplatedValue::Literal(read(text)?)
         };
-        Some(Setting { value, span: node.span.clone() })
+        Some(SpannedSetting { value, span: node.span.clone() })
     }
 
     /// A list of the user's own names, each once.
-    pub(super) fn names(&mut self, node: &Node<'_>, what: &str) -> Vec<Spanned<String>> {
+    pub(super) fn names(&mut self, node: &YamlNode<'_>, what: &str) -> Vec<Spanned<String>> {
         let mut names: Vec<Spanned<String>> = Vec::new();
         let mut seen = BTreeMap::new();
-        for item in node.many() {
+        for item in node.items_or_self() {
             let Some(text) = item.as_text().filter(|text| is_name(text)) else { continue };
             if let Some(first) = seen.get(text).cloned() {
-                self.tell(twice(item.span.clone(), first, &format!("the {what} `{text}`")));
+                self.report(duplicate_problem(
+                    item.span.clone(),
+                    first,
+                    &format!("the {what} `{text}`"),
+                ));
                 continue;
             }
             seen.insert(text, item.span.clone());
@@ -114,35 +125,40 @@ impl<'a> Reader<'a> {
         names
     }
 
-    pub(super) fn values(&mut self, node: Option<&Node<'_>>) -> Vec<Variable> {
+    pub(super) fn values(&mut self, node: Option<&YamlNode<'_>>) -> Vec<VariableDecl> {
         let mut values = Vec::new();
-        for entry in node.map(Node::entries).unwrap_or_default() {
+        for entry in node.map(YamlNode::entries).unwrap_or_default() {
             if let Some(value) = self.text(&entry.value) {
-                values.push(Variable { name: key_name(&entry.key), value });
+                values.push(VariableDecl { name: key_name(&entry.key), value });
             }
         }
         values
     }
 
-    pub(super) fn env(&mut self, node: Option<&Node<'_>>) -> Vec<Variable> {
-        for entry in node.map(Node::entries).unwrap_or_default() {
+    pub(super) fn env(&mut self, node: Option<&YamlNode<'_>>) -> Vec<VariableDecl> {
+        for entry in node.map(YamlNode::entries).unwrap_or_default() {
             if is_own_setting(&entry.key.text) {
                 let title = format!("`{}` is set by windlass", entry.key.text);
-                let problem = Problem::new(Code::ReservedName, entry.key.span.clone(), title);
-                self.tell(problem.help("choose a name that does not begin with `WINDLASS_`"));
+                let problem =
+                    Problem::new(ProblemCode::ReservedName, entry.key.span.clone(), title);
+                self.report(problem.help("choose a name that does not begin with `WINDLASS_`"));
             }
         }
         self.values(node)
     }
 
     /// The value, or the problem told in its place.
-    pub(super) fn parsed<T>(&mut self, node: &Node<'_>, result: Result<T, ExprError>) -> Option<T> {
+    pub(super) fn parsed<T>(
+        &mut self,
+        node: &YamlNode<'_>,
+        result: Result<T, ExprError>,
+    ) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
                 let span = node.locate(self.source.text(), &error.range);
-                let fix = self.instead(node, &error, &span);
-                self.tell(expression_problem(error, span).fix(fix));
+                let fix = self.fix_in_expression(node, &error, &span);
+                self.report(expression_problem(error, span).fix(fix));
                 None
             }
         }
@@ -150,9 +166,9 @@ impl<'a> Reader<'a> {
 
     /// The value, with the problem of every `${{ }}` told in its place: one that cannot be read is covered up, and the
     /// rest is read on.
-    pub(super) fn each_parsed<T>(
+    pub(super) fn parsed_with_every_error<T>(
         &mut self,
-        node: &Node<'_>,
+        node: &YamlNode<'_>,
         parse: impl Fn(&str) -> Result<T, ExprError>,
     ) -> Option<T> {
         let mut text = Cow::Borrowed(node.as_text()?);
@@ -161,7 +177,7 @@ impl<'a> Reader<'a> {
                 Ok(value) => return Some(value),
                 Err(error) => error,
             };
-            let hole = hole_around(&text, error.range.start);
+            let hole = expression_around(&text, error.range.start);
             self.parsed::<T>(node, Err(error));
             let hole = hole?;
             let cover = "x".repeat(hole.len());
@@ -171,7 +187,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A help that shows a piece of code shows what belongs in the place of the wrong bytes.
-    fn instead(&self, node: &Node<'_>, error: &ExprError, span: &Range<usize>) -> Option<Fix> {
+    fn fix_in_expression(
+        &self,
+        node: &YamlNode<'_>,
+        error: &ExprError,
+        span: &Range<usize>,
+    ) -> Option<SuggestedFix> {
         let right = error.help.as_deref()?.strip_prefix("write `")?.strip_suffix('`')?;
         let text = self.source.text();
         let wrong = node.as_text()?.get(error.range.clone()).filter(|wrong| !wrong.is_empty())?;
@@ -181,11 +202,11 @@ impl<'a> Reader<'a> {
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let touches = right.ends_with(word) && text[span.end..].starts_with(word);
         let right = if touches { format!("{right} ") } else { right.to_owned() };
-        Fix::replace(self.source, span, &right)
+        SuggestedFix::replace(self.source, span, &right)
     }
 
-    pub(super) fn reads(&self, node: &Node<'_>, paths: Vec<PathUse>) -> Vec<ReadPath> {
-        let place = |read: PathUse| ReadPath {
+    pub(super) fn reads(&self, node: &YamlNode<'_>, paths: Vec<ExprPath>) -> Vec<SpannedPath> {
+        let place = |read: ExprPath| SpannedPath {
             span: node.locate(self.source.text(), &read.range),
             path: read.path,
         };
@@ -197,7 +218,7 @@ impl<'a> Reader<'a> {
 const ERRORS_MAX: usize = 20;
 
 /// The `${{ }}` that a place is in.
-fn hole_around(text: &str, at: usize) -> Option<Range<usize>> {
+fn expression_around(text: &str, at: usize) -> Option<Range<usize>> {
     let until = text.ceil_char_boundary((at + 3).min(text.len()));
     let open = text[..until].rfind("${{").filter(|open| *open <= at)?;
     let close = open + text[open..].find("}}")? + 2;
@@ -206,7 +227,7 @@ fn hole_around(text: &str, at: usize) -> Option<Range<usize>> {
 
 /// The problem with an expression, in a place of the file.
 pub(crate) fn expression_problem(error: ExprError, span: Range<usize>) -> Problem {
-    let code = Code::parse(error.code).unwrap_or(Code::Expression);
+    let code = ProblemCode::parse(error.code).unwrap_or(ProblemCode::Expression);
     let problem = Problem::new(code, span, error.message);
     match error.help {
         Some(help) => problem.help(help),
@@ -214,8 +235,8 @@ pub(crate) fn expression_problem(error: ExprError, span: Range<usize>) -> Proble
     }
 }
 
-pub(super) fn twice(second: Range<usize>, first: Range<usize>, what: &str) -> Problem {
-    Problem::new(Code::Twice, second, format!("{what} is listed twice"))
+pub(super) fn duplicate_problem(second: Range<usize>, first: Range<usize>, what: &str) -> Problem {
+    Problem::new(ProblemCode::Twice, second, format!("{what} is listed twice"))
         .label("the second")
         .also(first, "the first")
         .help("keep one of them")
@@ -225,6 +246,6 @@ pub(super) fn spanned(text: &str, span: &Range<usize>) -> Spanned<String> {
     Spanned { value: text.to_owned(), span: span.clone() }
 }
 
-pub(super) fn key_name(key: &Key<'_>) -> Spanned<String> {
+pub(super) fn key_name(key: &YamlKey<'_>) -> Spanned<String> {
     spanned(&key.text, &key.span)
 }

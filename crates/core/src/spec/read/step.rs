@@ -2,44 +2,44 @@
 
 use std::collections::BTreeMap;
 
-use super::reader::{Reader, key_name, spanned, twice};
+use super::reader::{PipelineReader, duplicate_problem, key_name, spanned};
 use super::settings::flag;
-use crate::plan::Pin;
-use crate::problem::{Code, Problem};
+use crate::plan::PinTarget;
+use crate::problem::{Problem, ProblemCode};
+use crate::spec::declaration::{NeedRef, StepDecl};
 use crate::spec::names::is_name;
-use crate::spec::pipeline::{NeedRef, Step};
-use crate::spec::tree::{Entry, Node, Value};
+use crate::spec::yaml::{YamlEntry, YamlNode, YamlValue};
 
-impl Reader<'_> {
-    pub(super) fn step(&mut self, entry: &Entry<'_>) -> Step {
+impl PipelineReader<'_> {
+    pub(super) fn step(&mut self, entry: &YamlEntry<'_>) -> StepDecl {
         let node = &entry.value;
         let settings = self.settings(node);
         let shell = settings.shell.clone().or_else(|| self.default_shell.clone());
         let action = self.action(entry, shell.as_ref());
-        Step {
+        StepDecl {
             action,
             name: key_name(&entry.key),
-            about: node.get("about").and_then(Node::as_text).map(str::to_owned),
+            about: node.get("about").and_then(YamlNode::as_text).map(str::to_owned),
             needs: self.needs(node.get("needs")),
             matrix: node.get("matrix").and_then(|node| self.matrix(node)),
             condition: node.get("if").and_then(|node| self.condition(node)),
             outputs: node.get("outputs").map(|node| self.names(node, "output")).unwrap_or_default(),
             locks: self.locks(node.get("lock")),
-            pin: if node.get("pin").is_some() { Pin::Leader } else { Pin::Anywhere },
+            pin: if node.get("pin").is_some() { PinTarget::Leader } else { PinTarget::Anywhere },
             per_worker: self.setting(node.get("per_worker"), |text| text.parse().ok()),
-            once: node.get("idempotent").and_then(|node| self.text(node)),
+            idempotency_key: node.get("idempotent").and_then(|node| self.text(node)),
             settings,
         }
     }
 
-    fn needs(&mut self, node: Option<&Node<'_>>) -> Vec<NeedRef> {
+    fn needs(&mut self, node: Option<&YamlNode<'_>>) -> Vec<NeedRef> {
         let mut needs: Vec<NeedRef> = Vec::new();
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-        for item in node.map(Node::many).unwrap_or_default() {
+        for item in node.map(YamlNode::items_or_self).unwrap_or_default() {
             let Some(need) = self.need(item) else { continue };
             if let Some(first) = seen.get(&need.step.value) {
                 let (what, first) = (format!("the need `{}`", need.step.value), &needs[*first]);
-                self.tell(twice(need.step.span, first.step.span.clone(), &what));
+                self.report(duplicate_problem(need.step.span, first.step.span.clone(), &what));
                 continue;
             }
             seen.insert(need.step.value.clone(), needs.len());
@@ -48,10 +48,10 @@ impl Reader<'_> {
         needs
     }
 
-    fn need(&mut self, node: &Node<'_>) -> Option<NeedRef> {
-        let map = matches!(node.value, Value::Map(_));
+    fn need(&mut self, node: &YamlNode<'_>) -> Option<NeedRef> {
+        let map = matches!(node.value, YamlValue::Map(_));
         let Some(step) = (if map { node.get("step") } else { Some(node) }) else {
-            self.tell(missing(node, "step", "need"));
+            self.report(missing(node, "step", "need"));
             return None;
         };
         let name = step.as_text().filter(|text| is_name(text))?;
@@ -60,7 +60,7 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn missing(node: &Node<'_>, key: &str, owner: &str) -> Problem {
+pub(super) fn missing(node: &YamlNode<'_>, key: &str, owner: &str) -> Problem {
     let title = format!("a {owner} needs the key `{key}`");
-    Problem::new(Code::MissingKey, node.span.clone(), title)
+    Problem::new(ProblemCode::MissingKey, node.span.clone(), title)
 }

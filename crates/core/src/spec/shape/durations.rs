@@ -1,47 +1,47 @@
 //! What is wrong with a duration, and how it is written.
 
-use super::scalar::short;
-use crate::problem::{Code, Fix, Problem, Source};
-use crate::spec::tree::Node;
-use crate::spec::units::DurationError;
+use super::scalar::shortened;
+use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
+use crate::spec::duration::DurationError;
+use crate::spec::yaml::YamlNode;
 
 /// Tells that the text behind a key is no duration.
 pub(super) fn bad_duration(
-    source: &Source,
-    node: &Node<'_>,
+    source: &SourceFile,
+    node: &YamlNode<'_>,
     key: &str,
     text: &str,
     error: DurationError,
 ) -> Problem {
-    let bad = |code: Code, title: String| Problem::new(code, node.span.clone(), title);
-    let instead = |text: String| Fix::replace(source, &node.span, &text);
-    let shown = short(text);
+    let bad = |code: ProblemCode, title: String| Problem::new(code, node.span.clone(), title);
+    let instead = |text: String| SuggestedFix::replace(source, &node.span, &text);
+    let shown = shortened(text);
     match (error, text.split_once("..")) {
-        (DurationError::Bare, _) => bad(Code::BareNumber, format!("`{key}` needs a unit"))
+        (DurationError::Bare, _) => bad(ProblemCode::BareNumber, format!("`{key}` needs a unit"))
             .label(format!("{text} of what?"))
             .help(UNITS)
             .fix(instead(with_unit(key, text))),
         (DurationError::Unreadable, Some(_)) => {
-            bad(Code::BadDuration, format!("`{shown}` is no span of waits"))
+            bad(ProblemCode::BadDuration, format!("`{shown}` is no span of waits"))
                 .help("write the shorter wait first and the longest second, as in `5s..1m`")
         }
         (DurationError::Unreadable, None) => {
-            bad(Code::BadDuration, format!("`{shown}` is no duration"))
+            bad(ProblemCode::BadDuration, format!("`{shown}` is no duration"))
                 .help(UNITS)
-                .fix(spelled(text).and_then(instead))
+                .fix(with_known_unit(text).and_then(instead))
         }
         (DurationError::TooLong, _) => {
-            bad(Code::BadDuration, format!("`{shown}` is longer than ten years"))
+            bad(ProblemCode::BadDuration, format!("`{shown}` is longer than ten years"))
                 .help("leave the key out to wait for ever")
         }
         (DurationError::Zero, Some((_, max))) => {
-            bad(Code::ZeroLimit, "a wait of nothing does not grow".to_owned())
+            bad(ProblemCode::ZeroLimit, "a wait of nothing does not grow".to_owned())
                 .label("it is doubled from attempt to attempt")
                 .help("`0s` alone tries again at once")
                 .fix(instead(format!("1s..{}", max.trim())))
         }
         (DurationError::Zero, None) => bad(
-            Code::ZeroLimit,
+            ProblemCode::ZeroLimit,
             format!("a `{key}` of nothing leaves no time"),
         )
         .label("nothing ends in no time")
@@ -59,7 +59,7 @@ fn with_unit(key: &str, text: &str) -> String {
 }
 
 /// `15 min`, `2 hours`: the unit as windlass spells it.
-fn spelled(text: &str) -> Option<String> {
+fn with_known_unit(text: &str) -> Option<String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let unit = match text[digits..].trim().to_lowercase().as_str() {
         "ms" | "msec" | "millis" | "milliseconds" => "ms",

@@ -1,11 +1,11 @@
 //! Holds the tree against the tables of keys: unknown keys, values of the wrong kind, and the slips that are legal YAML.
 
-mod commands;
+mod command_forms;
 mod durations;
 mod scalar;
-mod slips;
-mod unknown;
-mod walk;
+mod shape_checker;
+mod unknown_key;
+mod yaml_pitfalls;
 
-pub(crate) use scalar::{expected, scalar_number};
-pub(crate) use walk::Walk;
+pub(crate) use scalar::{expected_phrase, scalar_number};
+pub(crate) use shape_checker::ShapeChecker;

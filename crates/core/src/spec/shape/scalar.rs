@@ -1,70 +1,91 @@
 //! Whether one text is what its key takes.
 
 use super::durations::bad_duration;
-use crate::problem::{Code, Fix, Problem, Source};
+use crate::display_text::{NAME_MAX, is_displayable, quoted};
+use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
 use crate::requirement::Requirement;
-use crate::shown::{NAME_MAX, is_plain, quoted};
-use crate::spec::keys::{NO_KEYS, Shape};
-use crate::spec::names::{is_name, name_like, nearest};
-use crate::spec::read::{retry_on, wait};
-use crate::spec::tree::{Node, Scalar};
-use crate::spec::units::{duration, limit};
+use crate::spec::duration::{parse_duration, parse_positive_duration};
+use crate::spec::keys::{BOOLEAN_WORDS, ValueShape};
+use crate::spec::names::{is_name, name_like, nearest_name};
+use crate::spec::read::{duration_range, retry_on};
+use crate::spec::yaml::{YamlNode, YamlScalar};
 
 /// What is wrong with a scalar, if it is not what `shape` takes. Templates pass: they are looked at when rendered.
 pub(super) fn scalar_problem(
-    source: &Source,
-    node: &Node<'_>,
-    scalar: &Scalar<'_>,
-    shape: Shape,
+    source: &SourceFile,
+    node: &YamlNode<'_>,
+    scalar: &YamlScalar<'_>,
+    shape: ValueShape,
     key: &str,
 ) -> Option<Problem> {
     let text = &*scalar.text;
-    if text.contains("${{") && !matches!(shape, Shape::Name | Shape::Flag | Shape::Word(_)) {
+    if text.contains("${{") && takes_templates(shape) {
         return None;
     }
-    let wrong = |code: Code| {
-        let title = format!("`{key}` takes {}, and this is `{}`", expected(shape), short(text));
+    let wrong = |code: ProblemCode| {
+        let title =
+            format!("`{key}` takes {}, and this is `{}`", expected_phrase(shape), shortened(text));
         Problem::new(code, node.span.clone(), title)
     };
     match shape {
-        Shape::Script | Shape::Condition => text.trim().is_empty().then(|| empty(node, key)),
-        Shape::Name => (!is_name(text)).then(|| no_name(source, node, text)),
-        Shape::Flag => {
-            scalar.as_flag().is_none().then(|| flag(source, node, text, wrong(Code::WrongType)))
+        ValueShape::Script | ValueShape::Condition => {
+            text.trim().is_empty().then(|| empty(node, key))
         }
-        Shape::Number(..) => {
-            scalar_number::<i64>(text, shape).is_none().then(|| wrong(Code::BadNumber))
+        ValueShape::Name => (!is_name(text)).then(|| bad_name(source, node, text)),
+        ValueShape::Flag => scalar
+            .as_flag()
+            .is_none()
+            .then(|| flag(source, node, text, wrong(ProblemCode::WrongType))),
+        ValueShape::Number(..) => {
+            scalar_number::<i64>(text, shape).is_none().then(|| wrong(ProblemCode::BadNumber))
         }
-        Shape::Duration => duration(text).err().map(|e| bad_duration(source, node, key, text, e)),
-        Shape::Limit => limit(text).err().map(|e| bad_duration(source, node, key, text, e)),
-        Shape::Wait => wait(text).err().map(|e| bad_duration(source, node, key, text, e)),
-        Shape::RetryOn => retry_on(text).is_none().then(|| wrong(Code::UnknownWord)),
-        Shape::OnceKey => no_key(node, text, || wrong(Code::WrongType)),
-        Shape::Requirement => requirement(source, node, text),
-        Shape::Word(words) => (!words.contains(&text)).then(|| {
-            let near = nearest(text, words.iter().copied());
-            let near = synonym(text).filter(|word| words.contains(word)).or(near);
-            let fix = near.and_then(|word| Fix::replace(source, &node.span, word));
-            let problem = wrong(Code::UnknownWord).fix(fix);
+        ValueShape::Duration => {
+            parse_duration(text).err().map(|e| bad_duration(source, node, key, text, e))
+        }
+        ValueShape::PositiveDuration => {
+            parse_positive_duration(text).err().map(|e| bad_duration(source, node, key, text, e))
+        }
+        ValueShape::DurationRange => {
+            duration_range(text).err().map(|e| bad_duration(source, node, key, text, e))
+        }
+        ValueShape::RetryOn => retry_on(text).is_none().then(|| wrong(ProblemCode::UnknownWord)),
+        ValueShape::IdempotencyKey => {
+            bad_idempotency_key(node, text, || wrong(ProblemCode::WrongType))
+        }
+        ValueShape::Requirement => requirement(source, node, text),
+        ValueShape::OneOfWords(words) => (!words.contains(&text)).then(|| {
+            let near = nearest_word(text, words);
+            let fix = near.and_then(|word| SuggestedFix::replace(source, &node.span, word));
+            let problem = wrong(ProblemCode::UnknownWord).fix(fix);
             let listed = key == "type" && matches!(text, "choice" | "enum" | "select");
             if listed { problem.help("leave it out: `choose: [a, b]` says it") } else { problem }
         }),
-        Shape::Text
-        | Shape::List(_)
-        | Shape::Many(_)
-        | Shape::Map(_)
-        | Shape::Object(_)
-        | Shape::Grows(..)
-        | Shape::Anything => None,
+        ValueShape::Text
+        | ValueShape::List(_)
+        | ValueShape::OneOrMany(_)
+        | ValueShape::Map(_)
+        | ValueShape::Object(_)
+        | ValueShape::ShortOrObject(..)
+        | ValueShape::Anything => None,
     }
 }
 
-fn empty(node: &Node<'_>, key: &str) -> Problem {
-    Problem::new(Code::Empty, node.span.clone(), format!("`{key}` is empty"))
+const fn takes_templates(shape: ValueShape) -> bool {
+    !matches!(shape, ValueShape::Name | ValueShape::Flag | ValueShape::OneOfWords(_))
+}
+
+/// The word that was probably meant: a synonym that other tools use, or the nearest by spelling.
+fn nearest_word(text: &str, words: &[&'static str]) -> Option<&'static str> {
+    let synonym = type_synonym(text).filter(|word| words.contains(word));
+    synonym.or_else(|| nearest_name(text, words.iter().copied()))
+}
+
+fn empty(node: &YamlNode<'_>, key: &str) -> Problem {
+    Problem::new(ProblemCode::Empty, node.span.clone(), format!("`{key}` is empty"))
 }
 
 /// What other tools call a type.
-fn synonym(word: &str) -> Option<&'static str> {
+fn type_synonym(word: &str) -> Option<&'static str> {
     match word.to_lowercase().as_str() {
         "int" | "integer" | "float" | "double" => Some("number"),
         "bool" | "flag" => Some("boolean"),
@@ -73,78 +94,88 @@ fn synonym(word: &str) -> Option<&'static str> {
     }
 }
 
-fn no_name(source: &Source, node: &Node<'_>, text: &str) -> Problem {
+fn bad_name(source: &SourceFile, node: &YamlNode<'_>, text: &str) -> Problem {
     let like = name_like(text);
-    let fix = is_name(&like).then(|| Fix::replace(source, &node.span, &like)).flatten();
-    Problem::new(Code::BadName, node.span.clone(), format!("`{}` is no name", short(text)))
-        .help("names are made of letters, digits, `_` and `-`, and begin with a letter or `_`")
-        .fix(fix)
+    let fix = is_name(&like).then(|| SuggestedFix::replace(source, &node.span, &like)).flatten();
+    Problem::new(
+        ProblemCode::BadName,
+        node.span.clone(),
+        format!("`{}` is no name", shortened(text)),
+    )
+    .help("names are made of letters, digits, `_` and `-`, and begin with a letter or `_`")
+    .fix(fix)
 }
 
 /// What a shape takes, in words for a sentence.
-pub(crate) fn expected(shape: Shape) -> String {
-    let plural = |shape: &Shape| {
-        let one = expected(*shape);
+pub(crate) fn expected_phrase(shape: ValueShape) -> String {
+    let plural = |shape: &ValueShape| {
+        let one = expected_phrase(*shape);
         one.trim_start_matches("a ").trim_start_matches("an ").to_owned() + "s"
     };
     match shape {
-        Shape::Text => "a text".to_owned(),
-        Shape::Script => "a command".to_owned(),
-        Shape::Condition => "an expression".to_owned(),
-        Shape::Name => "a name".to_owned(),
-        Shape::Flag => "`true` or `false`".to_owned(),
-        Shape::Number(min, max) => format!("a whole number from {min} to {max}"),
-        Shape::Duration => "a duration such as `90s` or `15m`".to_owned(),
-        Shape::Limit => "a duration above zero such as `90s` or `15m`".to_owned(),
-        Shape::Wait => "a duration such as `5s`, or two as `5s..1m`".to_owned(),
-        Shape::RetryOn => "`failed`, `timed_out` or `exit-N`".to_owned(),
-        Shape::OnceKey => "a key such as `deploy-${{ params.version }}`".to_owned(),
-        Shape::Requirement => "a requirement".to_owned(),
-        Shape::Word(words) => {
+        ValueShape::Text => "a text".to_owned(),
+        ValueShape::Script => "a command".to_owned(),
+        ValueShape::Condition => "an expression".to_owned(),
+        ValueShape::Name => "a name".to_owned(),
+        ValueShape::Flag => "`true` or `false`".to_owned(),
+        ValueShape::Number(min, max) => format!("a whole number from {min} to {max}"),
+        ValueShape::Duration => "a duration such as `90s` or `15m`".to_owned(),
+        ValueShape::PositiveDuration => "a duration above zero such as `90s` or `15m`".to_owned(),
+        ValueShape::DurationRange => "a duration such as `5s`, or two as `5s..1m`".to_owned(),
+        ValueShape::RetryOn => "`failed`, `timed_out` or `exit-N`".to_owned(),
+        ValueShape::IdempotencyKey => "a key such as `deploy-${{ params.version }}`".to_owned(),
+        ValueShape::Requirement => "a requirement".to_owned(),
+        ValueShape::OneOfWords(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
             words.join(" or ")
         }
-        Shape::List(item) => format!("a list of {}", plural(item)),
-        Shape::Many(item) => format!("{} or a list of them", expected(*item)),
-        Shape::Map(_) => "a map".to_owned(),
-        Shape::Object(_) => "a map of keys".to_owned(),
-        Shape::Grows(short, _) => format!("{} or a map of keys", expected(*short)),
-        Shape::Anything => "anything".to_owned(),
+        ValueShape::List(item) => format!("a list of {}", plural(item)),
+        ValueShape::OneOrMany(item) => format!("{} or a list of them", expected_phrase(*item)),
+        ValueShape::Map(_) => "a map".to_owned(),
+        ValueShape::Object(_) => "a map of keys".to_owned(),
+        ValueShape::ShortOrObject(short, _) => {
+            format!("{} or a map of keys", expected_phrase(*short))
+        }
+        ValueShape::Anything => "anything".to_owned(),
     }
 }
 
 /// What is no key for something that is done once.
-fn no_key(node: &Node<'_>, text: &str, wrong: impl FnOnce() -> Problem) -> Option<Problem> {
-    if NO_KEYS.contains(&text) {
+fn bad_idempotency_key(
+    node: &YamlNode<'_>,
+    text: &str,
+    wrong: impl FnOnce() -> Problem,
+) -> Option<Problem> {
+    if BOOLEAN_WORDS.contains(&text) {
         return Some(wrong().help("a success is kept under the key, and found by it in every run"));
     }
-    let unfit = text.trim_start_matches("./").is_empty() || !is_plain(text);
+    let unfit = text.trim_start_matches("./").is_empty() || !is_displayable(text);
     unfit.then(|| {
-        Problem::new(Code::BadName, node.span.clone(), format!("{} is no key", quoted(text)))
+        Problem::new(ProblemCode::BadName, node.span.clone(), format!("{} is no key", quoted(text)))
             .help(format!("it has 1 to {NAME_MAX} bytes, and no line breaks or control characters"))
     })
 }
 
-fn flag(source: &Source, node: &Node<'_>, text: &str, problem: Problem) -> Problem {
+fn flag(source: &SourceFile, node: &YamlNode<'_>, text: &str, problem: Problem) -> Problem {
     let meant = match text.to_lowercase().as_str() {
         "yes" | "on" | "y" | "1" | "true" => "true",
         "no" | "off" | "n" | "0" | "false" => "false",
         _ => return problem,
     };
-    problem.fix(Fix::replace(source, &node.span, meant))
+    problem.fix(SuggestedFix::replace(source, &node.span, meant))
 }
 
 /// The whole number that a text is, within the bounds of its shape.
-pub(crate) fn scalar_number<T: TryFrom<i64>>(text: &str, shape: Shape) -> Option<T> {
-    let Shape::Number(min, max) = shape else { return None };
+pub(crate) fn scalar_number<T: TryFrom<i64>>(text: &str, shape: ValueShape) -> Option<T> {
+    let ValueShape::Number(min, max) = shape else { return None };
     let number = text.parse::<i64>().ok().filter(|number| (min..=max).contains(number))?;
     T::try_from(number).ok()
 }
 
-fn requirement(source: &Source, node: &Node<'_>, text: &str) -> Option<Problem> {
+fn requirement(source: &SourceFile, node: &YamlNode<'_>, text: &str) -> Option<Problem> {
     let error = Requirement::parse(text).err()?;
     let span = node.locate(source.text(), &error.range);
-    let problem = Problem::new(Code::BadRequirement, span, error.message);
+    let problem = Problem::new(ProblemCode::BadRequirement, span, error.message);
     Some(match error.help {
         Some(help) => problem.help(help),
         None => problem,
@@ -152,7 +183,7 @@ fn requirement(source: &Source, node: &Node<'_>, text: &str) -> Option<Problem> 
 }
 
 /// Enough of a text to recognise it.
-pub(super) fn short(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let line = text.lines().next().unwrap_or("");
     let cut: String = line.chars().take(40).collect();
     if cut.len() < text.len() { format!("{cut}…") } else { cut }

@@ -2,31 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::engine::{Answer, Config, Denial, Engine, Event, Request};
+use windlass_core::engine::{
+    Engine, EngineAnswer, EngineConfig, EngineRequest, Event, RequestDenial,
+};
 use windlass_core::id::{RunId, Term};
 use windlass_core::maintenance::{
-    EffectOutcome, Keeping, Maintenance, MaintenanceEffect, Observation,
+    Maintenance, MaintenanceEffect, MaintenanceObservation, MaintenanceOutcome, RetentionSettings,
 };
-use windlass_core::planted::Bugs;
+use windlass_core::planted_bugs::PlantedBugs;
 use windlass_core::time::{Span, Time};
 
 use super::store::{MaintenanceStore, SavedState, StoreChange, events_of, index};
-use crate::sim::journal::Record;
-use crate::sim::leader::Lead;
-use crate::sim::link::Up;
-use crate::sim::rng::Rng;
+use crate::sim::journal::SimRecord;
+use crate::sim::leader::SimLeadership;
+use crate::sim::link::UplinkMessage;
+use crate::sim::rng::SimRng;
 use crate::sim::schedule::{FaultKind, Schedule};
-use crate::sim::witness::Broken;
-use crate::sim::world::{Ev, World};
+use crate::sim::witness::BrokenRule;
+use crate::sim::world::{SimEvent, SimWorld};
 
 /// How long maintenance may go on when everything else is over, for the sake of pruning.
-const WINDS_UP_FOR: u64 = 20_000;
+const MAINTENANCE_FINISH_LIMIT: u64 = 20_000;
 
 /// The maintenance of all nodes, with chance of its own: it changes nothing else in a schedule but by sealing.
 pub(crate) struct MaintenanceModel {
-    rng: Rng,
+    rng: SimRng,
     /// `None` in half of the schedules: nothing is sealed in them.
-    keeping: Option<Keeping>,
+    keeping: Option<RetentionSettings>,
     pub(crate) store: MaintenanceStore,
     nodes: Vec<MaintenanceNode>,
     /// Grows with each rollback: what was on its way to the store before is lost.
@@ -55,16 +57,22 @@ struct MaintenanceNode {
 
 /// Something that happens in maintenance; all but a tick is for one machine.
 #[derive(Clone, Debug)]
-pub(crate) enum MaintenanceEv {
+pub(crate) enum SimMaintenanceEvent {
     Tick,
     AskLeader(u32, RunId),
-    Apply { life: u32, epoch: u32, effect: MaintenanceEffect, change: StoreChange, fate: Fate },
-    Finish(u32, MaintenanceEffect, EffectOutcome),
+    Apply {
+        life: u32,
+        epoch: u32,
+        effect: MaintenanceEffect,
+        change: StoreChange,
+        fate: SimEffectOutcome,
+    },
+    Finish(u32, MaintenanceEffect, MaintenanceOutcome),
 }
 
 /// What becomes of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum SimEffectOutcome {
     Done,
     /// It takes effect, and the node does not learn of it.
     Unknown,
@@ -73,14 +81,14 @@ pub(crate) enum Fate {
 
 impl MaintenanceModel {
     pub(crate) fn new(schedule: &Schedule) -> Self {
-        let mut rng = Rng::new(schedule.seed ^ 0x6b65_6570_6572);
+        let mut rng = SimRng::new(schedule.seed ^ 0x6b65_6570_6572);
         let ttl = Span::millis(schedule.ttls.iter().copied().max().unwrap_or_default());
-        let keeping = rng.chance(500).then(|| Keeping {
+        let keeping = rng.chance(500).then(|| RetentionSettings {
             seal_after: ttl,
             seal_early: ttl,
             ended_steps: rng.pick(&[0, 250_000]),
             snapshot_after: rng.pick(&[1, 40, 150, 600]),
-            ..Keeping::default()
+            ..RetentionSettings::default()
         });
         let nodes = schedule.leaders.iter().map(|_| MaintenanceNode::default()).collect();
         let (store, sealed) = (MaintenanceStore::default(), BTreeSet::new());
@@ -98,7 +106,7 @@ impl MaintenanceModel {
         *node = MaintenanceNode { life: node.life + 1, ..MaintenanceNode::default() };
     }
 
-    pub(crate) fn rolled_back(&mut self, records: &[Record], term: Term) {
+    pub(crate) fn rolled_back(&mut self, records: &[SimRecord], term: Term) {
         (self.epoch, self.rolled_back) = (self.epoch + 1, term);
         for leader in 0..self.nodes.len() {
             self.crashes(leader);
@@ -119,11 +127,12 @@ impl MaintenanceModel {
 
     /// Whether every run is sealed, and what can be pruned had its time.
     pub(crate) fn is_over(&self, runs: usize, now: u64) -> bool {
-        !self.is_on() || self.sealed.len() == runs && now >= self.sealed_at + WINDS_UP_FOR
+        !self.is_on()
+            || self.sealed.len() == runs && now >= self.sealed_at + MAINTENANCE_FINISH_LIMIT
     }
 
     /// Has the node learn what is durable, or a part of it; a part that has left the journal is skipped.
-    fn learns(&mut self, leader: usize, records: &[Record], bugs: Bugs) {
+    fn fold_new_events(&mut self, leader: usize, records: &[SimRecord], bugs: PlantedBugs) {
         let Some(keeping) = self.keeping else { return };
         let part = self.rng.chance(300).then(|| self.rng.range(0, 40));
         let node = &mut self.nodes[leader];
@@ -144,14 +153,18 @@ impl MaintenanceModel {
     }
 
     /// Checks what the machine says is settled.
-    fn settled_is_archived(&mut self, leader: usize, records: &[Record]) -> Result<(), Broken> {
+    fn settled_is_archived(
+        &mut self,
+        leader: usize,
+        records: &[SimRecord],
+    ) -> Result<(), BrokenRule> {
         let Some(machine) = &mut self.nodes[leader].machine else { return Ok(()) };
         let settled = machine.take_settled();
         settled.into_iter().try_for_each(|run| self.store.is_settled(run, records))
     }
 
     /// Every event of a run that the node has gathered; none if it does not have the beginning.
-    fn history(&self, leader: usize, run: RunId, records: &[Record]) -> Vec<u64> {
+    fn history(&self, leader: usize, run: RunId, records: &[SimRecord]) -> Vec<u64> {
         let node = &self.nodes[leader];
         let events = events_of(run, &records[..index(node.learnt)]);
         let begins = events.first().is_some_and(|first| *first > node.skipped);
@@ -163,34 +176,37 @@ pub(crate) const fn sealed_run(event: &Event) -> Option<RunId> {
     if let Event::RunSealed { run } = event { Some(*run) } else { None }
 }
 
-impl World<'_> {
+impl SimWorld<'_> {
     pub(crate) fn maintenance_begins(&mut self) {
         for leader in 0..self.leaders.len() {
             if self.maintenance.is_on() {
-                self.at(500, Ev::Maintenance(leader, MaintenanceEv::Tick));
+                self.at(500, SimEvent::Maintenance(leader, SimMaintenanceEvent::Tick));
             }
         }
     }
 
-    pub(crate) fn maintenance_goes_on(&mut self, leader: usize, event: MaintenanceEv) {
+    pub(crate) fn handle_maintenance_event(&mut self, leader: usize, event: SimMaintenanceEvent) {
         match event {
-            MaintenanceEv::Tick => self.maintenance_ticks(leader),
-            MaintenanceEv::AskLeader(life, run) => {
+            SimMaintenanceEvent::Tick => self.maintenance_ticks(leader),
+            SimMaintenanceEvent::AskLeader(life, run) => {
                 // It asks the leader of its own process, and ends with it.
                 let is_there = life == self.maintenance.nodes[leader].life;
                 if is_there && self.maintained_lead(leader).is_some() {
-                    self.leader_receives(leader, Up::Maintenance(life, Request::Seal { run }));
+                    self.leader_receives(
+                        leader,
+                        UplinkMessage::Maintenance(life, EngineRequest::Seal { run }),
+                    );
                 }
             }
-            MaintenanceEv::Apply { life, epoch, effect, change, fate } => {
+            SimMaintenanceEvent::Apply { life, epoch, effect, change, fate } => {
                 if epoch == self.maintenance.epoch {
                     let outcome = self.maintenance_changes(leader, change, fate);
                     let delay = self.maintenance.rng.range(1, 300);
-                    let finish = MaintenanceEv::Finish(life, effect, outcome);
-                    self.at(self.now + delay, Ev::Maintenance(leader, finish));
+                    let finish = SimMaintenanceEvent::Finish(life, effect, outcome);
+                    self.at(self.now + delay, SimEvent::Maintenance(leader, finish));
                 }
             }
-            MaintenanceEv::Finish(life, effect, outcome) => {
+            SimMaintenanceEvent::Finish(life, effect, outcome) => {
                 if life == self.maintenance.nodes[leader].life {
                     self.maintenance_finishes(leader, effect, outcome);
                 }
@@ -200,32 +216,32 @@ impl World<'_> {
 
     fn maintenance_ticks(&mut self, leader: usize) {
         let pause = self.maintenance.rng.range(800, 2_500);
-        self.at(self.now + pause, Ev::Maintenance(leader, MaintenanceEv::Tick));
+        self.at(self.now + pause, SimEvent::Maintenance(leader, SimMaintenanceEvent::Tick));
         if !self.leaders[leader].up {
             return;
         }
-        self.maintenance.learns(leader, &self.journal.records, self.bugs);
+        self.maintenance.fold_new_events(leader, &self.journal.records, self.bugs);
         let seen = self.maintenance_observes(leader);
         let pruned = self.maintenance.store.pruned();
         let Some(machine) = &mut self.maintenance.nodes[leader].machine else { return };
-        if !seen.leads && machine.is_lacking() {
+        if !seen.leads && machine.has_incomplete_archives() {
             machine.forget(pruned);
         }
         let effects = machine.tick(&seen);
         self.maintenance_starts(leader, effects);
     }
 
-    fn maintenance_observes(&self, leader: usize) -> Observation {
+    fn maintenance_observes(&self, leader: usize) -> MaintenanceObservation {
         let lead = self.maintained_lead(leader);
         let local = self.leaders[leader].clock.local(self.now);
         let now = lead.map_or(Time::ZERO, |lead| lead.journal_now(local));
         // The plans of a schedule are large beside its journal: a snapshot would hardly ever be worth its writing.
         let (view, nodes) = (self.journal.records.len() as u64, 0);
-        Observation { now, leads: lead.is_some(), view, nodes }
+        MaintenanceObservation { now, leads: lead.is_some(), view, nodes }
     }
 
     /// What the node leads of the history that there is.
-    fn maintained_lead(&self, leader: usize) -> Option<&Lead> {
+    fn maintained_lead(&self, leader: usize) -> Option<&SimLeadership> {
         let lead = self.leaders[leader].lead.as_ref();
         lead.filter(|lead| lead.machine.term() > self.maintenance.rolled_back)
     }
@@ -235,7 +251,7 @@ impl World<'_> {
         for effect in effects {
             let change = match effect {
                 MaintenanceEffect::Seal(run) => {
-                    self.asks_to_seal(leader, run);
+                    self.request_seal(leader, run);
                     continue;
                 }
                 MaintenanceEffect::WriteArchive(run) => StoreChange::Archive(
@@ -251,8 +267,8 @@ impl World<'_> {
             };
             let (delay, fate) = self.maintenance_fate();
             let epoch = self.maintenance.epoch;
-            let apply = MaintenanceEv::Apply { life, epoch, effect, change, fate };
-            self.at(self.now + delay, Ev::Maintenance(leader, apply));
+            let apply = SimMaintenanceEvent::Apply { life, epoch, effect, change, fate };
+            self.at(self.now + delay, SimEvent::Maintenance(leader, apply));
         }
     }
 
@@ -261,49 +277,69 @@ impl World<'_> {
     }
 
     /// How long an effect takes, and what becomes of it.
-    fn maintenance_fate(&mut self) -> (u64, Fate) {
+    fn maintenance_fate(&mut self) -> (u64, SimEffectOutcome) {
         let rng = &mut self.maintenance.rng;
         let delay = if rng.chance(60) { rng.range(3_000, 12_000) } else { rng.range(1, 400) };
-        let fate = rng.pick(&[Fate::Done, Fate::Done, Fate::Done, Fate::Unknown, Fate::Fails]);
-        if self.is_healed() { (delay.min(400), Fate::Done) } else { (delay, fate) }
+        let fate = rng.pick(&[
+            SimEffectOutcome::Done,
+            SimEffectOutcome::Done,
+            SimEffectOutcome::Done,
+            SimEffectOutcome::Unknown,
+            SimEffectOutcome::Fails,
+        ]);
+        if self.is_healed() { (delay.min(400), SimEffectOutcome::Done) } else { (delay, fate) }
     }
 
     /// The leader makes it durable, like any request. Without an answer in time its outcome is not known.
-    fn asks_to_seal(&mut self, leader: usize, run: RunId) {
+    fn request_seal(&mut self, leader: usize, run: RunId) {
         let node = &mut self.maintenance.nodes[leader];
         node.sealing = Some(run);
         let life = node.life;
         let (delay, _) = self.maintenance_fate();
-        let ask = MaintenanceEv::AskLeader(life, run);
-        self.at(self.now + delay, Ev::Maintenance(leader, ask));
+        let ask = SimMaintenanceEvent::AskLeader(life, run);
+        self.at(self.now + delay, SimEvent::Maintenance(leader, ask));
         let patience = self.maintenance.rng.range(2_000, 10_000);
-        let failed =
-            MaintenanceEv::Finish(life, MaintenanceEffect::Seal(run), EffectOutcome::Failed);
-        self.at(self.now + delay + patience, Ev::Maintenance(leader, failed));
+        let failed = SimMaintenanceEvent::Finish(
+            life,
+            MaintenanceEffect::Seal(run),
+            MaintenanceOutcome::Failed,
+        );
+        self.at(self.now + delay + patience, SimEvent::Maintenance(leader, failed));
     }
 
-    pub(crate) fn seal_is_answered(&mut self, leader: usize, life: u32, answer: Option<&Answer>) {
+    pub(crate) fn seal_is_answered(
+        &mut self,
+        leader: usize,
+        life: u32,
+        answer: Option<&EngineAnswer>,
+    ) {
         let Some(run) = self.maintenance.nodes[leader].sealing else { return };
         let outcome = match answer {
-            Some(Answer::Done | Answer::Denied(Denial::NoSuchRun(_))) => EffectOutcome::Done(0),
-            Some(_) | None => EffectOutcome::Failed,
+            Some(EngineAnswer::Done | EngineAnswer::Denied(RequestDenial::NoSuchRun(_))) => {
+                MaintenanceOutcome::Done(0)
+            }
+            Some(_) | None => MaintenanceOutcome::Failed,
         };
-        let finish = MaintenanceEv::Finish(life, MaintenanceEffect::Seal(run), outcome);
-        self.at(self.now + 1, Ev::Maintenance(leader, finish));
+        let finish = SimMaintenanceEvent::Finish(life, MaintenanceEffect::Seal(run), outcome);
+        self.at(self.now + 1, SimEvent::Maintenance(leader, finish));
     }
 
     fn maintenance_changes(
         &mut self,
         leader: usize,
         change: StoreChange,
-        fate: Fate,
-    ) -> EffectOutcome {
-        let away = self.journal.ills.iter().any(|ill| matches!(ill, FaultKind::JournalDown));
-        if fate == Fate::Fails || away || self.leaders[leader].store_cut_until > self.now {
-            return EffectOutcome::Failed;
+        fate: SimEffectOutcome,
+    ) -> MaintenanceOutcome {
+        let away =
+            self.journal.active_faults.iter().any(|ill| matches!(ill, FaultKind::JournalDown));
+        if fate == SimEffectOutcome::Fails
+            || away
+            || self.leaders[leader].store_cut_until > self.now
+        {
+            return MaintenanceOutcome::Failed;
         }
         if matches!(&change, StoreChange::Archive(_, events) if events.is_empty()) {
-            return EffectOutcome::Failed;
+            return MaintenanceOutcome::Failed;
         }
         if let StoreChange::Archive(run, _) = change
             && self.maintenance.is_sealed(run)
@@ -322,12 +358,12 @@ impl World<'_> {
             self.marks.hit("journal pruned");
         }
         match made {
-            Some(_) if fate == Fate::Unknown => {
+            Some(_) if fate == SimEffectOutcome::Unknown => {
                 self.marks.hit("effect of maintenance without an answer");
-                EffectOutcome::Failed
+                MaintenanceOutcome::Failed
             }
-            Some(position) => EffectOutcome::Done(position),
-            None => EffectOutcome::Failed,
+            Some(position) => MaintenanceOutcome::Done(position),
+            None => MaintenanceOutcome::Failed,
         }
     }
 
@@ -335,7 +371,7 @@ impl World<'_> {
         &mut self,
         leader: usize,
         effect: MaintenanceEffect,
-        outcome: EffectOutcome,
+        outcome: MaintenanceOutcome,
     ) {
         let node = &mut self.maintenance.nodes[leader];
         if let MaintenanceEffect::Seal(run) = effect {
@@ -349,7 +385,7 @@ impl World<'_> {
             self.marks.hit("maintenance began anew between two effects");
             return self.maintenance.crashes(leader);
         }
-        self.maintenance.learns(leader, &self.journal.records, self.bugs);
+        self.maintenance.fold_new_events(leader, &self.journal.records, self.bugs);
         let seen = self.maintenance_observes(leader);
         let Some(machine) = &mut self.maintenance.nodes[leader].machine else { return };
         let effects = machine.finished(effect, outcome, &seen);
@@ -396,7 +432,7 @@ impl World<'_> {
     }
 
     fn fresh_engine(&self) -> Engine {
-        Engine::new(Config { bugs: self.bugs, ..Config::default() })
+        Engine::new(EngineConfig { bugs: self.bugs, ..EngineConfig::default() })
     }
 
     /// An engine that folded every event that there ever was, also those that have left the journal.

@@ -7,4 +7,4 @@
 mod driver;
 mod store;
 
-pub(crate) use driver::{MaintenanceEv, MaintenanceModel, sealed_run};
+pub(crate) use driver::{MaintenanceModel, SimMaintenanceEvent, sealed_run};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::engine::{Config, Engine, Event};
+use windlass_core::engine::{Engine, EngineConfig, Event};
 use windlass_core::id::RunId;
-use windlass_core::planted::Bugs;
+use windlass_core::planted_bugs::PlantedBugs;
 
-use crate::sim::journal::Record;
-use crate::sim::witness::Broken;
+use crate::sim::journal::SimRecord;
+use crate::sim::witness::BrokenRule;
 
 /// Batches that one call removes at most.
 const PRUNED_AT_ONCE: usize = 40;
@@ -49,22 +49,22 @@ pub(crate) struct MaintenanceStore {
 
 impl SavedState {
     /// The state of an engine that folded all of these records; `None` before the first event.
-    pub(super) fn of(engine: &Engine, records: &[Record]) -> Option<Self> {
+    pub(super) fn of(engine: &Engine, records: &[SimRecord]) -> Option<Self> {
         let batch = records.last()?.batch;
         let bytes = postcard::to_stdvec(engine).expect("the state is plain data");
         Some(Self { position: records.len() as u64, batch, bytes: bytes.into() })
     }
 
     /// Whether the journal has its batch at its position.
-    fn matches(&self, records: &[Record]) -> bool {
+    fn matches(&self, records: &[SimRecord]) -> bool {
         let end = index(self.position);
         ends_batch(records, end) && records[end - 1].batch == self.batch
     }
 
-    pub(super) fn restored(&self, bugs: Bugs) -> Result<Engine, String> {
+    pub(super) fn restored(&self, bugs: PlantedBugs) -> Result<Engine, String> {
         let engine: Engine =
             postcard::from_bytes(&self.bytes).map_err(|error| error.to_string())?;
-        Ok(engine.with_config(Config { bugs, ..Config::default() }))
+        Ok(engine.with_config(EngineConfig { bugs, ..EngineConfig::default() }))
     }
 }
 
@@ -78,8 +78,8 @@ impl MaintenanceStore {
     pub(super) fn make(
         &mut self,
         change: StoreChange,
-        records: &[Record],
-    ) -> Result<Option<u64>, Broken> {
+        records: &[SimRecord],
+    ) -> Result<Option<u64>, BrokenRule> {
         match change {
             StoreChange::Archive(run, events) => self.keep(run, events, records).map(Some),
             StoreChange::Save(None) => Ok(None),
@@ -91,12 +91,17 @@ impl MaintenanceStore {
     }
 
     /// A longer history takes the place of a shorter one.
-    fn keep(&mut self, run: RunId, events: Vec<u64>, records: &[Record]) -> Result<u64, Broken> {
+    fn keep(
+        &mut self,
+        run: RunId,
+        events: Vec<u64>,
+        records: &[SimRecord],
+    ) -> Result<u64, BrokenRule> {
         let real = events_of(run, records);
         let last = events.last().copied().unwrap_or(0);
         if !real.starts_with(&events) {
             let detail = format!("run {run} has the events {real:?}, the archive gets {events:?}");
-            return Err(Broken { rule: "M1 archive", detail });
+            return Err(BrokenRule { rule: "M1 archive", detail });
         }
         let kept = self.archive.entry(run).or_default();
         if kept.len() < events.len() {
@@ -105,7 +110,7 @@ impl MaintenanceStore {
         Ok(last)
     }
 
-    fn save(&mut self, state: SavedState, records: &[Record]) -> u64 {
+    fn save(&mut self, state: SavedState, records: &[SimRecord]) -> u64 {
         let position = state.position;
         let known = self.snapshots.iter().any(|kept| kept.position == position);
         if !known && state.matches(records) {
@@ -116,25 +121,25 @@ impl MaintenanceStore {
     }
 
     /// The newest two snapshots that match the journal, the newest first.
-    fn kept(&self, records: &[Record]) -> impl Iterator<Item = &SavedState> {
+    fn kept(&self, records: &[SimRecord]) -> impl Iterator<Item = &SavedState> {
         self.snapshots.iter().rev().filter(|state| state.matches(records)).take(KEPT)
     }
 
-    pub(super) fn newest(&self, records: &[Record]) -> Option<&SavedState> {
+    pub(super) fn newest(&self, records: &[SimRecord]) -> Option<&SavedState> {
         self.kept(records).next()
     }
 
     /// What a start uses if the newest snapshot is damaged.
-    pub(super) fn oldest(&self, records: &[Record]) -> Option<&SavedState> {
+    pub(super) fn oldest(&self, records: &[SimRecord]) -> Option<&SavedState> {
         self.kept(records).last()
     }
 
     /// The batch at which the older snapshot ends stays.
-    fn prunable(&self, records: &[Record]) -> u64 {
+    fn prunable(&self, records: &[SimRecord]) -> u64 {
         self.kept(records).nth(KEPT - 1).map_or(0, |older| older.position.saturating_sub(1))
     }
 
-    fn prune(&mut self, upto: u64, records: &[Record]) -> Result<u64, Broken> {
+    fn prune(&mut self, upto: u64, records: &[SimRecord]) -> Result<u64, BrokenRule> {
         let (from, most) = (index(self.pruned()), index(upto.min(self.prunable(records))));
         let ends = (from + 1..=most).filter(|end| ends_batch(records, *end));
         let end = ends.take(PRUNED_AT_ONCE).last().unwrap_or(from);
@@ -150,8 +155,8 @@ impl MaintenanceStore {
     fn nothing_is_lost(
         &self,
         leaves: std::ops::Range<usize>,
-        records: &[Record],
-    ) -> Result<(), Broken> {
+        records: &[SimRecord],
+    ) -> Result<(), BrokenRule> {
         let mut sealed = BTreeMap::new();
         for (at, record) in records.iter().enumerate() {
             if let Event::RunSealed { run } = record.event {
@@ -169,7 +174,7 @@ impl MaintenanceStore {
             if let Some(why) = lost {
                 let event = &records[at].event;
                 let detail = format!("event {position} of run {run} is pruned, {why}: {event:?}");
-                return Err(Broken { rule: "M2 pruning", detail });
+                return Err(BrokenRule { rule: "M2 pruning", detail });
             }
         }
         Ok(())
@@ -180,29 +185,31 @@ impl MaintenanceStore {
     }
 
     /// A run that is sealed has its whole history up to its end in the archive.
-    pub(crate) fn may_seal(&self, run: RunId, records: &[Record]) -> Result<(), Broken> {
-        let ended =
-            |record: &Record| matches!(record.event, Event::RunEnded { run: it, .. } if it == run);
+    pub(crate) fn may_seal(&self, run: RunId, records: &[SimRecord]) -> Result<(), BrokenRule> {
+        let ended = |record: &SimRecord| matches!(record.event, Event::RunEnded { run: it, .. } if it == run);
         let end = records.iter().position(ended).map_or(0, |at| at as u64 + 1);
         if self.has(run, end) {
             return Ok(());
         }
-        Err(Broken { rule: "M1 archive", detail: format!("run {run} is sealed and not archived") })
+        Err(BrokenRule {
+            rule: "M1 archive",
+            detail: format!("run {run} is sealed and not archived"),
+        })
     }
 
     /// Nothing needs the events of a settled run any more: the archive has them all.
-    pub(super) fn is_settled(&self, run: RunId, records: &[Record]) -> Result<(), Broken> {
+    pub(super) fn is_settled(&self, run: RunId, records: &[SimRecord]) -> Result<(), BrokenRule> {
         let real = events_of(run, records);
         let kept = self.archive.get(&run).map_or(0, Vec::len);
         if kept == real.len() {
             return Ok(());
         }
         let detail = format!("run {run} counts as settled, with {kept} of {} events", real.len());
-        Err(Broken { rule: "M1 archive", detail })
+        Err(BrokenRule { rule: "M1 archive", detail })
     }
 
     /// An earlier state of the store is back: it has the events that were pruned later and not those that were lost.
-    pub(super) fn rolled_back(&mut self, records: &[Record]) {
+    pub(super) fn rolled_back(&mut self, records: &[SimRecord]) {
         let head = records.len() as u64;
         for events in self.archive.values_mut() {
             events.retain(|position| *position <= head);
@@ -213,14 +220,14 @@ impl MaintenanceStore {
 }
 
 /// The positions of a run's events up to its sealing.
-pub(super) fn events_of(run: RunId, records: &[Record]) -> Vec<u64> {
+pub(super) fn events_of(run: RunId, records: &[SimRecord]) -> Vec<u64> {
     let of_run = (1..).zip(records).filter(|(_, record)| record.event.run() == Some(run));
-    let sealed = |record: &Record| matches!(record.event, Event::RunSealed { .. });
+    let sealed = |record: &SimRecord| matches!(record.event, Event::RunSealed { .. });
     of_run.take_while(|(_, record)| !sealed(record)).map(|(position, _)| position).collect()
 }
 
 /// Whether a batch ends behind so many records.
-fn ends_batch(records: &[Record], end: usize) -> bool {
+fn ends_batch(records: &[SimRecord], end: usize) -> bool {
     let next = records.get(end).map(|record| record.batch);
     end > 0 && end <= records.len() && next != Some(records[end - 1].batch)
 }

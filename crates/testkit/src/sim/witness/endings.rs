@@ -1,39 +1,41 @@
 //! Rules on how leases and steps end, and what follows.
 
-use windlass_core::engine::{Event, Next, Settled, UNHEARD_MAX, Unplaceable};
+use windlass_core::engine::{
+    Event, StepFollowUp, StepSettlement, UNCONFIRMED_DELIVERIES_MAX, UnplaceablePolicy,
+};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::{OutcomeKind, StepStatus};
-use windlass_core::plan::When;
+use windlass_core::plan::ValueCondition;
 use windlass_core::time::Time;
 
-use super::books::{Broken, StepBook, Witness, must};
-use crate::sim::marks::Marks;
+use super::state::{BrokenRule, SimWitness, WitnessStep, require};
+use crate::sim::coverage_marks::CoverageMarks;
 
 /// What decides whether the end of a lease costs its step a loss.
 #[derive(Clone, Copy)]
-struct Charge {
+struct LossCharge {
     /// Whether its worker may have begun: it got the grant, or the engine has waited long enough for word of it.
     due: bool,
     /// How many losses the step can bear.
     most: u16,
 }
 
-impl Witness {
+impl SimWitness {
     pub(super) fn ended(
         &mut self,
         at: Time,
         event: &Event,
-        marks: &mut Marks,
-    ) -> Result<(), Broken> {
+        marks: &mut CoverageMarks,
+    ) -> Result<(), BrokenRule> {
         let Event::Ended { run, step, fence, outcome, next, ended } = event else { return Ok(()) };
         let (run, step, fence, kind) = (*run, *step, *fence, outcome.kind);
         self.lease_mut(fence)?;
-        must(self.runs[&run].step(step).lease == Some(fence), "I2 fence", || {
+        require(self.runs[&run].step(step).lease == Some(fence), "I2 fence", || {
             format!("{fence} is not the newest")
         })?;
         if ended.is_reported() {
             let reported = self.reports.get(&fence).is_some_and(|kinds| kinds.contains(&kind));
-            must(reported, "I2 fence", || {
+            require(reported, "I2 fence", || {
                 format!("{fence} ended as {kind}, which its holder never said")
             })?;
         } else if kind == OutcomeKind::Lost {
@@ -42,7 +44,7 @@ impl Witness {
         }
         if kind == OutcomeKind::Released {
             let started = self.started.contains(&fence);
-            must(!started, "I4 one lease", || {
+            require(!started, "I4 one lease", || {
                 format!("{fence} was handed back as never started and had been")
             })?;
             marks.hit("lease asked back and released");
@@ -53,7 +55,7 @@ impl Witness {
         let state = self.step_mut(run, step)?;
         (state.lease, state.since) = (None, at);
         self.follows((fence, kind), *next, marks)?;
-        if matches!(next, Next::Done(_)) { self.node_ended(run, step, at) } else { Ok(()) }
+        if matches!(next, StepFollowUp::Done(_)) { self.node_ended(run, step, at) } else { Ok(()) }
     }
 
     /// A lease that was given up has an outcome after all. That is right only while its step waits to be handed out again, and
@@ -62,26 +64,26 @@ impl Witness {
         &mut self,
         at: Time,
         event: &Event,
-        marks: &mut Marks,
-    ) -> Result<(), Broken> {
+        marks: &mut CoverageMarks,
+    ) -> Result<(), BrokenRule> {
         let Event::Ended { run, step, fence, outcome, next, ended } = event else { return Ok(()) };
         let (run, step, fence, kind) = (*run, *step, *fence, outcome.kind);
         let given_up = self.leases.get(&fence).is_some_and(|lease| {
             (lease.run, lease.step) == (run, step) && lease.end.is_some() && !lease.is_accepted()
         });
-        must(given_up, "I1 single accept", || format!("{fence} was not given up"))?;
+        require(given_up, "I1 single accept", || format!("{fence} was not given up"))?;
         let begins = self.runs[&run].lets_begin(self.spec(run, step).condition);
         let state = self.runs[&run].step(step);
-        must(state.newest == Some(fence) && state.lease.is_none(), "I2 fence", || {
+        require(state.newest == Some(fence) && state.lease.is_none(), "I2 fence", || {
             format!("{fence} counts late, and {:?} was granted since", state.newest)
         })?;
         let waits = !state.status.is_terminal() && !state.backing_off && begins;
-        must(waits, "I10 state machine", || format!("{fence} counts late: {}", state.status))?;
+        require(waits, "I10 state machine", || format!("{fence} counts late: {}", state.status))?;
         let said = self.reports.get(&fence).is_some_and(|kinds| kinds.contains(&kind));
         let decides =
             matches!(kind, OutcomeKind::Succeeded | OutcomeKind::Failed | OutcomeKind::TimedOut);
-        let follows = matches!(next, Next::Done(_) | Next::Retry { .. });
-        must(said && decides && follows, "I2 fence", || {
+        let follows = matches!(next, StepFollowUp::Done(_) | StepFollowUp::Retry { .. });
+        require(said && decides && follows, "I2 fence", || {
             format!("{fence} ended late as {kind}, and {next:?} follows")
         })?;
         marks.hit("late outcome counted");
@@ -89,34 +91,34 @@ impl Witness {
         lease.end = Some((*ended, kind));
         self.step_mut(run, step)?.since = at;
         self.follows((fence, kind), *next, marks)?;
-        if matches!(next, Next::Done(_)) { self.node_ended(run, step, at) } else { Ok(()) }
+        if matches!(next, StepFollowUp::Done(_)) { self.node_ended(run, step, at) } else { Ok(()) }
     }
 
     /// What becomes of the step.
     fn follows(
         &mut self,
         (fence, kind): (Fence, OutcomeKind),
-        next: Next,
-        marks: &mut Marks,
-    ) -> Result<(), Broken> {
+        next: StepFollowUp,
+        marks: &mut CoverageMarks,
+    ) -> Result<(), BrokenRule> {
         let charge = self.charge_of(fence);
         let (run, step) = (self.leases[&fence].run, self.leases[&fence].step);
         let state = self.step_mut(run, step)?;
         match next {
-            Next::Again { charged: true } => {
+            StepFollowUp::Again { charged: true } => {
                 marks.hit("hand-out charged");
                 state.charge(fence, charge)
             }
-            Next::Again { charged: false } => {
+            StepFollowUp::Again { charged: false } => {
                 marks.hit("hand-out free of charge");
-                state.hand_out_again(fence, kind, charge)
+                state.redispatch(fence, kind, charge)
             }
-            Next::Retry { .. } => {
+            StepFollowUp::Retry { .. } => {
                 marks.hit("attempt tried again");
                 state.try_again();
                 Ok(())
             }
-            Next::Done(status) => {
+            StepFollowUp::Done(status) => {
                 state.done(fence, status)?;
                 if kind == OutcomeKind::Lost && status == StepStatus::Failed {
                     marks.hit("deliveries exhausted");
@@ -128,18 +130,18 @@ impl Witness {
     }
 
     /// A lease was given up: if its step must not outlive it, nothing of it may be alive.
-    fn given_up(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), Broken> {
+    fn given_up(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), BrokenRule> {
         let strict = self.spec(run, step).stops_on_lost_contact();
         let alive = self.alive.get(&fence).is_some_and(|worker| !self.frozen.contains(worker));
-        must(!strict || !alive || self.disputed.contains(&fence), "I12 self-fence", || {
+        require(!strict || !alive || self.disputed.contains(&fence), "I12 self-fence", || {
             format!("{fence} was given up while its process runs")
         })
     }
 
-    fn charge_of(&self, fence: Fence) -> Charge {
+    fn charge_of(&self, fence: Fence) -> LossCharge {
         let lease = &self.leases[&fence];
-        Charge {
-            due: self.deliveries.contains(&fence) || lease.delivery > UNHEARD_MAX,
+        LossCharge {
+            due: self.deliveries.contains(&fence) || lease.delivery > UNCONFIRMED_DELIVERIES_MAX,
             most: self.spec(lease.run, lease.step).retry.lost,
         }
     }
@@ -147,17 +149,17 @@ impl Witness {
     pub(super) fn settled(
         &mut self,
         (run, step): (RunId, StepIx),
-        settled: &Settled,
+        settled: &StepSettlement,
         at: Time,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenRule> {
         let state = self.run_mut(run)?.step(step);
         let free = !state.status.is_terminal() && state.lease.is_none();
-        must(free, "I10 state machine", || {
+        require(free, "I10 state machine", || {
             format!("run {run} {step} is {} and settled {settled:?}", state.status)
         })?;
         self.has_reason((run, step), settled, at)?;
         self.step_mut(run, step)?.status = settled.status();
-        if matches!(settled, Settled::Withheld { .. } | Settled::SkippedUnplaceable) {
+        if matches!(settled, StepSettlement::Withheld { .. } | StepSettlement::SkippedUnplaceable) {
             self.run_mut(run)?.idle.insert(step);
         }
         self.node_ended(run, step, at)
@@ -167,55 +169,65 @@ impl Witness {
     fn has_reason(
         &self,
         (run, step): (RunId, StepIx),
-        settled: &Settled,
+        settled: &StepSettlement,
         at: Time,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenRule> {
         let book = &self.runs[&run];
         match settled {
-            Settled::Blocked { cause } => {
-                must(book.need_failed(step) && book.fails(*cause), "I5 dependency", || {
+            StepSettlement::Blocked { cause } => {
+                require(book.need_failed(step) && book.fails(*cause), "I5 dependency", || {
                     format!("run {run} {step} is blocked by nothing")
                 })?;
             }
-            Settled::Withheld { cause } => {
+            StepSettlement::Withheld { cause } => {
                 let could_not = book.need_could_not_run(step) && book.could_not_run(*cause);
-                must(could_not, "I5 dependency", || {
+                require(could_not, "I5 dependency", || {
                     format!("run {run} {step} is withheld and its needs could run")
                 })?;
             }
-            Settled::CancelledByFailure { .. } => {
-                must(book.failed, "I5 dependency", || format!("run {run} {step}: nothing failed"))?;
+            StepSettlement::CancelledByFailure { .. } => {
+                require(book.failed, "I5 dependency", || {
+                    format!("run {run} {step}: nothing failed")
+                })?;
             }
-            Settled::CancelledWithRun => {
-                must(book.cancel.is_some(), "I15 cancel", || {
+            StepSettlement::CancelledWithRun => {
+                require(book.cancel.is_some(), "I15 cancel", || {
                     format!("run {run} {step}: nobody cancelled")
                 })?;
             }
-            Settled::SkippedByValues { .. } | Settled::FailedCondition { .. } => {
-                let asks = book.plan.spec(step).is_some_and(|spec| spec.when != When::Holds);
-                must(asks, "I5 dependency", || format!("run {run} {step} asked for nothing"))?;
+            StepSettlement::SkippedByValues { .. } | StepSettlement::FailedCondition { .. } => {
+                let asks =
+                    book.plan.spec(step).is_some_and(|spec| spec.when != ValueCondition::Holds);
+                require(asks, "I5 dependency", || format!("run {run} {step} asked for nothing"))?;
             }
-            Settled::FailedNoWorker if book.options.unplaceable == Unplaceable::Wait => {
+            StepSettlement::FailedNoWorker
+                if book.options.unplaceable == UnplaceablePolicy::Wait =>
+            {
                 let led = self.led_time(book.step(step).since, at);
                 let waited = led >= self.spec(run, step).wait_for_worker;
-                must(waited, "L5 deadlines", || {
+                require(waited, "L5 deadlines", || {
                     format!("run {run} {step} failed after {led} under a leader without a worker")
                 })?;
             }
-            Settled::SkippedByCondition
-            | Settled::FailedNoWorker
-            | Settled::Superseded { .. }
-            | Settled::SkippedUnplaceable
-            | Settled::FailedNoLock
-            | Settled::FailedTooLarge { .. }
-            | Settled::FailedKey { .. }
-            | Settled::FailedNoKey { .. } => {}
+            StepSettlement::SkippedByCondition
+            | StepSettlement::FailedNoWorker
+            | StepSettlement::Superseded { .. }
+            | StepSettlement::SkippedUnplaceable
+            | StepSettlement::FailedNoLock
+            | StepSettlement::FailedTooLarge { .. }
+            | StepSettlement::FailedKey { .. }
+            | StepSettlement::FailedNoKey { .. } => {}
         }
         Ok(())
     }
 
     /// Dependents whose last need this was have been ready since now.
-    pub(super) fn node_ended(&mut self, run: RunId, node: StepIx, at: Time) -> Result<(), Broken> {
+    pub(super) fn node_ended(
+        &mut self,
+        run: RunId,
+        node: StepIx,
+        at: Time,
+    ) -> Result<(), BrokenRule> {
         self.key_left((run, node));
         let book = self.run_mut(run)?;
         let failed = matches!(book.step(node).status, StepStatus::Failed | StepStatus::TimedOut);
@@ -234,26 +246,26 @@ impl Witness {
     }
 }
 
-impl StepBook {
-    fn charge(&mut self, fence: Fence, charge: Charge) -> Result<(), Broken> {
-        must(charge.due, "I8 attempts", || {
+impl WitnessStep {
+    fn charge(&mut self, fence: Fence, charge: LossCharge) -> Result<(), BrokenRule> {
+        require(charge.due, "I8 attempts", || {
             format!("{fence} is charged and never reached its worker")
         })?;
         self.charged += 1;
         self.status = StepStatus::Ready;
         let charged = self.charged;
-        must(charged <= charge.most, "I8 attempts", || format!("{fence}: {charged} losses"))
+        require(charged <= charge.most, "I8 attempts", || format!("{fence}: {charged} losses"))
     }
 
-    fn hand_out_again(
+    fn redispatch(
         &mut self,
         fence: Fence,
         kind: OutcomeKind,
-        charge: Charge,
-    ) -> Result<(), Broken> {
+        charge: LossCharge,
+    ) -> Result<(), BrokenRule> {
         self.status = StepStatus::Ready;
         let once_only = charge.most == 0 && kind != OutcomeKind::Released;
-        must(!once_only, "I8 attempts", || {
+        require(!once_only, "I8 attempts", || {
             format!("{fence} may have started and is handed out again")
         })
     }
@@ -265,18 +277,18 @@ impl StepBook {
         self.charged = 0;
     }
 
-    fn lost_for_good(&self, fence: Fence, charge: Charge) -> Result<(), Broken> {
+    fn lost_for_good(&self, fence: Fence, charge: LossCharge) -> Result<(), BrokenRule> {
         let (charged, most) = (self.charged, charge.most);
-        must(charged >= most, "I8 attempts", || {
+        require(charged >= most, "I8 attempts", || {
             format!("{fence} is lost for good after {charged} of {most} losses")
         })
     }
 
-    fn done(&mut self, fence: Fence, status: StepStatus) -> Result<(), Broken> {
+    fn done(&mut self, fence: Fence, status: StepStatus) -> Result<(), BrokenRule> {
         self.accepted += 1;
         self.status = status;
         let accepted = self.accepted;
-        must(accepted == 1, "I1 single accept", || {
+        require(accepted == 1, "I1 single accept", || {
             format!("{fence} makes {accepted} outcomes of its step")
         })
     }

@@ -1,13 +1,13 @@
 //! Rules on who gets which step when.
 
-use windlass_core::engine::{AGING, Event, PREFERS_PATIENCE};
+use windlass_core::engine::{AGING, Event, PREFERENCE_WAIT};
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
 use windlass_core::outcome::StepStatus;
-use windlass_core::plan::{LockUse, Pin, StepSpec, WorkerFacts};
+use windlass_core::plan::{LockUse, PinTarget, StepSpec, WorkerFacts};
 use windlass_core::time::{Span, Time};
 
-use super::books::{Broken, LeaseBook, RunBook, Witness, must};
-use crate::sim::marks::Marks;
+use super::state::{BrokenRule, SimWitness, WitnessLease, WitnessRun, require};
+use crate::sim::coverage_marks::CoverageMarks;
 
 /// How long after an embargo its steps may still wait for their turn.
 const EMBARGO_SLACK: Span = Span::mins(2);
@@ -15,66 +15,70 @@ const EMBARGO_SLACK: Span = Span::mins(2);
 /// A step that others passed this often at its locks has been starved: the engine reserves after eight.
 const PASSED_MAX: u32 = 30;
 
-impl RunBook {
+impl WitnessRun {
     /// What is to be granted, if its state, its needs and its run allow that.
     fn may_be_granted(
         &self,
         step: StepIx,
         attempt: u16,
         what: impl Fn() -> String,
-    ) -> Result<StepSpec, Broken> {
+    ) -> Result<StepSpec, BrokenRule> {
         let state = self.step(step);
-        must(state.lease.is_none(), "I4 one lease", || {
+        require(state.lease.is_none(), "I4 one lease", || {
             format!("{} has {:?}", what(), state.lease)
         })?;
         let open = !state.status.is_terminal() && !state.backing_off;
-        must(open, "I10 state machine", || format!("{} is {}", what(), state.status))?;
-        must(attempt == state.attempt, "I8 attempts", || format!("{} attempt {attempt}", what()))?;
-        must(self.needs_met(step), "I5 dependency", || format!("{} has needs open", what()))?;
-        must(self.may_run(step), "I5 dependency", || format!("{} was not to run", what()))?;
+        require(open, "I10 state machine", || format!("{} is {}", what(), state.status))?;
+        require(attempt == state.attempt, "I8 attempts", || {
+            format!("{} attempt {attempt}", what())
+        })?;
+        require(self.needs_met(step), "I5 dependency", || format!("{} has needs open", what()))?;
+        require(self.may_run(step), "I5 dependency", || format!("{} was not to run", what()))?;
         let Some(spec) = self.plan.spec(step) else {
-            return Err(Broken {
+            return Err(BrokenRule {
                 rule: "I10 state machine",
                 detail: format!("{} is a join", what()),
             });
         };
-        must(attempt <= spec.retry.times + 1, "I8 attempts", || {
+        require(attempt <= spec.retry.times + 1, "I8 attempts", || {
             format!("{} attempt {attempt}", what())
         })?;
-        must(self.lets_begin(spec.condition), "I15 cancel", || {
+        require(self.lets_begin(spec.condition), "I15 cancel", || {
             format!("{} after its run was stopped", what())
         })?;
         Ok(spec.clone())
     }
 }
 
-impl Witness {
+impl SimWitness {
     pub(super) fn granted(
         &mut self,
         at: Time,
         event: &Event,
-        marks: &mut Marks,
-    ) -> Result<(), Broken> {
+        marks: &mut CoverageMarks,
+    ) -> Result<(), BrokenRule> {
         let Event::Granted { run, step, attempt, delivery, worker, fence, .. } = *event else {
             return Ok(());
         };
-        must(fence > self.fences, "I3 token order", || format!("{fence} after {}", self.fences))?;
+        require(fence > self.fences, "I3 token order", || {
+            format!("{fence} after {}", self.fences)
+        })?;
         self.fences = fence;
         let what = || format!("{fence}: run {run} {step} to {worker}");
         let spec = self.run_mut(run)?.may_be_granted(step, attempt, what)?;
-        must(self.is_at_key((run, step)), "I23 once", || format!("{} without its key", what()))?;
-        self.placed(worker, (run, step), fence)?;
-        self.preferred(worker, (run, step), at, marks)?;
+        require(self.is_at_key((run, step)), "I23 once", || format!("{} without its key", what()))?;
+        self.check_placement(worker, (run, step), fence)?;
+        self.check_preference(worker, (run, step), at, marks)?;
         self.within_locks(run, step, fence)?;
-        self.fair(run, step, at)?;
+        self.check_fairness(run, step, at)?;
         if spec.locks.len() > 1 {
             marks.hit("step with two locks granted");
         }
-        if spec.placement.pin == Pin::Leader {
+        if spec.placement.pin == PinTarget::Leader {
             marks.hit("pinned step ran with the leader");
         }
         let life = self.workers.get(&worker).map_or(Incarnation::default(), |book| book.life);
-        let lease = LeaseBook { run, step, worker, life, delivery, led_since: None, end: None };
+        let lease = WitnessLease { run, step, worker, life, delivery, led_since: None, end: None };
         self.leases.insert(fence, lease);
         self.live.insert(fence);
         let state = self.step_mut(run, step)?;
@@ -83,14 +87,14 @@ impl Witness {
         Ok(())
     }
 
-    fn placed(
+    fn check_placement(
         &self,
         worker: WorkerId,
         (run, step): (RunId, StepIx),
         fence: Fence,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenRule> {
         let Some(book) = self.workers.get(&worker) else {
-            return must(false, "I7 placement", || {
+            return require(false, "I7 placement", || {
                 format!("{fence} for {worker}, which never registered")
             });
         };
@@ -98,11 +102,11 @@ impl Witness {
         let name = format!("worker-{}", worker.0);
         let facts =
             WorkerFacts { labels: &book.labels, name: &name, leads: self.own == Some(worker) };
-        must(spec.placement.accepts(facts), "I7 placement", || {
+        require(spec.placement.accepts(facts), "I7 placement", || {
             format!("{fence} does not fit {worker}")
         })?;
         let reserved = book.labels.iter().any(|label| label == "pinned-only");
-        must(!reserved || spec.placement.pin == Pin::Leader, "I7 placement", || {
+        require(!reserved || spec.placement.pin == PinTarget::Leader, "I7 placement", || {
             format!("{fence} is not pinned, and {worker} runs nothing else")
         })?;
         let mine = self
@@ -112,7 +116,7 @@ impl Witness {
             .filter(|lease| lease.worker == worker);
         // What nothing proved dead keeps its lease, and takes no slot of the next life.
         let open = mine.clone().filter(|lease| lease.life == book.life).count();
-        must(spec.may_lease_ahead() || open < book.slots as usize, "I7 placement", || {
+        require(spec.may_lease_ahead() || open < book.slots as usize, "I7 placement", || {
             format!(
                 "{fence} needs a slot of {worker}, which has {open} leases in {} slots",
                 book.slots
@@ -120,7 +124,7 @@ impl Witness {
         })?;
         let alike = mine.filter(|lease| self.counts_with((lease.run, lease.step), (run, step)));
         let alike = alike.count();
-        must(spec.per_worker.is_none_or(|limit| alike < limit as usize), "I7 placement", || {
+        require(spec.per_worker.is_none_or(|limit| alike < limit as usize), "I7 placement", || {
             format!("{fence}: {worker} has {alike} of its kind already")
         })
     }
@@ -141,13 +145,13 @@ impl Witness {
     }
 
     /// A step that prefers something goes to who has it, while somebody is there who does and it has not waited long.
-    fn preferred(
+    fn check_preference(
         &self,
         worker: WorkerId,
         (run, step): (RunId, StepIx),
         at: Time,
-        marks: &mut Marks,
-    ) -> Result<(), Broken> {
+        marks: &mut CoverageMarks,
+    ) -> Result<(), BrokenRule> {
         let placement = &self.spec(run, step).placement;
         if placement.requirement.preferences().next().is_none() {
             return Ok(());
@@ -165,8 +169,8 @@ impl Witness {
             let facts = WorkerFacts { labels, name: &name, leads: self.own == Some(**id) };
             suits(labels) && placement.accepts(facts)
         });
-        let waited = at.since(self.runs[&run].step(step).since) >= PREFERS_PATIENCE;
-        must(waited || better.is_none(), "I7 placement", || {
+        let waited = at.since(self.runs[&run].step(step).since) >= PREFERENCE_WAIT;
+        require(waited || better.is_none(), "I7 placement", || {
             format!(
                 "run {run} {step} went to {worker} at once, and {:?} suits it",
                 better.map(|it| it.0)
@@ -174,11 +178,11 @@ impl Witness {
         })
     }
 
-    fn within_locks(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), Broken> {
+    fn within_locks(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), BrokenRule> {
         for lock in &self.spec(run, step).locks {
             let holders = self.live.iter().filter(|other| self.holds(**other, &lock.name)).count();
             let slots = self.slots(&lock.name) as usize;
-            must(holders < slots, "I6 caps", || {
+            require(holders < slots, "I6 caps", || {
                 format!("{fence} takes {} from {holders} of {slots}", lock.name)
             })?;
         }
@@ -186,7 +190,7 @@ impl Witness {
     }
 
     /// Who goes first: no step with far more urgency, counting its wait, is left behind; nobody is passed for ever.
-    fn fair(&mut self, run: RunId, step: StepIx, at: Time) -> Result<(), Broken> {
+    fn check_fairness(&mut self, run: RunId, step: StepIx, at: Time) -> Result<(), BrokenRule> {
         let (mine, spec) = (self.rank(run, step), self.spec(run, step));
         let mut passed = Vec::new();
         for (other_run, other) in self.rivals(run, step) {
@@ -197,7 +201,7 @@ impl Witness {
                 && theirs.placement.requirement.preferences().next().is_none()
                 && theirs.per_worker.is_none()
                 && book.step(other).attempt == 1;
-            must(!plain || rank.0 + 1 >= mine.0, "L3 starvation", || {
+            require(!plain || rank.0 + 1 >= mine.0, "L3 starvation", || {
                 format!(
                     "run {other_run} {other} waits since bucket {} while {} is granted",
                     rank.0, mine.0
@@ -210,7 +214,7 @@ impl Witness {
                 passed.push((other_run, other));
             }
         }
-        self.passed(passed)
+        self.count_passed_over(passed)
     }
 
     /// Whether lost grants may keep a step waiting, now or until a moment ago.
@@ -220,12 +224,12 @@ impl Witness {
     }
 
     /// Each of these saw a step take one of its locks that was no better placed.
-    fn passed(&mut self, steps: Vec<(RunId, StepIx)>) -> Result<(), Broken> {
+    fn count_passed_over(&mut self, steps: Vec<(RunId, StepIx)>) -> Result<(), BrokenRule> {
         for (run, step) in steps {
             let state = self.step_mut(run, step)?;
             state.passed += 1;
             let times = state.passed;
-            must(times <= PASSED_MAX, "L3 starvation", || {
+            require(times <= PASSED_MAX, "L3 starvation", || {
                 format!("run {run} {step} was passed {times} times")
             })?;
         }
@@ -262,6 +266,6 @@ impl Witness {
         let book = &self.runs[&run];
         let minute = (book.step(step).since.as_millis() / AGING.as_millis()).cast_signed();
         let priority = i64::from(self.spec(run, step).priority);
-        (minute - priority, std::cmp::Reverse(book.plan.weight(step)), book.order)
+        (minute - priority, std::cmp::Reverse(book.plan.critical_path_length(step)), book.order)
     }
 }

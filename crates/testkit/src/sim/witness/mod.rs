@@ -1,17 +1,17 @@
 //! The witness: keeps its own books and believes nothing but committed records and what processes really did.
 //!
-//! `records` checks each event as it is committed (`grants` and `endings` those of leases, `once` those of keys), `truth` what happens at
-//! workers and clients, `last` what must be true when everything is over. None of it shares code with the engine: where
+//! `records` checks each event as it is committed (`grants` and `endings` those of leases, `idempotency` those of keys), `observations` what happens at
+//! workers and clients, `final_checks` what must be true when everything is over. None of it shares code with the engine: where
 //! both must agree, two people would have to make the same mistake.
 
-mod books;
 mod endings;
+mod final_checks;
 mod grants;
-mod last;
-mod once;
+mod idempotency;
+mod observations;
 mod records;
 mod rollback;
-mod truth;
+mod state;
 
-pub(crate) use books::{Broken, Witness};
-pub(crate) use records::Committed;
+pub(crate) use records::CommittedEvent;
+pub(crate) use state::{BrokenRule, SimWitness};

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::engine::{CancelLevel, CancelReason, Event, Settled};
+use windlass_core::engine::{CancelLevel, CancelReason, Event, StepSettlement};
 use windlass_core::id::{Fence, RunId, Term, WorkerId};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::session::StopReason;
 use windlass_core::time::{Span, Time};
 
-use super::books::{Broken, RunBook, StepBook, Witness, WorkerBook, must};
-use crate::sim::marks::Marks;
+use super::state::{BrokenRule, SimWitness, WitnessRun, WitnessStep, WitnessWorker, require};
+use crate::sim::coverage_marks::CoverageMarks;
 
 /// How long after a lease must have ended it may still be seen open.
 const SWEEP_SLACK: Span = Span::secs(15);
 
 /// An event that the journal took.
-pub(crate) struct Committed<'a> {
+pub(crate) struct CommittedEvent<'a> {
     /// Whose leader wrote it.
     pub(crate) term: Term,
     /// Who led when it was taken.
@@ -26,14 +26,14 @@ pub(crate) struct Committed<'a> {
     pub(crate) event: &'a Event,
 }
 
-impl Witness {
+impl SimWitness {
     pub(crate) fn commit(
         &mut self,
-        record: &Committed<'_>,
-        marks: &mut Marks,
-    ) -> Result<(), Broken> {
-        let Committed { term, current, at, truth, event } = *record;
-        must(term == current, "I11 leader fence", || {
+        record: &CommittedEvent<'_>,
+        marks: &mut CoverageMarks,
+    ) -> Result<(), BrokenRule> {
+        let CommittedEvent { term, current, at, truth, event } = *record;
+        require(term == current, "I11 leader fence", || {
             format!("{term} wrote {event:?} while {current} led")
         })?;
         if !matches!(event, Event::Led { .. }) {
@@ -47,11 +47,16 @@ impl Witness {
         self.fold(at, event, marks)
     }
 
-    fn fold(&mut self, at: Time, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
+    fn fold(
+        &mut self,
+        at: Time,
+        event: &Event,
+        marks: &mut CoverageMarks,
+    ) -> Result<(), BrokenRule> {
         match event {
             Event::Led { term, own, embargo, .. } => {
                 self.embargoed(*term, *embargo);
-                self.led(*term, *own)
+                self.check_leader(*term, *own)
             }
             Event::WorkerRegistered { .. } => {
                 self.registered(event, marks);
@@ -101,30 +106,30 @@ impl Witness {
         }
     }
 
-    fn not_revoked(&self, worker: WorkerId, fence: Fence) -> Result<(), Broken> {
-        must(!self.revoked.contains(&worker), "I22 access", || {
+    fn not_revoked(&self, worker: WorkerId, fence: Fence) -> Result<(), BrokenRule> {
+        require(!self.revoked.contains(&worker), "I22 access", || {
             format!("{fence} for {worker}, which was revoked")
         })
     }
 
-    fn registered(&mut self, event: &Event, marks: &mut Marks) {
+    fn registered(&mut self, event: &Event, marks: &mut CoverageMarks) {
         let Event::WorkerRegistered { worker, incarnation, labels, slots, .. } = event else {
             return;
         };
         let (life, labels) = (*incarnation, labels.clone());
-        let book = WorkerBook { life, labels, slots: *slots };
+        let book = WitnessWorker { life, labels, slots: *slots };
         if self.workers.insert(*worker, book).is_some() {
             marks.hit("restarted worker took over");
         }
     }
 
     /// A leader that takes over proves no more of the time since the last event than has really passed.
-    fn proves_what_passed(&self, event: &Event, truth: u64) -> Result<(), Broken> {
+    fn proves_what_passed(&self, event: &Event, truth: u64) -> Result<(), BrokenRule> {
         let Event::Led { term, proven, .. } = event else { return Ok(()) };
         let passed = Span::millis(truth - self.last_truth);
         // Clocks drift.
-        let most = passed + passed.part(25) + Span::millis(10);
-        must(proven.passed <= most && proven.led <= proven.passed, "I24 proof", || {
+        let most = passed + passed.divided_by(25) + Span::millis(10);
+        require(proven.passed <= most && proven.led <= proven.passed, "I24 proof", || {
             format!("{term} proves {proven:?} after {passed}")
         })
     }
@@ -148,14 +153,14 @@ impl Witness {
     /// How much of the time since then a leader led.
     pub(super) fn led_time(&self, since: Time, at: Time) -> Span {
         let absent = self.absences.iter().map(|(from, to)| to.since((*from).max(since)));
-        absent.fold(at.since(since), Span::less)
+        absent.fold(at.since(since), Span::saturating_sub)
     }
 
     /// The deadline of a run counts the time under a leader alone.
-    fn deadline_passed(&self, run: RunId, at: Time) -> Result<(), Broken> {
+    fn deadline_passed(&self, run: RunId, at: Time) -> Result<(), BrokenRule> {
         let Some(book) = self.runs.get(&run) else { return Ok(()) };
         let led = self.led_time(book.submitted_at, at);
-        must(book.options.timeout.is_some_and(|timeout| led >= timeout), "L5 deadlines", || {
+        require(book.options.timeout.is_some_and(|timeout| led >= timeout), "L5 deadlines", || {
             format!("run {run} was ended by its deadline after {led} under a leader")
         })
     }
@@ -185,8 +190,8 @@ impl Witness {
         }
     }
 
-    fn led(&mut self, term: Term, own: Option<WorkerId>) -> Result<(), Broken> {
-        must(term > self.term, "I11 leader fence", || format!("{term} after {}", self.term))?;
+    fn check_leader(&mut self, term: Term, own: Option<WorkerId>) -> Result<(), BrokenRule> {
+        require(term > self.term, "I11 leader fence", || format!("{term} after {}", self.term))?;
         (self.term, self.own) = (term, own);
         for fence in &self.live {
             let lease = self.leases.get_mut(fence).expect("live leases are in the books");
@@ -196,23 +201,28 @@ impl Witness {
     }
 
     /// An unconfirmed lease ends when terms together have lasted a TTL since the first takeover, not since the last.
-    fn leases_end_in_time(&self, at: Time) -> Result<(), Broken> {
+    fn leases_end_in_time(&self, at: Time) -> Result<(), BrokenRule> {
         for fence in &self.live {
             let Some(led) = self.leases[fence].led_since else { continue };
-            let unconfirmed = (self.led_in_all + at.since(self.last_event)).less(led);
-            must(unconfirmed <= Span::millis(self.ttl) + SWEEP_SLACK, "L5 deadlines", || {
+            let unconfirmed = (self.led_in_all + at.since(self.last_event)).saturating_sub(led);
+            require(unconfirmed <= Span::millis(self.ttl) + SWEEP_SLACK, "L5 deadlines", || {
                 format!("{fence} is open at {at}, unconfirmed for {unconfirmed} of terms")
             })?;
         }
         Ok(())
     }
 
-    fn submitted(&mut self, at: Time, event: &Event, marks: &mut Marks) -> Result<(), Broken> {
+    fn submitted(
+        &mut self,
+        at: Time,
+        event: &Event,
+        marks: &mut CoverageMarks,
+    ) -> Result<(), BrokenRule> {
         let Event::RunSubmitted { run, plan, options, reused, .. } = event else { return Ok(()) };
-        must(!self.runs.contains_key(run), "I1 single accept", || {
+        require(!self.runs.contains_key(run), "I1 single accept", || {
             format!("run {run} was submitted twice")
         })?;
-        let fresh = StepBook {
+        let fresh = WitnessStep {
             status: StepStatus::Waiting,
             lease: None,
             newest: None,
@@ -223,7 +233,7 @@ impl Witness {
             backing_off: false,
             passed: 0,
         };
-        let mut book = RunBook {
+        let mut book = WitnessRun {
             plan: plan.clone(),
             options: *options,
             submitted_at: at,
@@ -243,35 +253,39 @@ impl Witness {
     }
 
     /// Of a run that is sealed the engine knows nothing: any report is late.
-    fn late(&self, run: RunId, fence: Fence) -> Result<(), Broken> {
+    fn late(&self, run: RunId, fence: Fence) -> Result<(), BrokenRule> {
         let sealed = self.sealed.contains(&run);
         let late = self.leases.get(&fence).is_some_and(|lease| sealed || !lease.is_accepted());
-        must(late, "I1 single accept", || {
+        require(late, "I1 single accept", || {
             format!("an outcome of {fence} is called late and was accepted, or never granted")
         })
     }
 
-    fn run_sealed(&mut self, run: RunId) -> Result<(), Broken> {
+    fn run_sealed(&mut self, run: RunId) -> Result<(), BrokenRule> {
         let ended = self.run_mut(run)?.status.is_terminal();
-        must(ended, "I10 state machine", || format!("run {run} is sealed and has not ended"))?;
-        must(self.sealed.insert(run), "I10 state machine", || format!("run {run} is sealed twice"))
+        require(ended, "I10 state machine", || format!("run {run} is sealed and has not ended"))?;
+        require(self.sealed.insert(run), "I10 state machine", || {
+            format!("run {run} is sealed twice")
+        })
     }
 
-    fn run_ended(&mut self, run: RunId, status: RunStatus) -> Result<(), Broken> {
+    fn run_ended(&mut self, run: RunId, status: RunStatus) -> Result<(), BrokenRule> {
         let book = self.run_mut(run)?;
         let open = book.plan.nodes().find(|node| !book.status(*node).is_terminal());
-        must(open.is_none(), "I14 conservation", || {
+        require(open.is_none(), "I14 conservation", || {
             format!("run {run} ended while {open:?} is open")
         })?;
         let wrong = status == RunStatus::Succeeded && (book.failed || book.cancel.is_some());
-        must(!wrong, "I10 state machine", || format!("run {run} succeeded in spite of a failure"))?;
+        require(!wrong, "I10 state machine", || {
+            format!("run {run} succeeded in spite of a failure")
+        })?;
         book.status = status;
         Ok(())
     }
 }
 
 /// Marks what an event shows by itself.
-fn mark(event: &Event, marks: &mut Marks) {
+fn mark(event: &Event, marks: &mut CoverageMarks) {
     match event {
         Event::WorkerReturned { .. } => marks.hit("worker returned"),
         Event::WorkerEnded { .. } => marks.hit("guard reported the end of a life"),
@@ -311,21 +325,21 @@ fn mark(event: &Event, marks: &mut Marks) {
     }
 }
 
-fn mark_settled(settled: &Settled, marks: &mut Marks) {
+fn mark_settled(settled: &StepSettlement, marks: &mut CoverageMarks) {
     match settled {
-        Settled::Blocked { .. } => marks.hit("blocked by a failed need"),
-        Settled::Withheld { .. } => marks.hit("withheld: a need could not run"),
-        Settled::SkippedUnplaceable => marks.hit("skipped: no worker could run it"),
-        Settled::CancelledByFailure { .. } => marks.hit("fail-fast ended the rest"),
-        Settled::SkippedByCondition => marks.hit("skipped by condition"),
-        Settled::SkippedByValues { .. } => marks.hit("skipped by values"),
-        Settled::Superseded { .. } => marks.hit("newer run superseded an older one"),
-        Settled::FailedNoWorker => marks.hit("nobody to run it in time"),
-        Settled::CancelledWithRun
-        | Settled::FailedCondition { .. }
-        | Settled::FailedNoLock
-        | Settled::FailedTooLarge { .. }
-        | Settled::FailedKey { .. }
-        | Settled::FailedNoKey { .. } => {}
+        StepSettlement::Blocked { .. } => marks.hit("blocked by a failed need"),
+        StepSettlement::Withheld { .. } => marks.hit("withheld: a need could not run"),
+        StepSettlement::SkippedUnplaceable => marks.hit("skipped: no worker could run it"),
+        StepSettlement::CancelledByFailure { .. } => marks.hit("fail-fast ended the rest"),
+        StepSettlement::SkippedByCondition => marks.hit("skipped by condition"),
+        StepSettlement::SkippedByValues { .. } => marks.hit("skipped by values"),
+        StepSettlement::Superseded { .. } => marks.hit("newer run superseded an older one"),
+        StepSettlement::FailedNoWorker => marks.hit("nobody to run it in time"),
+        StepSettlement::CancelledWithRun
+        | StepSettlement::FailedCondition { .. }
+        | StepSettlement::FailedNoLock
+        | StepSettlement::FailedTooLarge { .. }
+        | StepSettlement::FailedKey { .. }
+        | StepSettlement::FailedNoKey { .. } => {}
     }
 }

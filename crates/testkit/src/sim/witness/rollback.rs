@@ -1,33 +1,33 @@
 //! What the books say after the store has lost a part of its history.
 
-use windlass_core::engine::EndedAs;
+use windlass_core::engine::LeaseEndKind;
 use windlass_core::outcome::OutcomeKind;
 
-use super::books::{Broken, LeaseBook, Witness};
-use super::records::Committed;
-use crate::sim::journal::Record;
-use crate::sim::marks::Marks;
+use super::records::CommittedEvent;
+use super::state::{BrokenRule, SimWitness, WitnessLease};
+use crate::sim::coverage_marks::CoverageMarks;
+use crate::sim::journal::SimRecord;
 use crate::sim::schedule::Schedule;
 
-impl Witness {
+impl SimWitness {
     /// Begins the books anew from what is left of the journal. What really happened stays: which processes run, which
     /// were started, what was reported. A lost lease stays known, since its process may still run.
     pub(crate) fn rolled_back(
         &mut self,
         schedule: &Schedule,
-        records: &[Record],
-    ) -> Result<(), Broken> {
+        records: &[SimRecord],
+    ) -> Result<(), BrokenRule> {
         let mut books = Self::new(schedule);
         books.reports = std::mem::take(&mut self.reports);
         books.deliveries = std::mem::take(&mut self.deliveries);
         books.started = std::mem::take(&mut self.started);
-        let mut marks = Marks::default();
+        let mut marks = CoverageMarks::default();
         for record in records {
             let term = match record.event {
                 windlass_core::engine::Event::Led { term, .. } => term,
                 _ => books.term,
             };
-            let committed = Committed {
+            let committed = CommittedEvent {
                 term,
                 current: term,
                 at: record.at,
@@ -40,8 +40,8 @@ impl Witness {
         self.disputed = before.disputed;
         self.disputed.extend(before.leases.keys());
         for (fence, lease) in before.leases {
-            let end = Some((EndedAs::GivenUp, OutcomeKind::Lost));
-            self.leases.entry(fence).or_insert(LeaseBook { end, ..lease });
+            let end = Some((LeaseEndKind::GivenUp, OutcomeKind::Lost));
+            self.leases.entry(fence).or_insert(WitnessLease { end, ..lease });
         }
         for (worker, book) in before.workers {
             // One that registered in the lost part is not there for anything before it registers again.

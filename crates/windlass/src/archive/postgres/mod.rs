@@ -9,11 +9,11 @@
 //! It has connections and a thread of its own: neither a large run that is kept nor a page that is read delays an append
 //! to the journal, and a claim waits for neither.
 
-mod keys;
 mod reader;
 mod row;
 mod statement;
 mod store;
+mod submission_keys;
 mod writer;
 
 pub use store::PostgresArchive;

@@ -8,25 +8,27 @@ use windlass_core::id::RunId;
 
 use super::row::record;
 use super::statement;
-use crate::archive::parts::{Events, Gathered, PART_MAX, Part};
+use crate::archive::event_chunks::{
+    CHUNK_EVENTS_MAX, ChunkReassembly, EventChunk, PositionedEvents,
+};
 use crate::archive::{PAGE_MAX, RunQuery, RunRecord};
+use crate::db::StoreError;
+use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
+use crate::db::postgres::failure;
+use crate::db::sql_number::{run_to_sql, to_sql};
 use crate::journal::Position;
-use crate::store::StoreError;
-use crate::store::number::{run_to_sql, to_sql};
-use crate::store::postgres::failure;
-use crate::store::postgres::line::{Line, Parameter, Work};
 
 /// The most parts that are read at a time: some megabytes.
-const PARTS_MAX: usize = 64;
+const CHUNKS_PER_READ: usize = 64;
 
 /// Reads, on a connection of its own.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) line: Line,
+pub(super) struct PostgresArchiveReader {
+    pub(super) line: PgConnection,
     pub(super) place: Arc<str>,
 }
 
-impl Reader {
+impl PostgresArchiveReader {
     pub(super) async fn run(&self, run: RunId) -> Result<Option<RunRecord>, StoreError> {
         let read = self.line.call(move |client| {
             Box::pin(async move {
@@ -51,17 +53,17 @@ impl Reader {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> Result<Events, StoreError> {
+    ) -> Result<PositionedEvents, StoreError> {
         // The first part may hold the submission alone, and the second may begin before what is asked for.
-        let at_once = (most / PART_MAX + 2).min(PARTS_MAX);
+        let at_once = (most / CHUNK_EVENTS_MAX + 2).min(CHUNKS_PER_READ);
         let damaged = |what: String| self.damaged(run, &what);
-        let mut gathered: Option<Gathered> = None;
+        let mut gathered: Option<ChunkReassembly> = None;
         loop {
-            let seen = gathered.as_ref().map_or(after, Gathered::seen);
+            let seen = gathered.as_ref().map_or(after, ChunkReassembly::seen);
             let rows = self.line.call(move |client| parts(client, run, seen, at_once)).await?;
-            let Some(first) = rows.first() else { return Ok(Events::new()) };
+            let Some(first) = rows.first() else { return Ok(PositionedEvents::new()) };
             let last = position(first, "end");
-            let mut so_far = gathered.unwrap_or_else(|| Gathered::behind(after, most, last));
+            let mut so_far = gathered.unwrap_or_else(|| ChunkReassembly::after(after, most, last));
             for part in rows.iter().filter_map(part) {
                 if so_far.wants_more() {
                     so_far.add(&part).map_err(damaged)?;
@@ -83,13 +85,13 @@ impl Reader {
     }
 }
 
-fn page(client: &Client, query: RunQuery) -> Work<'_, Vec<Row>> {
+fn page(client: &Client, query: RunQuery) -> PgWork<'_, Vec<Row>> {
     Box::pin(async move {
         let before = query.before.map(run_to_sql);
         let status = query.status.map(|status| status.to_string());
         let since = query.since.map(|since| to_sql(since.as_millis()));
         let most = to_sql(query.most.min(PAGE_MAX) as u64);
-        let asked: [Parameter<'_>; 5] = [
+        let asked: [PgParameter<'_>; 5] = [
             (&before, Type::INT8),
             (&query.pipeline, Type::TEXT),
             (&status, Type::TEXT),
@@ -100,19 +102,19 @@ fn page(client: &Client, query: RunQuery) -> Work<'_, Vec<Row>> {
     })
 }
 
-fn parts(client: &Client, run: RunId, seen: Position, most: usize) -> Work<'_, Vec<Row>> {
+fn parts(client: &Client, run: RunId, seen: Position, most: usize) -> PgWork<'_, Vec<Row>> {
     Box::pin(async move {
         let numbers = [run_to_sql(run), to_sql(seen.0), to_sql(most as u64)];
-        let asked = [0, 1, 2].map(|at: usize| -> Parameter<'_> { (&numbers[at], Type::INT8) });
+        let asked = [0, 1, 2].map(|at: usize| -> PgParameter<'_> { (&numbers[at], Type::INT8) });
         client.query_typed(statement::PARTS, &asked).await
     })
 }
 
 /// The part of a row, if it has one. The table has a check that `0 <= follows < last`, so signs are not looked at again.
-fn part(row: &Row) -> Option<Part<&[u8]>> {
+fn part(row: &Row) -> Option<EventChunk<&[u8]>> {
     let bytes: Option<&[u8]> = row.get("events");
     let (last, follows) = (|| position(row, "last"), || position(row, "follows"));
-    bytes.map(|bytes| Part { last: last(), follows: follows(), bytes })
+    bytes.map(|bytes| EventChunk { last: last(), follows: follows(), bytes })
 }
 
 fn position(row: &Row, name: &str) -> Position {

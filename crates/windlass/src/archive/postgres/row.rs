@@ -3,19 +3,19 @@
 use tokio_postgres::Row;
 use windlass_core::time::Time;
 
-use crate::archive::{RunRecord, words};
-use crate::store::number::run_of_sql;
+use crate::archive::{RunRecord, run_columns};
+use crate::db::sql_number::run_from_sql;
 
 /// The line of a run, or what is wrong with it. The table has checks for what must not be negative.
 pub(super) fn record(row: &Row) -> Result<RunRecord, String> {
     let time = |name| Time::from_millis(row.get::<_, i64>(name).cast_unsigned());
     Ok(RunRecord {
-        run: run_of_sql(row.get("number")),
+        run: run_from_sql(row.get("number")),
         pipeline: row.get("pipeline"),
-        status: words::status(row.get("status"))?,
+        status: run_columns::parse_status(row.get("status"))?,
         submitted_at: time("submitted_ms"),
         ended_at: time("ended_ms"),
         steps: u32::try_from(row.get::<_, i64>("steps")).map_err(|error| error.to_string())?,
-        workers: words::workers(row.get("workers"))?,
+        workers: run_columns::workers_from_json(row.get("workers"))?,
     })
 }

@@ -6,22 +6,24 @@ use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
 use super::statement;
-use crate::archive::parts::{PRUNED_EVENTS_MAX, PRUNED_KEYS_MAX, Part, parts};
-use crate::archive::{PAGE_MAX, SealedRun, words};
-use crate::store::StoreError;
-use crate::store::number::{run_of_sql, run_to_sql, to_sql};
-use crate::store::postgres::line::{Line, Parameter, Work};
+use crate::archive::event_chunks::{
+    EventChunk, PRUNED_EVENTS_MAX, PRUNED_KEYS_MAX, split_into_chunks,
+};
+use crate::archive::{PAGE_MAX, SealedRun, run_columns};
+use crate::db::StoreError;
+use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
+use crate::db::sql_number::{run_from_sql, run_to_sql, to_sql};
 
 /// Parts that are sent together: a few megabytes at most, and all of most runs.
-const TOGETHER: usize = 16;
+const CHUNKS_PER_STATEMENT: usize = 16;
 
 /// Writes, on a connection of its own.
 #[derive(Debug)]
-pub(super) struct Writer {
-    pub(super) line: Line,
+pub(super) struct PostgresArchiveWriter {
+    pub(super) line: PgConnection,
 }
 
-impl Writer {
+impl PostgresArchiveWriter {
     pub(super) async fn keep(&self, run: SealedRun) -> Result<(), StoreError> {
         self.line.call(move |client| keep(client, run)).await
     }
@@ -33,17 +35,17 @@ impl Writer {
 
 /// The columns of parts.
 #[derive(Debug, Default)]
-struct Columns {
+struct ChunkColumns {
     last: Vec<i64>,
     follows: Vec<i64>,
     events: Vec<Vec<u8>>,
 }
 
-impl Columns {
+impl ChunkColumns {
     /// The next parts that are sent together; none when all are.
-    fn next(parts: &mut impl Iterator<Item = Part<Vec<u8>>>) -> Self {
+    fn next(parts: &mut impl Iterator<Item = EventChunk<Vec<u8>>>) -> Self {
         let mut columns = Self::default();
-        for Part { last, follows, bytes } in parts.take(TOGETHER) {
+        for EventChunk { last, follows, bytes } in parts.take(CHUNKS_PER_STATEMENT) {
             columns.last.push(to_sql(last.0));
             columns.follows.push(to_sql(follows.0));
             columns.events.push(bytes);
@@ -51,7 +53,7 @@ impl Columns {
         columns
     }
 
-    fn parameters(&self) -> [Parameter<'_>; 3] {
+    fn parameters(&self) -> [PgParameter<'_>; 3] {
         [
             (&self.last, Type::INT8_ARRAY),
             (&self.follows, Type::INT8_ARRAY),
@@ -61,11 +63,11 @@ impl Columns {
 }
 
 /// Most runs are one statement, which is a transaction of its own; one of many parts is several in one.
-fn keep(client: &Client, run: SealedRun) -> Work<'_, ()> {
+fn keep(client: &Client, run: SealedRun) -> PgWork<'_, ()> {
     Box::pin(async move {
-        let mut parts = parts(&run.events);
-        let first = Columns::next(&mut parts);
-        let mut more = Columns::next(&mut parts);
+        let mut parts = split_into_chunks(&run.events);
+        let first = ChunkColumns::next(&mut parts);
+        let mut more = ChunkColumns::next(&mut parts);
         if more.last.is_empty() {
             return keep_first(client, &run, &first).await.map(drop);
         }
@@ -76,26 +78,26 @@ fn keep(client: &Client, run: SealedRun) -> Work<'_, ()> {
         let number = run_to_sql(run.record.run);
         while !more.last.is_empty() {
             let [last, follows, events] = more.parameters();
-            let row: [Parameter<'_>; 4] = [(&number, Type::INT8), last, follows, events];
+            let row: [PgParameter<'_>; 4] = [(&number, Type::INT8), last, follows, events];
             client.query_typed(statement::KEEP_PARTS, &row).await?;
-            more = Columns::next(&mut parts);
+            more = ChunkColumns::next(&mut parts);
         }
         client.batch_execute("COMMIT").await
     })
 }
 
 /// Returns whether it was written: it is not if it is there already with all these events.
-async fn keep_first(client: &Client, run: &SealedRun, first: &Columns) -> Result<bool, Error> {
+async fn keep_first(client: &Client, run: &SealedRun, first: &ChunkColumns) -> Result<bool, Error> {
     let SealedRun { record, events } = run;
     let (id, status) = (record.run.to_string(), record.status.to_string());
-    let workers = words::of_workers(&record.workers);
+    let workers = run_columns::workers_to_json(&record.workers);
     let number = run_to_sql(record.run);
     let [submitted, ended] =
         [record.submitted_at, record.ended_at].map(|at| to_sql(at.as_millis()));
     let last = events.last().map_or(0, |position| position.0);
     let [steps, events, last] = [u64::from(record.steps), events.len() as u64, last].map(to_sql);
     let [part_last, part_follows, part_events] = first.parameters();
-    let row: [Parameter<'_>; 13] = [
+    let row: [PgParameter<'_>; 13] = [
         (&number, Type::INT8),
         (&id, Type::TEXT),
         (&record.pipeline, Type::TEXT),
@@ -114,23 +116,23 @@ async fn keep_first(client: &Client, run: &SealedRun, first: &Columns) -> Result
 }
 
 /// Statement by statement: what is left between two of them is dropped by the next call.
-fn prune(client: &Client, runs: Time, keys: Time) -> Work<'_, Vec<RunId>> {
+fn prune(client: &Client, runs: Time, keys: Time) -> PgWork<'_, Vec<RunId>> {
     Box::pin(async move {
-        let dropped = ended(client, runs).await?;
+        let dropped = runs_ended_before(client, runs).await?;
         if !dropped.is_empty() {
             client.query_typed(statement::DROP_RUNS, &[(&dropped, Type::INT8_ARRAY)]).await?;
         }
         let (before, most) = (to_sql(keys.as_millis()), to_sql(PRUNED_KEYS_MAX));
-        let asked: [Parameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
+        let asked: [PgParameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
         client.query_typed(statement::DROP_KEYS, &asked).await?;
-        Ok(dropped.into_iter().map(run_of_sql).collect())
+        Ok(dropped.into_iter().map(run_from_sql).collect())
     })
 }
 
 /// The runs to drop: those that ended first, up to what one call may drop, and at least one.
-async fn ended(client: &Client, before: Time) -> Result<Vec<i64>, Error> {
+async fn runs_ended_before(client: &Client, before: Time) -> Result<Vec<i64>, Error> {
     let (before, most) = (to_sql(before.as_millis()), to_sql(PAGE_MAX as u64));
-    let asked: [Parameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
+    let asked: [PgParameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
     let rows = client.query_typed(statement::ENDED, &asked).await?;
     let mut events = 0_u64;
     let fits = |row: &&tokio_postgres::Row| {

@@ -11,9 +11,9 @@
 
 mod reader;
 mod row;
+mod schema;
 mod statement;
 mod store;
-mod tables;
 #[cfg(test)]
 mod tests;
 mod writer;

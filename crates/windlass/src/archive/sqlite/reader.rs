@@ -6,44 +6,46 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
-use super::row::RunLine;
+use super::row::ArchivedRunRow;
 use super::statement;
-use crate::archive::parts::{Events, Gathered, Part};
-use crate::archive::{Claim, RunQuery, RunRecord};
+use crate::archive::event_chunks::{ChunkReassembly, EventChunk, PositionedEvents};
+use crate::archive::{RunQuery, RunRecord, SubmissionKeyClaim};
+use crate::db::StoreError;
+use crate::db::sql_number::{run_from_sql, run_to_sql, to_sql};
+use crate::db::sqlite::failure;
+use crate::db::sqlite::request_thread::{ReplySender, reply};
 use crate::journal::Position;
-use crate::store::StoreError;
-use crate::store::number::{run_of_sql, run_to_sql, to_sql};
-use crate::store::sqlite::desk::{Answer, tell};
-use crate::store::sqlite::failure;
 
 #[derive(Debug)]
-pub(super) enum Request {
-    Run { run: RunId, answer: Answer<Option<RunRecord>> },
-    Runs { query: RunQuery, answer: Answer<Vec<RunRecord>> },
-    Events { run: RunId, after: Position, most: usize, answer: Answer<Events> },
-    Keys { after: Option<String>, most: usize, answer: Answer<Vec<Claim>> },
+pub(super) enum SqliteArchiveReadRequest {
+    Run { run: RunId, answer: ReplySender<Option<RunRecord>> },
+    Runs { query: RunQuery, answer: ReplySender<Vec<RunRecord>> },
+    Events { run: RunId, after: Position, most: usize, answer: ReplySender<PositionedEvents> },
+    Keys { after: Option<String>, most: usize, answer: ReplySender<Vec<SubmissionKeyClaim>> },
 }
 
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct SqliteArchiveReader {
     pub(super) connection: Connection,
     pub(super) place: String,
 }
 
-impl Reader {
+impl SqliteArchiveReader {
     /// Serves until the desk is closed.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
-    pub(super) fn run(self, requests: Receiver<Request>) {
+    pub(super) fn run(self, requests: Receiver<SqliteArchiveReadRequest>) {
         for request in &requests {
             match request {
-                Request::Run { run, answer } => tell(answer, self.line(run)),
-                Request::Runs { query, answer } => tell(answer, self.page(&query)),
-                Request::Keys { after, most, answer } => {
-                    let keys = keys(&self.connection, after.as_deref(), most);
-                    tell(answer, keys.map_err(|error| self.failure(&error)));
+                SqliteArchiveReadRequest::Run { run, answer } => reply(answer, self.line(run)),
+                SqliteArchiveReadRequest::Runs { query, answer } => {
+                    reply(answer, self.page(&query));
                 }
-                Request::Events { run, after, most, answer } => {
-                    tell(answer, self.events(run, after, most));
+                SqliteArchiveReadRequest::Keys { after, most, answer } => {
+                    let keys = keys(&self.connection, after.as_deref(), most);
+                    reply(answer, keys.map_err(|error| self.failure(&error)));
+                }
+                SqliteArchiveReadRequest::Events { run, after, most, answer } => {
+                    reply(answer, self.events(run, after, most));
                 }
             }
         }
@@ -58,7 +60,12 @@ impl Reader {
     }
 
     /// In one snapshot: a run that is pruned meanwhile is read whole or not at all.
-    fn events(&self, run: RunId, after: Position, most: usize) -> Result<Events, StoreError> {
+    fn events(
+        &self,
+        run: RunId,
+        after: Position,
+        most: usize,
+    ) -> Result<PositionedEvents, StoreError> {
         let sqlite = |error| self.failure(&error);
         let snapshot = self.connection.unchecked_transaction().map_err(sqlite)?;
         let Some(last) = last(&snapshot, run).map_err(sqlite)? else { return Ok(Vec::new()) };
@@ -66,7 +73,7 @@ impl Reader {
         let key = [run_to_sql(run), to_sql(after.0)];
         let mut rows = statement.query(key).map_err(sqlite)?;
         let damaged = |what: String| self.damaged(run, &what);
-        let mut gathered = Gathered::behind(after, most, last);
+        let mut gathered = ChunkReassembly::after(after, most, last);
         while gathered.wants_more()
             && let Some(row) = rows.next().map_err(sqlite)?
         {
@@ -80,35 +87,43 @@ impl Reader {
     }
 
     fn failure(&self, error: &rusqlite::Error) -> StoreError {
-        failure::of_sqlite(&self.place, error)
+        failure::from_sqlite(&self.place, error)
     }
 }
 
 /// A row of events. The table has a check that `0 <= follows < last`, so signs are not looked at again.
-fn part<'a>(row: &'a Row<'_>) -> rusqlite::Result<Part<&'a [u8]>> {
+fn part<'a>(row: &'a Row<'_>) -> rusqlite::Result<EventChunk<&'a [u8]>> {
     let position = |name| row.get::<_, i64>(name).map(|at| Position(at.cast_unsigned()));
     let bytes = row.get_ref("events")?.as_blob()?;
-    Ok(Part { last: position("last")?, follows: position("follows")?, bytes })
+    Ok(EventChunk { last: position("last")?, follows: position("follows")?, bytes })
 }
 
 fn line(connection: &Connection, run: RunId) -> rusqlite::Result<Option<RunRecord>> {
     let mut statement = connection.prepare_cached(statement::RUN)?;
-    statement.query_row([run_to_sql(run)], |row| Ok(RunLine::of(row)?.record)).optional()
+    statement
+        .query_row([run_to_sql(run)], |row| Ok(ArchivedRunRow::from_row(row)?.record))
+        .optional()
 }
 
 fn page(connection: &Connection, query: &RunQuery) -> rusqlite::Result<Vec<RunRecord>> {
     let (sql, values) = statement::runs(query);
     let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_map(params_from_iter(values), |row| Ok(RunLine::of(row)?.record))?.collect()
+    statement
+        .query_map(params_from_iter(values), |row| Ok(ArchivedRunRow::from_row(row)?.record))?
+        .collect()
 }
 
-fn keys(connection: &Connection, after: Option<&str>, most: usize) -> rusqlite::Result<Vec<Claim>> {
+fn keys(
+    connection: &Connection,
+    after: Option<&str>,
+    most: usize,
+) -> rusqlite::Result<Vec<SubmissionKeyClaim>> {
     let mut statement = connection.prepare_cached(statement::KEYS)?;
     let claim = |row: &Row<'_>| {
-        Ok(Claim {
+        Ok(SubmissionKeyClaim {
             key: row.get("key")?,
             body: row.get("body")?,
-            run: run_of_sql(row.get("run")?),
+            run: run_from_sql(row.get("run")?),
             at: Time::from_millis(row.get::<_, i64>("at")?.cast_unsigned()),
         })
     };
@@ -118,5 +133,5 @@ fn keys(connection: &Connection, after: Option<&str>, most: usize) -> rusqlite::
 /// The position of a run's last event, if the run is here.
 fn last(connection: &Connection, run: RunId) -> rusqlite::Result<Option<Position>> {
     let mut statement = connection.prepare_cached(statement::RUN)?;
-    statement.query_row([run_to_sql(run)], |row| Ok(RunLine::of(row)?.last)).optional()
+    statement.query_row([run_to_sql(run)], |row| Ok(ArchivedRunRow::from_row(row)?.last)).optional()
 }

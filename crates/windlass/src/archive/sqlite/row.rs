@@ -4,16 +4,16 @@ use rusqlite::Row;
 use rusqlite::types::Type;
 use windlass_core::time::Time;
 
-use crate::archive::{RunRecord, words};
+use crate::archive::{RunRecord, run_columns};
+use crate::db::sql_number::{run_from_sql, to_sql};
 use crate::journal::Position;
-use crate::store::number::{run_of_sql, to_sql};
 
 pub(super) fn time_to_sql(time: Time) -> i64 {
     to_sql(time.as_millis())
 }
 
 /// A row of a run.
-pub(super) struct RunLine {
+pub(super) struct ArchivedRunRow {
     pub(super) record: RunRecord,
     /// How many events it has.
     pub(super) events: u64,
@@ -21,22 +21,23 @@ pub(super) struct RunLine {
     pub(super) last: Position,
 }
 
-impl RunLine {
+impl ArchivedRunRow {
     /// The row, unless a byte of it has changed. The table has checks for what must not be negative.
-    pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let number = |name| row.get::<_, i64>(name).map(i64::cast_unsigned);
         let time = |name| number(name).map(Time::from_millis);
         let record = RunRecord {
-            run: run_of_sql(row.get("run")?),
+            run: run_from_sql(row.get("run")?),
             pipeline: row.get("pipeline")?,
-            status: read(row, "status", words::status)?,
+            status: read(row, "status", run_columns::parse_status)?,
             submitted_at: time("submitted_at")?,
             ended_at: time("ended_at")?,
             steps: row.get("steps")?,
-            workers: read(row, "workers", words::workers)?,
+            workers: read(row, "workers", run_columns::workers_from_json)?,
         };
         let (events, last) = (number("events")?, Position(number("last")?));
-        if row.get::<_, Vec<u8>>("line_check")? != words::check(&record, events, last) {
+        if row.get::<_, Vec<u8>>("line_check")? != run_columns::row_checksum(&record, events, last)
+        {
             let what = format!("run {}: its row does not match its checksum", record.run);
             return Err(damaged(what));
         }

@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 
 use super::row::time_to_sql;
 use crate::archive::{PAGE_MAX, RunQuery};
-use crate::store::number::{run_to_sql, to_sql};
+use crate::db::sql_number::{run_to_sql, to_sql};
 
 /// Writes the line of a run unless one is there whose last event comes no earlier.
 pub(super) const WRITE_RUN: &str = "

@@ -5,14 +5,16 @@ use std::path::Path;
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
-use super::reader::{self, Reader};
-use super::tables::TABLES;
-use super::writer::{self, Writer};
-use crate::archive::{Archive, Claim, Claimed, RunQuery, RunRecord, SealedRun};
-use crate::journal::{Position, Recorded};
-use crate::store::sqlite::desk::{Answer, Desk};
-use crate::store::sqlite::{connection, failure, mount};
-use crate::store::{Promise, StoreError, folder};
+use super::reader::{self, SqliteArchiveReader};
+use super::schema::TABLES;
+use super::writer::{self, SqliteArchiveWriter};
+use crate::archive::{
+    Archive, RunQuery, RunRecord, SealedRun, SubmissionKeyClaim, SubmissionKeyOutcome,
+};
+use crate::db::sqlite::request_thread::{ReplySender, RequestThread};
+use crate::db::sqlite::{connection, failure, network_mount};
+use crate::db::{StoreError, StoreFuture, durable_folder};
+use crate::journal::{Position, RecordedEvent};
 
 const FILE: &str = "archive.db";
 
@@ -24,9 +26,9 @@ const FILE: &str = "archive.db";
 pub struct SqliteArchive {
     place: String,
     // In this order: the writer finds nobody in its way when it tidies up.
-    reader: Desk<reader::Request>,
+    reader: RequestThread<reader::SqliteArchiveReadRequest>,
     /// None if it only reads.
-    writer: Option<Desk<writer::Request>>,
+    writer: Option<RequestThread<writer::SqliteArchiveWriteRequest>>,
     warnings: Vec<String>,
 }
 
@@ -36,12 +38,13 @@ impl SqliteArchive {
         let folder = folder.as_ref();
         let file = folder.join(FILE);
         let place = file.display().to_string();
-        folder::make(folder).map_err(|error| failure::of_io(&place, &error))?;
-        let connection = connection::to_write(&file, &place, &TABLES)?;
+        durable_folder::create_durably(folder).map_err(|error| failure::from_io(&place, &error))?;
+        let connection = connection::open_for_writing(&file, &place, &TABLES)?;
         let reader = start_reader(&file, &place)?;
-        let writer = Writer { connection, place: place.clone() };
-        let writer = Desk::start("archive-writer", &place, |requests| writer.run(requests))?;
-        let warnings = mount::warning(folder).into_iter().collect();
+        let writer = SqliteArchiveWriter { connection, place: place.clone() };
+        let writer =
+            RequestThread::start("archive-writer", &place, |requests| writer.run(requests))?;
+        let warnings = network_mount::network_warning(folder).into_iter().collect();
         Ok(Self { place, reader, writer: Some(writer), warnings })
     }
 
@@ -51,7 +54,7 @@ impl SqliteArchive {
         let place = file.display().to_string();
         connection::must_exist(&file, &place)?;
         let reader = start_reader(&file, &place)?;
-        let warnings = mount::warning(folder.as_ref()).into_iter().collect();
+        let warnings = network_mount::network_warning(folder.as_ref()).into_iter().collect();
         Ok(Self { place, reader, writer: None, warnings })
     }
 
@@ -63,31 +66,31 @@ impl SqliteArchive {
     /// Hands a request to the writer.
     fn ask<T: Send + 'static>(
         &self,
-        request: impl FnOnce(Answer<T>) -> writer::Request,
-    ) -> Promise<'_, T> {
+        request: impl FnOnce(ReplySender<T>) -> writer::SqliteArchiveWriteRequest,
+    ) -> StoreFuture<'_, T> {
         match &self.writer {
-            Some(writer) => writer.ask(request),
+            Some(writer) => writer.call(request),
             None => self.refuse("it was opened for reading only; who wants to write opens it so"),
         }
     }
 
-    fn refuse<T: Send + 'static>(&self, reason: impl Into<String>) -> Promise<'_, T> {
+    fn refuse<T: Send + 'static>(&self, reason: impl Into<String>) -> StoreFuture<'_, T> {
         let refused = failure::unusable(&self.place, reason);
         Box::pin(async move { Err(refused) })
     }
 }
 
 impl Archive for SqliteArchive {
-    fn keep(&self, run: SealedRun) -> Promise<'_, ()> {
-        self.ask(|answer| writer::Request::Keep { run, answer })
+    fn keep(&self, run: SealedRun) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteArchiveWriteRequest::Keep { run, answer })
     }
 
-    fn run(&self, run: RunId) -> Promise<'_, Option<RunRecord>> {
-        self.reader.ask(|answer| reader::Request::Run { run, answer })
+    fn run(&self, run: RunId) -> StoreFuture<'_, Option<RunRecord>> {
+        self.reader.call(|answer| reader::SqliteArchiveReadRequest::Run { run, answer })
     }
 
-    fn runs(&self, query: RunQuery) -> Promise<'_, Vec<RunRecord>> {
-        self.reader.ask(|answer| reader::Request::Runs { query, answer })
+    fn runs(&self, query: RunQuery) -> StoreFuture<'_, Vec<RunRecord>> {
+        self.reader.call(|answer| reader::SqliteArchiveReadRequest::Runs { query, answer })
     }
 
     fn events(
@@ -95,28 +98,38 @@ impl Archive for SqliteArchive {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> Promise<'_, Vec<(Position, Recorded)>> {
-        self.reader.ask(|answer| reader::Request::Events { run, after, most, answer })
+    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>> {
+        self.reader.call(|answer| reader::SqliteArchiveReadRequest::Events {
+            run,
+            after,
+            most,
+            answer,
+        })
     }
 
-    fn claim(&self, claim: Claim) -> Promise<'_, Claimed> {
+    fn claim(&self, claim: SubmissionKeyClaim) -> StoreFuture<'_, SubmissionKeyOutcome> {
         match claim.check() {
-            Ok(()) => self.ask(|answer| writer::Request::Claim { claim, answer }),
+            Ok(()) => self.ask(|answer| writer::SqliteArchiveWriteRequest::Claim { claim, answer }),
             Err(reason) => self.refuse(reason),
         }
     }
 
-    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>> {
-        self.reader.ask(|answer| reader::Request::Keys { after, most, answer })
+    fn keys(&self, after: Option<String>, most: usize) -> StoreFuture<'_, Vec<SubmissionKeyClaim>> {
+        self.reader.call(|answer| reader::SqliteArchiveReadRequest::Keys { after, most, answer })
     }
 
-    fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {
-        self.ask(|answer| writer::Request::Prune { runs, keys, answer })
+    fn prune(&self, runs: Time, keys: Time) -> StoreFuture<'_, Vec<RunId>> {
+        self.ask(|answer| writer::SqliteArchiveWriteRequest::Prune { runs, keys, answer })
     }
 }
 
-fn start_reader(file: &Path, place: &str) -> Result<Desk<reader::Request>, StoreError> {
-    let reader =
-        Reader { connection: connection::to_read(file, place, &TABLES)?, place: place.to_owned() };
-    Desk::start("archive-reader", place, |requests| reader.run(requests))
+fn start_reader(
+    file: &Path,
+    place: &str,
+) -> Result<RequestThread<reader::SqliteArchiveReadRequest>, StoreError> {
+    let reader = SqliteArchiveReader {
+        connection: connection::open_for_reading(file, place, &TABLES)?,
+        place: place.to_owned(),
+    };
+    RequestThread::start("archive-reader", place, |requests| reader.run(requests))
 }

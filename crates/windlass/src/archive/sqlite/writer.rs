@@ -10,52 +10,52 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
 
-use super::row::{RunLine, time_to_sql};
+use super::row::{ArchivedRunRow, time_to_sql};
 use super::statement;
-use crate::archive::parts::{PRUNED_EVENTS_MAX, PRUNED_KEYS_MAX, parts};
-use crate::archive::{Claim, Claimed, PAGE_MAX, SealedRun, words};
-use crate::store::StoreError;
-use crate::store::number::{run_of_sql, run_to_sql, to_sql};
-use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
-use crate::store::sqlite::failure;
+use crate::archive::event_chunks::{PRUNED_EVENTS_MAX, PRUNED_KEYS_MAX, split_into_chunks};
+use crate::archive::{PAGE_MAX, SealedRun, SubmissionKeyClaim, SubmissionKeyOutcome, run_columns};
+use crate::db::StoreError;
+use crate::db::sql_number::{run_from_sql, run_to_sql, to_sql};
+use crate::db::sqlite::failure;
+use crate::db::sqlite::request_thread::{QUEUED_REQUESTS_MAX, ReplySender, reply};
 
 /// A group takes no more runs when it has so many events: about 60 ms of packing, for which a claim may wait.
-const GROUP_MAX: usize = 1 << 18;
+const GROUP_EVENTS_MAX: usize = 1 << 18;
 
 #[derive(Debug)]
-pub(super) enum Request {
-    Keep { run: SealedRun, answer: Answer<()> },
-    Claim { claim: Claim, answer: Answer<Claimed> },
-    Prune { runs: Time, keys: Time, answer: Answer<Vec<RunId>> },
+pub(super) enum SqliteArchiveWriteRequest {
+    Keep { run: SealedRun, answer: ReplySender<()> },
+    Claim { claim: SubmissionKeyClaim, answer: ReplySender<SubmissionKeyOutcome> },
+    Prune { runs: Time, keys: Time, answer: ReplySender<Vec<RunId>> },
 }
 
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct SqliteArchiveWriter {
     pub(super) connection: Connection,
     pub(super) place: String,
 }
 
 /// Requests that share a transaction. They wait together, so any order among them is right.
 #[derive(Debug, Default)]
-struct Group {
-    keeps: Waiting<SealedRun, ()>,
-    claims: Waiting<Claim, Claimed>,
-    prunes: Waiting<(Time, Time), Vec<RunId>>,
+struct ArchiveWriteGroup {
+    keeps: WaitingRequests<SealedRun, ()>,
+    claims: WaitingRequests<SubmissionKeyClaim, SubmissionKeyOutcome>,
+    prunes: WaitingRequests<(Time, Time), Vec<RunId>>,
 }
 
 /// Requests of one kind, and where their results go.
 #[derive(Debug)]
-struct Waiting<Q, A> {
+struct WaitingRequests<Q, A> {
     requests: Vec<Q>,
-    answers: Vec<Answer<A>>,
+    answers: Vec<ReplySender<A>>,
 }
 
-impl Writer {
+impl SqliteArchiveWriter {
     /// Serves until the desk is closed, then leaves the archive in its one file.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
-    pub(super) fn run(mut self, requests: Receiver<Request>) {
+    pub(super) fn run(mut self, requests: Receiver<SqliteArchiveWriteRequest>) {
         while let Ok(first) = requests.recv() {
-            let mut group = Group::default();
+            let mut group = ArchiveWriteGroup::default();
             group.add(first);
             while group.has_room()
                 && let Ok(next) = requests.try_recv()
@@ -69,8 +69,8 @@ impl Writer {
 
     /// Does what a group asks, and tells each when the group is durable. If SQLite fails anywhere, nothing of it was
     /// done and each is told so.
-    fn write(&mut self, group: Group) {
-        let Group { keeps, claims, prunes } = group;
+    fn write(&mut self, group: ArchiveWriteGroup) {
+        let ArchiveWriteGroup { keeps, claims, prunes } = group;
         let done = transact(&mut self.connection, |transaction| {
             let kept = each(keeps.requests, |run| keep(transaction, &run))?;
             let claimed = each(claims.requests, |claim| bind(transaction, &claim))?;
@@ -79,15 +79,15 @@ impl Writer {
         });
         match done {
             Ok((kept, claimed, pruned)) => {
-                tell_all(keeps.answers, kept);
-                tell_all(claims.answers, claimed);
-                tell_all(prunes.answers, pruned);
+                reply_all(keeps.answers, kept);
+                reply_all(claims.answers, claimed);
+                reply_all(prunes.answers, pruned);
             }
             Err(error) => {
-                let error = failure::of_sqlite(&self.place, &error);
-                refuse_all(keeps.answers, &error);
-                refuse_all(claims.answers, &error);
-                refuse_all(prunes.answers, &error);
+                let error = failure::from_sqlite(&self.place, &error);
+                fail_all(keeps.answers, &error);
+                fail_all(claims.answers, &error);
+                fail_all(prunes.answers, &error);
             }
         }
     }
@@ -101,30 +101,34 @@ impl Writer {
     }
 }
 
-impl Group {
-    fn add(&mut self, request: Request) {
+impl ArchiveWriteGroup {
+    fn add(&mut self, request: SqliteArchiveWriteRequest) {
         match request {
-            Request::Keep { run, answer } => self.keeps.add(run, answer),
-            Request::Claim { claim, answer } => self.claims.add(claim, answer),
-            Request::Prune { runs, keys, answer } => self.prunes.add((runs, keys), answer),
+            SqliteArchiveWriteRequest::Keep { run, answer } => self.keeps.add(run, answer),
+            SqliteArchiveWriteRequest::Claim { claim, answer } => self.claims.add(claim, answer),
+            SqliteArchiveWriteRequest::Prune { runs, keys, answer } => {
+                self.prunes.add((runs, keys), answer);
+            }
         }
     }
 
     fn has_room(&self) -> bool {
         let events: usize = self.keeps.requests.iter().map(|run| run.events.len()).sum();
         let requests = self.keeps.requests.len() + self.claims.requests.len();
-        events < GROUP_MAX && requests < WAITING_MAX && self.prunes.requests.is_empty()
+        events < GROUP_EVENTS_MAX
+            && requests < QUEUED_REQUESTS_MAX
+            && self.prunes.requests.is_empty()
     }
 }
 
-impl<Q, A> Waiting<Q, A> {
-    fn add(&mut self, request: Q, answer: Answer<A>) {
+impl<Q, A> WaitingRequests<Q, A> {
+    fn add(&mut self, request: Q, answer: ReplySender<A>) {
         self.requests.push(request);
         self.answers.push(answer);
     }
 }
 
-impl<Q, A> Default for Waiting<Q, A> {
+impl<Q, A> Default for WaitingRequests<Q, A> {
     fn default() -> Self {
         Self { requests: Vec::new(), answers: Vec::new() }
     }
@@ -137,13 +141,13 @@ fn each<Q, A>(
     requests.into_iter().map(perform).collect()
 }
 
-fn tell_all<A>(answers: Vec<Answer<A>>, results: Vec<A>) {
-    answers.into_iter().zip(results).for_each(|(answer, result)| tell(answer, Ok(result)));
+fn reply_all<A>(answers: Vec<ReplySender<A>>, results: Vec<A>) {
+    answers.into_iter().zip(results).for_each(|(answer, result)| reply(answer, Ok(result)));
 }
 
-fn refuse_all<A>(answers: Vec<Answer<A>>, error: &StoreError) {
+fn fail_all<A>(answers: Vec<ReplySender<A>>, error: &StoreError) {
     for answer in answers {
-        tell(answer, Err(error.clone()));
+        reply(answer, Err(error.clone()));
     }
 }
 
@@ -176,8 +180,8 @@ fn keep(transaction: &Transaction<'_>, sealed: &SealedRun) -> rusqlite::Result<(
         record.steps,
         to_sql(count),
         to_sql(last.0),
-        words::of_workers(&record.workers),
-        words::check(record, count, last),
+        run_columns::workers_to_json(&record.workers),
+        run_columns::row_checksum(record, count, last),
     ])?;
     if written == 0 {
         // It is there already, with all these events.
@@ -185,37 +189,44 @@ fn keep(transaction: &Transaction<'_>, sealed: &SealedRun) -> rusqlite::Result<(
     }
     transaction.prepare_cached(statement::DROP_CHUNKS)?.execute([run])?;
     let mut insert = transaction.prepare_cached(statement::WRITE_CHUNK)?;
-    for part in parts(events) {
+    for part in split_into_chunks(events) {
         insert.execute(params![run, to_sql(part.last.0), to_sql(part.follows.0), part.bytes])?;
     }
     Ok(())
 }
 
-fn bind(transaction: &Transaction<'_>, claim: &Claim) -> rusqlite::Result<Claimed> {
+fn bind(
+    transaction: &Transaction<'_>,
+    claim: &SubmissionKeyClaim,
+) -> rusqlite::Result<SubmissionKeyOutcome> {
     let row = params![claim.key, claim.body, run_to_sql(claim.run), time_to_sql(claim.at)];
     if transaction.prepare_cached(statement::WRITE_KEY)?.execute(row)? > 0 {
-        return Ok(Claimed::New);
+        return Ok(SubmissionKeyOutcome::New);
     }
     let mut bound = transaction.prepare_cached(statement::KEY)?;
     bound.query_row([&claim.key], |row| {
-        let (body, run) = (row.get::<_, [u8; 32]>("body")?, run_of_sql(row.get("run")?));
-        Ok(if body == claim.body { Claimed::Known(run) } else { Claimed::Conflict(run) })
+        let (body, run) = (row.get::<_, [u8; 32]>("body")?, run_from_sql(row.get("run")?));
+        Ok(if body == claim.body {
+            SubmissionKeyOutcome::Known(run)
+        } else {
+            SubmissionKeyOutcome::Conflict(run)
+        })
     })
 }
 
 fn prune(transaction: &Transaction<'_>, runs: Time, keys: Time) -> rusqlite::Result<Vec<RunId>> {
-    let dropped = ended(transaction, runs)?;
+    let dropped = runs_ended_before(transaction, runs)?;
     for run in &dropped {
         transaction.prepare_cached(statement::DROP_CHUNKS)?.execute([run])?;
         transaction.prepare_cached(statement::DROP_RUN)?.execute([run])?;
     }
     let mut drop_keys = transaction.prepare_cached(statement::DROP_KEYS)?;
     drop_keys.execute([time_to_sql(keys), to_sql(PRUNED_KEYS_MAX)])?;
-    Ok(dropped.into_iter().map(run_of_sql).collect())
+    Ok(dropped.into_iter().map(run_from_sql).collect())
 }
 
 /// The runs to drop: those that ended first, up to what one call may drop, and at least one.
-fn ended(transaction: &Transaction<'_>, before: Time) -> rusqlite::Result<Vec<i64>> {
+fn runs_ended_before(transaction: &Transaction<'_>, before: Time) -> rusqlite::Result<Vec<i64>> {
     let mut statement = transaction.prepare_cached(statement::ENDED)?;
     let mut rows = statement.query([time_to_sql(before), to_sql(PAGE_MAX as u64)])?;
     let (mut runs, mut events) = (Vec::new(), 0_u64);
@@ -223,7 +234,7 @@ fn ended(transaction: &Transaction<'_>, before: Time) -> rusqlite::Result<Vec<i6
         && let Some(row) = rows.next()?
     {
         // One that is damaged may not be as old as it says: it stays.
-        if let Ok(line) = RunLine::of(row) {
+        if let Ok(line) = ArchivedRunRow::from_row(row) {
             runs.push(run_to_sql(line.record.run));
             events = events.saturating_add(line.events);
         }

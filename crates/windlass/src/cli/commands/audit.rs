@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Align, Table};
-use crate::cli::reading::{Desk, OriginArgs, runtime};
+use crate::cli::output::{self, ColumnAlign, TextTable};
+use crate::cli::run_source::{LeaderAccess, OriginArgs, runtime};
 
 /// Show what was changed on whose word, the newest last
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ events.
 Examples:
   windlass audit
   windlass audit --json --to http://build.example:7700 | jq -r 'select(.act == \"force_release\")'")]
-pub(crate) struct Args {
+pub(crate) struct AuditArgs {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -25,42 +25,46 @@ pub(crate) struct Args {
 }
 
 /// Asks whoever leads.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &AuditArgs, context: &CommandContext) -> Result<u8, CliError> {
     let mut acts: Vec<Value> = runtime()?.block_on(async {
-        let desk = Desk::find(&args.origin, context).await?;
+        let desk = LeaderAccess::find(&args.origin, context).await?;
         let acts = desk.controller().get("/audit").await;
-        desk.leave().await?;
+        desk.close().await?;
         acts
     })?;
     acts.reverse();
     if args.json {
-        return Ok(output::objects(&acts));
+        return Ok(output::print_json_lines(&acts));
     }
     if acts.is_empty() {
-        output::talk("nobody has changed anything yet");
+        output::print_message("nobody has changed anything yet");
         return Ok(0);
     }
-    Ok(output::data(&table(&acts).lines(&context.out).join("\n")))
+    Ok(output::print_data(&table(&acts).lines(&context.out).join("\n")))
 }
 
-fn table(acts: &[Value]) -> Table {
-    let head =
-        [("at", Align::Left), ("by", Align::Left), ("act", Align::Left), ("about", Align::Left)];
-    let mut table = Table::new(head);
+fn table(acts: &[Value]) -> TextTable {
+    let head = [
+        ("at", ColumnAlign::Left),
+        ("by", ColumnAlign::Left),
+        ("act", ColumnAlign::Left),
+        ("about", ColumnAlign::Left),
+    ];
+    let mut table = TextTable::new(head);
     for acted in acts {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         table.row([
             text(&acted["at"]),
-            who(&acted["by"]),
+            actor_text(&acted["by"]),
             text(&acted["act"]),
-            what(&acted["about"]),
+            object_text(&acted["about"]),
         ]);
     }
     table
 }
 
 /// Who it was, in a word or two.
-fn who(by: &Value) -> String {
+fn actor_text(by: &Value) -> String {
     let text = |key: &str| by[key].as_str();
     match (text("name"), text("id"), text("kind")) {
         (Some(name), _, _) => format!("token {name}"),
@@ -70,7 +74,7 @@ fn who(by: &Value) -> String {
 }
 
 /// What it was done to.
-fn what(about: &Value) -> String {
+fn object_text(about: &Value) -> String {
     let text = |key: &str| about[key].as_str();
     let kind = ["run", "worker", "lock", "token"].into_iter().find(|kind| text(kind).is_some());
     let Some(kind) = kind else { return String::new() };

@@ -2,10 +2,10 @@
 
 use windlass_core::engine::CancelLevel;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output;
-use crate::cli::reading::{OriginArgs, Reading};
+use crate::cli::run_source::{BlockingRunSource, OriginArgs};
 
 /// End a run, here or at a controller
 #[derive(Debug, clap::Args)]
@@ -13,7 +13,7 @@ use crate::cli::reading::{OriginArgs, Reading};
 Examples:
   windlass cancel latest
   windlass cancel latest --kill      at once, without letting steps clean up")]
-pub(crate) struct Args {
+pub(crate) struct CancelArgs {
     /// Which run
     #[arg(value_name = "RUN")]
     run: String,
@@ -25,11 +25,11 @@ pub(crate) struct Args {
 }
 
 /// Asks whoever leads the run to end it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let reading = Reading::open(&args.origin, context)?;
+pub(crate) fn run(args: &CancelArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let reading = BlockingRunSource::open(&args.origin, context)?;
     let run = reading.find(&args.run)?;
     let level = if args.kill { CancelLevel::Kill } else { CancelLevel::Stop };
     reading.wait(reading.source.cancel(run, level))?;
-    output::talk(&format!("run {run} was told to end"));
+    output::print_message(&format!("run {run} was told to end"));
     Ok(0)
 }

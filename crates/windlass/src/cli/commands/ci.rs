@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::cli::number::number;
+use crate::cli::bounded_number::number;
 use crate::cli::output::{self, quoted};
 
 /// Print the configuration of a CI service whose runners share a run
@@ -15,10 +15,10 @@ installed from is a variable, WINDLASS_GIT. docs/ci.md tells the rest.
 Examples:
   windlass ci github --instances 4 > .github/workflows/windlass.yml
   windlass ci gitlab --instances 4 ship.yml > .gitlab-ci.yml")]
-pub(crate) struct Args {
+pub(crate) struct CiArgs {
     /// Which service
     #[arg(value_enum)]
-    service: Service,
+    service: CiService,
     /// The pipeline that is run; windlass.yml if not said
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 /// A CI service.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Service {
+enum CiService {
     /// GitHub Actions
     Github,
     /// GitLab CI/CD
@@ -37,14 +37,14 @@ enum Service {
 }
 
 /// Prints it.
-pub(crate) fn run(args: &Args) -> u8 {
+pub(crate) fn run(args: &CiArgs) -> u8 {
     let file = args.file.as_ref().map(|file| quoted(&file.to_string_lossy()));
     let run = file.map_or("windlass run".to_owned(), |file| format!("windlass run {file}"));
     let text = match args.service {
-        Service::Github => github(args.instances, &run),
-        Service::Gitlab => gitlab(args.instances, &run),
+        CiService::Github => github(args.instances, &run),
+        CiService::Gitlab => gitlab(args.instances, &run),
     };
-    output::data(text.replace("@INSTALL@", INSTALL).trim_end())
+    output::print_data(text.replace("@INSTALL@", INSTALL).trim_end())
 }
 
 fn github(instances: u32, run: &str) -> String {

@@ -2,7 +2,7 @@
 
 use clap_complete::Shell;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::{help, output};
 
@@ -12,7 +12,7 @@ use crate::cli::{help, output};
 Examples:
   windlass completions bash > ~/.local/share/bash-completion/completions/windlass
   windlass completions zsh > ~/.zfunc/_windlass")]
-pub(crate) struct Args {
+pub(crate) struct CompletionsArgs {
     /// Which shell
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
@@ -20,8 +20,8 @@ pub(crate) struct Args {
 
 /// Prints what the shell reads.
 #[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
-pub(crate) fn run(args: &Args, _context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &CompletionsArgs, _context: &CommandContext) -> Result<u8, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut help::command(), "windlass", &mut script);
-    Ok(output::data(String::from_utf8_lossy(&script).trim_end()))
+    Ok(output::print_data(String::from_utf8_lossy(&script).trim_end()))
 }

@@ -1,14 +1,15 @@
 //! `windlass config`
 
 use serde_json::{Value, json};
-use windlass_core::config::Takes;
+use windlass_core::config::ConfigValueKind;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Align, Ink, Table};
-use crate::cli::reading;
+use crate::cli::output::{self, ColorRole, ColumnAlign, TextTable};
+use crate::cli::run_source;
 use crate::cli::settings::{
-    CLIENT, Catalogue, ConfigArgs, Layers, Said, Section, Setting, Whence, reference, shown,
+    CLIENT, CliSetting, ConfigFileArgs, SettingOrigin, SettingValue, SettingsCatalogue,
+    SettingsLayers, SettingsSection, redacted, reference,
 };
 
 /// Show the settings of this machine, and where each comes from
@@ -22,36 +23,36 @@ in XDG_CONFIG_HOME or ~/.config, and behind that /etc/windlass/config.yml.
 Examples:
   windlass config show serve
   windlass config show --json | jq -r 'select(.from != \"default\") | .setting'")]
-pub(crate) struct Args {
+pub(crate) struct ConfigArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ConfigCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
-    Show(ShowArgs),
-    Reference(ReferenceArgs),
+enum ConfigCommand {
+    Show(ConfigShowArgs),
+    Reference(ConfigReferenceArgs),
 }
 
 /// Every setting, its value and where it comes from
 #[derive(Debug, clap::Args)]
-struct ShowArgs {
+struct ConfigShowArgs {
     /// Only those of this section
     #[arg(value_name = "SECTION", value_enum)]
-    section: Option<Which>,
+    section: Option<ConfigSectionArg>,
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    file: ConfigArgs,
+    file: ConfigFileArgs,
 }
 
 /// Every setting that there is, in Markdown
 #[derive(Debug, clap::Args)]
-struct ReferenceArgs {}
+struct ConfigReferenceArgs {}
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Which {
+enum ConfigSectionArg {
     /// Of `windlass serve`
     Serve,
     /// Of `windlass worker`
@@ -63,28 +64,31 @@ enum Which {
 }
 
 /// Shows them.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &ConfigArgs, context: &CommandContext) -> Result<u8, CliError> {
     match &args.command {
-        Command::Show(args) => show(args, context),
-        Command::Reference(ReferenceArgs {}) => {
-            Ok(output::data(reference(&Catalogue::new()).trim_end()))
+        ConfigCommand::Show(args) => show(args, context),
+        ConfigCommand::Reference(ConfigReferenceArgs {}) => {
+            Ok(output::print_data(reference(&SettingsCatalogue::new()).trim_end()))
         }
     }
 }
 
-fn show(args: &ShowArgs, context: &Context) -> Result<u8, CliError> {
-    let layers = Layers::load(args.file.config.as_deref(), context)?;
-    let wanted = |section: &&Section| args.section.is_none_or(|which| which.name() == section.name);
-    let sections: Vec<&Section> = layers.catalogue.sections.iter().filter(wanted).collect();
+fn show(args: &ConfigShowArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let layers = SettingsLayers::load(args.file.config.as_deref(), context)?;
+    let wanted =
+        |section: &&SettingsSection| args.section.is_none_or(|which| which.name() == section.name);
+    let sections: Vec<&SettingsSection> = layers.catalogue.sections.iter().filter(wanted).collect();
     let mut rows = Vec::new();
     for section in sections {
         layers.check(section.name)?;
         for setting in &section.settings {
-            rows.push(Row::new(section, setting, &layers)?);
+            rows.push(SettingRow::new(section, setting, &layers)?);
         }
     }
     if args.json {
-        return Ok(output::objects(&rows.iter().map(Row::json).collect::<Vec<_>>()));
+        return Ok(output::print_json_lines(
+            &rows.iter().map(SettingRow::json).collect::<Vec<_>>(),
+        ));
     }
     let files: Vec<String> = layers.files().map(|file| file.display().to_string()).collect();
     let read = if files.is_empty() {
@@ -92,11 +96,11 @@ fn show(args: &ShowArgs, context: &Context) -> Result<u8, CliError> {
     } else {
         format!("read: {}", files.join(", "))
     };
-    output::talk(&context.err.paint(Ink::Quiet, &read));
-    Ok(output::data(&table(&rows).lines(&context.out).join("\n")))
+    output::print_message(&context.err.paint(ColorRole::Quiet, &read));
+    Ok(output::print_data(&table(&rows).lines(&context.out).join("\n")))
 }
 
-impl Which {
+impl ConfigSectionArg {
     const fn name(self) -> &'static str {
         match self {
             Self::Serve => "serve",
@@ -108,38 +112,43 @@ impl Which {
 }
 
 /// A setting as it is now.
-struct Row<'a> {
+struct SettingRow<'a> {
     section: &'static str,
-    setting: &'a Setting,
-    said: Said,
+    setting: &'a CliSetting,
+    said: SettingValue,
 }
 
-impl<'a> Row<'a> {
-    fn new(section: &Section, setting: &'a Setting, layers: &Layers) -> Result<Self, CliError> {
+impl<'a> SettingRow<'a> {
+    fn new(
+        section: &SettingsSection,
+        setting: &'a CliSetting,
+        layers: &SettingsLayers,
+    ) -> Result<Self, CliError> {
         let said = match section.name {
-            CLIENT => reading::said(layers, &setting.name)?,
-            name => layers.said(name, &setting.name),
+            CLIENT => run_source::client_setting(layers, &setting.name)?,
+            name => layers.value_of(name, &setting.name),
         };
-        let default = || Said { values: setting.default.clone(), whence: Whence::Default };
+        let default =
+            || SettingValue { values: setting.default.clone(), origin: SettingOrigin::Default };
         Ok(Self { section: section.name, setting, said: said.unwrap_or_else(default) })
     }
 
     fn values(&self) -> Vec<String> {
-        self.said.values.iter().map(|value| shown(&self.setting.name, value)).collect()
+        self.said.values.iter().map(|value| redacted(&self.setting.name, value)).collect()
     }
 
     fn json(&self) -> Value {
         let values = self.values();
         let value = match self.setting.takes {
-            Takes::Switch => json!(values.first().is_some_and(|value| value == "true")),
-            Takes::One => json!(values.first()),
-            Takes::Many => json!(values),
+            ConfigValueKind::Switch => json!(values.first().is_some_and(|value| value == "true")),
+            ConfigValueKind::One => json!(values.first()),
+            ConfigValueKind::Many => json!(values),
         };
-        let (from, place) = match &self.said.whence {
-            Whence::Variable(name) => ("variable", Some(name.clone())),
-            Whence::Saved => ("context", None),
-            whence @ Whence::File { .. } => ("file", Some(whence.to_string())),
-            Whence::Default => ("default", None),
+        let (from, place) = match &self.said.origin {
+            SettingOrigin::Variable(name) => ("variable", Some(name.clone())),
+            SettingOrigin::Saved => ("context", None),
+            whence @ SettingOrigin::File { .. } => ("file", Some(whence.to_string())),
+            SettingOrigin::Default => ("default", None),
         };
         json!({
             "section": self.section, "setting": self.setting.name, "value": value,
@@ -148,17 +157,18 @@ impl<'a> Row<'a> {
     }
 }
 
-fn table(rows: &[Row<'_>]) -> Table {
-    let head = [("setting", Align::Left), ("value", Align::Left), ("from", Align::Left)];
-    let mut table = Table::new(head);
+fn table(rows: &[SettingRow<'_>]) -> TextTable {
+    let head =
+        [("setting", ColumnAlign::Left), ("value", ColumnAlign::Left), ("from", ColumnAlign::Left)];
+    let mut table = TextTable::new(head);
     for row in rows {
         let value = match (row.setting.takes, &*row.values()) {
-            (Takes::Switch, []) => "false".to_owned(),
+            (ConfigValueKind::Switch, []) => "false".to_owned(),
             (_, []) => "-".to_owned(),
             (_, values) => values.join(", "),
         };
         let name = format!("{}.{}", row.section, row.setting.name);
-        table.row([name, value, row.said.whence.to_string()]);
+        table.row([name, value, row.said.origin.to_string()]);
     }
     table
 }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Ink};
-use crate::cli::reading::Saved;
-use crate::cli::settings::{CLIENT, Layers};
-use crate::link::http::{Places, dialler};
+use crate::cli::output::{self, ColorRole};
+use crate::cli::run_source::SavedContext;
+use crate::cli::settings::{CLIENT, SettingsLayers};
+use crate::link::http::{ControllerAddresses, dialer};
 
 /// Save the controller that commands ask; without one, show it
 #[derive(Debug, clap::Args)]
@@ -25,10 +25,10 @@ Examples:
   windlass context http://build.example:7700 --token-file ~/.windlass-token
   windlass context
   windlass context --none")]
-pub(crate) struct Args {
+pub(crate) struct ContextArgs {
     /// The controller's address
     #[arg(value_name = "URL")]
-    url: Option<Places>,
+    url: Option<ControllerAddresses>,
     /// A file with the controller's token
     #[arg(long, value_name = "FILE", requires = "url")]
     token_file: Option<PathBuf>,
@@ -41,39 +41,41 @@ pub(crate) struct Args {
 }
 
 /// Saves, forgets or shows.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &ContextArgs, context: &CommandContext) -> Result<u8, CliError> {
     if args.none {
-        let was = Saved::forget()?;
-        output::talk(if was { "forgotten" } else { "no context was saved" });
+        let was = SavedContext::forget()?;
+        output::print_message(if was { "forgotten" } else { "no context was saved" });
         return Ok(0);
     }
     let Some(url) = &args.url else { return show(context) };
     let file = args.token_file.as_ref().map(|file| context.folder.join(file));
     if let Some(file) = &file {
-        crate::cli::serving::read_token(file)?;
+        crate::cli::daemon::read_token(file)?;
     }
     let ca = args.ca.as_ref().map(|file| context.folder.join(file));
-    dialler(ca.as_deref()).map_err(CliError::usage)?;
-    let saved = Saved { url: url.to_string(), token_file: file, ca };
+    dialer(ca.as_deref()).map_err(CliError::usage)?;
+    let saved = SavedContext { url: url.to_string(), token_file: file, ca };
     saved.store()?;
-    output::talk(&format!("saved: commands that read runs ask {url}"));
+    output::print_message(&format!("saved: commands that read runs ask {url}"));
     Ok(0)
 }
 
-fn show(context: &Context) -> Result<u8, CliError> {
-    let saved = Saved::load()?;
-    let by_variable = Layers::load(None, context)?.by_variable(CLIENT, "to");
+fn show(context: &CommandContext) -> Result<u8, CliError> {
+    let saved = SavedContext::load()?;
+    let by_variable = SettingsLayers::load(None, context)?.value_from_variable(CLIENT, "to");
     if let Some(url) = by_variable.map(|said| said.values.concat()) {
         let note = format!("WINDLASS_URL={url} comes before what is saved");
-        output::talk(&context.err.paint(Ink::Quiet, &note));
+        output::print_message(&context.err.paint(ColorRole::Quiet, &note));
     }
     let Some(saved) = saved else {
-        output::talk("no context is saved: commands look into the folder .windlass here or above");
+        output::print_message(
+            "no context is saved: commands look into the folder .windlass here or above",
+        );
         return Ok(0);
     };
     if let Some(file) = &saved.token_file {
         let note = format!("its token is in {}", file.display());
-        output::talk(&context.err.paint(Ink::Quiet, &note));
+        output::print_message(&context.err.paint(ColorRole::Quiet, &note));
     }
-    Ok(output::data(&saved.url))
+    Ok(output::print_data(&saved.url))
 }

@@ -5,18 +5,18 @@ use std::net::SocketAddr;
 use windlass_core::time::Span;
 
 use super::serve::{RATE, address, lease};
-use crate::cli::context::Context;
+use crate::cli::bounded_number::number;
+use crate::cli::context::CommandContext;
+use crate::cli::daemon::{self, DevClusterOptions, OwnWorkerScope, ServeOptions};
 use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
-use crate::cli::how::{cores, with_labels};
-use crate::cli::logging::LogArgs;
-use crate::cli::number::number;
+use crate::cli::local_run_args::{cores, with_labels};
+use crate::cli::logging::LoggingArgs;
 use crate::cli::project::{STORE, store_folder};
-use crate::cli::serving::{self, Dev, Runs, Serve};
-use crate::cli::settings::ConfigArgs;
+use crate::cli::settings::ConfigFileArgs;
 use crate::cli::{environment, otlp};
-use crate::controller::StandBy;
-use crate::local::StoreAddress;
+use crate::controller::StandbyPolicy;
+use crate::embedded::StoreAddress;
 
 /// A folder is led for as long as its process lives.
 const TERM: Span = Span::secs(6);
@@ -30,9 +30,9 @@ Examples:
   windlass dev --workers 3
   windlass submit examples/tour.yml --wait --to http://127.0.0.1:7700")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct Args {
+pub(crate) struct DevArgs {
     #[command(flatten)]
-    _file: ConfigArgs,
+    _file: ConfigFileArgs,
     /// How many workers
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = number(1..=64))]
     workers: u32,
@@ -57,11 +57,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     environment: EnvironmentArgs,
     #[command(flatten)]
-    log: LogArgs,
+    log: LoggingArgs,
 }
 
 /// Serves until it is told to end.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &DevArgs, context: &CommandContext) -> Result<u8, CliError> {
     if !args.listen.ip().is_loopback() {
         return Err(CliError::usage("`windlass dev` listens on a loopback address only")
             .hint("`windlass serve` and `windlass worker` are for others"));
@@ -72,9 +72,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     };
     let each = (cores() / args.workers).max(1);
     let store = StoreAddress::Folder(folder.clone());
-    let token_file = serving::token_for_workers(&folder)?;
-    serving::dev(&Dev {
-        serve: Serve {
+    let token_file = daemon::token_for_workers(&folder)?;
+    daemon::dev(&DevClusterOptions {
+        serve: ServeOptions {
             listen: args.listen,
             advertise: None,
             tls: None,
@@ -83,12 +83,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
             store,
             state: folder,
             name: environment::host_name(),
-            stand_by: StandBy::Refuse,
+            stand_by: StandbyPolicy::Refuse,
             term: TERM,
             accept_lost_history: args.accept_lost_history,
             ca: None,
             ttl: args.lease_ttl,
-            runs: Runs::PinnedOnly,
+            own_worker_scope: OwnWorkerScope::PinnedOnly,
             no_token: args.no_token,
             token_file,
             observe: None,

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass_core::problem::Severity;
+use windlass_core::problem::ProblemSeverity;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::load::Loaded;
-use crate::cli::output::{self, Ink};
+use crate::cli::load_pipeline::LoadedPipeline;
+use crate::cli::output::{self, ColorRole};
 use crate::cli::project::STORE;
-use crate::cli::reading::runtime;
-use crate::local::Stores;
-use crate::worker::guard::Guard;
+use crate::cli::run_source::runtime;
+use crate::embedded::Stores;
+use crate::worker::guard::GuardHandle;
 use crate::worker::labels;
 
 /// A disk that needs longer than this for a sync makes every step wait.
@@ -29,92 +29,97 @@ const SYNCS: usize = 9;
 #[command(after_help = "\
 Examples:
   windlass doctor")]
-pub(crate) struct Args {
+pub(crate) struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 /// What was found.
-enum Finding {
-    Good(String),
-    Bad(String),
+enum DoctorFinding {
+    Passed(String),
+    Failed(String),
 }
 
 /// Looks at everything that a run needs. Fails if something is bad.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &DoctorArgs, context: &CommandContext) -> Result<u8, CliError> {
     let root = root(context);
     let findings = [
         ("file", file(context)),
         ("store", store(&root)),
         ("disk", disk(&root)),
         ("guard", guard()?),
-        ("labels", Finding::Good(labels::detect().to_string().replace(',', ", "))),
+        ("labels", DoctorFinding::Passed(labels::detect().to_string().replace(',', ", "))),
     ];
-    let bad = findings.iter().any(|(_, finding)| matches!(finding, Finding::Bad(_)));
+    let bad = findings.iter().any(|(_, finding)| matches!(finding, DoctorFinding::Failed(_)));
     if args.json {
-        let told = output::data(&as_json(&findings).to_string());
+        let told = output::print_data(&as_json(&findings).to_string());
         return Ok(if bad { crate::cli::exit::UNREACHABLE } else { told });
     }
     let lines = findings.iter().map(|(name, finding)| {
         let (ink, sign, text) = match finding {
-            Finding::Good(text) => (Ink::Good, "ok ", text),
-            Finding::Bad(text) => (Ink::Bad, "bad", text),
+            DoctorFinding::Passed(text) => (ColorRole::Good, "ok ", text),
+            DoctorFinding::Failed(text) => (ColorRole::Bad, "bad", text),
         };
         format!("{} {name:<7} {text}", context.out.paint(ink, sign))
     });
-    let told = output::data(&lines.collect::<Vec<String>>().join("\n"));
+    let told = output::print_data(&lines.collect::<Vec<String>>().join("\n"));
     Ok(if bad { crate::cli::exit::UNREACHABLE } else { told })
 }
 
-fn as_json(findings: &[(&str, Finding)]) -> serde_json::Value {
+fn as_json(findings: &[(&str, DoctorFinding)]) -> serde_json::Value {
     let objects = findings.iter().map(|(name, finding)| {
         let (ok, text) = match finding {
-            Finding::Good(text) => (true, text),
-            Finding::Bad(text) => (false, text),
+            DoctorFinding::Passed(text) => (true, text),
+            DoctorFinding::Failed(text) => (false, text),
         };
         ((*name).to_owned(), serde_json::json!({ "ok": ok, "text": text }))
     });
     serde_json::Value::Object(objects.collect())
 }
 
-fn root(context: &Context) -> PathBuf {
+fn root(context: &CommandContext) -> PathBuf {
     let kept = |folder: &&Path| folder.join(STORE).is_dir();
     context.folder.ancestors().find(kept).unwrap_or(&context.folder).to_path_buf()
 }
 
-fn file(context: &Context) -> Finding {
-    match Loaded::read(context, None, Severity::Note) {
-        Ok(loaded) => Finding::Good(format!("{} is valid", loaded.project.shown)),
+fn file(context: &CommandContext) -> DoctorFinding {
+    match LoadedPipeline::read(context, None, ProblemSeverity::Note) {
+        Ok(loaded) => DoctorFinding::Passed(format!("{} is valid", loaded.project.shown)),
         Err(CliError::Pipeline(_)) => {
-            Finding::Bad("it is wrong: see `windlass validate`".to_owned())
+            DoctorFinding::Failed("it is wrong: see `windlass validate`".to_owned())
         }
-        Err(_) => Finding::Good("none here yet: `windlass init` writes one".to_owned()),
+        Err(_) => DoctorFinding::Passed("none here yet: `windlass init` writes one".to_owned()),
     }
 }
 
-fn store(root: &Path) -> Finding {
+fn store(root: &Path) -> DoctorFinding {
     let folder = root.join(STORE);
     if !folder.exists() {
-        return Finding::Good(format!("{} will be made by the first run", folder.display()));
+        return DoctorFinding::Passed(format!(
+            "{} will be made by the first run",
+            folder.display()
+        ));
     }
     match Stores::read(&folder) {
         Ok(stores) => match stores.warnings.first() {
-            Some(warning) => Finding::Bad(warning.clone()),
-            None => Finding::Good(format!("{} can be read", folder.display())),
+            Some(warning) => DoctorFinding::Failed(warning.clone()),
+            None => DoctorFinding::Passed(format!("{} can be read", folder.display())),
         },
-        Err(error) => Finding::Bad(error.to_string()),
+        Err(error) => DoctorFinding::Failed(error.to_string()),
     }
 }
 
 /// How long a commit takes here.
-fn disk(root: &Path) -> Finding {
+fn disk(root: &Path) -> DoctorFinding {
     match sync_time(root) {
         Ok(took) if took > SLOW_SYNC => {
-            Finding::Bad(format!("a sync takes {took:.1?}: every step will wait for it"))
+            DoctorFinding::Failed(format!("a sync takes {took:.1?}: every step will wait for it"))
         }
-        Ok(took) => Finding::Good(format!("a sync takes {took:.1?}")),
-        Err(error) => Finding::Bad(format!("{} cannot be written: {error}", root.display())),
+        Ok(took) => DoctorFinding::Passed(format!("a sync takes {took:.1?}")),
+        Err(error) => {
+            DoctorFinding::Failed(format!("{} cannot be written: {error}", root.display()))
+        }
     }
 }
 
@@ -135,16 +140,20 @@ fn sync_time(root: &Path) -> io::Result<Duration> {
     timed
 }
 
-fn guard() -> Result<Finding, CliError> {
+fn guard() -> Result<DoctorFinding, CliError> {
     Ok(runtime()?.block_on(async {
         let began = Instant::now();
-        match Guard::start().await {
+        match GuardHandle::start().await {
             Ok(guard) => {
                 let took = began.elapsed();
                 guard.end().await;
-                Finding::Good(format!("steps can be started; their guard is up in {took:.1?}"))
+                DoctorFinding::Passed(format!(
+                    "steps can be started; their guard is up in {took:.1?}"
+                ))
             }
-            Err(error) => Finding::Bad(format!("the process that starts steps fails: {error}")),
+            Err(error) => {
+                DoctorFinding::Failed(format!("the process that starts steps fails: {error}"))
+            }
         }
     }))
 }

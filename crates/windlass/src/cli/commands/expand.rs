@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use windlass_core::problem::Severity;
+use windlass_core::problem::ProblemSeverity;
 
-use crate::cli::args::GivenParam;
-use crate::cli::context::Context;
+use crate::cli::args::ParamArg;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::load::Loaded;
+use crate::cli::load_pipeline::LoadedPipeline;
 use crate::cli::output;
 use crate::cli::render::definition;
 
@@ -20,23 +20,23 @@ Examples:
   windlass expand
   windlass expand ship.yml -p channel=stable
   windlass expand --json | jq .steps.test")]
-pub(crate) struct Args {
+pub(crate) struct ExpandArgs {
     /// The pipeline file; the nearest windlass.yml upwards if left out
     file: Option<PathBuf>,
     /// Give a param a value
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
-    param: Vec<GivenParam>,
+    param: Vec<ParamArg>,
     /// Print JSON instead of YAML
     #[arg(long)]
     json: bool,
 }
 
 /// Prints the pipeline after expansion.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &ExpandArgs, context: &CommandContext) -> Result<u8, CliError> {
     // A key that cannot be executed has no expanded form.
-    let loaded = Loaded::read(context, args.file.as_deref(), Severity::Error)?;
+    let loaded = LoadedPipeline::read(context, args.file.as_deref(), ProblemSeverity::Error)?;
     let expanded = loaded.plan(&args.param)?;
     let tree = definition(&loaded.pipeline, &expanded);
     let text = if args.json { tree.json() } else { tree.yaml() };
-    Ok(output::data(text.trim_end()))
+    Ok(output::print_data(text.trim_end()))
 }

@@ -1,11 +1,11 @@
 //! `windlass explain`
 
-use windlass_core::problem::Code;
-use windlass_core::spec::nearest;
+use windlass_core::problem::ProblemCode;
+use windlass_core::spec::nearest_name;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Ink};
+use crate::cli::output::{self, ColorRole};
 
 /// Explain an error code; without one, list them all
 #[derive(Debug, clap::Args)]
@@ -13,29 +13,29 @@ use crate::cli::output::{self, Ink};
 Examples:
   windlass explain E029
   windlass explain")]
-pub(crate) struct Args {
+pub(crate) struct ExplainArgs {
     /// The code, as a message shows it
     code: Option<String>,
 }
 
 /// Prints the page of a code, or the titles of all pages.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let Some(written) = &args.code else { return Ok(output::data(&titles(context))) };
-    match Code::parse(written) {
-        Some(code) => Ok(output::data(code.page().trim_end())),
+pub(crate) fn run(args: &ExplainArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let Some(written) = &args.code else { return Ok(output::print_data(&titles(context))) };
+    match ProblemCode::parse(written) {
+        Some(code) => Ok(output::print_data(code.page().trim_end())),
         None => Err(unknown(written)),
     }
 }
 
-fn titles(context: &Context) -> String {
-    let line = |code: &Code| {
-        format!("{}  {}", context.out.paint(Ink::Strong, code.as_str()), title(*code))
+fn titles(context: &CommandContext) -> String {
+    let line = |code: &ProblemCode| {
+        format!("{}  {}", context.out.paint(ColorRole::Strong, code.as_str()), title(*code))
     };
-    Code::ALL.iter().map(line).collect::<Vec<_>>().join("\n")
+    ProblemCode::ALL.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// What follows the code in the first line of its page.
-fn title(code: Code) -> &'static str {
+fn title(code: ProblemCode) -> &'static str {
     let line = code.page().lines().next().unwrap_or_default();
     line.split_once(": ").map_or("", |(_, title)| title)
 }
@@ -44,9 +44,9 @@ fn unknown(written: &str) -> CliError {
     let error = CliError::usage(format!("there is no code `{written}`"));
     let number: String = written.chars().filter(char::is_ascii_digit).collect();
     let padded = format!("E{number:0>3}");
-    let near = Code::parse(&padded)
-        .map(Code::as_str)
-        .or_else(|| nearest(written, Code::ALL.iter().map(|code| code.as_str())));
+    let near = ProblemCode::parse(&padded)
+        .map(ProblemCode::as_str)
+        .or_else(|| nearest_name(written, ProblemCode::ALL.iter().map(|code| code.as_str())));
     error.hint(match near {
         Some(near) => format!("did you mean `{near}`? `windlass explain` lists them all"),
         None => "`windlass explain` lists them all".to_owned(),

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use windlass_core::problem::Severity;
+use windlass_core::problem::ProblemSeverity;
 
-use crate::cli::args::GivenParam;
-use crate::cli::context::Context;
+use crate::cli::args::ParamArg;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::load::Loaded;
+use crate::cli::load_pipeline::LoadedPipeline;
 use crate::cli::output;
-use crate::cli::render::{Format, Graph};
+use crate::cli::render::{GraphFormat, PipelineGraph};
 
 /// Draw the pipeline: text, dot, mermaid or svg
 #[derive(Debug, clap::Args)]
@@ -18,21 +18,21 @@ Examples:
   windlass graph
   windlass graph --format svg > docs/pipeline.svg
   windlass graph --format dot | dot -Tpng > pipeline.png")]
-pub(crate) struct Args {
+pub(crate) struct GraphArgs {
     /// The pipeline file; the nearest windlass.yml upwards if left out
     file: Option<PathBuf>,
     /// What to draw it as
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(short, long, value_enum, default_value_t = GraphFormat::Text)]
+    format: GraphFormat,
     /// Give a param a value
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
-    param: Vec<GivenParam>,
+    param: Vec<ParamArg>,
 }
 
 /// Draws the steps of the file and their needs; a matrix is one node.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let loaded = Loaded::read(context, args.file.as_deref(), Severity::Note)?;
+pub(crate) fn run(args: &GraphArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let loaded = LoadedPipeline::read(context, args.file.as_deref(), ProblemSeverity::Note)?;
     let expanded = loaded.plan(&args.param)?;
-    let graph = Graph::new(&loaded.pipeline, &expanded);
-    Ok(output::data(graph.draw(args.format, &context.out).trim_end()))
+    let graph = PipelineGraph::new(&loaded.pipeline, &expanded);
+    Ok(output::print_data(graph.draw(args.format, &context.out).trim_end()))
 }

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 
-use super::kits::kits;
-use crate::cli::context::Context;
+use super::build_tools::kits;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::cli::project::FILE;
@@ -16,7 +16,7 @@ Looks for Cargo, npm, Go, Python and Make, several at once. A file that is there
 
 Example:
   windlass init && windlass validate")]
-pub(crate) struct Args {
+pub(crate) struct InitArgs {
     /// Replace a windlass.yml that is there
     #[arg(long)]
     force: bool,
@@ -38,7 +38,7 @@ steps:
 ";
 
 /// Looks at the folder and writes the file.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &InitArgs, context: &CommandContext) -> Result<u8, CliError> {
     let kits = kits(&context.folder);
     let several = kits.len() > 1;
     let steps: Vec<String> = kits.iter().map(|kit| kit.steps(several)).collect();
@@ -47,10 +47,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     write(args, context, &format!("{HEADER}\n{body}"))?;
     let found: Vec<&str> = kits.iter().map(|kit| kit.name).collect();
     let found = if found.is_empty() { "nothing known".to_owned() } else { found.join(", ") };
-    Ok(output::data(&format!("{FILE} written (found: {found})\nTry `windlass plan`.")))
+    Ok(output::print_data(&format!("{FILE} written (found: {found})\nTry `windlass plan`.")))
 }
 
-fn write(args: &Args, context: &Context, text: &str) -> Result<(), CliError> {
+fn write(args: &InitArgs, context: &CommandContext, text: &str) -> Result<(), CliError> {
     let path = context.folder.join(FILE);
     let file = if args.force { File::create(&path) } else { File::create_new(&path) };
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {

@@ -4,11 +4,11 @@ use serde_json::Value;
 use windlass_core::engine::Engine;
 use windlass_core::time::Time;
 
-use crate::cli::context::Context;
+use crate::cli::cluster_list::{ClusterList, ClusterListArgs, as_received};
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::listing::{ListArgs, Listing, as_told};
-use crate::cli::output::{Align, Table, span_text};
-use crate::cli::reading::moment_of;
+use crate::cli::output::{ColumnAlign, TextTable, span_text};
+use crate::cli::run_source::moment_of;
 
 /// List what is done once (`idempotent:`): its keys, and who did it
 #[derive(Debug, clap::Args)]
@@ -19,19 +19,27 @@ Examples:
   windlass keys                                     those of the runs in this folder
   windlass keys --to http://build.example:7700
   windlass keys --json | jq -r 'select(.status == \"pending\") | .key'")]
-pub(crate) struct Args {
+pub(crate) struct KeysArgs {
     #[command(flatten)]
-    list: ListArgs,
+    list: ClusterListArgs,
 }
 
 /// Keys that are asked for at once.
 const PAGE: usize = 10_000;
 
 /// Lists them by key.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &KeysArgs, context: &CommandContext) -> Result<u8, CliError> {
     let nothing = "nothing was done under a key";
     let (pages, kept) = (Some((PAGE, "key")), Some(kept as fn(&Engine) -> Vec<Value>));
-    Listing { path: "/keys", kept, nothing, pages, sort: as_told, table }.print(&args.list, context)
+    ClusterList {
+        path: "/keys",
+        from_store: kept,
+        empty_message: nothing,
+        pages,
+        sort: as_received,
+        table,
+    }
+    .print(&args.list, context)
 }
 
 /// Those of the runs that were made in a folder.
@@ -39,16 +47,16 @@ fn kept(engine: &Engine) -> Vec<Value> {
     engine.key_reports(None).map(|key| key.to_json()).collect()
 }
 
-fn table(keys: &[Value], now: Time) -> Table {
+fn table(keys: &[Value], now: Time) -> TextTable {
     let head = [
-        ("key", Align::Left),
-        ("status", Align::Left),
-        ("by", Align::Left),
-        ("of run", Align::Left),
-        ("since", Align::Right),
-        ("waiting", Align::Right),
+        ("key", ColumnAlign::Left),
+        ("status", ColumnAlign::Left),
+        ("by", ColumnAlign::Left),
+        ("of run", ColumnAlign::Left),
+        ("since", ColumnAlign::Right),
+        ("waiting", ColumnAlign::Right),
     ];
-    let mut table = Table::new(head).cuts("key").leaves_out(&["waiting", "of run"]);
+    let mut table = TextTable::new(head).cuts("key").leaves_out(&["waiting", "of run"]);
     for key in keys {
         let text = |field: &str| key[field].as_str().unwrap_or_default().to_owned();
         let since = moment_of(&key["at"]).map(|at| span_text(now.since(at)));

@@ -3,12 +3,12 @@
 use serde_json::Value;
 use windlass_core::time::Time;
 
-use super::release;
-use crate::cli::context::Context;
+use super::locks_release;
+use crate::cli::cluster_list::{ClusterList, ClusterListArgs, as_received};
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::listing::{ListArgs, Listing, as_told};
-use crate::cli::output::{Align, Table, span_text};
-use crate::cli::reading::moment_of;
+use crate::cli::output::{ColumnAlign, TextTable, span_text};
+use crate::cli::run_source::moment_of;
 
 /// List the locks of a cluster, who holds them and how many wait
 #[derive(Debug, clap::Args)]
@@ -17,41 +17,48 @@ use crate::cli::reading::moment_of;
 Examples:
   windlass locks --to http://build.example:7700
   windlass locks --json | jq -r 'select(.waiting > 0) | .name'")]
-pub(crate) struct Args {
+pub(crate) struct LocksArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<LocksCommand>,
     #[command(flatten)]
-    list: ListArgs,
+    list: ClusterListArgs,
 }
 
 /// What is done to locks.
 #[derive(Debug, clap::Subcommand)]
-enum Command {
-    Release(release::Args),
+enum LocksCommand {
+    Release(locks_release::LocksReleaseArgs),
 }
 
 /// Lists them by name.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    if let Some(Command::Release(args)) = &args.command {
-        return release::run(args, context);
+pub(crate) fn run(args: &LocksArgs, context: &CommandContext) -> Result<u8, CliError> {
+    if let Some(LocksCommand::Release(args)) = &args.command {
+        return locks_release::run(args, context);
     }
     let nothing = "no run that is not over names a lock";
-    Listing { path: "/locks", kept: None, nothing, pages: None, sort: as_told, table }
-        .print(&args.list, context)
+    ClusterList {
+        path: "/locks",
+        from_store: None,
+        empty_message: nothing,
+        pages: None,
+        sort: as_received,
+        table,
+    }
+    .print(&args.list, context)
 }
 
 /// A row for each holder; the lock itself is named once.
-fn table(locks: &[Value], now: Time) -> Table {
+fn table(locks: &[Value], now: Time) -> TextTable {
     let head = [
-        ("lock", Align::Left),
-        ("held", Align::Right),
-        ("waiting", Align::Right),
-        ("by", Align::Left),
-        ("of run", Align::Left),
-        ("on", Align::Left),
-        ("for", Align::Right),
+        ("lock", ColumnAlign::Left),
+        ("held", ColumnAlign::Right),
+        ("waiting", ColumnAlign::Right),
+        ("by", ColumnAlign::Left),
+        ("of run", ColumnAlign::Left),
+        ("on", ColumnAlign::Left),
+        ("for", ColumnAlign::Right),
     ];
-    let mut table = Table::new(head).cuts("by").leaves_out(&["on", "for", "of run"]);
+    let mut table = TextTable::new(head).cuts("by").leaves_out(&["on", "for", "of run"]);
     for lock in locks {
         let holders = lock["holders"].as_array().map_or(&[][..], Vec::as_slice);
         let name = lock["name"].as_str().unwrap_or_default();

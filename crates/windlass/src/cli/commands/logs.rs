@@ -7,13 +7,15 @@ use std::time::Duration;
 use tokio::time::sleep;
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::plan::Plan;
-use windlass_core::summary::Summary;
+use windlass_core::summary::RunSummary;
 
-use super::grep::{Sought, grep};
-use crate::cli::context::Context;
+use super::logs_grep::{GrepQuery, grep};
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Colour, Ink, Lines, Look};
-use crate::cli::reading::{self, Known, OriginArgs, Reading, Source, persist};
+use crate::cli::output::{self, ColorMode, ColorRole, LineSplitter, TerminalCaps};
+use crate::cli::run_source::{
+    self, BlockingRunSource, KnownRun, OriginArgs, RunSource, retry_while_away,
+};
 use crate::logs::LogId;
 
 /// How often it is looked whether any of several logs has grown.
@@ -32,7 +34,7 @@ Examples:
   windlass logs latest -f            and what they print until the run has ended
   windlass logs latest --grep error  lines that have a text, of all steps")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct Args {
+pub(crate) struct LogsArgs {
     /// Which run
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
@@ -59,23 +61,29 @@ pub(crate) struct Args {
 }
 
 /// Prints logs.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let reading = Reading::open(&args.origin, context)?;
-    let known = reading.known(&args.run)?;
+pub(crate) fn run(args: &LogsArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let reading = BlockingRunSource::open(&args.origin, context)?;
+    let known = reading.load_run(&args.run)?;
     let step = args.step.as_ref().map(|name| step(&known.summary, name)).transpose()?;
     let run = known.summary.run();
     if let Some(text) = &args.grep {
-        return grep(&reading, known.summary.plan(), Sought { run, step, text, json: args.json });
+        return grep(
+            &reading,
+            known.summary.plan(),
+            GrepQuery { run, step, text, json: args.json },
+        );
     }
-    let wanted = Wanted { run, step, attempt: args.attempt };
-    let mut printer = Printer {
+    let wanted = LogSelection { run, step, attempt: args.attempt };
+    let mut printer = LogPrinter {
         reading: &reading,
         plan: Arc::clone(known.summary.plan()),
         look: &context.err,
         form: match args {
-            Args { json: true, .. } => Form::Json,
-            Args { raw: false, .. } if output::data_is_seen() => Form::Lines(context.out.colour),
-            _ => Form::Raw,
+            LogsArgs { json: true, .. } => LogPrintFormat::Json,
+            LogsArgs { raw: false, .. } if output::stdout_is_terminal() => {
+                LogPrintFormat::Lines(context.out.color)
+            }
+            _ => LogPrintFormat::Raw,
         },
         ends: BTreeMap::new(),
         last: None,
@@ -85,15 +93,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     }
     let logs = wanted.of(reading.wait(reading.source.logs(run))?, None);
     if let (true, Some(name)) = (logs.is_empty(), &args.step) {
-        output::talk(&format!("{name} printed nothing"));
+        output::print_message(&format!("{name} printed nothing"));
     }
     printer.print_all(&logs)?;
     printer.close();
     Ok(0)
 }
 
-fn step(summary: &Summary, name: &str) -> Result<StepIx, CliError> {
-    let step = reading::step(summary, name)?;
+fn step(summary: &RunSummary, name: &str) -> Result<StepIx, CliError> {
+    let step = run_source::step(summary, name)?;
     if !summary.plan().is_join(step) {
         return Ok(step);
     }
@@ -105,13 +113,13 @@ fn step(summary: &Summary, name: &str) -> Result<StepIx, CliError> {
 
 /// Which logs of a run are asked for.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct LogSelection {
     run: RunId,
     step: Option<StepIx>,
     attempt: Option<u16>,
 }
 
-impl Wanted {
+impl LogSelection {
     /// Those among these, in order: of one step the last, and what is newer than one that was shown.
     fn of(self, logs: Vec<(LogId, u64)>, shown: Option<LogId>) -> Vec<(LogId, u64)> {
         let logs: Vec<_> = logs.into_iter().filter(|(log, _)| self.has(*log)).collect();
@@ -126,15 +134,15 @@ impl Wanted {
     }
 
     /// The log of the one step that may still grow.
-    fn open(self, summary: &Summary) -> Option<LogId> {
+    fn open(self, summary: &RunSummary) -> Option<LogId> {
         let step = summary.step(self.step?)?;
-        let last = step.last_try().filter(|last| last.outcome.is_none())?;
+        let last = step.last_delivery().filter(|last| last.outcome.is_none())?;
         let (attempt, delivery) = (last.attempt, last.delivery);
         Some(LogId { run: self.run, step: step.ix(), attempt, delivery }).filter(|it| self.has(*it))
     }
 
     /// Whether nothing more is to come.
-    fn is_over(self, summary: &Summary) -> bool {
+    fn is_over(self, summary: &RunSummary) -> bool {
         match self.step {
             Some(step) => summary.step(step).is_none_or(|step| step.status().is_terminal()),
             None => summary.status().is_terminal(),
@@ -143,41 +151,41 @@ impl Wanted {
 }
 
 /// Prints logs, each from where it ended before.
-struct Printer<'a> {
-    reading: &'a Reading,
+struct LogPrinter<'a> {
+    reading: &'a BlockingRunSource,
     plan: Arc<Plan>,
-    look: &'a Look,
-    form: Form,
+    look: &'a TerminalCaps,
+    form: LogPrintFormat,
     /// How far each is printed, and the line that has begun.
-    ends: BTreeMap<LogId, (u64, Lines)>,
+    ends: BTreeMap<LogId, (u64, LineSplitter)>,
     last: Option<LogId>,
 }
 
 /// How output is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum LogPrintFormat {
     /// Every byte as it is: for files and programs.
     Raw,
     /// In lines that no terminal obeys, but for colours.
-    Lines(Colour),
+    Lines(ColorMode),
     /// In lines, each as an object.
     Json,
 }
 
-impl Form {
-    const fn colour(self) -> Colour {
+impl LogPrintFormat {
+    const fn colour(self) -> ColorMode {
         match self {
             Self::Lines(colour) => colour,
-            Self::Raw | Self::Json => Colour::Off,
+            Self::Raw | Self::Json => ColorMode::Off,
         }
     }
 }
 
 /// Whether anybody still reads.
-type Read = Result<bool, CliError>;
+type LogPrintResult = Result<bool, CliError>;
 
-impl Printer<'_> {
-    fn print_all(&mut self, logs: &[(LogId, u64)]) -> Read {
+impl LogPrinter<'_> {
+    fn print_all(&mut self, logs: &[(LogId, u64)]) -> LogPrintResult {
         for (log, size) in logs {
             if *size > self.end(*log) && !self.print(*log, logs.len() > 1)? {
                 return Ok(false);
@@ -192,15 +200,15 @@ impl Printer<'_> {
     }
 
     /// Prints what is new in a log. Where there are several, a line says whose it is.
-    fn print(&mut self, log: LogId, several: bool) -> Read {
+    fn print(&mut self, log: LogId, several: bool) -> LogPrintResult {
         loop {
             let (reading, from) = (self.reading, self.end(log));
             let bytes = reading.wait(reading.source.log(log, from, Duration::ZERO))?.bytes;
             if bytes.is_empty() {
                 return Ok(true);
             }
-            if several && self.form != Form::Json && self.last != Some(log) {
-                output::talk(&self.look.paint(Ink::Strong, &self.title(log)));
+            if several && self.form != LogPrintFormat::Json && self.last != Some(log) {
+                output::print_message(&self.look.paint(ColorRole::Strong, &self.title(log)));
             }
             self.last = Some(log);
             if !self.put(log, from, &bytes) {
@@ -218,11 +226,11 @@ impl Printer<'_> {
     }
 
     fn put(&mut self, log: LogId, from: u64, bytes: &[u8]) -> bool {
-        let begun = || (0, Lines::new(self.form.colour()));
+        let begun = || (0, LineSplitter::new(self.form.colour()));
         let (end, lines) = self.ends.entry(log).or_insert_with(begun);
         *end = from + bytes.len() as u64;
-        if self.form == Form::Raw {
-            return output::bytes(bytes);
+        if self.form == LogPrintFormat::Raw {
+            return output::print_bytes(bytes);
         }
         let mut text = Vec::new();
         lines.push(bytes, |line| text.push(line));
@@ -230,21 +238,21 @@ impl Printer<'_> {
     }
 
     fn put_line(&self, log: LogId, line: &str) -> bool {
-        if self.form != Form::Json {
-            return output::bytes(format!("{line}\n").as_bytes());
+        if self.form != LogPrintFormat::Json {
+            return output::print_bytes(format!("{line}\n").as_bytes());
         }
         let object = serde_json::json!({
             "run": log.run.to_string(), "step": log.step.0,
             "name": self.plan.name(log.step),
             "attempt": log.attempt, "delivery": log.delivery, "line": line,
         });
-        output::bytes(format!("{object}\n").as_bytes())
+        output::print_bytes(format!("{object}\n").as_bytes())
     }
 
     /// Prints the lines that have begun: nothing more comes.
     fn close(&mut self) {
         for (log, (_, mut lines)) in std::mem::take(&mut self.ends) {
-            if let Some(line) = lines.flush().filter(|_| self.form != Form::Raw) {
+            if let Some(line) = lines.flush().filter(|_| self.form != LogPrintFormat::Raw) {
                 self.put_line(log, &line);
             }
         }
@@ -252,13 +260,17 @@ impl Printer<'_> {
 }
 
 /// Prints what is there, then what comes, until the step or the run has ended.
-fn follow(printer: &mut Printer<'_>, wanted: Wanted, mut known: Known) -> Result<u8, CliError> {
+fn follow(
+    printer: &mut LogPrinter<'_>,
+    wanted: LogSelection,
+    mut known: KnownRun,
+) -> Result<u8, CliError> {
     let reading = printer.reading;
     let source = &*reading.source;
     let mut first = None;
     loop {
         let over = wanted.is_over(&known.summary);
-        let logs = persist(source.patience(), || source.logs(wanted.run), || ());
+        let logs = retry_while_away(source.patience(), || source.logs(wanted.run), || ());
         let logs = wanted.of(reading.runtime.block_on(logs)?, first);
         first = first.or(logs.first().map(|(log, _)| *log));
         if !printer.print_all(&logs)? {
@@ -269,30 +281,30 @@ fn follow(printer: &mut Printer<'_>, wanted: Wanted, mut known: Known) -> Result
             return Ok(0);
         }
         let awaited = wanted.open(&known.summary).map(|log| (log, printer.end(log)));
-        reading.runtime.block_on(news(source, awaited, &mut known))?;
+        reading.runtime.block_on(wait_for_output(source, awaited, &mut known))?;
     }
 }
 
 /// Waits for more of a log, or for something to happen to its run, and takes that in. Where it is not one log that is
 /// waited for, what is new in any of them is looked for again soon.
-async fn news(
-    source: &dyn Source,
+async fn wait_for_output(
+    source: &dyn RunSource,
     awaited: Option<(LogId, u64)>,
-    known: &mut Known,
+    known: &mut KnownRun,
 ) -> Result<(), CliError> {
     let printed = async {
         let Some((log, from)) = awaited else {
             sleep(LOOK_EVERY).await;
             return Ok(());
         };
-        persist(source.patience(), || source.log(log, from, WAIT), || ()).await.map(drop)
+        retry_while_away(source.patience(), || source.log(log, from, WAIT), || ()).await.map(drop)
     };
     let (run, after) = (known.summary.run(), known.position);
     tokio::select! {
         printed = printed => printed,
-        page = persist(source.patience(), || source.more(run, after, WAIT), || ()) => {
+        page = retry_while_away(source.patience(), || source.next_events(run, after, WAIT), || ()) => {
             let page = page?;
-            page.tell(&mut known.summary);
+            page.apply_to(&mut known.summary);
             known.position = page.upto;
             Ok(())
         }

@@ -1,6 +1,7 @@
 //! One file per command: its arguments, whose doc comments are its help, and `run`, which answers with an exit code.
 
 pub(super) mod audit;
+mod build_tools;
 pub(super) mod cancel;
 pub(super) mod ci;
 pub(super) mod completions;
@@ -8,21 +9,18 @@ pub(super) mod config;
 pub(super) mod context;
 pub(super) mod dev;
 pub(super) mod doctor;
-mod drain;
 pub(super) mod expand;
 pub(super) mod explain;
 pub(super) mod graph;
-mod grep;
 pub(super) mod init;
 pub(super) mod keys;
-mod kits;
 pub(super) mod locks;
+mod locks_release;
 pub(super) mod logs;
+mod logs_grep;
 pub(super) mod plan;
 pub(super) mod queue;
-mod release;
 pub(super) mod rerun;
-mod revoke;
 pub(super) mod run;
 pub(super) mod runs;
 pub(super) mod schema;
@@ -31,10 +29,12 @@ pub(super) mod show;
 #[cfg(feature = "postgres")]
 pub(super) mod store;
 pub(super) mod submit;
-mod submitted;
+mod submit_response;
 pub(super) mod token;
 pub(super) mod validate;
 pub(super) mod watch;
 pub(super) mod why;
 pub(super) mod worker;
+mod worker_drain;
+mod worker_revoke;
 pub(super) mod workers;

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use windlass_core::time::Time;
 
-use crate::cli::context::Context;
+use crate::cli::cluster_list::{ClusterList, ClusterListArgs, as_received};
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::listing::{ListArgs, Listing, as_told};
-use crate::cli::output::{Align, Table, span_text};
-use crate::cli::reading::moment_of;
+use crate::cli::output::{ColumnAlign, TextTable, span_text};
+use crate::cli::run_source::moment_of;
 
 /// List what is ready and waits for workers, by what it requires
 #[derive(Debug, clap::Args)]
@@ -19,28 +19,35 @@ free slot. `windlass why RUN STEP` tells of one step.
 Examples:
   windlass queue --to http://build.example:7700
   windlass queue --json | jq 'select(.workers == 0)'")]
-pub(crate) struct Args {
+pub(crate) struct QueueArgs {
     #[command(flatten)]
-    list: ListArgs,
+    list: ClusterListArgs,
 }
 
 /// Lists what waits.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &QueueArgs, context: &CommandContext) -> Result<u8, CliError> {
     let nothing = "nothing waits for a worker";
-    Listing { path: "/queue", kept: None, nothing, pages: None, sort: as_told, table }
-        .print(&args.list, context)
+    ClusterList {
+        path: "/queue",
+        from_store: None,
+        empty_message: nothing,
+        pages: None,
+        sort: as_received,
+        table,
+    }
+    .print(&args.list, context)
 }
 
-fn table(classes: &[Value], now: Time) -> Table {
+fn table(classes: &[Value], now: Time) -> TextTable {
     let head = [
-        ("requires", Align::Left),
-        ("ready", Align::Right),
-        ("for locks", Align::Right),
-        ("longest", Align::Right),
-        ("workers", Align::Right),
-        ("free", Align::Right),
+        ("requires", ColumnAlign::Left),
+        ("ready", ColumnAlign::Right),
+        ("for locks", ColumnAlign::Right),
+        ("longest", ColumnAlign::Right),
+        ("workers", ColumnAlign::Right),
+        ("free", ColumnAlign::Right),
     ];
-    let mut table = Table::new(head).cuts("requires").leaves_out(&["for locks", "longest"]);
+    let mut table = TextTable::new(head).cuts("requires").leaves_out(&["for locks", "longest"]);
     for class in classes {
         let requires = class["requires"].as_str().filter(|text| !text.is_empty());
         let oldest = moment_of(&class["oldest"]).map(|at| span_text(now.since(at)));

@@ -4,17 +4,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::engine::{RunOptions, Unplaceable};
+use windlass_core::engine::{RunOptions, UnplaceablePolicy};
 use windlass_core::id::StepIx;
-use windlass_core::summary::{Again, Part, Summary};
+use windlass_core::summary::{RerunScope, RerunSubmission, RunSummary};
 
-use super::submitted::{Submitted, Then};
-use crate::cli::context::Context;
+use super::submit_response::{SubmitFollowUp, SubmitResponse};
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::how::HowArgs;
-use crate::cli::reading::{self, Controller, Local, Origin, OriginArgs, Remote, Source as _};
-use crate::cli::running::{self, Order, What};
-use crate::cli::watching::Prints;
+use crate::cli::local_run::{self, LocalRunKind, LocalRunOptions};
+use crate::cli::local_run_args::LocalRunArgs;
+use crate::cli::remote_watch::WatchOutput;
+use crate::cli::run_source::{
+    self, ClusterClient, LocalRunSource, OriginArgs, RemoteRunSource, RunOrigin, RunSource as _,
+};
 use crate::cli::{exit, output};
 
 /// Run the plan of an earlier run again, or a part of it
@@ -28,7 +30,7 @@ Examples:
   windlass rerun latest --from test  `test` and what needs it
   windlass rerun latest --failed --to http://build.example:7700 --wait")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct Args {
+pub(crate) struct RerunArgs {
     /// Which run
     #[arg(value_name = "RUN")]
     run: String,
@@ -45,87 +47,100 @@ pub(crate) struct Args {
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
-    how: HowArgs,
+    how: LocalRunArgs,
     #[command(flatten)]
     origin: OriginArgs,
 }
 
 /// Makes a new run that takes outcomes over.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &RerunArgs, context: &CommandContext) -> Result<u8, CliError> {
     let folder = match args.origin.origin(context)? {
-        Origin::Store(folder) => folder,
-        Origin::Controller(controller) => return run_there(args, context, *controller),
+        RunOrigin::Store(folder) => folder,
+        RunOrigin::Controller(controller) => return run_there(args, context, *controller),
     };
     // Whoever reads a store keeps files open that the next one wants to write, so this reading ends first.
-    let Some(order) = order(args, context, folder)? else { return Ok(exit::SUCCESS) };
-    running::run(order)
+    let Some(order) = local_run_options(args, context, folder)? else { return Ok(exit::SUCCESS) };
+    local_run::run(order)
 }
 
 /// Has a controller make the new run.
-fn run_there(args: &Args, context: &Context, controller: Controller) -> Result<u8, CliError> {
-    if let Some(flag) = args.how.only_here() {
+fn run_there(
+    args: &RerunArgs,
+    context: &CommandContext,
+    controller: ClusterClient,
+) -> Result<u8, CliError> {
+    if let Some(flag) = args.how.local_only_flag() {
         let what = format!("{flag} is about steps that run here, and a controller has its workers");
         return Err(CliError::usage(what).hint("leave it out, or mean a store with --store FOLDER"));
     }
-    let (runtime, remote) = (reading::runtime()?, Remote::new(controller));
+    let (runtime, remote) = (run_source::runtime()?, RemoteRunSource::new(controller));
     let summary = runtime.block_on(async {
         let run = remote.find(&args.run).await?;
-        Ok::<_, CliError>(remote.known(run).await?.summary)
+        Ok::<_, CliError>(remote.load_run(run).await?.summary)
     })?;
     // It decides itself; here it is seen sooner what makes no sense.
-    if args.again(&summary)?.is_none() {
+    if args.rerun_request(&summary)?.is_none() {
         return Ok(exit::SUCCESS);
     }
     let controller = remote.into_controller();
     let path = format!("/runs/{}/rerun", summary.run());
     let body = json!({ "failed": args.failed, "from": args.from, "again": args.again });
-    let submitted = runtime.block_on(Submitted::ask(&controller, &path, &body, None))?;
+    let submitted =
+        runtime.block_on(SubmitResponse::request_run(&controller, &path, &body, None))?;
     let (wait, named) = (args.wait, args.from.clone());
-    let prints = if args.how.json { Prints::Events } else { Prints::Output };
-    submitted.follow(controller, &runtime, Then { wait, prints, named, context })
+    let prints = if args.how.json { WatchOutput::Events } else { WatchOutput::Output };
+    submitted.report_and_watch(
+        controller,
+        &runtime,
+        SubmitFollowUp { wait, prints, named, context },
+    )
 }
 
-impl Args {
+impl RerunArgs {
     /// What there is to do; nothing if what did not succeed is asked for, and everything did.
-    fn again(&self, summary: &Summary) -> Result<Option<Again>, CliError> {
-        let from = self.from.iter().map(|from| reading::step(summary, from));
+    fn rerun_request(&self, summary: &RunSummary) -> Result<Option<RerunSubmission>, CliError> {
+        let from = self.from.iter().map(|from| run_source::step(summary, from));
         let from: Vec<StepIx> = from.collect::<Result<_, _>>()?;
         let part = match (self.failed, from.as_slice()) {
-            (true, _) => Part::Failed,
-            (false, []) => Part::Everything,
-            (false, from) => Part::From(from),
+            (true, _) => RerunScope::Failed,
+            (false, []) => RerunScope::Everything,
+            (false, from) => RerunScope::From(from),
         };
-        let again = summary.again(part);
+        let again = summary.rerun(part);
         if again.is_none() {
-            output::talk(&format!("run {}: everything in it succeeded", summary.run()));
+            output::print_message(&format!("run {}: everything in it succeeded", summary.run()));
         }
         Ok(again)
     }
 }
 
 /// What there is to do here.
-fn order(args: &Args, context: &Context, folder: PathBuf) -> Result<Option<Order>, CliError> {
-    let root = reading::root(args.origin.store.as_deref(), context, &folder);
-    let local = Local::open(context, folder.clone())?;
-    let summary = reading::runtime()?.block_on(async {
+fn local_run_options(
+    args: &RerunArgs,
+    context: &CommandContext,
+    folder: PathBuf,
+) -> Result<Option<LocalRunOptions>, CliError> {
+    let root = run_source::root(args.origin.store.as_deref(), context, &folder);
+    let local = LocalRunSource::open(context, folder.clone())?;
+    let summary = run_source::runtime()?.block_on(async {
         let run = local.find(&args.run).await?;
-        Ok::<_, CliError>(local.known(run).await?.summary)
+        Ok::<_, CliError>(local.load_run(run).await?.summary)
     })?;
-    let Some(again) = args.again(&summary)? else { return Ok(None) };
+    let Some(again) = args.rerun_request(&summary)? else { return Ok(None) };
     let options = RunOptions {
         unplaceable: match again.options.unplaceable {
-            Unplaceable::Fail => Unplaceable::Fail,
-            Unplaceable::Skip | Unplaceable::Wait => Unplaceable::Skip,
+            UnplaceablePolicy::Fail => UnplaceablePolicy::Fail,
+            UnplaceablePolicy::Skip | UnplaceablePolicy::Wait => UnplaceablePolicy::Skip,
         },
         ..again.options
     };
-    let plan = Arc::new(Arc::unwrap_or_clone(again.plan).done_again(args.again));
-    let what = What::New { plan, options, reused: again.reused };
-    Ok(Some(Order {
+    let plan = Arc::new(Arc::unwrap_or_clone(again.plan).with_idempotency_ignored(args.again));
+    let what = LocalRunKind::New { plan, options, reused: again.reused };
+    Ok(Some(LocalRunOptions {
         root,
         store: Some(folder),
         accept_lost_history: false,
-        what,
+        kind: what,
         slots: args.how.slots(),
         labels: context.compiled.labels(&args.how.labels()),
         compiled: context.compiled.clone(),

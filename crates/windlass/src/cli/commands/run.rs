@@ -3,23 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::engine::{RunOptions, Unplaceable};
-use windlass_core::expand::Expanded;
-use windlass_core::problem::Severity;
+use windlass_core::engine::{RunOptions, UnplaceablePolicy};
+use windlass_core::expand::ExpandedPipeline;
+use windlass_core::problem::ProblemSeverity;
 use windlass_core::time::Span;
 
-use crate::cli::args::GivenParam;
-use crate::cli::context::Context;
+use crate::cli::args::ParamArg;
+use crate::cli::ci_instances::{
+    self, InstanceArgs, InstanceJoinOptions, InstanceRole, LeaderInstanceOptions,
+    WorkerInstanceOptions,
+};
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::how::{HowArgs, read_duration};
-use crate::cli::instances::{self, InstanceArgs, Leading, Meets, Part, Working};
-use crate::cli::load::Loaded;
-use crate::cli::output::{self, Hints, Ink, Level, LogFormat, Logger, quoted};
-use crate::cli::part::PartArgs;
-use crate::cli::project::{STORE, Target, store_address};
-use crate::cli::reading;
-use crate::cli::running::{self, Order, What};
-use crate::local::{StoreAddress, system_now};
+use crate::cli::load_pipeline::LoadedPipeline;
+use crate::cli::local_run::{self, LocalRunKind, LocalRunOptions};
+use crate::cli::local_run_args::{LocalRunArgs, read_duration};
+use crate::cli::output::{self, ColorRole, CommandHints, LogFormat, LogLevel, Logger, quoted};
+use crate::cli::pipeline_args::PipelineArgs;
+use crate::cli::project::{PipelineTarget, STORE, store_address};
+use crate::cli::run_source;
+use crate::embedded::{StoreAddress, system_now};
 
 /// Run a pipeline on this machine
 #[derive(Debug, clap::Args)]
@@ -32,9 +35,9 @@ Examples:
   windlass run test                  `test` and what it needs
   windlass run ship.yml -p channel=stable --jobs 8
   windlass run --resume              go on with a run that was interrupted")]
-pub(crate) struct Args {
+pub(crate) struct RunArgs {
     #[command(flatten)]
-    part: PartArgs,
+    part: PipelineArgs,
     /// After a failure, run what does not depend on it
     #[arg(long)]
     keep_going: bool,
@@ -60,16 +63,16 @@ pub(crate) struct Args {
     #[arg(long)]
     accept_lost_history: bool,
     #[command(flatten)]
-    how: HowArgs,
+    how: LocalRunArgs,
     #[command(flatten)]
     instance: InstanceArgs,
 }
 
 /// Plans the run and does it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliError> {
     let target = args.part.target();
-    let unavailable = if args.dry_run { Severity::Note } else { Severity::Error };
-    let loaded = Loaded::read(context, target.file.as_deref(), unavailable);
+    let unavailable = if args.dry_run { ProblemSeverity::Note } else { ProblemSeverity::Error };
+    let loaded = LoadedPipeline::read(context, target.file.as_deref(), unavailable);
     let loaded = loaded.and_then(|loaded| loaded.select(&args.part.selection()));
     if args.dry_run {
         return super::plan::show(&loaded?, &args.part.param, context, args.how.json);
@@ -83,23 +86,23 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         Err(error) => return Err(error),
     };
     let leading = match args.instance.part(context)? {
-        Part::Alone => None,
-        Part::StandsIn { total } => {
-            tell_stand_in(context, total);
+        InstanceRole::Alone => None,
+        InstanceRole::StandIn { total } => {
+            warn_stand_in(context, total);
             None
         }
-        Part::Leads(leading) => {
-            Some(Arc::new(Leading { unplaceable: args.unplaceable(), ..*leading }))
+        InstanceRole::Leader(leading) => {
+            Some(Arc::new(LeaderInstanceOptions { unplaceable: args.unplaceable(), ..*leading }))
         }
-        Part::Works(meets) => return args.work(*meets, root, context),
+        InstanceRole::Worker(meets) => return args.worker_instance(*meets, root, context),
     };
     let store = args.store(&root)?;
-    running::run(Order {
+    local_run::run(LocalRunOptions {
         hints: args.hints(&target, context, store.as_deref()),
         root,
         store,
         accept_lost_history: args.accept_lost_history,
-        what: args.what(expanded, leading.as_deref()),
+        kind: args.run_kind(expanded, leading.as_deref()),
         leading,
         slots: args.how.slots(),
         labels: context.compiled.labels(&args.how.labels()),
@@ -114,39 +117,51 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
 }
 
 /// Nobody is to think that several machines are at work.
-fn tell_stand_in(context: &Context, total: u32) {
+fn warn_stand_in(context: &CommandContext, total: u32) {
     let what = format!("instance 0 of {total} has no link: nobody can join, everything runs here");
     let hint = "--link URL, or WINDLASS_LINK, says where they meet";
-    output::talk(&format!("{} {what}; {hint}", context.err.paint(Ink::Warn, "warning:")));
+    output::print_message(&format!(
+        "{} {what}; {hint}",
+        context.err.paint(ColorRole::Warn, "warning:")
+    ));
 }
 
-impl Args {
+impl RunArgs {
     /// Commands about the run. What is resumed may have had other params: only its own plan knows.
-    fn hints(&self, target: &Target, context: &Context, store: Option<&Path>) -> Hints {
+    fn hints(
+        &self,
+        target: &PipelineTarget,
+        context: &CommandContext,
+        store: Option<&Path>,
+    ) -> CommandHints {
         let file = target.file.iter().map(|file| quoted(&file.to_string_lossy()));
-        let param =
-            |it: &GivenParam| format!("-p {}", quoted(&format!("{}={}", it.name, it.value)));
+        let param = |it: &ParamArg| format!("-p {}", quoted(&format!("{}={}", it.name, it.value)));
         let labels = self.how.label.iter().map(|label| format!("--label {}", quoted(label)));
         let stores = self.store.iter().map(|store| format!("--store {}", quoted(store)));
         let words = file.chain(self.part.param.iter().map(param)).chain(labels).chain(stores);
         let run = words.fold("windlass run".to_owned(), |line, word| format!("{line} {word}"));
-        Hints {
+        CommandHints {
             run: self.resume.is_none().then_some(run),
-            store: store.map(|store| reading::store_flag(context, store)),
+            store: store.map(|store| run_source::store_flag(context, store)),
             controller: None,
         }
     }
 
     /// Works for the instance that leads.
-    fn work(&self, meets: Meets, root: PathBuf, context: &Context) -> Result<u8, CliError> {
-        instances::work(Working {
-            meets,
-            states: root.join(STORE).join("workers"),
+    fn worker_instance(
+        &self,
+        meets: InstanceJoinOptions,
+        root: PathBuf,
+        context: &CommandContext,
+    ) -> Result<u8, CliError> {
+        ci_instances::work(WorkerInstanceOptions {
+            join: meets,
+            state_folder: root.join(STORE).join("workers"),
             root,
             slots: self.how.slots(),
             labels: context.compiled.labels(&self.how.labels()),
             compiled: context.compiled.clone(),
-            log: Logger { format: LogFormat::Text, level: Level::Info, clock: system_now },
+            log: Logger { format: LogFormat::Text, level: LogLevel::Info, clock: system_now },
         })
     }
 
@@ -156,9 +171,9 @@ impl Args {
     }
 
     /// Where the steps of a run without a file run.
-    fn root(&self, context: &Context) -> Result<PathBuf, CliError> {
+    fn root(&self, context: &CommandContext) -> Result<PathBuf, CliError> {
         let store = self.store.as_deref();
-        Ok(reading::root(store, context, &reading::folder(store, context)?))
+        Ok(run_source::root(store, context, &run_source::folder(store, context)?))
     }
 
     /// The folder of the run's store, unless it is kept in memory.
@@ -179,26 +194,30 @@ impl Args {
     }
 
     /// What becomes of a step that nobody here can run.
-    const fn unplaceable(&self) -> Unplaceable {
-        if self.no_skip { Unplaceable::Fail } else { Unplaceable::Skip }
+    const fn unplaceable(&self) -> UnplaceablePolicy {
+        if self.no_skip { UnplaceablePolicy::Fail } else { UnplaceablePolicy::Skip }
     }
 
-    fn what(&self, expanded: Option<Expanded>, leading: Option<&Leading>) -> What {
+    fn run_kind(
+        &self,
+        expanded: Option<ExpandedPipeline>,
+        leading: Option<&LeaderInstanceOptions>,
+    ) -> LocalRunKind {
         let Some(expanded) = expanded else {
-            return What::Resume { run: self.resume.clone(), plan: None };
+            return LocalRunKind::Resume { run: self.resume.clone(), plan: None };
         };
         let options = RunOptions {
             root: None,
             keep_going: self.keep_going,
             // Whoever can run it may still join.
-            unplaceable: leading.map_or(self.unplaceable(), |_| Unplaceable::Wait),
+            unplaceable: leading.map_or(self.unplaceable(), |_| UnplaceablePolicy::Wait),
             timeout: self.timeout.or(expanded.timeout),
         };
-        let plan = Arc::new(expanded.plan.done_again(self.again));
+        let plan = Arc::new(expanded.plan.with_idempotency_ignored(self.again));
         match self.resume.as_deref() {
-            None => What::New { plan, options, reused: Vec::new() },
-            Some("") => What::Resume { run: None, plan: Some(plan) },
-            Some(run) => What::Resume { run: Some(run.to_owned()), plan: Some(plan) },
+            None => LocalRunKind::New { plan, options, reused: Vec::new() },
+            Some("") => LocalRunKind::Resume { run: None, plan: Some(plan) },
+            Some(run) => LocalRunKind::Resume { run: Some(run.to_owned()), plan: Some(plan) },
         }
     }
 }

@@ -4,11 +4,11 @@ use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
 use crate::archive::RunQuery;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Align, Table, span_text};
-use crate::cli::reading::{Listed, OriginArgs, Reading, moment_of};
-use crate::local::system_now;
+use crate::cli::output::{self, ColumnAlign, TextTable, span_text};
+use crate::cli::run_source::{BlockingRunSource, OriginArgs, RunListEntry, moment_of};
+use crate::embedded::system_now;
 
 /// List runs, the newest first
 #[derive(Debug, clap::Args)]
@@ -17,13 +17,13 @@ Examples:
   windlass runs
   windlass runs --status failed
   windlass runs --json | jq -r .id")]
-pub(crate) struct Args {
+pub(crate) struct RunsArgs {
     /// Only runs of this pipeline
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
     /// Only runs that stand so
     #[arg(long, value_name = "STATUS", value_enum)]
-    status: Option<Status>,
+    status: Option<RunStatusFilter>,
     /// At most so many
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Status {
+enum RunStatusFilter {
     Running,
     Cancelling,
     /// Not over, and nobody works on it
@@ -45,7 +45,7 @@ enum Status {
     Cancelled,
 }
 
-impl Status {
+impl RunStatusFilter {
     /// As it is on record: nothing tells there whether somebody works on a run.
     const fn recorded(self) -> Option<RunStatus> {
         match self {
@@ -60,41 +60,41 @@ impl Status {
 }
 
 /// Lists runs, those that are not over first.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let reading = Reading::open(&args.origin, context)?;
+pub(crate) fn run(args: &RunsArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let reading = BlockingRunSource::open(&args.origin, context)?;
     let query = RunQuery {
         pipeline: args.pipeline.clone(),
-        status: args.status.and_then(Status::recorded),
+        status: args.status.and_then(RunStatusFilter::recorded),
         most: args.limit,
         ..RunQuery::default()
     };
     let mut listed = reading.wait(reading.source.runs(query, args.json))?;
     if let Some(status) = args.status {
-        listed.retain(|run| run.interrupted == (status == Status::Interrupted));
+        listed.retain(|run| run.interrupted == (status == RunStatusFilter::Interrupted));
     }
     if listed.is_empty() {
         if !args.json {
-            output::talk("no such runs");
+            output::print_message("no such runs");
         }
         return Ok(0);
     }
     if args.json {
         let runs: Vec<serde_json::Value> = listed.into_iter().map(|run| run.json).collect();
-        return Ok(output::objects(&runs));
+        return Ok(output::print_json_lines(&runs));
     }
-    Ok(output::data(&table(&listed, system_now()).lines(&context.out).join("\n")))
+    Ok(output::print_data(&table(&listed, system_now()).lines(&context.out).join("\n")))
 }
 
-fn table(listed: &[Listed], now: Time) -> Table {
+fn table(listed: &[RunListEntry], now: Time) -> TextTable {
     let head = [
-        ("run", Align::Left),
-        ("pipeline", Align::Left),
-        ("status", Align::Left),
-        ("steps", Align::Right),
-        ("began", Align::Left),
-        ("took", Align::Right),
+        ("run", ColumnAlign::Left),
+        ("pipeline", ColumnAlign::Left),
+        ("status", ColumnAlign::Left),
+        ("steps", ColumnAlign::Right),
+        ("began", ColumnAlign::Left),
+        ("took", ColumnAlign::Right),
     ];
-    let mut table = Table::new(head).cuts("pipeline").leaves_out(&["steps", "took", "began"]);
+    let mut table = TextTable::new(head).cuts("pipeline").leaves_out(&["steps", "took", "began"]);
     for run in listed {
         let text = |key: &str| run.json[key].as_str().unwrap_or_default();
         let began = moment_of(&run.json["created_at"]).unwrap_or(now);

@@ -1,8 +1,8 @@
 //! `windlass schema`
 
-use windlass_core::spec::schema;
+use windlass_core::spec::pipeline_json_schema;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output;
 
@@ -16,10 +16,10 @@ Example:
 
 and as the first line of windlass.yml, for editors with the YAML language server:
   # yaml-language-server: $schema=./windlass.schema.json")]
-pub(crate) struct Args {}
+pub(crate) struct SchemaArgs {}
 
 /// Prints the schema.
 #[expect(clippy::unnecessary_wraps, reason = "every command has this form")]
-pub(crate) fn run(_: &Args, _: &Context) -> Result<u8, CliError> {
-    Ok(output::data(&format!("{:#}", schema())))
+pub(crate) fn run(_: &SchemaArgs, _: &CommandContext) -> Result<u8, CliError> {
+    Ok(output::print_data(&format!("{:#}", pipeline_json_schema())))
 }

@@ -4,26 +4,26 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::engine::TTL_MAX;
-use windlass_core::spec::duration;
+use windlass_core::engine::LEASE_TTL_MAX;
+use windlass_core::spec::parse_duration;
 use windlass_core::time::Span;
 
-use crate::cli::context::Context;
+use crate::cli::bounded_number::number;
+use crate::cli::context::CommandContext;
+use crate::cli::daemon::{self, MailboxEndpoint, OwnWorkerScope, ServeOptions, TlsPaths};
 use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
-use crate::cli::how::{cores, label, with_labels};
-use crate::cli::logging::LogArgs;
-use crate::cli::number::number;
+use crate::cli::local_run_args::{cores, label, with_labels};
+use crate::cli::logging::LoggingArgs;
 use crate::cli::project::{STORE, store_address};
-use crate::cli::serving::{self, MailPlace, Runs, Serve, TlsPaths};
-use crate::cli::settings::ConfigArgs;
+use crate::cli::settings::ConfigFileArgs;
 use crate::cli::{environment, otlp};
-use crate::controller::StandBy;
-use crate::controller::observing::Upstream;
-use crate::controller::traces::Collector;
-use crate::link::http::{BadPlace, Place, Places, dialler};
-use crate::link::post::{Key, Site};
-use crate::local::StoreAddress;
+use crate::controller::StandbyPolicy;
+use crate::controller::replica::UpstreamCluster;
+use crate::controller::traces::TraceCollector;
+use crate::embedded::StoreAddress;
+use crate::link::http::{ControllerAddress, ControllerAddressError, ControllerAddresses, dialer};
+use crate::link::mailbox::{MailboxAddress, MailboxKey};
 
 /// Lead a cluster: keep its runs, and hand their steps to workers
 #[derive(Debug, clap::Args)]
@@ -40,15 +40,15 @@ Examples:
   windlass serve --store postgres://windlass@db.example/windlass --listen 0.0.0.0:7700 \\
     --token-file token --advertise http://a.example:7700")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
-pub(crate) struct Args {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
-    _file: ConfigArgs,
+    _file: ConfigFileArgs,
     /// Where to listen
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7700", value_parser = address)]
     listen: SocketAddr,
     /// Where workers and clients reach it, if that is not where it listens
     #[arg(long, value_name = "URL", value_parser = advertised)]
-    advertise: Option<Place>,
+    advertise: Option<ControllerAddress>,
     /// Answer to this name too: requests that call it by another than its own are refused
     #[arg(long, value_name = "HOST", value_parser = host)]
     allow_host: Vec<String>,
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     /// Only answer who wants to know, from what this controller tells, or whoever leads of several with commas between; no
     /// store is needed
     #[arg(long, value_name = "URL", conflicts_with_all = ["store", "role"])]
-    observe: Option<Places>,
+    observe: Option<ControllerAddresses>,
     /// A file with the token that is shown there
     #[arg(long, value_name = "FILE", requires = "observe")]
     observe_token_file: Option<PathBuf>,
@@ -73,7 +73,7 @@ pub(crate) struct Args {
     name: Option<String>,
     /// While another controller leads the same database: stand by (auto, if not said), or end (leader)
     #[arg(long, value_name = "ROLE")]
-    role: Option<Role>,
+    role: Option<ServeRole>,
     /// How long a database is led without a word of who leads it, 6s if not said; it gives word four times in it
     #[arg(long, value_name = "DURATION", value_parser = term)]
     term: Option<Span>,
@@ -91,7 +91,7 @@ pub(crate) struct Args {
     metrics_listen: Option<SocketAddr>,
     /// Send spans of all runs to a collector of OpenTelemetry, at its address for OTLP over HTTP
     #[arg(long, value_name = "URL", value_parser = otlp::named)]
-    otlp: Option<Collector>,
+    otlp: Option<TraceCollector>,
     /// Let workers that cannot reach it join by letters, at a place that both reach, such as `redis://HOST`
     #[arg(long, value_name = "URL")]
     link: Vec<String>,
@@ -119,7 +119,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     environment: EnvironmentArgs,
     #[command(flatten)]
-    log: LogArgs,
+    log: LoggingArgs,
 }
 
 /// Far more than anybody needs who reads what he asked for, and little for a controller.
@@ -127,7 +127,7 @@ pub(super) const RATE: u32 = 1_000;
 
 /// A lease that is shorter than this is lost by the pause of a busy machine; one that is longer might outlast what locks
 /// wait for after lost history.
-const LEASES: (Span, Span) = (Span::secs(2), TTL_MAX);
+const LEASES: (Span, Span) = (Span::secs(2), LEASE_TTL_MAX);
 
 pub(in crate::cli) fn lease(text: &str) -> Result<Span, String> {
     within(text, LEASES, "it lasts from 2s to 10m: locks wait that long after lost history")
@@ -149,22 +149,22 @@ pub(in crate::cli) fn within(
     (least, most): (Span, Span),
     otherwise: &str,
 ) -> Result<Span, String> {
-    let span = duration(text).map_err(|_| "write it like 15s or 2m".to_owned())?;
+    let span = parse_duration(text).map_err(|_| "write it like 15s or 2m".to_owned())?;
     if (least..=most).contains(&span) { Ok(span) } else { Err(otherwise.to_owned()) }
 }
 
 /// What a controller does while another one leads.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Role {
+enum ServeRole {
     Auto,
     Leader,
 }
 
-impl From<Role> for StandBy {
-    fn from(role: Role) -> Self {
+impl From<ServeRole> for StandbyPolicy {
+    fn from(role: ServeRole) -> Self {
         match role {
-            Role::Auto => Self::Wait,
-            Role::Leader => Self::Refuse,
+            ServeRole::Auto => Self::Wait,
+            ServeRole::Leader => Self::Refuse,
         }
     }
 }
@@ -176,11 +176,12 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Others are told to go there: it has to be an address that they can use as it is.
-fn advertised(text: &str) -> Result<Place, String> {
+fn advertised(text: &str) -> Result<ControllerAddress, String> {
     if !text.contains("://") {
         return Err("write it like http://build.example:7700".to_owned());
     }
-    let place: Place = text.parse().map_err(|error: BadPlace| error.to_string())?;
+    let place: ControllerAddress =
+        text.parse().map_err(|error: ControllerAddressError| error.to_string())?;
     let address = place.host().trim_matches(['[', ']']).parse::<IpAddr>();
     if address.is_ok_and(|address| address.is_unspecified()) {
         return Err("nobody can be reached there: name a host, or one of its addresses".to_owned());
@@ -190,7 +191,7 @@ fn advertised(text: &str) -> Result<Place, String> {
 
 /// A name or an address, and nothing around it.
 fn host(text: &str) -> Result<String, String> {
-    match text.parse::<Place>() {
+    match text.parse::<ControllerAddress>() {
         Ok(place) if place.host() == text => Ok(text.to_owned()),
         _ => Err("write it like build.example, without a port".to_owned()),
     }
@@ -210,7 +211,7 @@ fn tls_paths((certificate, key): (PathBuf, PathBuf)) -> TlsPaths {
 }
 
 /// Where runs are, and where this controller keeps what is its own: a folder may have both.
-fn places(args: &Args, context: &Context) -> Result<(StoreAddress, PathBuf), CliError> {
+fn places(args: &ServeArgs, context: &CommandContext) -> Result<(StoreAddress, PathBuf), CliError> {
     let here = context.folder.join(STORE);
     let store = args.store.as_deref().map(store_address).transpose()?;
     let store = store.unwrap_or_else(|| StoreAddress::Folder(here.clone()));
@@ -220,7 +221,7 @@ fn places(args: &Args, context: &Context) -> Result<(StoreAddress, PathBuf), Cli
 }
 
 /// Controllers take turns in a database only: who asks for that and names a folder would wait for the others in vain.
-fn refuse_turns(args: &Args, store: &StoreAddress) -> Result<(), CliError> {
+fn refuse_turns(args: &ServeArgs, store: &StoreAddress) -> Result<(), CliError> {
     let asked = args.role.map(|_| "--role").or(args.term.map(|_| "--term"));
     let (Some(flag), Some(folder)) = (asked, store.folder()) else { return Ok(()) };
     let folder = folder.display();
@@ -232,22 +233,25 @@ fn refuse_turns(args: &Args, store: &StoreAddress) -> Result<(), CliError> {
 }
 
 /// Whom it observes.
-fn upstream(args: &Args, context: &Context) -> Result<Option<Arc<Upstream>>, CliError> {
+fn upstream(
+    args: &ServeArgs,
+    context: &CommandContext,
+) -> Result<Option<Arc<UpstreamCluster>>, CliError> {
     let Some(places) = args.observe.clone() else { return Ok(None) };
     let file = |file: &PathBuf| context.folder.join(file);
     let token = args.observe_token_file.as_ref().map(file);
-    let token = token.map(|file| serving::read_token(&file)).transpose()?;
+    let token = token.map(|file| daemon::read_token(&file)).transpose()?;
     let ca = args.ca.as_ref().map(file);
-    let dial = dialler(ca.as_deref()).map_err(CliError::usage)?;
-    Ok(Some(Arc::new(Upstream::new(places, dial, token))))
+    let dial = dialer(ca.as_deref()).map_err(CliError::usage)?;
+    Ok(Some(Arc::new(UpstreamCluster::new(places, dial, token))))
 }
 
 /// Serves until it is told to end.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &ServeArgs, context: &CommandContext) -> Result<u8, CliError> {
     let (store, state) = places(args, context)?;
     let observe = upstream(args, context)?;
     let mail = mail(args, &store, context)?;
-    serving::serve(&Serve {
+    daemon::serve(&ServeOptions {
         listen: args.listen,
         advertise: args.advertise.clone(),
         tls: args.tls_cert.clone().zip(args.tls_key.clone()).map(tls_paths),
@@ -257,15 +261,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         state,
         name: args.name.clone().unwrap_or_else(environment::host_name),
         stand_by: if observe.is_some() {
-            StandBy::Wait
+            StandbyPolicy::Wait
         } else {
-            args.role.map_or(StandBy::Wait, Into::into)
+            args.role.map_or(StandbyPolicy::Wait, Into::into)
         },
         term: args.term.unwrap_or(TERM),
         accept_lost_history: args.accept_lost_history,
         ca: args.ca.as_ref().map(|file| context.folder.join(file)),
         ttl: args.lease_ttl,
-        runs: if args.no_exec { Runs::PinnedOnly } else { Runs::Anything },
+        own_worker_scope: if args.no_exec {
+            OwnWorkerScope::PinnedOnly
+        } else {
+            OwnWorkerScope::Anything
+        },
         no_token: args.no_token,
         token_file: args.token_file.clone(),
         slots: if observe.is_some() { 0 } else { args.jobs.unwrap_or_else(cores) },
@@ -282,7 +290,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
 }
 
 /// Where workers may leave letters: at the places that it was told, and in a database that it shares with others.
-fn mail(args: &Args, store: &StoreAddress, context: &Context) -> Result<Vec<MailPlace>, CliError> {
+fn mail(
+    args: &ServeArgs,
+    store: &StoreAddress,
+    context: &CommandContext,
+) -> Result<Vec<MailboxEndpoint>, CliError> {
     let own = match store {
         StoreAddress::Folder(_) => None,
         StoreAddress::Postgres { url, .. } => Some(url),
@@ -291,11 +303,11 @@ fn mail(args: &Args, store: &StoreAddress, context: &Context) -> Result<Vec<Mail
     urls.dedup();
     let place = |url: &String| {
         let ca = args.ca.as_ref().map(|file| context.folder.join(file));
-        let site = Site { url: url.clone(), run: Site::CLUSTER.to_owned(), ca };
+        let site = MailboxAddress { url: url.clone(), run: MailboxAddress::CLUSTER.to_owned(), ca };
         let opened = context.links.open(&site);
         let mailboxes = opened.map_err(|error| CliError::usage(error.to_string()))?;
-        let key = Key::new(&site.run, environment::run_secret().as_deref());
-        Ok(MailPlace { mailboxes, key })
+        let key = MailboxKey::new(&site.run, environment::run_secret().as_deref());
+        Ok(MailboxEndpoint { mailboxes, key })
     };
     urls.into_iter().map(place).collect()
 }

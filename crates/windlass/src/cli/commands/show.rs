@@ -1,12 +1,12 @@
 //! `windlass show`
 
-use windlass_core::summary::Step;
+use windlass_core::summary::StepSummary;
 use windlass_core::time::Time;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Ink, ending, plain};
-use crate::cli::reading::{OriginArgs, Reading, tail};
+use crate::cli::output::{self, ColorRole, ending, sanitize_lines};
+use crate::cli::run_source::{BlockingRunSource, OriginArgs, tail};
 use crate::logs::LogId;
 
 /// Show what became of a run
@@ -17,7 +17,7 @@ A run is named by its id, the beginning of it, or `latest`.
 Examples:
   windlass show latest
   windlass show latest --json | jq '.steps[] | select(.status == \"failed\")'")]
-pub(crate) struct Args {
+pub(crate) struct ShowArgs {
     /// Which run
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
@@ -29,38 +29,41 @@ pub(crate) struct Args {
 }
 
 /// Shows the same as the end of the run did, or all of it as JSON.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let reading = Reading::open(&args.origin, context)?;
-    let known = reading.known(&args.run)?;
+pub(crate) fn run(args: &ShowArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let reading = BlockingRunSource::open(&args.origin, context)?;
+    let known = reading.load_run(&args.run)?;
     let (summary, source, now) = (&known.summary, &*reading.source, known.now());
-    let notes = reading.wait(source.notes(summary.run()))?;
+    let notes = reading.wait(source.step_summaries(summary.run()))?;
     if args.json {
         let mut run = known.to_json();
         let step = |step| step_json(step, notes.of(summary.run(), step), now);
         run["steps"] = summary.steps().map(step).collect();
-        return Ok(output::data(&run.to_string()));
+        return Ok(output::print_data(&run.to_string()));
     }
     let mut logs = |log: LogId, bytes: usize| reading.runtime.block_on(tail(source, log, bytes));
     let mut text = format!("run {}  {}", summary.run(), summary.plan().pipeline());
-    for (step, written) in notes.written(summary) {
-        let (name, lines) = (context.out.paint(Ink::Strong, &step), plain(&written).join("\n"));
+    for (step, written) in notes.by_step_name(summary) {
+        let (name, lines) =
+            (context.out.paint(ColorRole::Strong, &step), sanitize_lines(&written).join("\n"));
         text = format!("{text}\n\n{name}\n{lines}");
     }
     for line in ending(&context.out, summary, now, &mut logs, source.hints()) {
         text.push('\n');
         text.push_str(&line);
     }
-    let code = output::data(&text);
+    let code = output::print_data(&text);
     if known.interrupted {
         let resume = source.hints().resume(summary.run()).unwrap_or_default();
-        let note = context.err.paint(Ink::Warn, "note:");
-        output::talk(&format!("{note} nobody works on it now; `{resume}` goes on with it"));
+        let note = context.err.paint(ColorRole::Warn, "note:");
+        output::print_message(&format!(
+            "{note} nobody works on it now; `{resume}` goes on with it"
+        ));
     }
     Ok(code)
 }
 
 /// A step, with what it wrote for people.
-fn step_json(step: Step<'_>, written: Option<&String>, now: Time) -> serde_json::Value {
+fn step_json(step: StepSummary<'_>, written: Option<&String>, now: Time) -> serde_json::Value {
     let mut object = step.to_json(now);
     if let Some(text) = written {
         object["summary"] = text.as_str().into();

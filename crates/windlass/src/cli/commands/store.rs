@@ -1,11 +1,13 @@
 //! `windlass store`
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::cli::project::store_address;
-use crate::cli::reading::{folder, runtime};
-use crate::local::{CondemnError, Copied, StoreAddress, TransferError, condemn, transfer};
+use crate::cli::run_source::{folder, runtime};
+use crate::embedded::{
+    CondemnError, StoreAddress, TransferError, TransferTotals, condemn, transfer,
+};
 
 /// Copy a store to another place, or condemn a run in it
 #[derive(Debug, clap::Args)]
@@ -15,15 +17,15 @@ Examples:
   windlass store copy sqlite:.windlass postgres://windlass@db.example/windlass
   windlass store copy postgres://windlass@db.example/windlass sqlite:backup
   windlass store condemn 1k2v5c3xhq --store postgres://windlass@db.example/windlass")]
-pub(crate) struct Args {
+pub(crate) struct StoreArgs {
     #[command(subcommand)]
-    command: Command,
+    command: StoreCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
-    Copy(CopyArgs),
-    Condemn(CondemnArgs),
+enum StoreCommand {
+    Copy(StoreCopyArgs),
+    Condemn(StoreCondemnArgs),
 }
 
 /// Fail a run that a store cannot be started with, while nothing leads it
@@ -31,7 +33,7 @@ enum Command {
 #[command(after_help = "\
 The next start does not build the run: it fails, and the other runs go on. Its steps may still run
 on workers, so steps with locks or keys wait for the longest lease, 10 minutes.")]
-struct CondemnArgs {
+struct StoreCondemnArgs {
     /// Which run: its id, or the beginning of its id
     #[arg(value_name = "RUN")]
     run: String,
@@ -45,7 +47,7 @@ struct CondemnArgs {
 
 /// Copy runs, events, logs and keys to an empty store, while nobody leads either
 #[derive(Debug, clap::Args)]
-struct CopyArgs {
+struct StoreCopyArgs {
     /// What to copy: sqlite:FOLDER or postgres://…
     #[arg(value_name = "FROM")]
     from: String,
@@ -58,14 +60,14 @@ struct CopyArgs {
 }
 
 /// Does what is asked of a store.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &StoreArgs, context: &CommandContext) -> Result<u8, CliError> {
     match &args.command {
-        Command::Copy(args) => run_copy(args, context),
-        Command::Condemn(args) => run_condemn(args, context),
+        StoreCommand::Copy(args) => run_copy(args, context),
+        StoreCommand::Condemn(args) => run_condemn(args, context),
     }
 }
 
-fn address(text: &str, context: &Context) -> Result<StoreAddress, CliError> {
+fn address(text: &str, context: &CommandContext) -> Result<StoreAddress, CliError> {
     Ok(match store_address(text)? {
         StoreAddress::Folder(folder) => StoreAddress::Folder(context.folder.join(folder)),
         shared @ StoreAddress::Postgres { .. } => shared,
@@ -73,7 +75,7 @@ fn address(text: &str, context: &Context) -> Result<StoreAddress, CliError> {
 }
 
 /// Condemns, and says which run.
-fn run_condemn(args: &CondemnArgs, context: &Context) -> Result<u8, CliError> {
+fn run_condemn(args: &StoreCondemnArgs, context: &CommandContext) -> Result<u8, CliError> {
     let store = match &args.store {
         Some(store) => address(store, context)?,
         None => StoreAddress::Folder(folder(None, context)?),
@@ -88,38 +90,41 @@ fn run_condemn(args: &CondemnArgs, context: &Context) -> Result<u8, CliError> {
     })?;
     if args.json {
         let object = serde_json::json!({ "run": run.to_string(), "condemned": true });
-        return Ok(output::data(&object.to_string()));
+        return Ok(output::print_data(&object.to_string()));
     }
-    output::talk(&format!(
+    output::print_message(&format!(
         "the next start of {store} fails run {run}; steps with locks or keys wait for 10 minutes then"
     ));
-    Ok(output::data(&format!("condemned {run}")))
+    Ok(output::print_data(&format!("condemned {run}")))
 }
 
 /// Copies, and says what was copied.
-fn run_copy(args: &CopyArgs, context: &Context) -> Result<u8, CliError> {
+fn run_copy(args: &StoreCopyArgs, context: &CommandContext) -> Result<u8, CliError> {
     let (from, to) = (address(&args.from, context)?, address(&args.to, context)?);
-    let copied = runtime()?.block_on(transfer(&from, &to)).map_err(|error| told(&error))?;
+    let copied =
+        runtime()?.block_on(transfer(&from, &to)).map_err(|error| transfer_error(&error))?;
     if args.json {
-        return Ok(output::data(&as_json(copied).to_string()));
+        return Ok(output::print_data(&as_json(copied).to_string()));
     }
-    let Copied { runs, events, journal, logs, bytes, keys } = copied;
-    output::talk(&format!("{from} is left as it was; {to} is a store of its own from now on"));
-    Ok(output::data(&format!(
+    let TransferTotals { runs, events, journal, logs, bytes, keys } = copied;
+    output::print_message(&format!(
+        "{from} is left as it was; {to} is a store of its own from now on"
+    ));
+    Ok(output::print_data(&format!(
         "copied {runs} runs with {events} events, {journal} events of the journal, {logs} logs of \
          {bytes} bytes and {keys} keys"
     )))
 }
 
-fn as_json(copied: Copied) -> serde_json::Value {
-    let Copied { runs, events, journal, logs, bytes, keys } = copied;
+fn as_json(copied: TransferTotals) -> serde_json::Value {
+    let TransferTotals { runs, events, journal, logs, bytes, keys } = copied;
     serde_json::json!({
         "runs": runs, "events": events, "journal_events": journal, "logs": logs, "log_bytes": bytes,
         "keys": keys,
     })
 }
 
-fn told(error: &TransferError) -> CliError {
+fn transfer_error(error: &TransferError) -> CliError {
     match error {
         TransferError::Led { .. } | TransferError::Store(_) => {
             CliError::unreachable(error.to_string())

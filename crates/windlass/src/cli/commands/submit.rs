@@ -1,18 +1,18 @@
 //! `windlass submit`
 
 use serde_json::{Map, Value, json};
-use windlass_core::expand::Expanded;
-use windlass_core::problem::Severity;
+use windlass_core::expand::ExpandedPipeline;
+use windlass_core::problem::ProblemSeverity;
 use windlass_core::time::Span;
 
-use super::submitted::{Submitted, Then};
-use crate::cli::context::Context;
+use super::submit_response::{SubmitFollowUp, SubmitResponse};
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::how::read_duration;
-use crate::cli::load::Loaded;
-use crate::cli::part::PartArgs;
-use crate::cli::reading::{ControllerArgs, runtime};
-use crate::cli::watching::Prints;
+use crate::cli::load_pipeline::LoadedPipeline;
+use crate::cli::local_run_args::read_duration;
+use crate::cli::pipeline_args::PipelineArgs;
+use crate::cli::remote_watch::WatchOutput;
+use crate::cli::run_source::{ControllerArgs, runtime};
 
 /// Have a controller run a pipeline on its workers
 #[derive(Debug, clap::Args)]
@@ -25,9 +25,9 @@ Examples:
   windlass submit ship.yml deploy -p channel=stable --wait
   windlass submit nightly.yml --idempotency-key nightly-2026-11-16")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct Args {
+pub(crate) struct SubmitArgs {
     #[command(flatten)]
-    part: PartArgs,
+    part: PipelineArgs,
     /// After a failure, run what does not depend on it
     #[arg(long)]
     keep_going: bool,
@@ -51,11 +51,12 @@ pub(crate) struct Args {
 }
 
 /// Sends the pipeline, and watches what becomes of it if that is wanted.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &SubmitArgs, context: &CommandContext) -> Result<u8, CliError> {
     // Whoever runs it has what it calls, or waits for somebody who has.
-    let calls = context.compiled.calls_elsewhere();
+    let calls = context.compiled.allowed_calls_elsewhere();
     let file = args.part.target().file;
-    let loaded = Loaded::read_calling(context, file.as_deref(), (Severity::Error, &calls))?;
+    let loaded =
+        LoadedPipeline::read_calling(context, file.as_deref(), (ProblemSeverity::Error, &calls))?;
     let text = loaded.source.text().to_owned();
     let loaded = loaded.select(&args.part.selection())?;
     let expanded = loaded.plan(&args.part.param)?;
@@ -63,14 +64,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
     let body = args.body(&loaded, &text, &expanded);
     let runtime = runtime()?;
     let key = args.idempotency_key.as_deref();
-    let submitted = runtime.block_on(Submitted::ask(&controller, "/runs", &body, key))?;
+    let submitted =
+        runtime.block_on(SubmitResponse::request_run(&controller, "/runs", &body, key))?;
     let (wait, named) = (args.wait, args.part.target().steps);
-    let prints = if args.json { Prints::Events } else { Prints::Output };
-    submitted.follow(controller, &runtime, Then { wait, prints, named, context })
+    let prints = if args.json { WatchOutput::Events } else { WatchOutput::Output };
+    submitted.report_and_watch(
+        controller,
+        &runtime,
+        SubmitFollowUp { wait, prints, named, context },
+    )
 }
 
-impl Args {
-    fn body(&self, loaded: &Loaded, text: &str, expanded: &Expanded) -> Value {
+impl SubmitArgs {
+    fn body(&self, loaded: &LoadedPipeline, text: &str, expanded: &ExpandedPipeline) -> Value {
         let selection = self.part.selection();
         let param = self.part.param.iter().map(|it| (it.name.clone(), it.value.clone().into()));
         json!({

@@ -1,14 +1,14 @@
 //! `windlass token`
 
 use serde_json::{Value, json};
-use windlass_core::access::Scope;
-use windlass_core::spec::duration;
+use windlass_core::access::AccessScope;
+use windlass_core::spec::parse_duration;
 use windlass_core::time::Span;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, Align, Table};
-use crate::cli::reading::{Desk, OriginArgs, runtime, segment};
+use crate::cli::output::{self, ColumnAlign, TextTable};
+use crate::cli::run_source::{LeaderAccess, OriginArgs, runtime, segment};
 
 /// Make, list and revoke what opens a controller
 #[derive(Debug, clap::Args)]
@@ -22,27 +22,27 @@ Examples:
   windlass token create --scope admin > admin-token
   windlass token create fleet --scope worker --expires 30d > worker-token
   windlass token revoke fleet --to http://build.example:7700 --token-file admin-token")]
-pub(crate) struct Args {
+pub(crate) struct TokenArgs {
     #[command(subcommand)]
-    command: Command,
+    command: TokenCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
-    Create(CreateArgs),
-    List(ListArgs),
-    Revoke(RevokeArgs),
+enum TokenCommand {
+    Create(TokenCreateArgs),
+    List(TokenListArgs),
+    Revoke(TokenRevokeArgs),
 }
 
 /// Make a token and print it, this once
 #[derive(Debug, clap::Args)]
-struct CreateArgs {
+struct TokenCreateArgs {
     /// What it is called; after what it is for if not said
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// What it opens: read, submit, worker or admin; say it again for more
     #[arg(long, value_name = "SCOPE", required = true)]
-    scope: Vec<Scope>,
+    scope: Vec<AccessScope>,
     /// When it ends by itself, such as 30d; never if not said
     #[arg(long, value_name = "DURATION", value_parser = lasting)]
     expires: Option<Span>,
@@ -52,7 +52,7 @@ struct CreateArgs {
 
 /// List the tokens that are kept, those that are over too
 #[derive(Debug, clap::Args)]
-struct ListArgs {
+struct TokenListArgs {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -62,7 +62,7 @@ struct ListArgs {
 
 /// Take a token back: what it has open is closed at once
 #[derive(Debug, clap::Args)]
-struct RevokeArgs {
+struct TokenRevokeArgs {
     /// Which, by name or id
     #[arg(value_name = "TOKEN")]
     token: String,
@@ -71,20 +71,20 @@ struct RevokeArgs {
 }
 
 fn lasting(text: &str) -> Result<Span, String> {
-    duration(text).map_err(|_| "write it like 12h or 30d".to_owned())
+    parse_duration(text).map_err(|_| "write it like 12h or 30d".to_owned())
 }
 
 /// Asks whoever leads.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &TokenArgs, context: &CommandContext) -> Result<u8, CliError> {
     match &args.command {
-        Command::Create(args) => create(args, context),
-        Command::List(args) => list(args, context),
-        Command::Revoke(args) => revoke(args, context),
+        TokenCommand::Create(args) => create(args, context),
+        TokenCommand::List(args) => list(args, context),
+        TokenCommand::Revoke(args) => revoke(args, context),
     }
 }
 
 /// The token alone is data: it can be written to a file.
-fn create(args: &CreateArgs, context: &Context) -> Result<u8, CliError> {
+fn create(args: &TokenCreateArgs, context: &CommandContext) -> Result<u8, CliError> {
     let scopes: Vec<String> = args.scope.iter().map(ToString::to_string).collect();
     let mut wanted = json!({ "scopes": scopes });
     if let Some(name) = &args.name {
@@ -94,49 +94,51 @@ fn create(args: &CreateArgs, context: &Context) -> Result<u8, CliError> {
         wanted["expires_in_ms"] = expires.as_millis().into();
     }
     let made: Value = runtime()?.block_on(async {
-        let desk = Desk::find(&args.origin, context).await?;
+        let desk = LeaderAccess::find(&args.origin, context).await?;
         let made = desk.controller().post("/tokens", &wanted).await;
         let made = made.and_then(|answered| desk.controller().read(&answered));
-        desk.leave().await?;
+        desk.close().await?;
         made
     })?;
     let until = made["expires_at"].as_str().map_or_else(String::new, |at| format!(", until {at}"));
-    output::talk(&format!(
+    output::print_message(&format!(
         "token {} ({}) opens {}{until}; it is shown this once",
         text(&made, "name"),
         text(&made, "id"),
         scopes.join(", "),
     ));
-    Ok(output::data(text(&made, "token")))
+    Ok(output::print_data(text(&made, "token")))
 }
 
-fn list(args: &ListArgs, context: &Context) -> Result<u8, CliError> {
+fn list(args: &TokenListArgs, context: &CommandContext) -> Result<u8, CliError> {
     let tokens: Vec<Value> = runtime()?.block_on(async {
-        let desk = Desk::find(&args.origin, context).await?;
+        let desk = LeaderAccess::find(&args.origin, context).await?;
         let tokens = desk.controller().get("/tokens").await;
-        desk.leave().await?;
+        desk.close().await?;
         tokens
     })?;
     if args.json {
-        return Ok(output::objects(&tokens));
+        return Ok(output::print_json_lines(&tokens));
     }
     if tokens.is_empty() {
-        output::talk("no tokens yet: `windlass token create NAME --scope SCOPE` makes one");
+        output::print_message(
+            "no tokens yet: `windlass token create NAME --scope SCOPE` makes one",
+        );
         return Ok(0);
     }
-    Ok(output::data(&table(&tokens).lines(&context.out).join("\n")))
+    Ok(output::print_data(&table(&tokens).lines(&context.out).join("\n")))
 }
 
-fn table(tokens: &[Value]) -> Table {
+fn table(tokens: &[Value]) -> TextTable {
     let head = [
-        ("token", Align::Left),
-        ("id", Align::Left),
-        ("status", Align::Left),
-        ("scopes", Align::Left),
-        ("made", Align::Left),
-        ("expires", Align::Left),
+        ("token", ColumnAlign::Left),
+        ("id", ColumnAlign::Left),
+        ("status", ColumnAlign::Left),
+        ("scopes", ColumnAlign::Left),
+        ("made", ColumnAlign::Left),
+        ("expires", ColumnAlign::Left),
     ];
-    let mut table = Table::new(head).leaves_out(&["made", "expires"]);
+    let mut table = TextTable::new(head).leaves_out(&["made", "expires"]);
     for token in tokens {
         let scopes = token["scopes"].as_array().into_iter().flatten();
         let scopes: Vec<&str> = scopes.filter_map(Value::as_str).collect();
@@ -152,16 +154,16 @@ fn table(tokens: &[Value]) -> Table {
     table
 }
 
-fn revoke(args: &RevokeArgs, context: &Context) -> Result<u8, CliError> {
+fn revoke(args: &TokenRevokeArgs, context: &CommandContext) -> Result<u8, CliError> {
     let token = &args.token;
     runtime()?.block_on(async {
-        let desk = Desk::find(&args.origin, context).await?;
+        let desk = LeaderAccess::find(&args.origin, context).await?;
         let path = format!("/tokens/{}/revoke", segment(token));
         let revoked = desk.controller().post(&path, &json!({})).await;
-        desk.leave().await?;
+        desk.close().await?;
         revoked
     })?;
-    output::talk(&format!("token {token} is revoked"));
+    output::print_message(&format!("token {token} is revoked"));
     Ok(0)
 }
 

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use windlass_core::expand::Expanded;
-use windlass_core::problem::Severity;
-use windlass_core::spec::{Param, ParamKind};
+use windlass_core::expand::ExpandedPipeline;
+use windlass_core::problem::ProblemSeverity;
+use windlass_core::spec::{ParamDecl, ParamKind};
 
-use crate::cli::args::GivenParam;
-use crate::cli::context::Context;
+use crate::cli::args::ParamArg;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::load::Loaded;
-use crate::cli::output::Ink;
-use crate::cli::render::{Outlook, Report, count, listed, refused_here, routing_notes};
+use crate::cli::load_pipeline::LoadedPipeline;
+use crate::cli::output::ColorRole;
+use crate::cli::render::{PlanOutlook, ProblemReport, count, listed, refused_here, routing_notes};
 use crate::cli::{exit, output};
 use crate::worker::labels;
 
@@ -25,82 +25,87 @@ Exit code: 0 the file is valid, 3 it is not.
 Examples:
   windlass validate
   windlass validate ci.yml --json")]
-pub(crate) struct Args {
+pub(crate) struct ValidateArgs {
     /// The pipeline file; the nearest windlass.yml upwards if left out
     file: Option<PathBuf>,
     /// Give a param a value; required ones are assumed if left out
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
-    param: Vec<GivenParam>,
+    param: Vec<ParamArg>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 /// Reads the file through all stages and tells what was found.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &ValidateArgs, context: &CommandContext) -> Result<u8, CliError> {
     match check(args.file.as_deref(), &args.param, context) {
         Ok(valid) => {
             let text = if args.json { valid.json() } else { valid.text(context) };
-            Ok(output::data(&text))
+            Ok(output::print_data(&text))
         }
         Err(CliError::Pipeline(report)) => {
             let text = if args.json { invalid(&report) } else { report.text(&context.out) };
-            let written = output::data(&text);
+            let written = output::print_data(&text);
             Ok(if written == exit::SUCCESS { exit::INVALID_PIPELINE } else { written })
         }
         Err(error) => Err(error),
     }
 }
 
-struct Valid {
-    report: Report,
+struct ValidatedFile {
+    report: ProblemReport,
     /// Missing if that depends on params that must be given.
-    expanded: Option<Expanded>,
-    loaded: Loaded,
+    expanded: Option<ExpandedPipeline>,
+    loaded: LoadedPipeline,
 }
 
-fn check(file: Option<&Path>, given: &[GivenParam], context: &Context) -> Result<Valid, CliError> {
-    let loaded = Loaded::read(context, file, Severity::Note)?;
-    let is_given = |param: &&Param| given.iter().any(|given| given.name == param.name.value);
+fn check(
+    file: Option<&Path>,
+    given: &[ParamArg],
+    context: &CommandContext,
+) -> Result<ValidatedFile, CliError> {
+    let loaded = LoadedPipeline::read(context, file, ProblemSeverity::Note)?;
+    let is_given = |param: &&ParamDecl| given.iter().any(|given| given.name == param.name.value);
     let required = loaded.pipeline.params.iter().filter(|param| param.required);
-    let assumed: Vec<GivenParam> = required.filter(|param| !is_given(param)).map(assume).collect();
-    let all: Vec<GivenParam> = given.iter().cloned().chain(assumed.iter().cloned()).collect();
+    let assumed: Vec<ParamArg> = required.filter(|param| !is_given(param)).map(assume).collect();
+    let all: Vec<ParamArg> = given.iter().cloned().chain(assumed.iter().cloned()).collect();
     let expanded = match loaded.plan(&all) {
         Ok(expanded) => Some(expanded),
         // A problem of a value that nobody gave is none of the file.
         Err(_) if !assumed.is_empty() => None,
         Err(error) => return Err(error),
     };
-    let report = Report { source: loaded.source.clone(), problems: loaded.notes.clone() };
-    Ok(Valid { report, expanded, loaded })
+    let report = ProblemReport { source: loaded.source.clone(), problems: loaded.notes.clone() };
+    Ok(ValidatedFile { report, expanded, loaded })
 }
 
 /// A value that a required param could have.
-fn assume(param: &Param) -> GivenParam {
+fn assume(param: &ParamDecl) -> ParamArg {
     let any = match param.kind {
         ParamKind::String => "assumed",
         ParamKind::Number => "1",
         ParamKind::Boolean => "true",
     };
     let value = param.choices.first().map_or(any, |choice| &choice.value).to_owned();
-    GivenParam { name: param.name.value.clone(), value }
+    ParamArg { name: param.name.value.clone(), value }
 }
 
-impl Valid {
-    fn text(&self, context: &Context) -> String {
+impl ValidatedFile {
+    fn text(&self, context: &CommandContext) -> String {
         let name = self.report.source.name();
         let found = listed(&self.found());
-        let ok = format!("{name} is {}: {found}", context.out.paint(Ink::Good, "valid"));
+        let ok = format!("{name} is {}: {found}", context.out.paint(ColorRole::Good, "valid"));
         let problems = (!self.report.problems.is_empty()).then(|| self.report.text(&context.out));
-        let note = |text: &String| format!("{} {text}", context.out.paint(Ink::Quiet, "note:"));
+        let note =
+            |text: &String| format!("{} {text}", context.out.paint(ColorRole::Quiet, "note:"));
         let notes = self.outlook().map(|outlook| routing_notes(&self.loaded.pipeline, &outlook));
         let notes: Vec<String> = notes.iter().flatten().map(note).collect();
         problems.into_iter().chain([ok]).chain(notes).collect::<Vec<_>>().join("\n")
     }
 
     /// What a run would do here.
-    fn outlook(&self) -> Option<Outlook<'_>> {
-        self.expanded.as_ref().map(|expanded| Outlook::new(expanded, &labels::detect()))
+    fn outlook(&self) -> Option<PlanOutlook<'_>> {
+        self.expanded.as_ref().map(|expanded| PlanOutlook::new(expanded, &labels::detect()))
     }
 
     /// What the file has.
@@ -152,7 +157,7 @@ impl Valid {
     }
 }
 
-fn invalid(report: &Report) -> String {
+fn invalid(report: &ProblemReport) -> String {
     let name = report.source.name();
     json!({ "file": name, "valid": false, "problems": report.json() }).to_string()
 }

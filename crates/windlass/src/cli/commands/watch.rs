@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::reading::{OriginArgs, Reading};
-use crate::cli::watching::{Attached, Prints};
+use crate::cli::remote_watch::{RemoteWatch, WatchOutput};
+use crate::cli::run_source::{BlockingRunSource, OriginArgs};
 
 /// Show a run that others do, to its end
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ run alone.
 Examples:
   windlass watch latest
   windlass watch 1m2n3 --to http://build.example:7700")]
-pub(crate) struct Args {
+pub(crate) struct WatchArgs {
     /// Which run
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
@@ -28,11 +28,12 @@ pub(crate) struct Args {
 }
 
 /// Shows it until it has ended.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let reading = Reading::open(&args.origin, context)?;
-    let known = reading.known(&args.run)?;
+pub(crate) fn run(args: &WatchArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let reading = BlockingRunSource::open(&args.origin, context)?;
+    let known = reading.load_run(&args.run)?;
     let source = Arc::clone(&reading.source);
-    let prints = if args.json { Prints::Run } else { Prints::Output };
-    let attached = Attached { source, known, look: context.err, prints, named: Vec::new() };
+    let prints = if args.json { WatchOutput::Run } else { WatchOutput::Output };
+    let attached =
+        RemoteWatch { source, known, look: context.err, output: prints, named: Vec::new() };
     reading.runtime.block_on(attached.watch())
 }

@@ -1,19 +1,19 @@
 //! `windlass why`
 
-use windlass_core::engine::Why;
+use windlass_core::engine::WhyReport;
 
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, why_phrase};
-use crate::cli::reading::{self, OriginArgs, Reading};
-use crate::local::system_now;
+use crate::cli::run_source::{self, BlockingRunSource, OriginArgs};
+use crate::embedded::system_now;
 
 /// Tell why a step stands where it stands
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   windlass why latest deploy")]
-pub(crate) struct Args {
+pub(crate) struct WhyArgs {
     /// Which run
     #[arg(value_name = "RUN")]
     run: String,
@@ -28,10 +28,10 @@ pub(crate) struct Args {
 }
 
 /// Asks the engine of a run that goes on, and the history of one that has ended.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
-    let reading = Reading::open(&args.origin, context)?;
-    let summary = reading.known(&args.run)?.summary;
-    let ix = reading::step(&summary, &args.step)?;
+pub(crate) fn run(args: &WhyArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let reading = BlockingRunSource::open(&args.origin, context)?;
+    let summary = reading.load_run(&args.run)?.summary;
+    let ix = run_source::step(&summary, &args.step)?;
     let now = system_now();
     let step = summary.step(ix);
     let status = step.map(|step| step.status());
@@ -42,13 +42,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         (None, Some(step)) => step.reason(),
         (None, None) => None,
     };
-    let is_held = matches!(why, Some(Why::Held { .. } | Why::Settling));
+    let is_held = matches!(why, Some(WhyReport::Held { .. } | WhyReport::Settling));
     let status = status.map_or("a matrix".to_owned(), |status| status.to_string());
     if args.json {
         let why = serde_json::json!({
             "run": summary.run().to_string(), "step": args.step, "status": status, "reason": reason,
         });
-        return Ok(output::data(&why.to_string()));
+        return Ok(output::print_data(&why.to_string()));
     }
     let text = match reason {
         Some(reason) if is_held => format!("{} is {reason}", args.step),
@@ -56,5 +56,5 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         Some(reason) => format!("{} {status}: {reason}", args.step),
         None => format!("{} {status}", args.step),
     };
-    Ok(output::data(&text))
+    Ok(output::print_data(&text))
 }

@@ -6,19 +6,19 @@ use std::time::Duration;
 use windlass_core::time::Span;
 
 use super::serve::within;
-use super::{drain, revoke};
-use crate::cli::context::Context;
+use super::{worker_drain, worker_revoke};
+use crate::cli::bounded_number::number;
+use crate::cli::context::CommandContext;
+use crate::cli::daemon::{self, JoinTarget, WorkerDaemonOptions};
 use crate::cli::environment;
 use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
-use crate::cli::how::{cores, label, with_labels};
-use crate::cli::logging::LogArgs;
-use crate::cli::number::number;
+use crate::cli::local_run_args::{cores, label, with_labels};
+use crate::cli::logging::LoggingArgs;
 use crate::cli::project::STORE;
-use crate::cli::serving::{self, Join, Work};
-use crate::cli::settings::ConfigArgs;
-use crate::link::http::{BadPlace, Place};
-use crate::link::post::{Key, Site};
+use crate::cli::settings::ConfigFileArgs;
+use crate::link::http::{ControllerAddress, ControllerAddressError};
+use crate::link::mailbox::{MailboxAddress, MailboxKey};
 
 /// Join a cluster and run its steps
 #[derive(Debug, clap::Args)]
@@ -32,14 +32,14 @@ has taken stays in the state directory; the next start with the same directory s
 Examples:
   windlass worker --join http://build.example:7700
   windlass worker --join http://a:7700 --join http://b:7700 --slots 4 --label gpu")]
-pub(crate) struct Args {
+pub(crate) struct WorkerArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<WorkerCommand>,
     #[command(flatten)]
-    _file: ConfigArgs,
+    _file: ConfigFileArgs,
     /// Where a controller is, or where it can be left letters, such as `redis://HOST`; others of the same cluster behind
     /// commas, or say it again
-    #[arg(long, value_name = "URL", required = true, value_delimiter = ',', value_parser = joined)]
+    #[arg(long, value_name = "URL", required = true, value_delimiter = ',', value_parser = join_address)]
     join: Vec<String>,
     /// Steps at a time; as many as there are cores if not said
     #[arg(long, value_name = "N", value_parser = number(1..=10_000))]
@@ -68,14 +68,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     environment: EnvironmentArgs,
     #[command(flatten)]
-    log: LogArgs,
+    log: LoggingArgs,
 }
 
 /// What is done to workers that are there.
 #[derive(Debug, clap::Subcommand)]
-enum Command {
-    Drain(drain::Args),
-    Revoke(revoke::Args),
+enum WorkerCommand {
+    Drain(worker_drain::WorkerDrainArgs),
+    Revoke(worker_revoke::WorkerRevokeArgs),
 }
 
 /// Shorter than a moment would fail steps for a disk that is only slow; a wait of more than a day is a mistake.
@@ -86,20 +86,21 @@ fn disk_grace(text: &str) -> Result<Span, String> {
 }
 
 /// The address of a controller, or one that may be of a link: which of them there are depends on the program.
-fn joined(text: &str) -> Result<String, BadPlace> {
+fn join_address(text: &str) -> Result<String, ControllerAddressError> {
     let is_link = text
         .split_once(':')
         .is_some_and(|(scheme, rest)| !scheme.starts_with("http") && rest.starts_with('/'));
     if !is_link {
-        text.parse::<Place>()?;
+        text.parse::<ControllerAddress>()?;
     }
     Ok(text.to_owned())
 }
 
 /// That of its machine. Beside a controller, whose own worker has that name, it is another.
-fn own_name(join: &[String]) -> String {
+fn default_name(join: &[String]) -> String {
     let host = environment::host_name();
-    let beside = |text: &String| text.parse().is_ok_and(|place: Place| place.is_here());
+    let beside =
+        |text: &String| text.parse().is_ok_and(|place: ControllerAddress| place.is_loopback());
     if join.iter().any(beside) { format!("{host}-worker") } else { host }
 }
 
@@ -113,50 +114,56 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 }
 
 /// Where its leader may be.
-fn join(args: &Args, context: &Context) -> Result<Join, CliError> {
+fn join(args: &WorkerArgs, context: &CommandContext) -> Result<JoinTarget, CliError> {
     let ca = args.ca.as_ref().map(|file| context.folder.join(file));
     if let [url] = args.join.as_slice()
         && context.links.knows(url)
     {
-        return by_letters(url, ca, args, context);
+        return mailbox_target(url, ca, args, context);
     }
-    let place =
-        |url: &String| url.parse().map_err(|bad: BadPlace| CliError::usage(bad.to_string()));
-    let places = args.join.iter().map(place).collect::<Result<Vec<Place>, CliError>>()?;
-    let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
-    Ok(Join::Http { places, ca, token })
+    let place = |url: &String| {
+        url.parse().map_err(|bad: ControllerAddressError| CliError::usage(bad.to_string()))
+    };
+    let places =
+        args.join.iter().map(place).collect::<Result<Vec<ControllerAddress>, CliError>>()?;
+    let token = args.token_file.as_deref().map(daemon::read_token).transpose()?;
+    Ok(JoinTarget::Http { places, ca, token })
 }
 
 /// The way to a leader that may be left letters. In the cluster's own database it may also say where it is.
-fn by_letters(
+fn mailbox_target(
     url: &str,
     ca: Option<PathBuf>,
-    args: &Args,
-    context: &Context,
-) -> Result<Join, CliError> {
-    let site = Site { url: url.to_owned(), run: Site::CLUSTER.to_owned(), ca: ca.clone() };
-    let key = Key::new(&site.run, environment::run_secret().as_deref());
-    let mail = Join::Mail { site, key, links: context.links.clone() };
+    args: &WorkerArgs,
+    context: &CommandContext,
+) -> Result<JoinTarget, CliError> {
+    let site = MailboxAddress {
+        url: url.to_owned(),
+        run: MailboxAddress::CLUSTER.to_owned(),
+        ca: ca.clone(),
+    };
+    let key = MailboxKey::new(&site.run, environment::run_secret().as_deref());
+    let mail = JoinTarget::Mailbox { site, key, links: context.links.clone() };
     #[cfg(feature = "postgres")]
     if url.starts_with("postgres") {
-        let token = args.token_file.as_deref().map(serving::read_token).transpose()?;
-        let http = Join::Http { places: Vec::new(), ca, token };
-        return Ok(Join::Found { http: Box::new(http), mail: Box::new(mail) });
+        let token = args.token_file.as_deref().map(daemon::read_token).transpose()?;
+        let http = JoinTarget::Http { places: Vec::new(), ca, token };
+        return Ok(JoinTarget::Database { http: Box::new(http), mail: Box::new(mail) });
     }
     Ok(mail)
 }
 
 /// Works until it is told to end.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &WorkerArgs, context: &CommandContext) -> Result<u8, CliError> {
     match &args.command {
-        Some(Command::Drain(args)) => return drain::run(args, context),
-        Some(Command::Revoke(args)) => return revoke::run(args, context),
+        Some(WorkerCommand::Drain(args)) => return worker_drain::run(args, context),
+        Some(WorkerCommand::Revoke(args)) => return worker_revoke::run(args, context),
         None => {}
     }
-    let name = args.name.clone().unwrap_or_else(|| own_name(&args.join));
+    let name = args.name.clone().unwrap_or_else(|| default_name(&args.join));
     let kept = || context.folder.join(STORE).join("workers").join(&name);
     let grace = args.leader_grace.map(|span| Duration::from_millis(span.as_millis()));
-    serving::work(&Work {
+    daemon::work(&WorkerDaemonOptions {
         join: join(args, context)?,
         slots: args.slots.unwrap_or_else(cores),
         labels: context.compiled.labels(&with_labels(&args.label)),

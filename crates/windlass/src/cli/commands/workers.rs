@@ -3,11 +3,11 @@
 use serde_json::Value;
 use windlass_core::time::Time;
 
-use crate::cli::context::Context;
+use crate::cli::cluster_list::{ClusterList, ClusterListArgs};
+use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::listing::{ListArgs, Listing};
-use crate::cli::output::{Align, Table, span_text};
-use crate::cli::reading::moment_of;
+use crate::cli::output::{ColumnAlign, TextTable, span_text};
+use crate::cli::run_source::moment_of;
 use crate::worker::labels;
 
 /// List the workers of a cluster
@@ -16,27 +16,34 @@ use crate::worker::labels;
 Examples:
   windlass workers --to http://build.example:7700
   windlass workers --json | jq -r 'select(.status == \"online\") | .name'")]
-pub(crate) struct Args {
+pub(crate) struct WorkersArgs {
     #[command(flatten)]
-    list: ListArgs,
+    list: ClusterListArgs,
 }
 
 /// Lists them, those that work first.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
+pub(crate) fn run(args: &WorkersArgs, context: &CommandContext) -> Result<u8, CliError> {
     let nothing = "no workers yet: `windlass worker --join` adds one";
-    Listing { path: "/workers", kept: None, nothing, pages: None, sort: by_standing, table }
-        .print(&args.list, context)
+    ClusterList {
+        path: "/workers",
+        from_store: None,
+        empty_message: nothing,
+        pages: None,
+        sort: sort_by_status,
+        table,
+    }
+    .print(&args.list, context)
 }
 
-fn table(workers: &[Value], now: Time) -> Table {
+fn table(workers: &[Value], now: Time) -> TextTable {
     let head = [
-        ("worker", Align::Left),
-        ("status", Align::Left),
-        ("steps", Align::Right),
-        ("since", Align::Left),
-        ("labels", Align::Left),
+        ("worker", ColumnAlign::Left),
+        ("status", ColumnAlign::Left),
+        ("steps", ColumnAlign::Right),
+        ("since", ColumnAlign::Left),
+        ("labels", ColumnAlign::Left),
     ];
-    let mut table = Table::new(head).cuts("labels").leaves_out(&["since", "labels"]);
+    let mut table = TextTable::new(head).cuts("labels").leaves_out(&["since", "labels"]);
     for worker in workers {
         let since = moment_of(&worker["since"]).map(|at| span_text(now.since(at)));
         table.row([
@@ -67,12 +74,12 @@ fn labels_of(worker: &Value) -> Vec<&str> {
     labels
 }
 
-fn by_standing(workers: &mut [Value]) {
-    workers.sort_by_key(|worker| (standing(worker), text(worker, "name").to_owned()));
+fn sort_by_status(workers: &mut [Value]) {
+    workers.sort_by_key(|worker| (status_rank(worker), text(worker, "name").to_owned()));
 }
 
 /// Those that work, those that are about to end, and those that are gone.
-fn standing(worker: &Value) -> u8 {
+fn status_rank(worker: &Value) -> u8 {
     match text(worker, "status") {
         "online" => 0,
         "stale" | "draining" => 1,

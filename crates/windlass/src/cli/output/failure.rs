@@ -3,16 +3,16 @@
 use std::fmt::Write as _;
 
 use windlass_core::id::StepIx;
-use windlass_core::summary::{RootCause, Step, Summary};
+use windlass_core::summary::{RootCause, RunSummary, StepSummary};
 use windlass_core::time::Time;
 
-use super::ending::{Logs, counted};
-use super::hints::Hints;
-use super::ink::Ink;
-use super::lines::{Lines, harmless};
-use super::look::{Colour, Look, Manner};
+use super::color::ColorRole;
+use super::command_hints::CommandHints;
+use super::final_report::{LogTailReader, counted};
+use super::line_splitter::{LineSplitter, sanitize_phrase};
 use super::span_text::span_text;
-use super::width::{columns, flow};
+use super::terminal_caps::{ColorMode, DisplayKind, TerminalCaps};
+use super::text_width::{columns, flow};
 use crate::logs::LogId;
 
 /// Failures that are told in full. Who has more mends these first.
@@ -25,11 +25,11 @@ const TAIL_BYTES: usize = 64 * 1024;
 
 /// What failed by itself, the first failure first; each is some lines.
 pub(super) fn failures(
-    look: &Look,
-    summary: &Summary,
+    look: &TerminalCaps,
+    summary: &RunSummary,
     now: Time,
-    logs: &mut dyn Logs,
-    hints: &Hints,
+    logs: &mut dyn LogTailReader,
+    hints: &CommandHints,
 ) -> Vec<Vec<String>> {
     let causes = summary.root_causes();
     let (told, named) = causes.split_at(causes.len().min(FAILURES_MAX));
@@ -39,8 +39,8 @@ pub(super) fn failures(
             continue;
         };
         let mut lines = vec![flow(look, &headline(look, &step, cause, now), 2)];
-        let bar = look.paint(Ink::Quiet, look.bar());
-        let tail = last_lines(summary, cause.step, logs, look.colour);
+        let bar = look.paint(ColorRole::Quiet, look.name_separator());
+        let tail = last_lines(summary, cause.step, logs, look.color);
         lines.extend(tail.iter().map(|line| format!("  {bar} {line}")));
         lines.extend(next_steps(look, summary, cause, hints));
         parts.push(lines);
@@ -53,12 +53,12 @@ pub(super) fn failures(
 
 /// The last lines of the last try of a step, without blank ones around them.
 pub(super) fn last_lines(
-    summary: &Summary,
+    summary: &RunSummary,
     step: StepIx,
-    logs: &mut dyn Logs,
-    colour: Colour,
+    logs: &mut dyn LogTailReader,
+    colour: ColorMode,
 ) -> Vec<String> {
-    let Some(last) = summary.step(step).and_then(|step| step.last_try()) else {
+    let Some(last) = summary.step(step).and_then(|step| step.last_delivery()) else {
         return Vec::new();
     };
     let run = summary.run();
@@ -74,8 +74,8 @@ pub(super) fn last_lines(
 }
 
 /// The bytes of a log as harmless lines.
-pub(super) fn clean_lines(bytes: &[u8], colour: Colour) -> Vec<String> {
-    let mut maker = Lines::new(colour);
+pub(super) fn clean_lines(bytes: &[u8], colour: ColorMode) -> Vec<String> {
+    let mut maker = LineSplitter::new(colour);
     let mut lines = Vec::new();
     maker.push(bytes, |line| lines.push(line));
     lines.extend(maker.flush());
@@ -83,9 +83,9 @@ pub(super) fn clean_lines(bytes: &[u8], colour: Colour) -> Vec<String> {
 }
 
 /// Everything about the last try that is known: `exit 101 after 3.1s, try 2 of 2, on alpha`.
-pub(super) fn what_happened(step: &Step<'_>, summary: &Summary, now: Time) -> String {
-    let mut text = harmless(&step.reason().unwrap_or_else(|| "failed".to_owned()));
-    let Some(last) = step.last_try() else {
+pub(super) fn what_happened(step: &StepSummary<'_>, summary: &RunSummary, now: Time) -> String {
+    let mut text = sanitize_phrase(&step.reason().unwrap_or_else(|| "failed".to_owned()));
+    let Some(last) = step.last_delivery() else {
         return text;
     };
     let _ = write!(text, " after {}", span_text(last.time(now)));
@@ -93,22 +93,27 @@ pub(super) fn what_happened(step: &Step<'_>, summary: &Summary, now: Time) -> St
     if attempts > 1 {
         let _ = write!(text, ", try {} of {attempts}", last.attempt);
     }
-    if summary.workers_met() > 1 {
+    if summary.workers_met_count() > 1 {
         let _ = write!(text, ", on {}", last.worker);
     }
     text
 }
 
-fn headline(look: &Look, step: &Step<'_>, cause: &RootCause, now: Time) -> String {
-    let name = look.paint(Ink::Bad, step.name());
+fn headline(look: &TerminalCaps, step: &StepSummary<'_>, cause: &RootCause, now: Time) -> String {
+    let name = look.paint(ColorRole::Bad, step.name());
     let ignored = if cause.ignored { " (its file says to ignore it)" } else { "" };
     let what = what_happened(step, step.summary(), now);
-    format!("{} {name}  {what}{ignored}", look.mark(step.status()))
+    format!("{} {name}  {what}{ignored}", look.status_glyph(step.status()))
 }
 
-fn next_steps(look: &Look, summary: &Summary, cause: &RootCause, hints: &Hints) -> Vec<String> {
+fn next_steps(
+    look: &TerminalCaps,
+    summary: &RunSummary,
+    cause: &RootCause,
+    hints: &CommandHints,
+) -> Vec<String> {
     let (run, name) = (summary.run(), summary.plan().name(cause.step));
-    let ran = summary.step(cause.step).is_some_and(|step| step.attempts() > 0);
+    let ran = summary.step(cause.step).is_some_and(|step| step.attempt_count() > 0);
     let log = hints.logs(run, name).filter(|_| ran);
     let told = [
         ("run it again", hints.again(run, name)),
@@ -120,13 +125,13 @@ fn next_steps(look: &Look, summary: &Summary, cause: &RootCause, hints: &Hints) 
 }
 
 /// A command stays in one piece: it is to be pasted.
-fn hint_line(look: &Look, label: &str, text: &str) -> String {
-    let head = look.paint(Ink::Quiet, &format!("{label:<13}"));
+fn hint_line(look: &TerminalCaps, label: &str, text: &str) -> String {
+    let head = look.paint(ColorRole::Quiet, &format!("{label:<13}"));
     let line = format!("  {head} {text}");
-    if look.manner != Manner::Live || columns(&line) <= look.width {
+    if look.display != DisplayKind::Live || columns(&line) <= look.width {
         return line;
     }
-    format!("  {}\n    {text}", look.paint(Ink::Quiet, label))
+    format!("  {}\n    {text}", look.paint(ColorRole::Quiet, label))
 }
 
 /// `4 steps did not run`, `2 did not run, 1 was stopped`.
@@ -142,7 +147,7 @@ pub(super) fn victims(cause: &RootCause) -> Option<String> {
     }
 }
 
-fn others(look: &Look, summary: &Summary, named: &[RootCause]) -> String {
+fn others(look: &TerminalCaps, summary: &RunSummary, named: &[RootCause]) -> String {
     let shown = named.iter().take(NAMED_MAX).map(|cause| summary.plan().name(cause.step));
     let mut list = shown.collect::<Vec<&str>>().join(", ");
     if named.len() > NAMED_MAX {
@@ -150,5 +155,5 @@ fn others(look: &Look, summary: &Summary, named: &[RootCause]) -> String {
     }
     let head =
         format!("{} failed by themselves too:", counted(named.len(), "other step", "other steps"));
-    format!("{} {list}", look.paint(Ink::Bad, &head))
+    format!("{} {list}", look.paint(ColorRole::Bad, &head))
 }

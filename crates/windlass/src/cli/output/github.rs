@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use windlass_core::outcome::RunStatus;
-use windlass_core::summary::{RootCause, Step, Summary};
+use windlass_core::summary::{RootCause, RunSummary, StepSummary};
 use windlass_core::time::Time;
 
-use super::ending::{Logs, interrupted, tally_text, words};
 use super::failure::{last_lines, victims, what_happened};
-use super::look::Colour;
+use super::final_report::{LogTailReader, interrupted, tally_text, words};
 use super::span_text::span_text;
+use super::terminal_caps::ColorMode;
 
 /// GitHub shows ten annotations of a kind for a step of its own.
 const ANNOTATIONS_MAX: usize = 10;
@@ -19,13 +19,13 @@ const ROWS_MAX: usize = 200;
 const FAILURES_MAX: usize = 10;
 
 /// One `::error` line for each step that failed by itself, to be written to standard output as it is.
-pub fn annotations(summary: &Summary, now: Time, logs: &mut dyn Logs) -> Vec<String> {
+pub fn annotations(summary: &RunSummary, now: Time, logs: &mut dyn LogTailReader) -> Vec<String> {
     let causes = summary.root_causes();
     let failing = causes.iter().filter(|cause| !cause.ignored).take(ANNOTATIONS_MAX);
     let annotate = |cause: &RootCause| {
         let step = summary.step(cause.step)?;
         let mut message = what_happened(&step, summary, now);
-        for line in last_lines(summary, cause.step, logs, Colour::Off) {
+        for line in last_lines(summary, cause.step, logs, ColorMode::Off) {
             message.push('\n');
             message.push_str(&line);
         }
@@ -37,9 +37,9 @@ pub fn annotations(summary: &Summary, now: Time, logs: &mut dyn Logs) -> Vec<Str
 
 /// The page for `$GITHUB_STEP_SUMMARY`, with what steps wrote for it, each behind the step's name.
 pub fn markdown(
-    summary: &Summary,
+    summary: &RunSummary,
     now: Time,
-    logs: &mut dyn Logs,
+    logs: &mut dyn LogTailReader,
     written: &[(String, String)],
 ) -> String {
     let sign = match summary.status() {
@@ -50,7 +50,7 @@ pub fn markdown(
     let pipeline = escape(summary.plan().pipeline());
     let mut page = format!("### {sign} {pipeline} {}\n\n", summary.status());
     let interrupted = interrupted(summary).map(|text| format!("; {text}")).unwrap_or_default();
-    let worked = span_text(summary.worked(now));
+    let worked = span_text(summary.led_time(now));
     let _ = write!(page, "{} in {worked}{interrupted}.\n\n", tally_text(summary));
     for cause in summary.root_causes().iter().take(FAILURES_MAX) {
         push_failure(&mut page, summary, cause, now, logs);
@@ -65,10 +65,10 @@ pub fn markdown(
 
 fn push_failure(
     page: &mut String,
-    summary: &Summary,
+    summary: &RunSummary,
     cause: &RootCause,
     now: Time,
-    logs: &mut dyn Logs,
+    logs: &mut dyn LogTailReader,
 ) {
     let Some(step) = summary.step(cause.step) else {
         return;
@@ -76,7 +76,7 @@ fn push_failure(
     let what = escape(&what_happened(&step, summary, now));
     let because = victims(cause).map_or_else(String::new, |text| format!("; {text} because of it"));
     let _ = write!(page, "**{}** {what}{because}\n\n", escape(step.name()));
-    let lines = last_lines(summary, cause.step, logs, Colour::Off);
+    let lines = last_lines(summary, cause.step, logs, ColorMode::Off);
     if !lines.is_empty() {
         // A fence longer than any in the text cannot be ended by it.
         let longest = lines.iter().map(|line| backticks(line)).max().unwrap_or(0);
@@ -85,7 +85,7 @@ fn push_failure(
     }
 }
 
-fn push_table(page: &mut String, summary: &Summary, now: Time) {
+fn push_table(page: &mut String, summary: &RunSummary, now: Time) {
     page.push_str("| step | status | tries | wait | time | worker |\n|---|---|--:|--:|--:|---|\n");
     for step in summary.steps().take(ROWS_MAX) {
         page.push_str(&row(&step, now));
@@ -97,8 +97,8 @@ fn push_table(page: &mut String, summary: &Summary, now: Time) {
 }
 
 /// What each worker did, where there were several.
-fn push_shares(page: &mut String, summary: &Summary, now: Time) {
-    let shares = summary.shares(now);
+fn push_shares(page: &mut String, summary: &RunSummary, now: Time) {
+    let shares = summary.worker_shares(now);
     if shares.len() < 2 {
         return;
     }
@@ -106,21 +106,24 @@ fn push_shares(page: &mut String, summary: &Summary, now: Time) {
     for share in shares.iter().take(ROWS_MAX) {
         let percent = share.percent.map(|percent| format!("{percent}%")).unwrap_or_default();
         let (worker, busy) = (escape(share.worker), span_text(share.busy));
-        let _ = writeln!(page, "| {worker} | {} | {busy} | {percent} |", share.tries);
+        let _ = writeln!(page, "| {worker} | {} | {busy} | {percent} |", share.deliveries);
     }
 }
 
-fn row(step: &Step<'_>, now: Time) -> String {
+fn row(step: &StepSummary<'_>, now: Time) -> String {
     let name = escape(step.name());
     let status = words(step.status());
-    let reason = step.reason().filter(|_| step.attempts() == 0);
+    let reason = step.reason().filter(|_| step.attempt_count() == 0);
     let status = reason.map_or(status.clone(), |why| format!("{status}: {}", escape(&why)));
-    let Some(last) = step.last_try() else {
+    let Some(last) = step.last_delivery() else {
         return format!("| {name} | {status} | | | | |\n");
     };
     let (wait, time) = (span_text(step.wait(now)), span_text(step.time(now)));
     let worker = escape(last.worker);
-    format!("| {name} | {status} | {} | {wait} | {time} | {worker} |\n", step.handouts())
+    format!(
+        "| {name} | {status} | {} | {wait} | {time} | {worker} |\n",
+        step.begun_delivery_count()
+    )
 }
 
 fn backticks(line: &str) -> usize {

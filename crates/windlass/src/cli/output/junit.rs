@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use windlass_core::engine::Utc;
+use windlass_core::engine::UtcTime;
 use windlass_core::outcome::{OutcomeKind, StepStatus};
-use windlass_core::summary::{Step, Summary, Try};
+use windlass_core::summary::{DeliverySummary, RunSummary, StepSummary};
 use windlass_core::time::{Span, Time};
 
-use super::ending::Logs;
 use super::failure::clean_lines;
-use super::look::Colour;
+use super::final_report::LogTailReader;
 use super::step_line::try_reason;
+use super::terminal_caps::ColorMode;
 use crate::logs::LogId;
 
 /// Bytes of one log, and of all of them: what shows such files reads them whole.
@@ -18,8 +18,8 @@ const LOG_MAX: usize = 64 * 1024;
 const LOGS_MAX: usize = 8 << 20;
 
 /// The whole document. Logs are those of tries that failed.
-pub fn junit(summary: &Summary, now: Time, logs: &mut dyn Logs) -> String {
-    let tally = summary.tally();
+pub fn junit(summary: &RunSummary, now: Time, logs: &mut dyn LogTailReader) -> String {
+    let tally = summary.status_counts();
     let failures = tally.of(StepStatus::Failed) + tally.of(StepStatus::TimedOut);
     let skipped = [StepStatus::Skipped, StepStatus::Blocked, StepStatus::Cancelled];
     let skipped: u32 = skipped.iter().map(|status| tally.of(*status)).sum();
@@ -27,10 +27,10 @@ pub fn junit(summary: &Summary, now: Time, logs: &mut dyn Logs) -> String {
     let counts = format!(
         r#"tests="{}" failures="{failures}" errors="0" skipped="{skipped}" time="{}""#,
         tally.total(),
-        seconds(summary.wall(now)),
+        seconds(summary.wall_time(now)),
     );
-    let at = Utc(summary.submitted_at());
-    let mut report = Report { summary, now, logs, room: LOGS_MAX, xml: String::new() };
+    let at = UtcTime(summary.submitted_at());
+    let mut report = JunitReport { summary, now, logs, room: LOGS_MAX, xml: String::new() };
     report.line("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
     report.line(&format!(r#"<testsuites name="{name}" {counts}>"#));
     let run = summary.run();
@@ -43,25 +43,25 @@ pub fn junit(summary: &Summary, now: Time, logs: &mut dyn Logs) -> String {
     report.xml
 }
 
-struct Report<'a> {
-    summary: &'a Summary,
+struct JunitReport<'a> {
+    summary: &'a RunSummary,
     now: Time,
-    logs: &'a mut dyn Logs,
+    logs: &'a mut dyn LogTailReader,
     /// Bytes of logs that are left.
     room: usize,
     xml: String,
 }
 
-impl Report<'_> {
+impl JunitReport<'_> {
     fn line(&mut self, line: &str) {
         let _ = writeln!(self.xml, "{line}");
     }
 
-    fn case(&mut self, step: &Step<'_>) {
+    fn case(&mut self, step: &StepSummary<'_>) {
         let (name, class) = (escape(step.name()), escape(self.summary.plan().pipeline()));
         let time = seconds(step.time(self.now));
         let head = format!(r#"    <testcase name="{name}" classname="{class}" time="{time}""#);
-        let tries = step.tries();
+        let tries = step.deliveries();
         let body = std::mem::take(&mut self.xml);
         self.case_body(step, &tries);
         let inner = std::mem::replace(&mut self.xml, body);
@@ -74,7 +74,7 @@ impl Report<'_> {
         }
     }
 
-    fn case_body(&mut self, step: &Step<'_>, tries: &[Try<'_>]) {
+    fn case_body(&mut self, step: &StepSummary<'_>, tries: &[DeliverySummary<'_>]) {
         let reason = step.reason().unwrap_or_default();
         let earlier = &tries[..tries.len().saturating_sub(1)];
         match step.status() {
@@ -95,13 +95,19 @@ impl Report<'_> {
         }
     }
 
-    fn earlier(&mut self, step: &Step<'_>, tries: &[Try<'_>], element: &str) {
+    fn earlier(&mut self, step: &StepSummary<'_>, tries: &[DeliverySummary<'_>], element: &str) {
         for one in tries {
             self.failure(step, element, &try_reason(one), Some(one));
         }
     }
 
-    fn failure(&mut self, step: &Step<'_>, element: &str, reason: &str, one: Option<&Try<'_>>) {
+    fn failure(
+        &mut self,
+        step: &StepSummary<'_>,
+        element: &str,
+        reason: &str,
+        one: Option<&DeliverySummary<'_>>,
+    ) {
         let kind = one.and_then(|one| one.outcome).unwrap_or(OutcomeKind::Failed);
         let message = escape(reason);
         let head = format!(r#"      <{element} message="{message}" type="{kind}""#);
@@ -114,14 +120,14 @@ impl Report<'_> {
     }
 
     /// The end of what a try printed, as far as there is room.
-    fn log(&mut self, step: &Step<'_>, one: &Try<'_>) -> String {
+    fn log(&mut self, step: &StepSummary<'_>, one: &DeliverySummary<'_>) -> String {
         let (attempt, delivery) = (one.attempt, one.delivery);
         let log = LogId { run: self.summary.run(), step: step.ix(), attempt, delivery };
         let most = LOG_MAX.min(self.room);
         let bytes = if most == 0 { Vec::new() } else { self.logs.tail(log, most) };
         let end = &bytes[bytes.len().saturating_sub(most)..];
         self.room -= end.len();
-        clean_lines(end, Colour::Off).join("\n")
+        clean_lines(end, ColorMode::Off).join("\n")
     }
 }
 

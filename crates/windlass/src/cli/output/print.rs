@@ -6,7 +6,7 @@ use windlass_core::engine::Event;
 use windlass_core::plan::Plan;
 use windlass_core::time::Time;
 
-use super::visible::visible;
+use super::escape_control::escape_control_chars;
 use crate::cli::exit;
 use crate::journal::Position;
 
@@ -14,46 +14,50 @@ use crate::journal::Position;
 ///
 /// A reader that has closed the pipe has seen enough, so that is a success. A program gets the text as it is; a terminal
 /// obeys nothing in it but colours.
-pub(in crate::cli) fn data(text: &str) -> u8 {
+pub(in crate::cli) fn print_data(text: &str) -> u8 {
     let mut stdout = io::stdout().lock();
-    let text = if stdout.is_terminal() { visible(text) } else { text.into() };
+    let text = if stdout.is_terminal() { escape_control_chars(text) } else { text.into() };
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Ok(()) => exit::SUCCESS,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::SUCCESS,
         Err(error) => {
-            talk(&format!("windlass: failed to write to standard output: {error}"));
+            print_message(&format!("windlass: failed to write to standard output: {error}"));
             exit::OUTPUT
         }
     }
 }
 
 /// Prints bytes as they are; whether anybody still reads. Who has closed the pipe has seen enough.
-pub(in crate::cli) fn bytes(bytes: &[u8]) -> bool {
+pub(in crate::cli) fn print_bytes(bytes: &[u8]) -> bool {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).is_ok()
 }
 
 /// Whether data goes to a terminal, which obeys what is printed.
-pub(in crate::cli) fn data_is_seen() -> bool {
+pub(in crate::cli) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
 /// Prints objects, one a line.
-pub(in crate::cli) fn objects(objects: &[serde_json::Value]) -> u8 {
+pub(in crate::cli) fn print_json_lines(objects: &[serde_json::Value]) -> u8 {
     let lines: Vec<String> = objects.iter().map(ToString::to_string).collect();
-    if lines.is_empty() { exit::SUCCESS } else { data(&lines.join("\n")) }
+    if lines.is_empty() { exit::SUCCESS } else { print_data(&lines.join("\n")) }
 }
 
 /// Prints an event of a run as everybody shows it, and the name of its step: who reads along has no plan.
-pub(in crate::cli) fn event(plan: &Plan, (position, at): (Position, Time), event: &Event) -> u8 {
+pub(in crate::cli) fn print_event(
+    plan: &Plan,
+    (position, at): (Position, Time),
+    event: &Event,
+) -> u8 {
     let mut object = event.to_json(position.0, at);
     if let Some(step) = event.step() {
         object["name"] = plan.name(step).into();
     }
-    data(&object.to_string())
+    print_data(&object.to_string())
 }
 
 /// Tells the user something that is not the answer. Nobody is left to tell where standard error is closed.
-pub(in crate::cli) fn talk(text: &str) {
-    drop(writeln!(io::stderr(), "{}", visible(text)));
+pub(in crate::cli) fn print_message(text: &str) {
+    drop(writeln!(io::stderr(), "{}", escape_control_chars(text)));
 }

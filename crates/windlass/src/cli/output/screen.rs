@@ -3,34 +3,34 @@
 //! Pure: it reads no clock and writes nothing. A step that went as it should takes one line; what follows from a failure
 //! (blocked and cancelled steps) takes none, since the ending counts it.
 
-use windlass_core::engine::{CancelLevel, CancelReason, Event, Next, Settled};
+use windlass_core::engine::{CancelLevel, CancelReason, Event, StepFollowUp, StepSettlement};
 use windlass_core::id::{StepIx, WorkerId};
 use windlass_core::outcome::{OutcomeKind, StepStatus};
-use windlass_core::summary::{Durations, Forecast, Step, Summary};
+use windlass_core::summary::{RunForecast, RunSummary, StepDurations, StepSummary};
 use windlass_core::time::{Span, Time};
 
-use super::floor::Floor;
-use super::ink::Ink;
-use super::look::{Look, Manner};
-use super::step_line::{Columns, StepLine, try_reason};
-use super::voices::{OutputMode, Speaks, Voices};
-use super::width::{fit, pad};
+use super::color::ColorRole;
+use super::open_group::OpenGroup;
+use super::step_line::{StepColumns, StepLine, try_reason};
+use super::step_output::{OutputMode, OutputTiming, StepOutputStreams};
+use super::terminal_caps::{DisplayKind, TerminalCaps};
+use super::text_width::{fit, pad};
 use crate::logs::LogId;
 
 /// Where a line goes where standard output and standard error are not the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sink {
+pub enum OutputStream {
     /// Standard output: what steps printed.
-    Data,
+    Stdout,
     /// Standard error: what is said about it.
-    Talk,
+    Stderr,
 }
 
 /// A line to be shown above the pinned block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ScreenLine {
     /// Where it goes.
-    pub sink: Sink,
+    pub stream: OutputStream,
     /// The line, without its end.
     pub text: String,
 }
@@ -39,7 +39,7 @@ pub struct Line {
 #[derive(Clone, Copy, Debug)]
 pub struct ScreenOptions {
     /// How text looks.
-    pub look: Look,
+    pub look: TerminalCaps,
     /// What is shown of what steps print.
     pub mode: OutputMode,
     /// Steps at a time.
@@ -51,18 +51,18 @@ pub struct ScreenOptions {
 /// A run while it runs.
 #[derive(Debug)]
 pub struct Screen {
-    pub(super) look: Look,
+    pub(super) look: TerminalCaps,
     pub(super) mode: OutputMode,
     pub(super) slots: u32,
     ctrl_c_ends: bool,
-    pub(super) summary: Summary,
-    pub(super) forecast: Forecast,
-    pub(super) voices: Voices,
-    pub(super) columns: Columns,
-    pub(super) floor: Floor,
+    pub(super) summary: RunSummary,
+    pub(super) forecast: RunForecast,
+    pub(super) step_output: StepOutputStreams,
+    pub(super) columns: StepColumns,
+    pub(super) open_group: OpenGroup,
     /// What was said about the rest, and in which second.
     rest: (u64, Option<String>),
-    out: Vec<Line>,
+    out: Vec<ScreenLine>,
     out_bytes: usize,
     /// Lines that were not shown because nobody took them in time.
     dropped: u64,
@@ -75,17 +75,17 @@ const PREFIX_MAX: usize = 24;
 
 impl Screen {
     /// Shows a run, of which the summary may know a part already.
-    pub fn new(summary: Summary, options: ScreenOptions) -> Self {
+    pub fn new(summary: RunSummary, options: ScreenOptions) -> Self {
         let ScreenOptions { look, mode, slots, ctrl_c_ends } = options;
         Self {
             look,
             mode,
             slots: slots.max(1),
             ctrl_c_ends,
-            forecast: Forecast::new(summary.plan(), &Durations::new()),
-            voices: Voices::new(look.colour),
-            columns: Columns::of(&look, summary.plan()),
-            floor: Floor::default(),
+            forecast: RunForecast::new(summary.plan(), &StepDurations::new()),
+            step_output: StepOutputStreams::new(look.color),
+            columns: StepColumns::of(&look, summary.plan()),
+            open_group: OpenGroup::default(),
             rest: (0, None),
             out: Vec::new(),
             out_bytes: 0,
@@ -95,18 +95,18 @@ impl Screen {
     }
 
     /// What is known of the run.
-    pub const fn summary(&self) -> &Summary {
+    pub const fn summary(&self) -> &RunSummary {
         &self.summary
     }
 
     /// How text looks here; its width follows the terminal.
-    pub const fn look(&self) -> &Look {
+    pub const fn look(&self) -> &TerminalCaps {
         &self.look
     }
 
     /// Learns how long steps took before.
-    pub fn expect(&mut self, earlier: &Durations) {
-        self.forecast = Forecast::new(self.summary.plan(), earlier);
+    pub fn set_past_durations(&mut self, earlier: &StepDurations) {
+        self.forecast = RunForecast::new(self.summary.plan(), earlier);
         self.rest.0 = 0;
     }
 
@@ -114,14 +114,14 @@ impl Screen {
     pub fn resize(&mut self, width: usize) {
         if self.look.width != width.max(1) {
             self.look.width = width.max(1);
-            self.columns = Columns::of(&self.look, self.summary.plan());
+            self.columns = StepColumns::of(&self.look, self.summary.plan());
         }
     }
 
     /// Takes in what happened. What a step printed should have been [heard](Self::hear) before its end is told.
-    pub fn learn(&mut self, at: Time, event: &Event) {
+    pub fn apply_event(&mut self, at: Time, event: &Event) {
         let interruptions = self.summary.interruptions();
-        self.summary.learn(at, event);
+        self.summary.apply_event(at, event);
         if event.run().is_some_and(|run| run != self.summary.run()) {
             return;
         }
@@ -133,74 +133,78 @@ impl Screen {
             self.ended_without_lease(at, *step);
         } else if let Event::RunCancelled { level, reason, .. } = event {
             // Only who sits before it can press it.
-            let live = self.look.manner == Manner::Live && *level == CancelLevel::Stop;
+            let live = self.look.display == DisplayKind::Live && *level == CancelLevel::Stop;
             let again = if live && self.ctrl_c_ends { " (Ctrl-C kills it)" } else { "" };
-            self.talk(at, Ink::Warn, &format!("{}{again}", cancel_text(*level, *reason)));
+            self.put_message(
+                at,
+                ColorRole::Warn,
+                &format!("{}{again}", cancel_text(*level, *reason)),
+            );
         } else if self.summary.interruptions() > interruptions {
-            self.talk(at, Ink::Warn, "the run was interrupted and goes on");
+            self.put_message(at, ColorRole::Warn, "the run was interrupted and goes on");
         }
     }
 
     /// Learns the name of a worker.
     pub fn know_worker(&mut self, worker: WorkerId, name: &str) {
-        self.summary.know_worker(worker, name, None);
+        self.summary.add_worker(worker, name, None);
     }
 
     /// Learns how many steps a worker runs at a time, and since when.
     pub fn know_slots(&mut self, worker: WorkerId, slots: u32, since: Time) {
-        self.summary.know_slots(worker, slots, since);
+        self.summary.set_worker_slots(worker, slots, since);
     }
 
     /// Takes in what a step printed.
-    pub fn hear(&mut self, now: Time, log: LogId, bytes: &[u8]) {
+    pub fn feed_output(&mut self, now: Time, log: LogId, bytes: &[u8]) {
         if self.mode == OutputMode::None || log.run != self.summary.run() {
             return;
         }
         let late = !self.is_open(log);
         let streams = self.mode == OutputMode::Stream || (late && self.mode == OutputMode::Group);
-        let first = if streams { Speaks::Now } else { Speaks::Later };
-        let lines = self.voices.hear(now, log, bytes, first);
-        self.say(now, log, lines);
-        if self.has_groups() && self.floor.owner().is_none() && !late {
-            self.give_floor(log);
+        let first = if streams { OutputTiming::Immediate } else { OutputTiming::AtEnd };
+        let lines = self.step_output.feed_output(now, log, bytes, first);
+        self.put_output(now, log, lines);
+        if self.has_groups() && self.open_group.owner().is_none() && !late {
+            self.open_group_for(log);
         }
     }
 
     /// Time passes: lines that have begun are shown after a while.
     pub fn tick(&mut self, now: Time) {
-        for (log, line) in self.voices.overdue(now) {
-            self.say(now, log, vec![line]);
+        for (log, line) in self.step_output.overdue(now) {
+            self.put_output(now, log, vec![line]);
         }
-        if self.floor.is_overdue(now) {
+        if self.open_group.is_overdue(now) {
             self.close_group();
         }
     }
 
     /// Whether [`tick`](Self::tick) has something to do soon, though nothing else happens.
     pub fn wants_tick(&self) -> bool {
-        self.voices.waits() || self.floor.owner().is_some()
+        self.step_output.waits() || self.open_group.owner().is_some()
     }
 
     /// Says something about the run between its lines, as it is.
     pub fn insert(&mut self, text: &str) {
-        if self.floor.owner().is_some() {
+        if self.open_group.owner().is_some() {
             self.close_group();
         }
         for line in text.lines() {
-            self.put(Line { sink: Sink::Talk, text: line.to_owned() });
+            self.put(ScreenLine { stream: OutputStream::Stderr, text: line.to_owned() });
         }
     }
 
     /// Shows what is still held back, for the end of the run.
     pub fn close(&mut self, now: Time) {
-        if self.floor.owner().is_some() {
+        if self.open_group.owner().is_some() {
             self.close_group();
         }
-        let open: Vec<LogId> = self.voices.held_back().collect();
+        let open: Vec<LogId> = self.step_output.held_back().collect();
         for log in open {
-            let lines = self.voices.end(log);
+            let lines = self.step_output.end(log);
             if self.mode == OutputMode::Group {
-                self.say(now, log, lines);
+                self.put_output(now, log, lines);
             }
         }
     }
@@ -211,78 +215,86 @@ impl Screen {
     }
 
     /// Hands over the lines that are to be shown.
-    pub fn take(&mut self) -> Vec<Line> {
+    pub fn take(&mut self) -> Vec<ScreenLine> {
         self.out_bytes = 0;
         let mut lines = std::mem::take(&mut self.out);
         if self.dropped > 0 {
             let text = format!("[{} lines were not shown: the terminal is slower]", self.dropped);
-            lines.push(Line { sink: Sink::Talk, text: self.look.paint(Ink::Quiet, &text) });
+            lines.push(ScreenLine {
+                stream: OutputStream::Stderr,
+                text: self.look.paint(ColorRole::Quiet, &text),
+            });
             self.dropped = 0;
         }
         lines
     }
 
-    fn attempt_over(&mut self, at: Time, step: StepIx, next: Next) {
+    fn attempt_over(&mut self, at: Time, step: StepIx, next: StepFollowUp) {
         let Some(line) = self.attempt_line(at, step, next) else {
             return;
         };
         let log = self.log_of(step);
-        let lines = self.voices.end(log);
+        let lines = self.step_output.end(log);
         let wanted = match self.mode {
             OutputMode::Stream | OutputMode::Group => true,
             // At the end the failure is told with its last lines; only where that may be far off is it told now too.
             OutputMode::Failures => self.summary.options().keep_going && is_failure(next),
             OutputMode::None => false,
         };
-        let said = Line { sink: Sink::Talk, text: line };
+        let said = ScreenLine { stream: OutputStream::Stderr, text: line };
         if self.has_groups() {
             self.end_group(at, log, lines, said);
         } else if self.mode == OutputMode::Stream {
-            self.say(at, log, lines);
+            self.put_output(at, log, lines);
             self.put(said);
         } else {
             self.put(said);
-            self.say(at, log, if wanted { lines } else { Vec::new() });
+            self.put_output(at, log, if wanted { lines } else { Vec::new() });
         }
     }
 
-    fn attempt_line(&self, at: Time, step: StepIx, next: Next) -> Option<String> {
+    fn attempt_line(&self, at: Time, step: StepIx, next: StepFollowUp) -> Option<String> {
         let step = self.summary.step(step)?;
-        let last = step.last_try()?;
+        let last = step.last_delivery()?;
         let line = match next {
-            Next::Done(status) => {
+            StepFollowUp::Done(status) => {
                 // Who was stopped because of another, or never began, is counted at the end.
                 let begun = last.outcome != Some(OutcomeKind::Released);
                 if status == StepStatus::Cancelled && !(self.is_cancelled() && begun) {
                     return None;
                 }
                 let detail = self.with_worker(step.reason().unwrap_or_default(), last.worker);
-                StepLine { step, mark: self.look.mark(status), time: Some(step.time(at)), detail }
+                StepLine {
+                    step,
+                    mark: self.look.status_glyph(status),
+                    time: Some(step.time(at)),
+                    detail,
+                }
             }
-            Next::Retry { at: next_at, .. } => {
+            StepFollowUp::Retry { at: next_at, .. } => {
                 let of = self.attempts_of(&step);
                 let wait = super::span_text::span_text(next_at.since(at));
                 let reason = self.with_worker(try_reason(&last), last.worker);
                 let detail = format!("{reason}; try {} of {of} in {wait}", last.attempt + 1);
                 let time = Some(last.time(at));
-                StepLine { step, mark: self.look.again(), time, detail }
+                StepLine { step, mark: self.look.retry_glyph(), time, detail }
             }
-            Next::Again { charged: true } => {
+            StepFollowUp::Again { charged: true } => {
                 let detail = format!("worker {} was lost; handed out again", last.worker);
-                StepLine { step, mark: self.look.again(), time: Some(last.time(at)), detail }
+                StepLine { step, mark: self.look.retry_glyph(), time: Some(last.time(at)), detail }
             }
-            Next::Again { charged: false } => return None,
+            StepFollowUp::Again { charged: false } => return None,
         };
         Some(line.text(&self.look, self.columns, &self.counter(next)))
     }
 
-    fn settled(&mut self, at: Time, step: StepIx, settled: &Settled) {
+    fn settled(&mut self, at: Time, step: StepIx, settled: &StepSettlement) {
         let follows = matches!(
             settled,
-            Settled::Blocked { .. }
-                | Settled::Withheld { .. }
-                | Settled::CancelledByFailure { .. }
-                | Settled::CancelledWithRun
+            StepSettlement::Blocked { .. }
+                | StepSettlement::Withheld { .. }
+                | StepSettlement::CancelledByFailure { .. }
+                | StepSettlement::CancelledWithRun
         );
         if !follows {
             self.ended_without_lease(at, step);
@@ -296,24 +308,25 @@ impl Screen {
         let (status, reason) = (view.status(), view.reason().unwrap_or_default());
         let word = if status == StepStatus::Skipped { "skipped: " } else { "" };
         let detail = format!("{word}{reason}");
-        let mark = self.look.mark(status);
+        let mark = self.look.status_glyph(status);
         let line = StepLine { step: view, mark, time: None, detail };
-        let text = line.text(&self.look, self.columns, &self.counter(Next::Done(status)));
+        let text = line.text(&self.look, self.columns, &self.counter(StepFollowUp::Done(status)));
         self.announce(at, text);
     }
 
     /// Shows lines of a step.
-    fn say(&mut self, now: Time, log: LogId, lines: Vec<String>) {
+    fn put_output(&mut self, now: Time, log: LogId, lines: Vec<String>) {
         if lines.is_empty() {
             return;
         }
         let prefix = self.prefix(log);
-        let data = lines
-            .into_iter()
-            .map(|line| Line { sink: Sink::Data, text: format!("{prefix}{line}") });
-        let data: Vec<Line> = data.collect();
-        match self.floor.owner() {
-            Some(owner) if owner != log => self.floor.wait(now, data),
+        let data = lines.into_iter().map(|line| ScreenLine {
+            stream: OutputStream::Stdout,
+            text: format!("{prefix}{line}"),
+        });
+        let data: Vec<ScreenLine> = data.collect();
+        match self.open_group.owner() {
+            Some(owner) if owner != log => self.open_group.enqueue(now, data),
             _ => data.into_iter().for_each(|line| self.put(line)),
         }
     }
@@ -322,65 +335,65 @@ impl Screen {
     fn prefix(&self, log: LogId) -> String {
         let alone = self.summary.plan().step_count() == 1;
         match self.mode {
-            _ if alone || self.floor.owner() == Some(log) => String::new(),
+            _ if alone || self.open_group.owner() == Some(log) => String::new(),
             OutputMode::Stream => {
                 let width = self.columns.name.min(PREFIX_MAX);
                 let name = fit(&self.look, self.summary.plan().name(log.step), width);
-                let name = self.look.paint(Ink::Name(log.step.0), &pad(&name, width));
-                format!("{name} {} ", self.look.paint(Ink::Quiet, self.look.bar()))
+                let name = self.look.paint(ColorRole::Name(log.step.0), &pad(&name, width));
+                format!("{name} {} ", self.look.paint(ColorRole::Quiet, self.look.name_separator()))
             }
             OutputMode::Group | OutputMode::Failures | OutputMode::None => "    ".to_owned(),
         }
     }
 
-    fn talk(&mut self, at: Time, ink: Ink, text: &str) {
+    fn put_message(&mut self, at: Time, ink: ColorRole, text: &str) {
         let text = self.look.paint(ink, text);
         self.announce(at, text);
     }
 
     /// Says something about the run, and not into the group of a step.
     fn announce(&mut self, at: Time, text: String) {
-        let line = Line { sink: Sink::Talk, text };
-        match self.floor.owner() {
-            Some(_) => self.floor.wait(at, vec![line]),
+        let line = ScreenLine { stream: OutputStream::Stderr, text };
+        match self.open_group.owner() {
+            Some(_) => self.open_group.enqueue(at, vec![line]),
             None => self.put(line),
         }
     }
 
-    pub(super) fn put(&mut self, line: Line) {
+    pub(super) fn put(&mut self, line: ScreenLine) {
         if self.out_bytes > OUT_MAX {
             self.dropped += 1;
             return;
         }
-        self.out_bytes += line.text.len() + size_of::<Line>();
+        self.out_bytes += line.text.len() + size_of::<ScreenLine>();
         self.out.push(line);
     }
 
     /// How far the run is, before each line of a log that has no block to tell it.
-    fn counter(&self, next: Next) -> String {
-        if self.look.manner == Manner::Live || self.summary.plan().step_count() == 1 {
+    fn counter(&self, next: StepFollowUp) -> String {
+        if self.look.display == DisplayKind::Live || self.summary.plan().step_count() == 1 {
             return String::new();
         }
-        let tally = self.summary.tally();
+        let tally = self.summary.status_counts();
         let total = tally.total().to_string();
         let width = total.len() * 2 + 1;
         let text = match next {
-            Next::Done(_) => format!("{}/{total}", tally.ended()),
-            Next::Retry { .. } | Next::Again { .. } => String::new(),
+            StepFollowUp::Done(_) => format!("{}/{total}", tally.ended()),
+            StepFollowUp::Retry { .. } | StepFollowUp::Again { .. } => String::new(),
         };
-        self.look.paint(Ink::Quiet, &format!("{text:>width$}  "))
+        self.look.paint(ColorRole::Quiet, &format!("{text:>width$}  "))
     }
 
     /// Where several workers were met it matters which it was.
     fn with_worker(&self, reason: String, worker: &str) -> String {
-        match self.summary.workers_met() {
+        match self.summary.workers_met_count() {
             0 | 1 => reason,
             _ if reason.is_empty() => format!("on {worker}"),
             _ => format!("{reason} on {worker}"),
         }
     }
 
-    fn attempts_of(&self, step: &Step<'_>) -> u32 {
+    fn attempts_of(&self, step: &StepSummary<'_>) -> u32 {
         let spec = self.summary.plan().spec(step.ix());
         spec.map_or(1, |spec| u32::from(spec.retry.times) + 1)
     }
@@ -391,7 +404,7 @@ impl Screen {
 
     fn is_open(&self, log: LogId) -> bool {
         let step = self.summary.step(log.step);
-        let last = step.and_then(|step| step.last_try());
+        let last = step.and_then(|step| step.last_delivery());
         // A log may be ahead of the event that tells of its lease.
         last.is_none_or(|last| {
             let same = (last.attempt, last.delivery) == (log.attempt, log.delivery);
@@ -400,21 +413,21 @@ impl Screen {
     }
 
     pub(super) fn log_of(&self, step: StepIx) -> LogId {
-        let last = self.summary.step(step).and_then(|step| step.last_try());
+        let last = self.summary.step(step).and_then(|step| step.last_delivery());
         let (attempt, delivery) = last.map_or((1, 1), |last| (last.attempt, last.delivery));
         LogId { run: self.summary.run(), step, attempt, delivery }
     }
 
     /// How long the rest will take, in words. Made once a second: it costs more than all else that is drawn.
-    pub(super) fn rest_text(&mut self, now: Time) -> Option<String> {
+    pub(super) fn remaining_text(&mut self, now: Time) -> Option<String> {
         let second = now.as_millis() / 1000;
         if self.rest.0 != second {
-            self.rest = (second, self.guess_rest(now));
+            self.rest = (second, self.estimate_remaining(now));
         }
         self.rest.1.clone()
     }
 
-    fn guess_rest(&self, now: Time) -> Option<String> {
+    fn estimate_remaining(&self, now: Time) -> Option<String> {
         let rest = self.forecast.remaining(&self.summary, now, self.slots)?;
         // To the second it would be a promise: short rests by 5 s, long ones by the minute.
         let unit = if rest < Span::mins(2) { 5_000 } else { 60_000 };
@@ -436,6 +449,6 @@ const fn cancel_text(level: CancelLevel, reason: CancelReason) -> &'static str {
     }
 }
 
-const fn is_failure(next: Next) -> bool {
-    matches!(next, Next::Done(StepStatus::Failed | StepStatus::TimedOut))
+const fn is_failure(next: StepFollowUp) -> bool {
+    matches!(next, StepFollowUp::Done(StepStatus::Failed | StepStatus::TimedOut))
 }

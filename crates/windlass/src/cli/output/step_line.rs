@@ -2,18 +2,18 @@
 
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::plan::Plan;
-use windlass_core::summary::{Step, Try};
+use windlass_core::summary::{DeliverySummary, StepSummary};
 use windlass_core::time::Span;
 
-use super::ink::Ink;
-use super::lines::harmless;
-use super::look::{Look, Manner};
+use super::color::ColorRole;
+use super::line_splitter::sanitize_phrase;
 use super::span_text::span_text;
-use super::width::{columns, fit, flow, pad, pad_left};
+use super::terminal_caps::{DisplayKind, TerminalCaps};
+use super::text_width::{columns, fit, flow, pad, pad_left};
 
 /// How wide things are, so that lines that come one by one stand under each other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Columns {
+pub(super) struct StepColumns {
     pub(super) name: usize,
 }
 
@@ -24,8 +24,8 @@ pub(super) const TIME_WIDTH: usize = 7;
 /// Names that are looked at for the width: who has more steps has them of one kind.
 const NAMES_MEASURED: u32 = 4096;
 
-impl Columns {
-    pub(super) fn of(look: &Look, plan: &Plan) -> Self {
+impl StepColumns {
+    pub(super) fn of(look: &TerminalCaps, plan: &Plan) -> Self {
         let steps = plan.nodes().filter(|node| !plan.is_join(*node)).take(NAMES_MEASURED as usize);
         let widest = steps.map(|step| columns(plan.name(step))).max().unwrap_or(0);
         Self { name: widest.min(NAME_MAX).min(look.width / 2) }
@@ -34,29 +34,29 @@ impl Columns {
 
 /// What is to be said about a step.
 pub(super) struct StepLine<'a> {
-    pub(super) step: Step<'a>,
+    pub(super) step: StepSummary<'a>,
     pub(super) mark: String,
     pub(super) time: Option<Span>,
     pub(super) detail: String,
 }
 
 impl StepLine<'_> {
-    pub(super) fn text(&self, look: &Look, widths: Columns, counter: &str) -> String {
-        let name = match look.manner {
-            Manner::Live => fit(look, self.step.name(), widths.name),
+    pub(super) fn text(&self, look: &TerminalCaps, widths: StepColumns, counter: &str) -> String {
+        let name = match look.display {
+            DisplayKind::Live => fit(look, self.step.name(), widths.name),
             // A log is searched for names.
-            Manner::Plain | Manner::GitHub => self.step.name().to_owned(),
+            DisplayKind::Plain | DisplayKind::GitHub => self.step.name().to_owned(),
         };
         let time = self.time.map(span_text).unwrap_or_default();
-        let time = look.paint(Ink::Quiet, &pad_left(&time, TIME_WIDTH));
+        let time = look.paint(ColorRole::Quiet, &pad_left(&time, TIME_WIDTH));
         let mark = &self.mark;
         let head = format!("{counter}{mark} {} {time}", pad(&name, widths.name));
         if self.detail.is_empty() {
             return head;
         }
-        let detail = harmless(&self.detail);
+        let detail = sanitize_phrase(&self.detail);
         let line = format!("{head}  {detail}");
-        if look.manner != Manner::Live || columns(&line) <= look.width {
+        if look.display != DisplayKind::Live || columns(&line) <= look.width {
             return line;
         }
         format!("{}\n{}", head.trim_end(), flow(look, &format!("    {detail}"), 4))
@@ -64,7 +64,7 @@ impl StepLine<'_> {
 }
 
 /// How a try ended that is not the last.
-pub(super) fn try_reason(one: &Try<'_>) -> String {
+pub(super) fn try_reason(one: &DeliverySummary<'_>) -> String {
     match (one.outcome, one.exit_code) {
         (Some(OutcomeKind::Failed), Some(code)) => format!("exit {code}"),
         (Some(OutcomeKind::TimedOut), _) => "ran too long".to_owned(),

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use windlass_core::outcome::StepStatus;
-use windlass_core::summary::{Step, Summary};
+use windlass_core::summary::{RunSummary, StepSummary};
 use windlass_core::time::{Span, Time};
 
-use super::ending::words;
-use super::hints::Hints;
-use super::ink::Ink;
-use super::look::Look;
+use super::color::ColorRole;
+use super::command_hints::CommandHints;
+use super::final_report::words;
 use super::span_text::span_text;
-use super::table::{Align, Table};
+use super::table::{ColumnAlign, TextTable};
+use super::terminal_caps::TerminalCaps;
 
 /// Up to so many rows everything is shown: it fits a screen.
 const ROWS_MAX: usize = 30;
@@ -23,7 +23,12 @@ const SLOWEST: usize = 5;
 const NOTABLE_MAX: usize = 15;
 
 /// Every step, or of many those that say something and how many others there are. A run of one step needs no table.
-pub(super) fn steps_table(look: &Look, summary: &Summary, now: Time, hints: &Hints) -> Vec<String> {
+pub(super) fn steps_table(
+    look: &TerminalCaps,
+    summary: &RunSummary,
+    now: Time,
+    hints: &CommandHints,
+) -> Vec<String> {
     if summary.plan().step_count() < 2 {
         return Vec::new();
     }
@@ -32,14 +37,14 @@ pub(super) fn steps_table(look: &Look, summary: &Summary, now: Time, hints: &Hin
     let shown = if few { rows } else { notable(summary, now) };
     let steps: usize = shown.iter().map(|row| row.steps.len()).sum();
     let head = [
-        ("step", Align::Left),
-        ("status", Align::Left),
-        ("tries", Align::Right),
-        ("wait", Align::Right),
-        ("time", Align::Right),
-        ("worker", Align::Left),
+        ("step", ColumnAlign::Left),
+        ("status", ColumnAlign::Left),
+        ("tries", ColumnAlign::Right),
+        ("wait", ColumnAlign::Right),
+        ("time", ColumnAlign::Right),
+        ("worker", ColumnAlign::Left),
     ];
-    let mut table = Table::new(head).cuts("step").leaves_out(&["worker", "wait", "tries"]);
+    let mut table = TextTable::new(head).cuts("step").leaves_out(&["worker", "wait", "tries"]);
     for row in &shown {
         table.row(cells(look, row, now));
     }
@@ -48,25 +53,26 @@ pub(super) fn steps_table(look: &Look, summary: &Summary, now: Time, hints: &Hin
     if left > 0 {
         let show = hints.show(summary.run()).map(|show| format!(": {show}")).unwrap_or_default();
         let text = format!("{} {left} more{show}", look.ellipsis());
-        lines.push(look.paint(Ink::Quiet, &text));
+        lines.push(look.paint(ColorRole::Quiet, &text));
     }
     lines
 }
 
 /// One step, or cells of a matrix that went alike.
-struct Row<'a> {
+struct StepsTableRow<'a> {
     name: String,
-    steps: Vec<Step<'a>>,
+    steps: Vec<StepSummary<'a>>,
 }
 
 /// All rows, in the order of the plan; stops when there are more than fit.
-fn rows(summary: &Summary) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row<'_>> = Vec::new();
+fn rows(summary: &RunSummary) -> Vec<StepsTableRow<'_>> {
+    let mut rows: Vec<StepsTableRow<'_>> = Vec::new();
     let mut grouped: BTreeMap<(&str, StepStatus), usize> = BTreeMap::new();
     let alike = alike(summary);
     for step in summary.steps() {
         let key = (family(step.name()), step.status());
-        let many = step.handouts() <= 1 && alike.get(&key).is_some_and(|count| *count >= CELLS_MIN);
+        let many = step.begun_delivery_count() <= 1
+            && alike.get(&key).is_some_and(|count| *count >= CELLS_MIN);
         if let Some(row) = grouped.get(&key).filter(|_| many) {
             rows[*row].steps.push(step);
             continue;
@@ -76,7 +82,7 @@ fn rows(summary: &Summary) -> Vec<Row<'_>> {
         if many {
             grouped.insert(key, rows.len());
         }
-        rows.push(Row { name, steps: vec![step] });
+        rows.push(StepsTableRow { name, steps: vec![step] });
         if rows.len() > ROWS_MAX {
             break;
         }
@@ -85,9 +91,11 @@ fn rows(summary: &Summary) -> Vec<Row<'_>> {
 }
 
 /// How many cells of each matrix ended alike, without another try.
-fn alike(summary: &Summary) -> BTreeMap<(&str, StepStatus), usize> {
+fn alike(summary: &RunSummary) -> BTreeMap<(&str, StepStatus), usize> {
     let mut alike = BTreeMap::new();
-    let cells = summary.steps().filter(|step| step.name().ends_with(']') && step.handouts() <= 1);
+    let cells = summary
+        .steps()
+        .filter(|step| step.name().ends_with(']') && step.begun_delivery_count() <= 1);
     for step in cells {
         *alike.entry((family(step.name()), step.status())).or_default() += 1;
     }
@@ -99,38 +107,43 @@ fn family(name: &str) -> &str {
 }
 
 /// What failed by itself, was tried again or skipped for want of a worker; then the slowest.
-fn notable(summary: &Summary, now: Time) -> Vec<Row<'_>> {
+fn notable(summary: &RunSummary, now: Time) -> Vec<StepsTableRow<'_>> {
     let failed =
-        |step: &Step<'_>| matches!(step.status(), StepStatus::Failed | StepStatus::TimedOut);
-    let noted = |step: &Step<'_>| failed(step) || step.handouts() > 1 || step.is_unplaceable();
-    let mut shown: Vec<Step<'_>> = summary.steps().filter(noted).take(NOTABLE_MAX).collect();
-    let mut slowest: Vec<(Span, Step<'_>)> =
+        |step: &StepSummary<'_>| matches!(step.status(), StepStatus::Failed | StepStatus::TimedOut);
+    let noted = |step: &StepSummary<'_>| {
+        failed(step) || step.begun_delivery_count() > 1 || step.is_unplaceable()
+    };
+    let mut shown: Vec<StepSummary<'_>> = summary.steps().filter(noted).take(NOTABLE_MAX).collect();
+    let mut slowest: Vec<(Span, StepSummary<'_>)> =
         summary.steps().filter(|step| !noted(step)).map(|step| (step.time(now), step)).collect();
     slowest.sort_by_key(|(time, step)| (std::cmp::Reverse(*time), step.ix()));
     shown.extend(slowest.into_iter().take(SLOWEST).map(|(_, step)| step));
     shown.sort_by_key(|step| (!failed(step), step.ix()));
-    shown.into_iter().map(|step| Row { name: step.name().to_owned(), steps: vec![step] }).collect()
+    shown
+        .into_iter()
+        .map(|step| StepsTableRow { name: step.name().to_owned(), steps: vec![step] })
+        .collect()
 }
 
-fn cells(look: &Look, row: &Row<'_>, now: Time) -> Vec<String> {
+fn cells(look: &TerminalCaps, row: &StepsTableRow<'_>, now: Time) -> Vec<String> {
     let first = &row.steps[0];
     let status = first.status();
     // Good is said by the sign: a column of green words would hide the red one.
-    let ink = match super::marks::ink_of(status) {
-        Ink::Good => Ink::Quiet,
+    let ink = match super::glyphs::status_color(status) {
+        ColorRole::Good => ColorRole::Quiet,
         other => other,
     };
-    let ran = first.attempts() > 0;
+    let ran = first.attempt_count() > 0;
     let longest = |spans: &mut dyn Iterator<Item = Span>| spans.max().unwrap_or(Span::ZERO);
     let wait = longest(&mut row.steps.iter().map(|step| step.wait(now)));
     let time = longest(&mut row.steps.iter().map(|step| step.time(now)));
-    let quiet = |text: String| look.paint(Ink::Quiet, &text);
+    let quiet = |text: String| look.paint(ColorRole::Quiet, &text);
     let time = if ran { span_text(time) } else { String::new() };
     let wait = if ran && wait > Span::ZERO { quiet(span_text(wait)) } else { String::new() };
     let tries = if ran { tries(look, row) } else { String::new() };
     vec![
         row.name.clone(),
-        format!("{} {}", look.mark(status), look.paint(ink, &words(status))),
+        format!("{} {}", look.status_glyph(status), look.paint(ink, &words(status))),
         tries,
         wait,
         time,
@@ -139,23 +152,23 @@ fn cells(look: &Look, row: &Row<'_>, now: Time) -> Vec<String> {
 }
 
 /// More than one is worth a look.
-fn tries(look: &Look, row: &Row<'_>) -> String {
-    match row.steps.iter().map(Step::handouts).max().unwrap_or(0) {
-        1 => look.paint(Ink::Quiet, "1"),
-        more => look.paint(Ink::Warn, &more.to_string()),
+fn tries(look: &TerminalCaps, row: &StepsTableRow<'_>) -> String {
+    match row.steps.iter().map(StepSummary::begun_delivery_count).max().unwrap_or(0) {
+        1 => look.paint(ColorRole::Quiet, "1"),
+        more => look.paint(ColorRole::Warn, &more.to_string()),
     }
 }
 
-fn worker(row: &Row<'_>) -> String {
+fn worker(row: &StepsTableRow<'_>) -> String {
     let mut names: Vec<&str> =
-        row.steps.iter().filter_map(Step::last_try).map(|last| last.worker).collect();
+        row.steps.iter().filter_map(StepSummary::last_delivery).map(|last| last.worker).collect();
     names.sort_unstable();
     names.dedup();
     match names.as_slice() {
         // Nobody here did it: whose it was stands in the place of who it was.
-        [] => {
-            row.steps[0].origin().map_or_else(String::new, |origin| format!("run {}", origin.run))
-        }
+        [] => row.steps[0]
+            .idempotency_origin()
+            .map_or_else(String::new, |origin| format!("run {}", origin.run)),
         [one] => (*one).to_owned(),
         many => format!("{} workers", many.len()),
     }

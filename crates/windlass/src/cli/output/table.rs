@@ -1,12 +1,12 @@
 //! A small table: columns as wide as they must be, no lines around them.
 
-use super::ink::Ink;
-use super::look::Look;
-use super::width::{columns, fit, pad, pad_left};
+use super::color::ColorRole;
+use super::terminal_caps::TerminalCaps;
+use super::text_width::{columns, fit, pad, pad_left};
 
 /// On which side of its column a text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
+pub enum ColumnAlign {
     /// Words.
     Left,
     /// Numbers.
@@ -15,8 +15,8 @@ pub enum Align {
 
 /// Rows under a quiet head. Texts may have colours.
 #[derive(Debug)]
-pub struct Table {
-    head: Vec<(&'static str, Align)>,
+pub struct TextTable {
+    head: Vec<(&'static str, ColumnAlign)>,
     rows: Vec<Vec<String>>,
     /// The column that is cut where there is no room.
     cut: Option<&'static str>,
@@ -29,9 +29,9 @@ const GAP: &str = "  ";
 /// The least that a column is cut to, and that is left of it while another can be left out.
 const CUT_MIN: usize = 8;
 
-impl Table {
+impl TextTable {
     /// A table of these columns.
-    pub fn new(head: impl IntoIterator<Item = (&'static str, Align)>) -> Self {
+    pub fn new(head: impl IntoIterator<Item = (&'static str, ColumnAlign)>) -> Self {
         let head = head.into_iter().collect();
         Self { head, rows: Vec::new(), cut: None, left_out: &[] }
     }
@@ -59,10 +59,10 @@ impl Table {
     }
 
     /// The lines of the table. Columns that are empty in every row are left out.
-    pub fn lines(&self, look: &Look) -> Vec<String> {
+    pub fn lines(&self, look: &TerminalCaps) -> Vec<String> {
         let widths = self.fitted(look.width);
         let head: Vec<String> =
-            self.head.iter().map(|(name, _)| look.paint(Ink::Quiet, name)).collect();
+            self.head.iter().map(|(name, _)| look.paint(ColorRole::Quiet, name)).collect();
         let rows = std::iter::once(&head).chain(&self.rows);
         rows.map(|row| self.line(look, row, &widths)).collect()
     }
@@ -94,14 +94,14 @@ impl Table {
         self.head.iter().enumerate().map(|(at, (head, _))| width(at, head)).collect()
     }
 
-    fn line(&self, look: &Look, row: &[String], widths: &[usize]) -> String {
+    fn line(&self, look: &TerminalCaps, row: &[String], widths: &[usize]) -> String {
         let cells = self.head.iter().zip(widths).zip(row);
         let shown = cells.filter(|((_, width), _)| **width > 0);
         let texts = shown.map(|(((_, align), width), cell)| {
             let cell = fit(look, cell, *width);
             match align {
-                Align::Left => pad(&cell, *width),
-                Align::Right => pad_left(&cell, *width),
+                ColumnAlign::Left => pad(&cell, *width),
+                ColumnAlign::Right => pad_left(&cell, *width),
             }
         });
         texts.collect::<Vec<String>>().join(GAP).trim_end().to_owned()

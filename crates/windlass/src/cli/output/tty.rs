@@ -2,7 +2,7 @@
 
 /// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct TerminalSize {
     /// Characters in a row.
     pub columns: usize,
     /// Rows.
@@ -10,10 +10,10 @@ pub struct Size {
 }
 
 /// What is assumed where nobody says.
-pub(super) const SIZE_DEFAULT: Size = Size { columns: 80, rows: 24 };
+pub(super) const SIZE_DEFAULT: TerminalSize = TerminalSize { columns: 80, rows: 24 };
 
 #[cfg(unix)]
-pub(super) use unix::{Modes, next_key, size};
+pub(super) use unix::{TerminalModes, next_key, size};
 
 #[cfg(unix)]
 mod unix {
@@ -25,23 +25,23 @@ mod unix {
         tcsetattr,
     };
 
-    use super::Size;
+    use super::TerminalSize;
 
     /// The size of the terminal at standard error.
-    pub(in super::super) fn size() -> Option<Size> {
+    pub(in super::super) fn size() -> Option<TerminalSize> {
         let size = tcgetwinsize(io::stderr()).ok()?;
         let known = size.ws_col > 0 && size.ws_row > 0;
-        known.then(|| Size { columns: size.ws_col.into(), rows: size.ws_row.into() })
+        known.then(|| TerminalSize { columns: size.ws_col.into(), rows: size.ws_row.into() })
     }
 
     /// How the terminal at standard input was set.
     #[derive(Clone, Debug)]
-    pub(in super::super) struct Modes(Termios);
+    pub(in super::super) struct TerminalModes(Termios);
 
-    impl Modes {
+    impl TerminalModes {
         /// Has keys come one by one and unseen. Ctrl-C and its like stay signals, and lines end as before. `None` where
         /// there is no terminal, or it is somebody else's now: a job in the background would be stopped for it.
-        pub(in super::super) fn quiet() -> Option<Self> {
+        pub(in super::super) fn set_unbuffered() -> Option<Self> {
             let stdin = io::stdin();
             let foreground = tcgetpgrp(&stdin).ok()? == rustix::process::getpgrp();
             let before = tcgetattr(&stdin).ok().filter(|_| foreground)?;
@@ -80,21 +80,21 @@ mod unix {
 }
 
 #[cfg(not(unix))]
-pub(super) use elsewhere::{Modes, next_key, size};
+pub(super) use elsewhere::{TerminalModes, next_key, size};
 
 #[cfg(not(unix))]
 mod elsewhere {
-    use super::Size;
+    use super::TerminalSize;
 
-    pub(in super::super) fn size() -> Option<Size> {
+    pub(in super::super) fn size() -> Option<TerminalSize> {
         None
     }
 
     #[derive(Clone, Debug)]
-    pub(in super::super) struct Modes;
+    pub(in super::super) struct TerminalModes;
 
-    impl Modes {
-        pub(in super::super) fn quiet() -> Option<Self> {
+    impl TerminalModes {
+        pub(in super::super) fn set_unbuffered() -> Option<Self> {
             None
         }
 

@@ -1,22 +1,22 @@
 //! Texts for people and for programs, made from data without touching the world.
 
-mod count;
-mod definition;
+mod expanded_matrix;
+mod expanded_pipeline;
 mod graph;
-mod layers;
-mod matrix;
-mod outlook;
+mod matrix_routing;
+mod number_text;
+mod ordered_document;
 mod plan_json;
+mod plan_outlook;
 mod plan_text;
 mod problems;
-mod routing;
-mod tree;
+mod topological;
 
-pub(crate) use count::{count, listed};
-pub(crate) use definition::definition;
-pub(crate) use graph::{Format, Graph};
-pub(crate) use outlook::Outlook;
+pub(crate) use expanded_pipeline::definition;
+pub(crate) use graph::{GraphFormat, PipelineGraph};
+pub(crate) use matrix_routing::{refused_here, routing_notes};
+pub(crate) use number_text::{count, listed};
 pub(crate) use plan_json::plan_json;
+pub(crate) use plan_outlook::PlanOutlook;
 pub(crate) use plan_text::plan_text;
-pub(crate) use problems::Report;
-pub(crate) use routing::{refused_here, routing_notes};
+pub(crate) use problems::ProblemReport;

@@ -1,14 +1,14 @@
 //! A plan for programs.
 
 use serde_json::{Value, json};
-use windlass_core::plan::{Condition, LockOrder, Pin, Plan, StepSpec, When};
+use windlass_core::plan::{LockOrder, PinTarget, Plan, StatusCondition, StepSpec, ValueCondition};
 use windlass_core::time::Span;
 
-use super::definition::retry_on;
-use super::outlook::{Group, Outlook, Skip, StepOutlook};
+use super::expanded_pipeline::retry_on;
+use super::plan_outlook::{CellGroup, PlanOutlook, PredictedSkip, StepOutlook};
 
 /// The whole plan as one object. Durations are `…_ms`; every cell is listed.
-pub(crate) fn plan_json(outlook: &Outlook<'_>) -> Value {
+pub(crate) fn plan_json(outlook: &PlanOutlook<'_>) -> Value {
     let plan = &outlook.expanded.plan;
     let mut waves: Vec<Vec<&str>> = vec![Vec::new(); outlook.waves];
     for step in &outlook.steps {
@@ -42,12 +42,12 @@ fn step(plan: &Plan, of: &StepOutlook<'_>) -> Value {
     })
 }
 
-fn group(plan: &Plan, group: &Group<'_>) -> Value {
+fn group(plan: &Plan, group: &CellGroup<'_>) -> Value {
     let cells: Vec<&str> = group.cells.iter().map(|cell| plan.name(*cell)).collect();
     let (skipped, reason) = match &group.skipped {
         None => (None, None),
-        Some(Skip::If(asked)) => (Some("if"), Some(asked)),
-        Some(Skip::Here(why)) => (Some("requirement"), Some(why)),
+        Some(PredictedSkip::FalseCondition(asked)) => (Some("if"), Some(asked)),
+        Some(PredictedSkip::UnmetRequirement(why)) => (Some("requirement"), Some(why)),
     };
     let mut value = spec(plan, group.spec);
     if let Some(fields) = value.as_object_mut() {
@@ -68,20 +68,20 @@ fn spec(plan: &Plan, spec: &StepSpec) -> Value {
         json!({ "name": lock.name, "order": order, "slots": plan.lock_slots(&lock.name) })
     });
     let condition = match spec.condition {
-        Condition::Success => "success",
-        Condition::Failure => "failure",
-        Condition::Always => "always",
+        StatusCondition::Success => "success",
+        StatusCondition::Failure => "failure",
+        StatusCondition::Always => "always",
     };
     let asked = match &spec.when {
-        When::Holds => None,
-        When::Fails(text) => Some(&**text),
-        When::Asks(_) | When::Once(_) => spec.when.asked(),
+        ValueCondition::Holds => None,
+        ValueCondition::Fails(text) => Some(&**text),
+        ValueCondition::Asks(_) | ValueCondition::Once(_) => spec.when.expression(),
     };
     let requirement = &spec.placement.requirement;
     json!({
         "requires": requirement.demands().map(ToString::to_string).collect::<Vec<_>>(),
         "prefers": requirement.preferences().map(ToString::to_string).collect::<Vec<_>>(),
-        "pin": (spec.placement.pin == Pin::Leader).then_some("leader"),
+        "pin": (spec.placement.pin == PinTarget::Leader).then_some("leader"),
         "locks": locks.collect::<Vec<_>>(),
         "retry": {
             "times": spec.retry.times,
@@ -96,6 +96,6 @@ fn spec(plan: &Plan, spec: &StepSpec) -> Value {
         "condition": condition,
         "if": asked,
         "per_worker": spec.per_worker,
-        "idempotent": spec.when.once().map(|once| &once.key),
+        "idempotent": spec.when.idempotency().map(|once| &once.key),
     })
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::plan::{Condition, LockOrder, OnFailure, Pin, Plan, Retry, StepSpec};
+use windlass_core::plan::{
+    LockOrder, OnFailure, PinTarget, Plan, RetryPolicy, StatusCondition, StepSpec,
+};
 
-use super::count::{count, listed};
-use super::definition::retry_on;
-use super::outlook::{Outlook, Skip, StepOutlook};
-use crate::cli::output::{Ink, Look, columns};
+use super::expanded_pipeline::retry_on;
+use super::number_text::{count, listed};
+use super::plan_outlook::{PlanOutlook, PredictedSkip, StepOutlook};
+use crate::cli::output::{ColorRole, TerminalCaps, columns};
 
 /// A name longer than this stands on a line of its own.
 const NAME_WIDTH: usize = 24;
@@ -15,10 +17,10 @@ const NAME_WIDTH: usize = 24;
 const DOT: &str = " · ";
 
 /// The whole page.
-pub(crate) fn plan_text(outlook: &Outlook<'_>, look: &Look) -> String {
+pub(crate) fn plan_text(outlook: &PlanOutlook<'_>, look: &TerminalCaps) -> String {
     let names = outlook.steps.iter().map(|step| columns(&step.step.name));
     let name = names.filter(|width| *width <= NAME_WIDTH).max().unwrap_or(NAME_WIDTH);
-    let layout = Layout { look, wave: outlook.waves.to_string().len(), name };
+    let layout = PlanTextLayout { look, wave: outlook.waves.to_string().len(), name };
     let mut lines = heading(outlook, look);
     let mut wave = 0;
     for step in &outlook.steps {
@@ -29,25 +31,25 @@ pub(crate) fn plan_text(outlook: &Outlook<'_>, look: &Look) -> String {
     lines.join("\n")
 }
 
-fn heading(outlook: &Outlook<'_>, look: &Look) -> Vec<String> {
+fn heading(outlook: &PlanOutlook<'_>, look: &TerminalCaps) -> Vec<String> {
     let expanded = outlook.expanded;
     let (steps, size) = (outlook.steps.len(), outlook.size());
     let cells = count(size, "with cells", "with cells");
     let cells = if size > steps { format!(" ({cells})") } else { String::new() };
     let waves = count(outlook.waves, "wave", "waves");
-    let name = look.paint(Ink::Strong, expanded.plan.pipeline());
+    let name = look.paint(ColorRole::Strong, expanded.plan.pipeline());
     let mut lines = vec![format!("{name}: {}{cells} in {waves}", count(steps, "step", "steps"))];
     let params = expanded.params.iter().map(|(name, value)| format!("{name} = {value}"));
     let timeout = expanded.timeout.map(|span| format!("run timeout {span}"));
     let facts: Vec<String> = params.chain(timeout).collect();
     if !facts.is_empty() {
-        lines.push(look.paint(Ink::Quiet, &facts.join(DOT)));
+        lines.push(look.paint(ColorRole::Quiet, &facts.join(DOT)));
     }
     lines.push(String::new());
     lines
 }
 
-fn endings(outlook: &Outlook<'_>, layout: &Layout<'_>) -> Vec<String> {
+fn endings(outlook: &PlanOutlook<'_>, layout: &PlanTextLayout<'_>) -> Vec<String> {
     let mut lines = vec![String::new()];
     let path = &outlook.critical_path;
     if path.len() > 1 {
@@ -60,7 +62,7 @@ fn endings(outlook: &Outlook<'_>, layout: &Layout<'_>) -> Vec<String> {
     }
     let skipped: Vec<String> = outlook.steps.iter().filter_map(skipped_name).collect();
     if !skipped.is_empty() {
-        lines.push(layout.look.paint(Ink::Warn, "Would be skipped:"));
+        lines.push(layout.look.paint(ColorRole::Warn, "Would be skipped:"));
         let wrapped = wrap(&shortened(skipped), ", ", layout.look.width.saturating_sub(2));
         lines.extend(wrapped.into_iter().map(|line| format!("  {line}")));
     }
@@ -91,29 +93,30 @@ fn skipped_name(step: &StepOutlook<'_>) -> Option<String> {
     }
 }
 
-struct Layout<'a> {
-    look: &'a Look,
+struct PlanTextLayout<'a> {
+    look: &'a TerminalCaps,
     wave: usize,
     name: usize,
 }
 
-impl Layout<'_> {
-    fn step(&self, outlook: &Outlook<'_>, step: &StepOutlook<'_>, first: bool) -> Vec<String> {
+impl PlanTextLayout<'_> {
+    fn step(&self, outlook: &PlanOutlook<'_>, step: &StepOutlook<'_>, first: bool) -> Vec<String> {
         let number = if first { step.wave.to_string() } else { String::new() };
-        let number = self.look.paint(Ink::Quiet, &format!("{number:>width$}", width = self.wave));
+        let number =
+            self.look.paint(ColorRole::Quiet, &format!("{number:>width$}", width = self.wave));
         let name = &step.step.name;
         let padding = " ".repeat(self.name.saturating_sub(columns(name)));
         let margin = self.wave + self.name + 4;
         let room = self.look.width.saturating_sub(margin).max(20);
-        let mut texts = wrap(&said(&outlook.expanded.plan, step), DOT, room);
+        let mut texts = wrap(&step_facts(&outlook.expanded.plan, step), DOT, room);
         for text in skipped(step).into_iter().chain(unavailable(step)) {
             let lines = wrap(&words(&text), " ", room);
-            texts.extend(lines.iter().map(|line| self.look.paint(Ink::Warn, line)));
+            texts.extend(lines.iter().map(|line| self.look.paint(ColorRole::Warn, line)));
         }
         if let Some(about) = &step.step.about {
-            texts.insert(0, self.look.paint(Ink::Quiet, about));
+            texts.insert(0, self.look.paint(ColorRole::Quiet, about));
         }
-        let head = format!("{number}  {}{padding}", self.look.paint(Ink::Strong, name));
+        let head = format!("{number}  {}{padding}", self.look.paint(ColorRole::Strong, name));
         let mut lines = Vec::new();
         let mut texts = texts.into_iter();
         if columns(name) > self.name {
@@ -131,12 +134,14 @@ impl Layout<'_> {
 /// Why cells would be skipped, a line for each reason.
 fn skipped(step: &StepOutlook<'_>) -> Vec<String> {
     let size = step.size();
-    let line = |(reason, cells): (&Skip, usize)| {
+    let line = |(reason, cells): (&PredictedSkip, usize)| {
         let all = cells == size;
         let which = if all { String::new() } else { format!("{cells} of {size} cells: ") };
         match reason {
-            Skip::If(asked) => format!("skipped: {which}if {asked}"),
-            Skip::Here(why) => format!("skipped here: {which}this machine {why}"),
+            PredictedSkip::FalseCondition(asked) => format!("skipped: {which}if {asked}"),
+            PredictedSkip::UnmetRequirement(why) => {
+                format!("skipped here: {which}this machine {why}")
+            }
         }
     };
     step.skipped().into_iter().map(line).collect()
@@ -147,7 +152,7 @@ fn unavailable(step: &StepOutlook<'_>) -> Option<String> {
 }
 
 /// Everything worth saying of a step, in the order in which one asks.
-fn said(plan: &Plan, step: &StepOutlook<'_>) -> Vec<String> {
+fn step_facts(plan: &Plan, step: &StepOutlook<'_>) -> Vec<String> {
     let mut parts = Vec::new();
     if step.matrix {
         parts.push(count(step.size(), "cell", "cells"));
@@ -155,7 +160,7 @@ fn said(plan: &Plan, step: &StepOutlook<'_>) -> Vec<String> {
     if !step.step.needs.is_empty() {
         parts.push(format!("needs {}", listed(&step.step.needs)));
     }
-    let aspects: [(&str, Aspect); 9] = [
+    let aspects: [(&str, CellAspect); 9] = [
         ("", asked),
         ("requires ", requires),
         ("prefers ", prefers),
@@ -174,10 +179,10 @@ fn said(plan: &Plan, step: &StepOutlook<'_>) -> Vec<String> {
 }
 
 /// One thing that is said of cells that are alike.
-type Aspect = fn(&Plan, &StepSpec) -> Option<String>;
+type CellAspect = fn(&Plan, &StepSpec) -> Option<String>;
 
 /// What is said of all groups; where they differ, each with the number of its cells.
-fn of_groups(plan: &Plan, step: &StepOutlook<'_>, aspect: Aspect) -> Option<String> {
+fn of_groups(plan: &Plan, step: &StepOutlook<'_>, aspect: CellAspect) -> Option<String> {
     const SHOWN: usize = 4;
     let mut variants: BTreeMap<String, usize> = BTreeMap::new();
     for group in &step.groups {
@@ -202,11 +207,11 @@ fn of_groups(plan: &Plan, step: &StepOutlook<'_>, aspect: Aspect) -> Option<Stri
 
 fn asked(_: &Plan, spec: &StepSpec) -> Option<String> {
     let status = match spec.condition {
-        Condition::Success => None,
-        Condition::Failure => Some("only after a failure".to_owned()),
-        Condition::Always => Some("always".to_owned()),
+        StatusCondition::Success => None,
+        StatusCondition::Failure => Some("only after a failure".to_owned()),
+        StatusCondition::Always => Some("always".to_owned()),
     };
-    let value = spec.when.asked().map(|question| format!("if {question}"));
+    let value = spec.when.expression().map(|question| format!("if {question}"));
     let parts: Vec<String> = status.into_iter().chain(value).collect();
     (!parts.is_empty()).then(|| parts.join(" "))
 }
@@ -223,7 +228,7 @@ fn prefers(_: &Plan, spec: &StepSpec) -> Option<String> {
 }
 
 fn once(_: &Plan, spec: &StepSpec) -> Option<String> {
-    spec.when.once().map(|once| once.key.to_string())
+    spec.when.idempotency().map(|once| once.key.to_string())
 }
 
 fn locks(plan: &Plan, spec: &StepSpec) -> Option<String> {
@@ -246,7 +251,7 @@ fn locks(plan: &Plan, spec: &StepSpec) -> Option<String> {
 }
 
 fn retries(_: &Plan, spec: &StepSpec) -> Option<String> {
-    let (retry, base) = (&spec.retry, Retry::default());
+    let (retry, base) = (&spec.retry, RetryPolicy::default());
     let mut parts = Vec::new();
     if retry.times > 0 {
         let (min, max) = (retry.wait_min, retry.wait_max);
@@ -279,7 +284,7 @@ fn priority(_: &Plan, spec: &StepSpec) -> Option<String> {
 }
 
 fn others(_: &Plan, spec: &StepSpec) -> Option<String> {
-    let pinned = (spec.placement.pin == Pin::Leader).then(|| "on the leader".to_owned());
+    let pinned = (spec.placement.pin == PinTarget::Leader).then(|| "on the leader".to_owned());
     let ignored = (spec.on_failure == OnFailure::Ignore).then(|| "failure ignored".to_owned());
     let limited = spec.per_worker.map(|count| format!("{count} per worker"));
     let parts: Vec<String> = [pinned, ignored, limited].into_iter().flatten().collect();

@@ -1,34 +1,34 @@
 //! The problems of a file, for people and for programs.
 
 use serde_json::Value;
-use windlass_core::problem::{Problem, Severity, Source, Style, render};
+use windlass_core::problem::{Problem, ProblemSeverity, ProblemStyle, SourceFile, render_problem};
 
-use super::count::{count, listed};
-use crate::cli::output::{Colour, Ink, Look};
+use super::number_text::{count, listed};
+use crate::cli::output::{ColorMode, ColorRole, TerminalCaps};
 
 /// A file and what is to be said about it.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct ProblemReport {
     /// The file.
-    pub(crate) source: Source,
+    pub(crate) source: SourceFile,
     /// In the order of the file.
     pub(crate) problems: Vec<Problem>,
 }
 
-impl Report {
+impl ProblemReport {
     /// Every problem with its lines, then how many there are.
-    pub(crate) fn text(&self, look: &Look) -> String {
-        let draw = |problem| render(problem, &self.source, style(look));
+    pub(crate) fn text(&self, look: &TerminalCaps) -> String {
+        let draw = |problem| render_problem(problem, &self.source, style(look));
         let pages: Vec<String> = self.problems.iter().map(draw).collect();
         format!("{}\n{}", pages.join("\n"), self.summary(look))
     }
 
-    fn summary(&self, look: &Look) -> String {
+    fn summary(&self, look: &TerminalCaps) -> String {
         let of = |severity| self.problems.iter().filter(|p| p.severity == severity).count();
-        let (errors, notes) = (of(Severity::Error), of(Severity::Note));
+        let (errors, notes) = (of(ProblemSeverity::Error), of(ProblemSeverity::Note));
         let mut counts = Vec::new();
         if errors > 0 {
-            counts.push(look.paint(Ink::Bad, &count(errors, "error", "errors")));
+            counts.push(look.paint(ColorRole::Bad, &count(errors, "error", "errors")));
         }
         if notes > 0 {
             counts.push(count(notes, "note", "notes"));
@@ -45,9 +45,9 @@ impl Report {
     }
 }
 
-const fn style(look: &Look) -> Style {
-    match look.colour {
-        Colour::On => Style::Colour,
-        Colour::Off => Style::Plain,
+const fn style(look: &TerminalCaps) -> ProblemStyle {
+    match look.color {
+        ColorMode::On => ProblemStyle::Colour,
+        ColorMode::Off => ProblemStyle::Plain,
     }
 }

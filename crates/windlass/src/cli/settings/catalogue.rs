@@ -1,10 +1,10 @@
 //! Every setting, taken from the flags themselves.
 
 use clap::{Arg, ArgAction, Args as _, Command, CommandFactory as _};
-use windlass_core::config::{self, Takes};
+use windlass_core::config::{self, ConfigValueKind};
 
-use crate::cli::args::Cli;
-use crate::cli::reading::ControllerArgs;
+use crate::cli::args::CliArgs;
+use crate::cli::run_source::ControllerArgs;
 
 /// The section of what commands need that ask a controller.
 pub(crate) const CLIENT: &str = "client";
@@ -19,36 +19,36 @@ pub(super) const PREFIX: &str = "WINDLASS_";
 pub(super) const CONFIG: &str = "WINDLASS_CONFIG";
 
 /// Flags that are no settings.
-const NO_SETTINGS: [&str; 3] = ["config", "help", "version"];
+const FLAGS_WITHOUT_SETTING: [&str; 3] = ["config", "help", "version"];
 
 /// Variables that are not called like their flag.
-const OTHERWISE: [(&str, &str, &str); 1] = [(CLIENT, "to", "WINDLASS_URL")];
+const RENAMED_VARIABLES: [(&str, &str, &str); 1] = [(CLIENT, "to", "WINDLASS_URL")];
 
 /// All settings.
 #[derive(Debug)]
-pub(crate) struct Catalogue {
-    pub(crate) sections: Vec<Section>,
+pub(crate) struct SettingsCatalogue {
+    pub(crate) sections: Vec<SettingsSection>,
 }
 
 /// The settings of one command, or of all that ask a controller.
 #[derive(Debug)]
-pub(crate) struct Section {
+pub(crate) struct SettingsSection {
     pub(crate) name: &'static str,
-    pub(crate) settings: Vec<Setting>,
+    pub(crate) settings: Vec<CliSetting>,
     /// Reads their values.
     pub(super) command: Command,
 }
 
 /// Something that can be set.
 #[derive(Clone, Debug)]
-pub(crate) struct Setting {
+pub(crate) struct CliSetting {
     /// Its flag without the dashes, and its key in a file.
     pub(crate) name: String,
     /// The name that clap has for it.
     pub(super) id: String,
     /// Its variable.
     pub(crate) variable: String,
-    pub(crate) takes: Takes,
+    pub(crate) takes: ConfigValueKind,
     /// What a value is called in the help.
     pub(crate) value: String,
     /// What it is if nobody says anything; nothing if the command finds out.
@@ -57,25 +57,25 @@ pub(crate) struct Setting {
     pub(crate) about: String,
 }
 
-impl Catalogue {
+impl SettingsCatalogue {
     /// The settings of this version.
     pub(crate) fn new() -> Self {
-        let cli = Cli::command();
-        Self { sections: SECTIONS.map(|name| Section::new(name, &cli)).into() }
+        let cli = CliArgs::command();
+        Self { sections: SECTIONS.map(|name| SettingsSection::new(name, &cli)).into() }
     }
 
     /// The section of this name.
-    pub(crate) fn section(&self, name: &str) -> Option<&Section> {
+    pub(crate) fn section(&self, name: &str) -> Option<&SettingsSection> {
         self.sections.iter().find(|section| section.name == name)
     }
 
     /// As the reader of files wants to know it.
-    pub(super) fn for_files(&self) -> Vec<config::Section> {
-        let setting = |setting: &Setting| config::Setting {
+    pub(super) fn for_files(&self) -> Vec<config::ConfigSection> {
+        let setting = |setting: &CliSetting| config::ConfigSetting {
             name: setting.name.clone(),
             takes: setting.takes,
         };
-        let section = |section: &Section| config::Section {
+        let section = |section: &SettingsSection| config::ConfigSection {
             name: section.name.to_owned(),
             settings: section.settings.iter().map(setting).collect(),
         };
@@ -83,31 +83,33 @@ impl Catalogue {
     }
 }
 
-impl Section {
+impl SettingsSection {
     fn new(name: &'static str, cli: &Command) -> Self {
         let command = match cli.find_subcommand(name) {
             Some(command) => command.clone(),
             None => ControllerArgs::augment_args(Command::new(name)),
         };
-        let settings = command.get_arguments().filter_map(|arg| Setting::new(name, arg)).collect();
+        let settings =
+            command.get_arguments().filter_map(|arg| CliSetting::new(name, arg)).collect();
         Self { name, settings, command }
     }
 
     /// The setting of this name.
-    pub(crate) fn setting(&self, name: &str) -> Option<&Setting> {
+    pub(crate) fn setting(&self, name: &str) -> Option<&CliSetting> {
         self.settings.iter().find(|setting| setting.name == name)
     }
 }
 
-impl Setting {
+impl CliSetting {
     fn new(section: &str, arg: &Arg) -> Option<Self> {
-        let name = arg.get_long().filter(|name| !NO_SETTINGS.contains(name))?;
+        let name = arg.get_long().filter(|name| !FLAGS_WITHOUT_SETTING.contains(name))?;
         let takes = match arg.get_action() {
-            ArgAction::SetTrue => Takes::Switch,
-            ArgAction::Append => Takes::Many,
-            _ => Takes::One,
+            ArgAction::SetTrue => ConfigValueKind::Switch,
+            ArgAction::Append => ConfigValueKind::Many,
+            _ => ConfigValueKind::One,
         };
-        let otherwise = OTHERWISE.iter().find(|(of, flag, _)| (*of, *flag) == (section, name));
+        let otherwise =
+            RENAMED_VARIABLES.iter().find(|(of, flag, _)| (*of, *flag) == (section, name));
         let defaults = arg.get_default_values().iter();
         Some(Self {
             name: name.to_owned(),
@@ -141,15 +143,15 @@ mod tests {
 
     #[test]
     fn flags_are_settings_and_name_their_variables() {
-        let catalogue = Catalogue::new();
+        let catalogue = SettingsCatalogue::new();
         let serve = catalogue.section("serve").unwrap();
         let ttl = serve.setting("lease-ttl").unwrap();
         assert_eq!(
             (&*ttl.variable, &*ttl.default),
             ("WINDLASS_LEASE_TTL", &["15s".to_owned()][..])
         );
-        assert_eq!(serve.setting("no-exec").unwrap().takes, Takes::Switch);
-        assert_eq!(serve.setting("label").unwrap().takes, Takes::Many);
+        assert_eq!(serve.setting("no-exec").unwrap().takes, ConfigValueKind::Switch);
+        assert_eq!(serve.setting("label").unwrap().takes, ConfigValueKind::Many);
         assert!(serve.setting("config").is_none() && serve.setting("help").is_none());
         let client = catalogue.section(CLIENT).unwrap();
         assert_eq!(client.setting("to").unwrap().variable, "WINDLASS_URL");
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn every_flag_that_is_a_setting_is_told_of() {
-        for section in Catalogue::new().sections {
+        for section in SettingsCatalogue::new().sections {
             for setting in &section.settings {
                 assert!(!setting.about.is_empty(), "--{} of {}", setting.name, section.name);
             }

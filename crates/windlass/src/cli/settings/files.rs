@@ -4,52 +4,52 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use windlass_core::config::{Given, read};
-use windlass_core::problem::{Code, Problem, SOURCE_MAX, Source};
+use windlass_core::config::{ConfigAssignment, read_config};
+use windlass_core::problem::{Problem, ProblemCode, SOURCE_MAX, SourceFile};
 
-use super::catalogue::{Catalogue, Setting};
-use super::layers::{Said, Whence};
+use super::catalogue::{CliSetting, SettingsCatalogue};
+use super::layers::{SettingOrigin, SettingValue};
 use crate::cli::environment;
 use crate::cli::error::CliError;
-use crate::cli::render::Report;
+use crate::cli::render::ProblemReport;
 
 /// Which file.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct ConfigArgs {
+pub(crate) struct ConfigFileArgs {
     /// Take settings from this file; else `WINDLASS_CONFIG`, else `config.yml` of the user and of the system
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 
 /// The settings of everybody on a machine.
-const OF_SYSTEM: &str = "/etc/windlass/config.yml";
+const SYSTEM_CONFIG_FILE: &str = "/etc/windlass/config.yml";
 
 /// A file that was read.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
-    source: Source,
+    source: SourceFile,
     path: PathBuf,
-    given: Vec<Given>,
+    given: Vec<ConfigAssignment>,
 }
 
 /// Which files there are to be read.
 #[derive(Debug)]
-pub(super) enum Wanted {
+pub(super) enum ConfigFileSearch {
     /// This one. It has to be there.
     Named(PathBuf),
     /// The first of these that says something of a setting decides. They may be absent.
     Usual(Vec<PathBuf>),
 }
 
-impl Wanted {
+impl ConfigFileSearch {
     /// The user's own file comes before that of the system.
     pub(super) fn usual() -> Self {
         let own = environment::config_folder().map(|folder| folder.join("config.yml"));
-        Self::Usual(own.into_iter().chain([OF_SYSTEM.into()]).collect())
+        Self::Usual(own.into_iter().chain([SYSTEM_CONFIG_FILE.into()]).collect())
     }
 
     /// Reads them.
-    pub(super) fn read(self, catalogue: &Catalogue) -> Result<Vec<ConfigFile>, CliError> {
+    pub(super) fn read(self, catalogue: &SettingsCatalogue) -> Result<Vec<ConfigFile>, CliError> {
         match self {
             Self::Named(path) => Ok(vec![ConfigFile::read(path, catalogue)?]),
             Self::Usual(paths) => {
@@ -61,15 +61,15 @@ impl Wanted {
 }
 
 impl ConfigFile {
-    fn read(path: PathBuf, catalogue: &Catalogue) -> Result<Self, CliError> {
+    fn read(path: PathBuf, catalogue: &SettingsCatalogue) -> Result<Self, CliError> {
         let shown = path.display().to_string();
         let bytes = bytes(&path).map_err(|error| {
             CliError::usage(format!("the settings in {shown} cannot be read: {error}"))
         })?;
-        let source = Source::from_bytes(&shown, &bytes)
+        let source = SourceFile::from_bytes(&shown, &bytes)
             .map_err(|rejected| wrong(rejected.source, vec![*rejected.problem]))?;
-        let (given, mut problems) = read(&source, &catalogue.for_files());
-        problems.extend(given.iter().filter_map(|given| complaint(given, catalogue)));
+        let (given, mut problems) = read_config(&source, &catalogue.for_files());
+        problems.extend(given.iter().filter_map(|given| invalid_value(given, catalogue)));
         if !problems.is_empty() {
             Problem::sort(&mut problems);
             return Err(wrong(source, problems));
@@ -78,15 +78,16 @@ impl ConfigFile {
     }
 
     /// What it says of a setting. A path is as seen from the folder of the file.
-    pub(super) fn said(&self, section: &str, setting: &Setting) -> Option<Said> {
-        let of_it = |given: &&Given| given.section == section && given.setting == setting.name;
+    pub(super) fn value_of(&self, section: &str, setting: &CliSetting) -> Option<SettingValue> {
+        let of_it =
+            |given: &&ConfigAssignment| given.section == section && given.setting == setting.name;
         let given = self.given.iter().find(of_it)?;
         let value = |value: &String| {
             if setting.is_path() { self.place(value) } else { value.clone() }
         };
-        let line = self.source.place(given.span.start).line;
-        let whence = Whence::File { path: self.path.clone(), line };
-        Some(Said { values: given.values.iter().map(value).collect(), whence })
+        let line = self.source.line_column(given.span.start).line;
+        let whence = SettingOrigin::File { path: self.path.clone(), line };
+        Some(SettingValue { values: given.values.iter().map(value).collect(), origin: whence })
     }
 
     /// A place among files. `~/` is the user's home, as shells have it; what has a scheme is no file.
@@ -109,16 +110,16 @@ impl ConfigFile {
     }
 }
 
-fn complaint(given: &Given, catalogue: &Catalogue) -> Option<Problem> {
+fn invalid_value(given: &ConfigAssignment, catalogue: &SettingsCatalogue) -> Option<Problem> {
     let section = catalogue.section(&given.section)?;
     let setting = section.setting(&given.setting)?;
     let wrong = given.values.iter().find_map(|value| section.complaint(setting, value))?;
     let title = format!("`{}` {wrong}", setting.name);
-    Some(Problem::new(Code::WrongType, given.span.clone(), title))
+    Some(Problem::new(ProblemCode::WrongType, given.span.clone(), title))
 }
 
-fn wrong(source: Source, problems: Vec<Problem>) -> CliError {
-    CliError::Config(Box::new(Report { source, problems }))
+fn wrong(source: SourceFile, problems: Vec<Problem>) -> CliError {
+    CliError::Config(Box::new(ProblemReport { source, problems }))
 }
 
 /// At most one byte more than may be read.

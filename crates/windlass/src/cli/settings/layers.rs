@@ -3,25 +3,25 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::catalogue::{CONFIG, Catalogue, Section};
-use super::files::{ConfigFile, Wanted};
-use super::variables::Variables;
-use crate::cli::context::Context;
+use super::catalogue::{CONFIG, SettingsCatalogue, SettingsSection};
+use super::files::{ConfigFile, ConfigFileSearch};
+use super::variables::EnvironmentSettings;
+use crate::cli::context::CommandContext;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 
 /// What was said of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct SettingValue {
     /// One value, unless it takes several; a switch has `true` or `false`.
     pub(crate) values: Vec<String>,
     /// Who said it.
-    pub(crate) whence: Whence,
+    pub(crate) origin: SettingOrigin,
 }
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Whence {
+pub(crate) enum SettingOrigin {
     /// From the environment.
     Variable(String),
     /// From `windlass context`.
@@ -37,7 +37,7 @@ pub(crate) enum Whence {
     Default,
 }
 
-impl fmt::Display for Whence {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable(name) => f.write_str(name),
@@ -50,22 +50,23 @@ impl fmt::Display for Whence {
 
 /// Variables over files.
 #[derive(Debug)]
-pub(crate) struct Layers {
-    pub(crate) catalogue: Catalogue,
-    variables: Variables,
+pub(crate) struct SettingsLayers {
+    pub(crate) catalogue: SettingsCatalogue,
+    variables: EnvironmentSettings,
     files: Vec<ConfigFile>,
 }
 
-impl Layers {
+impl SettingsLayers {
     /// Reads all of them. `named` is the file that a flag names.
-    pub(crate) fn load(named: Option<&Path>, context: &Context) -> Result<Self, CliError> {
-        let catalogue = Catalogue::new();
-        let variables = Variables::new(environment::all());
+    pub(crate) fn load(named: Option<&Path>, context: &CommandContext) -> Result<Self, CliError> {
+        let catalogue = SettingsCatalogue::new();
+        let variables = EnvironmentSettings::new(environment::all());
         variables.check_names(&catalogue)?;
         let by_variable = || variables.get(CONFIG).map(PathBuf::from);
         let named = named.map(Path::to_owned).or_else(by_variable);
-        let wanted =
-            named.map_or_else(Wanted::usual, |file| Wanted::Named(context.folder.join(file)));
+        let wanted = named.map_or_else(ConfigFileSearch::usual, |file| {
+            ConfigFileSearch::Named(context.folder.join(file))
+        });
         let files = wanted.read(&catalogue)?;
         Ok(Self { catalogue, variables, files })
     }
@@ -76,19 +77,20 @@ impl Layers {
     }
 
     /// What the variable says, or else the first file that says something.
-    pub(crate) fn said(&self, section: &str, setting: &str) -> Option<Said> {
-        self.by_variable(section, setting).or_else(|| self.by_file(section, setting))
+    pub(crate) fn value_of(&self, section: &str, setting: &str) -> Option<SettingValue> {
+        self.value_from_variable(section, setting)
+            .or_else(|| self.value_from_file(section, setting))
     }
 
     /// What the variable says.
-    pub(crate) fn by_variable(&self, section: &str, setting: &str) -> Option<Said> {
-        self.variables.said(self.section(section).setting(setting)?)
+    pub(crate) fn value_from_variable(&self, section: &str, setting: &str) -> Option<SettingValue> {
+        self.variables.value_of(self.section(section).setting(setting)?)
     }
 
     /// What the first file says that says something.
-    pub(crate) fn by_file(&self, section: &str, setting: &str) -> Option<Said> {
+    pub(crate) fn value_from_file(&self, section: &str, setting: &str) -> Option<SettingValue> {
         let setting = self.section(section).setting(setting)?;
-        self.files.iter().find_map(|file| file.said(section, setting))
+        self.files.iter().find_map(|file| file.value_of(section, setting))
     }
 
     /// The files that were read, the one that is heard first at the front.
@@ -96,7 +98,7 @@ impl Layers {
         self.files.iter().map(ConfigFile::path)
     }
 
-    pub(crate) fn section(&self, name: &str) -> &Section {
+    pub(crate) fn section(&self, name: &str) -> &SettingsSection {
         self.catalogue.section(name).expect("sections are named by the program itself")
     }
 }

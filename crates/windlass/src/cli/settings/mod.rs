@@ -11,17 +11,17 @@
 //! it. Each layer is heard as a whole: a list that is given as flags is not added to that of the file.
 
 mod catalogue;
+mod check_value;
 mod files;
-mod hidden;
 mod layers;
+mod parse;
+mod redact;
 mod reference;
-mod request;
-mod value;
 mod variables;
 
-pub(super) use catalogue::{CLIENT, Catalogue, Section, Setting};
-pub(super) use files::ConfigArgs;
-pub(super) use hidden::shown;
-pub(super) use layers::{Layers, Said, Whence};
+pub(super) use catalogue::{CLIENT, CliSetting, SettingsCatalogue, SettingsSection};
+pub(super) use files::ConfigFileArgs;
+pub(super) use layers::{SettingOrigin, SettingValue, SettingsLayers};
+pub(super) use parse::{ParseRefusal, parse};
+pub(super) use redact::redacted;
 pub(super) use reference::reference;
-pub(super) use request::{Refused, parse};

@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use windlass_core::config::Takes;
+use windlass_core::config::ConfigValueKind;
 
-use super::catalogue::{Catalogue, Section, Setting};
+use super::catalogue::{CliSetting, SettingsCatalogue, SettingsSection};
 
 /// A table for each section.
-pub(crate) fn reference(catalogue: &Catalogue) -> String {
+pub(crate) fn reference(catalogue: &SettingsCatalogue) -> String {
     catalogue.sections.iter().map(table).collect::<Vec<_>>().join("\n")
 }
 
-fn table(section: &Section) -> String {
+fn table(section: &SettingsSection) -> String {
     let mut text = format!("### `{}`\n\n", section.name);
     text.push_str("| setting | variable | default | |\n|---|---|---|---|\n");
     for setting in &section.settings {
-        let Setting { name, variable, about, .. } = setting;
+        let CliSetting { name, variable, about, .. } = setting;
         let (takes, default) = (takes(setting), default(setting));
         let about = about.replace('|', "\\|");
         let _ = writeln!(text, "| `{name}`{takes} | `{variable}` | {default} | {about} |");
@@ -23,17 +23,19 @@ fn table(section: &Section) -> String {
     text
 }
 
-const fn takes(setting: &Setting) -> &'static str {
+const fn takes(setting: &CliSetting) -> &'static str {
     match setting.takes {
-        Takes::Many => ", a list",
-        Takes::Switch | Takes::One => "",
+        ConfigValueKind::Many => ", a list",
+        ConfigValueKind::Switch | ConfigValueKind::One => "",
     }
 }
 
-fn default(setting: &Setting) -> String {
+fn default(setting: &CliSetting) -> String {
     match (setting.takes, &*setting.default) {
-        (Takes::Switch, _) => "`false`".to_owned(),
-        (Takes::One | Takes::Many, []) => String::new(),
-        (Takes::One | Takes::Many, values) => format!("`{}`", values.join(", ")),
+        (ConfigValueKind::Switch, _) => "`false`".to_owned(),
+        (ConfigValueKind::One | ConfigValueKind::Many, []) => String::new(),
+        (ConfigValueKind::One | ConfigValueKind::Many, values) => {
+            format!("`{}`", values.join(", "))
+        }
     }
 }

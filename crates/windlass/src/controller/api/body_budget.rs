@@ -68,7 +68,7 @@ impl BodyCharge {
 
     /// The bytes of the body, which hold the charge until they are dropped.
     pub(super) fn hold(self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(HeldBytes { bytes, _charge: self })
+        Bytes::from_owner(BudgetedBytes { bytes, _charge: self })
     }
 
     fn add(&self, more: OwnedSemaphorePermit) {
@@ -80,12 +80,12 @@ impl BodyCharge {
     }
 }
 
-struct HeldBytes {
+struct BudgetedBytes {
     bytes: Bytes,
     _charge: BodyCharge,
 }
 
-impl AsRef<[u8]> for HeldBytes {
+impl AsRef<[u8]> for BudgetedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -174,9 +174,9 @@ mod tests {
     }
 
     /// A body that arrives byte by byte.
-    struct SingleBytes(Bytes);
+    struct SingleByteBody(Bytes);
 
-    impl hyper::body::Body for SingleBytes {
+    impl hyper::body::Body for SingleByteBody {
         type Data = Bytes;
         type Error = axum::Error;
 
@@ -192,7 +192,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_in_thousands_of_pieces_is_charged_for_each_of_them() {
         let budget = BodyBudget::new(1000);
-        let pieces = SingleBytes(Bytes::from(vec![b'x'; FREE]));
+        let pieces = SingleByteBody(Bytes::from(vec![b'x'; FREE]));
         let (request, charge) = budget.charge(Request::new(Body::new(pieces)));
         to_bytes(request.into_body(), usize::MAX).await.unwrap_err();
         assert!(charge.is_refused(), "the bytes alone would be free");

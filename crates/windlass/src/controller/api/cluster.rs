@@ -9,14 +9,14 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use windlass_core::id::Term;
 
-use super::input::Query;
-use super::refused::Refused;
-use super::router::{Api, Company};
-use crate::controller::View;
-use crate::journal::{Leading, Position};
-use crate::link::http::{Cluster, Leader, PROTOCOL, Role};
-use crate::shutdown::Shutdown;
-use crate::store::StoreError;
+use super::api_error::ApiError;
+use super::extract::QueryParams;
+use super::router::{Api, ControllerMode};
+use crate::controller::EngineView;
+use crate::db::StoreError;
+use crate::journal::{CurrentLeader, Position};
+use crate::link::http::{ClusterDescription, ClusterLeader, ControllerRole, PROTOCOL};
+use crate::shutdown::ShutdownReceiver;
 
 /// How long ago a controller that stands by may have read the journal last: it does so several times a second.
 const LAG_MAX: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ pub(super) async fn health() -> &'static str {
 
 /// Who has to be ready.
 #[derive(Debug, Deserialize)]
-pub(super) struct Ready {
+pub(super) struct ReadyQuery {
     /// Present, with whatever value: whoever leads.
     leader: Option<String>,
 }
@@ -36,22 +36,22 @@ pub(super) struct Ready {
 /// `GET /readyz`, `GET /readyz?leader`: whether to send it requests. It need not lead to be asked what is durable.
 pub(super) async fn ready(
     State(api): State<Arc<Api>>,
-    Query(asked): Query<Ready>,
-) -> Result<&'static str, Refused> {
-    let unready = |code, why: String| Refused::new(StatusCode::SERVICE_UNAVAILABLE, code, why);
-    if api.ending.as_ref().is_some_and(Shutdown::is_due) {
+    QueryParams(asked): QueryParams<ReadyQuery>,
+) -> Result<&'static str, ApiError> {
+    let unready = |code, why: String| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, why);
+    if api.ending.as_ref().is_some_and(ShutdownReceiver::is_due) {
         return Err(unready("ending", "this controller is about to end: ask another".to_owned()));
     }
-    let how = api.handle.views().look(How::of);
+    let how = api.handle.views().look(ControllerStatus::of);
     if let Some(error) = how.stalled {
         return Err(unready("stalled", format!("nothing becomes durable at the moment: {error}")));
     }
-    if let Some(error) = api.kept.histories.archive_failure().filter(|_| how.leads) {
+    if let Some(error) = api.stores.histories.archive_failure().filter(|_| how.leads) {
         let why = format!("runs that have ended cannot be archived at the moment: {error}");
         return Err(unready("stalled", why));
     }
     if asked.leader.is_some() && !how.leads {
-        return Err(Refused::not_leader(how.led_by.as_ref()));
+        return Err(ApiError::not_leader(how.led_by.as_ref()));
     }
     if how.lag > LAG_MAX {
         let lag = how.lag.as_secs();
@@ -61,17 +61,17 @@ pub(super) async fn ready(
 }
 
 /// How a controller stands.
-struct How {
+struct ControllerStatus {
     leads: bool,
-    led_by: Option<Leading>,
+    led_by: Option<CurrentLeader>,
     stalled: Option<StoreError>,
     term: Term,
     position: Position,
     lag: Duration,
 }
 
-impl How {
-    fn of(view: &View) -> Self {
+impl ControllerStatus {
+    fn of(view: &EngineView) -> Self {
         let leads = view.leads();
         let lag = if leads { Duration::ZERO } else { view.caught_up.elapsed() };
         let (led_by, stalled) = (view.led_by.clone(), view.stalled.clone());
@@ -80,24 +80,24 @@ impl How {
 }
 
 /// `GET /cluster`
-pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<Cluster> {
-    let how = api.handle.views().look(How::of);
+pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<ClusterDescription> {
+    let how = api.handle.views().look(ControllerStatus::of);
     // Nobody else can lead stores of its own.
-    let role = match api.company {
-        Company::Alone => Role::Leader,
-        Company::Others if how.leads => Role::Leader,
-        Company::Others => Role::Standby,
-        Company::Observer => Role::Observer,
+    let role = match api.mode {
+        ControllerMode::Exclusive => ControllerRole::Leader,
+        ControllerMode::Shared if how.leads => ControllerRole::Leader,
+        ControllerMode::Shared => ControllerRole::Standby,
+        ControllerMode::ReadOnlyReplica => ControllerRole::Observer,
     };
-    Json(Cluster {
+    Json(ClusterDescription {
         role,
-        leader: how.led_by.map(|Leading { node, address }| Leader { node, address }),
+        leader: how.led_by.map(|CurrentLeader { node, address }| ClusterLeader { node, address }),
         term: how.term.0,
         position: how.position.0,
         lag_ms: u64::try_from(how.lag.as_millis()).unwrap_or(u64::MAX),
-        id: api.about.cluster.clone(),
+        id: api.identity.cluster.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         protocol: PROTOCOL,
-        advertise: api.about.advertise.clone(),
+        advertise: api.identity.advertise.clone(),
     })
 }

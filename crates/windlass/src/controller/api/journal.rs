@@ -10,12 +10,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 
-use super::input::Query;
-use super::refused::Refused;
+use super::api_error::ApiError;
+use super::extract::QueryParams;
 use super::router::Api;
-use crate::journal::{Position, Stored};
+use crate::db::StoreError;
+use crate::journal::{Position, StoredBatch};
 use crate::link::http::{BATCH_HEADER, JOURNAL_TYPE, JournalPage, POSITION_HEADER};
-use crate::store::StoreError;
 
 /// Events of one page, at most.
 const PAGE_MAX: usize = 16_384;
@@ -26,7 +26,7 @@ const BYTES_MAX: usize = 4 << 20;
 /// From where on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct JournalTailQuery {
     after: u64,
     limit: Option<usize>,
 }
@@ -34,24 +34,24 @@ pub(super) struct Asked {
 /// Batches behind a position.
 pub(super) async fn tail(
     State(api): State<Arc<Api>>,
-    Query(asked): Query<Asked>,
-) -> Result<Response, Refused> {
-    let _turn = api.streams.turn().await;
+    QueryParams(asked): QueryParams<JournalTailQuery>,
+) -> Result<Response, ApiError> {
+    let _turn = api.streams.catch_up_permit().await;
     let most = asked.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
-    let batches = match api.kept.journal.tail(Position(asked.after), most).await {
-        Err(StoreError::Pruned { upto }) => return Err(gone(asked.after, upto)),
+    let batches = match api.stores.journal.tail(Position(asked.after), most).await {
+        Err(StoreError::Pruned { upto }) => return Err(pruned(asked.after, upto)),
         batches => batches?,
     };
     let head = api.handle.views().look(|view| view.position.0);
-    let last = batches.last().map_or(0, |batch: &Stored| batch.position.0);
+    let last = batches.last().map_or(0, |batch: &StoredBatch| batch.position.0);
     let page = JournalPage::new(&batches, head.max(last), BYTES_MAX);
     Ok(([(header::CONTENT_TYPE, JOURNAL_TYPE)], page.encode()).into_response())
 }
 
 /// The newest state that was saved: whoever begins with it need not read what is before it.
-pub(super) async fn snapshot(State(api): State<Arc<Api>>) -> Result<Response, Refused> {
-    let _turn = api.streams.turn().await;
-    let Some(snapshot) = api.kept.journal.snapshot().await? else {
+pub(super) async fn snapshot(State(api): State<Arc<Api>>) -> Result<Response, ApiError> {
+    let _turn = api.streams.catch_up_permit().await;
+    let Some(snapshot) = api.stores.journal.snapshot().await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     let position = [
@@ -62,9 +62,9 @@ pub(super) async fn snapshot(State(api): State<Arc<Api>>) -> Result<Response, Re
     Ok((position, content, snapshot.state).into_response())
 }
 
-fn gone(after: u64, upto: Position) -> Refused {
+fn pruned(after: u64, upto: Position) -> ApiError {
     let detail = format!(
         "what came behind position {after} has left the journal up to {upto}: begin with /journal/snapshot"
     );
-    Refused::new(StatusCode::GONE, "gone", detail)
+    ApiError::new(StatusCode::GONE, "gone", detail)
 }

@@ -11,13 +11,13 @@ use axum::routing::get;
 use tokio::time::Instant;
 
 use super::router::Api;
-use super::{documents, hosts, workers};
+use super::{allowed_hosts, etag, workers};
 use crate::controller::metrics;
 
 /// The page of metrics.
 pub(super) async fn show(State(api): State<Arc<Api>>) -> impl IntoResponse {
     let silent = workers::contacts(&api).await.silent;
-    let state = api.handle.views().look(|view| metrics::State::of(view, &silent));
+    let state = api.handle.views().look(|view| metrics::MetricsSnapshot::of(view, &silent));
     let page = metrics::page(&state, api.handle.meters(), api.now());
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page)
 }
@@ -40,7 +40,7 @@ pub(super) async fn measure(
 
 /// The metrics alone, for whoever reaches them: for an address of their own.
 pub fn metrics_router(api: Arc<Api>) -> Router {
-    let check = from_fn_with_state(Arc::clone(&api), hosts::check);
-    let sniffing = from_fn(documents::forbid_sniffing);
+    let check = from_fn_with_state(Arc::clone(&api), allowed_hosts::check);
+    let sniffing = from_fn(etag::forbid_sniffing);
     Router::new().route("/metrics", get(show)).layer(check).layer(sniffing).with_state(api)
 }

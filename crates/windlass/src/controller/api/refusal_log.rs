@@ -11,12 +11,12 @@ use windlass_core::time::{Span, Time};
 const EVERY: Span = Span::secs(10);
 
 /// Tells a line.
-type Tell = dyn Fn(&str) + Send + Sync;
+type RefusalPrinter = dyn Fn(&str) + Send + Sync;
 
 /// Where refusals are told, if anywhere.
 #[derive(Default)]
 pub(super) struct RefusalLog {
-    tell: Option<Box<Tell>>,
+    tell: Option<Box<RefusalPrinter>>,
     told: Mutex<LoggedRefusal>,
 }
 

@@ -6,30 +6,30 @@ use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler as _;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::{Extension, Router};
-use windlass_core::access::Scope;
-use windlass_core::rate::Rate;
+use windlass_core::access::AccessScope;
+use windlass_core::rate_limit::BucketRate;
 use windlass_core::time::Time;
 
-use super::access::{self, FileTokens, Gate};
+use super::access::{self, FileTokens, RouteGate};
+use super::allowed_hosts::{self, AllowedHosts};
+use super::api_error::ApiError;
 use super::body_budget::BodyBudget;
-use super::events::Streams;
-use super::foreign::Proxies;
-use super::hosts::{self, Hosts};
-use super::input::BodyLimit;
-use super::planning::Planning;
-use super::rates::{self, Rates};
+use super::events::SseLimits;
+use super::extract::BodySizeLimit;
+use super::plain_worker::PlainWorkerProxies;
+use super::planning_limit::PlanningLimit;
+use super::rate_limit::{self, RequestRateLimit};
 use super::refusal_log::RefusalLog;
-use super::refused::Refused;
-use super::routes::{Answers, Needs, Route, routes};
-use super::{documents, input, leading, metrics, observed};
+use super::routes::{ApiRoute, RouteAccess, RouteServedBy, routes};
+use super::{etag, extract, leader_only, metrics, replica};
 use crate::archive::Archive;
-use crate::clock::Clock;
-use crate::controller::observing::Upstream;
-use crate::controller::{Handle, Histories, Intake, View};
+use crate::clock::ProcessClock;
+use crate::controller::replica::UpstreamCluster;
+use crate::controller::{EngineView, LogIngest, NodeHandle, RunHistories};
 use crate::journal::Journal;
 use crate::link::http::ClusterId;
-use crate::logs::Announced;
-use crate::shutdown::Shutdown;
+use crate::logs::NotifyingLogStore;
+use crate::shutdown::ShutdownReceiver;
 
 /// The most bytes of a body: an exchange has at most half of it in outputs, and a request with logs as much as it was
 /// given credit for.
@@ -38,65 +38,65 @@ const BODY_MAX: usize = 2 << 20;
 /// What an API answers from.
 #[derive(Debug)]
 pub struct Api {
-    pub(super) handle: Handle,
-    pub(super) kept: Kept,
-    pub(super) about: About,
+    pub(super) handle: NodeHandle,
+    pub(super) stores: ApiStores,
+    pub(super) identity: ControllerIdentity,
     pub(super) clock: fn() -> Time,
     /// What pauses between requests and between lines are counted on: nothing sets it back.
-    pauses: Clock,
+    pauses: ProcessClock,
     /// Tokens that are in no store.
     pub(super) tokens: FileTokens,
     /// Who else may lead the same stores.
-    pub(super) company: Company,
+    pub(super) mode: ControllerMode,
     /// Whom an observer asks for what only stores have.
-    pub(super) upstream: Option<Arc<Upstream>>,
+    pub(super) upstream: Option<Arc<UpstreamCluster>>,
     /// Whether only the user of this machine gets here, who need not show anything.
     pub(super) is_owners: bool,
     /// What it is known by; by anything, where only this machine's user gets in.
-    pub(super) hosts: Option<Hosts>,
+    pub(super) hosts: Option<AllowedHosts>,
     /// How much may still be asked by whom.
-    pub(super) rates: Rates,
+    pub(super) rates: RequestRateLimit,
     /// Where it is told that requests were refused.
     pub(super) refusals: RefusalLog,
     /// Whether it is about to end.
-    pub(super) ending: Option<Shutdown>,
+    pub(super) ending: Option<ShutdownReceiver>,
     /// What takes in what steps print.
-    pub(super) intake: Intake,
+    pub(super) intake: LogIngest,
     /// Who speaks for which foreign worker.
-    pub(super) proxies: Proxies,
+    pub(super) proxies: PlainWorkerProxies,
     /// Who follows what happens.
-    pub(super) streams: Streams,
+    pub(super) streams: SseLimits,
     /// Which submissions are being planned.
-    pub(super) planning: Planning,
+    pub(super) planning: PlanningLimit,
 }
 
 /// Where runs that ended and what steps printed are kept.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct ApiStores {
     /// Runs that ended.
     pub archive: Arc<dyn Archive>,
     /// What steps print: everybody in this process writes to it through this.
-    pub logs: Arc<Announced>,
+    pub logs: Arc<NotifyingLogStore>,
     /// Runs that are not sealed.
-    pub histories: Arc<Histories>,
+    pub histories: Arc<RunHistories>,
     /// What happened, whatever it is about.
     pub journal: Arc<dyn Journal>,
 }
 
 /// Who can lead the stores of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
+pub enum ControllerMode {
     /// Nobody else: what is durable is told whether it leads or not.
-    Alone,
+    Exclusive,
     /// Others at times: only who leads answers.
-    Others,
+    Shared,
     /// Others, always: it has no stores, and answers who only wants to know.
-    Observer,
+    ReadOnlyReplica,
 }
 
 /// What a controller says of itself.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct ControllerIdentity {
     /// Which cluster this is.
     pub cluster: ClusterId,
     /// Where it wants to be reached.
@@ -105,27 +105,32 @@ pub struct About {
 
 impl Api {
     /// The API of the node behind the handle.
-    pub fn new(handle: Handle, kept: Kept, about: About, clock: fn() -> Time) -> Self {
-        let (histories, logs) = (Arc::clone(&kept.histories), Arc::clone(&kept.logs));
-        let intake = Intake::new(handle.clone(), histories, logs);
+    pub fn new(
+        handle: NodeHandle,
+        stores: ApiStores,
+        identity: ControllerIdentity,
+        clock: fn() -> Time,
+    ) -> Self {
+        let (histories, logs) = (Arc::clone(&stores.histories), Arc::clone(&stores.logs));
+        let intake = LogIngest::new(handle.clone(), histories, logs);
         Self {
             handle,
-            kept,
-            about,
+            stores,
+            identity,
             clock,
-            pauses: Clock::of_runtime(),
+            pauses: ProcessClock::runtime(),
             tokens: FileTokens::new(&[]),
-            company: Company::Alone,
+            mode: ControllerMode::Exclusive,
             upstream: None,
             is_owners: false,
             hosts: None,
-            rates: Rates::new(rates::USUAL),
+            rates: RequestRateLimit::new(rate_limit::DEFAULT_RATE),
             refusals: RefusalLog::default(),
             ending: None,
             intake,
-            proxies: Proxies::default(),
-            streams: Streams::default(),
-            planning: Planning::default(),
+            proxies: PlainWorkerProxies::default(),
+            streams: SseLimits::default(),
+            planning: PlanningLimit::default(),
         }
     }
 
@@ -138,14 +143,14 @@ impl Api {
 
     /// The same, of a controller in this company.
     #[must_use]
-    pub fn in_company(self, company: Company) -> Self {
-        Self { company, ..self }
+    pub fn with_mode(self, company: ControllerMode) -> Self {
+        Self { mode: company, ..self }
     }
 
     /// The same, of a controller that observes this cluster and has no stores.
     #[must_use]
-    pub fn observing(self, upstream: Arc<Upstream>) -> Self {
-        Self { company: Company::Observer, upstream: Some(upstream), ..self }
+    pub fn observing(self, upstream: Arc<UpstreamCluster>) -> Self {
+        Self { mode: ControllerMode::ReadOnlyReplica, upstream: Some(upstream), ..self }
     }
 
     /// The same, behind a door that only the user of this machine can open.
@@ -155,50 +160,51 @@ impl Api {
     }
 
     /// Whether who comes has to show something.
-    pub(super) fn asks(&self) -> bool {
-        !self.tokens.is_empty() || self.handle.views().look(|view| view.engine.keys().asks())
+    pub(super) fn requires_token(&self) -> bool {
+        !self.tokens.is_empty()
+            || self.handle.views().look(|view| view.engine.keys().requires_token())
     }
 
     /// The same, for requests that call it by one of its names.
     #[must_use]
-    pub fn known_as(self, hosts: Hosts) -> Self {
+    pub fn with_allowed_hosts(self, hosts: AllowedHosts) -> Self {
         Self { hosts: Some(hosts), ..self }
     }
 
     /// The same, which takes so many requests from one token or address.
     #[must_use]
-    pub fn at_rate(self, rate: Rate) -> Self {
-        Self { rates: Rates::new(rate), ..self }
+    pub fn with_rate_limit(self, rate: BucketRate) -> Self {
+        Self { rates: RequestRateLimit::new(rate), ..self }
     }
 
     /// The same, which tells that requests without authorization were refused, now and then.
     #[must_use]
-    pub fn telling_refusals(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub fn with_refusal_log(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { refusals: RefusalLog::new(tell), ..self }
     }
 
     /// The same with another clock for the time of the system.
     #[must_use]
-    pub fn by_clock(self, clock: fn() -> Time) -> Self {
+    pub fn with_clock(self, clock: fn() -> Time) -> Self {
         Self { clock, ..self }
     }
 
     /// The same, which says that it is not ready any more from the moment on that it is about to end.
     #[must_use]
-    pub fn until(self, ending: Shutdown) -> Self {
+    pub fn with_shutdown(self, ending: ShutdownReceiver) -> Self {
         Self { ending: Some(ending), ..self }
     }
 
     /// Why this controller does not answer, if others lead its stores and it does not.
-    pub(super) fn deposed(&self, is_read: bool) -> Option<Refused> {
-        match self.company {
-            Company::Alone => return None,
-            Company::Observer if is_read => return None,
-            Company::Others | Company::Observer => {}
+    pub(super) fn deposed(&self, is_read: bool) -> Option<ApiError> {
+        match self.mode {
+            ControllerMode::Exclusive => return None,
+            ControllerMode::ReadOnlyReplica if is_read => return None,
+            ControllerMode::Shared | ControllerMode::ReadOnlyReplica => {}
         }
-        let leader = |view: &View| (!view.leads()).then(|| view.led_by.clone());
+        let leader = |view: &EngineView| (!view.leads()).then(|| view.led_by.clone());
         let leader = self.handle.views().look(leader)?;
-        Some(Refused::not_leader(leader.as_ref()))
+        Some(ApiError::not_leader(leader.as_ref()))
     }
 
     pub(super) fn now(&self) -> Time {
@@ -213,44 +219,44 @@ impl Api {
     /// The time by the clock of the system, or journal time where that is later: for what must not become valid or look older
     /// because the clock of the system was set back.
     pub(super) fn latest_now(&self) -> Time {
-        self.now().max(self.handle.views().look(View::journal_now))
+        self.now().max(self.handle.views().look(EngineView::journal_now))
     }
 }
 
 /// The routes of an API.
 pub fn router(api: Arc<Api>) -> Router {
     let mut router = Router::new();
-    for Route { path, needs, answers, handler, .. } in routes() {
-        let gate = Gate { api: Arc::clone(&api), needs };
+    for ApiRoute { path, needs, answers, handler, .. } in routes() {
+        let gate = RouteGate { api: Arc::clone(&api), needs };
         let handler = match answers {
-            Answers::WhoLeads => {
-                handler.layer(from_fn_with_state(Arc::clone(&api), observed::answer))
+            RouteServedBy::Leader => {
+                handler.layer(from_fn_with_state(Arc::clone(&api), replica::answer_as_replica))
             }
-            Answers::Each => handler,
+            RouteServedBy::AnyController => handler,
         };
-        let counted = handler.layer(from_fn_with_state(gate.clone(), rates::count));
+        let counted = handler.layer(from_fn_with_state(gate.clone(), rate_limit::count));
         let mut guarded = counted.layer(from_fn_with_state(gate, access::check));
-        if answers == Answers::WhoLeads {
-            guarded = guarded.layer(from_fn_with_state(Arc::clone(&api), leading::check));
+        if answers == RouteServedBy::Leader {
+            guarded = guarded.layer(from_fn_with_state(Arc::clone(&api), leader_only::check));
         }
         router = router.route(path, guarded);
     }
     // What there is not is not told to everybody either.
-    let gate = Gate { api: Arc::clone(&api), needs: Needs::Scope(Scope::Read) };
+    let gate = RouteGate { api: Arc::clone(&api), needs: RouteAccess::Scope(AccessScope::Read) };
     let gate = from_fn_with_state(gate, access::check);
-    let no_such_path = || async { Refused::no_such_path() };
-    let no_such_method = || async { Refused::no_such_method() };
+    let no_such_path = || async { ApiError::no_such_path() };
+    let no_such_method = || async { ApiError::no_such_method() };
     router
         .fallback(no_such_path.layer(gate.clone()))
         .method_not_allowed_fallback(no_such_method.layer(gate))
-        .layer(from_fn_with_state(Arc::clone(&api), hosts::check))
-        .layer(from_fn(documents::finish))
-        .layer(from_fn(input::check_length))
-        .layer(from_fn_with_state(Arc::clone(&api), rates::count_refused))
+        .layer(from_fn_with_state(Arc::clone(&api), allowed_hosts::check))
+        .layer(from_fn(etag::tag_and_compress))
+        .layer(from_fn(extract::check_length))
+        .layer(from_fn_with_state(Arc::clone(&api), rate_limit::count_refused))
         .layer(DefaultBodyLimit::max(BODY_MAX))
-        .layer(Extension(BodyLimit(BODY_MAX)))
+        .layer(Extension(BodySizeLimit(BODY_MAX)))
         .layer(Extension(BodyBudget::default()))
-        .layer(from_fn(documents::forbid_sniffing))
+        .layer(from_fn(etag::forbid_sniffing))
         .layer(from_fn_with_state(Arc::clone(&api), metrics::measure))
         .with_state(api)
 }

@@ -9,13 +9,13 @@ use axum::Extension;
 use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
-use windlass_core::access::Scope;
+use windlass_core::access::AccessScope;
 
-use super::input::BodyLimit;
+use super::extract::BodySizeLimit;
 use super::router::Api;
 use super::{
-    cluster, events, forced, foreign, journal, keys, metrics, openapi, runs, sessions, tokens,
-    workers,
+    admin, cluster, events, idempotency_keys, journal, metrics, openapi, plain_worker, runs,
+    sessions, tokens, workers,
 };
 
 /// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
@@ -23,25 +23,25 @@ const PIPELINE_MAX: usize = 9 << 20;
 
 /// Something that is answered.
 #[derive(Debug)]
-pub(super) struct Route {
+pub(super) struct ApiRoute {
     /// With parameters in braces.
     pub(super) path: &'static str,
     pub(super) method: MethodFilter,
-    pub(super) needs: Needs,
-    pub(super) answers: Answers,
+    pub(super) needs: RouteAccess,
+    pub(super) answers: RouteServedBy,
     pub(super) handler: MethodRouter<Arc<Api>>,
 }
 
 /// Which of the controllers that share a store answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(super) enum RouteServedBy {
     /// Each, for itself.
-    Each,
+    AnyController,
     /// Who leads; the others say who that is.
-    WhoLeads,
+    Leader,
 }
 
-impl Route {
+impl ApiRoute {
     /// What is done with the path, in small letters.
     pub(super) const fn method(&self) -> &'static str {
         match self.method {
@@ -53,49 +53,49 @@ impl Route {
 
     /// The same, of each controller.
     fn of_each(self) -> Self {
-        Self { answers: Answers::Each, ..self }
+        Self { answers: RouteServedBy::AnyController, ..self }
     }
 
     /// The same, for bodies of up to so many bytes.
     fn with_body(self, most: usize) -> Self {
         let handler: MethodRouter<_> = self.handler.layer(DefaultBodyLimit::max(most));
-        Self { handler: handler.layer(Extension(BodyLimit(most))), ..self }
+        Self { handler: handler.layer(Extension(BodySizeLimit(most))), ..self }
     }
 }
 
 /// A route as others see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Described {
+pub struct RouteDescription {
     /// `GET` or `POST`.
     pub method: &'static str,
     /// With parameters in braces.
     pub path: &'static str,
     /// What who asks has to show.
-    pub needs: Needs,
+    pub needs: RouteAccess,
 }
 
 /// Every route, for whoever describes or tests them.
-pub fn described() -> Vec<Described> {
-    let described = |Route { method, path, needs, .. }: Route| {
+pub fn route_descriptions() -> Vec<RouteDescription> {
+    let described = |ApiRoute { method, path, needs, .. }: ApiRoute| {
         let method = if method == MethodFilter::GET { "GET" } else { "POST" };
-        Described { method, path, needs }
+        RouteDescription { method, path, needs }
     };
     routes().into_iter().map(described).collect()
 }
 
 /// What who asks has to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub enum RouteAccess {
     /// Nothing.
     Nothing,
     /// A token that has this scope.
-    Scope(Scope),
+    Scope(AccessScope),
     /// What a worker got, or chose, when it joined: it speaks for itself alone.
-    Secret,
+    WorkerSecret,
 }
 
 /// All of them.
-pub(super) fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<ApiRoute> {
     vec![
         open("/healthz", cluster::health),
         open("/readyz", cluster::ready),
@@ -120,21 +120,21 @@ pub(super) fn routes() -> Vec<Route> {
         read("/events", events::all),
         read("/workers", workers::list),
         admin("/workers/{id}/drain", workers::drain),
-        admin("/workers/{id}/revoke", forced::revoke),
+        admin("/workers/{id}/revoke", admin::revoke),
         read("/locks", workers::locks),
-        admin("/locks/{name}/release", forced::release),
-        read("/keys", keys::list),
+        admin("/locks/{name}/release", admin::release),
+        read("/keys", idempotency_keys::list),
         read("/queue", workers::queue),
         inspect("/tokens", tokens::list),
         admin("/tokens", tokens::create),
         admin("/tokens/{id}/revoke", tokens::revoke),
         inspect("/audit", tokens::audit),
-        join("/workers/register", foreign::register),
-        worker("/workers/{id}/heartbeat", foreign::heartbeat),
-        worker("/workers/{id}/claim", foreign::claim),
-        worker("/workers/{id}/goodbye", foreign::goodbye),
-        worker("/steps/{id}/complete", foreign::complete),
-        worker("/steps/{id}/events", foreign::events),
+        join("/workers/register", plain_worker::register),
+        worker("/workers/{id}/heartbeat", plain_worker::heartbeat),
+        worker("/workers/{id}/claim", plain_worker::claim),
+        worker("/workers/{id}/goodbye", plain_worker::goodbye),
+        worker("/steps/{id}/complete", plain_worker::complete),
+        worker("/steps/{id}/events", plain_worker::events),
         join("/workers/{id}/join", sessions::join),
         worker("/workers/{id}/exchange", sessions::exchange),
         worker("/workers/{id}/ended", sessions::ended),
@@ -144,43 +144,43 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-fn open<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
-    route(MethodFilter::GET, path, Needs::Nothing, handler).of_each()
+fn open<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
+    route(MethodFilter::GET, path, RouteAccess::Nothing, handler).of_each()
 }
 
-fn read<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
-    route(MethodFilter::GET, path, Needs::Scope(Scope::Read), handler)
+fn read<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
+    route(MethodFilter::GET, path, RouteAccess::Scope(AccessScope::Read), handler)
 }
 
-fn submit<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
-    route(MethodFilter::POST, path, Needs::Scope(Scope::Submit), handler)
+fn submit<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
+    route(MethodFilter::POST, path, RouteAccess::Scope(AccessScope::Submit), handler)
 }
 
-fn admin<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
-    route(MethodFilter::POST, path, Needs::Scope(Scope::Admin), handler)
+fn admin<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
+    route(MethodFilter::POST, path, RouteAccess::Scope(AccessScope::Admin), handler)
 }
 
 /// What is not for everybody who may look.
-fn inspect<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
-    route(MethodFilter::GET, path, Needs::Scope(Scope::Admin), handler)
+fn inspect<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
+    route(MethodFilter::GET, path, RouteAccess::Scope(AccessScope::Admin), handler)
 }
 
 /// A worker's first word.
-fn join<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
-    route(MethodFilter::POST, path, Needs::Scope(Scope::Worker), handler)
+fn join<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
+    route(MethodFilter::POST, path, RouteAccess::Scope(AccessScope::Worker), handler)
 }
 
 /// A worker's every other word.
-fn worker<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> Route {
-    route(MethodFilter::POST, path, Needs::Secret, handler)
+fn worker<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
+    route(MethodFilter::POST, path, RouteAccess::WorkerSecret, handler)
 }
 
 fn route<H: Handler<T, Arc<Api>>, T: 'static>(
     method: MethodFilter,
     path: &'static str,
-    needs: Needs,
+    needs: RouteAccess,
     handler: H,
-) -> Route {
-    let answers = Answers::WhoLeads;
-    Route { path, method, needs, answers, handler: on(method, handler) }
+) -> ApiRoute {
+    let answers = RouteServedBy::Leader;
+    ApiRoute { path, method, needs, answers, handler: on(method, handler) }
 }

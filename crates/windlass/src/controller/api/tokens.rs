@@ -7,15 +7,17 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use windlass_core::access::{Acted, NewToken, Scope, Scopes, Standing, TokenRecord};
-use windlass_core::engine::{Answer, Engine, Request, Utc};
+use windlass_core::access::{
+    AccessScope, AccessScopes, AuditEntry, NewToken, TokenRecord, TokenStatus,
+};
+use windlass_core::engine::{Engine, EngineAnswer, EngineRequest, UtcTime};
 use windlass_core::id::TokenId;
 use windlass_core::time::{Span, Time};
 
-use super::access::By;
-use super::input::{Json, Path};
-use super::names;
-use super::refused::Refused;
+use super::access::RequestPrincipal;
+use super::api_error::ApiError;
+use super::extract::{JsonBody, PathParams};
+use super::name_rules;
 use super::router::Api;
 use crate::link::TokenSecret;
 
@@ -34,12 +36,12 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
 
 fn token_json(record: &TokenRecord, now: Time) -> Value {
     let TokenRecord { id, token, created, revoked } = record;
-    let utc = |at: Time| Utc(at).to_string();
+    let utc = |at: Time| UtcTime(at).to_string();
     json!({
         "id": id.to_string(),
         "name": token.name,
         "scopes": token.scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>(),
-        "status": record.standing(now).to_string(),
+        "status": record.status(now).to_string(),
         "created_at": utc(*created),
         "expires_at": token.expires.map(utc),
         "revoked_at": revoked.map(utc),
@@ -49,51 +51,55 @@ fn token_json(record: &TokenRecord, now: Time) -> Value {
 /// A token to be made.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct CreateTokenBody {
     name: Option<String>,
-    scopes: Vec<Scope>,
+    scopes: Vec<AccessScope>,
     expires_in_ms: Option<u64>,
 }
 
 /// Makes a token. This answer is the only place where it is ever told.
 pub(super) async fn create(
     State(api): State<Arc<Api>>,
-    By(by): By,
-    Json(wanted): Json<Wanted>,
-) -> Result<(StatusCode, Answered<Value>), Refused> {
-    let secret = TokenSecret::generate().map_err(|error| no_chance(&error))?;
+    RequestPrincipal(by): RequestPrincipal,
+    JsonBody(wanted): JsonBody<CreateTokenBody>,
+) -> Result<(StatusCode, Answered<Value>), ApiError> {
+    let secret = TokenSecret::generate().map_err(|error| no_randomness(&error))?;
     let token = wanted.token(&api, &secret)?;
     let (name, scopes, expires) = (token.name.clone(), token.scopes.clone(), token.expires);
-    match api.handle.ask(Request::CreateToken(token).by(by)).await? {
-        Answer::TokenCreated(id) => {
+    match api.handle.ask(EngineRequest::CreateToken(token).by(by)).await? {
+        EngineAnswer::TokenCreated(id) => {
             let told = json!({
                 "id": id.to_string(),
                 "name": name,
                 "scopes": scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>(),
-                "expires_at": expires.map(|at| Utc(at).to_string()),
+                "expires_at": expires.map(|at| UtcTime(at).to_string()),
                 "token": secret.text(),
             });
             Ok((StatusCode::CREATED, Answered(told)))
         }
-        Answer::Denied(denial) => Err(denial.into()),
+        EngineAnswer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a token is made or denied, not {other:?}"),
     }
 }
 
-impl Wanted {
-    fn token(self, api: &Api, secret: &TokenSecret) -> Result<NewToken, Refused> {
+impl CreateTokenBody {
+    fn token(self, api: &Api, secret: &TokenSecret) -> Result<NewToken, ApiError> {
         let now = api.latest_now();
         let scopes = self.scopes.into_iter().collect();
         let name = self.name.unwrap_or_else(|| {
             api.handle.views().look(|view| free_name(&view.engine, &scopes, now))
         });
-        names::check("the name of a token", &name)?;
+        name_rules::check("the name of a token", &name)?;
         if TokenId::parse(&name).is_some() {
-            return Err(Refused::bad(format!("`{name}` would be taken for a token's number")));
+            return Err(ApiError::bad_request(format!(
+                "`{name}` would be taken for a token's number"
+            )));
         }
         let expires = self.expires_in_ms.map(Span::millis);
         if expires.is_some_and(|span| span == Span::ZERO || span > EXPIRES_MAX) {
-            return Err(Refused::bad("a token is made for a while, and for ten years at most"));
+            return Err(ApiError::bad_request(
+                "a token is made for a while, and for ten years at most",
+            ));
         }
         let expires = expires.map(|span| now + span);
         Ok(NewToken { name: name.into(), scopes, digest: secret.digest(), expires })
@@ -101,33 +107,33 @@ impl Wanted {
 }
 
 /// What a token is called that was given no name: after what it is for.
-fn free_name(engine: &Engine, scopes: &Scopes, now: Time) -> String {
+fn free_name(engine: &Engine, scopes: &AccessScopes, now: Time) -> String {
     let word = scopes.to_string().replace(' ', "-");
     let names = std::iter::once(word.clone()).chain((2..).map(|n| format!("{word}-{n}")));
-    let mut free = names.filter(|name| engine.keys().named(name, now).is_none());
+    let mut free = names.filter(|name| engine.keys().token_by_name(name, now).is_none());
     free.next().unwrap_or(word)
 }
 
-fn no_chance(error: &std::io::Error) -> Refused {
+fn no_randomness(error: &std::io::Error) -> ApiError {
     let detail = format!("there is no chance to make a secret from: {error}");
-    Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no_chance", detail)
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_chance", detail)
 }
 
 /// Takes a token back, by its number or by its name.
 pub(super) async fn revoke(
     State(api): State<Arc<Api>>,
-    Path(text): Path<String>,
-    By(by): By,
-) -> Result<Answered<Value>, Refused> {
+    PathParams(text): PathParams<String>,
+    RequestPrincipal(by): RequestPrincipal,
+) -> Result<Answered<Value>, ApiError> {
     let now = api.latest_now();
     let token = api.handle.views().look(|view| find(&view.engine, &text, now));
     let token = token.ok_or_else(|| {
         let detail = format!("there is no valid token `{text}`: GET /tokens lists them");
-        Refused::new(StatusCode::NOT_FOUND, "no_such_token", detail)
+        ApiError::new(StatusCode::NOT_FOUND, "no_such_token", detail)
     })?;
-    match api.handle.ask(Request::RevokeToken { token }.by(by)).await? {
-        Answer::Done => Ok(Answered(json!({ "id": token.to_string() }))),
-        Answer::Denied(denial) => Err(denial.into()),
+    match api.handle.ask(EngineRequest::RevokeToken { token }.by(by)).await? {
+        EngineAnswer::Done => Ok(Answered(json!({ "id": token.to_string() }))),
+        EngineAnswer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a token is revoked or not, not {other:?}"),
     }
 }
@@ -137,9 +143,9 @@ fn find(engine: &Engine, text: &str, now: Time) -> Option<TokenId> {
     let numbered = TokenId::parse(text).and_then(|id| engine.keys().token(id));
     let expired = || {
         let named = engine.keys().tokens().filter(|it| &*it.token.name == text);
-        named.filter(|it| it.standing(now) == Standing::Expired).last()
+        named.filter(|it| it.status(now) == TokenStatus::Expired).last()
     };
-    let found = numbered.or_else(|| engine.keys().named(text, now)).or_else(expired);
+    let found = numbered.or_else(|| engine.keys().token_by_name(text, now)).or_else(expired);
     found.map(|record| record.id)
 }
 
@@ -150,9 +156,9 @@ pub(super) async fn audit(State(api): State<Arc<Api>>) -> Answered<Value> {
     )
 }
 
-fn act_json(acted: &Acted) -> Value {
-    let Acted { at, by, act, about } = acted;
-    let mut told = Acted::data(by, *act, about);
-    told["at"] = Utc(*at).to_string().into();
+fn act_json(acted: &AuditEntry) -> Value {
+    let AuditEntry { at, by, act, about } = acted;
+    let mut told = AuditEntry::data(by, *act, about);
+    told["at"] = UtcTime(*at).to_string().into();
     told
 }

@@ -9,13 +9,14 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use windlass_core::engine::{
-    Answer, ClassReport, Contacts, LockHolder, LockReport, Request, Utc, WorkerReport, WorkerStatus,
+    ClassReport, EngineAnswer, EngineRequest, LockHolder, LockReport, UtcTime, WorkerContacts,
+    WorkerReport, WorkerStatus,
 };
 use windlass_core::id::WorkerId;
 
-use super::access::By;
-use super::input::Path;
-use super::refused::Refused;
+use super::access::RequestPrincipal;
+use super::api_error::ApiError;
+use super::extract::PathParams;
 use super::router::Api;
 use crate::controller::SelfReport;
 
@@ -41,28 +42,28 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
 
 /// When workers were heard. A leader that cannot say is not waited for: while nothing becomes durable, who is registered
 /// can be told all the same.
-pub(super) async fn contacts(api: &Api) -> Contacts {
-    match timeout(SILENT_WITHIN, api.handle.ask(Request::Silent)).await {
-        Ok(Ok(Answer::Silent(contacts))) => contacts,
-        _ => Contacts::default(),
+pub(super) async fn contacts(api: &Api) -> WorkerContacts {
+    match timeout(SILENT_WITHIN, api.handle.ask(EngineRequest::Contacts)).await {
+        Ok(Ok(EngineAnswer::Contacts(contacts))) => contacts,
+        _ => WorkerContacts::default(),
     }
 }
 
-fn worker_json(worker: &WorkerReport<'_>, contacts: &Contacts) -> Value {
+fn worker_json(worker: &WorkerReport<'_>, contacts: &WorkerContacts) -> Value {
     json!({
         "id": worker.id.0.to_string(),
         "name": worker.name,
-        "status": worker.standing(&contacts.silent).to_string(),
+        "status": worker.contact_status(&contacts.silent).to_string(),
         "labels": worker.labels,
         "slots": worker.slots,
         "leases": worker.leases,
-        "since": Utc(worker.since).to_string(),
-        "heard": contacts.heard(worker.id).map(|at| Utc(at).to_string()),
+        "since": UtcTime(worker.since).to_string(),
+        "heard": contacts.last_contact(worker.id).map(|at| UtcTime(at).to_string()),
     })
 }
 
 fn report_json(report: &SelfReport) -> Value {
-    json!({ "at": Utc(report.at).to_string(), "status": report.status, "metrics": report.metrics })
+    json!({ "at": UtcTime(report.at).to_string(), "status": report.status, "metrics": report.metrics })
 }
 
 /// Every lock that an active run names.
@@ -78,7 +79,7 @@ fn lock_json(lock: LockReport<'_>) -> Value {
             "name": holder.name,
             "worker": holder.worker,
             "fence": holder.fence,
-            "since": Utc(holder.since).to_string(),
+            "since": UtcTime(holder.since).to_string(),
         })
     };
     json!({
@@ -86,7 +87,7 @@ fn lock_json(lock: LockReport<'_>) -> Value {
         "slots": lock.slots,
         "holders": lock.holders.into_iter().map(holder).collect::<Vec<Value>>(),
         "waiting": lock.waiting,
-        "embargo": lock.embargo.map(|until| Utc(until).to_string()),
+        "embargo": lock.embargo.map(|until| UtcTime(until).to_string()),
     })
 }
 
@@ -101,7 +102,7 @@ fn class_json(class: &ClassReport) -> Value {
         "requires": class.requires,
         "ready": class.ready,
         "locked": class.locked,
-        "oldest": Utc(class.oldest).to_string(),
+        "oldest": UtcTime(class.oldest).to_string(),
         "workers": class.workers,
         "free": class.free,
     })
@@ -110,22 +111,22 @@ fn class_json(class: &ClassReport) -> Value {
 /// Gives a worker no more leases.
 pub(super) async fn drain(
     State(api): State<Arc<Api>>,
-    Path(text): Path<String>,
-    By(by): By,
-) -> Result<Answered<Value>, Refused> {
+    PathParams(text): PathParams<String>,
+    RequestPrincipal(by): RequestPrincipal,
+) -> Result<Answered<Value>, ApiError> {
     let (worker, status) = find(&api, &text)?;
     if status == WorkerStatus::Ended {
-        return Err(Refused::conflict("refused", format!("worker `{text}` has ended")));
+        return Err(ApiError::conflict("refused", format!("worker `{text}` has ended")));
     }
-    match api.handle.ask(Request::Drain { worker }.by(by)).await? {
-        Answer::Done => Ok(Answered(json!({ "id": worker.0.to_string() }))),
-        Answer::Denied(denial) => Err(denial.into()),
+    match api.handle.ask(EngineRequest::Drain { worker }.by(by)).await? {
+        EngineAnswer::Done => Ok(Answered(json!({ "id": worker.0.to_string() }))),
+        EngineAnswer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a worker is drained or not, not {other:?}"),
     }
 }
 
 /// The worker that somebody means: a name, or a number. Of several of one name the live one is meant.
-pub(super) fn find(api: &Api, text: &str) -> Result<(WorkerId, WorkerStatus), Refused> {
+pub(super) fn find(api: &Api, text: &str) -> Result<(WorkerId, WorkerStatus), ApiError> {
     let found = api.handle.views().look(|view| {
         let named = view.engine.workers().filter(|worker| worker.name == text);
         let newest = named.max_by_key(|worker| (is_live(worker.status), worker.since));
@@ -137,7 +138,7 @@ pub(super) fn find(api: &Api, text: &str) -> Result<(WorkerId, WorkerStatus), Re
     });
     found.ok_or_else(|| {
         let detail = format!("there is no worker `{text}`: GET /workers lists them");
-        Refused::new(StatusCode::NOT_FOUND, "no_such_worker", detail)
+        ApiError::new(StatusCode::NOT_FOUND, "no_such_worker", detail)
     })
 }
 

@@ -8,20 +8,22 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
-use windlass_core::maintenance::{EffectOutcome, Maintenance, MaintenanceEffect, Observation};
+use windlass_core::maintenance::{
+    Maintenance, MaintenanceEffect, MaintenanceObservation, MaintenanceOutcome,
+};
 use windlass_core::time::Time;
 
-use super::Keeping;
-use super::effects::EffectRunner;
+use super::RetentionSettings;
+use super::effects::MaintenanceEffectRunner;
 use crate::archive::Archive;
-use crate::controller::clock::JournalClock;
-use crate::controller::handle::Handle;
-use crate::controller::histories::Histories;
-use crate::controller::view::{Followed, Follower, Published};
-use crate::journal::{Journal, Position, Stored};
+use crate::controller::engine_view::{EventFollower, FollowedEvents, PublishedEvents};
+use crate::controller::handle::NodeHandle;
+use crate::controller::journal_clock::JournalClock;
+use crate::controller::run_histories::RunHistories;
+use crate::db::StoreError;
+use crate::journal::{Journal, Position, StoredBatch};
 use crate::logs::LogStore;
-use crate::shutdown::Shutdown;
-use crate::store::StoreError;
+use crate::shutdown::ShutdownReceiver;
 
 /// How often the machine looks at everything.
 const EVERY: Duration = Duration::from_secs(1);
@@ -30,20 +32,20 @@ const EVERY: Duration = Duration::from_secs(1);
 const LEARNT_AT_ONCE: usize = 64;
 
 /// How long a node that ends goes on with maintenance.
-const WIND_UP_MAX: Duration = Duration::from_secs(2);
+const SHUTDOWN_WORK_MAX: Duration = Duration::from_secs(2);
 
 /// Events read from the journal at once.
 const PAGE: usize = 16_384;
 
 /// An effect that ended, with its outcome.
-type Finished = (MaintenanceEffect, Result<EffectOutcome, StoreError>);
+type FinishedEffect = (MaintenanceEffect, Result<MaintenanceOutcome, StoreError>);
 
 /// The maintenance of the node behind a handle: it carries out what [`Maintenance`] decides.
 #[derive(Debug)]
 pub struct MaintenanceDriver {
     machine: Maintenance,
-    runner: EffectRunner,
-    in_flight: JoinSet<Finished>,
+    runner: MaintenanceEffectRunner,
+    in_flight: JoinSet<FinishedEffect>,
     clock: JournalClock,
     /// Whether the view no longer has what comes next.
     is_behind: bool,
@@ -52,13 +54,14 @@ pub struct MaintenanceDriver {
 impl MaintenanceDriver {
     /// The maintenance of the node behind the handle.
     pub fn new(
-        handle: Handle,
+        handle: NodeHandle,
         journal: Arc<dyn Journal>,
         (archive, logs): (Arc<dyn Archive>, Arc<dyn LogStore>),
-        keeping: Keeping,
+        keeping: RetentionSettings,
     ) -> Self {
         let (histories, system) = (Arc::default(), None);
-        let runner = EffectRunner { handle, journal, archive, logs, histories, keeping, system };
+        let runner =
+            MaintenanceEffectRunner { handle, journal, archive, logs, histories, keeping, system };
         Self {
             machine: Maintenance::new(keeping),
             runner,
@@ -77,12 +80,12 @@ impl MaintenanceDriver {
     }
 
     /// The events of unsealed runs, which it gathers.
-    pub const fn histories(&self) -> &Arc<Histories> {
+    pub const fn histories(&self) -> &Arc<RunHistories> {
         &self.runner.histories
     }
 
     /// Maintains until it is told to end. An effect that fails because the store does not answer is repeated later.
-    pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), StoreError> {
+    pub async fn run(mut self, mut shutdown: ShutdownReceiver) -> Result<(), StoreError> {
         let mut follower = self.runner.handle.views().follow(Position(0));
         self.know_workers();
         let mut due = interval(EVERY);
@@ -90,7 +93,7 @@ impl MaintenanceDriver {
         loop {
             tokio::select! {
                 () = shutdown.wait() => break,
-                news = next(&mut follower), if !self.is_behind => self.hear(news),
+                news = next(&mut follower), if !self.is_behind => self.apply_batch(news),
                 finished = next_finished(&mut self.in_flight) => {
                     // What was sealed last is not to be sealed again.
                     self.learn_what_has_come(&mut follower).await;
@@ -105,18 +108,18 @@ impl MaintenanceDriver {
             }
         }
         // The next start does the rest.
-        drop(timeout(WIND_UP_MAX, self.wind_up(&mut follower)).await);
+        drop(timeout(SHUTDOWN_WORK_MAX, self.finish_before_shutdown(&mut follower)).await);
         Ok(())
     }
 
-    async fn tick(&mut self, follower: &mut Follower) -> Result<(), StoreError> {
+    async fn tick(&mut self, follower: &mut EventFollower) -> Result<(), StoreError> {
         self.learn_what_has_come(follower).await;
         if self.is_behind {
             self.read_up_to_now(follower).await?;
             self.is_behind = false;
         }
         let seen = self.observe();
-        if !seen.leads && self.machine.is_lacking() {
+        if !seen.leads && self.machine.has_incomplete_archives() {
             self.forget_pruned().await?;
         }
         let effects = self.machine.tick(&seen);
@@ -125,7 +128,10 @@ impl MaintenanceDriver {
     }
 
     /// Seals large runs that have ended and saves a snapshot, so that the next start need not fold them.
-    async fn wind_up(&mut self, follower: &mut Follower) -> Result<(), StoreError> {
+    async fn finish_before_shutdown(
+        &mut self,
+        follower: &mut EventFollower,
+    ) -> Result<(), StoreError> {
         let seen = self.observe();
         if !seen.leads {
             return Ok(());
@@ -160,20 +166,20 @@ impl MaintenanceDriver {
         }
     }
 
-    fn finish(&mut self, (effect, outcome): Finished) -> Result<(), StoreError> {
+    fn finish(&mut self, (effect, outcome): FinishedEffect) -> Result<(), StoreError> {
         let seen = self.observe();
         let effects = self.machine.finished(effect, outcome?, &seen);
-        self.let_go_settled();
+        self.forget_settled_runs();
         self.start(effects, seen.now);
         Ok(())
     }
 
-    fn observe(&mut self) -> Observation {
+    fn observe(&mut self) -> MaintenanceObservation {
         let (last, leads, view, nodes) = self.runner.handle.views().look(|view| {
             let nodes = view.engine.counts().nodes as u64;
             (view.engine.now(), view.leads(), view.position.0, nodes)
         });
-        Observation { now: self.now(last), leads, view, nodes }
+        MaintenanceObservation { now: self.now(last), leads, view, nodes }
     }
 
     /// Journal time. The view knows only the time of the last event, and time passes while nothing happens.
@@ -188,28 +194,32 @@ impl MaintenanceDriver {
     fn know_workers(&self) {
         self.runner.handle.views().look(|view| {
             for worker in view.engine.workers() {
-                self.runner.histories.know_worker(worker.id, &worker.name);
+                self.runner.histories.note_worker_name(worker.id, &worker.name);
             }
         });
     }
 
-    fn hear(&mut self, (behind, news): News) {
+    fn apply_batch(&mut self, (behind, news): FollowerBatch) {
         match news {
-            Followed::Behind(_) => self.is_behind = true,
-            Followed::Events(batches) => batches.iter().for_each(|batch| self.learn(batch, behind)),
+            FollowedEvents::Behind(_) => self.is_behind = true,
+            FollowedEvents::Events(batches) => {
+                for batch in &*batches {
+                    self.learn(batch, behind);
+                }
+            }
         }
     }
 
-    fn learn(&mut self, batch: &Published, behind: Position) {
+    fn learn(&mut self, batch: &PublishedEvents, behind: Position) {
         for (position, (at, event)) in batch.numbered().filter(|(at, _)| *at > behind) {
             self.machine.learn(position.0, *at, event);
         }
         self.runner.histories.learn(batch, behind);
-        self.let_go_settled();
+        self.forget_settled_runs();
     }
 
-    fn let_go_settled(&mut self) {
-        self.runner.histories.let_go(&self.machine.take_settled());
+    fn forget_settled_runs(&mut self) {
+        self.runner.histories.forget_settled(&self.machine.take_settled());
     }
 
     fn forget(&mut self, pruned: Position) {
@@ -218,7 +228,7 @@ impl MaintenanceDriver {
     }
 
     /// Waits for nothing.
-    async fn learn_what_has_come(&mut self, follower: &mut Follower) {
+    async fn learn_what_has_come(&mut self, follower: &mut EventFollower) {
         for _ in 0..LEARNT_AT_ONCE {
             if self.is_behind {
                 return;
@@ -226,12 +236,12 @@ impl MaintenanceDriver {
             let mut next = pin!(next(follower));
             let come = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
             let Poll::Ready(news) = come else { return };
-            self.hear(news);
+            self.apply_batch(news);
         }
     }
 
     /// Reads from the journal what the view no longer has.
-    async fn read_up_to_now(&mut self, follower: &mut Follower) -> Result<(), StoreError> {
+    async fn read_up_to_now(&mut self, follower: &mut EventFollower) -> Result<(), StoreError> {
         loop {
             let behind = follower.position();
             match self.runner.journal.tail(behind, PAGE).await {
@@ -266,7 +276,7 @@ fn retried(ticked: Result<(), StoreError>) -> Result<(), StoreError> {
 }
 
 /// The next effect that ends. An effect that panics is a defect: the panic goes on here.
-async fn next_finished(in_flight: &mut JoinSet<Finished>) -> Finished {
+async fn next_finished(in_flight: &mut JoinSet<FinishedEffect>) -> FinishedEffect {
     match in_flight.join_next().await {
         Some(Ok(finished)) => finished,
         Some(Err(error)) => match error.try_into_panic() {
@@ -279,14 +289,14 @@ async fn next_finished(in_flight: &mut JoinSet<Finished>) -> Finished {
 }
 
 /// What comes next, and where the follower stood before.
-type News = (Position, Followed);
+type FollowerBatch = (Position, FollowedEvents);
 
-async fn next(follower: &mut Follower) -> News {
+async fn next(follower: &mut EventFollower) -> FollowerBatch {
     let behind = follower.position();
     (behind, follower.next().await)
 }
 
-fn published(batch: Stored) -> Published {
+fn published(batch: StoredBatch) -> PublishedEvents {
     let events = batch.events.into_iter().map(|recorded| (recorded.at, recorded.event)).collect();
-    Published::new(batch.position, events)
+    PublishedEvents::new(batch.position, events)
 }

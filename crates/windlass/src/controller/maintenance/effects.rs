@@ -3,39 +3,39 @@
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
-use windlass_core::engine::{Answer, Denial, Request};
+use windlass_core::engine::{EngineAnswer, EngineRequest, RequestDenial};
 use windlass_core::id::RunId;
-use windlass_core::maintenance::{EffectOutcome, Keeping, MaintenanceEffect};
+use windlass_core::maintenance::{MaintenanceEffect, MaintenanceOutcome, RetentionSettings};
 use windlass_core::time::Time;
 
 use crate::archive::Archive;
-use crate::controller::handle::Handle;
-use crate::controller::histories::Histories;
-use crate::controller::view::View;
+use crate::controller::engine_view::EngineView;
+use crate::controller::handle::NodeHandle;
+use crate::controller::run_histories::RunHistories;
+use crate::db::StoreError;
 use crate::journal::{Journal, Position};
 use crate::logs::LogStore;
-use crate::store::StoreError;
 
 /// Everything that effects are carried out in.
 #[derive(Clone, Debug)]
-pub(super) struct EffectRunner {
-    pub(super) handle: Handle,
+pub(super) struct MaintenanceEffectRunner {
+    pub(super) handle: NodeHandle,
     pub(super) journal: Arc<dyn Journal>,
     pub(super) archive: Arc<dyn Archive>,
     pub(super) logs: Arc<dyn LogStore>,
-    pub(super) histories: Arc<Histories>,
-    pub(super) keeping: Keeping,
+    pub(super) histories: Arc<RunHistories>,
+    pub(super) keeping: RetentionSettings,
     /// The clock of this machine, if the journal's time is compared with it, and whether the store has a clock of its own.
     pub(super) system: Option<(fn() -> Time, bool)>,
 }
 
-impl EffectRunner {
+impl MaintenanceEffectRunner {
     /// Carries out an effect. An error that waiting does not mend is returned; any other is a failure, to be repeated.
     pub(super) async fn run(
         self,
         effect: MaintenanceEffect,
         now: Time,
-    ) -> Result<EffectOutcome, StoreError> {
+    ) -> Result<MaintenanceOutcome, StoreError> {
         let position = match effect {
             MaintenanceEffect::WriteArchive(run) => self.write_archive(run).await,
             MaintenanceEffect::Seal(run) => Ok(self.seal(run).await),
@@ -47,9 +47,9 @@ impl EffectRunner {
             MaintenanceEffect::DeleteExpired => self.delete_expired(now).await.map(Some),
         };
         match position {
-            Ok(Some(position)) => Ok(EffectOutcome::Done(position.0)),
-            Ok(None) => Ok(EffectOutcome::Failed),
-            Err(error) if error.is_retryable() => Ok(EffectOutcome::Failed),
+            Ok(Some(position)) => Ok(MaintenanceOutcome::Done(position.0)),
+            Ok(None) => Ok(MaintenanceOutcome::Failed),
+            Err(error) if error.is_retryable() => Ok(MaintenanceOutcome::Failed),
             Err(error) => Err(error),
         }
     }
@@ -65,8 +65,10 @@ impl EffectRunner {
 
     /// A run that the leader does not know has been sealed.
     async fn seal(&self, run: RunId) -> Option<Position> {
-        match self.handle.ask(Request::Seal { run }).await {
-            Ok(Answer::Done | Answer::Denied(Denial::NoSuchRun(_))) => Some(Position(0)),
+        match self.handle.ask(EngineRequest::Seal { run }).await {
+            Ok(EngineAnswer::Done | EngineAnswer::Denied(RequestDenial::NoSuchRun(_))) => {
+                Some(Position(0))
+            }
             Ok(_) | Err(_) => None,
         }
     }
@@ -78,7 +80,7 @@ impl EffectRunner {
 
     async fn save_snapshot(&self) -> Result<Option<Position>, StoreError> {
         let views = Arc::clone(self.handle.views());
-        let snapshot = spawn_blocking(move || views.look(View::snapshot));
+        let snapshot = spawn_blocking(move || views.look(EngineView::snapshot));
         let Ok(Some(snapshot)) = snapshot.await else { return Ok(None) };
         let position = snapshot.position;
         self.journal.save(snapshot).await?;
@@ -87,8 +89,8 @@ impl EffectRunner {
 
     async fn delete_expired(&self, now: Time) -> Result<Position, StoreError> {
         let now = self.handle.views().look(|view| match self.system {
-            Some((clock, own)) => view.engine.deletes_by(now, clock(), own),
-            None => view.engine.believed_time(now),
+            Some((clock, own)) => view.engine.deletion_cutoff(now, clock(), own),
+            None => view.engine.trusted_time(now),
         });
         let (runs, keys) = (now - self.keeping.runs, now - self.keeping.keys);
         for run in self.archive.prune(runs, keys).await? {

@@ -15,4 +15,4 @@ mod driver;
 mod effects;
 
 pub use driver::MaintenanceDriver;
-pub use windlass_core::maintenance::Keeping;
+pub use windlass_core::maintenance::RetentionSettings;

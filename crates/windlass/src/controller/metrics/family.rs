@@ -2,7 +2,7 @@
 
 /// What kind of number a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// It only grows.
     Counter,
     /// It goes up and down.
@@ -11,7 +11,7 @@ pub enum Kind {
     Histogram,
 }
 
-impl Kind {
+impl MetricKind {
     /// Its word in the text format.
     pub const fn word(self) -> &'static str {
         match self {
@@ -24,11 +24,11 @@ impl Kind {
 
 /// A metric, with all its label values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Family {
+pub struct MetricFamily {
     /// Its name.
     pub name: &'static str,
     /// What kind of number it is.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The names of its labels; a histogram has `le` too.
     pub labels: &'static [&'static str],
     /// What it tells.
@@ -37,11 +37,11 @@ pub struct Family {
 
 macro_rules! families {
     ($($id:ident = $kind:ident $name:literal $labels:tt $help:literal;)*) => {
-        $(pub(super) const $id: Family =
-            Family { name: $name, kind: Kind::$kind, labels: &$labels, help: $help };)*
+        $(pub(super) const $id: MetricFamily =
+            MetricFamily { name: $name, kind: MetricKind::$kind, labels: &$labels, help: $help };)*
 
         /// All of them, in the order in which they are shown.
-        pub const FAMILIES: &[Family] = &[$($id),*];
+        pub const FAMILIES: &[MetricFamily] = &[$($id),*];
     };
 }
 
@@ -88,7 +88,7 @@ mod tests {
 
     /// The table of a page of documentation.
     fn table() -> String {
-        let row = |family: &Family| {
+        let row = |family: &MetricFamily| {
             let labels = family.labels.iter().map(|label| format!("`{label}`"));
             let labels = labels.collect::<Vec<_>>().join(", ");
             let (name, kind, help) = (family.name, family.kind.word(), family.help);

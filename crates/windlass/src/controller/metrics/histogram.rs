@@ -39,7 +39,7 @@ pub struct Histogram {
 
 /// What a histogram says at a moment.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct HistogramSnapshot {
     /// Each bound, with how many were up to it.
     pub(super) buckets: Vec<(String, u64)>,
     pub(super) count: u64,
@@ -63,12 +63,12 @@ impl Histogram {
     }
 
     /// Something took so long.
-    pub fn note(&self, took: Duration) {
+    pub fn observe_duration(&self, took: Duration) {
         self.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// There were so many of something.
-    pub fn note_count(&self, count: usize) {
+    pub fn observe_count(&self, count: usize) {
         self.add(count as u64);
     }
 
@@ -80,7 +80,7 @@ impl Histogram {
     }
 
     /// What it says now. The count is that of the buckets, so that they agree whatever is noted meanwhile.
-    pub(super) fn read(&self) -> Seen {
+    pub(super) fn read(&self) -> HistogramSnapshot {
         let mut count = 0;
         let mut up_to = self.buckets.iter().map(|bucket| {
             count += bucket.load(Ordering::Relaxed);
@@ -89,7 +89,7 @@ impl Histogram {
         let bounds = self.bounds.iter().map(|bound| self.shown(*bound));
         let buckets = bounds.zip(up_to.by_ref()).collect();
         let count = up_to.next().expect("there is one bucket more than bounds");
-        Seen { buckets, count, sum: self.shown(self.sum.load(Ordering::Relaxed)) }
+        HistogramSnapshot { buckets, count, sum: self.shown(self.sum.load(Ordering::Relaxed)) }
     }
 
     /// A value in its unit, without rounding.
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn durations_are_shown_in_seconds() {
         let histogram = Histogram::of_seconds();
-        histogram.note(Duration::from_micros(1));
-        histogram.note(Duration::from_millis(1_500));
+        histogram.observe_duration(Duration::from_micros(1));
+        histogram.observe_duration(Duration::from_millis(1_500));
         let seen = histogram.read();
         assert_eq!(seen.buckets[0], ("0.000001".to_owned(), 1));
         assert_eq!(seen.buckets[10], ("1".to_owned(), 1));

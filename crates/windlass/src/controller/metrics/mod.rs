@@ -12,22 +12,22 @@
 //! at zero with the process, as Prometheus expects. Label values are bounded: no name of a pipeline, a step, a run or a
 //! worker is one.
 
-mod classes;
-mod counts;
+mod event_counter;
+mod event_counts;
 mod family;
 mod histogram;
-mod meters;
+mod http_traffic;
 mod page;
 mod process;
-mod state;
-mod tally;
-mod text;
-mod traffic;
+mod queue_labels;
+mod registry;
+mod snapshot;
+mod text_format;
 
-pub use family::{FAMILIES, Family, Kind};
+pub use event_counter::EventCounter;
+pub use family::{FAMILIES, MetricFamily, MetricKind};
 pub use histogram::Histogram;
-pub use meters::{Meters, SseClient};
+pub use http_traffic::HttpTraffic;
 pub use page::{CONTENT_TYPE, page};
-pub use state::State;
-pub use tally::Tally;
-pub use traffic::Traffic;
+pub use registry::{MetricsRegistry, SseClientGauge};
+pub use snapshot::MetricsSnapshot;

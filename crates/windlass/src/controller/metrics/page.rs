@@ -3,27 +3,27 @@
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
-use windlass_core::engine::Standing;
+use windlass_core::engine::WorkerContactStatus;
 use windlass_core::time::Time;
 
-use super::counts::{Counts, ENDS, OUTCOMES as KINDS};
+use super::event_counts::{ENDS, EventCounts, OUTCOMES as KINDS};
 use super::family::{
     APPEND, BATCH, BUILD_INFO, CPU, DECIDE, EVENTS, FDS, HTTP_REQUESTS, HTTP_SECONDS, LEADS,
     LEASE_EXPIRED, LEASES, LOCK_WAITING, OUTCOMES, POSITION, QUEUE_OLDEST, QUEUE_STEPS, RSS, RUNS,
     RUNS_ENDED, SSE_CLIENTS, STALLED, START, STEP_RETRY, TRACE_SPANS, WORKERS, WORKERS_ONLINE,
 };
-use super::meters::Meters;
-use super::process::Process;
-use super::state::{STANDINGS, STATUSES, State};
-use super::text::Text;
-use super::traffic::Traffic;
+use super::http_traffic::HttpTraffic;
+use super::process::ProcessUsage;
+use super::registry::MetricsRegistry;
+use super::snapshot::{MetricsSnapshot, STANDINGS, STATUSES};
+use super::text_format::MetricsText;
 
 /// What the page is.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The page of metrics at a time.
-pub fn page(state: &State, meters: &Meters, now: Time) -> String {
-    let mut text = Text::default();
+pub fn page(state: &MetricsSnapshot, meters: &MetricsRegistry, now: Time) -> String {
+    let mut text = MetricsText::default();
     text.family(&BUILD_INFO).put(&[env!("CARGO_PKG_VERSION")], 1);
     put_cluster(&mut text, state);
     put_queue(&mut text, state, meters, now);
@@ -36,16 +36,17 @@ pub fn page(state: &State, meters: &Meters, now: Time) -> String {
     let mut spans = text.family(&TRACE_SPANS);
     spans.put(&["sent"], meters.spans_sent.load(Ordering::Relaxed));
     spans.put(&["dropped"], meters.spans_dropped.load(Ordering::Relaxed));
-    put_process(&mut text, &Process::now());
+    put_process(&mut text, &ProcessUsage::now());
     text.finish()
 }
 
-fn put_cluster(text: &mut Text, state: &State) {
+fn put_cluster(text: &mut MetricsText, state: &MetricsSnapshot) {
     text.one(&LEADS, state.leads);
     text.one(&STALLED, state.stalled);
     text.one(&POSITION, state.position);
-    let standing = |standing: Standing| state.workers.get(&standing).copied().unwrap_or_default();
-    text.one(&WORKERS_ONLINE, standing(Standing::Online));
+    let standing =
+        |standing: WorkerContactStatus| state.workers.get(&standing).copied().unwrap_or_default();
+    text.one(&WORKERS_ONLINE, standing(WorkerContactStatus::Online));
     let mut workers = text.family(&WORKERS);
     for it in STANDINGS {
         workers.put(&[&it.to_string()], standing(it));
@@ -57,7 +58,7 @@ fn put_cluster(text: &mut Text, state: &State) {
     }
 }
 
-fn put_queue(text: &mut Text, state: &State, meters: &Meters, now: Time) {
+fn put_queue(text: &mut MetricsText, state: &MetricsSnapshot, meters: &MetricsRegistry, now: Time) {
     let waiting = meters.classes().sort(&state.queue);
     let mut steps = text.family(&QUEUE_STEPS);
     for (requires, it) in &waiting {
@@ -71,7 +72,7 @@ fn put_queue(text: &mut Text, state: &State, meters: &Meters, now: Time) {
     text.one(&LOCK_WAITING, state.queue.iter().map(|class| class.locked).sum::<usize>());
 }
 
-fn put_counts(text: &mut Text, counts: &Counts) {
+fn put_counts(text: &mut MetricsText, counts: &EventCounts) {
     let mut events = text.family(&EVENTS);
     for (kind, count) in &counts.events {
         events.put(&[kind], count);
@@ -88,7 +89,7 @@ fn put_counts(text: &mut Text, counts: &Counts) {
     }
 }
 
-fn put_http(text: &mut Text, traffic: &Traffic) {
+fn put_http(text: &mut MetricsText, traffic: &HttpTraffic) {
     let routes = traffic.routes();
     let mut requests = text.family(&HTTP_REQUESTS);
     for (route, on) in routes.iter() {
@@ -103,7 +104,7 @@ fn put_http(text: &mut Text, traffic: &Traffic) {
 }
 
 /// What the system does not tell is left out, with its family.
-fn put_process(text: &mut Text, process: &Process) {
+fn put_process(text: &mut MetricsText, process: &ProcessUsage) {
     fn told<T: Display>(value: Option<T>) -> Option<String> {
         value.map(|it| it.to_string())
     }

@@ -7,45 +7,45 @@ const TICKS: u64 = 100;
 
 /// What a process has used so far. What cannot be read is not there.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Process {
+pub(super) struct ProcessUsage {
     /// In ticks.
-    pub(super) cpu: Option<Ticks>,
+    pub(super) cpu: Option<CpuTicks>,
     /// In bytes.
     pub(super) rss: Option<u64>,
     pub(super) fds: Option<usize>,
     /// Since 1970.
-    pub(super) start: Option<Ticks>,
+    pub(super) start: Option<CpuTicks>,
 }
 
 /// A time in hundredths of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticks(u64);
+pub(super) struct CpuTicks(u64);
 
-impl std::fmt::Display for Ticks {
+impl std::fmt::Display for CpuTicks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{:02}", self.0 / TICKS, self.0 % TICKS)
     }
 }
 
-impl Process {
+impl ProcessUsage {
     /// This one, now.
     pub(super) fn now() -> Self {
         let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
         let fds = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
         let told =
-            Self::told(&read("/proc/self/stat"), &read("/proc/self/status"), &read("/proc/stat"));
+            Self::parse(&read("/proc/self/stat"), &read("/proc/self/status"), &read("/proc/stat"));
         Self { fds, ..told }
     }
 
     /// What the files `stat` and `status` of a process say, and the machine's `stat`.
-    fn told(stat: &str, status: &str, machine: &str) -> Self {
+    fn parse(stat: &str, status: &str, machine: &str) -> Self {
         // The name in parentheses may contain anything, also parentheses and spaces.
         let behind_name = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
         let field = |at: usize| behind_name.split_whitespace().nth(at)?.parse::<u64>().ok();
         // Fields 14, 15 and 22 of proc_pid_stat(5), of which the first two are before the rest.
-        let cpu = field(11).zip(field(12)).map(|(user, system)| Ticks(user + system));
+        let cpu = field(11).zip(field(12)).map(|(user, system)| CpuTicks(user + system));
         let booted = line(machine, "btime");
-        let began = field(19).zip(booted).map(|(since, booted)| Ticks(booted * TICKS + since));
+        let began = field(19).zip(booted).map(|(since, booted)| CpuTicks(booted * TICKS + since));
         let rss = line(status, "VmRSS:").map(|kilobytes| kilobytes * 1024);
         Self { cpu, rss, fds: None, start: began }
     }
@@ -65,10 +65,10 @@ mod tests {
     fn the_files_of_a_process_are_read_whatever_it_is_called() {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 900 0 0 0 150 25 0 0 20 0 9 0 4242 1 2 3";
         let status = "Name:\ta\nVmPeak:\t 9 kB\nVmRSS:\t  12 kB\n";
-        let process = Process::told(stat, status, "cpu 1 2\nbtime 1000\n");
-        let shown = |ticks: Option<Ticks>| ticks.map(|it| it.to_string()).unwrap_or_default();
+        let process = ProcessUsage::parse(stat, status, "cpu 1 2\nbtime 1000\n");
+        let shown = |ticks: Option<CpuTicks>| ticks.map(|it| it.to_string()).unwrap_or_default();
         assert_eq!((&*shown(process.cpu), &*shown(process.start)), ("1.75", "1042.42"));
         assert_eq!(process.rss, Some(12 * 1024));
-        assert_eq!(Process::told("", "", ""), Process::default());
+        assert_eq!(ProcessUsage::parse("", "", ""), ProcessUsage::default());
     }
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use hyper::Method;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
-use windlass_core::trace::Span;
+use windlass_core::trace::TraceSpan;
 
-use super::collector::Collector;
-use super::request::{rejected, request};
-use crate::controller::metrics::Meters;
-use crate::link::http::{Ask, CallError, Client};
-use crate::shutdown::Shutdown;
+use super::collector::TraceCollector;
+use super::otlp::{rejected, request};
+use crate::controller::metrics::MetricsRegistry;
+use crate::link::http::{HttpCallError, HttpClient, HttpRequest};
+use crate::shutdown::ShutdownReceiver;
 
 /// Spans in a request: some hundred kilobytes.
 const BATCH_MAX: usize = 512;
@@ -31,23 +31,23 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Sends spans to a collector.
 #[derive(Debug)]
-pub(super) struct Exporter {
-    pub(super) collector: Collector,
-    pub(super) client: Client,
-    pub(super) spans: mpsc::Receiver<Span>,
-    pub(super) meters: Arc<Meters>,
-    pub(super) shutdown: Shutdown,
+pub(super) struct SpanExporter {
+    pub(super) collector: TraceCollector,
+    pub(super) client: HttpClient,
+    pub(super) spans: mpsc::Receiver<TraceSpan>,
+    pub(super) meters: Arc<MetricsRegistry>,
+    pub(super) shutdown: ShutdownReceiver,
 }
 
 /// Why a batch was not taken.
-enum Refusal {
+enum SpanExportError {
     /// It may be another time.
-    ForNow,
+    Retryable,
     /// It never will be.
-    ForGood,
+    Permanent,
 }
 
-impl Exporter {
+impl SpanExporter {
     /// Sends until there are no more spans to come. Once it is time to end everything is tried once.
     pub(super) async fn run(mut self) {
         loop {
@@ -62,7 +62,7 @@ impl Exporter {
     }
 
     /// Spans to send together; none if there are no more to come.
-    async fn gather(&mut self) -> Vec<Span> {
+    async fn gather(&mut self) -> Vec<TraceSpan> {
         let mut batch = Vec::new();
         self.spans.recv_many(&mut batch, BATCH_MAX).await;
         let linger = pause(&mut self.shutdown, GATHER);
@@ -79,27 +79,27 @@ impl Exporter {
     }
 
     /// Sends a batch, again if need be; how many spans were taken.
-    async fn deliver(&mut self, batch: &[Span]) -> u64 {
+    async fn deliver(&mut self, batch: &[TraceSpan]) -> u64 {
         let all = batch.len() as u64;
         let request = request(&self.collector.service, batch);
         let body = serde_json::to_vec(&request).expect("spans are plain data");
         for again in 0..TRIES {
             match self.post(&body).await {
                 Ok(rejected) => return all.saturating_sub(rejected),
-                Err(Refusal::ForNow) if again + 1 < TRIES && !self.shutdown.is_due() => {
+                Err(SpanExportError::Retryable) if again + 1 < TRIES && !self.shutdown.is_due() => {
                     pause(&mut self.shutdown, PAUSE * 2_u32.pow(again)).await;
                 }
-                Err(Refusal::ForNow | Refusal::ForGood) => return 0,
+                Err(SpanExportError::Retryable | SpanExportError::Permanent) => return 0,
             }
         }
         0
     }
 
-    async fn post(&self, body: &[u8]) -> Result<u64, Refusal> {
-        let Collector { place, path, headers, .. } = &self.collector;
+    async fn post(&self, body: &[u8]) -> Result<u64, SpanExportError> {
+        let TraceCollector { place, path, headers, .. } = &self.collector;
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-        let ask = Ask {
+        let ask = HttpRequest {
             method: Method::POST,
             place,
             path,
@@ -110,16 +110,16 @@ impl Exporter {
         match self.client.call(ask, WITHIN).await {
             Ok(answered) => Ok(rejected(&answered.body)),
             // What OTLP says is worth trying again, and nothing else.
-            Err(CallError::Refused(problem)) if !matches!(problem.status, 429 | 502 | 504) => {
-                Err(Refusal::ForGood)
+            Err(HttpCallError::Refused(problem)) if !matches!(problem.status, 429 | 502 | 504) => {
+                Err(SpanExportError::Permanent)
             }
-            Err(_) => Err(Refusal::ForNow),
+            Err(_) => Err(SpanExportError::Retryable),
         }
     }
 }
 
 /// Waits, but not past the time to end.
-async fn pause(shutdown: &mut Shutdown, wait: Duration) {
+async fn pause(shutdown: &mut ShutdownReceiver, wait: Duration) {
     tokio::select! {
         () = sleep(wait) => {}
         () = shutdown.wait() => {}

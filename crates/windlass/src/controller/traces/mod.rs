@@ -10,8 +10,8 @@
 
 mod collector;
 mod exporter;
-mod request;
+mod otlp;
 mod tracer;
 
-pub use collector::{BadCollector, Collector};
-pub use tracer::Traces;
+pub use collector::{TraceCollector, TraceCollectorError};
+pub use tracer::RunTracer;

@@ -7,17 +7,17 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use windlass_core::engine::Event;
-use windlass_core::trace::{Span, Spans, TraceParent};
+use windlass_core::trace::{TraceParent, TraceSpan, TraceSpanFold};
 
-use super::collector::Collector;
-use super::exporter::Exporter;
-use crate::controller::handle::Handle;
-use crate::controller::metrics::Meters;
-use crate::controller::reader::Reader;
-use crate::controller::view::Views;
+use super::collector::TraceCollector;
+use super::exporter::SpanExporter;
+use crate::controller::engine_view::SharedView;
+use crate::controller::event_reader::DurableEventReader;
+use crate::controller::handle::NodeHandle;
+use crate::controller::metrics::MetricsRegistry;
 use crate::journal::{Journal, Position};
-use crate::link::http::{Client, Credentials, Tcp, dialler};
-use crate::shutdown::Shutdown;
+use crate::link::http::{ClientCredentials, HttpClient, TcpDialer, dialer};
+use crate::shutdown::ShutdownReceiver;
 
 /// Spans that may wait to be sent, a few megabytes: those of some thousand steps. What comes beyond is dropped.
 const QUEUE_MAX: usize = 8_192;
@@ -28,41 +28,41 @@ const REST_WITHIN: Duration = Duration::from_secs(1);
 /// Tells a collector of what a node decides while it leads: of several nodes that follow the same runs, each tells of its
 /// own terms.
 #[derive(Debug)]
-pub struct Traces {
-    views: Arc<Views>,
-    meters: Arc<Meters>,
-    reader: Reader,
+pub struct RunTracer {
+    views: Arc<SharedView>,
+    meters: Arc<MetricsRegistry>,
+    reader: DurableEventReader,
     /// What ended up to here was told by others.
     from: Position,
     parent: Option<TraceParent>,
-    collector: Collector,
+    collector: TraceCollector,
 }
 
-impl Traces {
+impl RunTracer {
     /// Tells a collector what ends from now on. What began before is read from the journal.
-    pub fn new(handle: &Handle, journal: Arc<dyn Journal>, collector: Collector) -> Self {
+    pub fn new(handle: &NodeHandle, journal: Arc<dyn Journal>, collector: TraceCollector) -> Self {
         let views = Arc::clone(handle.views());
         let from = views.look(|view| view.position);
-        let reader = Reader::new(handle, journal, Position(0));
+        let reader = DurableEventReader::new(handle, journal, Position(0));
         let meters = Arc::clone(handle.meters());
         Self { views, meters, reader, from, parent: None, collector }
     }
 
     /// The same, with runs that are submitted from now on as a part of something else.
     #[must_use]
-    pub fn under(self, parent: Option<TraceParent>) -> Self {
+    pub fn with_parent(self, parent: Option<TraceParent>) -> Self {
         Self { parent, ..self }
     }
 
     /// Tells until it is told to end, and then, for a second at most, what is left to tell. To be told after the node.
-    pub async fn run(self, shutdown: Shutdown) {
+    pub async fn run(self, shutdown: ShutdownReceiver) {
         let mut ends = shutdown.clone();
         let (queue, spans) = mpsc::channel(QUEUE_MAX);
-        let exporter = Exporter {
+        let exporter = SpanExporter {
             collector: self.collector.clone(),
-            client: Client::new(
-                dialler(None).unwrap_or_else(|_| Arc::new(Tcp)),
-                Credentials::default(),
+            client: HttpClient::new(
+                dialer(None).unwrap_or_else(|_| Arc::new(TcpDialer)),
+                ClientCredentials::default(),
             ),
             spans,
             meters: Arc::clone(&self.meters),
@@ -75,11 +75,11 @@ impl Traces {
         }
     }
 
-    async fn trace(self, queue: mpsc::Sender<Span>, mut shutdown: Shutdown) {
+    async fn trace(self, queue: mpsc::Sender<TraceSpan>, mut shutdown: ShutdownReceiver) {
         let Self { views, meters, mut reader, from, parent, .. } = self;
-        let mut spans = Spans::default();
+        let mut spans = TraceSpanFold::default();
         views.look(|view| {
-            view.engine.workers().for_each(|it| spans.know_worker(it.id, &it.name));
+            view.engine.workers().for_each(|it| spans.set_worker_name(it.id, &it.name));
         });
         let (mut last, mut is_ours) = (None, false);
         while last.is_none_or(|last| reader.position() < last) {

@@ -6,20 +6,20 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 use windlass_core::id::{RunId, Term};
 
+use super::election::{PostgresElection, current_term};
 use super::statement;
-use super::terms::{Terms, current};
+use crate::db::StoreError;
+use crate::db::postgres::connection::{PgParameter, PgWork};
+use crate::db::sql_number::{run_from_sql, run_to_sql, to_sql};
 use crate::journal::StartMark;
 use crate::journal::condemned::{CONDEMNED_MAX, too_many_condemned};
-use crate::store::StoreError;
-use crate::store::number::{run_of_sql, run_to_sql, to_sql};
-use crate::store::postgres::line::{Parameter, Work};
 
-impl Terms {
+impl PostgresElection {
     pub(super) async fn condemned(&self) -> Result<BTreeSet<RunId>, StoreError> {
         let asked = self.line.call(|client| {
             Box::pin(async move { client.query_typed(statement::CONDEMNED, &[]).await })
         });
-        Ok(asked.await?.iter().map(|row| run_of_sql(row.get(0))).collect())
+        Ok(asked.await?.iter().map(|row| run_from_sql(row.get(0))).collect())
     }
 
     pub(super) async fn condemn(
@@ -46,7 +46,7 @@ impl Terms {
         let rows = asked.await?;
         let marks = rows.iter().map(|row| StartMark {
             node: row.get("node"),
-            applying: row.get::<_, Option<i64>>("applying").map(run_of_sql),
+            applying: row.get::<_, Option<i64>>("applying").map(run_from_sql),
         });
         Ok(marks.collect())
     }
@@ -55,7 +55,7 @@ impl Terms {
         let marked = self.line.call(move |client| {
             Box::pin(async move {
                 let applying = mark.applying.map(run_to_sql);
-                let row: [Parameter<'_>; 2] = [(&mark.node, Type::TEXT), (&applying, Type::INT8)];
+                let row: [PgParameter<'_>; 2] = [(&mark.node, Type::TEXT), (&applying, Type::INT8)];
                 client.query_typed(statement::MARK_START, &row).await
             })
         });
@@ -73,14 +73,14 @@ impl Terms {
 }
 
 /// Nothing if it is written, else the term that holds.
-fn condemn(client: &Client, term: Term, run: RunId) -> Work<'_, Option<Term>> {
+fn condemn(client: &Client, term: Term, run: RunId) -> PgWork<'_, Option<Term>> {
     Box::pin(async move {
         let (under, run) = (to_sql(term.0), run_to_sql(run));
         client.batch_execute(statement::BEGIN).await?;
-        let row: [Parameter<'_>; 2] = [(&under, Type::INT8), (&run, Type::INT8)];
+        let row: [PgParameter<'_>; 2] = [(&under, Type::INT8), (&run, Type::INT8)];
         let written = client.query_typed(statement::CONDEMN, &row).await?;
         let lasts = written.first().is_some_and(|row| row.get("lasts"));
-        let stale = if lasts { None } else { Some(current(client).await?) };
+        let stale = if lasts { None } else { Some(current_term(client).await?) };
         client.batch_execute("COMMIT").await?;
         Ok(stale)
     })

@@ -16,13 +16,13 @@
 //! An append is one statement and one round trip. If its answer is lost, repeating it finds the batch by its name.
 
 mod condemned;
-mod planting;
+mod election;
+mod import;
 mod reader;
 mod snapshots;
 mod statement;
 mod store;
-mod terms;
 mod writer;
 
 pub(crate) use store::TABLES as JOURNAL_TABLES;
-pub use store::{PostgresJournal, PostgresOptions};
+pub use store::{PostgresJournal, PostgresJournalOptions};

@@ -6,23 +6,23 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 use windlass_core::id::Term;
 
+use super::election::head;
 use super::statement;
-use super::terms::head;
-use crate::journal::batch::Key;
-use crate::journal::{BatchId, Position, Stored};
-use crate::store::StoreError;
-use crate::store::number::to_sql;
-use crate::store::postgres::failure::damaged;
-use crate::store::postgres::line::{Line, Parameter};
+use crate::db::StoreError;
+use crate::db::postgres::connection::{PgConnection, PgParameter};
+use crate::db::postgres::failure::damaged;
+use crate::db::sql_number::to_sql;
+use crate::journal::encoded_batch::BatchHeader;
+use crate::journal::{BatchId, Position, StoredBatch};
 
 /// Reads, on a connection of its own.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) line: Line,
+pub(super) struct PostgresJournalReader {
+    pub(super) line: PgConnection,
     pub(super) place: Arc<str>,
 }
 
-impl Reader {
+impl PostgresJournalReader {
     pub(super) async fn head(&self) -> Result<Position, StoreError> {
         self.line.call(|client| Box::pin(head(client))).await
     }
@@ -41,12 +41,12 @@ impl Reader {
         &self,
         after: Position,
         most: usize,
-    ) -> Result<Vec<Stored>, StoreError> {
+    ) -> Result<Vec<StoredBatch>, StoreError> {
         let until = after.0.saturating_add(most.max(1) as u64);
         let read = self.line.call(move |client| {
             Box::pin(async move {
                 let (after, until) = (to_sql(after.0), to_sql(until));
-                let asked: [Parameter<'_>; 2] = [(&after, Type::INT8), (&until, Type::INT8)];
+                let asked: [PgParameter<'_>; 2] = [(&after, Type::INT8), (&until, Type::INT8)];
                 let rows = client.query_typed(statement::TAIL, &asked).await?;
                 // Asked last: what left while the rows were read is known to have left.
                 Ok((rows, pruned(client).await?.cast_unsigned()))
@@ -58,7 +58,8 @@ impl Reader {
         }
         let (mut batches, mut seen, mut events) = (Vec::new(), after, 0);
         for row in &rows {
-            let batch = key(row).stored(&self.place, seen, row.get("events"))?;
+            let batch =
+                batch_header(row).into_stored_batch(&self.place, seen, row.get("events"))?;
             events += batch.events.len();
             if events > most && !batches.is_empty() {
                 break;
@@ -71,9 +72,9 @@ impl Reader {
 }
 
 /// A row without its events.
-pub(super) fn key(row: &Row) -> Key {
+pub(super) fn batch_header(row: &Row) -> BatchHeader {
     let number = |name| row.get::<_, i64>(name).cast_unsigned();
-    Key {
+    BatchHeader {
         position: number("position"),
         first: number("first"),
         term: Term(number("term")),

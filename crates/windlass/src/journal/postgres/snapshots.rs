@@ -4,33 +4,33 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
 use super::statement;
-use crate::journal::seam::last_to_remove;
-use crate::journal::{BatchId, Position, Snapshot};
-use crate::store::number::to_sql;
-use crate::store::postgres::line::{Line, Parameter, Work};
-use crate::store::postgres::partition::Partitions;
-use crate::store::{StoreError, frame};
+use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
+use crate::db::postgres::partition::PgPartitions;
+use crate::db::sql_number::to_sql;
+use crate::db::{StoreError, checksum_frame};
+use crate::journal::interface::last_to_remove;
+use crate::journal::{BatchId, JournalSnapshot, Position};
 
 /// Bytes of a part.
-const PART: usize = 1 << 20;
+const PART_BYTES: usize = 1 << 20;
 /// Snapshots that stay.
-const KEPT: usize = 2;
+const KEPT_SNAPSHOTS: usize = 2;
 const VERSION: u8 = 1;
 
 /// Snapshots and pruning, on a connection of their own: a snapshot of a hundred megabytes stands in nobody's way.
 #[derive(Debug)]
-pub(super) struct Snapshots {
-    pub(super) line: Line,
-    pub(super) partitions: Partitions,
+pub(super) struct PostgresSnapshots {
+    pub(super) line: PgConnection,
+    pub(super) partitions: PgPartitions,
 }
 
-impl Snapshots {
-    pub(super) async fn save(&self, snapshot: Snapshot) -> Result<(), StoreError> {
+impl PostgresSnapshots {
+    pub(super) async fn save(&self, snapshot: JournalSnapshot) -> Result<(), StoreError> {
         self.line.call(move |client| save(client, snapshot)).await
     }
 
     /// The newest that can be read.
-    pub(super) async fn newest(&self) -> Result<Option<Snapshot>, StoreError> {
+    pub(super) async fn newest(&self) -> Result<Option<JournalSnapshot>, StoreError> {
         self.line.call(|client| Box::pin(newest(client))).await
     }
 
@@ -55,22 +55,22 @@ impl Snapshots {
     }
 }
 
-fn save(client: &Client, snapshot: Snapshot) -> Work<'_, ()> {
+fn save(client: &Client, snapshot: JournalSnapshot) -> PgWork<'_, ()> {
     Box::pin(async move {
-        let bytes = frame::close(VERSION, &snapshot.state);
-        let parts = i32::try_from(bytes.len().div_ceil(PART)).unwrap_or(i32::MAX);
+        let bytes = checksum_frame::encode_frame(VERSION, &snapshot.state);
+        let parts = i32::try_from(bytes.len().div_ceil(PART_BYTES)).unwrap_or(i32::MAX);
         let (position, batch) = (to_sql(snapshot.position.0), snapshot.batch.0.cast_signed());
         client.batch_execute(statement::BEGIN).await?;
-        let header: [Parameter<'_>; 3] =
+        let header: [PgParameter<'_>; 3] =
             [(&position, Type::INT8), (&batch, Type::INT8), (&parts, Type::INT4)];
         let begun = client.query_typed(statement::BEGIN_SNAPSHOT, &header).await?;
         if begun.is_empty() {
             // Another node folded the same events to the same state.
             return client.batch_execute("ROLLBACK").await;
         }
-        for (part, bytes) in bytes.chunks(PART).enumerate() {
+        for (part, bytes) in bytes.chunks(PART_BYTES).enumerate() {
             let part = i32::try_from(part).unwrap_or(i32::MAX);
-            let row: [Parameter<'_>; 4] = [
+            let row: [PgParameter<'_>; 4] = [
                 (&position, Type::INT8),
                 (&batch, Type::INT8),
                 (&part, Type::INT4),
@@ -83,23 +83,23 @@ fn save(client: &Client, snapshot: Snapshot) -> Work<'_, ()> {
     })
 }
 
-async fn newest(client: &Client) -> Result<Option<Snapshot>, Error> {
+async fn newest(client: &Client) -> Result<Option<JournalSnapshot>, Error> {
     for (position, batch) in matching(client).await? {
         let (at, name) = (to_sql(position.0), batch.0.cast_signed());
-        let asked: [Parameter<'_>; 2] = [(&at, Type::INT8), (&name, Type::INT8)];
+        let asked: [PgParameter<'_>; 2] = [(&at, Type::INT8), (&name, Type::INT8)];
         let rows = client.query_typed(statement::PARTS, &asked).await?;
         let bytes: Vec<u8> = rows.iter().flat_map(|row| row.get::<_, &[u8]>(0)).copied().collect();
-        if let Ok(state) = frame::open("a snapshot", VERSION, &bytes) {
-            return Ok(Some(Snapshot { position, batch, state: state.to_vec() }));
+        if let Ok(state) = checksum_frame::decode_frame("a snapshot", VERSION, &bytes) {
+            return Ok(Some(JournalSnapshot { position, batch, state: state.to_vec() }));
         }
     }
     Ok(None)
 }
 
 /// The older of two snapshots decides how far this goes.
-fn prune(client: &Client, upto: Position) -> Work<'_, Position> {
+fn prune(client: &Client, upto: Position) -> PgWork<'_, Position> {
     Box::pin(async move {
-        let older = matching(client).await?.get(KEPT - 1).map(|(position, _)| *position);
+        let older = matching(client).await?.get(KEPT_SNAPSHOTS - 1).map(|(position, _)| *position);
         let upto = to_sql(upto.min(last_to_remove(older)).0);
         let pruned = client.query_typed(statement::PRUNE, &[(&upto, Type::INT8)]).await?;
         Ok(Position(pruned.first().map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned()))

@@ -137,16 +137,16 @@ pub(super) const PARTS: &str =
     "SELECT bytes FROM windlass_snapshot_parts WHERE position = $1 AND batch = $2 ORDER BY part";
 
 /// Writes batches of another journal as they are.
-pub(super) const PLANT: &str = "
+pub(super) const IMPORT_BATCHES: &str = "
     INSERT INTO windlass_journal (position, first, term, batch, events)
     SELECT * FROM unnest($1, $2, $3, $4, $5)";
 
 /// Notes up to where events of another journal had left.
-pub(super) const ROOT_PRUNED: &str = "UPDATE windlass_journal_state SET pruned = $1 WHERE id = 1";
+pub(super) const IMPORT_PRUNED: &str = "UPDATE windlass_journal_state SET pruned = $1 WHERE id = 1";
 
 /// Has terms go on behind those of another journal, and ends this one. Its history is not this server's, so the next
 /// leader's generation is another one.
-pub(super) const ROOT_TERM: &str = "
+pub(super) const IMPORT_TERM: &str = "
     UPDATE windlass_leader SET term = greatest(term, $1), generation = $2, store = 'copied',
         until = clock_timestamp()
     WHERE id = 1";

@@ -7,22 +7,22 @@ use std::time::Duration;
 use windlass_core::id::{RunId, Term};
 use windlass_core::time::Span;
 
-use super::reader::Reader;
-use super::snapshots::Snapshots;
+use super::election::PostgresElection;
+use super::reader::PostgresJournalReader;
+use super::snapshots::PostgresSnapshots;
 use super::statement;
-use super::terms::Terms;
-use super::writer::Writer;
-use crate::journal::batch::Batch;
+use super::writer::PostgresJournalWriter;
+use crate::db::postgres::partition::PgPartitions;
+use crate::db::postgres::runtime::PgRuntime;
+use crate::db::postgres::schema::PgSchema;
+use crate::db::{StoreError, StoreFuture};
+use crate::journal::encoded_batch::EncodedBatch;
 use crate::journal::{
-    Append, Campaign, Candidate, Journal, Leading, Position, Snapshot, StartMark, Stored,
-    Transplant,
+    CampaignOutcome, CurrentLeader, Journal, JournalAppend, JournalImport, JournalSnapshot,
+    LeaderCandidate, Position, StartMark, StoredBatch,
 };
-use crate::store::postgres::office::Office;
-use crate::store::postgres::partition::Partitions;
-use crate::store::postgres::schema::Tables;
-use crate::store::{Promise, StoreError};
 
-pub(crate) const TABLES: Tables = Tables {
+pub(crate) const TABLES: PgSchema = PgSchema {
     store: "journal",
     migrations: &[
         include_str!("migrations/0001_journal.sql"),
@@ -38,20 +38,20 @@ pub(crate) const TABLES: Tables = Tables {
 };
 
 /// How long a term lasts unless it is renewed.
-const TERM: Span = Span::secs(6);
+const LEASE_DURATION: Span = Span::secs(6);
 
 /// Events of a partition.
-const PARTITION: u64 = 1 << 22;
+const EVENTS_PER_PARTITION: u64 = 1 << 22;
 
 /// The part of a term that a call may take which it hangs on: less than what is left of it when it is renewed, so that
 /// another one may be tried.
-const TERM_PART: u64 = 3;
+const LEASE_PARTS_PER_CALL: u64 = 3;
 
 /// How long any other call may take.
-const WITHIN: Duration = Duration::from_secs(10);
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long snapshots may take, which are large.
-const SNAPSHOT_WITHIN: Duration = Duration::from_mins(1);
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A journal in PostgreSQL.
 ///
@@ -59,65 +59,70 @@ const SNAPSHOT_WITHIN: Duration = Duration::from_mins(1);
 /// that it holds to its end: [`resign`](Journal::resign) gives it up at once.
 #[derive(Debug)]
 pub struct PostgresJournal {
-    office: Office,
-    terms: Arc<Terms>,
-    writer: Arc<Writer>,
-    reader: Arc<Reader>,
-    snapshots: Arc<Snapshots>,
+    office: PgRuntime,
+    terms: Arc<PostgresElection>,
+    writer: Arc<PostgresJournalWriter>,
+    reader: Arc<PostgresJournalReader>,
+    snapshots: Arc<PostgresSnapshots>,
 }
 
 /// What may be chosen about a journal.
 #[derive(Clone, Copy, Debug)]
-pub struct PostgresOptions {
+pub struct PostgresJournalOptions {
     /// How long a term lasts unless it is renewed.
     pub term: Span,
     /// Events of a partition.
     pub partition: u64,
 }
 
-impl Default for PostgresOptions {
+impl Default for PostgresJournalOptions {
     fn default() -> Self {
-        Self { term: TERM, partition: PARTITION }
+        Self { term: LEASE_DURATION, partition: EVENTS_PER_PARTITION }
     }
 }
 
 impl PostgresJournal {
     /// Opens the journal at an address (`postgres://…`), and makes its tables if there are none. Any number of processes
     /// may have it open; one of them leads.
-    pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
-        let office = Office::open(url)?;
-        refuse_careless(&office).await?;
-        office.prepare(TABLES).await?;
-        let (place, line) = (office.place(), |within| office.line(within));
-        let partitions = Partitions::of("windlass_journal", options.partition);
-        let term_within = Duration::from_millis(options.term.part(TERM_PART).as_millis());
+    pub async fn open(url: &str, options: PostgresJournalOptions) -> Result<Self, StoreError> {
+        let office = PgRuntime::open(url)?;
+        refuse_unsafe_durability(&office).await?;
+        office.migrate(TABLES).await?;
+        let (place, line) = (office.place(), |within| office.connection(within));
+        let partitions = PgPartitions::of("windlass_journal", options.partition);
+        let term_within =
+            Duration::from_millis(options.term.divided_by(LEASE_PARTS_PER_CALL).as_millis());
         Ok(Self {
-            terms: Arc::new(Terms::new(line(term_within), options.term)),
-            writer: Arc::new(Writer { line: line(WITHIN), place: Arc::clone(&place), partitions }),
-            reader: Arc::new(Reader { line: line(WITHIN), place }),
-            snapshots: Arc::new(Snapshots { line: line(SNAPSHOT_WITHIN), partitions }),
+            terms: Arc::new(PostgresElection::new(line(term_within), options.term)),
+            writer: Arc::new(PostgresJournalWriter {
+                line: line(CALL_TIMEOUT),
+                place: Arc::clone(&place),
+                partitions,
+            }),
+            reader: Arc::new(PostgresJournalReader { line: line(CALL_TIMEOUT), place }),
+            snapshots: Arc::new(PostgresSnapshots { line: line(SNAPSHOT_TIMEOUT), partitions }),
             office,
         })
     }
 
     /// Who leads the journal at an address now, for who has nothing else to do with it.
-    pub async fn leader_at(url: &str) -> Result<Option<Leading>, StoreError> {
-        let office = Office::open(url)?;
-        let terms = Terms::new(office.line(WITHIN), TERM);
-        office.ask(async move { terms.leader().await }).await
+    pub async fn leader_at(url: &str) -> Result<Option<CurrentLeader>, StoreError> {
+        let office = PgRuntime::open(url)?;
+        let terms = PostgresElection::new(office.connection(CALL_TIMEOUT), LEASE_DURATION);
+        office.spawn(async move { terms.leader().await }).await
     }
 
     /// Which cluster's journal this is: made by chance with the tables.
     pub async fn cluster(&self) -> Result<String, StoreError> {
         let reader = Arc::clone(&self.reader);
-        self.office.ask(async move { reader.cluster().await }).await
+        self.office.spawn(async move { reader.cluster().await }).await
     }
 }
 
 /// Refuses a server that confirms what it has not written: nothing above it could keep a promise.
-async fn refuse_careless(office: &Office) -> Result<(), StoreError> {
-    let line = office.line(WITHIN);
-    let asked = office.ask(async move {
+async fn refuse_unsafe_durability(office: &PgRuntime) -> Result<(), StoreError> {
+    let line = office.connection(CALL_TIMEOUT);
+    let asked = office.spawn(async move {
         line.call(|client| {
             Box::pin(async move { client.query_typed(statement::DURABILITY, &[]).await })
         })
@@ -132,101 +137,101 @@ async fn refuse_careless(office: &Office) -> Result<(), StoreError> {
     Err(StoreError::Unusable { place: office.place().to_string(), reason })
 }
 
-impl Transplant for PostgresJournal {
-    fn plant(&self, batches: Vec<Stored>) -> Promise<'_, ()> {
+impl JournalImport for PostgresJournal {
+    fn import_batches(&self, batches: Vec<StoredBatch>) -> StoreFuture<'_, ()> {
         let writer = Arc::clone(&self.writer);
-        self.office.ask(async move { writer.plant(batches).await })
+        self.office.spawn(async move { writer.import_batches(batches).await })
     }
 
-    fn root(&self, pruned: Position, term: Term, generation: u16) -> Promise<'_, ()> {
+    fn finish_import(&self, pruned: Position, term: Term, generation: u16) -> StoreFuture<'_, ()> {
         let writer = Arc::clone(&self.writer);
-        self.office.ask(async move { writer.root(pruned, term, generation).await })
+        self.office.spawn(async move { writer.finish_import(pruned, term, generation).await })
     }
 }
 
 impl Journal for PostgresJournal {
-    fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign> {
+    fn campaign(&self, candidate: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome> {
         let terms = Arc::clone(&self.terms);
-        self.office.ask(async move { terms.campaign(candidate).await })
+        self.office.spawn(async move { terms.campaign(candidate).await })
     }
 
-    fn campaign_patiently(&self, candidate: Candidate) -> Promise<'_, Campaign> {
+    fn campaign_patiently(&self, candidate: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome> {
         let terms = Arc::clone(&self.terms);
-        self.office.ask(async move { terms.campaign_patiently(candidate).await })
+        self.office.spawn(async move { terms.campaign_patiently(candidate).await })
     }
 
-    fn leader(&self) -> Promise<'_, Option<Leading>> {
+    fn leader(&self) -> StoreFuture<'_, Option<CurrentLeader>> {
         let terms = Arc::clone(&self.terms);
-        self.office.ask(async move { terms.leader().await })
+        self.office.spawn(async move { terms.leader().await })
     }
 
-    fn renew(&self, term: Term) -> Promise<'_, ()> {
+    fn renew(&self, term: Term) -> StoreFuture<'_, ()> {
         let terms = Arc::clone(&self.terms);
-        self.office.ask(async move { terms.renew(term).await })
+        self.office.spawn(async move { terms.renew(term).await })
     }
 
-    fn resign(&self, term: Term) -> Promise<'_, ()> {
+    fn resign(&self, term: Term) -> StoreFuture<'_, ()> {
         let terms = Arc::clone(&self.terms);
-        self.office.ask(async move { terms.resign(term).await })
+        self.office.spawn(async move { terms.resign(term).await })
     }
 
-    fn append(&self, append: Append) -> Promise<'_, Position> {
-        let (writer, batch) = (Arc::clone(&self.writer), Batch::of(&append));
-        self.office.ask_here(async move { writer.append(batch).await })
+    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
+        let (writer, batch) = (Arc::clone(&self.writer), EncodedBatch::from_append(&append));
+        self.office.spawn_on_caller(async move { writer.append(batch).await })
     }
 
-    fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>> {
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
         let reader = Arc::clone(&self.reader);
-        self.office.ask(async move { reader.tail(after, most).await })
+        self.office.spawn(async move { reader.tail(after, most).await })
     }
 
-    fn head(&self) -> Promise<'_, Position> {
+    fn head(&self) -> StoreFuture<'_, Position> {
         let reader = Arc::clone(&self.reader);
-        self.office.ask(async move { reader.head().await })
+        self.office.spawn(async move { reader.head().await })
     }
 
-    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()> {
+    fn save(&self, snapshot: JournalSnapshot) -> StoreFuture<'_, ()> {
         let snapshots = Arc::clone(&self.snapshots);
-        self.office.ask(async move { snapshots.save(snapshot).await })
+        self.office.spawn(async move { snapshots.save(snapshot).await })
     }
 
-    fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
+    fn snapshot(&self) -> StoreFuture<'_, Option<JournalSnapshot>> {
         let snapshots = Arc::clone(&self.snapshots);
-        self.office.ask(async move { snapshots.newest().await })
+        self.office.spawn(async move { snapshots.newest().await })
     }
 
-    fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
+    fn foreign_snapshots(&self) -> StoreFuture<'_, Vec<Position>> {
         let snapshots = Arc::clone(&self.snapshots);
-        self.office.ask(async move { snapshots.foreign().await })
+        self.office.spawn(async move { snapshots.foreign().await })
     }
 
-    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
+    fn condemned(&self) -> StoreFuture<'_, BTreeSet<RunId>> {
         let terms = Arc::clone(&self.terms);
-        self.office.ask(async move { terms.condemned().await })
+        self.office.spawn(async move { terms.condemned().await })
     }
 
-    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
+    fn condemn(&self, term: Term, run: RunId) -> StoreFuture<'_, ()> {
         let (terms, place) = (Arc::clone(&self.terms), self.office.place());
-        self.office.ask(async move { terms.condemn(&place, term, run).await })
+        self.office.spawn(async move { terms.condemn(&place, term, run).await })
     }
 
-    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
+    fn start_marks(&self) -> StoreFuture<'_, Vec<StartMark>> {
         let terms = Arc::clone(&self.terms);
-        self.office.ask(async move { terms.start_marks().await })
+        self.office.spawn(async move { terms.start_marks().await })
     }
 
-    fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
+    fn mark_start(&self, mark: StartMark) -> StoreFuture<'_, ()> {
         let terms = Arc::clone(&self.terms);
-        self.office.ask(async move { terms.mark_start(mark).await })
+        self.office.spawn(async move { terms.mark_start(mark).await })
     }
 
-    fn clear_start(&self, node: String) -> Promise<'_, ()> {
+    fn clear_start(&self, node: String) -> StoreFuture<'_, ()> {
         let terms = Arc::clone(&self.terms);
-        self.office.ask(async move { terms.clear_start(node).await })
+        self.office.spawn(async move { terms.clear_start(node).await })
     }
 
-    fn prune(&self, upto: Position) -> Promise<'_, Position> {
+    fn prune(&self, upto: Position) -> StoreFuture<'_, Position> {
         let snapshots = Arc::clone(&self.snapshots);
-        self.office.ask(async move { snapshots.prune(upto).await })
+        self.office.spawn(async move { snapshots.prune(upto).await })
     }
 }

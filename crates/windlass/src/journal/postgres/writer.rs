@@ -7,28 +7,28 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
 use windlass_core::id::Term;
 
+use super::election::{head, leading};
 use super::reader::pruned;
 use super::statement;
-use super::terms::{head, leading};
+use crate::db::StoreError;
+use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
+use crate::db::postgres::failure;
+use crate::db::postgres::partition::PgPartitions;
+use crate::db::sql_number::to_sql;
 use crate::journal::Position;
-use crate::journal::batch::Batch;
-use crate::store::StoreError;
-use crate::store::number::to_sql;
-use crate::store::postgres::failure;
-use crate::store::postgres::line::{Line, Parameter, Work};
-use crate::store::postgres::partition::Partitions;
+use crate::journal::encoded_batch::EncodedBatch;
 
 /// Appends, on a connection of its own.
 #[derive(Debug)]
-pub(super) struct Writer {
-    pub(super) line: Line,
+pub(super) struct PostgresJournalWriter {
+    pub(super) line: PgConnection,
     pub(super) place: Arc<str>,
-    pub(super) partitions: Partitions,
+    pub(super) partitions: PgPartitions,
 }
 
 /// What an append came to.
-enum Written {
-    At(Position),
+enum JournalAppendOutcome {
+    Appended(Position),
     Stale {
         current: Term,
     },
@@ -36,37 +36,42 @@ enum Written {
         head: Position,
     },
     /// Its partition is not there yet.
-    NoRoom,
+    NoPartition,
 }
 
-impl Writer {
-    pub(super) async fn append(&self, batch: Batch) -> Result<Position, StoreError> {
+impl PostgresJournalWriter {
+    pub(super) async fn append(&self, batch: EncodedBatch) -> Result<Position, StoreError> {
         let batch = Arc::new(batch);
-        let mut written = self.try_to(&batch).await?;
-        if matches!(written, Written::NoRoom) {
+        let mut written = self.try_append(&batch).await?;
+        if matches!(written, JournalAppendOutcome::NoPartition) {
             self.partitions.make(&self.line, batch.position.0).await?;
-            written = self.try_to(&batch).await?;
+            written = self.try_append(&batch).await?;
         }
-        let Batch { term, after, .. } = *batch;
+        let EncodedBatch { term, after, .. } = *batch;
         match written {
-            Written::At(position) => Ok(position),
-            Written::Stale { current } => Err(StoreError::Stale { term, current }),
-            Written::Gap { head } => Err(StoreError::Gap { after, head }),
-            Written::NoRoom => Err(failure::damaged(&self.place, "a partition does not last")),
+            JournalAppendOutcome::Appended(position) => Ok(position),
+            JournalAppendOutcome::Stale { current } => Err(StoreError::Stale { term, current }),
+            JournalAppendOutcome::Gap { head } => Err(StoreError::Gap { after, head }),
+            JournalAppendOutcome::NoPartition => {
+                Err(failure::damaged(&self.place, "a partition does not last"))
+            }
         }
     }
 
-    async fn try_to(&self, batch: &Arc<Batch>) -> Result<Written, StoreError> {
+    async fn try_append(
+        &self,
+        batch: &Arc<EncodedBatch>,
+    ) -> Result<JournalAppendOutcome, StoreError> {
         let batch = Arc::clone(batch);
         self.line.call(move |client| append(client, batch)).await
     }
 }
 
-fn append(client: &Client, batch: Arc<Batch>) -> Work<'_, Written> {
+fn append(client: &Client, batch: Arc<EncodedBatch>) -> PgWork<'_, JournalAppendOutcome> {
     Box::pin(async move {
         let numbers = [batch.position.0, batch.after.0 + 1, batch.term.0].map(to_sql);
         let name = batch.name.0.cast_signed();
-        let parameters: [Parameter<'_>; 5] = [
+        let parameters: [PgParameter<'_>; 5] = [
             (&numbers[0], Type::INT8),
             (&numbers[1], Type::INT8),
             (&numbers[2], Type::INT8),
@@ -75,10 +80,12 @@ fn append(client: &Client, batch: Arc<Batch>) -> Work<'_, Written> {
         ];
         match client.query_typed(statement::APPEND, &parameters).await {
             Ok(answer) => match answer.first().and_then(|row| row.get::<_, Option<i64>>(0)) {
-                Some(_) => Ok(Written::At(batch.position)),
-                None => why_not(client, &batch).await,
+                Some(_) => Ok(JournalAppendOutcome::Appended(batch.position)),
+                None => refusal_reason(client, &batch).await,
             },
-            Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => Ok(Written::NoRoom),
+            Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => {
+                Ok(JournalAppendOutcome::NoPartition)
+            }
             Err(error) => Err(error),
         }
     })
@@ -86,14 +93,17 @@ fn append(client: &Client, batch: Arc<Batch>) -> Work<'_, Written> {
 
 /// Why nothing was written. A term that has passed comes first: what it wrote in its time is not looked at again, nor is
 /// what has left.
-async fn why_not(client: &Client, batch: &Batch) -> Result<Written, Error> {
+async fn refusal_reason(
+    client: &Client,
+    batch: &EncodedBatch,
+) -> Result<JournalAppendOutcome, Error> {
     let (current, lasts) = leading(client).await?;
     if current != batch.term || !lasts {
-        return Ok(Written::Stale { current });
+        return Ok(JournalAppendOutcome::Stale { current });
     }
     let after = to_sql(batch.after.0);
     if after < pruned(client).await? {
-        return Ok(Written::Gap { head: head(client).await? });
+        return Ok(JournalAppendOutcome::Gap { head: head(client).await? });
     }
     let next = client.query_typed(statement::NEXT_BATCH, &[(&after, Type::INT8)]).await?;
     if let Some(row) = next.first() {
@@ -102,8 +112,8 @@ async fn why_not(client: &Client, batch: &Batch) -> Result<Written, Error> {
             && number("term") == batch.term.0
             && number("batch") == batch.name.0;
         if same {
-            return Ok(Written::At(Position(number("position"))));
+            return Ok(JournalAppendOutcome::Appended(Position(number("position"))));
         }
     }
-    Ok(Written::Gap { head: head(client).await? })
+    Ok(JournalAppendOutcome::Gap { head: head(client).await? })
 }

@@ -37,8 +37,8 @@ use std::time::UNIX_EPOCH;
 use windlass_core::engine::StoreHistory;
 use windlass_core::time::{Span, Time};
 
+use crate::db::private_files;
 use crate::journal::{BatchId, Position};
-use crate::store::private;
 
 const NAME: &str = "head";
 
@@ -56,7 +56,7 @@ const WRITTEN_WITHIN_NS: i128 = 250_000_000;
 
 /// How far a journal reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct HeadRecord {
     pub(super) position: Position,
     pub(super) batch: BatchId,
     /// By the clock of the file system, in nanoseconds since 1970.
@@ -69,7 +69,7 @@ pub(super) struct Head {
     changed: i128,
 }
 
-impl Head {
+impl HeadRecord {
     /// What the head file says; nothing if there is none, or if it is not whole.
     pub(super) fn read(folder: &Path) -> io::Result<Option<Self>> {
         let path = folder.join(NAME);
@@ -101,7 +101,7 @@ impl Head {
     }
 
     /// What this record says about a journal that has `found` at the recorded position and ends at `head`.
-    pub(super) fn judge(
+    pub(super) fn compare_with(
         &self,
         folder: &Path,
         found: Option<BatchId>,
@@ -129,7 +129,7 @@ impl Head {
 
     /// Whether the files are those that it was written beside, since the same boot, and it was not written by a copy.
     fn is_in_place(&self, folder: &Path) -> bool {
-        store(folder).is_ok_and(|store| store == self.store)
+        store_identity(folder).is_ok_and(|store| store == self.store)
             && (0..=WRITTEN_WITHIN_NS).contains(&(self.changed - self.written))
     }
 }
@@ -145,9 +145,9 @@ pub(super) struct HeadFile {
 impl HeadFile {
     /// Opens the head file of a journal that is there. It keeps what it says until the next commit.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
-        let mut options = private::options();
+        let mut options = private_files::open_options();
         let file = options.create(true).truncate(false).write(true).open(folder.join(NAME))?;
-        Ok(Self { file, store: store(folder)?, text: String::with_capacity(SIZE) })
+        Ok(Self { file, store: store_identity(folder)?, text: String::with_capacity(SIZE) })
     }
 
     /// Records a head, at a time of the clock of the file system.
@@ -183,16 +183,16 @@ pub(super) fn sync(folder: &Path) -> io::Result<()> {
 }
 
 /// What tells the files of this journal, since this boot, from a copy of them.
-fn store(folder: &Path) -> io::Result<String> {
+fn store_identity(folder: &Path) -> io::Result<String> {
     let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
-    let journal = identity(&fs::metadata(folder.join(super::store::FILE))?);
+    let journal = file_identity(&fs::metadata(folder.join(super::store::FILE))?);
     Ok(format!("{journal} boot {}", boot.trim()))
 }
 
 /// The time since the system started, by a clock that no process can set.
 #[cfg(unix)]
 fn since_start() -> Time {
-    crate::clock::since_start()
+    crate::clock::time_since_boot()
 }
 
 #[cfg(not(unix))]
@@ -207,7 +207,7 @@ fn checksum(body: &str) -> String {
 /// The file system gives the inode of a file that was removed to the next one. That one was born later, where the file
 /// system tells.
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> String {
+fn file_identity(metadata: &Metadata) -> String {
     use std::os::unix::fs::MetadataExt as _;
     let born = metadata.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let born = born.map_or(0, |age| age.as_nanos());
@@ -216,7 +216,7 @@ fn identity(metadata: &Metadata) -> String {
 
 /// Where files have no such names every history is unproven: a record says nothing that the next start would.
 #[cfg(not(unix))]
-fn identity(_metadata: &Metadata) -> String {
+fn file_identity(_metadata: &Metadata) -> String {
     format!("process {}", std::process::id())
 }
 

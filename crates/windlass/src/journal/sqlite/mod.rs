@@ -15,17 +15,17 @@
 //! deleted the lock's file) cannot both write.
 
 mod head_file;
-mod lead_file;
-mod loss;
+mod leader_lock;
+mod leftover_files;
+mod loss_policy;
 mod reader;
+mod schema;
 mod snapshots;
 mod start_file;
 mod statement;
 mod store;
-mod tables;
 #[cfg(test)]
 mod tests;
-mod traces;
 mod writer;
 
 pub use store::SqliteJournal;

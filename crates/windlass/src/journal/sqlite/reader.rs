@@ -7,68 +7,72 @@ use std::sync::mpsc::Receiver;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use windlass_core::id::{RunId, Term};
 
-use super::snapshots::Snapshots;
+use super::snapshots::SnapshotFolder;
 use super::statement;
-use crate::journal::batch::Key;
-use crate::journal::{BatchId, Position, Snapshot, Stored};
-use crate::store::StoreError;
-use crate::store::number::{run_of_sql, to_sql};
-use crate::store::sqlite::desk::{Answer, tell};
-use crate::store::sqlite::failure;
+use crate::db::StoreError;
+use crate::db::sql_number::{run_from_sql, to_sql};
+use crate::db::sqlite::failure;
+use crate::db::sqlite::request_thread::{ReplySender, reply};
+use crate::journal::encoded_batch::BatchHeader;
+use crate::journal::{BatchId, JournalSnapshot, Position, StoredBatch};
 
 #[derive(Debug)]
-pub(super) enum Request {
-    Tail { after: Position, most: usize, answer: Answer<Vec<Stored>> },
-    Head { answer: Answer<Position> },
-    Save { snapshot: Snapshot, answer: Answer<()> },
-    Snapshot { answer: Answer<Option<Snapshot>> },
-    Foreign { answer: Answer<Vec<Position>> },
-    Condemned { answer: Answer<BTreeSet<RunId>> },
+pub(super) enum SqliteJournalReadRequest {
+    Tail { after: Position, most: usize, answer: ReplySender<Vec<StoredBatch>> },
+    Head { answer: ReplySender<Position> },
+    Save { snapshot: JournalSnapshot, answer: ReplySender<()> },
+    Snapshot { answer: ReplySender<Option<JournalSnapshot>> },
+    Foreign { answer: ReplySender<Vec<Position>> },
+    Condemned { answer: ReplySender<BTreeSet<RunId>> },
 }
 
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct SqliteJournalReader {
     pub(super) connection: Connection,
     pub(super) folder: PathBuf,
     pub(super) place: String,
 }
 
-impl Reader {
+impl SqliteJournalReader {
     /// Serves until the desk is closed.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
-    pub(super) fn run(self, requests: Receiver<Request>) {
+    pub(super) fn run(self, requests: Receiver<SqliteJournalReadRequest>) {
         for request in &requests {
             match request {
-                Request::Tail { after, most, answer } => tell(answer, self.tail(after, most)),
-                Request::Head { answer } => tell(answer, self.head()),
-                Request::Save { snapshot, answer } => {
-                    tell(answer, self.snapshots().save(&snapshot));
+                SqliteJournalReadRequest::Tail { after, most, answer } => {
+                    reply(answer, self.tail(after, most));
                 }
-                Request::Snapshot { answer } => tell(answer, self.snapshots().newest()),
-                Request::Foreign { answer } => tell(answer, self.foreign()),
-                Request::Condemned { answer } => tell(answer, self.condemned()),
+                SqliteJournalReadRequest::Head { answer } => reply(answer, self.head()),
+                SqliteJournalReadRequest::Save { snapshot, answer } => {
+                    reply(answer, self.snapshots().save(&snapshot));
+                }
+                SqliteJournalReadRequest::Snapshot { answer } => {
+                    reply(answer, self.snapshots().newest());
+                }
+                SqliteJournalReadRequest::Foreign { answer } => reply(answer, self.foreign()),
+                SqliteJournalReadRequest::Condemned { answer } => reply(answer, self.condemned()),
             }
         }
     }
 
     fn head(&self) -> Result<Position, StoreError> {
-        head(&self.connection).map_err(|error| failure::of_sqlite(&self.place, &error))
+        head(&self.connection).map_err(|error| failure::from_sqlite(&self.place, &error))
     }
 
     fn condemned(&self) -> Result<BTreeSet<RunId>, StoreError> {
-        condemned(&self.connection).map_err(|error| failure::of_sqlite(&self.place, &error))
+        condemned(&self.connection).map_err(|error| failure::from_sqlite(&self.place, &error))
     }
 
-    fn snapshots(&self) -> Snapshots<'_> {
-        Snapshots { folder: &self.folder, place: &self.place, journal: &self.connection }
+    fn snapshots(&self) -> SnapshotFolder<'_> {
+        SnapshotFolder { folder: &self.folder, place: &self.place, journal: &self.connection }
     }
 
     fn foreign(&self) -> Result<Vec<Position>, StoreError> {
         Ok(self.snapshots().foreign()?.into_iter().map(|file| file.position).collect())
     }
 
-    fn tail(&self, after: Position, most: usize) -> Result<Vec<Stored>, StoreError> {
-        let sqlite = |error| failure::of_sqlite(&self.place, &error);
+    fn tail(&self, after: Position, most: usize) -> Result<Vec<StoredBatch>, StoreError> {
+        let sqlite = |error| failure::from_sqlite(&self.place, &error);
         // In one transaction: what leaves in between would pass for missing.
         let transaction = self.connection.unchecked_transaction().map_err(sqlite)?;
         let mut statement = transaction.prepare_cached(statement::TAIL).map_err(sqlite)?;
@@ -77,7 +81,7 @@ impl Reader {
             return Err(StoreError::Pruned { upto: pruned });
         }
         let mut rows = statement.query([to_sql(after.0)]).map_err(sqlite)?;
-        let mut batches: Vec<Stored> = Vec::new();
+        let mut batches: Vec<StoredBatch> = Vec::new();
         let mut events = 0;
         while let Some(row) = rows.next().map_err(sqlite)? {
             let seen = batches.last().map_or(after, |batch| batch.position);
@@ -91,10 +95,10 @@ impl Reader {
         Ok(batches)
     }
 
-    fn batch(&self, row: &Row<'_>, seen: Position) -> Result<Stored, StoreError> {
-        let key = key(row).map_err(|error| failure::of_sqlite(&self.place, &error))?;
+    fn batch(&self, row: &Row<'_>, seen: Position) -> Result<StoredBatch, StoreError> {
+        let key = batch_header(row).map_err(|error| failure::from_sqlite(&self.place, &error))?;
         let bytes = blob(row).map_err(|what| key.damaged(&self.place, &what))?;
-        key.stored(&self.place, seen, bytes)
+        key.into_stored_batch(&self.place, seen, bytes)
     }
 }
 
@@ -104,9 +108,9 @@ fn blob<'a>(row: &'a Row<'_>) -> Result<&'a [u8], String> {
 }
 
 /// A row without its events. The table has a check that `1 <= first <= position`, so signs are not looked at again.
-pub(super) fn key(row: &Row<'_>) -> rusqlite::Result<Key> {
+pub(super) fn batch_header(row: &Row<'_>) -> rusqlite::Result<BatchHeader> {
     let number = |name| row.get::<_, i64>(name).map(i64::cast_unsigned);
-    Ok(Key {
+    Ok(BatchHeader {
         position: number("position")?,
         first: number("first")?,
         term: Term(number("term")?),
@@ -128,7 +132,7 @@ pub(super) fn head(connection: &Connection) -> rusqlite::Result<Position> {
 /// Runs that an operator has condemned.
 pub(super) fn condemned(connection: &Connection) -> rusqlite::Result<BTreeSet<RunId>> {
     let mut statement = connection.prepare_cached(statement::CONDEMNED)?;
-    let rows = statement.query_map((), |row| row.get::<_, i64>(0).map(run_of_sql))?;
+    let rows = statement.query_map((), |row| row.get::<_, i64>(0).map(run_from_sql))?;
     rows.collect()
 }
 

@@ -8,10 +8,10 @@ use rusqlite::Connection;
 
 use super::head_file;
 use super::reader::{batch_at, head};
-use crate::journal::seam::last_to_remove;
-use crate::journal::{BatchId, Position, Snapshot};
-use crate::store::sqlite::failure;
-use crate::store::{StoreError, folder, frame, private};
+use crate::db::sqlite::failure;
+use crate::db::{StoreError, checksum_frame, durable_folder, private_files};
+use crate::journal::interface::last_to_remove;
+use crate::journal::{BatchId, JournalSnapshot, Position};
 
 const PREFIX: &str = "snapshot-";
 /// In place of the prefix when the journal does not reach that far. Such a file is not removed: should the rest of the
@@ -19,7 +19,7 @@ const PREFIX: &str = "snapshot-";
 pub(super) const PREFIX_LOST: &str = "lost-snapshot-";
 const UNFINISHED: &str = "snapshot.new";
 const LOCK: &str = "snapshot.lock";
-const KEPT: usize = 2;
+const KEPT_SNAPSHOTS: usize = 2;
 const VERSION: u8 = 1;
 
 /// A snapshot's file, by its name.
@@ -31,18 +31,18 @@ pub(super) struct SnapshotFile {
 }
 
 /// The snapshots of a journal in a folder.
-pub(super) struct Snapshots<'a> {
+pub(super) struct SnapshotFolder<'a> {
     pub(super) folder: &'a Path,
     pub(super) place: &'a str,
     pub(super) journal: &'a Connection,
 }
 
-impl Snapshots<'_> {
+impl SnapshotFolder<'_> {
     /// Writes a snapshot, durably, and removes all but the newest two that can be read and match the journal.
-    pub(super) fn save(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
-        let io = |error| failure::of_io(self.place, &error);
+    pub(super) fn save(&self, snapshot: &JournalSnapshot) -> Result<(), StoreError> {
+        let io = |error| failure::from_io(self.place, &error);
         // Held to the end: if two wrote to the unfinished file at once, neither would leave a whole one.
-        let mut options = private::options();
+        let mut options = private_files::open_options();
         let lock = options.create(true).truncate(false).write(true).open(self.folder.join(LOCK));
         let lock = lock.map_err(io)?;
         lock.lock().map_err(io)?;
@@ -55,11 +55,11 @@ impl Snapshots<'_> {
     /// is of use. What is newer than what was saved stays, whatever it is, because another windlass may have written it. So
     /// does what is ahead of the journal: the next leader judges it.
     fn tidy(&self, saved: Position) -> Result<(), StoreError> {
-        let io = |error| failure::of_io(self.place, &error);
-        let head = head(self.journal).map_err(|error| failure::of_sqlite(self.place, &error))?;
+        let io = |error| failure::from_io(self.place, &error);
+        let head = head(self.journal).map_err(|error| failure::from_sqlite(self.place, &error))?;
         let mut usable = 0;
-        for file in kept(self.folder).map_err(io)?.into_iter().rev() {
-            if usable < KEPT && self.matches(&file)? {
+        for file in list_snapshots(self.folder).map_err(io)?.into_iter().rev() {
+            if usable < KEPT_SNAPSHOTS && self.matches(&file)? {
                 // Why it cannot be read may pass.
                 let Ok(state) = read(&file.path) else { continue };
                 usable += usize::from(state.is_some());
@@ -75,13 +75,13 @@ impl Snapshots<'_> {
     }
 
     /// The newest snapshot that can be read and matches the journal. If none can, why not.
-    pub(super) fn newest(&self) -> Result<Option<Snapshot>, StoreError> {
+    pub(super) fn newest(&self) -> Result<Option<JournalSnapshot>, StoreError> {
         let mut failed = None;
         for file in self.matching()?.iter().rev() {
             match file.read() {
                 Ok(Some(snapshot)) => return Ok(Some(snapshot)),
                 Ok(None) => (),
-                Err(error) => failed = Some(failure::of_io(self.place, &error)),
+                Err(error) => failed = Some(failure::from_io(self.place, &error)),
             }
         }
         failed.map_or(Ok(None), Err)
@@ -89,7 +89,7 @@ impl Snapshots<'_> {
 
     /// Up to where the journal may be pruned.
     pub(super) fn last_to_remove(&self) -> Result<Position, StoreError> {
-        let older = self.matching()?.iter().rev().nth(KEPT - 1).map(|file| file.position);
+        let older = self.matching()?.iter().rev().nth(KEPT_SNAPSHOTS - 1).map(|file| file.position);
         Ok(last_to_remove(older))
     }
 
@@ -105,7 +105,8 @@ impl Snapshots<'_> {
 
     fn split(&self) -> Result<(Vec<SnapshotFile>, Vec<SnapshotFile>), StoreError> {
         // Listed before the journal is read: one that is saved meanwhile must not pass for one that is ahead of it.
-        let kept = kept(self.folder).map_err(|error| failure::of_io(self.place, &error))?;
+        let kept =
+            list_snapshots(self.folder).map_err(|error| failure::from_io(self.place, &error))?;
         let (mut matching, mut foreign) = (Vec::new(), Vec::new());
         for file in kept {
             if self.matches(&file)? { matching.push(file) } else { foreign.push(file) }
@@ -115,7 +116,7 @@ impl Snapshots<'_> {
 
     fn matches(&self, file: &SnapshotFile) -> Result<bool, StoreError> {
         let found = batch_at(self.journal, file.position);
-        let found = found.map_err(|error| failure::of_sqlite(self.place, &error))?;
+        let found = found.map_err(|error| failure::from_sqlite(self.place, &error))?;
         Ok(found == Some(file.batch))
     }
 
@@ -124,16 +125,16 @@ impl Snapshots<'_> {
     pub(super) fn set_aside(&self) -> Result<(), StoreError> {
         for file in self.foreign()? {
             let aside = self.folder.join(file.name(PREFIX_LOST));
-            fs::rename(&file.path, aside).map_err(|error| failure::of_io(self.place, &error))?;
+            fs::rename(&file.path, aside).map_err(|error| failure::from_io(self.place, &error))?;
         }
         Ok(())
     }
 }
 
 /// Writes a file, durably. Under its name there is a whole file or none.
-fn write(folder: &Path, snapshot: &Snapshot) -> io::Result<()> {
+fn write(folder: &Path, snapshot: &JournalSnapshot) -> io::Result<()> {
     let unfinished = folder.join(UNFINISHED);
-    let Snapshot { position, batch, ref state } = *snapshot;
+    let JournalSnapshot { position, batch, ref state } = *snapshot;
     let file = SnapshotFile { position, batch, path: PathBuf::new() };
     let path = folder.join(file.name(PREFIX));
     let saved = write_state(&unfinished, state).and_then(|()| fs::rename(&unfinished, path));
@@ -143,17 +144,18 @@ fn write(folder: &Path, snapshot: &Snapshot) -> io::Result<()> {
         return Err(error);
     }
     head_file::sync(folder)?;
-    folder::sync(folder)
+    durable_folder::sync(folder)
 }
 
 fn write_state(file: &Path, state: &[u8]) -> io::Result<()> {
-    let mut file = private::options().write(true).create(true).truncate(true).open(file)?;
-    file.write_all(&frame::close(VERSION, state))?;
+    let mut file =
+        private_files::open_options().write(true).create(true).truncate(true).open(file)?;
+    file.write_all(&checksum_frame::encode_frame(VERSION, state))?;
     file.sync_all()
 }
 
 /// All snapshots, the oldest first.
-pub(super) fn kept(folder: &Path) -> io::Result<Vec<SnapshotFile>> {
+pub(super) fn list_snapshots(folder: &Path) -> io::Result<Vec<SnapshotFile>> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let mut found = Vec::new();
     for entry in fs::read_dir(here)? {
@@ -164,7 +166,7 @@ pub(super) fn kept(folder: &Path) -> io::Result<Vec<SnapshotFile>> {
 }
 
 /// Whether a file of this name is a snapshot.
-pub(super) fn is_one(name: &str) -> bool {
+pub(super) fn is_snapshot_name(name: &str) -> bool {
     SnapshotFile::at(PathBuf::from(name)).is_some()
 }
 
@@ -184,15 +186,17 @@ impl SnapshotFile {
     }
 
     /// The snapshot, unless the file is damaged or another process has just removed it.
-    pub(super) fn read(&self) -> io::Result<Option<Snapshot>> {
+    pub(super) fn read(&self) -> io::Result<Option<JournalSnapshot>> {
         let Self { position, batch, ref path } = *self;
-        Ok(read(path)?.map(|state| Snapshot { position, batch, state }))
+        Ok(read(path)?.map(|state| JournalSnapshot { position, batch, state }))
     }
 }
 
 fn read(file: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(file) {
-        Ok(bytes) => Ok(frame::open("a snapshot", VERSION, &bytes).ok().map(<[u8]>::to_vec)),
+        Ok(bytes) => {
+            Ok(checksum_frame::decode_frame("a snapshot", VERSION, &bytes).ok().map(<[u8]>::to_vec))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

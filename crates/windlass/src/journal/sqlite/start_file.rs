@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use windlass_core::id::RunId;
 
 use super::head_file::write_at_start;
+use crate::db::private_files;
 use crate::journal::StartMark;
-use crate::store::private;
 
 const NAME: &str = "starting";
 
@@ -21,19 +21,19 @@ const BYTES_MAX: u64 = 4_096;
 
 /// The mark of this process, and the file that it is in.
 #[derive(Debug)]
-pub(super) struct StartFile {
+pub(super) struct StartMarkFile {
     path: PathBuf,
     held: Mutex<Option<File>>,
 }
 
-impl StartFile {
+impl StartMarkFile {
     /// The file in a folder. Nothing is written yet.
     pub(super) fn of(folder: &Path) -> Self {
         Self { path: folder.join(NAME), held: Mutex::new(None) }
     }
 
     /// The mark that a start left which is over.
-    pub(super) fn left(&self) -> Option<StartMark> {
+    pub(super) fn left_behind(&self) -> Option<StartMark> {
         let mut file = File::open(&self.path).ok()?;
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => return None,
@@ -59,7 +59,7 @@ impl StartFile {
             });
         };
         if held.is_none() {
-            let mut options = private::options();
+            let mut options = private_files::open_options();
             let file = options.create(true).truncate(false).write(true).open(&self.path)?;
             if file.try_lock().is_err() {
                 // Another process folds the same journal, and the file is its own until it has done so.

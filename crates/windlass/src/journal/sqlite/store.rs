@@ -5,26 +5,27 @@ use std::path::Path;
 
 use windlass_core::id::{RunId, Term};
 
-use super::head_file::Head;
-use super::loss::Loss;
-use super::reader::{self, Reader};
-use super::snapshots::Snapshots;
-use super::start_file::StartFile;
-use super::tables::TABLES;
-use super::writer::{self, Writer};
-use crate::journal::batch::Batch;
-use crate::journal::seam::foreign_snapshot_warning;
+use super::head_file::HeadRecord;
+use super::loss_policy::LossPolicy;
+use super::reader::{self, SqliteJournalReader};
+use super::schema::TABLES;
+use super::snapshots::SnapshotFolder;
+use super::start_file::StartMarkFile;
+use super::writer::{self, SqliteJournalWriter};
+use crate::db::sqlite::request_thread::{ReplySender, RequestThread};
+use crate::db::sqlite::{connection, failure, network_mount};
+use crate::db::{NowFn, StoreError, StoreFuture, durable_folder};
+use crate::journal::encoded_batch::EncodedBatch;
+use crate::journal::interface::foreign_snapshot_warning;
 use crate::journal::{
-    Append, Campaign, Candidate, Journal, Position, Snapshot, StartMark, Stored, Transplant,
+    CampaignOutcome, Journal, JournalAppend, JournalImport, JournalSnapshot, LeaderCandidate,
+    Position, StartMark, StoredBatch,
 };
-use crate::store::sqlite::desk::{Answer, Desk};
-use crate::store::sqlite::{connection, failure, mount};
-use crate::store::{Now, Promise, StoreError, folder};
 
 pub(super) const FILE: &str = "journal.db";
 
 /// Pages that the writer keeps, in SQLite's way to say KiB.
-const CACHE: i32 = -256;
+const CACHE_SIZE: i32 = -256;
 
 /// A journal in a file of SQLite.
 ///
@@ -34,11 +35,11 @@ const CACHE: i32 = -256;
 pub struct SqliteJournal {
     place: String,
     // In this order: the writer finds nobody in its way when it tidies up.
-    reader: Desk<reader::Request>,
+    reader: RequestThread<reader::SqliteJournalReadRequest>,
     /// None if it only reads.
-    writer: Option<Desk<writer::Request>>,
+    writer: Option<RequestThread<writer::SqliteJournalWriteRequest>>,
     warnings: Vec<String>,
-    start_file: StartFile,
+    start_file: StartMarkFile,
 }
 
 impl SqliteJournal {
@@ -48,37 +49,46 @@ impl SqliteJournal {
     /// Refuses a journal that has less than its head file says, or that is missing beside one
     /// ([`StoreError::LostHistory`]). Where the head file is missing too, snapshots, archived runs and logs tell that there
     /// was more ([`StoreError::MissingHistory`]).
-    pub fn open(folder: impl AsRef<Path>, now: Now) -> Result<Self, StoreError> {
-        Self::open_with(folder.as_ref(), now, Loss::Refused)
+    pub fn open(folder: impl AsRef<Path>, now: NowFn) -> Result<Self, StoreError> {
+        Self::open_with(folder.as_ref(), now, LossPolicy::Refused)
     }
 
     /// The same, and leads a journal that has lost what it had acknowledged.
-    pub fn open_accepting_loss(folder: impl AsRef<Path>, now: Now) -> Result<Self, StoreError> {
-        Self::open_with(folder.as_ref(), now, Loss::Accepted)
+    pub fn open_accepting_loss(folder: impl AsRef<Path>, now: NowFn) -> Result<Self, StoreError> {
+        Self::open_with(folder.as_ref(), now, LossPolicy::Accepted)
     }
 
-    fn open_with(folder: &Path, now: Now, loss: Loss) -> Result<Self, StoreError> {
+    fn open_with(folder: &Path, now: NowFn, loss: LossPolicy) -> Result<Self, StoreError> {
         let file = folder.join(FILE);
         let place = file.display().to_string();
-        folder::make(folder).map_err(|error| failure::of_io(&place, &error))?;
+        durable_folder::create_durably(folder).map_err(|error| failure::from_io(&place, &error))?;
         // Read before the journal, because a leader writes it after each commit.
         // One that cannot be read is in a folder that cannot be opened, which is told below.
-        let head = Head::read(folder).ok().flatten();
-        let loss =
-            if file.exists() { loss } else { loss.of_missing((folder, &place), head.as_ref())? };
-        let connection = connection::to_write(&file, &place, &TABLES)?;
+        let head = HeadRecord::read(folder).ok().flatten();
+        let loss = if file.exists() {
+            loss
+        } else {
+            loss.for_missing_journal((folder, &place), head.as_ref())?
+        };
+        let connection = connection::open_for_writing(&file, &place, &TABLES)?;
         loss.check(&connection, (folder, &place), head.as_ref())?;
         // Appends touch the last page and those above it: more would only be kept in memory.
-        let small = connection.pragma_update(None, "cache_size", CACHE);
-        small.map_err(|error| failure::of_sqlite(&place, &error))?;
-        let foreign = Snapshots { folder, place: &place, journal: &connection }.foreign()?;
+        let small = connection.pragma_update(None, "cache_size", CACHE_SIZE);
+        small.map_err(|error| failure::from_sqlite(&place, &error))?;
+        let foreign = SnapshotFolder { folder, place: &place, journal: &connection }.foreign()?;
         let foreign = foreign.into_iter().map(|file| foreign_snapshot_warning(file.position));
-        let start_file = StartFile::of(folder);
-        let start = start_file.left().and_then(|mark| mark.warning());
-        let warnings = mount::warning(folder).into_iter().chain(foreign).chain(start).collect();
+        let start_file = StartMarkFile::of(folder);
+        let start = start_file.left_behind().and_then(|mark| mark.warning());
+        let warnings = network_mount::network_warning(folder)
+            .into_iter()
+            .chain(foreign)
+            .chain(start)
+            .collect();
         let reader = start_reader(&file, &place)?;
-        let writer = Writer::new(connection, (folder.to_owned(), place.clone()), now, loss);
-        let writer = Desk::start("journal-writer", &place, |requests| writer.run(requests))?;
+        let writer =
+            SqliteJournalWriter::new(connection, (folder.to_owned(), place.clone()), now, loss);
+        let writer =
+            RequestThread::start("journal-writer", &place, |requests| writer.run(requests))?;
         Ok(Self { place, reader, writer: Some(writer), warnings, start_file })
     }
 
@@ -94,8 +104,8 @@ impl SqliteJournal {
         let place = file.display().to_string();
         connection::must_exist(&file, &place)?;
         let reader = start_reader(&file, &place)?;
-        let warnings = mount::warning(folder.as_ref()).into_iter().collect();
-        let start_file = StartFile::of(folder.as_ref());
+        let warnings = network_mount::network_warning(folder.as_ref()).into_iter().collect();
+        let start_file = StartMarkFile::of(folder.as_ref());
         Ok(Self { place, reader, writer: None, warnings, start_file })
     }
 
@@ -107,10 +117,10 @@ impl SqliteJournal {
     /// Hands a request to the writer.
     fn ask<T: Send + 'static>(
         &self,
-        request: impl FnOnce(Answer<T>) -> writer::Request,
-    ) -> Promise<'_, T> {
+        request: impl FnOnce(ReplySender<T>) -> writer::SqliteJournalWriteRequest,
+    ) -> StoreFuture<'_, T> {
         match &self.writer {
-            Some(writer) => writer.ask(request),
+            Some(writer) => writer.call(request),
             None => self.refuse(),
         }
     }
@@ -120,95 +130,101 @@ impl SqliteJournal {
         if self.writer.is_none() {
             return Ok(());
         }
-        self.start_file.write(mark).map_err(|error| failure::of_io(&self.place, &error))
+        self.start_file.write(mark).map_err(|error| failure::from_io(&self.place, &error))
     }
 
-    fn refuse<T: Send + 'static>(&self) -> Promise<'_, T> {
+    fn refuse<T: Send + 'static>(&self) -> StoreFuture<'_, T> {
         let reason = "it was opened for reading only; who wants to lead or write opens it to write";
         Box::pin(async move { Err(failure::unusable(&self.place, reason)) })
     }
 }
 
-impl Transplant for SqliteJournal {
-    fn plant(&self, batches: Vec<Stored>) -> Promise<'_, ()> {
-        let batches = batches.iter().map(Batch::of_stored).collect();
-        self.ask(|answer| writer::Request::Plant { batches, answer })
+impl JournalImport for SqliteJournal {
+    fn import_batches(&self, batches: Vec<StoredBatch>) -> StoreFuture<'_, ()> {
+        let batches = batches.iter().map(EncodedBatch::from_stored).collect();
+        self.ask(|answer| writer::SqliteJournalWriteRequest::ImportBatches { batches, answer })
     }
 
     /// There are no generations here: nobody restores a part of a folder.
-    fn root(&self, pruned: Position, term: Term, _generation: u16) -> Promise<'_, ()> {
-        self.ask(|answer| writer::Request::Root { pruned, term, answer })
+    fn finish_import(&self, pruned: Position, term: Term, _generation: u16) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::FinishImport { pruned, term, answer })
     }
 }
 
 impl Journal for SqliteJournal {
-    fn campaign(&self, candidate: Candidate) -> Promise<'_, Campaign> {
-        self.ask(|answer| writer::Request::Campaign { candidate, answer })
+    fn campaign(&self, candidate: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Campaign { candidate, answer })
     }
 
-    fn renew(&self, term: Term) -> Promise<'_, ()> {
-        self.ask(|answer| writer::Request::Renew { term, answer })
+    fn renew(&self, term: Term) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Renew { term, answer })
     }
 
-    fn resign(&self, term: Term) -> Promise<'_, ()> {
-        self.ask(|answer| writer::Request::Resign { term, answer })
+    fn resign(&self, term: Term) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Resign { term, answer })
     }
 
-    fn append(&self, append: Append) -> Promise<'_, Position> {
-        self.ask(|answer| writer::Request::Append { batch: Batch::of(&append), answer })
+    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Append {
+            batch: EncodedBatch::from_append(&append),
+            answer,
+        })
     }
 
-    fn tail(&self, after: Position, most: usize) -> Promise<'_, Vec<Stored>> {
-        self.reader.ask(|answer| reader::Request::Tail { after, most, answer })
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Tail { after, most, answer })
     }
 
-    fn head(&self) -> Promise<'_, Position> {
-        self.reader.ask(|answer| reader::Request::Head { answer })
+    fn head(&self) -> StoreFuture<'_, Position> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Head { answer })
     }
 
-    fn save(&self, snapshot: Snapshot) -> Promise<'_, ()> {
+    fn save(&self, snapshot: JournalSnapshot) -> StoreFuture<'_, ()> {
         if self.writer.is_none() {
             return self.refuse();
         }
-        self.reader.ask(|answer| reader::Request::Save { snapshot, answer })
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Save { snapshot, answer })
     }
 
-    fn snapshot(&self) -> Promise<'_, Option<Snapshot>> {
-        self.reader.ask(|answer| reader::Request::Snapshot { answer })
+    fn snapshot(&self) -> StoreFuture<'_, Option<JournalSnapshot>> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Snapshot { answer })
     }
 
-    fn foreign_snapshots(&self) -> Promise<'_, Vec<Position>> {
-        self.reader.ask(|answer| reader::Request::Foreign { answer })
+    fn foreign_snapshots(&self) -> StoreFuture<'_, Vec<Position>> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Foreign { answer })
     }
 
-    fn condemned(&self) -> Promise<'_, BTreeSet<RunId>> {
-        self.reader.ask(|answer| reader::Request::Condemned { answer })
+    fn condemned(&self) -> StoreFuture<'_, BTreeSet<RunId>> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Condemned { answer })
     }
 
-    fn condemn(&self, term: Term, run: RunId) -> Promise<'_, ()> {
-        self.ask(|answer| writer::Request::Condemn { term, run, answer })
+    fn condemn(&self, term: Term, run: RunId) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Condemn { term, run, answer })
     }
 
-    fn start_marks(&self) -> Promise<'_, Vec<StartMark>> {
-        Box::pin(async { Ok(self.start_file.left().into_iter().collect()) })
+    fn start_marks(&self) -> StoreFuture<'_, Vec<StartMark>> {
+        Box::pin(async { Ok(self.start_file.left_behind().into_iter().collect()) })
     }
 
-    fn mark_start(&self, mark: StartMark) -> Promise<'_, ()> {
+    fn mark_start(&self, mark: StartMark) -> StoreFuture<'_, ()> {
         Box::pin(async move { self.write_start(Some(&mark)) })
     }
 
-    fn clear_start(&self, _node: String) -> Promise<'_, ()> {
+    fn clear_start(&self, _node: String) -> StoreFuture<'_, ()> {
         Box::pin(async { self.write_start(None) })
     }
 
-    fn prune(&self, upto: Position) -> Promise<'_, Position> {
-        self.ask(|answer| writer::Request::Prune { upto, answer })
+    fn prune(&self, upto: Position) -> StoreFuture<'_, Position> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Prune { upto, answer })
     }
 }
 
-fn start_reader(file: &Path, place: &str) -> Result<Desk<reader::Request>, StoreError> {
+fn start_reader(
+    file: &Path,
+    place: &str,
+) -> Result<RequestThread<reader::SqliteJournalReadRequest>, StoreError> {
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    let connection = connection::to_read(file, place, &TABLES)?;
-    let reader = Reader { connection, folder, place: place.to_owned() };
-    Desk::start("journal-reader", place, |requests| reader.run(requests))
+    let connection = connection::open_for_reading(file, place, &TABLES)?;
+    let reader = SqliteJournalReader { connection, folder, place: place.to_owned() };
+    RequestThread::start("journal-reader", place, |requests| reader.run(requests))
 }

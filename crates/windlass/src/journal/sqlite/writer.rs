@@ -12,56 +12,56 @@ use windlass_core::engine::StoreHistory;
 use windlass_core::id::{RunId, Term};
 use windlass_core::time::{Span, Time};
 
-use super::head_file::{Head, HeadFile};
-use super::lead_file::LeadFile;
-use super::loss::Loss;
-use super::reader::{condemned, head, key, pruned};
-use super::snapshots::Snapshots;
+use super::head_file::{HeadFile, HeadRecord};
+use super::leader_lock::LeaderLock;
+use super::loss_policy::LossPolicy;
+use super::reader::{batch_header, condemned, head, pruned};
+use super::snapshots::SnapshotFolder;
 use super::statement;
-use crate::journal::batch::Batch;
+use crate::db::sql_number::{run_to_sql, to_sql};
+use crate::db::sqlite::failure;
+use crate::db::sqlite::request_thread::{QUEUED_REQUESTS_MAX, ReplySender, reply};
+use crate::db::sqlite::wal::SqliteWal;
+use crate::db::{NowFn, StoreError};
 use crate::journal::condemned::{CONDEMNED_MAX, too_many_condemned};
-use crate::journal::{BatchId, Campaign, Candidate, Leadership, Position};
-use crate::store::number::{run_to_sql, to_sql};
-use crate::store::sqlite::desk::{Answer, WAITING_MAX, tell};
-use crate::store::sqlite::failure;
-use crate::store::sqlite::wal::Wal;
-use crate::store::{Now, StoreError};
+use crate::journal::encoded_batch::EncodedBatch;
+use crate::journal::{BatchId, CampaignOutcome, JournalLeadership, LeaderCandidate, Position};
 
 #[derive(Debug)]
-pub(super) enum Request {
-    Campaign { candidate: Candidate, answer: Answer<Campaign> },
-    Renew { term: Term, answer: Answer<()> },
-    Resign { term: Term, answer: Answer<()> },
-    Append { batch: Batch, answer: Answer<Position> },
-    Condemn { term: Term, run: RunId, answer: Answer<()> },
-    Prune { upto: Position, answer: Answer<Position> },
-    Plant { batches: Vec<Batch>, answer: Answer<()> },
-    Root { pruned: Position, term: Term, answer: Answer<()> },
+pub(super) enum SqliteJournalWriteRequest {
+    Campaign { candidate: LeaderCandidate, answer: ReplySender<CampaignOutcome> },
+    Renew { term: Term, answer: ReplySender<()> },
+    Resign { term: Term, answer: ReplySender<()> },
+    Append { batch: EncodedBatch, answer: ReplySender<Position> },
+    Condemn { term: Term, run: RunId, answer: ReplySender<()> },
+    Prune { upto: Position, answer: ReplySender<Position> },
+    ImportBatches { batches: Vec<EncodedBatch>, answer: ReplySender<()> },
+    FinishImport { pruned: Position, term: Term, answer: ReplySender<()> },
 }
 
 /// How many batches go in one transaction: no commit waits longer for it than for another batch.
 const PRUNED_AT_ONCE: i64 = 256;
 
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct SqliteJournalWriter {
     connection: Connection,
     folder: PathBuf,
     place: String,
-    now: Now,
-    lead: Option<Lead>,
-    loss: Loss,
-    wal: Wal,
+    now: NowFn,
+    lead: Option<HeldTerm>,
+    loss: LossPolicy,
+    wal: SqliteWal,
 }
 
 /// The term that this process won, for as long as it has the lock.
 #[derive(Debug)]
-struct Lead {
+struct HeldTerm {
     term: Term,
-    lock: LeadFile,
+    lock: LeaderLock,
     head_file: HeadFile,
 }
 
-impl Lead {
+impl HeldTerm {
     /// Writes down how far the journal reaches now. One that cannot be written still says less than the journal has.
     fn record(&mut self, position: Position, batch: BatchId) {
         let recorded = self.lock.time();
@@ -70,7 +70,7 @@ impl Lead {
 }
 
 /// The row of the leader.
-struct Leader {
+struct SqliteLeaderRow {
     term: Term,
     node: String,
     pid: Option<u32>,
@@ -78,77 +78,86 @@ struct Leader {
 }
 
 /// What came of asking for the lock. A lock in here is let go if the transaction around it fails.
-enum Asked {
-    Won(Lead, Position, (StoreHistory, Span)),
-    Taken(Option<Leader>),
+enum LockAttempt {
+    Won(HeldTerm, Position, (StoreHistory, Span)),
+    Taken(Option<SqliteLeaderRow>),
     Failed(StoreError),
 }
 
-type Group = Vec<(Batch, Answer<Position>)>;
+type AppendGroup = Vec<(EncodedBatch, ReplySender<Position>)>;
 
-impl Writer {
+impl SqliteJournalWriter {
     /// Writes to the journal in a folder, which errors call by this name.
     pub(super) fn new(
         connection: Connection,
         (folder, place): (PathBuf, String),
-        now: Now,
-        loss: Loss,
+        now: NowFn,
+        loss: LossPolicy,
     ) -> Self {
-        let wal = Wal::of(&connection);
+        let wal = SqliteWal::of_database(&connection);
         Self { connection, folder, place, now, lead: None, loss, wal }
     }
 
     /// Serves until the desk is closed, then leaves the journal in its one file.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
-    pub(super) fn run(mut self, requests: Receiver<Request>) {
+    pub(super) fn run(mut self, requests: Receiver<SqliteJournalWriteRequest>) {
         while let Ok(first) = requests.recv() {
-            let mut group = Group::new();
-            for request in [first].into_iter().chain(requests.try_iter().take(WAITING_MAX)) {
+            let mut group = AppendGroup::new();
+            for request in [first].into_iter().chain(requests.try_iter().take(QUEUED_REQUESTS_MAX))
+            {
                 self.serve(request, &mut group);
             }
             self.write(group);
-            self.make_room();
+            self.preallocate_wal();
         }
         self.close();
     }
 
     /// Batches join the group; any other request is served in its turn, behind the batches before it.
-    fn serve(&mut self, request: Request, group: &mut Group) {
-        if !matches!(request, Request::Append { .. }) {
+    fn serve(&mut self, request: SqliteJournalWriteRequest, group: &mut AppendGroup) {
+        if !matches!(request, SqliteJournalWriteRequest::Append { .. }) {
             self.write(std::mem::take(group));
         }
         match request {
-            Request::Append { batch, answer } => group.push((batch, answer)),
-            Request::Campaign { candidate, answer } => tell(answer, self.campaign(&candidate)),
-            Request::Condemn { term, run, answer } => tell(answer, self.condemn(term, run)),
-            Request::Prune { upto, answer } => tell(answer, self.prune(upto)),
-            Request::Plant { batches, answer } => tell(answer, self.plant(&batches)),
-            Request::Root { pruned, term, answer } => tell(answer, self.root(pruned, term)),
-            Request::Renew { term, answer } => tell(answer, self.renew(term)),
-            Request::Resign { term, answer } => {
+            SqliteJournalWriteRequest::Append { batch, answer } => group.push((batch, answer)),
+            SqliteJournalWriteRequest::Campaign { candidate, answer } => {
+                reply(answer, self.campaign(&candidate));
+            }
+            SqliteJournalWriteRequest::Condemn { term, run, answer } => {
+                reply(answer, self.condemn(term, run));
+            }
+            SqliteJournalWriteRequest::Prune { upto, answer } => reply(answer, self.prune(upto)),
+            SqliteJournalWriteRequest::ImportBatches { batches, answer } => {
+                reply(answer, self.import_batches(&batches));
+            }
+            SqliteJournalWriteRequest::FinishImport { pruned, term, answer } => {
+                reply(answer, self.finish_import(pruned, term));
+            }
+            SqliteJournalWriteRequest::Renew { term, answer } => reply(answer, self.renew(term)),
+            SqliteJournalWriteRequest::Resign { term, answer } => {
                 self.resign(term);
-                tell(answer, Ok(()));
+                reply(answer, Ok(()));
             }
         }
     }
 
     /// Writes a group, and tells each batch when the group is durable. If SQLite fails anywhere, nothing of it was
     /// written and each is told so, also those that were refused: they may have been judged by what is not there.
-    fn write(&mut self, group: Group) {
+    fn write(&mut self, group: AppendGroup) {
         if group.is_empty() {
             return;
         }
         match self.commit(&group) {
             Ok(verdicts) => {
                 self.record(&group, &verdicts);
-                group.into_iter().zip(verdicts).for_each(|((_, a), v)| tell(a, v));
+                group.into_iter().zip(verdicts).for_each(|((_, a), v)| reply(a, v));
             }
-            Err(error) => group.into_iter().for_each(|(_, a)| tell(a, Err(error.clone()))),
+            Err(error) => group.into_iter().for_each(|(_, a)| reply(a, Err(error.clone()))),
         }
     }
 
     /// Writes down the last batch of a group before anything of it is acknowledged.
-    fn record(&mut self, group: &Group, verdicts: &[Result<Position, StoreError>]) {
+    fn record(&mut self, group: &AppendGroup, verdicts: &[Result<Position, StoreError>]) {
         let taken = group.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_ok());
         let last = taken.map(|((batch, _), _)| (batch.position, batch.name)).max();
         if let (Some((position, batch)), Some(lead)) = (last, &mut self.lead) {
@@ -157,19 +166,22 @@ impl Writer {
     }
 
     /// When everybody has been told: only who comes next may have to wait for it.
-    fn make_room(&mut self) {
-        if self.lead.is_none() || !self.wal.is_outgrown() {
+    fn preallocate_wal(&mut self) {
+        if self.lead.is_none() || !self.wal.needs_preallocation() {
             return;
         }
         let Self { connection, wal, .. } = self;
         // Whatever keeps a transaction from beginning here, the next append will tell.
         drop(transact(connection, |transaction| {
-            wal.make_room(transaction);
+            wal.preallocate(transaction);
             Ok(())
         }));
     }
 
-    fn commit(&mut self, group: &Group) -> Result<Vec<Result<Position, StoreError>>, StoreError> {
+    fn commit(
+        &mut self,
+        group: &AppendGroup,
+    ) -> Result<Vec<Result<Position, StoreError>>, StoreError> {
         let won = self.lead.as_ref().map(|lead| lead.term);
         self.transaction(|transaction| {
             let current = leader(transaction)?.map_or(Term(0), |leader| leader.term);
@@ -189,7 +201,7 @@ impl Writer {
 
     /// The lock on the file decides, and it is asked for inside the transaction that takes the term: whoever finds it
     /// taken there finds the name of who has it, too.
-    fn campaign(&mut self, candidate: &Candidate) -> Result<Campaign, StoreError> {
+    fn campaign(&mut self, candidate: &LeaderCandidate) -> Result<CampaignOutcome, StoreError> {
         if let Some(lead) = &self.lead
             && self.current()? != lead.term
         {
@@ -199,26 +211,26 @@ impl Writer {
         let (folder, place, now) = (self.folder.clone(), self.place.clone(), (self.now)());
         let loss = self.loss;
         let asked = self.transaction(|transaction| {
-            Ok(match LeadFile::take(&folder) {
-                Ok(None) => Asked::Taken(leader(transaction)?),
-                Err(error) => Asked::Failed(failure::of_io(&place, &error)),
+            Ok(match LeaderLock::take(&folder) {
+                Ok(None) => LockAttempt::Taken(leader(transaction)?),
+                Err(error) => LockAttempt::Failed(failure::from_io(&place, &error)),
                 Ok(Some(lock)) => {
-                    let found = Found { folder: &folder, place: &place, loss };
-                    match found.look(transaction) {
+                    let found = FolderInspection { folder: &folder, place: &place, loss };
+                    match found.inspect(transaction) {
                         Ok((head, proof, head_file)) => {
                             let term = take_term(transaction, candidate, now, proof.0)?;
-                            Asked::Won(Lead { term, lock, head_file }, head, proof)
+                            LockAttempt::Won(HeldTerm { term, lock, head_file }, head, proof)
                         }
-                        Err(error) => Asked::Failed(error),
+                        Err(error) => LockAttempt::Failed(error),
                     }
                 }
             })
         })?;
         match asked {
-            Asked::Won(lead, head, (history, since_head)) => {
+            LockAttempt::Won(lead, head, (history, since_head)) => {
                 let term = lead.term;
                 self.lead = Some(lead);
-                Ok(Campaign::Won(Leadership {
+                Ok(CampaignOutcome::Won(JournalLeadership {
                     term,
                     head,
                     now,
@@ -229,21 +241,21 @@ impl Writer {
                     lasts: None,
                 }))
             }
-            Asked::Taken(Some(Leader { node, pid, address, .. })) => {
-                Ok(Campaign::LedBy { node, pid, address })
+            LockAttempt::Taken(Some(SqliteLeaderRow { node, pid, address, .. })) => {
+                Ok(CampaignOutcome::LedBy { node, pid, address })
             }
             // Whoever had it could not commit its first term, and is about to let go.
-            Asked::Taken(None) => {
+            LockAttempt::Taken(None) => {
                 Err(failure::unavailable(&self.place, "its lock is taken by nobody yet"))
             }
-            Asked::Failed(error) => Err(error),
+            LockAttempt::Failed(error) => Err(error),
         }
     }
 
     /// Lets the oldest batches go, a bounded number of them: who wants more asks again.
     fn prune(&mut self, upto: Position) -> Result<Position, StoreError> {
         let Self { folder, place, connection, .. } = &*self;
-        let snapshots = Snapshots { folder, place, journal: connection };
+        let snapshots = SnapshotFolder { folder, place, journal: connection };
         let upto = to_sql(upto.min(snapshots.last_to_remove()?).0);
         self.transaction(|transaction| {
             let mut last = transaction.prepare_cached(statement::LAST_TO_PRUNE)?;
@@ -257,14 +269,14 @@ impl Writer {
     }
 
     /// Writes batches of another journal as they are.
-    fn plant(&mut self, batches: &[Batch]) -> Result<(), StoreError> {
+    fn import_batches(&mut self, batches: &[EncodedBatch]) -> Result<(), StoreError> {
         self.transaction(|transaction| {
             batches.iter().try_for_each(|batch| write(transaction, batch))
         })
     }
 
     /// Has terms go on behind those of another journal.
-    fn root(&mut self, pruned: Position, term: Term) -> Result<(), StoreError> {
+    fn finish_import(&mut self, pruned: Position, term: Term) -> Result<(), StoreError> {
         self.transaction(|transaction| {
             transaction.execute(statement::NOTE_PRUNED, [to_sql(pruned.0)])?;
             transaction.execute(statement::RAISE_TERM, [to_sql(term.0)]).map(drop)
@@ -306,7 +318,7 @@ impl Writer {
     }
 
     fn failure(&self, error: &rusqlite::Error) -> StoreError {
-        failure::of_sqlite(&self.place, error)
+        failure::from_sqlite(&self.place, error)
     }
 
     /// Brings the WAL into the file. Nothing rests on it: what is in the WAL is durable too, and the next who opens the
@@ -335,7 +347,7 @@ fn transact<T>(
 
 fn append(
     transaction: &Transaction<'_>,
-    batch: &Batch,
+    batch: &EncodedBatch,
     head: &mut Position,
 ) -> rusqlite::Result<Result<Position, StoreError>> {
     if batch.after != *head {
@@ -347,7 +359,7 @@ fn append(
     Ok(Ok(batch.position))
 }
 
-fn write(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
+fn write(transaction: &Transaction<'_>, batch: &EncodedBatch) -> rusqlite::Result<()> {
     let row = params![
         to_sql(batch.position.0),
         to_sql(batch.after.0 + 1),
@@ -359,9 +371,9 @@ fn write(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
 }
 
 /// Whether the batch was written before: its caller did not hear of it and repeats it.
-fn is_there(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<bool> {
+fn is_there(transaction: &Transaction<'_>, batch: &EncodedBatch) -> rusqlite::Result<bool> {
     let mut next = transaction.prepare_cached(statement::NEXT_BATCH)?;
-    let found = next.query_row([to_sql(batch.after.0)], key).optional()?;
+    let found = next.query_row([to_sql(batch.after.0)], batch_header).optional()?;
     Ok(found.is_some_and(|found| {
         found.first == batch.after.0 + 1
             && found.position == batch.position.0
@@ -371,24 +383,24 @@ fn is_there(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<bo
 }
 
 /// What a candidate that has the lock finds in the folder.
-struct Found<'a> {
+struct FolderInspection<'a> {
     folder: &'a Path,
     place: &'a str,
-    loss: Loss,
+    loss: LossPolicy,
 }
 
-impl Found<'_> {
-    fn look(
+impl FolderInspection<'_> {
+    fn inspect(
         &self,
         connection: &Connection,
     ) -> Result<(Position, (StoreHistory, Span), HeadFile), StoreError> {
-        let io = |error| failure::of_io(self.place, &error);
-        let head = head(connection).map_err(|error| failure::of_sqlite(self.place, &error))?;
-        let recorded = Head::read(self.folder).map_err(io)?;
+        let io = |error| failure::from_io(self.place, &error);
+        let head = head(connection).map_err(|error| failure::from_sqlite(self.place, &error))?;
+        let recorded = HeadRecord::read(self.folder).map_err(io)?;
         let place = (self.folder, self.place);
         let history = self.loss.check(connection, place, recorded.as_ref())?;
         let Self { folder, place, .. } = *self;
-        Snapshots { folder, place, journal: connection }.set_aside()?;
+        SnapshotFolder { folder, place, journal: connection }.set_aside()?;
         let age = recorded.map_or(Span::ZERO, |recorded| recorded.age(history, head));
         Ok((head, (history, age), HeadFile::open(self.folder).map_err(io)?))
     }
@@ -396,11 +408,11 @@ impl Found<'_> {
 
 fn take_term(
     transaction: &Transaction<'_>,
-    candidate: &Candidate,
+    candidate: &LeaderCandidate,
     now: Time,
     history: StoreHistory,
 ) -> rusqlite::Result<Term> {
-    let Candidate { node, address } = candidate;
+    let LeaderCandidate { node, address } = candidate;
     let now = to_sql(now.as_millis());
     let at_least = if history == StoreHistory::Unbroken { 0 } else { now };
     let row = params![node, std::process::id(), address, now, at_least];
@@ -408,10 +420,10 @@ fn take_term(
     take.query_row(row, |row| row.get::<_, i64>(0)).map(|term| Term(term.cast_unsigned()))
 }
 
-fn leader(connection: &Connection) -> rusqlite::Result<Option<Leader>> {
+fn leader(connection: &Connection) -> rusqlite::Result<Option<SqliteLeaderRow>> {
     let mut statement = connection.prepare_cached(statement::LEADER)?;
     let read = statement.query_row((), |row| {
-        Ok(Leader {
+        Ok(SqliteLeaderRow {
             term: Term(row.get::<_, i64>("term")?.cast_unsigned()),
             node: row.get("node")?,
             pid: row.get("pid")?,

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
 use super::*;
-use crate::link::http::dial::{Dialled, Stream};
+use crate::link::http::dialer::{ConnectionStream, DialFuture};
 
 /// A controller that lets in one token, and counts its requests.
 #[derive(Clone, Debug)]
-struct LoopbackListeners {
+struct LoopbackControllers {
     token: &'static str,
     asked: Arc<AtomicUsize>,
 }
 
-impl LoopbackListeners {
+impl LoopbackControllers {
     async fn answer(self, mut stream: DuplexStream) -> io::Result<()> {
         let mut head = Vec::new();
         while let Ok(byte) = stream.read_u8().await {
@@ -33,11 +33,11 @@ impl LoopbackListeners {
     }
 }
 
-impl Dial for LoopbackListeners {
-    fn dial<'a>(&'a self, _: &'a Place) -> Dialled<'a> {
+impl Dialer for LoopbackControllers {
+    fn dial<'a>(&'a self, _: &'a ControllerAddress) -> DialFuture<'a> {
         let (own, other) = duplex(4_096);
         tokio::spawn(self.clone().answer(other));
-        Box::pin(async { Ok(Box::new(own) as Box<dyn Stream>) })
+        Box::pin(async { Ok(Box::new(own) as Box<dyn ConnectionStream>) })
     }
 }
 
@@ -45,11 +45,11 @@ impl Dial for LoopbackListeners {
 /// time, and then.
 async fn let_in(token: &'static str) -> [(bool, usize); 2] {
     let asked = Arc::new(AtomicUsize::new(0));
-    let doors = LoopbackListeners { token, asked: Arc::clone(&asked) };
-    let client = Client::new(Arc::new(doors), Credentials::default());
-    let find_tokens = |_: &Place| vec!["wl_stale".to_owned(), "wl_newer".to_owned()];
-    let client = Client { find_tokens, ..client };
-    let place: Place = "http://localhost:7700".parse().unwrap();
+    let doors = LoopbackControllers { token, asked: Arc::clone(&asked) };
+    let client = HttpClient::new(Arc::new(doors), ClientCredentials::default());
+    let find_tokens = |_: &ControllerAddress| vec!["wl_stale".to_owned(), "wl_newer".to_owned()];
+    let client = HttpClient { find_tokens, ..client };
+    let place: ControllerAddress = "http://localhost:7700".parse().unwrap();
     let mut times = [(false, 0); 2];
     for time in &mut times {
         let answered = client.get(&place, "/runs", Duration::from_secs(5)).await;

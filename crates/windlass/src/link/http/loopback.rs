@@ -2,7 +2,7 @@
 //!
 //! Every local user reaches a loopback address, so a controller there asks for a token as well. It makes one and keeps it in a
 //! private file of its user, named by its address, where clients and workers of the same user find it:
-//! `$WINDLASS_STATE_DIR`, else `$XDG_STATE_HOME/windlass`, else `~/.local/state/windlass`; below it `loopback/HOST-PORT`.
+//! `$WINDLASS_STATE_DIR`, else `$XDG_STATE_HOME/windlass`, else `~/.embedded/state/windlass`; below it `loopback/HOST-PORT`.
 //!
 //! Every local user can also listen at that address while the controller is down, and is shown the token by commands and
 //! workers. So each start makes another token, after the controller has the address, and what was shown before opens nothing.
@@ -12,9 +12,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::follow::Place;
+use super::controller_address::ControllerAddress;
+use crate::db::{durable_folder, private_files};
 use crate::link::TokenSecret;
-use crate::store::{folder, private};
 
 /// The most bytes of such a file: one that is larger is another one.
 const FILE_MAX: u64 = 256;
@@ -24,26 +24,26 @@ pub fn make_loopback_token(address: SocketAddr) -> io::Result<(String, PathBuf)>
     let Some(tokens) = tokens_folder() else {
         return Err(io::Error::other("neither WINDLASS_STATE_DIR nor HOME is set"));
     };
-    folder::make(&tokens)?;
+    durable_folder::create_durably(&tokens)?;
     let file = tokens.join(name_of(address.ip(), address.port()));
     let token = TokenSecret::generate()?;
     let unfinished = file.with_extension(format!("{}.new", std::process::id()));
     drop(fs::remove_file(&unfinished));
-    private::write(&unfinished, format!("{}\n", token.text()))?;
+    private_files::write(&unfinished, format!("{}\n", token.text()))?;
     fs::rename(&unfinished, &file)?;
     Ok((token.text().to_owned(), file))
 }
 
 /// The tokens that controllers at a loopback address may have made for this user, the likeliest first. `localhost` is two
 /// addresses, and the file of either can be left from a controller that has ended.
-pub(super) fn loopback_tokens(place: &Place) -> Vec<String> {
+pub(super) fn loopback_tokens(place: &ControllerAddress) -> Vec<String> {
     match tokens_folder() {
-        Some(tokens) if place.is_here() => tokens_in(&tokens, place),
+        Some(tokens) if place.is_loopback() => tokens_in(&tokens, place),
         Some(_) | None => Vec::new(),
     }
 }
 
-fn tokens_in(tokens: &Path, place: &Place) -> Vec<String> {
+fn tokens_in(tokens: &Path, place: &ControllerAddress) -> Vec<String> {
     let host = place.host().trim_start_matches('[').trim_end_matches(']');
     let hosts = if host == "localhost" { vec!["127.0.0.1", "::1"] } else { vec![host] };
     let ips = hosts.into_iter().filter_map(|host| host.parse().ok());
@@ -91,9 +91,9 @@ mod tests {
         let tokens = tempfile::tempdir().unwrap();
         let found = |place: &str| tokens_in(tokens.path(), &place.parse().unwrap());
         assert!(found("http://localhost:7700").is_empty());
-        private::write(&tokens.path().join("::1-7700"), "wl_six\n").unwrap();
+        private_files::write(&tokens.path().join("::1-7700"), "wl_six\n").unwrap();
         assert_eq!(found("http://localhost:7700"), ["wl_six"]);
-        private::write(&tokens.path().join("127.0.0.1-7700"), "wl_four\n").unwrap();
+        private_files::write(&tokens.path().join("127.0.0.1-7700"), "wl_four\n").unwrap();
         assert_eq!(found("http://localhost:7700"), ["wl_four", "wl_six"]);
         assert_eq!(found("http://[::1]:7700"), ["wl_six"]);
         assert!(found("http://localhost:7701").is_empty());
@@ -103,7 +103,7 @@ mod tests {
     fn a_file_that_others_may_read_is_not_trusted() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("127.0.0.1-7700");
-        private::write(&file, "wl_0123456789abcdef\n").unwrap();
+        private_files::write(&file, "wl_0123456789abcdef\n").unwrap();
         assert_eq!(read(&file).as_deref(), Some("wl_0123456789abcdef"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(read(&file), None);

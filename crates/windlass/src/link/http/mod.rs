@@ -24,22 +24,25 @@
 //! and the cluster's own authority (`--ca`), to whoever that vouches for.
 
 mod client;
-mod dial;
-mod follow;
+mod controller_address;
+mod death_notice;
+mod dialer;
+mod leader_liveness;
 mod loopback;
-mod silence;
-mod testament;
 mod wire;
 mod worker_link;
 
-pub use client::{Answered, Ask, CallError, Client, Credentials};
-pub use dial::{Dial, Dialled, Stream, Tcp, UnixSocket, dialler};
-pub use follow::{BadPlace, Place, Places, may_follow};
-pub use loopback::make_loopback_token;
-pub use testament::{report_ended, say_goodbye};
-pub use wire::{
-    BATCH_HEADER, Cluster, ClusterId, EVENTS_TYPE, EndedReport, EventsPage, JOURNAL_TYPE,
-    JournalPage, KEY_HEADER, LAG_HEADER, LEADER_HEADER, LOG_SIZE_HEADER, Leader, POSITION_HEADER,
-    PROTOCOL, PROTOCOL_HEADER, Problem, Role, STALE_HEADER, ValueAsked, WORKER_HEADER,
+pub use client::{ClientCredentials, HttpCallError, HttpClient, HttpRequest, HttpResponse};
+pub use controller_address::{
+    ControllerAddress, ControllerAddressError, ControllerAddresses, may_redirect,
 };
-pub use worker_link::HttpLink;
+pub use death_notice::{report_own_end, send_death_notice};
+pub use dialer::{ConnectionStream, DialFuture, Dialer, TcpDialer, UnixSocketDialer, dialer};
+pub use loopback::make_loopback_token;
+pub use wire::{
+    BATCH_HEADER, ClusterDescription, ClusterId, ClusterLeader, ControllerRole, DeathNoticeBody,
+    EVENTS_TYPE, EventsPage, JOURNAL_TYPE, JournalPage, KEY_HEADER, LAG_HEADER, LEADER_HEADER,
+    LOG_SIZE_HEADER, POSITION_HEADER, PROTOCOL, PROTOCOL_HEADER, ProblemDetails, STALE_HEADER,
+    ValueFetchRequest, WORKER_HEADER,
+};
+pub use worker_link::HttpWorkerLink;

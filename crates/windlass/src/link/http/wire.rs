@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::id::{Fence, Incarnation, Term, WorkerId};
 use windlass_core::time::Time;
 
-use crate::journal::{self, BatchId, Position, Recorded, Stored};
+use crate::journal::{self, BatchId, Position, RecordedEvent, StoredBatch};
 use crate::link::output::bytes;
 use crate::logs::LogId;
 
@@ -49,7 +49,7 @@ pub type ClusterId = String;
 
 /// What a cluster says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cluster {
+pub struct ClusterDescription {
     /// Which one it is.
     pub id: ClusterId,
     /// The version of the windlass that answers.
@@ -60,10 +60,10 @@ pub struct Cluster {
     pub advertise: String,
     /// What the controller that answers is.
     #[serde(default)]
-    pub role: Role,
+    pub role: ControllerRole,
     /// Who leads, as far as that is known.
     #[serde(default)]
-    pub leader: Option<Leader>,
+    pub leader: Option<ClusterLeader>,
     /// The newest term that it knows of.
     #[serde(default)]
     pub term: u64,
@@ -78,7 +78,7 @@ pub struct Cluster {
 /// What a controller is in its cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum ControllerRole {
     /// It decides.
     #[default]
     Leader,
@@ -90,7 +90,7 @@ pub enum Role {
 
 /// Who leads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leader {
+pub struct ClusterLeader {
     /// Its name.
     pub node: String,
     /// Where it is reached, if it says so.
@@ -99,7 +99,7 @@ pub struct Leader {
 
 /// A guard's report: nothing of a worker's life is left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndedReport {
+pub struct DeathNoticeBody {
     /// Which life.
     pub incarnation: Incarnation,
     /// Every lease that was started and has no verdict.
@@ -112,11 +112,11 @@ pub struct JournalPage {
     /// The last event's position in the journal.
     pub head: u64,
     /// The batches, in order.
-    batches: Vec<PagedBatch>,
+    batches: Vec<JournalPageBatch>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct PagedBatch {
+struct JournalPageBatch {
     position: u64,
     term: u64,
     batch: u64,
@@ -126,14 +126,14 @@ struct PagedBatch {
 
 impl JournalPage {
     /// A page of the first of these batches, up to about so many bytes.
-    pub fn new(batches: &[Stored], head: u64, most: usize) -> Self {
+    pub fn new(batches: &[StoredBatch], head: u64, most: usize) -> Self {
         let mut room = Some(most);
         let paged = batches.iter().map_while(|stored| {
             let left = room?;
-            let events = journal::encode(&stored.events);
+            let events = journal::encode_events(&stored.events);
             room = left.checked_sub(events.len());
             let (position, term, batch) = (stored.position.0, stored.term.0, stored.batch.0);
-            Some(PagedBatch { position, term, batch, events })
+            Some(JournalPageBatch { position, term, batch, events })
         });
         Self { head, batches: paged.collect() }
     }
@@ -150,10 +150,10 @@ impl JournalPage {
     }
 
     /// The batches.
-    pub fn unpack(self) -> Result<Vec<Stored>, String> {
-        let stored = |it: PagedBatch| {
-            let (position, events) = (Position(it.position), journal::decode(&it.events)?);
-            Ok(Stored { position, term: Term(it.term), batch: BatchId(it.batch), events })
+    pub fn unpack(self) -> Result<Vec<StoredBatch>, String> {
+        let stored = |it: JournalPageBatch| {
+            let (position, events) = (Position(it.position), journal::decode_events(&it.events)?);
+            Ok(StoredBatch { position, term: Term(it.term), batch: BatchId(it.batch), events })
         };
         self.batches.into_iter().map(stored).collect()
     }
@@ -179,13 +179,19 @@ impl EventsPage {
     /// A page of these events.
     pub fn new(
         workers: &[(WorkerId, String)],
-        events: Vec<(Position, Recorded)>,
+        events: Vec<(Position, RecordedEvent)>,
         more: bool,
     ) -> Self {
         let workers = workers.iter().map(|(worker, name)| (worker.0, name.clone())).collect();
-        let (positions, events): (Vec<u64>, Vec<Recorded>) =
+        let (positions, events): (Vec<u64>, Vec<RecordedEvent>) =
             events.into_iter().map(|(position, recorded)| (position.0, recorded)).unzip();
-        Self { workers, slots: Vec::new(), more, positions, events: journal::encode(&events) }
+        Self {
+            workers,
+            slots: Vec::new(),
+            more,
+            positions,
+            events: journal::encode_events(&events),
+        }
     }
 
     /// The same, with the slots of workers that are there.
@@ -206,8 +212,8 @@ impl EventsPage {
     }
 
     /// The events, each with its position.
-    pub fn unpack(&self) -> Result<Vec<(Position, Recorded)>, String> {
-        let events = journal::decode(&self.events)?;
+    pub fn unpack(&self) -> Result<Vec<(Position, RecordedEvent)>, String> {
+        let events = journal::decode_events(&self.events)?;
         if events.len() != self.positions.len() {
             return Err("a page with more events than positions, or fewer".to_owned());
         }
@@ -217,7 +223,7 @@ impl EventsPage {
 
 /// Which bytes of a large result a worker wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ValueAsked {
+pub struct ValueFetchRequest {
     /// Which result.
     pub value: LogId,
     /// From where.
@@ -226,7 +232,7 @@ pub struct ValueAsked {
 
 /// Why a request was not done, as RFC 9457 has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct ProblemDetails {
     /// The same for every request that fails so; stable.
     pub code: String,
     /// In a few words.

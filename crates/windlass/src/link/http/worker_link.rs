@@ -8,14 +8,16 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
-use windlass_core::session::{Exchange, LeaseRef, Refusal, Register, Registered, Reply};
+use windlass_core::session::{
+    Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
+};
 
-use super::client::{Ask, CallError, Client};
-use super::follow::Place;
-use super::silence::{LONGEST, Silence};
-use super::wire::{Cluster, LOG_SIZE_HEADER, ValueAsked};
-use crate::link::output::{LogChunk, LogsTaken, Ships};
-use crate::link::{Carried, Link, LinkError};
+use super::client::{HttpCallError, HttpClient, HttpRequest};
+use super::controller_address::ControllerAddress;
+use super::leader_liveness::{EXCHANGE_TIMEOUT_MAX, LeaderLiveness};
+use super::wire::{ClusterDescription, LOG_SIZE_HEADER, ValueFetchRequest};
+use crate::link::output::{LogChunk, LogChunksReply, OutputLink};
+use crate::link::{LinkError, LinkFuture, WorkerLink};
 use crate::logs::{LogId, LogPart};
 
 /// How long an answer that is not parked may take.
@@ -29,46 +31,46 @@ const OUTPUT_WITHIN: Duration = Duration::from_secs(15);
 
 /// A worker's end of the link.
 #[derive(Debug)]
-pub struct HttpLink {
-    client: Arc<Client>,
-    given: Vec<Place>,
-    now: Mutex<Place>,
-    silence: Silence,
+pub struct HttpWorkerLink {
+    client: Arc<HttpClient>,
+    given: Vec<ControllerAddress>,
+    current: Mutex<ControllerAddress>,
+    liveness: LeaderLiveness,
 }
 
-impl HttpLink {
+impl HttpWorkerLink {
     /// A link to the leader of a cluster, some of whose controllers are at these places.
     ///
     /// # Panics
     /// Without a place.
-    pub fn new(client: Arc<Client>, given: Vec<Place>) -> Self {
-        let now = Mutex::new(given.first().expect("somebody to join").clone());
-        Self { client, given, now, silence: Silence::new() }
+    pub fn new(client: Arc<HttpClient>, given: Vec<ControllerAddress>) -> Self {
+        let current = Mutex::new(given.first().expect("somebody to join").clone());
+        Self { client, given, current, liveness: LeaderLiveness::new() }
     }
 
     /// Where it thinks that the leader is.
-    pub fn place(&self) -> Place {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn place(&self) -> ControllerAddress {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Everywhere that it may be.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[ControllerAddress] {
         &self.given
     }
 
     /// Its client, for whatever else is to be told to the leader.
-    pub fn client(&self) -> &Arc<Client> {
+    pub fn client(&self) -> &Arc<HttpClient> {
         &self.client
     }
 
     /// Asks which cluster this is.
-    pub async fn cluster(&self) -> Result<Cluster, LinkError> {
+    pub async fn cluster(&self) -> Result<ClusterDescription, LinkError> {
         let place = self.place();
         let answered = self.client.get(&place, "/cluster", WITHIN).await;
         self.read(&place, answered.map(|answered| answered.body))
     }
 
-    async fn tell<T: DeserializeOwned>(
+    async fn send_message<T: DeserializeOwned>(
         &self,
         path: &str,
         message: &impl Serialize,
@@ -87,7 +89,7 @@ impl HttpLink {
                 not_leader = Some(error.clone());
             }
             tried.push(place);
-            if !self.turn_from(&tried) {
+            if !self.leave_tried(&tried) {
                 // Who does not lead knows soon who does: that tells more than that another one is not there.
                 return Err(not_leader.unwrap_or(error));
             }
@@ -97,57 +99,61 @@ impl HttpLink {
     /// One request to who is thought to lead, unless that one is silent.
     async fn post(
         &self,
-        place: &Place,
+        place: &ControllerAddress,
         path: &str,
         message: &impl Serialize,
         within: Duration,
-    ) -> Result<Bytes, CallError> {
+    ) -> Result<Bytes, HttpCallError> {
         let silent = |reason: &str| {
-            Err(CallError::Unreachable { place: place.clone(), reason: reason.to_owned() })
+            Err(HttpCallError::Unreachable { place: place.clone(), reason: reason.to_owned() })
         };
-        if self.silence.is_silent(place) && !self.awakes(place).await {
+        if self.liveness.is_silent(place) && !self.probe_health(place).await {
             return silent("it does not answer");
         }
-        let asked = timeout(within, self.client.post(place, path, message, LONGEST));
+        let asked = timeout(within, self.client.post(place, path, message, EXCHANGE_TIMEOUT_MAX));
         tokio::select! {
             biased;
             answered = asked => match answered {
                 Ok(answered) => answered.map(|answered| answered.body),
-                Err(_) if self.is_alone() => silent("no answer in time"),
+                Err(_) if self.has_single_controller() => silent("no answer in time"),
                 Err(_) => {
-                    self.silence.fell_silent(place);
+                    self.liveness.mark_silent(place);
                     silent("no answer in time")
                 }
             },
-            () = self.silence.falls_silent(place) => silent("it has answered nothing for long"),
+            () = self.liveness.wait_until_silent(place) => silent("it has answered nothing for long"),
         }
     }
 
     /// Whether nobody else can lead: then there is nothing to gain by giving somebody up.
-    fn is_alone(&self) -> bool {
+    fn has_single_controller(&self) -> bool {
         self.given.len() == 1
     }
 
     /// How long an exchange is waited for.
-    fn patience(&self) -> Duration {
-        if self.is_alone() { LONGEST } else { self.silence.patience() }
+    fn exchange_timeout(&self) -> Duration {
+        if self.has_single_controller() {
+            EXCHANGE_TIMEOUT_MAX
+        } else {
+            self.liveness.exchange_timeout()
+        }
     }
 
     /// Whether who was silent is there again.
-    async fn awakes(&self, place: &Place) -> bool {
+    async fn probe_health(&self, place: &ControllerAddress) -> bool {
         let awake = self.client.get(place, "/healthz", HEALTHY_WITHIN).await.is_ok();
         if awake {
-            self.silence.awoke();
+            self.liveness.mark_responsive();
         }
         awake
     }
 
     fn read<T: DeserializeOwned>(
         &self,
-        place: &Place,
-        answered: Result<Bytes, CallError>,
+        place: &ControllerAddress,
+        answered: Result<Bytes, HttpCallError>,
     ) -> Result<T, LinkError> {
-        let body = answered.map_err(|error| self.missed(place, error))?;
+        let body = answered.map_err(|error| self.link_error_of(place, error))?;
         serde_json::from_slice(&body).map_err(|error| LinkError::Unreachable {
             place: place.to_string(),
             reason: format!("its answer makes no sense: {error}"),
@@ -155,35 +161,35 @@ impl HttpLink {
     }
 
     /// What a failed call means, and where to try next.
-    fn missed(&self, place: &Place, error: CallError) -> LinkError {
+    fn link_error_of(&self, place: &ControllerAddress, error: HttpCallError) -> LinkError {
         match error {
-            CallError::NotLeader { leader, .. } => {
+            HttpCallError::NotLeader { leader, .. } => {
                 let leader = leader.and_then(|text| text.parse().ok());
-                self.turn_to(
+                self.switch_controller(
                     place,
-                    leader.filter(|leader| self.client.may_follow(&self.given, leader)),
+                    leader.filter(|leader| self.client.may_redirect(&self.given, leader)),
                 );
                 LinkError::NotLeader(place.to_string())
             }
-            CallError::Refused(problem) if problem.code == "revoked_worker" => {
+            HttpCallError::Refused(problem) if problem.code == "revoked_worker" => {
                 LinkError::Revoked(problem.detail)
             }
-            CallError::Refused(problem) if problem.status < 500 && problem.status != 429 => {
+            HttpCallError::Refused(problem) if problem.status < 500 && problem.status != 429 => {
                 LinkError::Denied { place: place.to_string(), reason: problem.detail }
             }
-            CallError::Unreachable { reason, .. } => self.unreachable(place, reason),
-            CallError::Refused(problem) => self.unreachable(place, problem.detail),
+            HttpCallError::Unreachable { reason, .. } => self.unreachable(place, reason),
+            HttpCallError::Refused(problem) => self.unreachable(place, problem.detail),
         }
     }
 
-    fn unreachable(&self, place: &Place, reason: String) -> LinkError {
-        self.turn_to(place, None);
+    fn unreachable(&self, place: &ControllerAddress, reason: String) -> LinkError {
+        self.switch_controller(place, None);
         LinkError::Unreachable { place: place.to_string(), reason }
     }
 
     /// Sees to it that somebody is asked next who was not, if there is anybody.
-    fn turn_from(&self, tried: &[Place]) -> bool {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+    fn leave_tried(&self, tried: &[ControllerAddress]) -> bool {
+        let mut now = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if !tried.contains(&now) {
             return true;
         }
@@ -196,8 +202,8 @@ impl HttpLink {
 
     /// Goes where it was sent, or else to the next place that it was given. Of several calls that fail together, one
     /// turns.
-    fn turn_to(&self, from: &Place, leader: Option<Place>) {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+    fn switch_controller(&self, from: &ControllerAddress, leader: Option<ControllerAddress>) {
+        let mut now = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if *now != *from {
             return;
         }
@@ -206,57 +212,60 @@ impl HttpLink {
     }
 }
 
-impl Link for HttpLink {
-    fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
+impl WorkerLink for HttpWorkerLink {
+    fn register(
+        &self,
+        register: RegisterRequest,
+    ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>> {
         Box::pin(async move {
             let path = format!("/workers/{}/join", register.worker.0);
-            let answered = self.tell(&path, &register, WITHIN).await;
-            if let Ok(Ok(Registered { interval, .. })) = &answered {
-                self.silence.answered(*interval);
+            let answered = self.send_message(&path, &register, WITHIN).await;
+            if let Ok(Ok(RegisterReply { interval, .. })) = &answered {
+                self.liveness.record_answer(*interval);
             }
             answered
         })
     }
 
-    fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
+    fn exchange(&self, exchange: Exchange) -> LinkFuture<'_, ExchangeReply> {
         Box::pin(async move {
             let path = format!("/workers/{}/exchange", exchange.worker.0);
             let sent = (exchange.incarnation, exchange.seq);
-            self.silence.sent(sent);
+            self.liveness.record_sent(sent);
             // Meanwhile others may have found out who leads: that one is not to blame.
             let place = self.place();
             let answered = tokio::select! {
                 biased;
-                answered = self.tell(&path, &exchange, self.patience()) => answered,
-                () = self.silence.overtakes(sent), if !self.is_alone() => {
-                    self.silence.fell_silent(&place);
+                answered = self.send_message(&path, &exchange, self.exchange_timeout()) => answered,
+                () = self.liveness.wait_until_overtaken(sent), if !self.has_single_controller() => {
+                    self.liveness.mark_silent(&place);
                     Err(self.unreachable(&place, "no answer in time".to_owned()))
                 }
             };
-            if let Ok(Reply { interval, .. }) = &answered {
-                self.silence.answered(*interval);
+            if let Ok(ExchangeReply { interval, .. }) = &answered {
+                self.liveness.record_answer(*interval);
             }
             answered
         })
     }
 
-    fn cancel_run(&self, lease: LeaseRef) -> Carried<'_, ()> {
+    fn cancel_run(&self, lease: LeaseRef) -> LinkFuture<'_, ()> {
         Box::pin(async move {
             let worker = self.client.credentials().worker.as_ref();
             let path = format!("/workers/{}/cancel", worker.map_or(0, |it| it.worker_id().0));
-            self.tell(&path, &lease, WITHIN).await
+            self.send_message(&path, &lease, WITHIN).await
         })
     }
 }
 
-impl Ships for HttpLink {
-    fn ship(&self, pieces: Vec<LogChunk>) -> Carried<'_, LogsTaken> {
+impl OutputLink for HttpWorkerLink {
+    fn ship(&self, pieces: Vec<LogChunk>) -> LinkFuture<'_, LogChunksReply> {
         Box::pin(async move {
             let place = self.place();
             let worker = self.client.credentials().worker.as_ref();
             let path = format!("/workers/{}/logs", worker.map_or(0, |it| it.worker_id().0));
             let body = postcard::to_stdvec(&pieces).expect("messages are plain data");
-            let ask = Ask {
+            let ask = HttpRequest {
                 method: Method::POST,
                 place: &place,
                 path: &path,
@@ -269,14 +278,14 @@ impl Ships for HttpLink {
         })
     }
 
-    fn fetch(&self, value: LogId, from: u64) -> Carried<'_, LogPart> {
+    fn fetch(&self, value: LogId, from: u64) -> LinkFuture<'_, LogPart> {
         Box::pin(async move {
             let place = self.place();
             let worker = self.client.credentials().worker.as_ref();
             let path = format!("/workers/{}/values", worker.map_or(0, |it| it.worker_id().0));
-            let asked = ValueAsked { value, from };
+            let asked = ValueFetchRequest { value, from };
             let answered = self.client.post(&place, &path, &asked, OUTPUT_WITHIN).await;
-            let answered = answered.map_err(|error| self.missed(&place, error))?;
+            let answered = answered.map_err(|error| self.link_error_of(&place, error))?;
             let size = answered.headers.get(LOG_SIZE_HEADER).and_then(|size| size.to_str().ok());
             let size = size.and_then(|size| size.parse().ok()).unwrap_or_default();
             Ok(LogPart { from, bytes: answered.body.into(), size })
@@ -290,17 +299,17 @@ mod tests {
 
     use windlass_core::id::{Incarnation, WorkerId};
     use windlass_core::requirement::Labels;
-    use windlass_core::session::{FormerLife, Home};
+    use windlass_core::session::{FormerLifeProof, WorkerLocality};
 
     use super::*;
-    use crate::link::http::{Credentials, Dial, Dialled};
+    use crate::link::http::{ClientCredentials, DialFuture, Dialer};
 
     /// Nobody is there, and where was tried is noted.
     #[derive(Debug, Default)]
-    struct Desert(Mutex<Vec<u16>>);
+    struct UnreachableDialer(Mutex<Vec<u16>>);
 
-    impl Dial for Desert {
-        fn dial<'a>(&'a self, place: &'a Place) -> Dialled<'a> {
+    impl Dialer for UnreachableDialer {
+        fn dial<'a>(&'a self, place: &'a ControllerAddress) -> DialFuture<'a> {
             self.0.lock().unwrap().push(place.port());
             Box::pin(async { Err(io::Error::from(io::ErrorKind::ConnectionRefused)) })
         }
@@ -308,19 +317,19 @@ mod tests {
 
     /// A worker that rests between two of them would come late to the one that leads.
     #[tokio::test]
-    async fn everybody_is_tried_before_a_message_counts_as_lost() {
-        let desert = Arc::new(Desert::default());
-        let client = Client::new(Arc::clone(&desert) as _, Credentials::default());
+    async fn every_address_is_tried_before_a_message_counts_as_lost() {
+        let desert = Arc::new(UnreachableDialer::default());
+        let client = HttpClient::new(Arc::clone(&desert) as _, ClientCredentials::default());
         let places = [1, 2, 3].map(|port| format!("http://a:{port}").parse().unwrap());
-        let link = HttpLink::new(Arc::new(client), places.to_vec());
-        let register = Register {
+        let link = HttpWorkerLink::new(Arc::new(client), places.to_vec());
+        let register = RegisterRequest {
             worker: WorkerId(7),
             name: "ann".into(),
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 1,
-            home: Home::Apart,
-            former: FormerLife::Unknown,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };
         let lost = link.register(register).await.unwrap_err();

@@ -15,12 +15,12 @@ pub(in crate::link) fn serialize<S: Serializer>(
 pub(in crate::link) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<u8>, D::Error> {
-    deserializer.deserialize_bytes(Bytes)
+    deserializer.deserialize_bytes(ByteBufVisitor)
 }
 
-struct Bytes;
+struct ByteBufVisitor;
 
-impl Visitor<'_> for Bytes {
+impl Visitor<'_> for ByteBufVisitor {
     type Value = Vec<u8>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

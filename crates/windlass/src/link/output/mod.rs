@@ -1,14 +1,14 @@
 //! What steps print, and results that are large, on their way between a worker and the leader, whatever link carries them.
 
 pub(in crate::link) mod bytes;
-mod piece;
-mod progress;
-mod shipped;
-mod shipping;
+mod local_output_link;
+mod log_chunk;
+mod shipper;
+mod shipping_progress;
 mod spool;
-mod stored;
+mod spooled_logs;
 
-pub use piece::{LogChunk, LogsTaken, PIECES_MAX};
-pub use shipped::{DISK_GRACE, RoomWaitListener, ShippedLogs, UnsentOutput};
-pub use shipping::{Shipping, Ships};
-pub use stored::StoredOutput;
+pub use local_output_link::LocalOutputLink;
+pub use log_chunk::{LOG_CHUNKS_MAX, LogChunk, LogChunksReply};
+pub use shipper::{OutputLink, OutputShipper};
+pub use spooled_logs::{DISK_GRACE, RoomWaitListener, SpooledLogs, UnsentOutput};

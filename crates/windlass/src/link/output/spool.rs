@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::id::{RunId, StepIx};
 
+use crate::db::{durable_folder, private_files};
 use crate::logs::LogId;
-use crate::store::{folder, private};
 
 /// Bytes from which on a segment is followed by another one: what a log keeps on the disk although the leader has it.
 const SEGMENT: u64 = 256 << 10;
@@ -26,17 +26,17 @@ const MISSING_ENDING: &str = ".missing";
 
 /// A folder of logs.
 #[derive(Clone, Debug)]
-pub(super) struct Spool {
+pub(super) struct OutputSpool {
     folder: Arc<Path>,
-    logs: Arc<Mutex<BTreeMap<LogId, Segments>>>,
+    logs: Arc<Mutex<BTreeMap<LogId, SpoolSegments>>>,
 }
 
 /// What an earlier life left: from where to where each log is on the disk.
-pub(super) type Leftovers = Vec<(LogId, Range<u64>)>;
+pub(super) type SpoolLeftovers = Vec<(LogId, Range<u64>)>;
 
 /// The files of a log.
 #[derive(Debug, Default)]
-struct Segments {
+struct SpoolSegments {
     /// Where each begins, in order; it ends where the next one begins.
     starts: Vec<u64>,
     end: u64,
@@ -46,9 +46,9 @@ struct Segments {
     missing: u64,
 }
 
-impl Segments {
+impl SpoolSegments {
     /// The file that has the byte at this place, and where the file ends.
-    fn holding(&self, at: u64) -> Option<(u64, u64)> {
+    fn segment_at(&self, at: u64) -> Option<(u64, u64)> {
         let next = self.starts.partition_point(|start| *start <= at);
         let start = *self.starts.get(next.checked_sub(1)?)?;
         let end = self.starts.get(next).copied().unwrap_or(self.end);
@@ -56,11 +56,11 @@ impl Segments {
     }
 
     /// How many of the first files end here or before.
-    fn upto(&self, upto: u64, what: Freed) -> usize {
+    fn segments_before(&self, upto: u64, what: SpoolFreeScope) -> usize {
         let full = self.starts.iter().skip(1).take_while(|end| **end <= upto).count();
         let is_last_too = match what {
-            Freed::FullSegments => false,
-            Freed::Everything => !self.is_written && self.end <= upto,
+            SpoolFreeScope::FullSegments => false,
+            SpoolFreeScope::Everything => !self.is_written && self.end <= upto,
         };
         if is_last_too { self.starts.len() } else { full }
     }
@@ -68,17 +68,17 @@ impl Segments {
 
 /// What is removed of that which the leader has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Freed {
+pub(super) enum SpoolFreeScope {
     /// Segments that are followed by another one: the last one is written to.
     FullSegments,
     /// The last one as well.
     Everything,
 }
 
-impl Spool {
+impl OutputSpool {
     /// Opens a folder, and says what an earlier life left in it.
-    pub(super) fn open(folder: PathBuf) -> io::Result<(Self, Leftovers)> {
-        folder::make(&folder)?;
+    pub(super) fn open(folder: PathBuf) -> io::Result<(Self, SpoolLeftovers)> {
+        durable_folder::create_durably(&folder)?;
         let mut found: BTreeMap<LogId, BTreeMap<u64, u64>> = BTreeMap::new();
         let mut missing = Vec::new();
         for entry in fs::read_dir(&folder)? {
@@ -93,19 +93,19 @@ impl Spool {
         let spool = Self { folder: folder.into(), logs: Arc::default() };
         let mut left = Vec::new();
         for (log, files) in found {
-            let segments = spool.joined(log, files);
+            let segments = spool.contiguous_segments(log, files);
             left.extend(segments.starts.first().map(|start| (log, *start..segments.end)));
             spool.logs().insert(log, segments);
         }
         for (log, bytes) in missing {
-            spool.found_missing(log, bytes);
+            spool.restore_missing(log, bytes);
         }
         Ok((spool, left))
     }
 
     /// An earlier life noted how much the leader will never have: it counts while something of the log is left. Of two notes
     /// the larger one is newer.
-    fn found_missing(&self, log: LogId, bytes: u64) {
+    fn restore_missing(&self, log: LogId, bytes: u64) {
         let mut logs = self.logs();
         let newer = logs.get_mut(&log).filter(|segments| segments.missing < bytes);
         let older = newer.map_or(bytes, |it| std::mem::replace(&mut it.missing, bytes));
@@ -114,8 +114,8 @@ impl Spool {
 
     /// The segments of a log that follow each other. After a power failure one can be shorter than it was: what follows it is
     /// removed, for it has no place in the log any more.
-    fn joined(&self, log: LogId, files: BTreeMap<u64, u64>) -> Segments {
-        let mut segments = Segments::default();
+    fn contiguous_segments(&self, log: LogId, files: BTreeMap<u64, u64>) -> SpoolSegments {
+        let mut segments = SpoolSegments::default();
         let starts: Vec<u64> = files.keys().copied().collect();
         for (nth, (start, length)) in files.into_iter().enumerate() {
             if nth > 0 && segments.end < start {
@@ -166,7 +166,8 @@ impl Spool {
     }
 
     fn write_at(&self, (log, start): (LogId, u64), at: u64, bytes: &[u8]) -> io::Result<()> {
-        let options = private::options().create(true).write(true).truncate(false).clone();
+        let options =
+            private_files::open_options().create(true).write(true).truncate(false).clone();
         let mut file = options.open(self.file(log, start))?;
         file.seek(SeekFrom::Start(at))?;
         if let Err(error) = file.write_all(bytes) {
@@ -189,7 +190,8 @@ impl Spool {
         let mut bytes = Vec::new();
         while bytes.len() < most {
             let from = at + bytes.len() as u64;
-            let Some((start, end)) = self.logs().get(&log).and_then(|it| it.holding(from)) else {
+            let Some((start, end)) = self.logs().get(&log).and_then(|it| it.segment_at(from))
+            else {
                 break;
             };
             let room = (most - bytes.len()) as u64;
@@ -224,7 +226,7 @@ impl Spool {
 
     /// Gives up the segment with the byte at this place: nothing of it is left on the disk from there on. Returns where the
     /// log begins now, or `None` while the segment is written to.
-    pub(super) fn drop_gone(&self, log: LogId, at: u64) -> Option<u64> {
+    pub(super) fn drop_missing_segment(&self, log: LogId, at: u64) -> Option<u64> {
         let mut logs = self.logs();
         let segments = logs.entry(log).or_default();
         let gone = segments.starts.partition_point(|start| *start <= at);
@@ -244,7 +246,7 @@ impl Spool {
 
     /// Notes how much of a log the leader will never have, so that the next life knows it too.
     pub(super) fn note_missing(&self, log: LogId, bytes: u64) -> io::Result<()> {
-        private::write(&self.missing_file(log, bytes), "")?;
+        private_files::write(&self.missing_file(log, bytes), "")?;
         let mut logs = self.logs();
         let segments = logs.entry(log).or_default();
         let before = std::mem::replace(&mut segments.missing, bytes);
@@ -255,17 +257,17 @@ impl Spool {
     }
 
     /// Removes what the leader has of a log: all before this place.
-    pub(super) fn free(&self, log: LogId, upto: u64, what: Freed) {
+    pub(super) fn free(&self, log: LogId, upto: u64, what: SpoolFreeScope) {
         let mut logs = self.logs();
         let Some(segments) = logs.get_mut(&log) else { return };
-        let freed = segments.upto(upto, what);
+        let freed = segments.segments_before(upto, what);
         for start in segments.starts.drain(..freed) {
             drop(fs::remove_file(self.file(log, start)));
         }
     }
 
     /// Puts a text in front of where a log begins on the disk, in the place of what was removed. Returns where it begins now.
-    pub(super) fn put_in_front(&self, log: LogId, text: &[u8]) -> io::Result<u64> {
+    pub(super) fn prepend(&self, log: LogId, text: &[u8]) -> io::Result<u64> {
         let old = self.start(log);
         let start = old.saturating_sub(text.len() as u64);
         let length = usize::try_from(old - start).unwrap_or(usize::MAX);
@@ -289,7 +291,7 @@ impl Spool {
         }
     }
 
-    fn logs(&self) -> MutexGuard<'_, BTreeMap<LogId, Segments>> {
+    fn logs(&self) -> MutexGuard<'_, BTreeMap<LogId, SpoolSegments>> {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,8 +8,8 @@
 //! A letter is there when it is found: whoever waits looks again and again, ever less often. A notification only has it
 //! look sooner. One that is lost, or that a pooler between does not pass on, costs a little time.
 
-mod hint;
+mod mailbox_listener;
 mod mailboxes;
-mod statement;
+mod statements;
 
 pub use mailboxes::{PostgresMailboxes, open};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::link::http::Place;
-use crate::percent::decoded;
+use crate::link::http::ControllerAddress;
+use crate::percent_encoding::percent_decode;
 
 /// The port of a Redis whose address names none.
 const PORT: u16 = 6379;
@@ -15,7 +15,7 @@ const PREFIX: &str = "windlass";
 /// The address of a Redis: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?prefix=WORD]`, or `rediss://` with TLS.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisAddress {
-    pub(super) place: Place,
+    pub(super) place: ControllerAddress,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: u32,
@@ -25,13 +25,13 @@ pub struct RedisAddress {
 /// A text that is no address of a Redis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is no address of a Redis: {0}; it looks like redis://:password@host:6379/0")]
-pub struct BadAddress(String);
+pub struct RedisAddressError(String);
 
 impl FromStr for RedisAddress {
-    type Err = BadAddress;
+    type Err = RedisAddressError;
 
-    fn from_str(text: &str) -> Result<Self, BadAddress> {
-        let bad = |why: &str| BadAddress(why.to_owned());
+    fn from_str(text: &str) -> Result<Self, RedisAddressError> {
+        let bad = |why: &str| RedisAddressError(why.to_owned());
         let (scheme, rest) = match text.split_once("://") {
             Some(("redis", rest)) => ("http", rest),
             Some(("rediss", rest)) => ("https", rest),
@@ -42,11 +42,12 @@ impl FromStr for RedisAddress {
         let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         let port = if has_port { String::new() } else { format!(":{PORT}") };
-        let place: Place = format!("{scheme}://{host}{port}").parse().map_err(|_| {
-            bad("its host or port is none, or it asks for TLS that was not built in")
-        })?;
+        let place: ControllerAddress =
+            format!("{scheme}://{host}{port}").parse().map_err(|_| {
+                bad("its host or port is none, or it asks for TLS that was not built in")
+            })?;
         let (user, password) = match who.map(|who| who.split_once(':').unwrap_or((who, ""))) {
-            Some((user, password)) => (said(user), said(password)),
+            Some((user, password)) => (non_empty(user), non_empty(password)),
             None => (None, None),
         };
         let database = match database.trim_end_matches('/') {
@@ -58,7 +59,7 @@ impl FromStr for RedisAddress {
 }
 
 /// The prefix that a query names. What else is in it is refused: it would be ignored otherwise.
-fn prefix(query: &str) -> Result<String, BadAddress> {
+fn prefix(query: &str) -> Result<String, RedisAddressError> {
     let Some(pair) = Some(query).filter(|query| !query.is_empty()) else {
         return Ok(PREFIX.to_owned());
     };
@@ -66,13 +67,13 @@ fn prefix(query: &str) -> Result<String, BadAddress> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
     match word.filter(|word| word.chars().all(plain)) {
         Some(word) => Ok(word.to_owned()),
-        None => Err(BadAddress(format!("`?{query}` is not ?prefix=WORD, the only option"))),
+        None => Err(RedisAddressError(format!("`?{query}` is not ?prefix=WORD, the only option"))),
     }
 }
 
 /// A part of an address, if there is any.
-fn said(text: &str) -> Option<String> {
-    Some(decoded(text)).filter(|text| !text.is_empty())
+fn non_empty(text: &str) -> Option<String> {
+    Some(percent_decode(text)).filter(|text| !text.is_empty())
 }
 
 /// Without who asks, and without the password.

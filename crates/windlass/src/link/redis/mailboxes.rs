@@ -7,14 +7,15 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use super::address::RedisAddress;
-use super::answer::{broken, moved, nonsense};
-use super::line::{Line, Request};
-use super::resp::Value;
-use super::script;
-use crate::link::http::{Dial, Place, dialler};
-use crate::link::post::{
-    Epoch, LETTER_MAX, Letter, MailError, Mailbox, Mailboxes, Mailed, RECEIVED_MAX, Site, Standing,
-    WAITING_BYTES_MAX, WAITING_MAX,
+use super::connection::{RedisCommand, RedisConnection};
+use super::reply_error::{connection_error, malformed_reply, moved};
+use super::resp::RespValue;
+use super::scripts;
+use crate::link::http::{ControllerAddress, Dialer, dialer};
+use crate::link::mailbox::{
+    BindingEpoch, MAILBOX_BYTES_MAX, MAILBOX_MESSAGE_MAX, MAILBOX_MESSAGES_MAX, MailboxAddress,
+    MailboxBinding, MailboxError, MailboxFuture, MailboxId, MailboxMessage, Mailboxes,
+    RECEIVED_MAX,
 };
 
 /// How long a call may take that does not wait for letters.
@@ -24,44 +25,44 @@ const WITHIN: Duration = Duration::from_secs(5);
 const PLACE_KEPT: &str = "86400";
 
 /// Milliseconds that letters are kept behind the last one: whoever has not read for so long is gone.
-const LETTERS_KEPT: &str = "600000";
+const MESSAGES_KEPT: &str = "600000";
 
 /// Mailboxes in Redis. It is connected to when it is used, and again when that is lost.
 pub struct RedisMailboxes {
     address: RedisAddress,
-    dial: Arc<dyn Dial>,
+    dial: Arc<dyn Dialer>,
     /// What keys begin with.
     stem: String,
-    calls: Wire,
+    calls: RedisConnectionSlot,
     /// Apart from other calls: who waits for letters blocks the connection.
-    pops: Mutex<Pops>,
-    pop_wire: Wire,
+    pops: Mutex<UncountedPop>,
+    pop_connection: RedisConnectionSlot,
 }
 
 /// A connection, once there is one, and where to: a node of a cluster may have said that it is another.
-struct Wire(Mutex<(Option<Line>, Place)>);
+struct RedisConnectionSlot(Mutex<(Option<RedisConnection>, ControllerAddress)>);
 
 /// What was taken from which mailbox, and is not yet taken off its count.
 #[derive(Default)]
-struct Pops {
-    taken: Option<(Mailbox, usize)>,
+struct UncountedPop {
+    taken: Option<(MailboxId, usize)>,
 }
 
 /// Opens the mailboxes of a site at `redis://…` or `rediss://…`.
-pub fn open(site: &Site) -> Result<Arc<dyn Mailboxes>, MailError> {
+pub fn open(site: &MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxError> {
     let refused = |reason: String| {
         let place = format!("{}:…", site.scheme());
-        MailError::Refused { place, reason }
+        MailboxError::Refused { place, reason }
     };
     let address: RedisAddress =
-        site.url.parse().map_err(|bad: super::BadAddress| refused(bad.to_string()))?;
-    let dial = dialler(site.ca.as_deref()).map_err(refused)?;
+        site.url.parse().map_err(|bad: super::RedisAddressError| refused(bad.to_string()))?;
+    let dial = dialer(site.ca.as_deref()).map_err(refused)?;
     Ok(Arc::new(RedisMailboxes::new(address, &site.run, dial)))
 }
 
 impl RedisMailboxes {
     /// The mailboxes of a run, or of whatever else has a name, in a Redis.
-    pub fn new(address: RedisAddress, run: &str, dial: Arc<dyn Dial>) -> Self {
+    pub fn new(address: RedisAddress, run: &str, dial: Arc<dyn Dialer>) -> Self {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
         let is_plain = (1..=100).contains(&run.len()) && run.chars().all(plain);
         // What stands in braces decides on which node of a cluster a key is, and ends at the first brace.
@@ -71,68 +72,68 @@ impl RedisMailboxes {
             blake3::hash(run.as_bytes()).to_hex()[..32].to_owned()
         };
         let stem = format!("{}:{{{tag}}}", address.prefix);
-        let wire = || Wire(Mutex::new((None, address.place.clone())));
-        let (calls, pop_wire) = (wire(), wire());
-        Self { dial, stem, calls, pops: Mutex::default(), pop_wire, address }
+        let wire = || RedisConnectionSlot(Mutex::new((None, address.place.clone())));
+        let (calls, pop_connection) = (wire(), wire());
+        Self { dial, stem, calls, pops: Mutex::default(), pop_connection, address }
     }
 
     fn key(&self, name: &str) -> Vec<u8> {
         format!("{}:{name}", self.stem).into_bytes()
     }
 
-    fn box_keys(&self, mailbox: Mailbox) -> [Vec<u8>; 2] {
+    fn box_keys(&self, mailbox: MailboxId) -> [Vec<u8>; 2] {
         [self.key(&format!("box:{:x}", mailbox.0)), self.key(&format!("held:{:x}", mailbox.0))]
     }
 
     /// Makes requests on a connection that is there, or a new one.
-    async fn ask(
+    async fn request(
         &self,
-        wire: &Wire,
-        requests: &[Request<'_>],
+        wire: &RedisConnectionSlot,
+        requests: &[RedisCommand<'_>],
         within: Duration,
-    ) -> Result<Vec<Value>, MailError> {
+    ) -> Result<Vec<RespValue>, MailboxError> {
         let mut wire = wire.0.lock().await;
         let (line, place) = &mut *wire;
         let is_old = line.is_some();
-        let mut asked = self.ask_line(line, place, requests, within).await;
+        let mut asked = self.request_on(line, place, requests, within).await;
         if is_old && line.is_none() {
             // A connection that nobody used for a while may have been closed: that is no reason to fail.
-            asked = self.ask_line(line, place, requests, within).await;
+            asked = self.request_on(line, place, requests, within).await;
         }
         if let Err(error) = &asked
-            && let Some(there) = moved(error).and_then(|there| self.elsewhere(&there))
+            && let Some(there) = moved(error).and_then(|there| self.redirect_address(&there))
         {
             (*line, *place) = (None, there);
-            asked = self.ask_line(line, place, requests, within).await;
+            asked = self.request_on(line, place, requests, within).await;
         }
-        if matches!(asked, Err(MailError::Unreachable { .. })) {
+        if matches!(asked, Err(MailboxError::Unreachable { .. })) {
             // A node that another had named may be gone for good: whom one was told of first knows who is there now.
             place.clone_from(&self.address.place);
         }
         asked
     }
 
-    async fn ask_line(
+    async fn request_on(
         &self,
-        line: &mut Option<Line>,
-        place: &Place,
-        requests: &[Request<'_>],
+        line: &mut Option<RedisConnection>,
+        place: &ControllerAddress,
+        requests: &[RedisCommand<'_>],
         within: Duration,
-    ) -> Result<Vec<Value>, MailError> {
+    ) -> Result<Vec<RespValue>, MailboxError> {
         // It is taken out: a call that is given up in the middle leaves answers that nobody waits for.
         let mut open = match line.take() {
             Some(open) => open,
-            None => Line::open(&self.address, (&self.dial, place)).await?,
+            None => RedisConnection::open(&self.address, (&self.dial, place)).await?,
         };
-        let asked = open.ask(&self.address, requests, within).await;
-        if !matches!(&asked, Err(MailError::Unreachable { .. })) {
+        let asked = open.request(&self.address, requests, within).await;
+        if !matches!(&asked, Err(MailboxError::Unreachable { .. })) {
             *line = Some(open);
         }
         asked
     }
 
     /// Where a node of a cluster says that another is: without a host it means its own, and without brackets an IPv6.
-    fn elsewhere(&self, there: &str) -> Option<Place> {
+    fn redirect_address(&self, there: &str) -> Option<ControllerAddress> {
         let scheme = if self.address.place.is_secure() { "https" } else { "http" };
         let (host, port) = there.rsplit_once(':')?;
         let host = match host {
@@ -149,106 +150,117 @@ impl RedisMailboxes {
         script: &str,
         keys: &[Vec<u8>; 2],
         arguments: &[&[u8]],
-    ) -> Result<(String, String), MailError> {
+    ) -> Result<(String, String), MailboxError> {
         let request = eval(script, keys, arguments);
-        let answers = self.ask(&self.calls, &[request], WITHIN).await?;
-        self.verdict(&answers[0])
+        let answers = self.request(&self.calls, &[request], WITHIN).await?;
+        self.script_reply(&answers[0])
     }
 
-    fn verdict(&self, answer: &Value) -> Result<(String, String), MailError> {
-        let Value::List(parts) = answer else { return Err(nonsense(&self.address)) };
-        let text = |at: usize| parts.get(at).and_then(Value::text);
-        text(0).zip(text(1)).ok_or_else(|| nonsense(&self.address))
+    fn script_reply(&self, answer: &RespValue) -> Result<(String, String), MailboxError> {
+        let RespValue::List(parts) = answer else { return Err(malformed_reply(&self.address)) };
+        let text = |at: usize| parts.get(at).and_then(RespValue::text);
+        text(0).zip(text(1)).ok_or_else(|| malformed_reply(&self.address))
     }
 
     fn place_keys(&self) -> [Vec<u8>; 2] {
         [self.key("place"), self.key("bound")]
     }
 
-    fn epoch(&self, text: &str) -> Result<Epoch, MailError> {
-        text.parse().map(Epoch).map_err(|_| nonsense(&self.address))
+    fn epoch(&self, text: &str) -> Result<BindingEpoch, MailboxError> {
+        text.parse().map(BindingEpoch).map_err(|_| malformed_reply(&self.address))
     }
 
-    async fn bind_it(&self, by: String, term: Duration) -> Result<Epoch, MailError> {
+    async fn bind_place(&self, by: String, term: Duration) -> Result<BindingEpoch, MailboxError> {
         let term = millis(term);
         let arguments: [&[u8]; 3] = [by.as_bytes(), term.as_bytes(), PLACE_KEPT.as_bytes()];
-        let (word, what) = self.script(script::BIND, &self.place_keys(), &arguments).await?;
+        let (word, what) = self.script(scripts::BIND, &self.place_keys(), &arguments).await?;
         match word.as_str() {
-            "over" => Err(MailError::Over { epitaph: what }),
-            "led" => Err(MailError::AlreadyLed { by: what }),
+            "over" => Err(MailboxError::Finished { final_status: what }),
+            "led" => Err(MailboxError::AlreadyLed { by: what }),
             _ => self.epoch(&what),
         }
     }
 
-    async fn keep_it(&self, epoch: Epoch, term: Duration) -> Result<(), MailError> {
+    async fn renew_binding(&self, epoch: BindingEpoch, term: Duration) -> Result<(), MailboxError> {
         let (epoch, term) = (epoch.0.to_string(), millis(term));
         let arguments: [&[u8]; 3] = [epoch.as_bytes(), term.as_bytes(), PLACE_KEPT.as_bytes()];
-        let (word, what) = self.script(script::KEEP, &self.place_keys(), &arguments).await?;
+        let (word, what) = self.script(scripts::KEEP, &self.place_keys(), &arguments).await?;
         match word.as_str() {
             "kept" => Ok(()),
-            "deposed" => Err(MailError::Deposed { now: self.epoch(&what)? }),
+            "deposed" => Err(MailboxError::Deposed { now: self.epoch(&what)? }),
             _ => {
                 let reason =
                     "its data is gone: it was emptied, or restarted without them".to_owned();
-                Err(MailError::Gone { place: self.place(), reason })
+                Err(MailboxError::StateLost { place: self.place(), reason })
             }
         }
     }
 
-    async fn unbind_it(&self, epoch: Epoch, epitaph: Option<String>) -> Result<(), MailError> {
+    async fn unbind_place(
+        &self,
+        epoch: BindingEpoch,
+        epitaph: Option<String>,
+    ) -> Result<(), MailboxError> {
         let epoch = epoch.0.to_string();
         let mut arguments = vec![epoch.as_bytes(), PLACE_KEPT.as_bytes()];
         arguments.extend(epitaph.as_ref().map(String::as_bytes));
-        self.script(script::UNBIND, &self.place_keys(), &arguments).await.map(drop)
+        self.script(scripts::UNBIND, &self.place_keys(), &arguments).await.map(drop)
     }
 
-    async fn standing(&self) -> Result<Standing, MailError> {
+    async fn read_binding(&self) -> Result<MailboxBinding, MailboxError> {
         let keys = self.place_keys();
-        let answers = self.ask(&self.calls, &[eval(script::LOOK, &keys, &[])], WITHIN).await?;
-        let Value::List(parts) = &answers[0] else { return Err(nonsense(&self.address)) };
-        let text = |at: usize| parts.get(at).and_then(Value::text);
+        let answers = self.request(&self.calls, &[eval(scripts::LOOK, &keys, &[])], WITHIN).await?;
+        let RespValue::List(parts) = &answers[0] else {
+            return Err(malformed_reply(&self.address));
+        };
+        let text = |at: usize| parts.get(at).and_then(RespValue::text);
         let epoch = self.epoch(&text(0).unwrap_or_default())?;
-        Ok(Standing { epoch, by: text(1), epitaph: text(2) })
+        Ok(MailboxBinding { epoch, by: text(1), final_status: text(2) })
     }
 
-    async fn put(&self, letters: Vec<Letter>) -> Result<(), MailError> {
-        if let Some(letter) = letters.iter().find(|letter| letter.bytes.len() > LETTER_MAX) {
-            return Err(MailError::TooLarge { bytes: letter.bytes.len() });
+    async fn put(&self, letters: Vec<MailboxMessage>) -> Result<(), MailboxError> {
+        if let Some(letter) = letters.iter().find(|letter| letter.bytes.len() > MAILBOX_MESSAGE_MAX)
+        {
+            return Err(MailboxError::TooLarge { bytes: letter.bytes.len() });
         }
         let keys: Vec<[Vec<u8>; 2]> =
             letters.iter().map(|letter| self.box_keys(letter.to)).collect();
-        let (most, most_bytes) = (WAITING_MAX.to_string(), WAITING_BYTES_MAX.to_string());
-        let requests: Vec<Request<'_>> = letters
+        let (most, most_bytes) = (MAILBOX_MESSAGES_MAX.to_string(), MAILBOX_BYTES_MAX.to_string());
+        let requests: Vec<RedisCommand<'_>> = letters
             .iter()
             .zip(&keys)
             .map(|(letter, keys)| {
-                let limits = [most.as_bytes(), most_bytes.as_bytes(), LETTERS_KEPT.as_bytes()];
-                eval(script::SEND, keys, &[&[letter.bytes.as_slice()], &limits[..]].concat())
+                let limits = [most.as_bytes(), most_bytes.as_bytes(), MESSAGES_KEPT.as_bytes()];
+                eval(scripts::SEND, keys, &[&[letter.bytes.as_slice()], &limits[..]].concat())
             })
             .collect();
-        for answer in self.ask(&self.calls, &requests, WITHIN).await? {
-            if self.verdict(&answer)?.0 == "full" {
+        for answer in self.request(&self.calls, &requests, WITHIN).await? {
+            if self.script_reply(&answer)?.0 == "full" {
                 let reason = "nobody reads one of the mailboxes".to_owned();
-                return Err(MailError::Full { place: self.place(), reason });
+                return Err(MailboxError::Full { place: self.place(), reason });
             }
         }
         Ok(())
     }
 
     /// Pops one letter, waiting for it, and then what else is there, in one round trip.
-    async fn pop(&self, mailbox: Mailbox, within: Duration) -> Result<Vec<Vec<u8>>, MailError> {
+    async fn pop(
+        &self,
+        mailbox: MailboxId,
+        within: Duration,
+    ) -> Result<Vec<Vec<u8>>, MailboxError> {
         let mut pops = self.pops.lock().await;
         let [list, _] = self.box_keys(mailbox);
         let (seconds, rest) = (seconds(within), (RECEIVED_MAX - 1).to_string());
         let taken = pops.taken.take();
         let counted = taken.map(|(of, bytes)| (self.box_keys(of), bytes.to_string()));
-        let mut requests: Vec<Request<'_>> = Vec::new();
+        let mut requests: Vec<RedisCommand<'_>> = Vec::new();
         if let Some(([_, held], bytes)) = &counted {
             requests.push(vec![b"DECRBY".as_slice(), held, bytes.as_bytes()]);
         }
         requests.push(vec![b"BLPOP".as_slice(), &list, seconds.as_bytes()]);
         requests.push(vec![b"LPOP".as_slice(), &list, rest.as_bytes()]);
-        let mut answers = self.ask(&self.pop_wire, &requests, within + WITHIN).await?;
+        let mut answers = self.request(&self.pop_connection, &requests, within + WITHIN).await?;
         let (rest, first) = (answers.pop(), answers.pop());
         let letters = self.letters(first, rest)?;
         let bytes = letters.iter().map(Vec::len).sum::<usize>();
@@ -258,21 +270,21 @@ impl RedisMailboxes {
 
     fn letters(
         &self,
-        first: Option<Value>,
-        rest: Option<Value>,
-    ) -> Result<Vec<Vec<u8>>, MailError> {
+        first: Option<RespValue>,
+        rest: Option<RespValue>,
+    ) -> Result<Vec<Vec<u8>>, MailboxError> {
         // The first answer names the list that the letter was in.
         let first = match first {
-            Some(Value::List(mut pair)) => pair.pop().into_iter().collect(),
-            Some(Value::Nothing) => Vec::new(),
-            _ => return Err(broken(&self.address, "its answer makes no sense")),
+            Some(RespValue::List(mut pair)) => pair.pop().into_iter().collect(),
+            Some(RespValue::Nothing) => Vec::new(),
+            _ => return Err(connection_error(&self.address, "its answer makes no sense")),
         };
         let rest = match rest {
-            Some(Value::List(letters)) => letters,
+            Some(RespValue::List(letters)) => letters,
             _ => Vec::new(),
         };
         let bytes = |value| match value {
-            Value::Bytes(bytes) => Some(bytes),
+            RespValue::Bytes(bytes) => Some(bytes),
             _ => None,
         };
         Ok(first.into_iter().chain(rest).filter_map(bytes).collect())
@@ -280,7 +292,7 @@ impl RedisMailboxes {
 }
 
 /// A request to do a script.
-fn eval<'a>(script: &'a str, keys: &'a [Vec<u8>; 2], arguments: &[&'a [u8]]) -> Request<'a> {
+fn eval<'a>(script: &'a str, keys: &'a [Vec<u8>; 2], arguments: &[&'a [u8]]) -> RedisCommand<'a> {
     let mut request = vec![b"EVAL".as_slice(), script.as_bytes(), b"2", &keys[0], &keys[1]];
     request.extend_from_slice(arguments);
     request
@@ -306,27 +318,27 @@ impl Mailboxes for RedisMailboxes {
         self.address.to_string()
     }
 
-    fn bind(&self, by: String, term: Duration) -> Mailed<'_, Epoch> {
-        Box::pin(self.bind_it(by, term))
+    fn bind(&self, by: String, term: Duration) -> MailboxFuture<'_, BindingEpoch> {
+        Box::pin(self.bind_place(by, term))
     }
 
-    fn keep(&self, epoch: Epoch, term: Duration) -> Mailed<'_, ()> {
-        Box::pin(self.keep_it(epoch, term))
+    fn renew(&self, epoch: BindingEpoch, term: Duration) -> MailboxFuture<'_, ()> {
+        Box::pin(self.renew_binding(epoch, term))
     }
 
-    fn unbind(&self, epoch: Epoch, epitaph: Option<String>) -> Mailed<'_, ()> {
-        Box::pin(self.unbind_it(epoch, epitaph))
+    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
+        Box::pin(self.unbind_place(epoch, epitaph))
     }
 
-    fn look(&self) -> Mailed<'_, Standing> {
-        Box::pin(self.standing())
+    fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
+        Box::pin(self.read_binding())
     }
 
-    fn send(&self, letters: Vec<Letter>) -> Mailed<'_, ()> {
+    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
         Box::pin(self.put(letters))
     }
 
-    fn receive(&self, mailbox: Mailbox, within: Duration) -> Mailed<'_, Vec<Vec<u8>>> {
+    fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {
         Box::pin(self.pop(mailbox, within))
     }
 }

@@ -12,15 +12,15 @@
 //! waits is woken by the letter itself, there is no notification to miss. Epochs begin with the server's time: one of a
 //! server that has lost its data is larger all the same.
 //!
-//! The protocol is spoken here (`resp`, `line`), in as many lines as a client library's configuration would take: a client
+//! The protocol is spoken here (`resp`, `connection`), in as many lines as a client library's configuration would take: a client
 //! would bring 37 packages, and its connections know neither pops that block beside others nor deadlines of each call.
 
 mod address;
-mod answer;
-mod line;
+mod connection;
 mod mailboxes;
+mod reply_error;
 mod resp;
-mod script;
+mod scripts;
 
-pub use address::{BadAddress, RedisAddress};
+pub use address::{RedisAddress, RedisAddressError};
 pub use mailboxes::{RedisMailboxes, open};

@@ -2,20 +2,20 @@
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum RespValue {
     /// Bytes, or a word such as `OK`.
     Bytes(Vec<u8>),
     /// A number.
     Number(i64),
     /// Several answers.
-    List(Vec<Value>),
+    List(Vec<RespValue>),
     /// Nothing.
     Nothing,
     /// What went wrong: a code in capitals, and words.
     Error(String),
 }
 
-impl Value {
+impl RespValue {
     /// As text, where it is one or a number.
     pub(super) fn text(&self) -> Option<String> {
         match self {
@@ -28,7 +28,7 @@ impl Value {
 
 /// Bytes that are no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Nonsense;
+pub(super) struct MalformedResp;
 
 /// The most bytes of one string in an answer: more than any that we keep there.
 const BYTES_MAX: usize = 16 << 20;
@@ -50,46 +50,50 @@ pub(super) fn write(out: &mut Vec<u8>, request: &[&[u8]]) {
 }
 
 /// Reads an answer from the beginning of what came, and says how many bytes it has; `None` if more has to come.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<(Value, usize)>, Nonsense> {
-    let mut reader = Reader { bytes, at: 0 };
+pub(super) fn read(bytes: &[u8]) -> Result<Option<(RespValue, usize)>, MalformedResp> {
+    let mut reader = RespReader { bytes, at: 0 };
     Ok(reader.value(0)?.map(|value| (value, reader.at)))
 }
 
-struct Reader<'a> {
+struct RespReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn value(&mut self, depth: usize) -> Result<Option<Value>, Nonsense> {
+impl<'a> RespReader<'a> {
+    fn value(&mut self, depth: usize) -> Result<Option<RespValue>, MalformedResp> {
         let Some(line) = self.line() else { return Ok(None) };
-        let (kind, rest) = line.split_first().ok_or(Nonsense)?;
+        let (kind, rest) = line.split_first().ok_or(MalformedResp)?;
         match kind {
-            b'+' => Ok(Some(Value::Bytes(rest.to_vec()))),
-            b'-' => Ok(Some(Value::Error(String::from_utf8_lossy(rest).into_owned()))),
-            b':' => Ok(Some(Value::Number(number(rest)?))),
+            b'+' => Ok(Some(RespValue::Bytes(rest.to_vec()))),
+            b'-' => Ok(Some(RespValue::Error(String::from_utf8_lossy(rest).into_owned()))),
+            b':' => Ok(Some(RespValue::Number(number(rest)?))),
             b'$' => self.string(length(rest, BYTES_MAX)?),
             b'*' if depth < DEPTH_MAX => self.list(length(rest, LIST_MAX)?, depth),
-            _ => Err(Nonsense),
+            _ => Err(MalformedResp),
         }
     }
 
-    fn string(&mut self, length: Option<usize>) -> Result<Option<Value>, Nonsense> {
-        let Some(length) = length else { return Ok(Some(Value::Nothing)) };
+    fn string(&mut self, length: Option<usize>) -> Result<Option<RespValue>, MalformedResp> {
+        let Some(length) = length else { return Ok(Some(RespValue::Nothing)) };
         let Some(found) = self.bytes.get(self.at..self.at + length + 2) else { return Ok(None) };
-        let bytes = found.strip_suffix(b"\r\n").ok_or(Nonsense)?;
+        let bytes = found.strip_suffix(b"\r\n").ok_or(MalformedResp)?;
         self.at += length + 2;
-        Ok(Some(Value::Bytes(bytes.to_vec())))
+        Ok(Some(RespValue::Bytes(bytes.to_vec())))
     }
 
-    fn list(&mut self, length: Option<usize>, depth: usize) -> Result<Option<Value>, Nonsense> {
-        let Some(length) = length else { return Ok(Some(Value::Nothing)) };
+    fn list(
+        &mut self,
+        length: Option<usize>,
+        depth: usize,
+    ) -> Result<Option<RespValue>, MalformedResp> {
+        let Some(length) = length else { return Ok(Some(RespValue::Nothing)) };
         let mut values = Vec::new();
         for _ in 0..length {
             let Some(value) = self.value(depth + 1)? else { return Ok(None) };
             values.push(value);
         }
-        Ok(Some(Value::List(values)))
+        Ok(Some(RespValue::List(values)))
     }
 
     fn line(&mut self) -> Option<&'a [u8]> {
@@ -100,15 +104,17 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn number(text: &[u8]) -> Result<i64, Nonsense> {
-    str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Nonsense)
+fn number(text: &[u8]) -> Result<i64, MalformedResp> {
+    str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(MalformedResp)
 }
 
 /// A length within its bound; -1 is that of nothing.
-fn length(text: &[u8], most: usize) -> Result<Option<usize>, Nonsense> {
+fn length(text: &[u8], most: usize) -> Result<Option<usize>, MalformedResp> {
     match number(text)? {
         -1 => Ok(None),
-        length => usize::try_from(length).ok().filter(|it| *it <= most).map(Some).ok_or(Nonsense),
+        length => {
+            usize::try_from(length).ok().filter(|it| *it <= most).map(Some).ok_or(MalformedResp)
+        }
     }
 }
 
@@ -116,8 +122,8 @@ fn length(text: &[u8], most: usize) -> Result<Option<usize>, Nonsense> {
 mod tests {
     use super::*;
 
-    fn bytes(text: &str) -> Value {
-        Value::Bytes(text.as_bytes().to_vec())
+    fn bytes(text: &str) -> RespValue {
+        RespValue::Bytes(text.as_bytes().to_vec())
     }
 
     #[test]
@@ -129,16 +135,16 @@ mod tests {
 
     #[test]
     fn every_kind_of_answer_is_read_however_it_is_cut() {
-        let list = Value::List(vec![bytes("a\r\n"), Value::Nothing, Value::Number(-7)]);
-        let error = Value::Error("OOM no room".to_owned());
+        let list = RespValue::List(vec![bytes("a\r\n"), RespValue::Nothing, RespValue::Number(-7)]);
+        let error = RespValue::Error("OOM no room".to_owned());
         let cases = [
             ("+OK\r\n", bytes("OK")),
             ("-OOM no room\r\n", error),
-            (":42\r\n", Value::Number(42)),
+            (":42\r\n", RespValue::Number(42)),
             ("$0\r\n\r\n", bytes("")),
-            ("$-1\r\n", Value::Nothing),
-            ("*-1\r\n", Value::Nothing),
-            ("*0\r\n", Value::List(Vec::new())),
+            ("$-1\r\n", RespValue::Nothing),
+            ("*-1\r\n", RespValue::Nothing),
+            ("*0\r\n", RespValue::List(Vec::new())),
             ("*3\r\n$3\r\na\r\n\r\n$-1\r\n:-7\r\n", list),
         ];
         for (text, value) in cases {
@@ -164,7 +170,7 @@ mod tests {
             "$1\r\nabc",
             &deep,
         ] {
-            assert_eq!(read(text.as_bytes()), Err(Nonsense), "{text:?}");
+            assert_eq!(read(text.as_bytes()), Err(MalformedResp), "{text:?}");
         }
     }
 }

@@ -10,9 +10,9 @@
 //! The files are all there is: how long a log is, is what the file system says each time. So any process may read them
 //! while another one writes, and there is nothing to restore after a crash.
 
-mod clerk;
-mod open;
-mod path;
+mod file_thread;
+mod log_path;
+mod open_files;
 mod store;
 #[cfg(test)]
 mod tests;

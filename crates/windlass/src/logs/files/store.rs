@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::id::RunId;
 
-use super::clerk::{Clerk, Request};
-use super::open::OpenFiles;
-use super::writer::{Append, Writer};
+use super::file_thread::{LogFileRequest, LogFileThread};
+use super::open_files::OpenLogFiles;
+use super::writer::{LogFileAppend, LogFileWriter};
+use crate::db::sqlite::failure;
+use crate::db::sqlite::request_thread::RequestThread;
+use crate::db::{StoreError, StoreFuture, durable_folder};
 use crate::logs::{LogId, LogPart, LogStore};
-use crate::store::sqlite::desk::Desk;
-use crate::store::sqlite::failure;
-use crate::store::{Promise, StoreError, folder};
 
 const FOLDER: &str = "logs";
 
@@ -21,9 +21,9 @@ const FOLDER: &str = "logs";
 /// on its way.
 #[derive(Debug)]
 pub struct FileLogs {
-    writer: Desk<Append>,
-    reader: Desk<Request>,
-    sweeper: Desk<Request>,
+    writer: RequestThread<LogFileAppend>,
+    reader: RequestThread<LogFileRequest>,
+    sweeper: RequestThread<LogFileRequest>,
 }
 
 impl FileLogs {
@@ -31,38 +31,43 @@ impl FileLogs {
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let folder = folder.as_ref().join(FOLDER);
         let place = folder.display().to_string();
-        folder::make(&folder).map_err(|error| failure::of_io(&place, &error))?;
-        let reader = start_clerk("logs-reader", &folder, &place)?;
-        let sweeper = start_clerk("logs-sweeper", &folder, &place)?;
-        let writer = Writer { place: place.clone(), files: OpenFiles::new(folder) };
-        let writer = Desk::start("logs-writer", &place, |requests| writer.run(requests))?;
+        durable_folder::create_durably(&folder)
+            .map_err(|error| failure::from_io(&place, &error))?;
+        let reader = start_file_thread("logs-reader", &folder, &place)?;
+        let sweeper = start_file_thread("logs-sweeper", &folder, &place)?;
+        let writer = LogFileWriter { place: place.clone(), files: OpenLogFiles::new(folder) };
+        let writer = RequestThread::start("logs-writer", &place, |requests| writer.run(requests))?;
         Ok(Self { writer, reader, sweeper })
     }
 }
 
 impl LogStore for FileLogs {
-    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> Promise<'_, u64> {
-        self.writer.ask(|answer| Append { log, at, bytes, answer })
+    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> StoreFuture<'_, u64> {
+        self.writer.call(|answer| LogFileAppend { log, at, bytes, answer })
     }
 
-    fn read(&self, log: LogId, range: Range<u64>) -> Promise<'_, LogPart> {
-        self.reader.ask(|answer| Request::Read { log, range, answer })
+    fn read(&self, log: LogId, range: Range<u64>) -> StoreFuture<'_, LogPart> {
+        self.reader.call(|answer| LogFileRequest::Read { log, range, answer })
     }
 
-    fn list(&self, run: RunId) -> Promise<'_, Vec<(LogId, u64)>> {
-        self.reader.ask(|answer| Request::List { run, answer })
+    fn list(&self, run: RunId) -> StoreFuture<'_, Vec<(LogId, u64)>> {
+        self.reader.call(|answer| LogFileRequest::List { run, answer })
     }
 
-    fn remove(&self, run: RunId) -> Promise<'_, ()> {
-        self.sweeper.ask(|answer| Request::Remove { run, answer })
+    fn remove(&self, run: RunId) -> StoreFuture<'_, ()> {
+        self.sweeper.call(|answer| LogFileRequest::Remove { run, answer })
     }
 
-    fn runs(&self) -> Promise<'_, Vec<(RunId, u64)>> {
-        self.sweeper.ask(|answer| Request::Runs { answer })
+    fn runs(&self) -> StoreFuture<'_, Vec<(RunId, u64)>> {
+        self.sweeper.call(|answer| LogFileRequest::Runs { answer })
     }
 }
 
-fn start_clerk(name: &str, folder: &Path, place: &str) -> Result<Desk<Request>, StoreError> {
-    let clerk = Clerk { place: place.to_owned(), folder: PathBuf::from(folder) };
-    Desk::start(name, place, |requests| clerk.run(requests))
+fn start_file_thread(
+    name: &str,
+    folder: &Path,
+    place: &str,
+) -> Result<RequestThread<LogFileRequest>, StoreError> {
+    let clerk = LogFileThread { place: place.to_owned(), folder: PathBuf::from(folder) };
+    RequestThread::start(name, place, |requests| clerk.run(requests))
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use tempfile::TempDir;
 use windlass_core::id::{RunId, StepIx};
 
-use super::open::{OPEN_MAX, OpenFiles};
-use super::path;
+use super::log_path;
+use super::open_files::{OPEN_MAX, OpenLogFiles};
 use crate::conformance::block_on as wait;
+use crate::db::StoreError;
 use crate::logs::{FileLogs, LogId, LogStore};
-use crate::store::StoreError;
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("there is room for a folder")
@@ -21,7 +21,7 @@ fn log(step: u32) -> LogId {
 }
 
 #[test]
-fn a_log_is_a_file_that_anybody_can_read() {
+fn log_file_is_plain_text() {
     let folder = folder();
     let logs = FileLogs::open(folder.path()).unwrap();
     wait(logs.append(log(7), 0, b"hello\n".to_vec())).unwrap();
@@ -29,7 +29,7 @@ fn a_log_is_a_file_that_anybody_can_read() {
 }
 
 #[test]
-fn a_promise_that_was_dropped_is_kept() {
+fn log_write_completes_after_its_future_is_dropped() {
     let folder = folder();
     let logs = FileLogs::open(folder.path()).unwrap();
     drop(logs.append(log(7), 0, b"hello\n".to_vec()));
@@ -70,7 +70,7 @@ fn files_removed_under_it_begin_again() {
 #[test]
 fn no_more_files_are_open_than_may_be() {
     let folder = folder();
-    let mut files = OpenFiles::new(folder.path().to_owned());
+    let mut files = OpenLogFiles::new(folder.path().to_owned());
     let all = u32::try_from(OPEN_MAX).unwrap() + 10;
     for step in 0..all {
         assert!(files.get(log(step), true).unwrap().is_some());
@@ -79,7 +79,7 @@ fn no_more_files_are_open_than_may_be() {
     assert_eq!(files.count(), OPEN_MAX);
     assert!(files.is_open(log(0)) && files.is_open(log(all - 1)) && !files.is_open(log(1)));
     assert!(files.get(log(all), false).unwrap().is_none(), "one that is not there");
-    assert!(!path::of_log(folder.path(), log(all)).exists());
+    assert!(!log_path::log_file(folder.path(), log(all)).exists());
 }
 
 #[test]

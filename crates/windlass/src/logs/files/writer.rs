@@ -3,38 +3,38 @@
 use std::io::{Seek, SeekFrom, Write};
 use std::sync::mpsc::Receiver;
 
-use super::open::OpenFiles;
+use super::open_files::OpenLogFiles;
+use crate::db::StoreError;
+use crate::db::sqlite::failure;
+use crate::db::sqlite::request_thread::{ReplySender, reply};
 use crate::logs::LogId;
-use crate::logs::seam::new_bytes;
-use crate::store::StoreError;
-use crate::store::sqlite::desk::{Answer, tell};
-use crate::store::sqlite::failure;
+use crate::logs::interface::new_bytes;
 
 #[derive(Debug)]
-pub(super) struct Append {
+pub(super) struct LogFileAppend {
     pub(super) log: LogId,
     pub(super) at: u64,
     pub(super) bytes: Vec<u8>,
-    pub(super) answer: Answer<u64>,
+    pub(super) answer: ReplySender<u64>,
 }
 
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct LogFileWriter {
     pub(super) place: String,
-    pub(super) files: OpenFiles,
+    pub(super) files: OpenLogFiles,
 }
 
-impl Writer {
+impl LogFileWriter {
     /// Serves until the desk is closed.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
-    pub(super) fn run(mut self, requests: Receiver<Append>) {
-        for Append { log, at, bytes, answer } in &requests {
-            tell(answer, self.append(log, at, &bytes));
+    pub(super) fn run(mut self, requests: Receiver<LogFileAppend>) {
+        for LogFileAppend { log, at, bytes, answer } in &requests {
+            reply(answer, self.append(log, at, &bytes));
         }
     }
 
     fn append(&mut self, log: LogId, at: u64, bytes: &[u8]) -> Result<u64, StoreError> {
-        let failed = |error| failure::of_io(&self.place, &error);
+        let failed = |error| failure::from_io(&self.place, &error);
         let begins = at == 0 && !bytes.is_empty();
         let Some((file, size)) = self.files.get(log, begins).map_err(failed)? else {
             return new_bytes(0, at, bytes).map(|_| 0);

@@ -6,36 +6,36 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-use super::books::Books;
+use super::log_partitions::LogPartitions;
 use super::statement;
+use crate::db::StoreError;
+use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
+use crate::db::sql_number::{run_to_sql, to_sql};
 use crate::journal::Position;
-use crate::logs::seam::new_bytes;
+use crate::logs::interface::new_bytes;
 use crate::logs::{LogId, READ_MAX};
-use crate::store::StoreError;
-use crate::store::number::{run_to_sql, to_sql};
-use crate::store::postgres::line::{Line, Parameter, Work};
 
 /// How often a log may be found to be of another length than a moment ago: others write to it too, or remove it.
-const TIMES_MAX: usize = 16;
+const APPEND_TRIES_MAX: usize = 16;
 
 /// Appends, on a connection of its own.
 #[derive(Debug)]
-pub(super) struct Appender {
-    pub(super) line: Line,
-    pub(super) books: Books,
+pub(super) struct PostgresLogAppender {
+    pub(super) line: PgConnection,
+    pub(super) books: LogPartitions,
 }
 
 /// What became of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
-    Whole,
+enum LogAppendOutcome {
+    Appended,
     /// The log is of another length.
-    Otherwise,
+    SizeMismatch,
     /// The book is not there yet.
-    NoBook,
+    NoPartition,
 }
 
-impl Appender {
+impl PostgresLogAppender {
     /// Believes its sender in how long the log is, and asks only where that is not so.
     pub(super) async fn append(
         &self,
@@ -47,33 +47,38 @@ impl Appender {
         let end = i64::try_from(at.saturating_add(bytes.len() as u64));
         let is_believed = !bytes.is_empty() && end.is_ok();
         let mut size = if is_believed { at } else { self.size(log).await? };
-        for _ in 0..TIMES_MAX {
+        for _ in 0..APPEND_TRIES_MAX {
             let new = new_bytes(size, at, &bytes)?.len();
             if new == 0 {
                 return Ok(size);
             }
-            let tail = Tail { bytes: Arc::clone(&bytes), from: bytes.len() - new };
+            let tail = NewLogBytes { bytes: Arc::clone(&bytes), from: bytes.len() - new };
             match self.write(log, size, tail).await? {
-                Written::Whole => {
-                    self.books.note(&self.line, new as u64).await;
+                LogAppendOutcome::Appended => {
+                    self.books.record_written(&self.line, new as u64).await;
                     return Ok(size + new as u64);
                 }
-                Written::Otherwise => size = self.size(log).await?,
-                Written::NoBook => self.books.make(&self.line).await?,
+                LogAppendOutcome::SizeMismatch => size = self.size(log).await?,
+                LogAppendOutcome::NoPartition => self.books.make(&self.line).await?,
             }
         }
         let head = Position(size);
         Err(StoreError::Gap { after: Position(at), head })
     }
 
-    async fn write(&self, log: LogId, size: u64, tail: Tail) -> Result<Written, StoreError> {
+    async fn write(
+        &self,
+        log: LogId,
+        size: u64,
+        tail: NewLogBytes,
+    ) -> Result<LogAppendOutcome, StoreError> {
         self.line.call(move |client| write(client, log, size, tail)).await
     }
 
     async fn size(&self, log: LogId) -> Result<u64, StoreError> {
         let size = self.line.call(move |client| {
             Box::pin(async move {
-                let name = Name::of(log);
+                let name = LogRowKey::of(log);
                 client.query_typed(statement::SIZE, &name.parameters()).await
             })
         });
@@ -82,23 +87,28 @@ impl Appender {
 }
 
 /// The bytes that are new.
-struct Tail {
+struct NewLogBytes {
     bytes: Arc<[u8]>,
     from: usize,
 }
 
-fn write(client: &Client, log: LogId, size: u64, tail: Tail) -> Work<'_, Written> {
+fn write(
+    client: &Client,
+    log: LogId,
+    size: u64,
+    tail: NewLogBytes,
+) -> PgWork<'_, LogAppendOutcome> {
     Box::pin(async move {
         let new = &tail.bytes[tail.from..];
         let pieces: Vec<&[u8]> = new.chunks(READ_MAX).collect();
         let places: Vec<i64> =
             (0..pieces.len()).map(|at| to_sql(size + (at * READ_MAX) as u64)).collect();
         let (size, more) = (to_sql(size), to_sql(new.len() as u64));
-        let name = Name::of(log);
+        let name = LogRowKey::of(log);
         let [run, step, attempt, delivery] = name.parameters();
         // What was printed may be lost with the machine; a result that is on record may not.
         let commits = if log.is_value() { "on" } else { "off" };
-        let row: [Parameter<'_>; 9] = [
+        let row: [PgParameter<'_>; 9] = [
             run,
             step,
             attempt,
@@ -111,9 +121,11 @@ fn write(client: &Client, log: LogId, size: u64, tail: Tail) -> Work<'_, Written
         ];
         let statement = if size == 0 { statement::BEGIN } else { statement::GROW };
         match client.query_typed(statement, &row).await {
-            Ok(written) if written.is_empty() => Ok(Written::Otherwise),
-            Ok(_) => Ok(Written::Whole),
-            Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => Ok(Written::NoBook),
+            Ok(written) if written.is_empty() => Ok(LogAppendOutcome::SizeMismatch),
+            Ok(_) => Ok(LogAppendOutcome::Appended),
+            Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => {
+                Ok(LogAppendOutcome::NoPartition)
+            }
             Err(error) => Err(error),
         }
     })
@@ -121,14 +133,14 @@ fn write(client: &Client, log: LogId, size: u64, tail: Tail) -> Work<'_, Written
 
 /// A log as the tables name it.
 #[derive(Debug)]
-pub(super) struct Name {
+pub(super) struct LogRowKey {
     run: i64,
     step: i64,
     attempt: i32,
     delivery: i32,
 }
 
-impl Name {
+impl LogRowKey {
     pub(super) fn of(log: LogId) -> Self {
         Self {
             run: run_to_sql(log.run),
@@ -138,7 +150,7 @@ impl Name {
         }
     }
 
-    pub(super) fn parameters(&self) -> [Parameter<'_>; 4] {
+    pub(super) fn parameters(&self) -> [PgParameter<'_>; 4] {
         [
             (&self.run, Type::INT8),
             (&self.step, Type::INT8),

@@ -15,7 +15,7 @@
 //! vain is about a book.
 
 mod appender;
-mod books;
+mod log_partitions;
 mod reader;
 mod statement;
 mod store;

@@ -7,22 +7,22 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 use windlass_core::id::{RunId, StepIx};
 
-use super::appender::Name;
+use super::appender::LogRowKey;
 use super::statement;
+use crate::db::StoreError;
+use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
+use crate::db::postgres::failure;
+use crate::db::sql_number::{run_to_sql, to_sql};
 use crate::logs::{LogId, LogPart, READ_MAX};
-use crate::store::StoreError;
-use crate::store::number::{run_to_sql, to_sql};
-use crate::store::postgres::failure;
-use crate::store::postgres::line::{Line, Parameter, Work};
 
 /// Reads, on a connection of its own.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) line: Line,
+pub(super) struct PostgresLogReader {
+    pub(super) line: PgConnection,
     pub(super) place: Arc<str>,
 }
 
-impl Reader {
+impl PostgresLogReader {
     pub(super) async fn read(&self, log: LogId, range: Range<u64>) -> Result<LogPart, StoreError> {
         let from = range.start;
         let to = range.end.min(from.saturating_add(READ_MAX as u64)).max(from);
@@ -51,12 +51,12 @@ impl Reader {
     }
 }
 
-fn read(client: &Client, log: LogId, range: Range<u64>) -> Work<'_, Vec<Row>> {
+fn read(client: &Client, log: LogId, range: Range<u64>) -> PgWork<'_, Vec<Row>> {
     Box::pin(async move {
-        let name = Name::of(log);
+        let name = LogRowKey::of(log);
         let (from, to) = (to_sql(range.start), to_sql(range.end));
         let [run, step, attempt, delivery] = name.parameters();
-        let asked: [Parameter<'_>; 6] =
+        let asked: [PgParameter<'_>; 6] =
             [run, step, attempt, delivery, (&from, Type::INT8), (&to, Type::INT8)];
         client.query_typed(statement::READ, &asked).await
     })

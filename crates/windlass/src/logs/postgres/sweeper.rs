@@ -3,27 +3,31 @@
 use tokio_postgres::types::Type;
 use windlass_core::id::RunId;
 
-use super::{books, statement};
-use crate::store::StoreError;
-use crate::store::number::{run_of_sql, run_to_sql};
-use crate::store::postgres::line::Line;
+use super::{log_partitions, statement};
+use crate::db::StoreError;
+use crate::db::postgres::connection::PgConnection;
+use crate::db::sql_number::{run_from_sql, run_to_sql};
 
 /// Sweeps, on a connection of its own.
 #[derive(Debug)]
-pub(super) struct Sweeper {
-    pub(super) line: Line,
+pub(super) struct PostgresLogSweeper {
+    pub(super) line: PgConnection,
 }
 
-impl Sweeper {
+impl PostgresLogSweeper {
     pub(super) async fn remove(&self, run: RunId) -> Result<(), StoreError> {
         let empty = self.line.call(move |client| {
             Box::pin(async move {
                 let of_run = [(&run_to_sql(run) as _, Type::INT8)];
                 let removed = client.query_typed(statement::REMOVE, &of_run).await?;
-                if removed.is_empty() { Ok(Vec::new()) } else { books::empty(client).await }
+                if removed.is_empty() {
+                    Ok(Vec::new())
+                } else {
+                    log_partitions::empty_partitions(client).await
+                }
             })
         });
-        books::ALL.drop(&self.line, empty.await?).await
+        log_partitions::LOG_PARTITIONS.drop(&self.line, empty.await?).await
     }
 
     pub(super) async fn runs(&self) -> Result<Vec<(RunId, u64)>, StoreError> {
@@ -31,7 +35,7 @@ impl Sweeper {
             .line
             .call(|client| Box::pin(async move { client.query_typed(statement::RUNS, &[]).await }));
         let told = |row: &tokio_postgres::Row| {
-            (run_of_sql(row.get("run")), row.get::<_, i64>("size").cast_unsigned())
+            (run_from_sql(row.get("run")), row.get::<_, i64>("size").cast_unsigned())
         };
         Ok(runs.await?.iter().map(told).collect())
     }

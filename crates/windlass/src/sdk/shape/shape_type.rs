@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-use super::notes::Notes;
+use super::shape_notes::ShapeNotes;
 use super::tracer::trace;
 
 /// Passes over a type: one for each variant of its largest enum, more where enums are inside of enums, and one for each
@@ -14,7 +14,7 @@ const PASSES_MAX: usize = 256;
 
 /// What a type looks like to serde.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct TypeShape {
     /// The type itself: `Image`, `u64`, `[string]`.
     root: String,
     /// The structs and enums in it, by name.
@@ -23,10 +23,10 @@ pub struct Shape {
     fields: Vec<String>,
 }
 
-impl Shape {
+impl TypeShape {
     /// The shape of a type.
     pub fn of<T: DeserializeOwned>() -> Self {
-        let mut notes = Notes::default();
+        let mut notes = ShapeNotes::default();
         let mut root = trace::<T>(&mut notes);
         for _ in 0..PASSES_MAX {
             if !notes.is_incomplete() {
@@ -46,7 +46,7 @@ impl Shape {
 }
 
 /// On one line: the type, and then what the names in it stand for.
-impl fmt::Display for Shape {
+impl fmt::Display for TypeShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.named.get(&self.root) {
             Some(body) => write!(f, "{}{body}", self.root)?,
@@ -65,85 +65,88 @@ mod tests {
 
     #[derive(Deserialize)]
     #[expect(dead_code, reason = "only its shape is looked at")]
-    struct Image {
+    struct ImageSample {
         tag: String,
-        layers: Vec<Layer>,
-        built: Option<Built>,
+        layers: Vec<LayerSample>,
+        built: Option<BuiltSample>,
         notes: BTreeMap<String, (u8, bool)>,
     }
 
     #[derive(Deserialize)]
     #[expect(dead_code, reason = "only its shape is looked at")]
-    struct Layer {
+    struct LayerSample {
         size: u64,
-        below: Option<Box<Layer>>,
+        below: Option<Box<LayerSample>>,
     }
 
     #[derive(Deserialize)]
     #[expect(dead_code, reason = "only its shape is looked at")]
-    enum Built {
+    enum BuiltSample {
         Never,
         By(String),
-        At { day: u16, how: How },
+        At { day: u16, how: SpeedSample },
     }
 
     #[derive(Deserialize)]
-    enum How {
+    enum SpeedSample {
         Fast,
         Slow,
     }
 
     #[test]
     fn a_shape_has_every_field_and_variant() {
-        let shape = Shape::of::<Image>();
+        let shape = TypeShape::of::<ImageSample>();
         assert_eq!(shape.fields(), ["tag", "layers", "built", "notes"]);
-        insta::assert_snapshot!(shape.to_string(), @"Image { built: Built?, layers: [Layer], notes: {string: (u8, bool)}, tag: string }; Built = At { day: u16, how: How } | By(string) | Never; How = Fast | Slow; Layer { below: Layer?, size: u64 }");
+        insta::assert_snapshot!(shape.to_string(), @"ImageSample { built: BuiltSample?, layers: [LayerSample], notes: {string: (u8, bool)}, tag: string }; BuiltSample = At { day: u16, how: SpeedSample } | By(string) | Never; LayerSample { below: LayerSample?, size: u64 }; SpeedSample = Fast | Slow");
     }
 
     #[derive(Deserialize)]
     #[expect(dead_code, reason = "only its shape is looked at")]
-    struct Branch {
-        a: Option<Box<Branch>>,
-        b: Option<Box<Branch>>,
-        c: Vec<Branch>,
-        d: BTreeMap<String, Branch>,
-        e: Option<Box<Branch>>,
-        f: Option<Box<Branch>>,
-        g: (Option<Box<Branch>>, Option<Box<Branch>>),
-        h: Box<Tree>,
+    struct BranchSample {
+        a: Option<Box<BranchSample>>,
+        b: Option<Box<BranchSample>>,
+        c: Vec<BranchSample>,
+        d: BTreeMap<String, BranchSample>,
+        e: Option<Box<BranchSample>>,
+        f: Option<Box<BranchSample>>,
+        g: (Option<Box<BranchSample>>, Option<Box<BranchSample>>),
+        h: Box<TreeSample>,
         weight: u64,
     }
 
     #[derive(Deserialize)]
     #[expect(dead_code, reason = "only its shape is looked at")]
-    enum Tree {
-        Grown(Branch, u16),
-        Both(Box<Tree>, Box<Tree>),
-        Wood { parts: Vec<Tree>, age: u32 },
+    enum TreeSample {
+        Grown(BranchSample, u16),
+        Both(Box<TreeSample>, Box<TreeSample>),
+        Wood { parts: Vec<TreeSample>, age: u32 },
         Leaf,
     }
 
     #[test]
-    fn types_inside_of_themselves_are_seen_whole_however_they_are_met() {
-        let layer = "Layer { below: Layer?, size: u64 }";
-        assert_eq!(Shape::of::<Layer>().to_string(), layer);
-        assert_eq!(Shape::of::<Vec<Layer>>().to_string(), format!("[Layer]; {layer}"));
-        assert_eq!(Shape::of::<Option<Vec<Layer>>>().to_string(), format!("[Layer]?; {layer}"));
+    fn recursive_types_get_a_complete_shape_from_any_entry() {
+        let layer = "LayerSample { below: LayerSample?, size: u64 }";
+        assert_eq!(TypeShape::of::<LayerSample>().to_string(), layer);
+        assert_eq!(TypeShape::of::<Vec<LayerSample>>().to_string(), format!("[Layer]; {layer}"));
+        assert_eq!(
+            TypeShape::of::<Option<Vec<LayerSample>>>().to_string(),
+            format!("[Layer]?; {layer}")
+        );
         let branch = "Branch { a: Branch?, b: Branch?, c: [Branch], d: {string: Branch}, e: Branch?, f: Branch?, \
                       g: (Branch?, Branch?), h: Tree, weight: u64 }";
         let tree = "Tree = Both(Tree, Tree) | Grown(Branch, u16) | Leaf | Wood { parts: [Tree], age: u32 }";
-        assert_eq!(Shape::of::<Branch>().to_string(), format!("{branch}; {tree}"));
-        assert_eq!(Shape::of::<Tree>().to_string(), format!("{tree}; {branch}"));
+        assert_eq!(TypeShape::of::<BranchSample>().to_string(), format!("{branch}; {tree}"));
+        assert_eq!(TypeShape::of::<TreeSample>().to_string(), format!("{tree}; {branch}"));
     }
 
     #[test]
     fn what_is_no_struct_is_written_out() {
         let shapes = [
-            Shape::of::<()>(),
-            Shape::of::<u32>(),
-            Shape::of::<Vec<String>>(),
-            Shape::of::<serde_json::Value>(),
-            Shape::of::<std::net::IpAddr>(),
+            TypeShape::of::<()>(),
+            TypeShape::of::<u32>(),
+            TypeShape::of::<Vec<String>>(),
+            TypeShape::of::<serde_json::Value>(),
+            TypeShape::of::<std::net::IpAddr>(),
         ];
         let texts = shapes.map(|shape| shape.to_string());
         assert_eq!(texts, ["()", "u32", "[string]", "any", "string"]);

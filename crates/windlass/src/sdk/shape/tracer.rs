@@ -4,44 +4,44 @@ use std::fmt;
 
 use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 
-use super::inside::{Fields, Items, Variant};
-use super::notes::Notes;
+use super::shape_notes::ShapeNotes;
+use super::traced_parts::{TracedFields, TracedItems, TracedVariant};
 
 /// Reads a type once, and returns what it is.
-pub(super) fn trace<T: DeserializeOwned>(notes: &mut Notes) -> String {
+pub(super) fn trace<T: DeserializeOwned>(notes: &mut ShapeNotes) -> String {
     let mut shape = String::new();
     notes.begin();
     // It fails where a type does not take what was made up.
-    drop(T::deserialize(Tracer { notes, shape: &mut shape }));
+    drop(T::deserialize(ShapeTracer { notes, shape: &mut shape }));
     shape
 }
 
 /// The type refused what was made up.
 #[derive(Debug)]
-pub(super) struct Refused;
+pub(super) struct TraceRefused;
 
-impl fmt::Display for Refused {
+impl fmt::Display for TraceRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("it takes no made-up value")
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for TraceRefused {}
 
-impl de::Error for Refused {
+impl de::Error for TraceRefused {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self
     }
 }
 
 /// One place of a type.
-pub(super) struct Tracer<'a> {
-    pub(super) notes: &'a mut Notes,
+pub(super) struct ShapeTracer<'a> {
+    pub(super) notes: &'a mut ShapeNotes,
     /// Where what is here is written to.
     pub(super) shape: &'a mut String,
 }
 
-impl Tracer<'_> {
+impl ShapeTracer<'_> {
     fn is(self, shape: &str) {
         shape.clone_into(self.shape);
     }
@@ -50,7 +50,7 @@ impl Tracer<'_> {
     fn inside<R>(
         self,
         (before, after): (&str, &str),
-        look: impl FnOnce(&mut Notes, &mut String) -> R,
+        look: impl FnOnce(&mut ShapeNotes, &mut String) -> R,
     ) -> R {
         let mut inner = String::new();
         let looked = look(self.notes, &mut inner);
@@ -62,13 +62,13 @@ impl Tracer<'_> {
     fn perhaps<R>(
         self,
         (before, after): (&str, &str),
-        look: impl FnOnce(&mut Notes, &mut String, bool) -> Result<R, Refused>,
-    ) -> Result<R, Refused> {
-        let Tracer { notes, shape } = self;
+        look: impl FnOnce(&mut ShapeNotes, &mut String, bool) -> Result<R, TraceRefused>,
+    ) -> Result<R, TraceRefused> {
+        let ShapeTracer { notes, shape } = self;
         notes.at(&format!("{before}{after}"), |notes| {
             let known = notes.looped().cloned();
             let may_look = notes.may_look() && known.is_none();
-            let looked = Tracer { notes: &mut *notes, shape: &mut *shape }
+            let looked = ShapeTracer { notes: &mut *notes, shape: &mut *shape }
                 .inside((before, after), |notes, shape| look(notes, shape, may_look));
             match known {
                 Some(known) => *shape = known,
@@ -81,15 +81,15 @@ impl Tracer<'_> {
 
 macro_rules! leaf {
     ($($method:ident => $shape:literal, $visit:ident($($value:expr)?);)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TraceRefused> {
             self.is($shape);
             visitor.$visit($($value)?)
         }
     )*};
 }
 
-impl<'de> Deserializer<'de> for Tracer<'_> {
-    type Error = Refused;
+impl<'de> Deserializer<'de> for ShapeTracer<'_> {
+    type Error = TraceRefused;
 
     leaf! {
         deserialize_any => "any", visit_unit();
@@ -116,10 +116,10 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         deserialize_unit => "()", visit_unit();
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TraceRefused> {
         self.perhaps(("", "?"), |notes, shape, may_look| {
             if may_look {
-                visitor.visit_some(Tracer { notes, shape })
+                visitor.visit_some(ShapeTracer { notes, shape })
             } else {
                 visitor.visit_none()
             }
@@ -130,7 +130,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Refused> {
+    ) -> Result<V::Value, TraceRefused> {
         self.is(name);
         visitor.visit_unit()
     }
@@ -139,15 +139,15 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Refused> {
+    ) -> Result<V::Value, TraceRefused> {
         self.inside((&format!("{name}("), ")"), |notes, shape| {
-            visitor.visit_newtype_struct(Tracer { notes, shape })
+            visitor.visit_newtype_struct(ShapeTracer { notes, shape })
         })
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TraceRefused> {
         self.perhaps(("[", "]"), |notes, shape, may_look| {
-            visitor.visit_seq(Items::new(notes, shape, usize::from(may_look)))
+            visitor.visit_seq(TracedItems::new(notes, shape, usize::from(may_look)))
         })
     }
 
@@ -155,8 +155,10 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         self,
         count: usize,
         visitor: V,
-    ) -> Result<V::Value, Refused> {
-        self.inside(("(", ")"), |notes, shape| visitor.visit_seq(Items::new(notes, shape, count)))
+    ) -> Result<V::Value, TraceRefused> {
+        self.inside(("(", ")"), |notes, shape| {
+            visitor.visit_seq(TracedItems::new(notes, shape, count))
+        })
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -164,15 +166,15 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         name: &'static str,
         count: usize,
         visitor: V,
-    ) -> Result<V::Value, Refused> {
+    ) -> Result<V::Value, TraceRefused> {
         self.inside((&format!("{name}("), ")"), |notes, shape| {
-            visitor.visit_seq(Items::new(notes, shape, count))
+            visitor.visit_seq(TracedItems::new(notes, shape, count))
         })
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TraceRefused> {
         self.perhaps(("{", "}"), |notes, shape, may_look| {
-            visitor.visit_map(Items::new(notes, shape, usize::from(may_look)))
+            visitor.visit_map(TracedItems::new(notes, shape, usize::from(may_look)))
         })
     }
 
@@ -181,13 +183,13 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Refused> {
+    ) -> Result<V::Value, TraceRefused> {
         self.shape.push_str(name);
         if !self.notes.may_look() || !self.notes.enters((name, fields)) {
-            return Err(Refused);
+            return Err(TraceRefused);
         }
         self.notes.within((name, fields), |notes| {
-            visitor.visit_map(Fields { notes, name, left: fields, field: "" })
+            visitor.visit_map(TracedFields { notes, name, left: fields, field: "" })
         })
     }
 
@@ -196,14 +198,14 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Refused> {
+    ) -> Result<V::Value, TraceRefused> {
         self.shape.push_str(name);
         if !self.notes.may_look() {
-            return Err(Refused);
+            return Err(TraceRefused);
         }
-        let variant = self.notes.variant((name, variants)).ok_or(Refused)?;
+        let variant = self.notes.variant((name, variants)).ok_or(TraceRefused)?;
         self.notes.within((name, variants), |notes| {
-            visitor.visit_enum(Variant { notes, of: name, name: variant })
+            visitor.visit_enum(TracedVariant { notes, of: name, name: variant })
         })
     }
 }

@@ -5,21 +5,21 @@
 //!                                              └──► output ──► record: masks, cap ──► LogStore
 //! ```
 
-mod builtin;
+mod attempt_log;
+mod builtin_executor;
 mod calls;
-mod files;
-mod output;
-mod prepare;
-mod process;
-mod record;
+mod output_pipe;
+mod prepared_command;
+mod process_attempt;
 mod secrets;
-mod works;
+mod step_files;
+mod work_cache;
 
-pub use builtin::{Builtin, Place, Traces};
-pub(crate) use calls::caught;
+pub use builtin_executor::{BuiltinExecutor, ExecutorSettings, TracePropagation};
+pub(crate) use calls::catch_panics;
 pub use calls::{
-    Call, CallExecutor, Callee, Callees, Calling, Captured, GuardedCommand, Guards, Halt, Lines,
-    Retry, Returned, Surroundings,
+    CallExecutor, CallFuture, CallOutputBuffer, CallResult, CallRetry, CallServices,
+    CallStopSignal, Callee, CalleeRegistry, CommandOutput, GuardSource, GuardedCommand, StepCall,
 };
-pub use files::{clear, summary};
 pub use secrets::{MaskCache, missing_here, process_environment};
+pub use step_files::{clear, summary};

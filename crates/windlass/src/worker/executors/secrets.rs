@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::environment::{MASKED_MIN, MissingSecret, StepSecrets, missing_secrets};
-use windlass_core::expand::Work;
+use windlass_core::expand::StepWork;
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::plan::{Plan, StepSpec};
 
-use super::builtin::{Place, Traces};
-use crate::worker::masks::{MaskError, Masks};
+use super::builtin_executor::{ExecutorSettings, TracePropagation};
+use crate::worker::masks::{MaskError, SecretMasks};
 
 /// Sets of secrets whose masks are remembered. A worker is seldom at the steps of more pipelines at once.
 const SETS_MAX: usize = 16;
@@ -20,29 +20,29 @@ const WARNED_MAX: usize = 64;
 
 /// The masks for the output of a step.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RunMasks {
-    pub(super) masks: Masks,
+pub(super) struct StepMasks {
+    pub(super) masks: SecretMasks,
     /// Secrets that are too short to be masked.
     pub(super) unmasked: Arc<[String]>,
 }
 
-impl Place {
+impl ExecutorSettings {
     /// Variables of the worker that a step does not inherit. The state of another trace means nothing in its own.
-    pub(super) fn withheld<'a>(
+    pub(super) fn withheld_variables<'a>(
         &'a self,
-        work: &'a Work,
-        traces: Traces,
+        work: &'a StepWork,
+        traces: TracePropagation,
     ) -> impl Iterator<Item = &'a str> {
         let secrets = StepSecrets::of(work);
         let names = self.environment.iter().map(|(name, _)| name.as_str());
         names.filter(move |name| {
             self.policy.withholds(name, secrets)
-                || (traces == Traces::Own(None) && *name == "TRACESTATE")
+                || (traces == TracePropagation::Own(None) && *name == "TRACESTATE")
         })
     }
 
     /// The secrets that a step lists, with their values, or the first one that is missing.
-    pub(super) fn secrets(&self, work: &Work) -> Result<Vec<(String, String)>, String> {
+    pub(super) fn secrets(&self, work: &StepWork) -> Result<Vec<(String, String)>, String> {
         let find = |name: &String| {
             let value = self.value(name).ok_or_else(|| {
                 let worker = &self.worker;
@@ -58,13 +58,13 @@ impl Place {
 
     /// Masks for the values of all secrets of the pipeline, as far as they are known here: a step may also print what it
     /// found elsewhere.
-    pub(super) fn masks(&self, work: &Work) -> Result<RunMasks, String> {
+    pub(super) fn masks(&self, work: &StepWork) -> Result<StepMasks, String> {
         let all = StepSecrets::of(work).all();
         let mut known: Vec<(&str, &str)> =
             all.filter_map(|name| Some((name, self.value(name)?))).collect();
         known.sort_unstable();
         if known.is_empty() {
-            return Ok(RunMasks::default());
+            return Ok(StepMasks::default());
         }
         self.masks.get(&known).map_err(|error| error.to_string())
     }
@@ -94,16 +94,16 @@ pub fn missing_here(plan: &Plan, runs: impl Fn(StepIx, &StepSpec) -> bool) -> Ve
 
 /// Remembers masks by the names of their secrets, and the warnings that were given about them.
 #[derive(Clone, Debug, Default)]
-pub struct MaskCache(Arc<Mutex<Remembered>>);
+pub struct MaskCache(Arc<Mutex<MaskCacheState>>);
 
 #[derive(Debug, Default)]
-struct Remembered {
-    sets: VecDeque<(Vec<String>, RunMasks)>,
+struct MaskCacheState {
+    sets: VecDeque<(Vec<String>, StepMasks)>,
     warned: VecDeque<RunId>,
 }
 
 impl MaskCache {
-    fn get(&self, known: &[(&str, &str)]) -> Result<RunMasks, MaskError> {
+    fn get(&self, known: &[(&str, &str)]) -> Result<StepMasks, MaskError> {
         let names: Vec<String> = known.iter().map(|(name, _)| (*name).to_owned()).collect();
         let mut remembered = self.lock();
         if let Some((_, masks)) = remembered.sets.iter().find(|(set, _)| *set == names) {
@@ -112,14 +112,14 @@ impl MaskCache {
         let (long, short): (Vec<_>, Vec<_>) =
             known.iter().copied().partition(|(_, value)| value.len() >= MASKED_MIN);
         let unmasked = short.into_iter().map(|(name, _)| name.to_owned()).collect();
-        let masks = RunMasks { masks: Masks::new(long)?, unmasked };
+        let masks = StepMasks { masks: SecretMasks::new(long)?, unmasked };
         remembered.sets.truncate(SETS_MAX - 1);
         remembered.sets.push_front((names, masks.clone()));
         Ok(masks)
     }
 
     /// The warning about secrets that are not masked, once for each run on this worker.
-    pub(super) fn unsaid(&self, run: RunId, unmasked: &[String]) -> Option<String> {
+    pub(super) fn unmasked_warning(&self, run: RunId, unmasked: &[String]) -> Option<String> {
         let mut remembered = self.lock();
         if unmasked.is_empty() || remembered.warned.contains(&run) {
             return None;
@@ -132,7 +132,7 @@ impl MaskCache {
         ))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Remembered> {
+    fn lock(&self) -> MutexGuard<'_, MaskCacheState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::lifeline::Lifeline;
-use super::process::Process;
-use super::tether::Relay;
-use crate::link::post::Links;
+use super::guard_process::GuardProcess;
+use super::lifeline::GuardLifeline;
+use super::tether::TetherRelay;
+use crate::link::mailbox::MailboxRegistry;
 use crate::worker::GuardLock;
 use crate::worker::platform::{self, hide_memory};
 
@@ -74,11 +74,11 @@ static HAS_RUN: AtomicBool = AtomicBool::new(false);
 /// A program that never makes this call, or makes it inside a runtime or after it has run a pipeline, is never executed anew:
 /// its commands fail with an error.
 pub fn main_if_asked() {
-    main_if_asked_with(&Links::built_in());
+    main_if_asked_with(&MailboxRegistry::built_in());
 }
 
 /// The same for a program that has links of its own, by which the guard may have to tell the leader of the worker's death.
-pub fn main_if_asked_with(links: &Links) {
+pub fn main_if_asked_with(links: &MailboxRegistry) {
     // A guard has no room for a runtime of its program, and must not repeat its runs.
     if HAS_RUN.load(Ordering::Relaxed) || Handle::try_current().is_ok() {
         ASKS_TOO_LATE.store(true, Ordering::Relaxed);
@@ -87,11 +87,12 @@ pub fn main_if_asked_with(links: &Links) {
     BECOMES_GUARD.store(true, Ordering::Relaxed);
     let Some(role) = GuardRole::of_this_process() else { return };
     hide_memory();
-    let served = outlive_signals().and_then(|()| socket()).and_then(|socket| match role {
-        GuardRole::Guard => Process::guard(socket)?.run(links),
-        GuardRole::GuardWithTethers => Relay::run(socket, links),
-        GuardRole::Tether => Process::tether(socket)?.run(links),
-    });
+    let served =
+        install_noop_signal_handlers().and_then(|()| socket()).and_then(|socket| match role {
+            GuardRole::Guard => GuardProcess::guard(socket)?.run(links),
+            GuardRole::GuardWithTethers => TetherRelay::run(socket, links),
+            GuardRole::Tether => GuardProcess::tether(socket)?.run(links),
+        });
     // The worker sees that the socket is closed; there is nobody else to tell.
     #[expect(clippy::exit, reason = "`main` of the embedding program must not go on")]
     std::process::exit(i32::from(served.is_err()));
@@ -119,7 +120,7 @@ fn refuse_to_run_in_guard() {
 ///
 /// By handlers and not by ignoring them: what is ignored stays so for every step. Handlers outlive the runtime, which
 /// nothing else needs.
-fn outlive_signals() -> io::Result<()> {
+fn install_noop_signal_handlers() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _entered = runtime.enter();
     let kinds = [
@@ -165,10 +166,10 @@ fn not_in_time(what: &str) -> String {
 
 /// A guard or a tether that was started, and what connects it with the process that started it.
 #[derive(Debug)]
-pub(super) struct StartedGuard {
+pub(super) struct GuardChild {
     pub(super) child: Child,
     pub(super) socket: UnixStream,
-    pub(super) lifeline: Lifeline,
+    pub(super) lifeline: GuardLifeline,
 }
 
 /// Starts a guard. If there is a lock, the guard and its tethers hold it.
@@ -176,13 +177,13 @@ pub(super) fn start(
     program: &Path,
     role: GuardRole,
     lock: Option<GuardLock>,
-) -> io::Result<StartedGuard> {
+) -> io::Result<GuardChild> {
     if is_asked() {
         let text = "this process was started to be a guard: its program has to call \
             `windlass::worker::guard::main_if_asked()` first in `main`";
         return Err(io::Error::other(text));
     }
-    let (lifeline, held_by_guard) = Lifeline::new(lock)?;
+    let (lifeline, held_by_guard) = GuardLifeline::new(lock)?;
     let (socket, of_guard) = UnixStream::pair()?;
     // Standard input and output are how descriptors are handed on without being inheritable here for a moment.
     let child = Command::new(program)
@@ -193,7 +194,7 @@ pub(super) fn start(
         .stdin(Stdio::from(OwnedFd::from(of_guard)))
         .stdout(held_by_guard)
         .spawn()?;
-    Ok(StartedGuard { child, socket, lifeline })
+    Ok(GuardChild { child, socket, lifeline })
 }
 
 /// Starts a tether of this guard. It inherits the lifeline, and leads a group of its own in the guard's session.

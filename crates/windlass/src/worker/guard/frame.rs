@@ -23,20 +23,20 @@ const FRAME_MAX: usize = 8 << 20;
 /// Room for the length of a frame.
 const HEAD: usize = 4;
 /// Descriptors in one write. The reader has as much room: what did not fit would be lost.
-const TOGETHER: usize = 16;
+const DESCRIPTORS_MAX: usize = 16;
 /// A burst of spawn orders in one read.
-const READ: usize = 16 << 10;
+const READ_BYTES: usize = 16 << 10;
 
 /// What is to be written.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(super) struct FrameOutbox {
     bytes: Vec<u8>,
     sent: usize,
     /// Those that belong to messages of which nothing has been sent.
     descriptors: VecDeque<OwnedFd>,
 }
 
-impl Outbox {
+impl FrameOutbox {
     /// Whether everything is written.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -49,7 +49,7 @@ impl Outbox {
 
     /// Whether another message with a descriptor can go with the next write.
     pub(super) fn takes_descriptor(&self) -> bool {
-        self.descriptors.len() < TOGETHER
+        self.descriptors.len() < DESCRIPTORS_MAX
     }
 
     /// Adds a message. One that is too large is refused and nothing is added.
@@ -85,11 +85,11 @@ impl Outbox {
     }
 
     fn send(&self, socket: BorrowedFd<'_>) -> io::Result<usize> {
-        let mut fds = [socket; TOGETHER];
+        let mut fds = [socket; DESCRIPTORS_MAX];
         for (place, descriptor) in fds.iter_mut().zip(&self.descriptors) {
             *place = descriptor.as_fd();
         }
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(TOGETHER))];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
         if !self.descriptors.is_empty() {
             let fits = beside.push(SendAncillaryMessage::ScmRights(&fds[..self.descriptors.len()]));
@@ -102,7 +102,7 @@ impl Outbox {
 
 /// What a read brought.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum SocketRead {
     /// Bytes.
     Some,
     /// The other end is closed and everything that it sent is read.
@@ -111,7 +111,7 @@ pub(super) enum Read {
 
 /// What has been read.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub(super) struct FrameInbox {
     bytes: Vec<u8>,
     /// Of the bytes, those that arrived and are not taken.
     start: usize,
@@ -119,11 +119,11 @@ pub(super) struct Inbox {
     descriptors: VecDeque<OwnedFd>,
 }
 
-impl Inbox {
+impl FrameInbox {
     /// Reads once, without waiting.
-    pub(super) fn read(&mut self, socket: BorrowedFd<'_>) -> io::Result<Read> {
+    pub(super) fn read(&mut self, socket: BorrowedFd<'_>) -> io::Result<SocketRead> {
         self.make_room();
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(TOGETHER))];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut beside = RecvAncillaryBuffer::new(&mut space);
         let mut into = [IoSliceMut::new(&mut self.bytes[self.end..])];
         let message = recvmsg(socket, &mut into, &mut beside, platform::RECEIVE)?;
@@ -133,21 +133,21 @@ impl Inbox {
         }
         for part in beside.drain() {
             if let RecvAncillaryMessage::ScmRights(descriptors) = part {
-                self.descriptors.extend(descriptors.inspect(platform::keep_private));
+                self.descriptors.extend(descriptors.inspect(platform::set_close_on_exec));
             }
         }
         self.end += message.bytes;
-        Ok(if message.bytes == 0 { Read::End } else { Read::Some })
+        Ok(if message.bytes == 0 { SocketRead::End } else { SocketRead::Some })
     }
 
     fn make_room(&mut self) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
-        if self.bytes.len() - self.end < READ {
+        if self.bytes.len() - self.end < READ_BYTES {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
-            self.bytes.resize((self.end + READ).max(self.bytes.len()), 0);
+            self.bytes.resize((self.end + READ_BYTES).max(self.bytes.len()), 0);
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn messages_and_descriptors_arrive_in_order_however_large() {
         let (left, right) = UnixStream::pair().unwrap();
-        let (mut outbox, mut inbox) = (Outbox::default(), Inbox::default());
+        let (mut outbox, mut inbox) = (FrameOutbox::default(), FrameInbox::default());
         let (one, two) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
         outbox.push(&"first", Some(one.0.into())).unwrap();
         outbox.push(&"x".repeat(1 << 20), Some(two.0.into())).unwrap();
@@ -194,7 +194,7 @@ mod tests {
         let mut arrived = Vec::new();
         while arrived.len() < 3 {
             let _ = outbox.flush(left.as_fd());
-            assert_eq!(inbox.read(right.as_fd()).unwrap(), Read::Some);
+            assert_eq!(inbox.read(right.as_fd()).unwrap(), SocketRead::Some);
             while let Some(message) = inbox.next::<String>().unwrap() {
                 arrived.push(message.len());
             }
@@ -206,12 +206,12 @@ mod tests {
             assert_eq!(io::Read::read(&mut other, &mut [0; 8]).unwrap(), 1);
         }
         drop(left);
-        assert_eq!(inbox.read(right.as_fd()).unwrap(), Read::End);
+        assert_eq!(inbox.read(right.as_fd()).unwrap(), SocketRead::End);
     }
 
     #[test]
     fn what_is_too_large_is_refused_and_leaves_no_trace() {
-        let mut outbox = Outbox::default();
+        let mut outbox = FrameOutbox::default();
         outbox.push(&"x".repeat(FRAME_MAX), None).unwrap_err();
         assert!(outbox.is_empty());
     }

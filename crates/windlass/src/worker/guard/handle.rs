@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use windlass_core::id::Fence;
-use windlass_core::session::{Deadline, StopHow};
+use windlass_core::session::{ContactDeadline, StopMode};
 use windlass_core::time::{Span, Time};
 
 use super::entry::{self, GuardRole};
-use super::in_line::InLine;
-use super::link::{Link, State};
-use super::message::{Exit, Order, Request};
-use crate::link::Will;
+use super::guard_link::{GuardLink, GuardedStepState};
+use super::guard_protocol::{GuardRequest, SpawnOrder, StepExit};
+use super::start_queue_limits::StartQueueLimits;
+use crate::link::DeathNoticeConfig;
 use crate::worker::{GuardLock, platform};
 
 /// Orders on their way to the socket. Whoever has one more waits.
@@ -24,7 +24,7 @@ const ORDERS_MAX: usize = 64;
 
 /// A step to start.
 #[derive(Debug)]
-pub struct Spawn {
+pub struct SpawnRequest {
     /// The lease that it runs under.
     pub fence: Fence,
     /// The program, looked for on the step's `PATH` if its name has no slash, and its arguments.
@@ -38,9 +38,9 @@ pub struct Spawn {
     /// For what the main process leaves behind, and at most 2 s of it, from the polite order to end to the other one.
     pub kill_grace: Span,
     /// When it is to end, see [`Guarded::set_deadline`].
-    pub deadline: Option<Deadline>,
+    pub deadline: Option<ContactDeadline>,
     /// It stands in line; otherwise it starts at once.
-    pub line: Option<InLine>,
+    pub queue_limits: Option<StartQueueLimits>,
     /// The writing end of a pipe for both its outputs.
     pub output: OwnedFd,
 }
@@ -52,25 +52,25 @@ pub struct GuardLost;
 
 /// A running guard. When the last handle of it and of its steps is dropped, everything that it has is killed.
 #[derive(Clone, Debug)]
-pub struct Guard {
-    orders: mpsc::Sender<Command>,
+pub struct GuardHandle {
+    orders: mpsc::Sender<GuardLinkCommand>,
     over: watch::Receiver<bool>,
     pid: u32,
     mark: Arc<str>,
     /// What the leader has judged and the guard was not told yet.
-    settled: Arc<Mutex<Vec<Fence>>>,
+    judged: Arc<Mutex<Vec<Fence>>>,
 }
 
 /// What a handle passes to the link.
 #[derive(Debug)]
-pub(super) enum Command {
-    Spawn(Order, OwnedFd, watch::Sender<State>),
-    Tell(Request),
+pub(super) enum GuardLinkCommand {
+    Spawn(SpawnOrder, OwnedFd, watch::Sender<GuardedStepState>),
+    Tell(GuardRequest),
     /// The same, with a word when the guard will read it.
-    Hold(Request, oneshot::Sender<()>),
+    Hold(GuardRequest, oneshot::Sender<()>),
 }
 
-impl Guard {
+impl GuardHandle {
     /// Starts a guard by executing the running program anew: its `main` has to call
     /// [`main_if_asked`](super::main_if_asked) first. Fails, and executes nothing, if this process has not called it.
     pub async fn start() -> io::Result<Self> {
@@ -112,17 +112,17 @@ impl Guard {
         let (orders, receiver) = mpsc::channel(ORDERS_MAX);
         let (over_sender, over) = watch::channel(false);
         let started = entry::start(program, role, lock)?;
-        let link = Link::start((program, started), receiver, over_sender).await?;
+        let link = GuardLink::start((program, started), receiver, over_sender).await?;
         let (pid, mark) = (link.guard_pid(), link.mark().into());
         tokio::spawn(link.run());
-        Ok(Self { orders, over, pid, mark, settled: Arc::default() })
+        Ok(Self { orders, over, pid, mark, judged: Arc::default() })
     }
 
     /// Starts a step. That it could not be started is its [`Exit`].
-    pub async fn spawn(&self, spawn: Spawn) -> Result<Guarded, GuardLost> {
-        let (sender, state) = watch::channel(State::default());
+    pub async fn spawn(&self, spawn: SpawnRequest) -> Result<GuardedStep, GuardLost> {
+        let (sender, state) = watch::channel(GuardedStepState::default());
         let fence = spawn.fence;
-        let order = Order {
+        let order = SpawnOrder {
             fence,
             argv: spawn.argv.into_iter().map(Into::into).collect(),
             env: spawn.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
@@ -130,27 +130,34 @@ impl Guard {
             dir: spawn.dir.map(|dir| dir.into_os_string().into()),
             grace: spawn.kill_grace,
             deadline: spawn.deadline,
-            line: spawn.line,
+            line: spawn.queue_limits,
         };
-        let sent = self.orders.send(Command::Spawn(order, spawn.output, sender)).await;
+        let sent = self.orders.send(GuardLinkCommand::Spawn(order, spawn.output, sender)).await;
         sent.map_err(|_| GuardLost)?;
-        Ok(Guarded { fence, orders: self.orders.clone(), state })
+        Ok(GuardedStep { fence, orders: self.orders.clone(), state })
     }
 
     /// Says that a step begins inside this process. When this returns the guard will know of it, also if this process dies
     /// in the next moment; it holds the step until that is released.
-    pub async fn hold(&self, fence: Fence, at: Option<Deadline>) -> Result<HeldStep, GuardLost> {
+    pub async fn hold(
+        &self,
+        fence: Fence,
+        at: Option<ContactDeadline>,
+    ) -> Result<InProcessStep, GuardLost> {
         let (written, is_written) = oneshot::channel();
-        let sent = self.orders.send(Command::Hold(Request::Hold { fence, at }, written)).await;
+        let sent = self
+            .orders
+            .send(GuardLinkCommand::Hold(GuardRequest::Hold { fence, at }, written))
+            .await;
         sent.map_err(|_| GuardLost)?;
         is_written.await.map_err(|_| GuardLost)?;
-        Ok(HeldStep { fence, orders: self.orders.clone() })
+        Ok(InProcessStep { fence, orders: self.orders.clone() })
     }
 
     /// Says what to tell, and whom, if this process dies: before the first step of a life, and again when it changes.
-    pub async fn leave_will(&self, will: Will) {
+    pub async fn set_death_notice(&self, will: DeathNoticeConfig) {
         // An error means that the guard is dead, and says nothing to anybody.
-        drop(self.orders.send(Command::Tell(Request::Will(will))).await);
+        drop(self.orders.send(GuardLinkCommand::Tell(GuardRequest::Will(will))).await);
     }
 
     /// Sets when nothing of any step may be alive any more, on the clock that counts since the start of the machine. The
@@ -158,15 +165,15 @@ impl Guard {
     /// steps itself that the guard was told of.
     pub async fn expire_at(&self, at: Option<Time>) {
         // An error means that the guard is dead, and with it every step.
-        drop(self.orders.send(Command::Tell(Request::Expire { at })).await);
+        drop(self.orders.send(GuardLinkCommand::Tell(GuardRequest::Expire { at })).await);
     }
 
     /// Says that the leader has judged the outcomes of these steps. It never waits: what there is no room for goes with
     /// what follows.
-    pub fn settle(&self, fences: impl IntoIterator<Item = Fence>) {
-        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn mark_judged(&self, fences: impl IntoIterator<Item = Fence>) {
+        let mut settled = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         settled.extend(fences);
-        let command = Command::Tell(Request::Settled(settled.clone()));
+        let command = GuardLinkCommand::Tell(GuardRequest::Settled(settled.clone()));
         if self.orders.try_send(command).is_ok() {
             settled.clear();
         }
@@ -191,42 +198,46 @@ impl Guard {
     /// Ends the guard, and everything that it has, by force.
     pub async fn end(self) {
         // An error means that it has ended.
-        drop(self.orders.send(Command::Tell(Request::Bye)).await);
+        drop(self.orders.send(GuardLinkCommand::Tell(GuardRequest::Bye)).await);
         self.over().await;
     }
 }
 
 /// A step that runs inside this process, and that the guard knows of.
 #[derive(Debug)]
-pub struct HeldStep {
+pub struct InProcessStep {
     fence: Fence,
-    orders: mpsc::Sender<Command>,
+    orders: mpsc::Sender<GuardLinkCommand>,
 }
 
-impl HeldStep {
+impl InProcessStep {
     /// Sets when nothing of the step may be alive any more, see [`Guarded::set_deadline`]. If it is then, this process is
     /// killed.
-    pub async fn set_deadline(&self, at: Option<Deadline>) {
-        let request = Request::Deadline { fence: self.fence, at };
+    pub async fn set_deadline(&self, at: Option<ContactDeadline>) {
+        let request = GuardRequest::Deadline { fence: self.fence, at };
         // An error means that the guard is dead, and this process is at its end too.
-        drop(self.orders.send(Command::Tell(request)).await);
+        drop(self.orders.send(GuardLinkCommand::Tell(request)).await);
     }
 
     /// Says that the step is over.
     pub async fn release(self) {
-        drop(self.orders.send(Command::Tell(Request::Release { fence: self.fence })).await);
+        drop(
+            self.orders
+                .send(GuardLinkCommand::Tell(GuardRequest::Release { fence: self.fence }))
+                .await,
+        );
     }
 }
 
 /// A step that a guard holds. Dropping it changes nothing for the step while the guard is held.
 #[derive(Debug)]
-pub struct Guarded {
+pub struct GuardedStep {
     fence: Fence,
-    orders: mpsc::Sender<Command>,
-    state: watch::Receiver<State>,
+    orders: mpsc::Sender<GuardLinkCommand>,
+    state: watch::Receiver<GuardedStepState>,
 }
 
-impl Guarded {
+impl GuardedStep {
     /// The lease that it runs under.
     pub const fn fence(&self) -> Fence {
         self.fence
@@ -247,12 +258,12 @@ impl Guarded {
     }
 
     /// Waits until its main process has ended. Others of it may be left, and may write to its output.
-    pub async fn exited(&self) -> Exit {
+    pub async fn exited(&self) -> StepExit {
         self.wait(|state| state.exit.is_some()).await
     }
 
     /// Waits until nothing of it is left: only then may its lease and its locks pass on.
-    pub async fn gone(&self) -> Exit {
+    pub async fn gone(&self) -> StepExit {
         self.wait(|state| state.gone).await
     }
 
@@ -263,31 +274,31 @@ impl Guarded {
     }
 
     /// Stops it: politely, and by force after the grace, or by force at once. A later order can only hasten the end.
-    pub async fn stop(&self, how: StopHow, grace: Span) {
-        self.tell(Request::Stop { fence: self.fence, how, grace }).await;
+    pub async fn stop(&self, how: StopMode, grace: Span) {
+        self.tell(GuardRequest::Stop { fence: self.fence, how, grace }).await;
     }
 
     /// Keeps it from starting if it stands in line.
     pub async fn withdraw(&self) {
-        self.tell(Request::Withdraw { fence: self.fence }).await;
+        self.tell(GuardRequest::Withdraw { fence: self.fence }).await;
     }
 
     /// Sets when it is told to end and when nothing of it may be alive any more, on the clock that counts since the start
     /// of the machine, suspension included.
-    pub async fn set_deadline(&self, at: Option<Deadline>) {
-        self.tell(Request::Deadline { fence: self.fence, at }).await;
+    pub async fn set_deadline(&self, at: Option<ContactDeadline>) {
+        self.tell(GuardRequest::Deadline { fence: self.fence, at }).await;
     }
 
-    async fn wait(&self, reached: impl Fn(&State) -> bool) -> Exit {
+    async fn wait(&self, reached: impl Fn(&GuardedStepState) -> bool) -> StepExit {
         let mut state = self.state.clone();
         let reached = state.wait_for(|state| reached(state)).await;
         // An error means that nobody is left who could say.
         let exit = reached.ok().and_then(|state| state.exit.clone());
-        exit.unwrap_or(Exit::Lost)
+        exit.unwrap_or(StepExit::Lost)
     }
 
-    async fn tell(&self, request: Request) {
+    async fn tell(&self, request: GuardRequest) {
         // An error means that the guard is dead and with it the step.
-        drop(self.orders.send(Command::Tell(request)).await);
+        drop(self.orders.send(GuardLinkCommand::Tell(request)).await);
     }
 }

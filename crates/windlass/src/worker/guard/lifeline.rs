@@ -20,14 +20,14 @@ const TETHERS_END_WITHIN: Span = Span::secs(10);
 
 /// The worker's end.
 #[derive(Debug)]
-pub(super) enum Lifeline {
+pub(super) enum GuardLifeline {
     /// A pipe to which nothing is written.
     Pipe(OwnedFd),
     /// The lock file of this life, opened a second time: the lock is free when guard and tethers have ended.
     Lock(File),
 }
 
-impl Lifeline {
+impl GuardLifeline {
     /// Makes one, and the standard output of the guard.
     pub(super) fn new(lock: Option<GuardLock>) -> io::Result<(Self, Stdio)> {
         if let Some(lock) = lock {
@@ -51,9 +51,9 @@ impl Lifeline {
                 let _ = poll(&mut fds, Some(&limit));
             }
             Self::Lock(file) => {
-                let by = clock::since_start() + TETHERS_END_WITHIN;
-                while file.try_lock().is_err() && clock::since_start() < by {
-                    platform::rest();
+                let by = clock::time_since_boot() + TETHERS_END_WITHIN;
+                while file.try_lock().is_err() && clock::time_since_boot() < by {
+                    platform::poll_pause();
                 }
             }
         }

@@ -34,42 +34,42 @@
 //! macOS has no packets that tell of the other end's closing.
 
 #[cfg(unix)]
-mod adopted;
-#[cfg(unix)]
-mod charge;
+mod death_notice;
 #[cfg(unix)]
 mod entry;
 #[cfg(unix)]
 mod frame;
 #[cfg(unix)]
+mod guard_link;
+#[cfg(unix)]
+mod guard_process;
+#[cfg(unix)]
+mod guard_protocol;
+#[cfg(unix)]
+mod guard_state;
+#[cfg(unix)]
 mod handle;
 #[cfg(unix)]
-mod hands;
+mod in_process_steps;
 #[cfg(unix)]
-mod held;
-mod in_line;
+mod internal_fence;
 #[cfg(unix)]
 mod lifeline;
 #[cfg(unix)]
-mod line;
+mod orphans;
 #[cfg(unix)]
-mod link;
+mod outbox;
 #[cfg(unix)]
-mod message;
+mod spawn;
 #[cfg(unix)]
-mod news;
+mod spawn_threads;
 #[cfg(unix)]
-mod own_key;
+mod start_queue;
+mod start_queue_limits;
 #[cfg(unix)]
-mod process;
+mod strays;
 #[cfg(unix)]
-mod program;
-#[cfg(unix)]
-mod state;
-#[cfg(unix)]
-mod stray;
-#[cfg(unix)]
-mod testament;
+mod supervised_step;
 #[cfg(unix)]
 mod tether;
 #[cfg(not(unix))]
@@ -82,15 +82,15 @@ pub(crate) use entry::begin_pipeline;
 #[cfg(unix)]
 pub use entry::{main_if_asked, main_if_asked_with};
 #[cfg(unix)]
-pub use handle::{Guard, GuardLost, Guarded, HeldStep, Spawn};
-pub use in_line::InLine;
+pub use guard_protocol::{SpawnFailure, SpawnFailureCause, StepExit};
 #[cfg(unix)]
-pub use message::{Exit, NotSpawned, NotSpawnedCause};
+pub use handle::{GuardHandle, GuardLost, GuardedStep, InProcessStep, SpawnRequest};
 #[cfg(unix)]
-pub(crate) use own_key::own_key;
+pub(crate) use internal_fence::internal_fence;
+pub use start_queue_limits::StartQueueLimits;
 #[cfg(unix)]
-pub use stray::{kill_marked, kill_strays};
+pub use strays::{kill_marked, kill_strays};
 #[cfg(not(unix))]
 pub(crate) use unsupported::begin_pipeline;
 #[cfg(not(unix))]
-pub use unsupported::{Guard, main_if_asked, main_if_asked_with};
+pub use unsupported::{GuardHandle, main_if_asked, main_if_asked_with};

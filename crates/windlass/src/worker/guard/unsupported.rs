@@ -6,16 +6,16 @@ use std::io;
 pub const fn main_if_asked() {}
 
 /// Returns at once, too.
-pub const fn main_if_asked_with(_: &crate::link::post::Links) {}
+pub const fn main_if_asked_with(_: &crate::link::mailbox::MailboxRegistry) {}
 
 /// Does nothing.
 pub(crate) const fn begin_pipeline() {}
 
 /// The guard that this system does not have.
 #[derive(Debug)]
-pub enum Guard {}
+pub enum GuardHandle {}
 
-impl Guard {
+impl GuardHandle {
     /// Fails: steps cannot be executed on this system yet.
     #[expect(clippy::unused_async, reason = "elsewhere it waits")]
     pub async fn start() -> io::Result<Self> {

@@ -12,7 +12,7 @@ use windlass_core::time::Span;
 
 /// What to wait for. It owns a share in each descriptor: what is known of them may change meanwhile.
 #[derive(Debug)]
-pub(super) struct Wait {
+pub(super) struct GuardWait {
     pub(super) socket: Arc<UnixStream>,
     pub(super) socket_for: PollFlags,
     pub(super) alarm: Option<Arc<OwnedFd>>,
@@ -24,11 +24,11 @@ pub(super) struct Wait {
 
 /// What a wait ended with: everything that came. Nothing came if it lasted as long as it may.
 #[derive(Debug, Default)]
-pub(super) struct Woken(Vec<Waker>);
+pub(super) struct GuardWakeups(Vec<WakeupCause>);
 
 /// What wakes the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waker {
+enum WakeupCause {
     /// The socket can be read.
     Worker,
     /// The main process of a step has ended.
@@ -39,54 +39,54 @@ enum Waker {
     Other,
 }
 
-impl Woken {
+impl GuardWakeups {
     /// Whether nothing came.
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether the worker has something to say.
-    pub(super) fn told(&self) -> bool {
-        self.0.contains(&Waker::Worker)
+    pub(super) fn has_input(&self) -> bool {
+        self.0.contains(&WakeupCause::Worker)
     }
 
     /// The steps whose main process has ended.
-    pub(super) fn steps(&self) -> impl Iterator<Item = Fence> {
+    pub(super) fn exited_steps(&self) -> impl Iterator<Item = Fence> {
         self.0.iter().filter_map(|waker| match waker {
-            Waker::Step(fence) => Some(*fence),
-            Waker::Worker | Waker::Orphan | Waker::Other => None,
+            WakeupCause::Step(fence) => Some(*fence),
+            WakeupCause::Worker | WakeupCause::Orphan | WakeupCause::Other => None,
         })
     }
 
     /// Whether a process has ended.
-    pub(super) fn ended(&self) -> bool {
-        self.0.iter().any(|waker| matches!(waker, Waker::Step(_) | Waker::Orphan))
+    pub(super) fn has_exit(&self) -> bool {
+        self.0.iter().any(|waker| matches!(waker, WakeupCause::Step(_) | WakeupCause::Orphan))
     }
 }
 
-impl Wait {
+impl GuardWait {
     /// Waits.
-    pub(super) fn wait(&self) -> io::Result<Woken> {
+    pub(super) fn wait(&self) -> io::Result<GuardWakeups> {
         let mut fds = vec![PollFd::new(&*self.socket, self.socket_for)];
         let others = self.watches.iter().map(|(_, watch)| watch).chain(&self.alarm);
         fds.extend(others.map(|fd| PollFd::new(&**fd, PollFlags::IN)));
         match poll(&mut fds, self.limit.map(timespec).as_ref()) {
-            Err(Errno::INTR) => return Ok(Woken(vec![Waker::Other])),
+            Err(Errno::INTR) => return Ok(GuardWakeups(vec![WakeupCause::Other])),
             count => count?,
         };
         let fired = fds.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty());
-        Ok(Woken(fired.map(|(place, fd)| self.waker(place, fd.revents())).collect()))
+        Ok(GuardWakeups(fired.map(|(place, fd)| self.waker(place, fd.revents())).collect()))
     }
 
-    fn waker(&self, place: usize, came: PollFlags) -> Waker {
+    fn waker(&self, place: usize, came: PollFlags) -> WakeupCause {
         if place == 0 {
             let readable = came.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
-            return if readable { Waker::Worker } else { Waker::Other };
+            return if readable { WakeupCause::Worker } else { WakeupCause::Other };
         }
         match self.watches.get(place - 1) {
-            Some((Some(fence), _)) => Waker::Step(*fence),
-            Some((None, _)) => Waker::Orphan,
-            None => Waker::Other,
+            Some((Some(fence), _)) => WakeupCause::Step(*fence),
+            Some((None, _)) => WakeupCause::Orphan,
+            None => WakeupCause::Other,
         }
     }
 }

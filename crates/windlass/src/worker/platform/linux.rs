@@ -27,7 +27,7 @@ pub(crate) const RECEIVE: RecvFlags = RecvFlags::DONTWAIT.union(RecvFlags::CMSG_
 
 /// How often the guard looks for dead orphans while something runs: nothing wakes it for them, and a step may leave
 /// many. One look costs microseconds.
-pub(crate) const TICK: Span = Span::secs(1);
+pub(crate) const POLL_INTERVAL: Span = Span::secs(1);
 
 /// How much of the list of children is read at a time: the kernel hands out a page at most.
 const LIST_PAGE: usize = 4096;
@@ -53,7 +53,7 @@ pub(crate) fn own_program() -> io::Result<PathBuf> {
 }
 
 /// A descriptor that becomes readable when this child ends. Without one the child has to be looked at.
-pub(crate) fn watch(child: Pid) -> Option<OwnedFd> {
+pub(crate) fn exit_descriptor(child: Pid) -> Option<OwnedFd> {
     pidfd_open(child, PidfdFlags::empty()).ok()
 }
 
@@ -64,17 +64,17 @@ pub(crate) const fn group_left(_leader: Pid) -> bool {
 }
 
 /// Nothing to do: received descriptors are not inherited, see [`RECEIVE`].
-pub(crate) const fn keep_private(_received: &OwnedFd) {}
+pub(crate) const fn set_close_on_exec(_received: &OwnedFd) {}
 
 /// A timer that a wait on descriptors includes. It counts suspension: `poll` itself does not, and a deadline that
 /// passed during suspension has to be acted upon at once on waking.
 #[derive(Debug)]
-pub(crate) struct Alarm {
+pub(crate) struct DeadlineTimer {
     timer: Arc<OwnedFd>,
     at: Option<Time>,
 }
 
-impl Alarm {
+impl DeadlineTimer {
     /// A timer that is not set.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
@@ -116,13 +116,13 @@ impl Alarm {
 /// own siblings. Orphans are given to the first thread that lives: if that one starts nothing, its list holds them and nobody
 /// else.
 #[derive(Debug)]
-pub(crate) struct Children {
+pub(crate) struct ThreadChildren {
     /// The kernel's list, if it has one; all of `/proc` is searched otherwise, for the children of the process.
     list: Option<File>,
     page: Box<[u8; LIST_PAGE]>,
 }
 
-impl Children {
+impl ThreadChildren {
     /// Those of the process's first thread.
     pub(crate) fn of_first_thread() -> Self {
         Self::of(&format!("/proc/self/task/{}/children", getpid().as_raw_nonzero()))
@@ -207,9 +207,9 @@ pub(crate) fn in_transition(process: Pid) -> bool {
 
 /// A process that was found by its environment.
 #[derive(Debug)]
-pub(crate) struct Stray(OwnedFd);
+pub(crate) struct StrayProcess(OwnedFd);
 
-impl Stray {
+impl StrayProcess {
     /// Ends it by force; this very process, even if its number has been given to another.
     pub(crate) fn kill(&self) {
         // It fails if the process has ended.
@@ -218,7 +218,7 @@ impl Stray {
 }
 
 /// Every process, except the calling one, that was started with such an entry in its environment.
-pub(crate) fn strays(entry: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Stray>> {
+pub(crate) fn strays(entry: impl Fn(&[u8]) -> bool) -> io::Result<Vec<StrayProcess>> {
     let own = getpid();
     let found = processes()?.into_iter().filter(|pid| *pid != own).filter_map(|pid| {
         if !environment_has(pid, &entry) {
@@ -226,7 +226,7 @@ pub(crate) fn strays(entry: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Stray>> {
         }
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         // Looked at again: the number may have been given to another before the handle was opened.
-        environment_has(pid, &entry).then_some(Stray(handle))
+        environment_has(pid, &entry).then_some(StrayProcess(handle))
     });
     Ok(found.collect())
 }

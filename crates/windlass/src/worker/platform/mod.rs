@@ -10,24 +10,24 @@ pub(crate) use limits::descriptors_max;
 mod linux;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    Alarm, Children, RECEIVE, SEND, Stray, TICK, all_children, become_guard, environment_has,
-    group_left, hide_memory, in_transition, keep_private, kill_own_children, own_program, strays,
-    watch,
+    DeadlineTimer, POLL_INTERVAL, RECEIVE, SEND, StrayProcess, ThreadChildren, all_children,
+    become_guard, environment_has, exit_descriptor, group_left, hide_memory, in_transition,
+    kill_own_children, own_program, set_close_on_exec, strays,
 };
 
 #[cfg(all(unix, not(target_os = "linux")))]
 mod posix;
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(crate) use posix::{
-    Alarm, Children, RECEIVE, SEND, Stray, TICK, all_children, become_guard, environment_has,
-    group_left, hide_memory, in_transition, keep_private, kill_own_children, own_program, strays,
-    watch,
+    DeadlineTimer, POLL_INTERVAL, RECEIVE, SEND, StrayProcess, ThreadChildren, all_children,
+    become_guard, environment_has, exit_descriptor, group_left, hide_memory, in_transition,
+    kill_own_children, own_program, set_close_on_exec, strays,
 };
 
 #[cfg(unix)]
-mod rest;
+mod poll_pause;
 #[cfg(unix)]
-pub(crate) use rest::rest;
+pub(crate) use poll_pause::poll_pause;
 
 #[cfg(not(unix))]
 mod unsupported;

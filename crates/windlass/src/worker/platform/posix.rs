@@ -18,7 +18,7 @@ pub(crate) const SEND: SendFlags = SendFlags::DONTWAIT;
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
 
 /// How often the guard looks at what runs: nothing wakes it. Shorter costs more than steps would gain.
-pub(crate) const TICK: Span = Span::millis(20);
+pub(crate) const POLL_INTERVAL: Span = Span::millis(20);
 
 /// Nothing to become: orphans go to the system.
 #[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
@@ -35,7 +35,7 @@ pub(crate) fn own_program() -> io::Result<PathBuf> {
 }
 
 /// No descriptor tells of the end of a child here.
-pub(crate) const fn watch(_child: Pid) -> Option<OwnedFd> {
+pub(crate) const fn exit_descriptor(_child: Pid) -> Option<OwnedFd> {
     None
 }
 
@@ -45,16 +45,16 @@ pub(crate) fn group_left(leader: Pid) -> bool {
 }
 
 /// Keeps children from inheriting a received descriptor.
-pub(crate) fn keep_private(received: &OwnedFd) {
+pub(crate) fn set_close_on_exec(received: &OwnedFd) {
     // It fails for a descriptor that is not open only.
     let _ = rustix::io::fcntl_setfd(received, rustix::io::FdFlags::CLOEXEC);
 }
 
 /// When to wake.
 #[derive(Debug)]
-pub(crate) struct Alarm(Option<Time>);
+pub(crate) struct DeadlineTimer(Option<Time>);
 
-impl Alarm {
+impl DeadlineTimer {
     /// One that is not set.
     #[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
     pub(crate) const fn new() -> io::Result<Self> {
@@ -82,9 +82,9 @@ impl Alarm {
 
 /// Stands for the list of adopted orphans: there are none here.
 #[derive(Debug)]
-pub(crate) struct Children;
+pub(crate) struct ThreadChildren;
 
-impl Children {
+impl ThreadChildren {
     /// None.
     pub(crate) const fn of_first_thread() -> Self {
         Self
@@ -129,15 +129,15 @@ pub(crate) const fn in_transition(_process: Pid) -> bool {
 
 /// A process that was found by its environment.
 #[derive(Debug)]
-pub(crate) struct Stray;
+pub(crate) struct StrayProcess;
 
-impl Stray {
+impl StrayProcess {
     /// Ends it by force.
     pub(crate) const fn kill(&self) {}
 }
 
 /// Finds nothing here.
 #[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
-pub(crate) fn strays(_entry: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Stray>> {
+pub(crate) fn strays(_entry: impl Fn(&[u8]) -> bool) -> io::Result<Vec<StrayProcess>> {
     Ok(Vec::new())
 }

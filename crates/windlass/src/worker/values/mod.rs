@@ -10,13 +10,13 @@
 //! acknowledged is there; who fetches them checks length and hash. They are kept as long as the logs of their run.
 //!
 //! A step that is pinned to the leader may hand on what cannot travel at all: it stays in the memory of the leader's worker
-//! ([`Depot::keep_here`]), for steps that are pinned as well, and ends with that process.
+//! ([`ValueStore::keep_here`]), for steps that are pinned as well, and ends with that process.
 
-mod cache;
-mod depot;
 mod gather;
-mod memory;
+mod in_memory_values;
+mod value_cache;
+mod value_store;
 
-pub use depot::Depot;
-pub use gather::{InMemory, Ungathered};
-pub use memory::Remembered;
+pub use gather::{GatherError, InMemoryPolicy};
+pub use in_memory_values::InMemoryValue;
+pub use value_store::ValueStore;

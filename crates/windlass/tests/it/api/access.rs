@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::Instant;
-use windlass::local::Stores;
+use windlass::embedded::Stores;
 
-use super::arrange::{Answer, Ask, Controller, Setup, TOKEN, read_to_end};
+use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup, TOKEN, read_to_end};
 
 const SHIP: &str =
     "name: ship\nsteps: { build: { run: make, lock: press }, ship: { run: make } }\n";
 
 /// A token of this name, made by who has the file's.
-pub(super) async fn made(controller: &Controller, name: &str, scopes: &[&str]) -> String {
+pub(super) async fn made(controller: &ApiController, name: &str, scopes: &[&str]) -> String {
     make(controller, &json!({ "name": name, "scopes": scopes })).await
 }
 
 /// One that has expired.
-pub(super) async fn expired(controller: &Controller, name: &str, scopes: &[&str]) -> String {
+pub(super) async fn expired(controller: &ApiController, name: &str, scopes: &[&str]) -> String {
     let wanted = json!({ "name": name, "scopes": scopes, "expires_in_ms": 1 });
     let token = make(controller, &wanted).await;
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -31,13 +31,13 @@ pub(super) async fn expired(controller: &Controller, name: &str, scopes: &[&str]
     token
 }
 
-async fn make(controller: &Controller, wanted: &Value) -> String {
+async fn make(controller: &ApiController, wanted: &Value) -> String {
     let answer = controller.post("/tokens", wanted).await;
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.json["token"].as_str().expect("it is told once").to_owned()
 }
 
-async fn revoke(controller: &Controller, token: &str) {
+async fn revoke(controller: &ApiController, token: &str) {
     let answer = controller.post(&format!("/tokens/{token}/revoke"), &json!({})).await;
     assert_eq!(answer.status, 200, "{answer:?}");
 }
@@ -47,56 +47,66 @@ fn showing(token: &str, method: &str, path: &str, body: &Value) -> Vec<u8> {
     let bearer = format!("Bearer {token}");
     let headers = vec![("authorization", &*bearer)];
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    Ask { method, path, headers, body }.bytes()
+    ApiRequest { method, path, headers, body }.bytes()
 }
 
-pub(super) async fn by(controller: &Controller, token: &str, method: &str, path: &str) -> Answer {
+pub(super) async fn by(
+    controller: &ApiController,
+    token: &str,
+    method: &str,
+    path: &str,
+) -> ApiAnswer {
     controller.send(&showing(token, method, path, &Value::Null)).await
 }
 
 /// A worker that shows its own secret and nothing else.
-pub(super) struct Member {
+pub(super) struct CredentialedWorker {
     pub(super) id: String,
     pub(super) secret: String,
 }
 
-impl Member {
-    pub(super) async fn join(controller: &Controller, name: &str) -> Self {
+impl CredentialedWorker {
+    pub(super) async fn join(controller: &ApiController, name: &str) -> Self {
         let answer = controller.post("/workers/register", &json!({ "hostname": name })).await;
         Self::of(&answer)
     }
 
-    fn of(answer: &Answer) -> Self {
+    fn of(answer: &ApiAnswer) -> Self {
         assert_eq!(answer.status, 200, "{answer:?}");
         let text = |key: &str| answer.json[key].as_str().expect("it is a text").to_owned();
         Self { id: text("worker_id"), secret: text("secret") }
     }
 
-    pub(super) async fn tell(&self, controller: &Controller, path: &str, body: Value) -> Answer {
+    pub(super) async fn tell(
+        &self,
+        controller: &ApiController,
+        path: &str,
+        body: Value,
+    ) -> ApiAnswer {
         let headers = vec![("windlass-worker", &*self.secret)];
         let body = body.to_string().into_bytes();
-        controller.send(&Ask { method: "POST", path, headers, body }.bytes()).await
+        controller.send(&ApiRequest { method: "POST", path, headers, body }.bytes()).await
     }
 
-    async fn claim(&self, controller: &Controller) -> Answer {
+    async fn claim(&self, controller: &ApiController) -> ApiAnswer {
         self.tell(controller, &format!("/workers/{}/claim", self.id), json!({})).await
     }
 
-    async fn beat(&self, controller: &Controller) -> Answer {
+    async fn beat(&self, controller: &ApiController) -> ApiAnswer {
         self.tell(controller, &format!("/workers/{}/heartbeat", self.id), json!({})).await
     }
 }
 
-async fn guarded() -> Controller {
-    Controller::with(Setup { token: Some(TOKEN), ..Setup::default() }).await
+async fn guarded() -> ApiController {
+    ApiController::with(ApiSetup { token: Some(TOKEN), ..ApiSetup::default() }).await
 }
 
-async fn guarded_in(folder: &Path) -> Controller {
+async fn guarded_in(folder: &Path) -> ApiController {
     let stores = Stores::open(folder).expect("stores open");
-    Controller::with(Setup { stores, token: Some(TOKEN), ..Setup::default() }).await
+    ApiController::with(ApiSetup { stores, token: Some(TOKEN), ..ApiSetup::default() }).await
 }
 
-async fn audit(controller: &Controller) -> Vec<String> {
+async fn audit(controller: &ApiController) -> Vec<String> {
     let acts = controller.get("/audit").await.json;
     let acts = acts.as_array().expect("a list").iter().rev();
     acts.map(|it| {
@@ -108,7 +118,7 @@ async fn audit(controller: &Controller) -> Vec<String> {
 
 #[tokio::test]
 async fn a_controller_without_tokens_asks_for_nothing_until_it_has_one() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     assert_eq!(controller.get("/runs").await.status, 200);
     let token = made(&controller, "first", &["admin"]).await;
     assert!(token.starts_with("wl_") && token.len() == 46, "{token}");
@@ -130,7 +140,7 @@ async fn scheme_of_a_token_is_read_in_any_case_and_no_answer_is_sniffed() {
         (TOKEN.to_owned(), 401),
     ] {
         let headers = vec![("authorization", &*shown)];
-        let ask = Ask { method: "GET", path: "/runs", headers, ..Ask::default() };
+        let ask = ApiRequest { method: "GET", path: "/runs", headers, ..ApiRequest::default() };
         let answer = controller.send(&ask.bytes()).await;
         assert_eq!(answer.status, status, "{shown}: {answer:?}");
         assert!(answer.head.contains("x-content-type-options: nosniff"), "{answer:?}");
@@ -192,7 +202,7 @@ async fn a_revocation_is_felt_by_requests_that_are_under_way() {
     let began = Instant::now();
     revoke(&controller, "ci").await;
     for mut stream in waiting {
-        let answer = Answer::read(&read_to_end(&mut stream).await);
+        let answer = ApiAnswer::read(&read_to_end(&mut stream).await);
         assert_eq!(answer.refusal(), (401, "revoked_token"));
     }
     assert!(began.elapsed() < Duration::from_secs(15), "nobody waited for what they came for");
@@ -206,14 +216,14 @@ async fn a_revocation_cuts_a_stream_that_is_open() {
     let token = made(&controller, "ci", &["read"]).await;
     let bearer = format!("Bearer {token}");
     let headers = vec![("authorization", &*bearer), ("accept", "text/event-stream")];
-    let ask = Ask { method: "GET", path: "/events", headers, body: Vec::new() };
+    let ask = ApiRequest { method: "GET", path: "/events", headers, body: Vec::new() };
     let mut stream = controller.connect().await;
     stream.write_all(&ask.bytes()).await.expect("it reads");
     let mut told = Vec::new();
     while !told.windows(4).any(|four| four == b"\r\n\r\n") {
         assert_ne!(stream.read_buf(&mut told).await.expect("it answers"), 0, "it is a stream");
     }
-    assert_eq!(Answer::read(&told).status, 200);
+    assert_eq!(ApiAnswer::read(&told).status, 200);
     let began = Instant::now();
     revoke(&controller, "ci").await;
     told.extend(read_to_end(&mut stream).await);
@@ -236,13 +246,13 @@ async fn a_token_that_expires_ends_what_it_opened() {
 }
 
 #[tokio::test]
-async fn a_worker_goes_on_and_comes_back_when_the_token_that_let_it_in_is_gone() {
+async fn worker_continues_and_rejoins_after_its_join_token_is_revoked() {
     let folder = TempDir::new().expect("a folder");
     let controller = guarded_in(folder.path()).await;
     let token = made(&controller, "fleet", &["worker"]).await;
     let joining = json!({ "hostname": "build-7", "slots": 1 });
     let join = |token: &str| showing(token, "POST", "/workers/register", &joining);
-    let worker = Member::of(&controller.send(&join(&token)).await);
+    let worker = CredentialedWorker::of(&controller.send(&join(&token)).await);
     let listed = controller.get("/workers").await.json;
     assert_eq!(listed[0]["enrolled_by"], json!({ "kind": "token", "id": "k1", "name": "fleet" }));
     revoke(&controller, "fleet").await;
@@ -252,7 +262,7 @@ async fn a_worker_goes_on_and_comes_back_when_the_token_that_let_it_in_is_gone()
     let controller = guarded_in(folder.path()).await;
     assert_eq!(worker.beat(&controller).await.status, 200, "a restart knows it");
     let again = worker.tell(&controller, "/workers/register", joining.clone()).await;
-    assert_eq!(Member::of(&again).id, worker.id, "a new life, with its secret alone");
+    assert_eq!(CredentialedWorker::of(&again).id, worker.id, "a new life, with its secret alone");
     assert_eq!(controller.send(&join(&token)).await.refusal(), (401, "revoked_token"));
     controller.shut_down().await;
 }
@@ -260,7 +270,7 @@ async fn a_worker_goes_on_and_comes_back_when_the_token_that_let_it_in_is_gone()
 #[tokio::test]
 async fn a_revoked_worker_is_refused_at_once_and_whatever_it_shows() {
     let controller = guarded().await;
-    let worker = Member::join(&controller, "build-7").await;
+    let worker = CredentialedWorker::join(&controller, "build-7").await;
     controller.submit(SHIP).await;
     let claimed = worker.claim(&controller).await;
     assert_eq!(claimed.status, 200, "{claimed:?}");
@@ -275,7 +285,8 @@ async fn a_revoked_worker_is_refused_at_once_and_whatever_it_shows() {
     assert_eq!(complete.refusal(), (401, "revoked_worker"));
     let headers = vec![("windlass-worker", &*worker.secret)];
     let body = br#"{"hostname": "build-7"}"#.to_vec();
-    let again = controller.ask(Ask { method: "POST", path: "/workers/register", headers, body });
+    let again =
+        controller.ask(ApiRequest { method: "POST", path: "/workers/register", headers, body });
     assert_eq!(again.await.refusal(), (401, "revoked_worker"), "with the best of tokens");
     let listed = controller.get("/workers").await.json;
     assert_eq!((&listed[0]["revoked"], &listed[0]["leases"]), (&json!(true), &json!(1)));
@@ -283,13 +294,13 @@ async fn a_revoked_worker_is_refused_at_once_and_whatever_it_shows() {
 }
 
 #[tokio::test]
-async fn nobody_acts_for_the_lease_of_another() {
+async fn worker_cannot_act_on_the_lease_of_another() {
     let controller = guarded().await;
-    let own = Member::join(&controller, "own").await;
+    let own = CredentialedWorker::join(&controller, "own").await;
     controller.submit(SHIP).await;
     let claimed = own.claim(&controller).await;
     let step = claimed.json["step_id"].as_str().expect("an id");
-    let other = Member::join(&controller, "other").await;
+    let other = CredentialedWorker::join(&controller, "other").await;
     let complete = format!("/steps/{step}/complete");
     let done = json!({ "status": "succeeded" });
     assert_eq!(
@@ -315,10 +326,10 @@ async fn nobody_acts_for_the_lease_of_another() {
 }
 
 #[tokio::test]
-async fn every_change_is_told_with_whose_word_it_was() {
+async fn audit_names_the_token_of_every_change() {
     let controller = guarded().await;
     let token = made(&controller, "ci", &["submit"]).await;
-    let worker = Member::join(&controller, "build-7").await;
+    let worker = CredentialedWorker::join(&controller, "build-7").await;
     let submit = showing(&token, "POST", "/runs", &json!({ "text": SHIP }));
     let run = controller.send(&submit).await.json["id"].as_str().expect("an id").to_owned();
     let claimed = worker.claim(&controller).await;
@@ -363,11 +374,11 @@ fn acts_of<'a>(events: impl Iterator<Item = &'a Value>) -> Vec<&'a Value> {
 
 /// What was told once is nowhere afterwards: not in the store, not in an answer.
 #[tokio::test]
-async fn secrets_are_kept_nowhere_and_told_once() {
+async fn secrets_are_shown_once_and_never_stored() {
     let folder = TempDir::new().expect("a folder");
     let controller = guarded_in(folder.path()).await;
     let token = made(&controller, "ci", &["admin"]).await;
-    let worker = Member::join(&controller, "build-7").await;
+    let worker = CredentialedWorker::join(&controller, "build-7").await;
     controller.submit(SHIP).await;
     worker.claim(&controller).await;
     let mut answers = Vec::new();

@@ -10,11 +10,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use windlass::controller::api::{About, Bounds, FileTokens, Hosts, Server, router};
-use windlass::core::rate::Rate;
+use windlass::controller::api::{
+    AllowedHosts, ControllerIdentity, FileTokens, HttpServer, HttpServerLimits, router,
+};
+use windlass::core::rate_limit::BucketRate;
 use windlass::core::time::{Span, Time};
-use windlass::local::{Office, Station, Stores};
-use windlass::logs::Announced;
+use windlass::embedded::{EmbeddedNode, LeaderOptions, Stores};
+use windlass::logs::NotifyingLogStore;
 use windlass::shutdown::ShutdownSender;
 
 /// Longer than any answer takes on a machine that is overloaded.
@@ -24,9 +26,9 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// A controller that leads, without a worker of its own.
-pub(crate) struct Controller {
-    pub(crate) station: Station,
-    pub(crate) logs: Arc<Announced>,
+pub(crate) struct ApiController {
+    pub(crate) station: EmbeddedNode,
+    pub(crate) logs: Arc<NotifyingLogStore>,
     pub(crate) address: SocketAddr,
     servers: ShutdownSender,
     serving: JoinHandle<()>,
@@ -36,28 +38,28 @@ pub(crate) struct Controller {
 }
 
 /// How a controller is set up.
-pub(crate) struct Setup {
+pub(crate) struct ApiSetup {
     pub(crate) stores: Stores,
     pub(crate) ttl: Span,
     pub(crate) token: Option<&'static str>,
-    pub(crate) bounds: Bounds,
-    pub(crate) rate: Option<Rate>,
+    pub(crate) bounds: HttpServerLimits,
+    pub(crate) rate: Option<BucketRate>,
     /// What it is known by; by anything if nothing is said.
-    pub(crate) hosts: Option<Hosts>,
+    pub(crate) hosts: Option<AllowedHosts>,
     /// What it takes for the time of the system, if not that.
     pub(crate) clock: Option<fn() -> Time>,
     /// What it tells of requests that were refused.
     pub(crate) refusals: Arc<Mutex<Vec<String>>>,
 }
 
-impl Default for Setup {
+impl Default for ApiSetup {
     fn default() -> Self {
         let (stores, ttl) = (Stores::in_memory(), Span::secs(15));
         Self {
             stores,
             ttl,
             token: None,
-            bounds: Bounds::default(),
+            bounds: HttpServerLimits::default(),
             rate: None,
             hosts: None,
             clock: None,
@@ -66,42 +68,42 @@ impl Default for Setup {
     }
 }
 
-impl Controller {
+impl ApiController {
     /// One whose stores end with it.
     pub(crate) async fn start() -> Self {
-        Self::with(Setup::default()).await
+        Self::with(ApiSetup::default()).await
     }
 
     /// One whose stores are in a folder.
     pub(crate) async fn start_in(folder: &Path) -> Self {
         let stores = Stores::open(folder).expect("stores open");
-        Self::with(Setup { stores, ..Setup::default() }).await
+        Self::with(ApiSetup { stores, ..ApiSetup::default() }).await
     }
 
-    pub(crate) async fn with(setup: Setup) -> Self {
-        let Setup { stores, ttl, token, bounds, rate, hosts, clock, refusals } = setup;
-        let office = Office { ttl, ..Office::alone("here") };
-        let station = Station::lead(&stores, office).await.expect("nobody else leads");
-        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
-        let about = About { cluster: "test".to_owned(), advertise: String::new() };
+    pub(crate) async fn with(setup: ApiSetup) -> Self {
+        let ApiSetup { stores, ttl, token, bounds, rate, hosts, clock, refusals } = setup;
+        let office = LeaderOptions { ttl, ..LeaderOptions::exclusive("here") };
+        let station = EmbeddedNode::start_leader(&stores, office).await.expect("nobody else leads");
+        let logs = Arc::new(NotifyingLogStore::new(Arc::clone(&stores.logs)));
+        let about = ControllerIdentity { cluster: "test".to_owned(), advertise: String::new() };
         let tokens = FileTokens::new(&token.map(str::to_owned).into_iter().collect::<Vec<_>>());
         let mut api = station.api(&stores, &logs, about).with_tokens(tokens.clone());
-        api = api.telling_refusals(move |line| {
+        api = api.with_refusal_log(move |line| {
             refusals.lock().expect("no test panics here").push(line.to_owned());
         });
         if let Some(hosts) = hosts {
-            api = api.known_as(hosts);
+            api = api.with_allowed_hosts(hosts);
         }
         if let Some(clock) = clock {
-            api = api.by_clock(clock);
+            api = api.with_clock(clock);
         }
         if let Some(rate) = rate {
-            api = api.at_rate(rate);
+            api = api.with_rate_limit(rate);
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         let (servers, ends) = ShutdownSender::new();
-        let server = Server::new(listener, router(Arc::new(api))).within(bounds);
+        let server = HttpServer::new(listener, router(Arc::new(api))).within(bounds);
         let serving = tokio::spawn(server.run(ends));
         Self { station, logs, address, servers, serving, token, tokens }
     }
@@ -116,17 +118,17 @@ impl Controller {
         TcpStream::connect(self.address).await.expect("it listens")
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
-        self.ask(Ask { method: "GET", path, ..Ask::default() }).await
+    pub(crate) async fn get(&self, path: &str) -> ApiAnswer {
+        self.ask(ApiRequest { method: "GET", path, ..ApiRequest::default() }).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> ApiAnswer {
         let body = body.to_string().into_bytes();
-        self.ask(Ask { method: "POST", path, body, ..Ask::default() }).await
+        self.ask(ApiRequest { method: "POST", path, body, ..ApiRequest::default() }).await
     }
 
     /// A request, with the token if there is one.
-    pub(crate) async fn ask(&self, mut ask: Ask<'_>) -> Answer {
+    pub(crate) async fn ask(&self, mut ask: ApiRequest<'_>) -> ApiAnswer {
         let shown = self.token.map(|token| format!("Bearer {token}"));
         if let Some(token) = &shown {
             ask.headers.push(("authorization", token));
@@ -135,11 +137,11 @@ impl Controller {
     }
 
     /// Bytes on a connection of their own, and what comes back until it is closed.
-    pub(crate) async fn send(&self, bytes: &[u8]) -> Answer {
+    pub(crate) async fn send(&self, bytes: &[u8]) -> ApiAnswer {
         let mut stream = self.connect().await;
         // Who is refused before the end of a large body need not have read it.
         drop(stream.write_all(bytes).await);
-        Answer::read(&read_to_end(&mut stream).await)
+        ApiAnswer::read(&read_to_end(&mut stream).await)
     }
 
     /// A pipeline that is submitted, and its id.
@@ -160,14 +162,14 @@ pub(crate) async fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
 
 /// A request.
 #[derive(Default)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct ApiRequest<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) headers: Vec<(&'a str, &'a str)>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Ask<'_> {
+impl ApiRequest<'_> {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let Self { method, path, headers, body } = self;
         let length = body.len().to_string();
@@ -181,7 +183,7 @@ impl Ask<'_> {
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ApiAnswer {
     /// 0 if nothing did.
     pub(crate) status: u16,
     pub(crate) head: String,
@@ -190,7 +192,7 @@ pub(crate) struct Answer {
     pub(crate) json: Value,
 }
 
-impl Answer {
+impl ApiAnswer {
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
         let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();

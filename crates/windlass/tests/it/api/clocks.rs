@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 use tokio::time::Instant;
 use windlass::core::time::{Span, Time};
-use windlass::local::Stores;
+use windlass::embedded::Stores;
 
 use super::access::{by, expired};
-use super::arrange::{Ask, Controller, Setup, TOKEN};
+use super::arrange::{ApiController, ApiRequest, ApiSetup, TOKEN};
 
 const SHIP: &str = "name: ship\nsteps: { build: { run: make } }\n";
 
@@ -25,8 +25,9 @@ fn time(set_back: &AtomicU64) -> Time {
 #[tokio::test]
 async fn an_expired_token_stays_expired() {
     static SET_BACK: AtomicU64 = AtomicU64::new(0);
-    let setup = Setup { token: Some(TOKEN), clock: Some(|| time(&SET_BACK)), ..Setup::default() };
-    let controller = Controller::with(setup).await;
+    let setup =
+        ApiSetup { token: Some(TOKEN), clock: Some(|| time(&SET_BACK)), ..ApiSetup::default() };
+    let controller = ApiController::with(setup).await;
     let token = expired(&controller, "short", &["read"]).await;
     SET_BACK.store(24, Ordering::SeqCst);
     // The journal has to go on past the end of the token.
@@ -44,12 +45,12 @@ async fn a_submission_key_is_as_young_as_its_run() {
     static SET_BACK: AtomicU64 = AtomicU64::new(24);
     let stores = Stores::in_memory();
     let archive = std::sync::Arc::clone(&stores.archive);
-    let setup = Setup { stores, clock: Some(|| time(&SET_BACK)), ..Setup::default() };
+    let setup = ApiSetup { stores, clock: Some(|| time(&SET_BACK)), ..ApiSetup::default() };
     let began = time(&AtomicU64::new(0));
-    let controller = Controller::with(setup).await;
+    let controller = ApiController::with(setup).await;
     let body = json!({ "text": SHIP }).to_string().into_bytes();
     let headers = vec![("idempotency-key", "once")];
-    let taken = controller.ask(Ask { method: "POST", path: "/runs", headers, body }).await;
+    let taken = controller.ask(ApiRequest { method: "POST", path: "/runs", headers, body }).await;
     assert_eq!(taken.status, 201, "{taken:?}");
     let keys = archive.keys(None, 9).await.expect("it is in memory");
     assert!(
@@ -64,8 +65,9 @@ async fn a_submission_key_is_as_young_as_its_run() {
 async fn pauses_between_lines_about_refusals_do_not_follow_the_clock_of_the_system() {
     static SET_BACK: AtomicU64 = AtomicU64::new(24);
     let lines = Arc::new(Mutex::new(Vec::new()));
-    let setup = Setup { token: Some(TOKEN), clock: Some(|| time(&SET_BACK)), ..Setup::default() };
-    let controller = Controller::with(Setup { refusals: Arc::clone(&lines), ..setup }).await;
+    let setup =
+        ApiSetup { token: Some(TOKEN), clock: Some(|| time(&SET_BACK)), ..ApiSetup::default() };
+    let controller = ApiController::with(ApiSetup { refusals: Arc::clone(&lines), ..setup }).await;
     let forged = "wl_of_another_cluster";
     assert_eq!(by(&controller, forged, "GET", "/runs").await.status, 401);
     // A day passes for the system, and a moment for others.

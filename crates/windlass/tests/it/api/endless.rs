@@ -16,17 +16,19 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use windlass::controller::api::{About, Accept, Caller, Peer, Server, router};
-use windlass::local::{Office, Station, Stores};
-use windlass::logs::Announced;
+use windlass::controller::api::{
+    ConnectionListener, ConnectionPeer, ControllerIdentity, HttpServer, IncomingConnection, router,
+};
+use windlass::embedded::{EmbeddedNode, LeaderOptions, Stores};
+use windlass::logs::NotifyingLogStore;
 use windlass::shutdown::ShutdownSender;
 
 use super::arrange::read_to_end;
 
 /// Says something once, and then nothing for ever.
-struct Endless(bool);
+struct EndlessBody(bool);
 
-impl hyper::body::Body for Endless {
+impl hyper::body::Body for EndlessBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -43,11 +45,11 @@ impl hyper::body::Body for Endless {
 
 #[tokio::test]
 async fn a_stream_ends_in_good_order_with_the_server() {
-    let routes = Router::new().route("/", get(|| async { Body::new(Endless(false)) }));
+    let routes = Router::new().route("/", get(|| async { Body::new(EndlessBody(false)) }));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let address = listener.local_addr().expect("it has one");
     let (servers, ends) = ShutdownSender::new();
-    let serving = tokio::spawn(Server::new(listener, routes).run(ends));
+    let serving = tokio::spawn(HttpServer::new(listener, routes).run(ends));
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("it listens");
     let mut first = vec![0; 1_000];
@@ -64,33 +66,33 @@ async fn a_stream_ends_in_good_order_with_the_server() {
 }
 
 /// Doors that the test itself comes in by.
-struct Doors(mpsc::Receiver<DuplexStream>);
+struct TestListener(mpsc::Receiver<DuplexStream>);
 
-impl Accept for Doors {
-    async fn accept(&mut self) -> io::Result<Caller> {
+impl ConnectionListener for TestListener {
+    async fn accept(&mut self) -> io::Result<IncomingConnection> {
         let stream = self.0.recv().await.ok_or(io::ErrorKind::NotConnected)?;
-        Ok(Caller::plain(Peer::Remote(Ipv4Addr::LOCALHOST.into()), stream))
+        Ok(IncomingConnection::plain(ConnectionPeer::Remote(Ipv4Addr::LOCALHOST.into()), stream))
     }
 }
 
 /// A controller behind such doors.
-struct House {
+struct EndlessController {
     door: mpsc::Sender<DuplexStream>,
     _servers: ShutdownSender,
-    _station: Station,
+    _station: EmbeddedNode,
 }
 
-impl House {
+impl EndlessController {
     async fn open() -> Self {
         let stores = Stores::in_memory();
-        let station = Station::lead(&stores, Office::alone("here")).await;
+        let station = EmbeddedNode::start_leader(&stores, LeaderOptions::exclusive("here")).await;
         let station = station.expect("nobody else leads");
-        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
-        let about = About { cluster: "test".to_owned(), advertise: String::new() };
+        let logs = Arc::new(NotifyingLogStore::new(Arc::clone(&stores.logs)));
+        let about = ControllerIdentity { cluster: "test".to_owned(), advertise: String::new() };
         let routes = router(Arc::new(station.api(&stores, &logs, about)));
         let (door, doors) = mpsc::channel(1);
         let (servers, ends) = ShutdownSender::new();
-        tokio::spawn(Server::new(Doors(doors), routes).run(ends));
+        tokio::spawn(HttpServer::new(TestListener(doors), routes).run(ends));
         Self { door, _servers: servers, _station: station }
     }
 
@@ -102,8 +104,8 @@ impl House {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_has_nothing_to_tell_shows_that_it_lives() {
-    let house = House::open().await;
+async fn idle_stream_sends_keep_alives() {
+    let house = EndlessController::open().await;
     let mut stream = house.come_in().await;
     let began = Instant::now();
     let ask = "GET /events HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n";
@@ -122,7 +124,7 @@ async fn a_stream_that_has_nothing_to_tell_shows_that_it_lives() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_trickles_is_waited_for_a_minute() {
-    let house = House::open().await;
+    let house = EndlessController::open().await;
     for length in ["content-length: 1000", "transfer-encoding: chunked"] {
         let mut stream = house.come_in().await;
         let began = Instant::now();

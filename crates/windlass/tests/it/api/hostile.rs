@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::arrange::{Ask, Controller, Setup, TOKEN};
+use super::arrange::{ApiController, ApiRequest, ApiSetup, TOKEN};
 
 const SHIP: &str = "name: ship\nsteps: { build: { run: make } }\n";
 
 #[tokio::test]
-async fn nothing_is_told_without_the_token() {
-    let setup = Setup { token: Some(TOKEN), ..Setup::default() };
-    let controller = Controller::with(setup).await;
+async fn nothing_is_disclosed_without_the_token() {
+    let setup = ApiSetup { token: Some(TOKEN), ..ApiSetup::default() };
+    let controller = ApiController::with(setup).await;
     let id = controller.submit(SHIP).await;
     let run = format!("/runs/{id}");
     let cancel = format!("{run}/cancel");
@@ -24,13 +24,13 @@ async fn nothing_is_told_without_the_token() {
         ];
         for (token, code) in shown {
             let headers = token.map(|token| ("authorization", token)).into_iter().collect();
-            let bytes = Ask { method, path, headers, body: Vec::new() }.bytes();
+            let bytes = ApiRequest { method, path, headers, body: Vec::new() }.bytes();
             let answer = controller.send(&bytes).await;
             assert_eq!(answer.refusal(), (401, code), "{method} {path} {token:?}");
             assert!(answer.head.contains("www-authenticate: bearer"), "{}", answer.head);
         }
     }
-    let bytes = Ask { method: "GET", path: "/healthz", ..Ask::default() }.bytes();
+    let bytes = ApiRequest { method: "GET", path: "/healthz", ..ApiRequest::default() }.bytes();
     assert_eq!(controller.send(&bytes).await.status, 200, "that it lives is no secret");
     assert_eq!(controller.get(&run).await.json["status"], "running", "nobody ended it");
     controller.shut_down().await;
@@ -38,7 +38,7 @@ async fn nothing_is_told_without_the_token() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let id = controller.submit(SHIP).await;
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     let params = format!(r#"{{"text": "steps: {{}}", "params": {{"a": {deep}}}}}"#);
@@ -52,7 +52,8 @@ async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
         br#"{"text": 7}"#,
     ];
     for body in bodies {
-        let ask = Ask { method: "POST", path: "/runs", headers: Vec::new(), body: body.to_vec() };
+        let ask =
+            ApiRequest { method: "POST", path: "/runs", headers: Vec::new(), body: body.to_vec() };
         let answer = controller.ask(ask).await;
         assert_eq!(answer.refusal(), (400, "bad_request"), "{:?}", body.get(..20));
     }
@@ -81,15 +82,15 @@ async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
 
 #[tokio::test]
 async fn a_body_has_a_bound() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let huge = vec![b' '; 10 << 20];
-    let ask = Ask { method: "POST", path: "/runs", headers: Vec::new(), body: huge.clone() };
+    let ask = ApiRequest { method: "POST", path: "/runs", headers: Vec::new(), body: huge.clone() };
     assert_eq!(controller.ask(ask).await.refusal(), (413, "too_large"));
-    let ask = Ask {
+    let ask = ApiRequest {
         method: "POST",
         path: "/runs/latest/cancel",
         body: huge[..3 << 20].to_vec(),
-        ..Ask::default()
+        ..ApiRequest::default()
     };
     assert_eq!(controller.ask(ask).await.refusal(), (413, "too_large"));
     // It need not be sent: it says itself that it is too large.
@@ -114,7 +115,7 @@ async fn a_body_has_a_bound() {
 
 #[tokio::test]
 async fn paths_methods_and_protocols_that_are_not_ours_are_refused() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     for path in ["/", "/runs/../../etc/passwd", "/run", "/workers/1", "/steps/1.0/stop", "/%00"] {
         assert_eq!(controller.get(path).await.refusal(), (404, "not_found"), "{path}");
     }
@@ -127,7 +128,7 @@ async fn paths_methods_and_protocols_that_are_not_ours_are_refused() {
         ("PATCH", "/cluster"),
     ];
     for (method, path) in strange {
-        let answer = controller.ask(Ask { method, path, ..Ask::default() }).await;
+        let answer = controller.ask(ApiRequest { method, path, ..ApiRequest::default() }).await;
         assert_eq!(answer.refusal(), (405, "method_not_allowed"), "{method} {path}");
     }
     let bad = ["/runs/latest/logs/a/1/1", "/runs/latest/logs/0/1/99999999", "/runs/%ff"];
@@ -135,8 +136,9 @@ async fn paths_methods_and_protocols_that_are_not_ours_are_refused() {
         assert_eq!(controller.get(path).await.refusal(), (400, "bad_request"), "{path}");
     }
     let headers = vec![("windlass-protocol", "99")];
-    let answer =
-        controller.ask(Ask { method: "GET", path: "/runs", headers, body: Vec::new() }).await;
+    let answer = controller
+        .ask(ApiRequest { method: "GET", path: "/runs", headers, body: Vec::new() })
+        .await;
     assert_eq!(answer.refusal(), (400, "other_protocol"));
     for garbage in [&b"\x16\x03\x01\x02\x00\x01"[..], b"GET\r\n\r\n", b"\xff\xff\xff\r\n\r\n"] {
         let answer = controller.send(garbage).await;

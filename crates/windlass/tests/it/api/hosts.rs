@@ -1,14 +1,14 @@
 //! Pages in a browser: they may name any address, and get nothing from a controller that is not theirs.
 
-use windlass::controller::api::Hosts;
+use windlass::controller::api::AllowedHosts;
 
-use super::arrange::{Controller, Setup};
+use super::arrange::{ApiController, ApiSetup};
 
-async fn known_by_its_names() -> Controller {
+async fn known_by_its_names() -> ApiController {
     let address = "127.0.0.1:7700".parse().expect("an address");
     let place = "http://build.example:7700".parse().expect("a place");
-    let hosts = Hosts::listening_on(address).and("alias").advertised_as(&place);
-    Controller::with(Setup { hosts: Some(hosts), ..Setup::default() }).await
+    let hosts = AllowedHosts::listening_on(address).with_host("alias").advertised_as(&place);
+    ApiController::with(ApiSetup { hosts: Some(hosts), ..ApiSetup::default() }).await
 }
 
 /// A request with this target and these lines in its head.

@@ -6,19 +6,19 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
-use windlass::controller::api::Bounds;
+use windlass::controller::api::HttpServerLimits;
 use windlass::core::id::{RunId, StepIx};
-use windlass::core::rate::Rate;
-use windlass::link::output::{LogChunk, PIECES_MAX};
+use windlass::core::rate_limit::BucketRate;
+use windlass::link::output::{LOG_CHUNKS_MAX, LogChunk};
 use windlass::logs::{LogId, LogStore as _};
 
-use super::arrange::{Answer, Ask, Controller, Setup, TOKEN, read_to_end};
+use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup, TOKEN, read_to_end};
 
 const WAITS: &str = "name: waits\nsteps: { s: { run: make } }\n";
 
 #[tokio::test]
 async fn heads_and_targets_have_a_bound() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let get = |target: &str, more: &str| {
         format!("GET {target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{more}\r\n").into_bytes()
     };
@@ -33,20 +33,21 @@ async fn heads_and_targets_have_a_bound() {
 }
 
 /// Statuses of so many requests, one after the other.
-async fn statuses(controller: &Controller, count: usize, token: &str) -> Vec<u16> {
+async fn statuses(controller: &ApiController, count: usize, token: &str) -> Vec<u16> {
     let mut seen = Vec::new();
     for _ in 0..count {
         let headers = vec![("authorization", token)];
-        let ask = Ask { method: "GET", path: "/runs", headers, ..Ask::default() };
+        let ask = ApiRequest { method: "GET", path: "/runs", headers, ..ApiRequest::default() };
         seen.push(controller.send(&ask.bytes()).await.status);
     }
     seen
 }
 
 #[tokio::test]
-async fn who_asks_too_often_is_told_to_wait_and_others_are_answered() {
-    let rate = Some(Rate { each_second: 1, at_once: 10 });
-    let controller = Controller::with(Setup { rate, token: Some(TOKEN), ..Setup::default() }).await;
+async fn rate_limited_client_gets_429_and_others_are_served() {
+    let rate = Some(BucketRate { per_second: 1, burst: 10 });
+    let controller =
+        ApiController::with(ApiSetup { rate, token: Some(TOKEN), ..ApiSetup::default() }).await;
     let wrong = statuses(&controller, 30, "Bearer 0123456789abcdef0123456789abcdee").await;
     assert_eq!(wrong[..10], [401; 10]);
     assert!(wrong[10..].iter().filter(|status| **status == 429).count() >= 15, "{wrong:?}");
@@ -64,20 +65,25 @@ async fn who_asks_too_often_is_told_to_wait_and_others_are_answered() {
 
 #[tokio::test]
 async fn workers_that_have_joined_are_not_counted() {
-    let rate = Some(Rate { each_second: 1, at_once: 10 });
-    let controller = Controller::with(Setup { rate, ..Setup::default() }).await;
+    let rate = Some(BucketRate { per_second: 1, burst: 10 });
+    let controller = ApiController::with(ApiSetup { rate, ..ApiSetup::default() }).await;
     let joined = controller.post("/workers/register", &json!({ "hostname": "build-7" })).await.json;
     let secret = joined["secret"].as_str().expect("it has one");
     let path = format!("/workers/{}/heartbeat", joined["worker_id"].as_str().expect("a number"));
     for _ in 0..40 {
         let headers = vec![("windlass-worker", secret)];
         let body = b"{\"leases\": []}".to_vec();
-        let ask = Ask { method: "POST", path: &path, headers, body };
+        let ask = ApiRequest { method: "POST", path: &path, headers, body };
         assert_eq!(controller.ask(ask).await.status, 200);
     }
     let mut refused = Vec::new();
     for _ in 0..40 {
-        let ask = Ask { method: "POST", path: &path, body: b"{}".to_vec(), ..Ask::default() };
+        let ask = ApiRequest {
+            method: "POST",
+            path: &path,
+            body: b"{}".to_vec(),
+            ..ApiRequest::default()
+        };
         refused.push(controller.ask(ask).await.status);
     }
     assert!(refused.contains(&401) && refused.contains(&429), "{refused:?}");
@@ -85,7 +91,7 @@ async fn workers_that_have_joined_are_not_counted() {
 }
 
 /// A worker of this name that joined by hand, as the headers of its requests and its path.
-async fn joined(controller: &Controller, name: &str) -> (String, String) {
+async fn joined(controller: &ApiController, name: &str) -> (String, String) {
     let joined = controller.post("/workers/register", &json!({ "hostname": name })).await.json;
     let secret = joined["secret"].as_str().expect("it has one").to_owned();
     (secret, format!("/workers/{}", joined["worker_id"].as_str().expect("a number")))
@@ -93,28 +99,28 @@ async fn joined(controller: &Controller, name: &str) -> (String, String) {
 
 /// Sends so many pieces of output for logs that were never handed out.
 async fn send_unknown(
-    controller: &Controller,
+    controller: &ApiController,
     (secret, worker): &(String, String),
     pieces: usize,
-) -> Answer {
+) -> ApiAnswer {
     let log = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 };
     let pieces = vec![LogChunk { log, at: 0, bytes: b"x".to_vec() }; pieces];
     let body = postcard::to_stdvec(&pieces).expect("plain data");
     let headers = vec![("windlass-worker", &**secret)];
     let path = format!("{worker}/logs");
-    controller.ask(Ask { method: "POST", path: &path, headers, body }).await
+    controller.ask(ApiRequest { method: "POST", path: &path, headers, body }).await
 }
 
 #[tokio::test]
 async fn a_worker_that_sends_output_for_unknown_logs_is_refused_and_others_are_not() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let (hostile, honest) = (joined(&controller, "a").await, joined(&controller, "b").await);
     let long = send_unknown(&controller, &hostile, 100_000).await;
     assert_eq!(long.refusal(), (413, "too_large"));
-    let mut last = send_unknown(&controller, &hostile, PIECES_MAX).await;
+    let mut last = send_unknown(&controller, &hostile, LOG_CHUNKS_MAX).await;
     assert_eq!(last.json["sizes"][0], json!(null), "{last:?}");
     for _ in 0..200 {
-        last = send_unknown(&controller, &hostile, PIECES_MAX).await;
+        last = send_unknown(&controller, &hostile, LOG_CHUNKS_MAX).await;
         if last.status != 200 {
             break;
         }
@@ -128,26 +134,30 @@ async fn a_worker_that_sends_output_for_unknown_logs_is_refused_and_others_are_n
 /// A result that no step of this worker reads is not handed out, also if the worker knows its name.
 #[tokio::test]
 async fn a_worker_cannot_fetch_a_result_that_no_leased_step_reads() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let (secret, worker) = joined(&controller, "a").await;
     let value = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 }.value();
     controller.logs.append(value, 0, b"large".to_vec()).await.expect("there is room");
     let body = json!({ "value": value, "from": 0 }).to_string().into_bytes();
     let headers = vec![("windlass-worker", &*secret)];
     let path = format!("{worker}/values");
-    let answer = controller.ask(Ask { method: "POST", path: &path, headers, body }).await;
+    let answer = controller.ask(ApiRequest { method: "POST", path: &path, headers, body }).await;
     assert_eq!(answer.refusal(), (403, "result_not_read"));
     controller.shut_down().await;
 }
 
-fn few_seats() -> Setup {
-    let bounds = Bounds { connections: 8, of_one_address: 4, ..Bounds::default() };
-    Setup { bounds, ..Setup::default() }
+fn few_seats() -> ApiSetup {
+    let bounds = HttpServerLimits {
+        connections: 8,
+        connections_per_address: 4,
+        ..HttpServerLimits::default()
+    };
+    ApiSetup { bounds, ..ApiSetup::default() }
 }
 
 #[tokio::test]
-async fn those_who_say_nothing_make_room_for_those_who_do() {
-    let controller = Controller::with(few_seats()).await;
+async fn idle_connections_are_closed_for_active_ones() {
+    let controller = ApiController::with(few_seats()).await;
     let mut idle = Vec::new();
     for _ in 0..40 {
         idle.push(controller.connect().await);
@@ -160,8 +170,8 @@ async fn those_who_say_nothing_make_room_for_those_who_do() {
 }
 
 #[tokio::test]
-async fn where_everybody_is_busy_a_newcomer_finds_the_door_closed() {
-    let controller = Controller::with(few_seats()).await;
+async fn new_connection_is_refused_when_all_are_busy() {
+    let controller = ApiController::with(few_seats()).await;
     let id = controller.submit(WAITS).await;
     let head =
         format!("GET /runs/{id}/events?after=1000000&wait_ms=30000 HTTP/1.1\r\nhost: a\r\n\r\n");
@@ -181,9 +191,10 @@ async fn where_everybody_is_busy_a_newcomer_finds_the_door_closed() {
 }
 
 #[tokio::test]
-async fn who_reads_nothing_is_given_up() {
-    let bounds = Bounds { read_within: Duration::from_millis(300), ..Bounds::default() };
-    let controller = Controller::with(Setup { bounds, ..Setup::default() }).await;
+async fn stalled_reader_is_disconnected() {
+    let bounds =
+        HttpServerLimits { read_within: Duration::from_millis(300), ..HttpServerLimits::default() };
+    let controller = ApiController::with(ApiSetup { bounds, ..ApiSetup::default() }).await;
     let steps: String =
         (0..2_000).map(|n| ["  step-", &n.to_string(), ": { run: make }\n"].concat()).collect();
     let id = controller.submit(&format!("name: wide\nsteps:\n{steps}")).await;
@@ -205,7 +216,7 @@ fn is_closed(stream: &TcpStream) -> bool {
 
 #[tokio::test]
 async fn a_body_that_never_ends_is_cut_off() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let mut stream = controller.connect().await;
     let head = "POST /runs/latest/cancel HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await.expect("it listens");

@@ -7,19 +7,19 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use super::arrange::{Ask, Controller, Setup, TOKEN};
-use crate::exposition::Exposition;
+use super::arrange::{ApiController, ApiRequest, ApiSetup, TOKEN};
+use crate::exposition::ParsedMetricsPage;
 
-async fn metrics(controller: &Controller) -> Exposition {
+async fn metrics(controller: &ApiController) -> ParsedMetricsPage {
     let answer = controller.get("/metrics").await;
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(answer.head.contains("content-type: text/plain; version=0.0.4"), "{}", answer.head);
-    Exposition::read(&String::from_utf8(answer.body).expect("it is text"))
+    ParsedMetricsPage::read(&String::from_utf8(answer.body).expect("it is text"))
 }
 
 #[tokio::test]
 async fn label_values_are_few_whatever_things_are_called() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     for part in 0..10 {
         let mut text = format!("name: part-{part}\nsteps:\n");
         for step in 0..1_000 {
@@ -30,7 +30,7 @@ async fn label_values_are_few_whatever_things_are_called() {
     }
     for odd in ["/runs/%00%22%0a", "/no/such/path", "/runs/a\"b{c}", "/workers/x/y/z"] {
         controller.get(odd).await;
-        controller.ask(Ask { method: "BREW", path: odd, ..Ask::default() }).await;
+        controller.ask(ApiRequest { method: "BREW", path: odd, ..ApiRequest::default() }).await;
     }
     for run in 0..300 {
         controller.get(&format!("/runs/{run}")).await;
@@ -50,9 +50,10 @@ async fn label_values_are_few_whatever_things_are_called() {
 }
 
 #[tokio::test]
-async fn who_shows_no_token_sees_no_metrics() {
-    let controller = Controller::with(Setup { token: Some(TOKEN), ..Setup::default() }).await;
-    let bare = Ask { method: "GET", path: "/metrics", ..Ask::default() };
+async fn metrics_require_a_token() {
+    let controller =
+        ApiController::with(ApiSetup { token: Some(TOKEN), ..ApiSetup::default() }).await;
+    let bare = ApiRequest { method: "GET", path: "/metrics", ..ApiRequest::default() };
     assert_eq!(controller.send(&bare.bytes()).await.refusal(), (401, "no_token"));
     let page = metrics(&controller).await;
     assert!((page.value("windlass_leads", &[]) - 1.0).abs() < f64::EPSILON);
@@ -61,7 +62,7 @@ async fn who_shows_no_token_sees_no_metrics() {
 
 #[tokio::test]
 async fn what_is_counted_adds_up() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let lone = json!({ "hostname": "build-7", "capabilities": ["linux"], "slots": 2 });
     controller.post("/workers/register", &lone).await;
     controller.submit("steps: { a: { run: make, lock: one }, b: { run: make, lock: one } }").await;
@@ -88,13 +89,13 @@ async fn what_is_counted_adds_up() {
 
 #[tokio::test]
 async fn a_stream_is_counted_as_long_as_it_is_open() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let mut stream = controller.connect().await;
-    let ask = Ask {
+    let ask = ApiRequest {
         method: "GET",
         path: "/events",
         headers: vec![("accept", "text/event-stream")],
-        ..Ask::default()
+        ..ApiRequest::default()
     };
     stream.write_all(&ask.bytes()).await.expect("it reads");
     let mut begun = [0; 12];
@@ -106,7 +107,7 @@ async fn a_stream_is_counted_as_long_as_it_is_open() {
     controller.shut_down().await;
 }
 
-async fn until_streams(controller: &Controller, open: &str) {
+async fn until_streams(controller: &ApiController, open: &str) {
     let counted = async {
         while metrics(controller).await.value("windlass_sse_clients", &[]).to_string() != open {}
     };

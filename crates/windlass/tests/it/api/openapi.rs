@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::arrange::{Answer, Ask, Controller, Setup, TOKEN};
+use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup, TOKEN};
 use crate::python::python;
 
 const TWO: &str = "\
@@ -20,13 +20,13 @@ steps:
 const OWN: [&str; 6] = ["join", "exchange", "ended", "logs", "values", "cancel"];
 
 /// Asks, and keeps what was answered beside the route that it was asked of.
-struct Listener<'a> {
-    controller: &'a Controller,
+struct RouteRecorder<'a> {
+    controller: &'a ApiController,
     secret: String,
     heard: Vec<Value>,
 }
 
-impl Listener<'_> {
+impl RouteRecorder<'_> {
     async fn get(&mut self, route: &str, parts: &[&str]) -> Value {
         self.ask("GET", route, parts, None).await
     }
@@ -51,7 +51,7 @@ impl Listener<'_> {
         let path = route.split('/').map(&mut fill).collect::<Vec<_>>().join("/");
         let headers = vec![("windlass-worker", &*self.secret)];
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let answer = self.controller.ask(Ask { method, path: &path, headers, body }).await;
+        let answer = self.controller.ask(ApiRequest { method, path: &path, headers, body }).await;
         let route = route.split('?').next().unwrap_or_default();
         self.heard.push(kept(method, route, &answer));
         answer.json
@@ -145,7 +145,7 @@ impl Listener<'_> {
 }
 
 /// An answer as the validator takes it. Bytes are not looked into.
-fn kept(method: &str, path: &str, answer: &Answer) -> Value {
+fn kept(method: &str, path: &str, answer: &ApiAnswer) -> Value {
     let kind = answer.head.lines().find_map(|line| line.strip_prefix("content-type: "));
     let body = match kind {
         Some(kind) if kind.contains("json") => answer.json.clone(),
@@ -174,10 +174,11 @@ fn unasked(document: &Value, heard: &[Value]) -> Vec<String> {
 #[tokio::test]
 async fn answers_are_as_the_document_says() {
     let Some(mut python) = python("jsonschema", "python3-jsonschema") else { return };
-    let controller = Controller::with(Setup { token: Some(TOKEN), ..Setup::default() }).await;
+    let controller =
+        ApiController::with(ApiSetup { token: Some(TOKEN), ..ApiSetup::default() }).await;
     let document = controller.get("/openapi.json").await.json;
     let mut listener =
-        Listener { controller: &controller, secret: "00".repeat(32), heard: Vec::new() };
+        RouteRecorder { controller: &controller, secret: "00".repeat(32), heard: Vec::new() };
     listener.story().await;
     listener.refusals().await;
     let heard = listener.heard;

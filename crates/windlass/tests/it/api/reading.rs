@@ -1,13 +1,13 @@
 //! What can be read of runs: lists and their pages, steps, parts of logs, lines with a text; and runs made again.
 
 use serde_json::{Value, json};
-use windlass::core::engine::Utc;
+use windlass::core::engine::UtcTime;
 use windlass::core::id::{RunId, StepIx};
 use windlass::logs::{LogId, LogStore as _};
 
-use super::arrange::{Answer, Ask, Controller};
-use super::crew::working;
-use super::ears::Ears;
+use super::arrange::{ApiAnswer, ApiController, ApiRequest};
+use super::event_client::EventStreamClient;
+use super::step_budget::working;
 
 const FIVE: &str = "\
 steps:
@@ -22,7 +22,7 @@ fn ids(list: &Value) -> Vec<&str> {
 }
 
 /// The path of the next page, if there is one.
-fn next(answer: &Answer) -> Option<String> {
+fn next(answer: &ApiAnswer) -> Option<String> {
     let link = answer.head.lines().find_map(|line| line.strip_prefix("link: <"))?;
     let (path, rest) = link.split_once('>').expect("it is a link");
     assert_eq!(rest, "; rel=\"next\"");
@@ -31,7 +31,7 @@ fn next(answer: &Answer) -> Option<String> {
 
 #[tokio::test]
 async fn pages_of_runs_lead_from_one_to_the_next_while_runs_are_added() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let mut runs = Vec::new();
     for _ in 0..5 {
         runs.push(controller.submit(ONE).await);
@@ -51,7 +51,7 @@ async fn pages_of_runs_lead_from_one_to_the_next_while_runs_are_added() {
 
 #[tokio::test]
 async fn runs_are_chosen_by_status_time_and_a_part_of_their_id() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let (first, second) = (controller.submit(ONE).await, controller.submit(ONE).await);
     controller.post(&format!("/runs/{first}/cancel"), &json!({})).await;
     let list = async |query: &str| {
@@ -83,7 +83,7 @@ async fn steps_are_read_in_pages_and_one_by_one() {
     let run = controller.submit(FIVE).await;
     let steps = format!("/runs/{run}/steps");
     let page = controller.get(&format!("{steps}?limit=3")).await;
-    let names = |page: &Answer| -> Vec<String> {
+    let names = |page: &ApiAnswer| -> Vec<String> {
         let list = page.json.as_array().expect("a list").iter();
         list.map(|step| step["name"].as_str().expect("a name").to_owned()).collect()
     };
@@ -95,7 +95,8 @@ async fn steps_are_read_in_pages_and_one_by_one() {
     assert_eq!((&waits["status"], &waits["attempts"]), (&json!("waiting"), &json!([])));
     assert!(waits["why"]["needs"]["waiting"].is_array(), "{waits}");
     allowed.add_permits(5);
-    let mut ears = Ears::open(controller.address, &format!("/runs/{run}/events"), None).await;
+    let mut ears =
+        EventStreamClient::open(controller.address, &format!("/runs/{run}/events"), None).await;
     ears.until("end").await;
     let done = controller.get(&format!("{steps}/s%5B1%5D")).await.json;
     assert_eq!((&done["status"], done.get("why")), (&json!("succeeded"), None));
@@ -109,7 +110,7 @@ async fn steps_are_read_in_pages_and_one_by_one() {
 }
 
 /// A run with output in the logs of two steps.
-async fn printed(controller: &Controller) -> String {
+async fn printed(controller: &ApiController) -> String {
     let id = controller.submit("steps:\n  a: { run: make }\n  b: { run: make }\n").await;
     let run = RunId::parse(&id).expect("an id");
     for (step, text) in [(0, "0123456789\nerror: one\n"), (1, "fine\nan error\n")] {
@@ -121,14 +122,16 @@ async fn printed(controller: &Controller) -> String {
 
 #[tokio::test]
 async fn a_part_of_a_log_is_had_by_its_range() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let run = printed(&controller).await;
     let path = format!("/runs/{run}/logs/0/1/1");
     let part = async |range: &str| {
         let headers = vec![("range", range)];
-        controller.ask(Ask { method: "GET", path: &path, headers, ..Ask::default() }).await
+        controller
+            .ask(ApiRequest { method: "GET", path: &path, headers, ..ApiRequest::default() })
+            .await
     };
-    let place = |answer: &Answer| {
+    let place = |answer: &ApiAnswer| {
         let line = answer.head.lines().find_map(|line| line.strip_prefix("content-range: "));
         line.unwrap_or_default().to_owned()
     };
@@ -154,7 +157,7 @@ async fn a_part_of_a_log_is_had_by_its_range() {
 
 #[tokio::test]
 async fn lines_with_a_text_are_found_in_all_logs_or_in_one() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let run = printed(&controller).await;
     let search = format!("/runs/{run}/logs/search");
     let found = controller.get(&format!("{search}?text=error")).await.json;
@@ -183,7 +186,8 @@ async fn a_run_is_made_again_and_takes_over_what_succeeded() {
     let rerun = format!("/runs/{run}/rerun");
     assert_eq!(controller.post(&rerun, &json!({})).await.refusal(), (409, "run_not_ended"));
     allowed.add_permits(1);
-    let mut ears = Ears::open(controller.address, &format!("/runs/{run}/events"), None).await;
+    let mut ears =
+        EventStreamClient::open(controller.address, &format!("/runs/{run}/events"), None).await;
     ears.until("ended").await;
     controller.post(&format!("/runs/{run}/cancel"), &json!({ "level": "kill" })).await;
     ears.until("end").await;
@@ -201,7 +205,8 @@ async fn a_run_is_made_again_and_takes_over_what_succeeded() {
     let (reused, _, whole) = made(json!({})).await;
     assert_eq!(reused, json!(0));
     allowed.add_permits(100);
-    let mut ears = Ears::open(controller.address, &format!("/runs/{whole}/events"), None).await;
+    let mut ears =
+        EventStreamClient::open(controller.address, &format!("/runs/{whole}/events"), None).await;
     ears.until("end").await;
     let unknown = controller.post(&rerun, &json!({ "from": ["x"] })).await;
     assert_eq!(unknown.refusal(), (404, "no_such_step"));
@@ -213,7 +218,7 @@ async fn a_run_is_made_again_and_takes_over_what_succeeded() {
     let keyed = async |key: &str, body: &str| {
         let headers = vec![("idempotency-key", key)];
         let body = body.as_bytes().to_vec();
-        controller.ask(Ask { method: "POST", path: &rerun, headers, body }).await
+        controller.ask(ApiRequest { method: "POST", path: &rerun, headers, body }).await
     };
     let (first, second) = (keyed("k", "{}").await, keyed("k", "{}").await);
     assert_eq!((first.status, second.status, &first.json["id"]), (201, 200, &second.json["id"]));
@@ -222,10 +227,10 @@ async fn a_run_is_made_again_and_takes_over_what_succeeded() {
 }
 
 #[tokio::test]
-async fn a_list_of_workers_says_when_each_was_heard() {
+async fn worker_list_shows_last_contact() {
     let (controller, _) = working().await;
     let workers = controller.get("/workers").await.json;
-    let at = |key: &str| workers[0][key].as_str().and_then(Utc::parse).expect("it is a time").0;
+    let at = |key: &str| workers[0][key].as_str().and_then(UtcTime::parse).expect("it is a time").0;
     assert_eq!(workers[0]["name"], "here");
     assert!(at("heard") >= at("since"), "{workers}");
     controller.shut_down().await;

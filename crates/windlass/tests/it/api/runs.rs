@@ -5,15 +5,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use windlass::archive::SealedRun;
-use windlass::core::engine::{Event, Why};
+use windlass::core::engine::{Event, WhyReport};
 use windlass::core::id::{RunId, StepIx};
-use windlass::core::summary::Summary;
+use windlass::core::summary::RunSummary;
+use windlass::embedded::Stores;
 use windlass::journal::Position;
 use windlass::link::http::{EVENTS_TYPE, EventsPage};
-use windlass::local::Stores;
 use windlass::logs::{LogId, LogStore as _};
 
-use super::arrange::{Ask, Controller, Setup};
+use super::arrange::{ApiController, ApiRequest, ApiSetup};
 
 const SHIP: &str = "\
 name: ship
@@ -29,7 +29,7 @@ fn ids(list: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_pipeline_is_submitted_and_shown() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let submission = json!({
         "text": SHIP, "file": "ship.yml", "params": { "channel": "beta" },
         "selection": { "steps": ["test"] }, "keep_going": true, "timeout_ms": 60_000,
@@ -55,8 +55,8 @@ async fn a_pipeline_is_submitted_and_shown() {
 }
 
 #[tokio::test]
-async fn everything_that_is_wrong_with_a_pipeline_is_told_at_once() {
-    let controller = Controller::start().await;
+async fn every_pipeline_problem_is_reported_at_once() {
+    let controller = ApiController::start().await;
     let text = "steps:\n  a: { runn: make }\n  b: { run: make, needs: c }\n";
     let answer = controller.post("/runs", &json!({ "text": text, "file": "x.yml" })).await;
     assert_eq!(answer.refusal(), (422, "bad_pipeline"));
@@ -77,11 +77,11 @@ async fn everything_that_is_wrong_with_a_pipeline_is_told_at_once() {
 
 #[tokio::test]
 async fn a_key_stands_for_one_run() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let submit = |key: &'static str, text: &'static str| {
         let body = json!({ "text": text }).to_string().into_bytes();
         let headers = vec![("idempotency-key", key)];
-        controller.ask(Ask { method: "POST", path: "/runs", headers, body })
+        controller.ask(ApiRequest { method: "POST", path: "/runs", headers, body })
     };
     let first = submit("k1", SHIP).await;
     let again = submit("k1", SHIP).await;
@@ -99,7 +99,7 @@ async fn a_key_stands_for_one_run() {
 
 #[tokio::test]
 async fn runs_are_listed_the_newest_first_in_pages() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let mut runs = Vec::new();
     for at in 0..5 {
         let name = if at % 2 == 0 { "even" } else { "odd" };
@@ -129,7 +129,7 @@ async fn runs_are_listed_the_newest_first_in_pages() {
 
 #[tokio::test]
 async fn events_are_waited_for_and_end_with_the_run() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let id = controller.submit(SHIP).await;
     let events = controller.get(&format!("/runs/{id}/events")).await.json;
     assert_eq!(
@@ -158,32 +158,35 @@ async fn events_are_waited_for_and_end_with_the_run() {
 
 #[tokio::test]
 async fn the_command_line_gets_events_as_they_are_kept() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let id = controller.submit(SHIP).await;
     let path = format!("/runs/{id}/events");
     let headers = vec![("accept", EVENTS_TYPE)];
     let answer =
-        controller.ask(Ask { method: "GET", path: &path, headers, body: Vec::new() }).await;
+        controller.ask(ApiRequest { method: "GET", path: &path, headers, body: Vec::new() }).await;
     assert!(answer.head.contains(EVENTS_TYPE), "{}", answer.head);
     let page = EventsPage::decode(&answer.body).expect("it is a page");
     let events = page.unpack().expect("it is whole");
     let (_, first) = events.first().expect("it was submitted");
     assert!(matches!(first.event, Event::RunSubmitted { .. }));
-    let summary = Summary::from_submitted(first.at, &first.event).expect("it is a submission");
+    let summary = RunSummary::from_submitted(first.at, &first.event).expect("it is a submission");
     assert_eq!((summary.run().to_string(), summary.plan().step_count()), (id, 3));
     controller.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_step_that_waits_says_why() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let id = controller.submit(SHIP).await;
     let why = controller.get(&format!("/runs/{id}/steps/build/why")).await;
-    let why: Why = serde_json::from_slice(&why.body).expect("it is a reason");
-    assert!(matches!(why, Why::NoWorker { ref placement, .. } if placement == "linux"), "{why:?}");
+    let why: WhyReport = serde_json::from_slice(&why.body).expect("it is a reason");
+    assert!(
+        matches!(why, WhyReport::NoWorker { ref placement, .. } if placement == "linux"),
+        "{why:?}"
+    );
     let why = controller.get(&format!("/runs/{id}/steps/test%5Ba%5D/why")).await;
-    let why: Why = serde_json::from_slice(&why.body).expect("it is a reason");
-    assert!(matches!(why, Why::Needs { ref waiting } if waiting.len() == 1), "{why:?}");
+    let why: WhyReport = serde_json::from_slice(&why.body).expect("it is a reason");
+    assert!(matches!(why, WhyReport::Needs { ref waiting } if waiting.len() == 1), "{why:?}");
     assert_eq!(controller.get(&format!("/runs/{id}/steps/0/why")).await.status, 200);
     for none in ["tset", "99"] {
         let answer = controller.get(&format!("/runs/{id}/steps/{none}/why")).await;
@@ -194,7 +197,7 @@ async fn a_step_that_waits_says_why() {
 
 #[tokio::test]
 async fn a_log_is_read_as_it_is_written() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let id = controller.submit(SHIP).await;
     let run = RunId::parse(&id).expect("an id");
     let log = LogId { run, step: StepIx(0), attempt: 1, delivery: 1 };
@@ -225,7 +228,7 @@ async fn a_log_is_read_as_it_is_written() {
 
 #[tokio::test]
 async fn a_run_that_ended_or_never_was_is_not_cancelled() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let id = controller.submit(SHIP).await;
     let cancel = format!("/runs/{id}/cancel");
     assert_eq!(controller.post(&cancel, &json!({ "level": "kill" })).await.status, 200);
@@ -242,7 +245,7 @@ async fn a_run_that_ended_or_never_was_is_not_cancelled() {
 
 #[tokio::test]
 async fn a_run_that_is_archived_is_read_like_any_other() {
-    let first = Controller::start().await;
+    let first = ApiController::start().await;
     let id = first.submit(SHIP).await;
     assert_eq!(first.post(&format!("/runs/{id}/cancel"), &json!({})).await.status, 200);
     let shown = first.get(&format!("/runs/{id}")).await.json;
@@ -259,7 +262,7 @@ async fn a_run_that_is_archived_is_read_like_any_other() {
         .expect("it is kept");
     first.shut_down().await;
 
-    let second = Controller::with(Setup { stores, ..Setup::default() }).await;
+    let second = ApiController::with(ApiSetup { stores, ..ApiSetup::default() }).await;
     let open = second.submit(SHIP).await;
     assert_eq!(ids(&second.get("/runs").await.json), [&open[..], &id[..]]);
     assert_eq!(ids(&second.get("/runs?status=cancelled").await.json), [&id[..]]);

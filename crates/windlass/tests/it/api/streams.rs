@@ -6,15 +6,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::time::{Instant, sleep};
-use windlass::controller::api::Bounds;
-use windlass::controller::{Published, View};
+use windlass::controller::api::HttpServerLimits;
+use windlass::controller::{EngineView, PublishedEvents};
 use windlass::core::engine::Event;
+use windlass::embedded::Stores;
 use windlass::journal::Position;
-use windlass::local::Stores;
 
-use super::arrange::{Ask, Controller, Setup};
-use super::crew::working;
-use super::ears::{Ears, Told};
+use super::arrange::{ApiController, ApiRequest, ApiSetup};
+use super::event_client::{EventStreamClient, StreamedEvent};
+use super::step_budget::working;
 
 /// A pipeline of a matrix with so many cells.
 fn many(cells: usize) -> String {
@@ -23,9 +23,9 @@ fn many(cells: usize) -> String {
 }
 
 /// Numbers that look like chance, the same every time.
-struct Dice(Wrapping<u64>);
+struct StreamRng(Wrapping<u64>);
 
-impl Dice {
+impl StreamRng {
     fn upto(&mut self, most: u64) -> u64 {
         self.0 = self.0 * Wrapping(6_364_136_223_846_793_005) + Wrapping(1_442_695_040_888_963_407);
         (self.0.0 >> 33) % most + 1
@@ -33,7 +33,7 @@ impl Dice {
 }
 
 /// The positions of a run's events, as pages tell them.
-async fn positions(controller: &Controller, run: &str) -> Vec<u64> {
+async fn positions(controller: &ApiController, run: &str) -> Vec<u64> {
     let mut all: Vec<u64> = Vec::new();
     loop {
         let after = all.last().copied().unwrap_or(0);
@@ -46,16 +46,16 @@ async fn positions(controller: &Controller, run: &str) -> Vec<u64> {
     }
 }
 
-fn ids(told: &[Told]) -> Vec<u64> {
+fn ids(told: &[StreamedEvent]) -> Vec<u64> {
     told.iter().filter_map(|told| told.id).collect()
 }
 
 #[tokio::test]
-async fn a_run_is_told_to_its_end_and_the_stream_ends() {
+async fn run_stream_ends_with_the_run() {
     let (controller, allowed) = working().await;
     let run = controller.submit(&many(3)).await;
     let path = format!("/runs/{run}/events");
-    let mut ears = Ears::open(controller.address, &path, None).await;
+    let mut ears = EventStreamClient::open(controller.address, &path, None).await;
     assert_eq!(ears.status, 200);
     assert!(ears.head.contains("content-type: text/event-stream"), "{}", ears.head);
     assert!(ears.head.contains("cache-control: no-store"), "{}", ears.head);
@@ -73,25 +73,26 @@ async fn a_run_is_told_to_its_end_and_the_stream_ends() {
         assert_eq!(told.data["type"], told.kind);
     }
     // Who comes again when it is over hears no more than that.
-    let mut again = Ears::open(controller.address, &path, ears.last).await;
+    let mut again = EventStreamClient::open(controller.address, &path, ears.last).await;
     assert_eq!(again.next().await.map(|told| told.kind).as_deref(), Some("end"));
     assert_eq!(again.next().await, None);
     // And who comes for the first time hears everything.
-    let mut late = Ears::open(controller.address, &path, None).await;
+    let mut late = EventStreamClient::open(controller.address, &path, None).await;
     assert_eq!(ids(&late.until("end").await), all);
     controller.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_cut_off_two_hundred_times_hears_of_each_of_ten_thousand_events_once() {
+async fn client_cut_off_two_hundred_times_receives_each_of_ten_thousand_events_once() {
     let (controller, allowed) = working().await;
     let run = controller.submit(&many(5_000)).await;
     let path = format!("/runs/{run}/events");
-    let (mut dice, mut heard, mut cuts) = (Dice(Wrapping(4)), Vec::new(), 0);
+    let (mut dice, mut heard, mut cuts) = (StreamRng(Wrapping(4)), Vec::new(), 0);
     // The run is a little ahead of who follows it, so that it is told from memory and from history, and goes on.
     allowed.add_permits(60);
     'cut: loop {
-        let mut ears = Ears::open(controller.address, &path, heard.last().copied()).await;
+        let mut ears =
+            EventStreamClient::open(controller.address, &path, heard.last().copied()).await;
         let until = if cuts < 200 { dice.upto(99) } else { u64::MAX };
         for _ in 0..until {
             let told = ears.next().await.expect("it goes on");
@@ -111,12 +112,14 @@ async fn who_is_cut_off_two_hundred_times_hears_of_each_of_ten_thousand_events_o
 }
 
 #[tokio::test]
-async fn everything_is_told_to_who_asks_for_everything() {
+async fn unfiltered_stream_carries_every_event() {
     let (controller, allowed) = working().await;
-    let mut from_now = Ears::open(controller.address, "/events", None).await;
+    let mut from_now = EventStreamClient::open(controller.address, "/events", None).await;
     let mut of_runs =
-        Ears::open(controller.address, "/events?type=run_submitted,run_ended", None).await;
-    let mut of_others = Ears::open(controller.address, "/events?pipeline=other", None).await;
+        EventStreamClient::open(controller.address, "/events?type=run_submitted,run_ended", None)
+            .await;
+    let mut of_others =
+        EventStreamClient::open(controller.address, "/events?pipeline=other", None).await;
     assert_eq!(from_now.status, 200);
     let run = controller.submit(&many(2)).await;
     allowed.add_permits(2);
@@ -134,9 +137,9 @@ async fn everything_is_told_to_who_asks_for_everything() {
         ("run_submitted", &json!("other"))
     );
     let of_run = format!("/events?after=0&run={run}");
-    let mut of_run = Ears::open(controller.address, &of_run, None).await;
+    let mut of_run = EventStreamClient::open(controller.address, &of_run, None).await;
     assert_eq!(of_run.until("run_ended").await, all, "it alone");
-    let mut beginning = Ears::open(controller.address, "/events?after=0", None).await;
+    let mut beginning = EventStreamClient::open(controller.address, "/events?after=0", None).await;
     assert_eq!(
         beginning.next().await.map(|told| (told.id, told.kind)),
         Some((Some(1), "led".to_owned()))
@@ -145,9 +148,10 @@ async fn everything_is_told_to_who_asks_for_everything() {
 }
 
 #[tokio::test]
-async fn who_heard_of_nothing_comes_back_to_where_it_was() {
-    let controller = Controller::start().await;
-    let mut ears = Ears::open(controller.address, "/events?type=run_ended", None).await;
+async fn client_without_events_resumes_at_its_position() {
+    let controller = ApiController::start().await;
+    let mut ears =
+        EventStreamClient::open(controller.address, "/events?type=run_ended", None).await;
     assert_eq!(ears.last, None);
     let run = controller.submit("steps: { a: { run: make } }").await;
     controller.post(&format!("/runs/{run}/cancel"), &json!({})).await;
@@ -155,27 +159,28 @@ async fn who_heard_of_nothing_comes_back_to_where_it_was() {
     assert_eq!(told.kind, "run_ended");
     drop(ears);
     // Told nothing, cut off, and something happens before it is back.
-    let mut ears = Ears::open(controller.address, "/events", None).await;
+    let mut ears = EventStreamClient::open(controller.address, "/events", None).await;
     let quiet = tokio::time::timeout(Duration::from_millis(100), ears.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
     let last = ears.last;
     assert!(last >= told.id, "it was told where it is");
     drop(ears);
     controller.submit("steps: { a: { run: make } }").await;
-    let mut ears = Ears::open(controller.address, "/events", last).await;
+    let mut ears = EventStreamClient::open(controller.address, "/events", last).await;
     assert_eq!(ears.next().await.map(|told| told.kind).as_deref(), Some("run_submitted"));
     controller.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_position_that_makes_no_sense_is_refused() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let run = controller.submit("steps: { a: { run: make } }").await;
     for path in ["/events", &format!("/runs/{run}/events")] {
         for id in ["x", "", "-1", "1e3", "99999999"] {
             let headers = vec![("last-event-id", id), ("accept", "text/event-stream")];
-            let answer =
-                controller.ask(Ask { method: "GET", path, headers, ..Ask::default() }).await;
+            let answer = controller
+                .ask(ApiRequest { method: "GET", path, headers, ..ApiRequest::default() })
+                .await;
             assert_eq!(answer.refusal(), (400, "bad_request"), "{path} {id:?}");
         }
     }
@@ -188,7 +193,7 @@ async fn a_position_that_makes_no_sense_is_refused() {
 
 #[tokio::test]
 async fn pages_of_everything_say_how_far_they_looked() {
-    let controller = Controller::start().await;
+    let controller = ApiController::start().await;
     let run = controller.submit("steps: { a: { run: make } }").await;
     let page = controller.get("/events?after=0&type=run_submitted").await;
     let list = page.json.as_array().expect("a list").clone();
@@ -208,14 +213,15 @@ async fn pages_of_everything_say_how_far_they_looked() {
 #[tokio::test]
 async fn what_has_left_the_journal_is_gone_and_the_oldest_place_is_named() {
     let stores = Stores::in_memory();
-    let controller = Controller::with(Setup { stores: stores.clone(), ..Setup::default() }).await;
+    let controller =
+        ApiController::with(ApiSetup { stores: stores.clone(), ..ApiSetup::default() }).await;
     for _ in 0..4 {
         controller.submit("steps: { a: { run: make } }").await;
     }
     // The journal keeps two snapshots, and what is behind the older.
     let views = controller.station.handle().views();
     let save = || {
-        let snapshot = views.look(View::snapshot).expect("events are durable");
+        let snapshot = views.look(EngineView::snapshot).expect("events are durable");
         stores.journal.save(snapshot)
     };
     save().await.expect("it saves");
@@ -227,17 +233,19 @@ async fn what_has_left_the_journal_is_gone_and_the_oldest_place_is_named() {
     assert_eq!(gone.refusal(), (410, "gone"));
     assert!(gone.head.contains(&format!("windlass-oldest: {upto}")), "{}", gone.head);
     let headers = vec![("last-event-id", "1"), ("accept", "text/event-stream")];
-    let ask = Ask { method: "GET", path: "/events", headers, ..Ask::default() };
+    let ask = ApiRequest { method: "GET", path: "/events", headers, ..ApiRequest::default() };
     assert_eq!(controller.ask(ask).await.refusal(), (410, "gone"));
-    let mut ears = Ears::open(controller.address, &format!("/events?after={upto}"), None).await;
+    let mut ears =
+        EventStreamClient::open(controller.address, &format!("/events?after={upto}"), None).await;
     assert_eq!(ears.next().await.and_then(|told| told.id), Some(upto.0 + 1));
     controller.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_takes_nothing_is_cut_off_and_goes_on_by_id() {
-    let bounds = Bounds { read_within: Duration::from_millis(300), ..Bounds::default() };
-    let controller = Controller::with(Setup { bounds, ..Setup::default() }).await;
+async fn stalled_stream_is_closed_and_resumes_by_id() {
+    let bounds =
+        HttpServerLimits { read_within: Duration::from_millis(300), ..HttpServerLimits::default() };
+    let controller = ApiController::with(ApiSetup { bounds, ..ApiSetup::default() }).await;
     // More than lies in the buffers between two ends, and more than is kept in memory.
     for _ in 0..3 {
         let run = controller.submit(&many(10_000)).await;
@@ -246,7 +254,7 @@ async fn who_takes_nothing_is_cut_off_and_goes_on_by_id() {
     let socket = TcpSocket::new_v4().expect("there are sockets");
     socket.set_recv_buffer_size(4_096).expect("it can be small");
     let stream = socket.connect(controller.address).await.expect("it listens");
-    let mut ears = Ears::over(stream, "/events?after=0", "").await;
+    let mut ears = EventStreamClient::over(stream, "/events?after=0", "").await;
     for id in 1..=10 {
         assert_eq!(ears.next().await.and_then(|told| told.id), Some(id));
     }
@@ -255,7 +263,7 @@ async fn who_takes_nothing_is_cut_off_and_goes_on_by_id() {
         assert!(Instant::now() < end, "nobody cuts it off");
         sleep(Duration::from_millis(10)).await;
     }
-    let mut again = Ears::open(controller.address, "/events", ears.last).await;
+    let mut again = EventStreamClient::open(controller.address, "/events", ears.last).await;
     for id in 11..=20_000 {
         assert_eq!(again.next().await.and_then(|told| told.id), Some(id));
     }
@@ -265,7 +273,8 @@ async fn who_takes_nothing_is_cut_off_and_goes_on_by_id() {
 #[test]
 fn a_batch_is_written_once_for_all() {
     let lost = Event::WorkerLost { worker: windlass::core::id::WorkerId(1) };
-    let published = Published::new(Position(7), vec![(windlass::core::time::Time::ZERO, lost)]);
+    let published =
+        PublishedEvents::new(Position(7), vec![(windlass::core::time::Time::ZERO, lost)]);
     let one: *const str = published.frames().text();
     let other: *const str = published.frames().text();
     assert!(std::ptr::eq(one, other));

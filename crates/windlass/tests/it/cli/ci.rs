@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::crew::{Folder, repository};
+use super::arrange::{CliFolder, repository};
 
 /// What judges, pinned: a schema that changes is somebody's work to look at, and no accident.
 const JUDGE: &str = "check-jsonschema==0.39.0";
@@ -21,7 +21,7 @@ const LINES_MAX: usize = 20;
 #[test]
 fn what_it_prints_is_what_the_services_accept() {
     let Some(judge) = judge() else { return };
-    let folder = Folder::empty();
+    let folder = CliFolder::empty();
     for (service, schema) in [("github", GITHUB), ("gitlab", GITLAB)] {
         for rest in ["--instances 2", "--instances 200 deploy/ship.yml"] {
             let text = folder.data(&format!("ci {service} {rest}"));
@@ -54,7 +54,7 @@ fn the_documented_change_has_fewer_than_twenty_lines() {
 #[test]
 fn the_page_names_every_flag_and_its_variable() {
     let page = fs::read_to_string(repository().join("docs/ci.md")).unwrap();
-    let help = Folder::empty().data("run --help");
+    let help = CliFolder::empty().data("run --help");
     let flags =
         ["instance", "total", "link", "run-id", "min-workers", "leader-grace", "link-grace"];
     for flag in flags {
@@ -66,7 +66,7 @@ fn the_page_names_every_flag_and_its_variable() {
 
 #[test]
 fn it_takes_a_file_and_a_sensible_number() {
-    let folder = Folder::empty();
+    let folder = CliFolder::empty();
     assert!(folder.data("ci github --instances 3 ship.yml").contains("windlass run ship.yml"));
     assert!(folder.data("ci github --instances 3").contains("instance: [0, 1, 2]"));
     for wrong in ["ci github --instances 1", "ci github --instances 201", "ci jenkins", "ci gitlab"]
@@ -78,7 +78,7 @@ fn it_takes_a_file_and_a_sensible_number() {
 /// Whether it comes from a repository or from crates.io: in a shell the line becomes one or the other.
 #[test]
 fn windlass_is_installed_from_where_the_variable_says() {
-    let folder = Folder::empty();
+    let folder = CliFolder::empty();
     for service in ["github", "gitlab"] {
         let text = folder.data(&format!("ci {service} --instances 2"));
         let line = text.lines().find(|line| line.contains("cargo install")).expect("it installs");

@@ -6,7 +6,7 @@ use std::process::Command;
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::crew::{Folder, repository, shown};
+use super::arrange::{CliFolder, repository, shown};
 
 const FILE: &str = "\
 serve:
@@ -35,7 +35,7 @@ fn set(command: &mut Command) -> String {
 
 #[test]
 fn variables_come_before_the_named_file_and_that_before_the_usual_one() {
-    let folder = Folder::empty()
+    let folder = CliFolder::empty()
         .file("config/windlass/config.yml", FILE)
         .file("other.yml", "serve: { lease-ttl: 30s }\n");
     let show = "config show serve --json";
@@ -62,8 +62,8 @@ fn variables_come_before_the_named_file_and_that_before_the_usual_one() {
 }
 
 #[test]
-fn nobody_learns_a_password_or_a_token() {
-    let folder = Folder::empty()
+fn passwords_and_tokens_are_never_printed() {
+    let folder = CliFolder::empty()
         .file("config/windlass/config.yml", FILE)
         .file("config/windlass/secret/token", "0123456789abcdef0123456789abcdef");
     for line in ["config show", "config show --json"] {
@@ -74,9 +74,9 @@ fn nobody_learns_a_password_or_a_token() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_with_its_place() {
+fn invalid_settings_are_reported_with_their_source() {
     let wrong = "serve:\n  lease_ttl: 20s\n  listen: here\n  jobs: many\nworkers:\n  slots: 2\n";
-    let folder = Folder::empty().file("wrong.yml", wrong);
+    let folder = CliFolder::empty().file("wrong.yml", wrong);
     let place = folder.path().display().to_string();
     let told = folder.run("serve --config wrong.yml").replace(&place, "");
     assert_snapshot!(told, @r#"
@@ -118,7 +118,7 @@ fn what_makes_no_sense_is_told_with_its_place() {
 
 #[test]
 fn a_variable_that_makes_no_sense_is_named() {
-    let folder = Folder::empty();
+    let folder = CliFolder::empty();
     let place = folder.path().display().to_string();
     let serve = |name: &str, value: &str| {
         shown(&folder.command("serve").env(name, value).output().expect("the program starts"))
@@ -167,13 +167,13 @@ fn a_variable_that_makes_no_sense_is_named() {
 
 #[test]
 fn what_the_file_says_is_required_no_more_and_can_be_turned_off() {
-    let folder = Folder::empty().file("worker.yml", "worker: { join: 'http://a/b' }\n");
+    let folder = CliFolder::empty().file("worker.yml", "worker: { join: 'http://a/b' }\n");
     assert!(folder.run("worker").contains("--join <URL>"));
     assert!(folder.run("worker --config worker.yml").contains("`join` cannot be `http://a/b`"));
     let no_link = folder.run("worker --join ftp://a");
     assert!(no_link.contains("`ftp://a` is no address of a controller"), "{no_link}");
     let folder =
-        Folder::empty().file("right.yml", "serve: { listen: '203.0.113.1:1', no-exec: true }\n");
+        CliFolder::empty().file("right.yml", "serve: { listen: '203.0.113.1:1', no-exec: true }\n");
     // It gets as far as the door: everything before that was read.
     for flags in ["", "--no-exec", "--no-exec=false"] {
         let told = folder.run(&format!("serve --config right.yml {flags}"));
@@ -190,7 +190,7 @@ fn what_steps_get_is_no_mistake() {
     let step = format!(
         "steps:\n  a:\n    matrix: {{ listen: [x] }}\n    run: {program} config show client\n"
     );
-    let ended = Folder::with(&step).run("run");
+    let ended = CliFolder::with(&step).run("run");
     assert!(ended.contains("client.to") && !ended.starts_with("exit code"), "{ended}");
 }
 
@@ -200,7 +200,7 @@ fn the_documentation_lists_every_setting() {
     let text = fs::read_to_string(file).expect("it is there");
     let (_, behind) = text.split_once("<!-- reference -->\n").expect("it begins");
     let (written, _) = behind.split_once("<!-- /reference -->").expect("it ends");
-    let printed = Folder::empty().data("config reference");
+    let printed = CliFolder::empty().data("config reference");
     assert!(
         written.trim() == printed.trim(),
         "put what `windlass config reference` prints into docs/configuration.md:\n{printed}"

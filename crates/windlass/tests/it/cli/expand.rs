@@ -3,12 +3,12 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::crew::{Folder, SHIP, repository};
+use super::arrange::{CliFolder, SHIP, repository};
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a test is as long as what is printed")]
 fn defaults_and_params_are_in_place() {
-    assert_snapshot!(Folder::with(SHIP).run("expand -p channel=stable"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("expand -p channel=stable"), @r#"
     name: ship
     params:
       channel:
@@ -98,7 +98,7 @@ fn what_is_expanded_makes_the_same_plan_and_expands_to_itself() {
     let examples = examples
         .map(|name| std::fs::read_to_string(repository().join("examples").join(name)).unwrap());
     for text in examples.iter().map(String::as_str).chain([SHIP, ODD]) {
-        let folder = Folder::with(text);
+        let folder = CliFolder::with(text);
         let once = folder.data("expand");
         let folder = folder.file("once.yml", &once);
         assert_eq!(folder.data("expand once.yml"), once, "a fixed point");
@@ -123,7 +123,7 @@ steps:
       LESS: "${{ params.n < steps.a.outputs.v }}"
     run: make
 "#;
-    let folder = Folder::with(text);
+    let folder = CliFolder::with(text);
     let once = folder.data("expand");
     let step = once.split("  b:\n").nth(1).unwrap();
     assert_snapshot!(step, @r#"
@@ -139,7 +139,7 @@ steps:
     assert_eq!(plan(&folder, "once.yml"), plan(&folder, "windlass.yml"));
 }
 
-fn plan(folder: &Folder, file: &str) -> String {
+fn plan(folder: &CliFolder, file: &str) -> String {
     let plan: Value =
         serde_json::from_str(&folder.data(&format!("plan {file} --json"))).expect("it is JSON");
     plan["fingerprint"].as_str().expect("it is text").to_owned()
@@ -147,7 +147,7 @@ fn plan(folder: &Folder, file: &str) -> String {
 
 #[test]
 fn what_cannot_be_executed_has_no_expanded_form() {
-    let folder = Folder::with("steps:\n  a: { run: make, image: rust }\n");
+    let folder = CliFolder::with("steps:\n  a: { run: make, image: rust }\n");
     let said = folder.run("expand");
     assert!(said.starts_with("exit code 3\n--- said ---\nerror[E043]"), "{said}");
 }

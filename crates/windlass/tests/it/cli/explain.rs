@@ -1,15 +1,15 @@
 //! `explain`: a page for every code.
 
 use insta::assert_snapshot;
-use windlass::core::problem::Code;
+use windlass::core::problem::ProblemCode;
 
-use super::crew::Folder;
+use super::arrange::CliFolder;
 
 #[test]
 fn every_code_has_its_page() {
-    let folder = Folder::empty();
+    let folder = CliFolder::empty();
     let list = folder.data("explain");
-    assert_eq!(list.lines().count(), Code::ALL.len());
+    assert_eq!(list.lines().count(), ProblemCode::ALL.len());
     for line in list.lines().step_by(7) {
         let (code, title) = line.split_once("  ").unwrap();
         assert_eq!(
@@ -21,7 +21,7 @@ fn every_code_has_its_page() {
 
 #[test]
 fn a_page() {
-    assert_snapshot!(Folder::empty().run("explain e029"), @r#"
+    assert_snapshot!(CliFolder::empty().run("explain e029"), @r#"
     # E029: a duration without a unit
 
     `15` could be seconds, minutes or milliseconds, and tools differ. Durations are written `250ms`, `90s`, `15m`, `2h`,
@@ -49,13 +49,13 @@ fn a_page() {
 
 #[test]
 fn an_unknown_code() {
-    assert_snapshot!(Folder::empty().run("explain E29"), @r#"
+    assert_snapshot!(CliFolder::empty().run("explain E29"), @r#"
     exit code 2
     --- said ---
     error: there is no code `E29`
       hint: did you mean `E029`? `windlass explain` lists them all
     "#);
-    assert_snapshot!(Folder::empty().run("explain timeout"), @r#"
+    assert_snapshot!(CliFolder::empty().run("explain timeout"), @r#"
     exit code 2
     --- said ---
     error: there is no code `timeout`

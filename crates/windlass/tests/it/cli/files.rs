@@ -4,20 +4,20 @@ use std::fs;
 
 use insta::assert_snapshot;
 
-use super::crew::{Folder, command, shown};
+use super::arrange::{CliFolder, command, shown};
 
 const HELLO: &str = "steps: { hello: { run: echo hi } }\n";
 
 #[test]
 fn the_file_is_found_upwards() {
-    let folder = Folder::with(HELLO).file("src/deep/x", "");
+    let folder = CliFolder::with(HELLO).file("src/deep/x", "");
     let output = command(&folder.path().join("src/deep"), "validate").output().unwrap();
     assert_snapshot!(shown(&output), @r#"../../windlass.yml is valid: 1 step"#);
 }
 
 #[test]
 fn no_file_anywhere() {
-    let said = Folder::empty().run("plan");
+    let said = CliFolder::empty().run("plan");
     let folder = said.split("yml in ").nth(1).and_then(|rest| rest.split(" or").next());
     assert_snapshot!(said.replace(folder.unwrap(), "HERE"), @r#"
     exit code 2
@@ -29,13 +29,13 @@ fn no_file_anywhere() {
 
 #[test]
 fn a_file_with_another_ending() {
-    let said = Folder::empty().file("windlass.yaml", HELLO).run("plan");
+    let said = CliFolder::empty().file("windlass.yaml", HELLO).run("plan");
     assert!(said.contains("there is windlass.yaml: rename it"), "{said}");
 }
 
 #[test]
 fn a_missing_file() {
-    assert_snapshot!(Folder::empty().run("validate ci.yml"), @r#"
+    assert_snapshot!(CliFolder::empty().run("validate ci.yml"), @r#"
     exit code 3
     --- said ---
     error: there is no file ci.yml
@@ -44,7 +44,7 @@ fn a_missing_file() {
 
 #[test]
 fn a_directory() {
-    assert_snapshot!(Folder::empty().file("ci/x", "").run("plan ci/"), @r#"
+    assert_snapshot!(CliFolder::empty().file("ci/x", "").run("plan ci/"), @r#"
     exit code 3
     --- said ---
     error: ci/ is a directory, not a file
@@ -54,7 +54,7 @@ fn a_directory() {
 
 #[test]
 fn a_directory_of_the_right_name() {
-    let folder = Folder::empty();
+    let folder = CliFolder::empty();
     fs::create_dir(folder.path().join("windlass.yml")).unwrap();
     assert_snapshot!(folder.run("validate"), @r#"
     exit code 3
@@ -68,7 +68,7 @@ fn a_directory_of_the_right_name() {
 fn a_file_that_may_not_be_read() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::os::unix::process::CommandExt as _;
-    let folder = Folder::with(HELLO);
+    let folder = CliFolder::with(HELLO);
     let path = folder.path().join("windlass.yml");
     let allow = |path: &std::path::Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -114,7 +114,7 @@ fn whatever_the_file_is_the_exit_code_says_that_it_is_the_file() {
     ];
     for (what, bytes, code) in wrong {
         for command in ["validate", "plan", "expand", "graph", "run"] {
-            let output = Folder::empty().file("windlass.yml", &bytes).output(command);
+            let output = CliFolder::empty().file("windlass.yml", &bytes).output(command);
             let said = [output.stdout, output.stderr].concat();
             let said = String::from_utf8_lossy(&said);
             assert_eq!(output.status.code(), Some(3), "{command} of {what}: {said}");
@@ -125,7 +125,7 @@ fn whatever_the_file_is_the_exit_code_says_that_it_is_the_file() {
 }
 
 #[test]
-fn what_editors_make_of_a_file_does_no_harm() {
+fn bom_and_crlf_are_accepted() {
     let sound: [(&str, String); 6] = [
         ("CRLF", HELLO.replace('\n', "\r\n")),
         ("CRLF in a block", "steps:\r\n  a:\r\n    run: |\r\n      true\r\n      true\r\n".into()),
@@ -138,7 +138,7 @@ fn what_editors_make_of_a_file_does_no_harm() {
         ("8 MiB", format!("{HELLO}#{}\n", "x".repeat((8 << 20) - HELLO.len() - 2))),
     ];
     for (what, text) in sound {
-        let folder = Folder::with(&text);
+        let folder = CliFolder::with(&text);
         assert!(folder.data("validate").contains("is valid"), "{what}");
         folder.data("run");
     }
@@ -146,7 +146,7 @@ fn what_editors_make_of_a_file_does_no_harm() {
 
 #[test]
 fn an_empty_file() {
-    assert_snapshot!(Folder::with("").run("validate"), @r#"
+    assert_snapshot!(CliFolder::with("").run("validate"), @r#"
     exit code 3
     error[E010]: the file is empty
      --> windlass.yml:1:1
@@ -162,7 +162,7 @@ fn an_empty_file() {
 
 #[test]
 fn a_binary_file() {
-    let folder = Folder::empty().file("windlass.yml", b"\x7fELF\x02\x01\x01\0\0\0");
+    let folder = CliFolder::empty().file("windlass.yml", b"\x7fELF\x02\x01\x01\0\0\0");
     assert_snapshot!(folder.run("validate"), @r#"
     exit code 3
     error[E001]: the file is not text
@@ -179,7 +179,7 @@ fn a_binary_file() {
 
 #[test]
 fn a_file_beyond_bounds() {
-    let folder = Folder::with(&"#".repeat(8 * 1024 * 1024 + 1));
+    let folder = CliFolder::with(&"#".repeat(8 * 1024 * 1024 + 1));
     assert_snapshot!(folder.run("validate"), @r#"
     exit code 3
     error[E002]: the file is larger than 8 MiB

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::crew::Folder;
+use super::arrange::CliFolder;
 
 const MISTAKES: &str = "\
 steps:
@@ -33,8 +33,8 @@ steps:
 ";
 
 #[test]
-fn each_is_told_with_the_line_to_write() {
-    let said = Folder::with(MISTAKES).run("validate");
+fn each_mistake_is_reported_with_the_corrected_line() {
+    let said = CliFolder::with(MISTAKES).run("validate");
     let fixes: Vec<&str> = said.split("= write:\n").skip(1).collect();
     let fixes: Vec<&str> = fixes.iter().filter_map(|rest| rest.lines().next()).collect();
     assert_snapshot!(fixes.join("\n"), @r#"

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 
-use super::crew::{Folder, SHIP, repository};
+use super::arrange::{CliFolder, SHIP, repository};
 
 #[test]
 fn as_a_tree() {
-    assert_snapshot!(Folder::with(SHIP).run("graph"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("graph"), @r#"
     ship
     └─ lint
        └─ test ×3
@@ -23,7 +23,7 @@ fn as_a_tree() {
 #[test]
 fn as_a_tree_with_branches() {
     let text = "name: fan\nsteps:\n  a: { run: make }\n  b: { needs: a, run: make }\n  c: { needs: a, run: make }\n  d: { needs: [b, c], run: make }\n  e: { run: make }\n";
-    assert_snapshot!(Folder::with(text).run("graph"), @r#"
+    assert_snapshot!(CliFolder::with(text).run("graph"), @r#"
     fan
     ├─ a
     │  ├─ b
@@ -35,7 +35,7 @@ fn as_a_tree_with_branches() {
 
 #[test]
 fn for_graphviz() {
-    assert_snapshot!(Folder::with(SHIP).run("graph --format dot"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("graph --format dot"), @r#"
     digraph "ship" {
       rankdir=LR;
       node [shape=box, style=rounded, fontname="sans-serif"];
@@ -57,7 +57,7 @@ fn for_graphviz() {
 
 #[test]
 fn for_mermaid() {
-    assert_snapshot!(Folder::with(SHIP).run("graph --format mermaid"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("graph --format mermaid"), @r#"
     flowchart LR
       s0("lint")
       s1[["test ×3"]]
@@ -79,7 +79,7 @@ fn for_mermaid() {
 #[test]
 fn as_a_picture() {
     let file = repository().join("examples/checks.yml");
-    let folder = Folder::with(&std::fs::read_to_string(file).unwrap());
+    let folder = CliFolder::with(&std::fs::read_to_string(file).unwrap());
     assert_snapshot!(folder.run("graph --format svg"), @r#"
     <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 545 109" width="545" height="109" role="img">
     <title>checks</title>
@@ -100,7 +100,7 @@ fn as_a_picture() {
 fn names_cannot_break_a_picture() {
     let text =
         "about: x\nsteps:\n  a: { about: \"</title><script>\", lock: \"<&>\\\"'\", run: make }\n";
-    let folder = Folder::with(text);
+    let folder = CliFolder::with(text);
     let svg = folder.data("graph --format svg");
     assert!(!svg.contains("<script>") && !svg.contains("<&>"), "{svg}");
     let mermaid = folder.data("graph --format mermaid");
@@ -111,7 +111,7 @@ fn names_cannot_break_a_picture() {
 
 #[test]
 fn an_unknown_format() {
-    assert_snapshot!(Folder::with(SHIP).run("graph --format sgv"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("graph --format sgv"), @r#"
     exit code 2
     --- said ---
     error: invalid value 'sgv' for '--format <FORMAT>'
@@ -130,7 +130,7 @@ fn a_large_graph_is_drawn_too() {
         let needs: Vec<String> = near.iter().map(|m| format!("s{m}")).collect();
         let _ = writeln!(text, "  s{n}: {{ needs: [{}], run: make }}", needs.join(", "));
     }
-    let folder = Folder::with(&text);
+    let folder = CliFolder::with(&text);
     let svg = folder.data("graph --format svg");
     assert_eq!(svg.matches("<g>").count(), 3001);
 }

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 
-use super::crew::Folder;
+use super::arrange::CliFolder;
 
-fn written(folder: &Folder) -> String {
+fn written(folder: &CliFolder) -> String {
     let said = folder.run("init");
     assert!(folder.data("validate").contains("is valid"), "{said}");
     let text = fs::read_to_string(folder.path().join("windlass.yml")).expect("it was written");
@@ -19,7 +19,7 @@ fn written(folder: &Folder) -> String {
 
 #[test]
 fn an_empty_folder() {
-    assert_snapshot!(written(&Folder::empty()), @r#"
+    assert_snapshot!(written(&CliFolder::empty()), @r#"
     windlass.yml written (found: nothing known)
     Try `windlass plan`.
 
@@ -39,7 +39,7 @@ fn an_empty_folder() {
 
 #[test]
 fn cargo() {
-    assert_snapshot!(written(&Folder::empty().file("Cargo.toml", "[package]\n")), @r#"
+    assert_snapshot!(written(&CliFolder::empty().file("Cargo.toml", "[package]\n")), @r#"
     windlass.yml written (found: Cargo)
     Try `windlass plan`.
 
@@ -67,7 +67,7 @@ fn cargo() {
 #[test]
 fn npm() {
     let package = r#"{ "scripts": { "test": "jest", "build": "vite build", "start": "vite" } }"#;
-    let folder = Folder::empty().file("package.json", package).file("package-lock.json", "{}");
+    let folder = CliFolder::empty().file("package.json", package).file("package-lock.json", "{}");
     assert_snapshot!(written(&folder), @r#"
     windlass.yml written (found: npm)
     Try `windlass plan`.
@@ -92,7 +92,7 @@ fn npm() {
 
 #[test]
 fn go() {
-    assert_snapshot!(written(&Folder::empty().file("go.mod", "module x\n")), @r#"
+    assert_snapshot!(written(&CliFolder::empty().file("go.mod", "module x\n")), @r#"
     windlass.yml written (found: Go)
     Try `windlass plan`.
 
@@ -116,7 +116,7 @@ fn go() {
 
 #[test]
 fn python() {
-    let folder = Folder::empty().file("pyproject.toml", "").file("tests/test_x.py", "");
+    let folder = CliFolder::empty().file("pyproject.toml", "").file("tests/test_x.py", "");
     assert_snapshot!(written(&folder), @r#"
     windlass.yml written (found: Python)
     Try `windlass plan`.
@@ -141,7 +141,7 @@ fn python() {
 
 #[test]
 fn make() {
-    let folder = Folder::empty().file("Makefile", "test: build\n\t./test\nbuild:\n\tcc\n");
+    let folder = CliFolder::empty().file("Makefile", "test: build\n\t./test\nbuild:\n\tcc\n");
     assert_snapshot!(written(&folder), @r#"
     windlass.yml written (found: Make)
     Try `windlass plan`.
@@ -163,7 +163,7 @@ fn make() {
 #[test]
 fn several_at_once() {
     let folder =
-        Folder::empty().file("Cargo.toml", "").file("package.json", "{}").file("Makefile", "");
+        CliFolder::empty().file("Cargo.toml", "").file("package.json", "{}").file("Makefile", "");
     assert_snapshot!(written(&folder), @r#"
     windlass.yml written (found: Cargo, npm, Make)
     Try `windlass plan`.
@@ -199,7 +199,7 @@ fn several_at_once() {
 
 #[test]
 fn a_file_that_is_there_is_left_alone() {
-    let folder = Folder::with("# mine\n");
+    let folder = CliFolder::with("# mine\n");
     assert_snapshot!(folder.run("init"), @r#"
     exit code 2
     --- said ---
@@ -228,7 +228,7 @@ const PROJECTS: &[(&str, &[(&str, &str)])] = &[
 fn what_it_writes_runs() {
     for (tool, files) in PROJECTS {
         let folder =
-            files.iter().fold(Folder::empty(), |folder, (name, text)| folder.file(name, text));
+            files.iter().fold(CliFolder::empty(), |folder, (name, text)| folder.file(name, text));
         written(&folder);
         if Command::new(tool).arg("--version").output().is_ok() {
             let said = folder.run("run");

@@ -1,8 +1,8 @@
 //! The program as people and scripts use it: what it prints, where, and how it ends.
 
+mod arrange;
 mod ci;
 mod config;
-mod crew;
 mod expand;
 mod explain;
 mod files;

@@ -9,23 +9,23 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use windlass_core::problem::Code;
+use windlass_core::problem::ProblemCode;
 
-use super::crew::{Folder, SHIP, repository};
+use super::arrange::{CliFolder, SHIP, repository};
 use crate::python::python;
 
 /// Every key that the design has a place for, available or not.
 const EVERY_KEY: &str = include_str!("every_key.yml");
 
 /// What is wrong with the keys and values of a file, by code: an editor with the schema has to see it too.
-const SEEN_BY_EDITORS: [Code; 7] = [
-    Code::BareNumber,
-    Code::UnknownKey,
-    Code::WrongType,
-    Code::UnknownWord,
-    Code::BadDuration,
-    Code::BadNumber,
-    Code::ZeroLimit,
+const SEEN_BY_EDITORS: [ProblemCode; 7] = [
+    ProblemCode::BareNumber,
+    ProblemCode::UnknownKey,
+    ProblemCode::WrongType,
+    ProblemCode::UnknownWord,
+    ProblemCode::BadDuration,
+    ProblemCode::BadNumber,
+    ProblemCode::ZeroLimit,
 ];
 
 #[test]
@@ -42,7 +42,7 @@ fn what_the_parser_accepts_fits_the_schema() {
         }
     }
     assert!(files.len() >= 6, "{:?}", files.keys());
-    for code in Code::ALL {
+    for code in ProblemCode::ALL {
         let right = examples(code.page()).get(1).map(|right| (*right).to_owned());
         files.extend(right.map(|right| (format!("{code}.yml"), right)));
     }
@@ -82,23 +82,23 @@ fn wrong_keys_and_values_do_not_fit() {
         assert_ne!(told, "fits", "{name}:\n{}", files[&name]);
     }
     for text in wrong {
-        assert!(Folder::with(text).run("validate").starts_with("exit code 3"), "{text}");
+        assert!(CliFolder::with(text).run("validate").starts_with("exit code 3"), "{text}");
     }
 }
 
 #[test]
 fn the_parser_knows_every_key_of_the_schema() {
-    let schema: Value = serde_json::from_str(&Folder::empty().data("schema")).unwrap();
+    let schema: Value = serde_json::from_str(&CliFolder::empty().data("schema")).unwrap();
     let keys = |object: &Value| -> Vec<String> {
         object["properties"].as_object().unwrap().keys().cloned().collect()
     };
     for key in keys(&schema["$defs"]["step"]) {
-        let said = Folder::with(&format!("steps:\n  a:\n    {key}: [[]]\n")).run("validate");
+        let said = CliFolder::with(&format!("steps:\n  a:\n    {key}: [[]]\n")).run("validate");
         assert!(!said.contains("E041"), "{key}: {said}");
         assert!(EVERY_KEY.contains(&format!("{key}:")), "{key} is missing in every_key.yml");
     }
     for key in keys(&schema) {
-        let said = Folder::with(&format!("{key}: [[]]\n")).run("validate");
+        let said = CliFolder::with(&format!("{key}: [[]]\n")).run("validate");
         assert!(!said.contains("E041"), "{key}: {said}");
         assert!(EVERY_KEY.contains(&format!("{key}:")), "{key} is missing in every_key.yml");
     }
@@ -107,16 +107,19 @@ fn the_parser_knows_every_key_of_the_schema() {
 #[test]
 fn every_key_is_sound_or_not_available_yet() {
     let report: Value =
-        serde_json::from_str(&Folder::with(EVERY_KEY).data("validate --json")).unwrap();
+        serde_json::from_str(&CliFolder::with(EVERY_KEY).data("validate --json")).unwrap();
     for problem in report["problems"].as_array().unwrap() {
-        assert_eq!(problem["code"], Code::NotAvailable.as_str(), "{problem}");
+        assert_eq!(problem["code"], ProblemCode::NotAvailable.as_str(), "{problem}");
     }
-    assert!(Folder::with(EVERY_KEY).run("run").starts_with("exit code 3"), "it cannot be run yet");
+    assert!(
+        CliFolder::with(EVERY_KEY).run("run").starts_with("exit code 3"),
+        "it cannot be run yet"
+    );
 }
 
 /// What the validator says of each file.
 fn validated(mut command: Command, files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let folder = Folder::empty().file("schema.json", Folder::empty().data("schema"));
+    let folder = CliFolder::empty().file("schema.json", CliFolder::empty().data("schema"));
     let folder = files.iter().fold(folder, |folder, (name, text)| folder.file(name, text));
     command.arg(script()).arg("schema.json").args(files.keys()).current_dir(folder.path());
     let output = command.output().expect("it was there a moment ago");

@@ -4,17 +4,17 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use super::crew::{Folder, SHIP};
+use super::arrange::{CliFolder, SHIP};
 
 #[test]
 fn version_is_data() {
     let version = concat!("windlass ", env!("CARGO_PKG_VERSION"), "\n");
-    assert_eq!(Folder::empty().run("--version"), version);
+    assert_eq!(CliFolder::empty().run("--version"), version);
 }
 
 #[test]
 fn help_is_short_and_grouped() {
-    assert_snapshot!(Folder::empty().run("--help"), @r#"
+    assert_snapshot!(CliFolder::empty().run("--help"), @r#"
     Runs graphs of work on one machine or many
 
     Usage: windlass COMMAND [ARGUMENTS]
@@ -79,7 +79,7 @@ fn help_is_short_and_grouped() {
 
 #[test]
 fn every_command_has_an_example() {
-    let folder = Folder::empty();
+    let folder = CliFolder::empty();
     for command in [
         "plan",
         "graph",
@@ -104,7 +104,7 @@ fn every_command_has_an_example() {
 
 #[test]
 fn a_commands_help() {
-    assert_snapshot!(Folder::empty().run("plan --help"), @r#"
+    assert_snapshot!(CliFolder::empty().run("plan --help"), @r#"
     Show what a run would do, and what would be skipped here
 
     Usage: windlass plan [OPTIONS] [FILE | STEP]...
@@ -129,7 +129,7 @@ fn a_commands_help() {
 
 #[test]
 fn help_is_a_command_too() {
-    let folder = Folder::empty();
+    let folder = CliFolder::empty();
     assert_eq!(folder.data("help"), folder.data("--help"));
     for command in ["run", "plan", "validate", "explain"] {
         assert_eq!(
@@ -150,7 +150,7 @@ fn help_is_a_command_too() {
 
 #[test]
 fn nothing_asked_is_answered_with_help() {
-    let output = Folder::empty().output("");
+    let output = CliFolder::empty().output("");
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
     assert!(String::from_utf8_lossy(&output.stderr).contains("Write a pipeline:"));
@@ -158,7 +158,7 @@ fn nothing_asked_is_answered_with_help() {
 
 #[test]
 fn a_mistyped_command() {
-    assert_snapshot!(Folder::empty().run("valdate"), @r#"
+    assert_snapshot!(CliFolder::empty().run("valdate"), @r#"
     exit code 2
     --- said ---
     error: unrecognized subcommand 'valdate'
@@ -172,14 +172,14 @@ fn a_mistyped_command() {
 }
 
 #[test]
-fn letters_that_changed_places() {
-    let said = Folder::empty().run("rnu");
+fn transposed_letters_are_corrected() {
+    let said = CliFolder::empty().run("rnu");
     assert!(said.contains("tip: a similar subcommand exists: 'run'\n"), "{said}");
 }
 
 #[test]
 fn a_mistyped_option() {
-    assert_snapshot!(Folder::empty().run("plan --jsn"), @r#"
+    assert_snapshot!(CliFolder::empty().run("plan --jsn"), @r#"
     exit code 2
     --- said ---
     error: unexpected argument '--jsn' found
@@ -194,7 +194,7 @@ fn a_mistyped_option() {
 
 #[test]
 fn a_param_without_a_value() {
-    assert_snapshot!(Folder::empty().run("plan -p channel"), @r#"
+    assert_snapshot!(CliFolder::empty().run("plan -p channel"), @r#"
     exit code 2
     --- said ---
     error: invalid value 'channel' for '--param <NAME=VALUE>': a param is given as NAME=VALUE
@@ -205,7 +205,7 @@ fn a_param_without_a_value() {
 
 #[test]
 fn a_mistyped_step() {
-    assert_snapshot!(Folder::with(SHIP).run("plan bundel"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("plan bundel"), @r#"
     exit code 2
     --- said ---
     error: there is no step `bundel`: did you mean `bundle`?
@@ -214,7 +214,7 @@ fn a_mistyped_step() {
 
 #[test]
 fn a_step_like_no_other() {
-    assert_snapshot!(Folder::with(SHIP).run("plan release"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("plan release"), @r#"
     exit code 2
     --- said ---
     error: there is no step `release`
@@ -224,7 +224,7 @@ fn a_step_like_no_other() {
 
 #[test]
 fn a_mistyped_cell() {
-    assert_snapshot!(Folder::with(SHIP).run("plan test[linux,sqlit]"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("plan test[linux,sqlit]"), @r#"
     exit code 2
     --- said ---
     error: there is no step `test[linux,sqlit]`
@@ -234,7 +234,7 @@ fn a_mistyped_cell() {
 
 #[test]
 fn a_mistyped_param() {
-    assert_snapshot!(Folder::with(SHIP).run("plan -p chanel=beta"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("plan -p chanel=beta"), @r#"
     exit code 2
     --- said ---
     error[E121]: there is no param `chanel`
@@ -251,7 +251,7 @@ fn a_mistyped_param() {
 
 #[test]
 fn a_reader_that_went_away_is_not_an_error() {
-    let mut child = Folder::with(SHIP).command("--help").stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = CliFolder::with(SHIP).command("--help").stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -3,11 +3,11 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::crew::{Folder, SHIP, shown};
+use super::arrange::{CliFolder, SHIP, shown};
 
 #[test]
 fn a_valid_file_says_what_it_has() {
-    assert_snapshot!(Folder::with(SHIP).run("validate"), @r#"
+    assert_snapshot!(CliFolder::with(SHIP).run("validate"), @r#"
     windlass.yml is valid: 6 steps, 3 matrix cells, 2 locks and 1 param
     note: axes called `os` and `arch` choose the machine, here in test; this machine cannot run 1 of 3 cells: test[plan9,sqlite]
     "#);
@@ -17,7 +17,7 @@ fn a_valid_file_says_what_it_has() {
 fn a_matrix_that_chooses_machines_is_noted() {
     let told = |matrix: &str| {
         let text = format!("steps:\n  test: {{ matrix: {matrix}, run: make }}\n");
-        Folder::with(&text).run("validate")
+        CliFolder::with(&text).run("validate")
     };
     assert_snapshot!(told("{ os: [linux], arch: [m68k, sparc], db: [a, b] }"), @r#"
     windlass.yml is valid: 1 step and 4 matrix cells
@@ -33,15 +33,15 @@ fn a_matrix_that_chooses_machines_is_noted() {
     windlass.yml is valid: 1 step and 2 matrix cells
     note: a matrix that is a list asks for machines with these labels, here in test; this machine cannot run 2 of 2 cells: test[sqlite] and test[postgres]; values that are no labels get a name: `matrix: { db: [a, b] }`
     "#);
-    let folder = Folder::with("steps: { test: { matrix: { os: [plan9] }, run: make } }");
+    let folder = CliFolder::with("steps: { test: { matrix: { os: [plan9] }, run: make } }");
     let json: Value = serde_json::from_str(&folder.data("validate --json")).unwrap();
     assert_eq!(json["refused_here"], serde_json::json!(["test[plan9]"]));
 }
 
 #[test]
-fn every_problem_is_told_at_once() {
+fn every_problem_is_reported_at_once() {
     let text = "stages: 1\nsteps:\n  a:\n    run: make\n    timeout: 15\n    need: b\n";
-    assert_snapshot!(Folder::with(text).run("validate"), @r#"
+    assert_snapshot!(CliFolder::with(text).run("validate"), @r#"
     exit code 3
     error[E041]: `stages` is no key of a pipeline
      --> windlass.yml:1:1
@@ -79,7 +79,7 @@ fn every_problem_is_told_at_once() {
 
 #[test]
 fn in_colour() {
-    let folder = Folder::with("steps:\n  a: { run: make, timeout: 15 }\n");
+    let folder = CliFolder::with("steps:\n  a: { run: make, timeout: 15 }\n");
     let output = folder.command("validate").env("CLICOLOR_FORCE", "1").output().unwrap();
     assert_snapshot!(shown(&output).replace('\u{1b}', "^"), @r#"
     exit code 3
@@ -103,7 +103,7 @@ fn in_colour() {
 
 #[test]
 fn what_is_not_available_yet_is_a_note() {
-    let folder = Folder::with("steps:\n  a: { run: make, image: rust }\n");
+    let folder = CliFolder::with("steps:\n  a: { run: make, image: rust }\n");
     assert_snapshot!(folder.run("validate"), @r#"
     note[E043]: `image` is not available yet
      --> windlass.yml:2:19
@@ -120,7 +120,7 @@ fn what_is_not_available_yet_is_a_note() {
 fn a_param_that_must_be_given_is_no_problem_of_the_file() {
     let text =
         "params: { version: }\nsteps:\n  a: { run: make, timeout: \"${{ params.version }}\" }\n";
-    let folder = Folder::with(text);
+    let folder = CliFolder::with(text);
     assert_snapshot!(folder.run("validate"), @r#"windlass.yml is valid: 1 step and 1 param"#);
     assert_snapshot!(folder.run("validate -p version=soon"), @r#"
     exit code 3
@@ -136,7 +136,7 @@ fn a_param_that_must_be_given_is_no_problem_of_the_file() {
 
 #[test]
 fn as_json() {
-    let folder = Folder::with("steps:\n  a: { run: make, timeout: 15 }\n");
+    let folder = CliFolder::with("steps:\n  a: { run: make, timeout: 15 }\n");
     let output = folder.output("validate --json");
     assert_eq!(output.status.code(), Some(3));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -160,6 +160,7 @@ fn as_json() {
       "valid": false
     }
     "#);
-    let report: Value = serde_json::from_str(&Folder::with(SHIP).data("validate --json")).unwrap();
+    let report: Value =
+        serde_json::from_str(&CliFolder::with(SHIP).data("validate --json")).unwrap();
     assert_snapshot!(report, @r#"{"cells":3,"file":"windlass.yml","locks":["device-farm","prod"],"params":["channel"],"problems":[],"refused_here":["test[plan9,sqlite]"],"steps":["lint","test","bundle","soak","deploy","tell"],"valid":true}"#);
 }

@@ -3,30 +3,30 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::run::arrange::{Ended, Place, Running, until};
+use crate::run::arrange::{FinishedProgram, RunFolder, RunningProgram, until};
 
 /// A controller that also runs steps.
-pub(super) struct Cluster {
-    pub(super) place: Place,
-    serve: Option<Running>,
+pub(super) struct ClientCluster {
+    pub(super) place: RunFolder,
+    serve: Option<RunningProgram>,
     pub(super) url: String,
 }
 
-impl Cluster {
+impl ClientCluster {
     /// A controller beside this `windlass.yml`.
     pub(super) fn with(pipeline: &str) -> Self {
-        Self::start(Place::with(pipeline), "")
+        Self::start(RunFolder::with(pipeline), "")
     }
 
     /// A controller in a folder, with more flags.
-    pub(super) fn start(place: Place, flags: &str) -> Self {
+    pub(super) fn start(place: RunFolder, flags: &str) -> Self {
         let serve = place.start(&format!("serve --listen 127.0.0.1:0 --jobs 4 {flags}"));
         let url = hello(&serve);
         Self { place, serve: Some(serve), url }
     }
 
     /// Runs the program to its end, asking the controller.
-    pub(super) fn run(&self, line: &str) -> Ended {
+    pub(super) fn run(&self, line: &str) -> FinishedProgram {
         self.place.run(&self.asking(line))
     }
 
@@ -35,7 +35,7 @@ impl Cluster {
         self.place.data(&self.asking(line))
     }
 
-    pub(super) fn begin(&self, line: &str) -> Running {
+    pub(super) fn begin(&self, line: &str) -> RunningProgram {
         self.place.start(&self.asking(line))
     }
 
@@ -77,7 +77,7 @@ impl Cluster {
 }
 
 /// Where a controller says that it is.
-fn hello(serve: &Running) -> String {
+fn hello(serve: &RunningProgram) -> String {
     let address = || {
         let said = serve.said();
         let line = said.lines().find(|line| line.contains(" leads cluster "))?;

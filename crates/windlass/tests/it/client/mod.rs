@@ -1,8 +1,8 @@
 //! The command line against a controller as it is used: real processes on free ports, a folder of their own each.
 
+mod addresses;
 mod arrange;
-mod looking;
-mod once;
-mod places;
+mod idempotency;
+mod queries;
 mod submitting;
 mod watching;

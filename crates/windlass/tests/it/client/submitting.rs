@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::arrange::Cluster;
-use crate::run::arrange::Place;
+use super::arrange::ClientCluster;
+use crate::run::arrange::RunFolder;
 
 const CHAIN: &str = r#"
 name: chain
@@ -17,7 +17,7 @@ steps:
 
 #[test]
 fn a_submission_prints_its_id_and_says_where_to_look() {
-    let cluster = Cluster::with(CHAIN);
+    let cluster = ClientCluster::with(CHAIN);
     let ended = cluster.run("submit -p word=given");
     let run = ended.out.trim().to_owned();
     assert_eq!(ended.code, Some(0));
@@ -35,15 +35,15 @@ fn a_part_of_a_pipeline_is_submitted_alone() {
         ("submit --from b", vec!["b", "c"]),
         ("submit --tag quick", vec!["a plain"]),
     ] {
-        let cluster = Cluster::with(CHAIN);
+        let cluster = ClientCluster::with(CHAIN);
         assert_eq!(cluster.run(&format!("{line} --wait")).code, Some(0), "{line}");
         assert_eq!(cluster.place.lines("trace"), trace, "{line}");
     }
 }
 
 #[test]
-fn what_is_wrong_is_told_as_a_run_here_would_and_not_sent() {
-    let cluster = Cluster::with(CHAIN);
+fn invalid_pipeline_is_reported_locally_and_not_sent() {
+    let cluster = ClientCluster::with(CHAIN);
     cluster.place.file("wrong.yml", "name: wrong\nsteps:\n  a: { run: 'true', neds: b }\n");
     for line in ["wrong.yml", "-p wrod=x", "nothing", "missing.yml"] {
         let (here, there) =
@@ -56,7 +56,7 @@ fn what_is_wrong_is_told_as_a_run_here_would_and_not_sent() {
 
 #[test]
 fn a_key_stands_for_one_run() {
-    let cluster = Cluster::with(CHAIN);
+    let cluster = ClientCluster::with(CHAIN);
     let first = cluster.run("submit --idempotency-key nightly");
     let again = cluster.run("submit --idempotency-key nightly");
     assert_eq!((&again.out, again.code), (&first.out, Some(0)));
@@ -73,8 +73,8 @@ fn a_key_stands_for_one_run() {
 }
 
 #[test]
-fn who_waits_gets_the_exit_code_that_a_run_here_has() {
-    let cluster = Cluster::with("name: bad\nsteps:\n  a: { run: 'echo oops; exit 3' }\n");
+fn submit_wait_exits_as_a_local_run_does() {
+    let cluster = ClientCluster::with("name: bad\nsteps:\n  a: { run: 'echo oops; exit 3' }\n");
     let ended = cluster.run("submit --wait");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.err.contains("✗ a") && ended.err.contains("bad failed in"), "{}", ended.err);
@@ -84,8 +84,8 @@ fn who_waits_gets_the_exit_code_that_a_run_here_has() {
 }
 
 #[test]
-fn who_waits_for_machines_gets_events() {
-    let cluster = Cluster::with(CHAIN);
+fn submit_wait_json_prints_events() {
+    let cluster = ClientCluster::with(CHAIN);
     let printed = cluster.data("submit --wait --json");
     let read = |line: &str| serde_json::from_str::<Value>(line).expect("it is JSON");
     let mut lines = printed.lines().map(read);
@@ -102,9 +102,9 @@ fn who_waits_for_machines_gets_events() {
 }
 
 #[test]
-fn that_nobody_can_run_a_step_is_said_at_once() {
+fn unplaceable_step_is_reported_on_submission() {
     let cluster =
-        Cluster::with("name: far\nsteps:\n  a: { requires: [warp-drive], run: 'true' }\n");
+        ClientCluster::with("name: far\nsteps:\n  a: { requires: [warp-drive], run: 'true' }\n");
     let ended = cluster.run("submit");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.err.contains("warning:") && ended.err.contains("warp-drive"), "{}", ended.err);
@@ -114,8 +114,8 @@ fn that_nobody_can_run_a_step_is_said_at_once() {
 }
 
 #[test]
-fn without_a_controller_there_is_nobody_to_submit_to() {
-    let place = Place::with(CHAIN);
+fn submit_without_a_controller_fails() {
+    let place = RunFolder::with(CHAIN);
     let ended = place.run("submit");
     assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("no controller is named"), "{}", ended.err);
@@ -125,8 +125,8 @@ fn without_a_controller_there_is_nobody_to_submit_to() {
 }
 
 #[test]
-fn who_would_run_where_a_controller_leads_is_sent_to_it() {
-    let cluster = Cluster::with("name: a\nsteps:\n  s: { run: 'true' }\n");
+fn run_on_a_led_store_points_to_its_controller() {
+    let cluster = ClientCluster::with("name: a\nsteps:\n  s: { run: 'true' }\n");
     for line in ["run", "serve --listen 127.0.0.1:0"] {
         let refused = cluster.place.run(line);
         assert_eq!(refused.code, Some(5), "{line}: {refused:?}");

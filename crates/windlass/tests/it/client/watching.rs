@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use super::arrange::Cluster;
+use super::arrange::ClientCluster;
 use crate::run::arrange::until;
 
 const TALKS: &str = r#"
@@ -13,7 +13,7 @@ steps:
 
 #[test]
 fn what_a_step_prints_is_seen_as_it_comes() {
-    let cluster = Cluster::with(TALKS);
+    let cluster = ClientCluster::with(TALKS);
     let run = cluster.submit();
     cluster.place.until_lines("trace", 1);
     let watching = cluster.begin(&format!("watch {run}"));
@@ -26,8 +26,8 @@ fn what_a_step_prints_is_seen_as_it_comes() {
 }
 
 #[test]
-fn who_presses_ctrl_c_leaves_and_the_run_goes_on() {
-    let cluster = Cluster::with(TALKS);
+fn ctrl_c_ends_the_watch_and_the_run_continues() {
+    let cluster = ClientCluster::with(TALKS);
     let watching = cluster.begin("submit --wait");
     cluster.place.until_lines("trace", 1);
     until("it watches", || watching.printed().ends_with("\none\n"));
@@ -55,8 +55,8 @@ steps:
 "#;
 
 #[test]
-fn a_controller_that_is_killed_and_comes_back_is_waited_for() {
-    let mut cluster = Cluster::with(PAIR);
+fn watch_survives_a_controller_restart() {
+    let mut cluster = ClientCluster::with(PAIR);
     let run = cluster.submit();
     cluster.place.until_lines("trace", 1);
     let watching = cluster.begin(&format!("watch {run}"));
@@ -75,7 +75,7 @@ fn a_controller_that_is_killed_and_comes_back_is_waited_for() {
 
 #[test]
 fn all_steps_of_a_run_are_followed_to_its_end() {
-    let cluster = Cluster::with(PAIR);
+    let cluster = ClientCluster::with(PAIR);
     let run = cluster.submit();
     cluster.place.until_lines("trace", 1);
     let following = cluster.begin(&format!("logs {run} -f"));
@@ -88,8 +88,8 @@ fn all_steps_of_a_run_are_followed_to_its_end() {
 }
 
 #[test]
-fn a_run_that_is_cancelled_ends_who_watches_it() {
-    let cluster = Cluster::with(TALKS);
+fn cancelled_run_ends_its_watchers() {
+    let cluster = ClientCluster::with(TALKS);
     let watching = cluster.begin("submit --wait");
     cluster.place.until_lines("trace", 1);
     assert_eq!(cluster.run("cancel latest --kill").code, Some(0));

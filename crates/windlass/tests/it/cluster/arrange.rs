@@ -8,29 +8,29 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::run::arrange::{Place, Running, until};
+use crate::run::arrange::{RunFolder, RunningProgram, until};
 
 /// A controller and the folder that everybody works in.
-pub(crate) struct Cluster {
-    pub(crate) place: Place,
-    pub(crate) controller: Running,
+pub(crate) struct ClusterFolder {
+    pub(crate) place: RunFolder,
+    pub(crate) controller: RunningProgram,
     pub(crate) port: u16,
     program: String,
     flags: String,
 }
 
-impl Cluster {
+impl ClusterFolder {
     /// A controller with these flags that answers.
     pub(crate) fn start(flags: &str) -> Self {
-        Self::start_in(Place::with(""), flags)
+        Self::start_in(RunFolder::with(""), flags)
     }
 
-    pub(crate) fn start_in(place: Place, flags: &str) -> Self {
+    pub(crate) fn start_in(place: RunFolder, flags: &str) -> Self {
         Self::start_as(env!("CARGO_BIN_EXE_windlass"), place, flags)
     }
 
     /// A controller that is another program.
-    pub(crate) fn start_as(program: &str, place: Place, flags: &str) -> Self {
+    pub(crate) fn start_as(program: &str, place: RunFolder, flags: &str) -> Self {
         let (port, program, flags) = (free_port(), program.to_owned(), flags.to_owned());
         let controller = place.start_command(serve(&program, &place, port, &flags));
         let cluster = Self { place, controller, port, program, flags };
@@ -69,13 +69,13 @@ impl Cluster {
     }
 
     /// A worker of this name, once it has joined.
-    pub(crate) fn worker(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn worker(&self, name: &str, flags: &str) -> RunningProgram {
         let worker = self.start_worker(name, flags);
         until(&format!("{name} has joined"), || self.status_of(name) == "online");
         worker
     }
 
-    pub(crate) fn start_worker(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn start_worker(&self, name: &str, flags: &str) -> RunningProgram {
         let join = format!("worker --join http://127.0.0.1:{} --name {name} {flags}", self.port);
         self.place.start(&join)
     }
@@ -134,13 +134,13 @@ impl Cluster {
 
 /// What was answered to a request.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ClusterAnswer {
     pub(crate) status: u16,
     head: String,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl ClusterAnswer {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
@@ -153,7 +153,11 @@ impl Answer {
 }
 
 /// One request on a connection of its own; `None` if nobody answers in time.
-pub(crate) fn asked(place: (u16, Duration), request: (&str, &str), body: &str) -> Option<Answer> {
+pub(crate) fn asked(
+    place: (u16, Duration),
+    request: (&str, &str),
+    body: &str,
+) -> Option<ClusterAnswer> {
     asked_with(place, request, "", body)
 }
 
@@ -163,7 +167,7 @@ pub(crate) fn asked_with(
     (method, path): (&str, &str),
     headers: &str,
     body: &str,
-) -> Option<Answer> {
+) -> Option<ClusterAnswer> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(within)).ok()?;
     let head = format!(
@@ -176,7 +180,7 @@ pub(crate) fn asked_with(
     let answer = String::from_utf8(answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some(Answer { status, head: head.to_owned(), body: body.to_owned() })
+    Some(ClusterAnswer { status, head: head.to_owned(), body: body.to_owned() })
 }
 
 /// How a step of a run that was shown stands.
@@ -191,7 +195,7 @@ pub(crate) fn worker_of<'a>(run: &'a Value, name: &str) -> &'a str {
     attempts.last().and_then(|it| it["worker"].as_str()).unwrap_or_default()
 }
 
-fn serve(program: &str, place: &Place, port: u16, flags: &str) -> Command {
+fn serve(program: &str, place: &RunFolder, port: u16, flags: &str) -> Command {
     let mut command = place.program(program);
     command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
     // Most tests ask without one; those about tokens say which.
@@ -209,7 +213,7 @@ pub(crate) fn free_port() -> u16 {
 }
 
 /// A worker dies together with its guard: nobody is left to end what it ran, or to tell.
-pub(crate) fn kill_with_guard(worker: &Running) {
+pub(crate) fn kill_with_guard(worker: &RunningProgram) {
     let guard = guard_of(worker.pid());
     // It must not notice that its worker is gone.
     kill_process(guard, Signal::STOP).expect("it is there");

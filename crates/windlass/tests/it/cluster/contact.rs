@@ -6,14 +6,14 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::arrange::{Answer, Cluster, asked_with, kill_with_guard, step, worker_of};
+use super::arrange::{ClusterAnswer, ClusterFolder, asked_with, kill_with_guard, step, worker_of};
 use crate::run::arrange::{is_alive, until};
 
 /// Short, so that tests are: what matters is counted in it.
 const TTL: Duration = Duration::from_secs(3);
 
-fn short_leases(flags: &str) -> Cluster {
-    Cluster::start(&format!("--lease-ttl 3s {flags}"))
+fn short_leases(flags: &str) -> ClusterFolder {
+    ClusterFolder::start(&format!("--lease-ttl 3s {flags}"))
 }
 
 /// Says who runs it and under which process, and goes on until it may end.
@@ -30,7 +30,7 @@ steps:
 ";
 
 #[test]
-fn a_frozen_workers_lock_passes_on_only_when_its_step_is_dead_and_its_word_is_refused() {
+fn frozen_workers_lock_passes_on_after_its_step_dies_and_its_report_is_refused() {
     let cluster = short_leases("--no-exec");
     cluster.place.file("pids", "");
     let frozen = cluster.worker("frozen", "--slots 1");
@@ -58,8 +58,8 @@ fn a_frozen_workers_lock_passes_on_only_when_its_step_is_dead_and_its_word_is_re
 }
 
 #[test]
-fn a_worker_that_is_not_heard_is_stale_before_it_is_lost() {
-    let cluster = Cluster::start("--no-exec --lease-ttl 6s");
+fn silent_worker_is_stale_before_it_is_lost() {
+    let cluster = ClusterFolder::start("--no-exec --lease-ttl 6s");
     let one = cluster.worker("one", "");
     one.signal(Signal::STOP);
     until("it is missed", || cluster.status_of("one") != "online");
@@ -72,12 +72,12 @@ fn a_worker_that_is_not_heard_is_stale_before_it_is_lost() {
 /// A plain HTTP worker, so that the test says when the lease is given up and when the outcome comes.
 #[test]
 fn what_a_step_printed_is_shown_once_when_its_outcome_counts_late() {
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let joining = json!({ "hostname": "build-7", "capabilities": ["linux"], "slots": 1 });
     let (_, worker) = cluster.post("/workers/register", &joining);
     let text = |value: &Value| value.as_str().expect("it is a text").to_owned();
     let (id, secret) = (text(&worker["worker_id"]), text(&worker["secret"]));
-    let tell = |path: &str, body: Value| -> Answer {
+    let tell = |path: &str, body: Value| -> ClusterAnswer {
         let headers = format!("windlass-worker: {secret}\r\n");
         let place = (cluster.port, Duration::from_mins(1));
         let answer = asked_with(place, ("POST", path), &headers, &body.to_string());
@@ -104,7 +104,7 @@ fn what_a_step_printed_is_shown_once_when_its_outcome_counts_late() {
 
 /// A step without a lock goes on while its worker is out of reach, and its outcome counts if nobody else had it.
 #[test]
-fn a_step_goes_on_while_the_controller_is_away_and_its_outcome_is_told_later() {
+fn step_continues_without_the_controller_and_reports_later() {
     let mut cluster = short_leases("--no-exec");
     let _one = cluster.worker("one", "--slots 1");
     let run = cluster.submit(
@@ -163,7 +163,7 @@ fn a_controller_that_was_stopped_for_longer_than_a_lease_loses_nothing() {
 }
 
 #[test]
-fn a_worker_whose_controller_is_gone_for_good_says_so_and_ends() {
+fn worker_reports_a_lost_controller_and_exits() {
     let mut cluster = short_leases("--no-exec");
     let one = cluster.worker("one", "--leader-grace 2s");
     cluster.kill();
@@ -173,8 +173,8 @@ fn a_worker_whose_controller_is_gone_for_good_says_so_and_ends() {
 }
 
 #[test]
-fn a_worker_that_finds_no_controller_waits_no_longer_than_it_was_told() {
-    let place = crate::run::arrange::Place::with("");
+fn worker_without_a_controller_exits_after_its_leader_grace() {
+    let place = crate::run::arrange::RunFolder::with("");
     let alone = place.run("worker --join http://127.0.0.1:1 --leader-grace 2s");
     assert_eq!(alone.code, Some(5), "{alone:?}");
     assert!(alone.err.contains("no controller has answered"), "{}", alone.err);
@@ -201,7 +201,7 @@ fn a_worker_and_its_guard_that_die_together_are_replaced_when_their_lease_ends()
 }
 
 #[test]
-fn a_second_worker_of_the_same_name_is_refused_and_told_who_has_it() {
+fn second_worker_with_one_name_is_refused_with_the_holder() {
     let cluster = short_leases("--no-exec");
     let one = cluster.worker("one", "");
     let state = cluster.place.path().join("elsewhere");

@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass::conformance::Disk;
+use windlass::conformance::TestDisk;
 
-use super::arrange::{Cluster, step};
-use crate::run::arrange::{Running, is_alive, until};
+use super::arrange::{ClusterFolder, step};
+use crate::run::arrange::{RunningProgram, is_alive, until};
 
 /// What a worker says when the output of a step finds no room.
 const WAITS: &str = "it waits, for its output cannot be written: no space left in";
 
 /// A step of a worker whose disk is full; nothing where nothing can be mounted.
-struct Stuck {
-    disk: Disk,
-    cluster: Cluster,
-    worker: Running,
+struct FullDiskStep {
+    disk: TestDisk,
+    cluster: ClusterFolder,
+    worker: RunningProgram,
     run: String,
 }
 
 /// A step that prints when the disk has become full, and writes a line to `trace` ten times a second from then on.
-fn stuck(flags: &str, grace: &str) -> Option<Stuck> {
-    let disk = Disk::mount("4m")?;
-    let cluster = Cluster::start(flags);
+fn stuck(flags: &str, grace: &str) -> Option<FullDiskStep> {
+    let disk = TestDisk::mount("4m")?;
+    let cluster = ClusterFolder::start(flags);
     let state = disk.path().join("state");
     let worker = format!("--slots 1 --disk-grace {grace} --state {}", state.display());
     let worker = cluster.worker("far", &worker);
@@ -37,10 +37,10 @@ fn stuck(flags: &str, grace: &str) -> Option<Stuck> {
     disk.fill();
     cluster.place.file("go", "");
     until("the worker says why its step waits", || worker.said().contains(WAITS));
-    Some(Stuck { disk, cluster, worker, run })
+    Some(FullDiskStep { disk, cluster, worker, run })
 }
 
-impl Stuck {
+impl FullDiskStep {
     fn log(&self) -> String {
         let log = format!("/runs/{}/logs/0/1/1", self.run);
         self.cluster.try_ask("GET", &log, "").expect("it answers").1
@@ -52,7 +52,7 @@ impl Stuck {
 }
 
 #[test]
-fn a_step_whose_output_finds_no_room_in_time_fails_and_the_controller_says_why() {
+fn step_with_unwritable_output_fails_with_a_reason_on_the_controller() {
     let Some(stuck) = stuck("--no-exec", "2s") else { return };
     let shown = stuck.cluster.ended(&stuck.run);
     let s = step(&shown, "s");
@@ -69,7 +69,7 @@ fn a_step_whose_output_finds_no_room_in_time_fails_and_the_controller_says_why()
 }
 
 #[test]
-fn a_step_without_room_for_its_output_can_be_cancelled() {
+fn step_blocked_by_a_full_disk_can_be_cancelled() {
     let Some(stuck) = stuck("--no-exec", "1h") else { return };
     let asked = Instant::now();
     let cancel = format!("/runs/{}/cancel", stuck.run);
@@ -83,7 +83,7 @@ fn a_step_without_room_for_its_output_can_be_cancelled() {
 }
 
 #[test]
-fn a_step_with_a_lock_keeps_its_lease_while_its_output_finds_no_room() {
+fn step_with_a_lock_keeps_its_lease_on_a_full_disk() {
     let Some(stuck) = stuck("--no-exec --lease-ttl 2s", "1h") else { return };
     // Three times as long as a lease that is not renewed.
     let lines = stuck.cluster.place.lines("trace").len();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::arrange::{Cluster, step, worker_of};
+use super::arrange::{ClusterFolder, step, worker_of};
 use crate::run::arrange::{pause, until};
 
 /// Six steps that need nothing, and four behind them.
@@ -25,7 +25,7 @@ steps:
 
 #[test]
 fn ten_steps_run_on_a_leader_and_two_workers_in_their_order() {
-    let cluster = Cluster::start("--jobs 1");
+    let cluster = ClusterFolder::start("--jobs 1");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
     let run = cluster.ended(&cluster.submit(TEN));
     assert_eq!(
@@ -48,7 +48,7 @@ fn ten_steps_run_on_a_leader_and_two_workers_in_their_order() {
 
 #[test]
 fn what_one_worker_found_another_reads() {
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let _one = cluster.worker("one", "--label left");
     let _two = cluster.worker("two", "--label right");
     let odd = r#"two words, "quotes", ünï and 'more'"#;
@@ -67,7 +67,7 @@ fn what_one_worker_found_another_reads() {
 
 #[test]
 fn a_run_waits_for_a_worker_that_joins_late() {
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let run = cluster.submit("name: late\nsteps: { a: { run: 'true' } }\n");
     let why = cluster.get(&format!("/runs/{run}/steps/a/why"));
     assert!(why.to_string().contains("no_worker"), "{why}");
@@ -76,15 +76,15 @@ fn a_run_waits_for_a_worker_that_joins_late() {
 }
 
 #[test]
-fn a_leader_that_nobody_joins_does_it_all() {
-    let cluster = Cluster::start("--jobs 2");
+fn leader_without_workers_runs_every_step() {
+    let cluster = ClusterFolder::start("--jobs 2");
     let run = cluster.ended(&cluster.submit(TEN));
     assert_eq!(run["counts"], json!({ "succeeded": 10 }));
 }
 
 #[test]
 fn a_step_pinned_to_the_leader_runs_there_and_nothing_else_does() {
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let _one = cluster.worker("one", "");
     let run = cluster.ended(&cluster.submit(
         "name: pin\nsteps:\n  there: { pin: leader, run: 'true' }\n  anywhere: { matrix: { n: [1, 2, 3] }, run: 'true' }\n",
@@ -98,7 +98,7 @@ fn a_step_pinned_to_the_leader_runs_there_and_nothing_else_does() {
 
 #[test]
 fn cells_of_a_matrix_go_to_the_workers_that_they_name() {
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let _workers = ["east", "west"].map(|name| cluster.worker(name, &format!("--label {name}")));
     let run = cluster.ended(&cluster.submit(
         "name: cells\nsteps:\n  t: { matrix: [east, west], run: 'true' }\n  u: { needs: t, run: 'true' }\n",
@@ -108,8 +108,8 @@ fn cells_of_a_matrix_go_to_the_workers_that_they_name() {
 }
 
 #[test]
-fn what_nobody_can_run_is_named_at_once_and_fails_when_its_wait_is_over() {
-    let cluster = Cluster::start("");
+fn unplaceable_step_is_reported_at_once_and_fails_after_its_wait() {
+    let cluster = ClusterFolder::start("");
     let pipeline = "name: want\nsteps:\n  t: { requires: [gpu, linux], wait_for_worker: 1s, run: 'true' }\n  u: { needs: t, run: 'true' }\n";
     let (status, answer) = cluster.post("/runs", &json!({ "text": pipeline }));
     assert_eq!(status, 201);
@@ -130,7 +130,7 @@ fn what_nobody_can_run_is_named_at_once_and_fails_when_its_wait_is_over() {
 
 #[test]
 fn a_lock_holds_across_machines() {
-    let cluster = Cluster::start("--jobs 2");
+    let cluster = ClusterFolder::start("--jobs 2");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 2"));
     let run = cluster.ended(&cluster.submit(
         "name: locks\nsteps:\n  s:\n    matrix: { n: [1, 2, 3, 4, 5, 6, 7, 8] }\n    lock: port\n    \
@@ -142,7 +142,7 @@ fn a_lock_holds_across_machines() {
 
 #[test]
 fn a_worker_opens_no_port() {
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let one = cluster.worker("one", "");
     let inodes: BTreeSet<String> = std::fs::read_dir(format!("/proc/{}/fd", one.pid()))
         .expect("it is ours")
@@ -166,8 +166,8 @@ fn a_worker_opens_no_port() {
 }
 
 #[test]
-fn a_retry_elsewhere_goes_to_somebody_else() {
-    let cluster = Cluster::start("--no-exec");
+fn retry_elsewhere_uses_another_worker() {
+    let cluster = ClusterFolder::start("--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
     let run = cluster.ended(&cluster.submit(
         "name: else\nsteps:\n  s:\n    retry: { times: 3, elsewhere: true, wait: 10ms }\n    \
@@ -180,7 +180,7 @@ fn a_retry_elsewhere_goes_to_somebody_else() {
 
 #[test]
 fn output_is_there_while_a_step_runs_and_when_it_has_ended() {
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let _one = cluster.worker("one", "");
     let run = cluster.submit(
         "name: logs\nsteps:\n  s: { run: 'echo first; until test -e go; do sleep 0.02; done; echo last' }\n",
@@ -203,7 +203,7 @@ fn output_is_there_while_a_step_runs_and_when_it_has_ended() {
 /// What the README says: nothing is named that need not be.
 #[test]
 fn a_worker_beside_its_controller_needs_no_name_and_commands_beside_it_no_address() {
-    let cluster = Cluster::start("");
+    let cluster = ClusterFolder::start("");
     let _worker = cluster.place.start(&format!("worker --join http://127.0.0.1:{}", cluster.port));
     let names = || {
         let workers = cluster.place.data("workers --json");

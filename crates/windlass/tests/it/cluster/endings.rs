@@ -7,12 +7,12 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::arrange::{Cluster, guard_of, step};
-use crate::run::arrange::{Place, is_alive, until};
+use super::arrange::{ClusterFolder, guard_of, step};
+use crate::run::arrange::{RunFolder, is_alive, until};
 
 #[test]
 fn a_cancelled_run_ends_on_every_worker() {
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 2"));
     let run = cluster.submit(
         "name: end\nsteps:\n  s: { matrix: { n: [1, 2, 3, 4] }, run: 'echo $$ >> pids; sleep 100 & setsid sleep 100 & sleep 100' }\n",
@@ -32,8 +32,8 @@ fn a_cancelled_run_ends_on_every_worker() {
 
 #[test]
 fn a_step_on_a_worker_can_cancel_its_run() {
-    let place = Place::with("").set("PROGRAM", env!("CARGO_BIN_EXE_windlass"));
-    let cluster = Cluster::start_in(place, "--no-exec");
+    let place = RunFolder::with("").set("PROGRAM", env!("CARGO_BIN_EXE_windlass"));
+    let cluster = ClusterFolder::start_in(place, "--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
     let url = format!("http://127.0.0.1:{}", cluster.port);
     let run = cluster.ended(&cluster.submit(&format!(
@@ -47,8 +47,8 @@ fn a_step_on_a_worker_can_cancel_its_run() {
 }
 
 #[test]
-fn a_worker_that_is_told_to_end_finishes_what_runs_and_hands_over_the_rest_at_once() {
-    let cluster = Cluster::start("--no-exec");
+fn stopped_worker_finishes_running_steps_and_returns_the_rest_at_once() {
+    let cluster = ClusterFolder::start("--no-exec");
     let one = cluster.worker("one", "--slots 1");
     let run = cluster.submit(
         "name: drain\nsteps:\n  s: { matrix: { n: [1, 2, 3] }, run: 'echo $WINDLASS_STEP $WINDLASS_WORKER >> who; until test -e go; do sleep 0.02; done' }\n",
@@ -72,7 +72,7 @@ fn a_worker_that_is_told_to_end_finishes_what_runs_and_hands_over_the_rest_at_on
 /// With leases of a minute, nobody could wait for them to end.
 #[test]
 fn a_worker_that_has_ended_well_leaves_its_name_at_once() {
-    let cluster = Cluster::start("--no-exec --lease-ttl 60s");
+    let cluster = ClusterFolder::start("--no-exec --lease-ttl 60s");
     let one = cluster.worker("one", "--slots 1");
     let ended = cluster.ended(&cluster.submit("name: a\nsteps:\n  s: { run: 'true' }\n"));
     assert_eq!(ended["status"], "succeeded");
@@ -89,8 +89,8 @@ fn a_worker_that_has_ended_well_leaves_its_name_at_once() {
 }
 
 #[test]
-fn a_worker_that_is_told_twice_gives_back_what_runs() {
-    let cluster = Cluster::start("--no-exec");
+fn second_signal_makes_the_worker_return_running_steps() {
+    let cluster = ClusterFolder::start("--no-exec");
     let one = cluster.worker("one", "--slots 1");
     cluster.submit(
         "name: twice\nsteps:\n  s: { run: 'echo $$ >> pids; echo $WINDLASS_WORKER >> who; until test -e go; do sleep 0.02; done' }\n",
@@ -111,8 +111,8 @@ fn a_worker_that_is_told_twice_gives_back_what_runs() {
 
 /// A thread of it waits for the guard, which does not end.
 #[test]
-fn a_controller_that_is_told_twice_ends_although_its_guard_is_stopped() {
-    let cluster = Cluster::start("--jobs 1");
+fn second_signal_ends_the_controller_although_its_guard_is_stopped() {
+    let cluster = ClusterFolder::start("--jobs 1");
     until("its guard is there too", || cluster.controller.said().contains("join: "));
     let guard = guard_of(cluster.controller.pid());
     kill_process(guard, Signal::STOP).expect("it is there");
@@ -132,7 +132,7 @@ fn a_controller_that_is_told_twice_ends_although_its_guard_is_stopped() {
 
 #[test]
 fn a_result_that_is_too_large_fails_its_step_and_says_so() {
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let _one = cluster.worker("one", "");
     let run = cluster.ended(&cluster.submit(
         "name: large\nsteps:\n  s: { run: 'printf \"big=%0100000d\\n\" 7 >> \"$WINDLASS_OUTPUT\"', outputs: [big] }\n  t: { needs: s, run: 'true' }\n",
@@ -147,8 +147,8 @@ fn a_result_that_is_too_large_fails_its_step_and_says_so() {
 }
 
 #[test]
-fn a_run_with_large_results_is_told_in_pages_that_fit() {
-    let cluster = Cluster::start("--jobs 4");
+fn run_with_large_results_is_paged() {
+    let cluster = ClusterFolder::start("--jobs 4");
     let numbers: Vec<String> = (0..90).map(|at| at.to_string()).collect();
     let run = cluster.ended(&cluster.submit(&format!(
         "name: large\nsteps:\n  s:\n    matrix: {{ n: [{}] }}\n    run: 'printf \"big=%060000d\\n\" 7 >> \"$WINDLASS_OUTPUT\"'\n    outputs: [big]\n",
@@ -170,7 +170,7 @@ fn a_run_with_large_results_is_told_in_pages_that_fit() {
 
 #[test]
 fn a_controller_is_ended_in_good_order_and_goes_on_where_it_was() {
-    let mut cluster = Cluster::start("--no-exec");
+    let mut cluster = ClusterFolder::start("--no-exec");
     let _one = cluster.worker("one", "--slots 1");
     let run = cluster.submit(
         "name: order\nsteps:\n  s: { run: 'echo >> began; until test -e go; do sleep 0.02; done' }\n",
@@ -187,7 +187,7 @@ fn a_controller_is_ended_in_good_order_and_goes_on_where_it_was() {
 /// `windlass run` would cancel what it finds unfinished, or do it here.
 #[test]
 fn a_run_of_a_cluster_is_not_touched_by_windlass_run_in_its_folder() {
-    let mut cluster = Cluster::start("--no-exec");
+    let mut cluster = ClusterFolder::start("--no-exec");
     cluster.place.file("windlass.yml", "steps: { here: { run: 'true' } }\n");
     let led = cluster.place.run("run");
     assert_eq!(led.code, Some(5), "{led:?}");
@@ -204,8 +204,8 @@ fn a_run_of_a_cluster_is_not_touched_by_windlass_run_in_its_folder() {
 }
 
 #[test]
-fn a_controller_that_could_be_reached_from_elsewhere_wants_a_token() {
-    let place = Place::with("");
+fn controller_on_a_public_address_requires_a_token() {
+    let place = RunFolder::with("");
     let refused = place.run("serve --listen 0.0.0.0:0");
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("--token-file"), "{}", refused.err);
@@ -214,7 +214,7 @@ fn a_controller_that_could_be_reached_from_elsewhere_wants_a_token() {
 /// As a terminal does it: everybody in the foreground gets the signal.
 #[test]
 fn ctrl_c_lets_a_trial_cluster_finish_its_steps() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: dev\nsteps:\n  s: { run: 'echo >> began; until test -e go; do sleep 0.02; done; echo >> done' }\n",
     );
     let mut command = place.command("dev --listen 127.0.0.1:0 --workers 1");
@@ -237,7 +237,7 @@ fn ctrl_c_lets_a_trial_cluster_finish_its_steps() {
 /// Who has made tokens in a store can still try things out in it.
 #[test]
 fn a_trial_cluster_lets_its_own_workers_in() {
-    let place = Place::with("name: dev\nsteps: { s: { run: 'echo >> done' } }\n");
+    let place = RunFolder::with("name: dev\nsteps: { s: { run: 'echo >> done' } }\n");
     place.data("token create boss --scope admin");
     let dev = place.start("dev --listen 127.0.0.1:0 --workers 1");
     until("a worker joins", || dev.said().contains("worker dev-1 joined"));

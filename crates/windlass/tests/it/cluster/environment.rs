@@ -1,7 +1,7 @@
 //! What steps of a cluster's worker have in their environment.
 
-use super::arrange::Cluster;
-use crate::run::arrange::Place;
+use super::arrange::ClusterFolder;
+use crate::run::arrange::RunFolder;
 
 const SHOWN: &str = r#"
 name: shown
@@ -14,9 +14,10 @@ steps:
 "#;
 
 fn shown(flags: &str) -> String {
-    let place = Place::with("").set("DEPLOY_TOKEN", "deploy-value").set("NPM_TOKEN", "npm-value");
+    let place =
+        RunFolder::with("").set("DEPLOY_TOKEN", "deploy-value").set("NPM_TOKEN", "npm-value");
     let place = place.set("AWS_SECRET_ACCESS_KEY", "aws-value").set("PLAIN", "plain-value");
-    let cluster = Cluster::start_in(place, "--no-exec");
+    let cluster = ClusterFolder::start_in(place, "--no-exec");
     let _worker = cluster.worker("far", flags);
     let run = cluster.submit(SHOWN);
     assert_eq!(cluster.ended(&run)["status"], "succeeded");

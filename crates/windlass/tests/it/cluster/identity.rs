@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-use super::arrange::Cluster;
+use super::arrange::ClusterFolder;
 use crate::run::arrange::{is_alive, until};
 
 const LOCKED: &str =
@@ -14,7 +14,7 @@ const LOCKED: &str =
 
 #[test]
 fn a_copied_state_directory_does_not_free_the_locks_of_the_original() {
-    let cluster = Cluster::start("--no-exec --lease-ttl 3s");
+    let cluster = ClusterFolder::start("--no-exec --lease-ttl 3s");
     let mut one = cluster.worker("one", "--slots 1 --state here");
     cluster.submit(LOCKED);
     cluster.place.until_lines("pids", 1);
@@ -34,7 +34,7 @@ fn a_copied_state_directory_does_not_free_the_locks_of_the_original() {
 
 #[test]
 fn a_worker_that_starts_again_in_its_place_frees_its_locks_at_once() {
-    let cluster = Cluster::start("--no-exec --lease-ttl 60s");
+    let cluster = ClusterFolder::start("--no-exec --lease-ttl 60s");
     let one = cluster.worker("one", "--slots 1 --state here");
     cluster.submit(LOCKED);
     cluster.place.until_lines("pids", 1);

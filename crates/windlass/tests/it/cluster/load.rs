@@ -8,17 +8,17 @@ use serde_json::json;
 use tokio::time::Instant;
 use windlass::core::id::{Incarnation, Seq, Term};
 use windlass::core::requirement::Labels;
-use windlass::core::session::{Exchange, FormerLife, Home, Register};
+use windlass::core::session::{Exchange, FormerLifeProof, RegisterRequest, WorkerLocality};
 use windlass::link::WorkerSecret;
-use windlass::link::http::{Client, Credentials, Tcp};
+use windlass::link::http::{ClientCredentials, HttpClient, TcpDialer};
 
-use super::arrange::Cluster;
+use super::arrange::ClusterFolder;
 use crate::run::arrange::{deep, pause};
 
 /// A process that keeps a core busy until it is dropped.
-struct Busy(Child);
+struct BusyProcess(Child);
 
-impl Busy {
+impl BusyProcess {
     fn start() -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
@@ -26,7 +26,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for BusyProcess {
     fn drop(&mut self) {
         drop(self.0.kill());
         drop(self.0.wait());
@@ -34,14 +34,14 @@ impl Drop for Busy {
 }
 
 #[test]
-fn no_worker_is_given_up_because_every_core_is_busy() {
-    let cluster = Cluster::start("--no-exec");
+fn no_worker_is_lost_because_every_core_is_busy() {
+    let cluster = ClusterFolder::start("--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
     let run = cluster.submit(
         "name: busy\nsteps:\n  s: { matrix: { n: [1, 2] }, lock: ./n, run: 'until test -e go; do sleep 0.05; done' }\nlocks: { ./n: 2 }\n",
     );
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let busy: Vec<Busy> = (0..2 * cores).map(|_| Busy::start()).collect();
+    let busy: Vec<BusyProcess> = (0..2 * cores).map(|_| BusyProcess::start()).collect();
     pause(if deep() { Duration::from_mins(5) } else { Duration::from_secs(20) });
     drop(busy);
     cluster.place.file("go", "");
@@ -54,32 +54,32 @@ fn no_worker_is_given_up_because_every_core_is_busy() {
 }
 
 /// A worker that does nothing but ask.
-struct Probe {
+struct IdleWorker {
     secret: WorkerSecret,
-    client: Client,
-    place: windlass::link::http::Place,
+    client: HttpClient,
+    place: windlass::link::http::ControllerAddress,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Probe {
-    fn join(cluster: &Cluster) -> Self {
+impl IdleWorker {
+    fn join(cluster: &ClusterFolder) -> Self {
         let secret = WorkerSecret::generate().expect("there is chance");
-        let credentials = Credentials { token: None, worker: Some(secret.clone()) };
+        let credentials = ClientCredentials { token: None, worker: Some(secret.clone()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let probe = Self {
-            client: Client::new(Arc::new(Tcp), credentials),
+            client: HttpClient::new(Arc::new(TcpDialer), credentials),
             place: format!("127.0.0.1:{}", cluster.port).parse().expect("a place"),
             runtime: runtime.expect("there are threads"),
             secret,
         };
-        let register = Register {
+        let register = RegisterRequest {
             worker: probe.secret.worker_id(),
             name: "probe".into(),
             incarnation: Incarnation(1),
             labels: Labels::new(["pinned-only"]),
             slots: 1,
-            home: Home::Apart,
-            former: FormerLife::Unknown,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };
         probe.post("join", &register);
@@ -119,7 +119,7 @@ impl Probe {
 }
 
 /// Four steps that keep every core busy for a while, with their output to a place or to the log.
-fn four(cluster: &Cluster, name: &str, to: &str) -> String {
+fn four(cluster: &ClusterFolder, name: &str, to: &str) -> String {
     cluster.submit(&format!(
         "name: {name}\nsteps:\n  s: {{ matrix: {{ n: [1, 2, 3, 4] }}, run: 'echo >> {name}; timeout 4 yes {to} || true' }}\n",
     ))
@@ -127,9 +127,9 @@ fn four(cluster: &Cluster, name: &str, to: &str) -> String {
 
 #[test]
 fn steps_that_print_without_end_delay_no_lease() {
-    let cluster = Cluster::start("--no-exec --lease-ttl 3s");
+    let cluster = ClusterFolder::start("--no-exec --lease-ttl 3s");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 2"));
-    let probe = Probe::join(&cluster);
+    let probe = IdleWorker::join(&cluster);
     let idle = probe.p99();
     let quiet = four(&cluster, "quiet", "> /dev/null");
     cluster.place.until_lines("quiet", 4);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::arrange::{asked, free_port};
-use crate::run::arrange::{Place, Running, until};
+use crate::run::arrange::{RunFolder, RunningProgram, until};
 
 const PIPELINE: &str = "name: s\nsteps: { s: { run: 'echo hi' } }\n";
 
@@ -27,7 +27,7 @@ fn status_with(port: u16, token: &str) -> u16 {
     status.expect("it has a status")
 }
 
-fn serve(place: &Place, port: u16, flags: &str) -> Running {
+fn serve(place: &RunFolder, port: u16, flags: &str) -> RunningProgram {
     let serve = place.start(&format!("serve --listen 127.0.0.1:{port} --no-exec {flags}"));
     until("it answers", || status(port, "/healthz") == Some(200));
     serve
@@ -35,7 +35,7 @@ fn serve(place: &Place, port: u16, flags: &str) -> Running {
 
 #[test]
 fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
-    let place = Place::with(PIPELINE);
+    let place = RunFolder::with(PIPELINE);
     let port = free_port();
     let controller = serve(&place, port, "");
     assert_eq!(status(port, "/runs"), Some(401));
@@ -69,7 +69,7 @@ fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
     worker.signal(Signal::TERM);
     assert_eq!(worker.ended().code, Some(0));
     // No other controller has it.
-    let beside = Place::with(PIPELINE);
+    let beside = RunFolder::with(PIPELINE);
     let second = free_port();
     let _second = serve(&beside, second, "");
     assert_eq!(place.run(&format!("runs --to http://127.0.0.1:{second}")).code, Some(2));
@@ -77,7 +77,7 @@ fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
 
 #[test]
 fn commands_and_workers_that_outlive_a_controller_find_the_token_of_the_next() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: s\nsteps: { s: { run: 'echo $$ >> begun; until [ -e enough ]; do sleep 0.02; done' } }\n",
     );
     let port = free_port();
@@ -99,7 +99,7 @@ fn commands_and_workers_that_outlive_a_controller_find_the_token_of_the_next() {
 
 #[test]
 fn a_controller_that_asks_for_no_token_says_so() {
-    let place = Place::with(PIPELINE);
+    let place = RunFolder::with(PIPELINE);
     let port = free_port();
     let controller = serve(&place, port, "--no-token");
     assert_eq!(status(port, "/runs"), Some(200));

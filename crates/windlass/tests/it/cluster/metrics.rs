@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use rustix::process::Signal;
 use windlass::controller::metrics::FAMILIES;
 
-use super::arrange::{Cluster, free_port};
-use crate::exposition::Exposition;
+use super::arrange::{ClusterFolder, free_port};
+use crate::exposition::ParsedMetricsPage;
 use crate::run::arrange::until;
 
 /// Fails once and succeeds then, fails for good, and a step that outlives its worker.
@@ -22,7 +22,7 @@ steps:
 ";
 
 /// The metrics at an address of their own.
-pub(super) fn scrape(port: u16) -> Option<Exposition> {
+pub(super) fn scrape(port: u16) -> Option<ParsedMetricsPage> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let ask = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(ask.as_bytes()).ok()?;
@@ -30,14 +30,14 @@ pub(super) fn scrape(port: u16) -> Option<Exposition> {
     stream.read_to_string(&mut answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    Some(Exposition::read(body))
+    Some(ParsedMetricsPage::read(body))
 }
 
 #[test]
 fn what_a_cluster_went_through_is_in_its_metrics() {
     let port = free_port();
     let flags = format!("--lease-ttl 3s --no-exec --metrics-listen 127.0.0.1:{port}");
-    let cluster = Cluster::start(&flags);
+    let cluster = ClusterFolder::start(&flags);
     let value = |name: &str, labels: &[(&str, &str)]| {
         scrape(port).expect("it answers").value(name, labels).to_string()
     };
@@ -74,8 +74,8 @@ fn what_a_cluster_went_through_is_in_its_metrics() {
 }
 
 #[test]
-fn metrics_for_everybody_are_for_this_machine_only() {
-    let place = crate::run::arrange::Place::with("");
+fn open_metrics_require_a_loopback_address() {
+    let place = crate::run::arrange::RunFolder::with("");
     let ended = place.run("serve --metrics-listen 0.0.0.0:0");
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.err.contains("loopback"), "{ended:?}");

@@ -1,24 +1,24 @@
 //! A cluster as it is used: `windlass serve`, `windlass worker`, real processes on loopback.
 
 pub(crate) mod arrange;
+#[cfg(feature = "sqlite")]
+mod condemned_runs;
 mod contact;
 mod disks;
 mod distribution;
 mod endings;
 mod environment;
-#[cfg(target_os = "linux")]
-mod hidden;
 mod identity;
 mod load;
 mod loopback;
+mod messages;
 mod metrics;
-mod observers;
 pub(crate) mod parity;
-#[cfg(feature = "sqlite")]
-mod poisoned;
-mod strangers;
+#[cfg(target_os = "linux")]
+mod process_memory;
+mod python_worker;
+mod read_only_replica;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod streams;
-mod talk;
 mod tokens;
 mod traces;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::arrange::Cluster;
-use crate::run::arrange::Place;
+use super::arrange::ClusterFolder;
+use crate::run::arrange::RunFolder;
 
 /// Labels that some example asks for and no machine has by itself.
 const LABELS: &str = "--label signing-key --label gpu";
@@ -68,7 +68,7 @@ fn every_example_comes_to_the_same_in_one_process_and_over_a_cluster() {
         let told = here.run(&format!("run --json {LABELS}"));
         let told: Vec<Value> =
             told.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-        let cluster = Cluster::start_in(place(&text), &format!("--no-exec {LABELS}"));
+        let cluster = ClusterFolder::start_in(place(&text), &format!("--no-exec {LABELS}"));
         let _workers = ["one", "two"].map(|name| cluster.worker(name, LABELS));
         let run = cluster.ended(&cluster.submit(&text));
         let id = run["id"].as_str().expect("an id");
@@ -84,8 +84,8 @@ fn every_example_comes_to_the_same_in_one_process_and_over_a_cluster() {
 }
 
 /// A folder in which examples find what they work on.
-fn place(text: &str) -> Place {
-    let place = Place::with(text);
+fn place(text: &str) -> RunFolder {
+    let place = RunFolder::with(text);
     place.file("sign", "#!/bin/sh\nexit 0\n");
     let program = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(place.path().join("sign"), program).expect("it is ours");

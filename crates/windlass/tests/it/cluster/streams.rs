@@ -9,11 +9,11 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
-use windlass::core::engine::Utc;
-use windlass::local::system_now;
+use windlass::core::engine::UtcTime;
+use windlass::embedded::system_now;
 
-use super::arrange::Cluster;
-use crate::api::ears::Ears;
+use super::arrange::ClusterFolder;
+use crate::api::event_client::EventStreamClient;
 use crate::run::arrange::{pause, until};
 
 /// Clients that follow everything at the same time.
@@ -38,7 +38,7 @@ fn runtime() -> tokio::runtime::Runtime {
     runtime.worker_threads(2).enable_all().build().expect("there are threads")
 }
 
-fn place(cluster: &Cluster) -> SocketAddr {
+fn place(cluster: &ClusterFolder) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], cluster.port))
 }
 
@@ -52,7 +52,7 @@ fn huge() -> String {
 }
 
 /// Forty thousand events, of which nobody ran anything.
-fn make_history(cluster: &Cluster) {
+fn make_history(cluster: &ClusterFolder) {
     for _ in 0..4 {
         let run = cluster.submit(&huge());
         assert_eq!(cluster.post(&format!("/runs/{run}/cancel"), &json!({})).0, 200);
@@ -63,7 +63,7 @@ fn make_history(cluster: &Cluster) {
 
 /// What clients have heard.
 #[derive(Default)]
-struct Heard {
+struct ReceivedEvents {
     /// Clients that listen.
     listening: AtomicUsize,
     /// How many milliseconds after a run was submitted somebody heard of it.
@@ -71,8 +71,8 @@ struct Heard {
 }
 
 /// Follows everything from now on.
-async fn follow(at: SocketAddr, heard: Arc<Heard>) {
-    let mut ears = Ears::open(at, "/events", None).await;
+async fn follow(at: SocketAddr, heard: Arc<ReceivedEvents>) {
+    let mut ears = EventStreamClient::open(at, "/events", None).await;
     heard.listening.fetch_add(1, Ordering::Relaxed);
     while let Some(block) = ears.block().await {
         let now = system_now();
@@ -81,13 +81,13 @@ async fn follow(at: SocketAddr, heard: Arc<Heard>) {
         }
         // A thousand who read JSON would measure that.
         let then = block.split("\"at\":\"").nth(1).and_then(|text| text.split('"').next());
-        let Utc(then) = then.and_then(Utc::parse).expect("an event has a time");
+        let UtcTime(then) = then.and_then(UtcTime::parse).expect("an event has a time");
         heard.delays.lock().expect("nobody panics").push(now.since(then).as_millis());
     }
 }
 
 /// Submits a few runs, waits until everybody has heard of each, and tells how long that took them.
-fn round(cluster: &Cluster, heard: &Heard) -> Vec<u64> {
+fn round(cluster: &ClusterFolder, heard: &ReceivedEvents) -> Vec<u64> {
     for _ in 0..RUNS {
         cluster.submit("steps: { a: { run: make, requires: moon } }");
         pause(PACE);
@@ -112,11 +112,11 @@ async fn never_reads(at: SocketAddr) -> tokio::net::TcpStream {
 }
 
 #[test]
-fn a_thousand_follow_and_one_that_never_reads_is_nobodys_trouble() {
-    let cluster = Cluster::start("--no-exec");
+fn thousand_stream_clients_are_not_delayed_by_a_stalled_one() {
+    let cluster = ClusterFolder::start("--no-exec");
     make_history(&cluster);
     let (runtime, at) = (runtime(), place(&cluster));
-    let heard = Arc::new(Heard::default());
+    let heard = Arc::new(ReceivedEvents::default());
     let (_clients, _idle) = runtime.block_on(async {
         let mut clients = JoinSet::new();
         for _ in 0..CLIENTS {
@@ -144,8 +144,8 @@ fn a_thousand_follow_and_one_that_never_reads_is_nobodys_trouble() {
 }
 
 #[test]
-fn who_follows_goes_on_where_it_was_when_the_controller_is_there_again() {
-    let mut cluster = Cluster::start("--jobs 2");
+fn stream_client_resumes_at_its_position_after_a_controller_restart() {
+    let mut cluster = ClusterFolder::start("--jobs 2");
     let cells: Vec<String> = (0..400).map(|cell| cell.to_string()).collect();
     let run = cluster.submit(&format!(
         "steps: {{ s: {{ run: 'true', matrix: {{ n: [{}] }} }} }}",
@@ -155,7 +155,7 @@ fn who_follows_goes_on_where_it_was_when_the_controller_is_there_again() {
     let mut heard: Vec<u64> = Vec::new();
     for upto in [50, 200, 400] {
         runtime.block_on(async {
-            let mut ears = Ears::open(at, &path, heard.last().copied()).await;
+            let mut ears = EventStreamClient::open(at, &path, heard.last().copied()).await;
             while heard.len() < upto {
                 heard.extend(ears.next().await.expect("it goes on").id);
             }
@@ -169,7 +169,7 @@ fn who_follows_goes_on_where_it_was_when_the_controller_is_there_again() {
         cluster.restart();
     }
     runtime.block_on(async {
-        let mut ears = Ears::open(at, &path, heard.last().copied()).await;
+        let mut ears = EventStreamClient::open(at, &path, heard.last().copied()).await;
         let rest = ears.until("end").await;
         heard.extend(rest.iter().filter_map(|told| told.id));
     });

@@ -3,20 +3,20 @@
 use serde_json::Value;
 
 use super::arrange::free_port;
-use crate::run::arrange::{Place, Running, until};
+use crate::run::arrange::{RunFolder, RunningProgram, until};
 
 const LOCKED: &str = "name: ship\nsteps:\n  s: { lock: press, run: 'echo >> began; until test -e go; do sleep 0.02; done' }\n";
 
 /// A controller that can be reached from elsewhere, whose only tokens are in its store.
-struct Guarded {
-    place: Place,
-    _controller: Running,
+struct TokenController {
+    place: RunFolder,
+    _controller: RunningProgram,
     to: String,
 }
 
-impl Guarded {
+impl TokenController {
     fn start() -> Self {
-        let place = Place::with(LOCKED);
+        let place = RunFolder::with(LOCKED);
         token(&place, "create boss --scope admin", "admin-token");
         let port = free_port();
         let serve = format!("serve --listen 0.0.0.0:{port} --no-exec --lease-ttl 2s");
@@ -30,7 +30,7 @@ impl Guarded {
         format!("{command} {} --token-file {token}", self.to)
     }
 
-    fn worker(&self, token: &str) -> Running {
+    fn worker(&self, token: &str) -> RunningProgram {
         let join = self.to.replace("--to", "--join");
         let worker = self.place.start(&format!("worker {join} --name one --token-file {token}"));
         until("it has joined", || self.status() == "online");
@@ -47,7 +47,7 @@ impl Guarded {
 }
 
 /// Makes a token and puts it in a file, alone.
-fn token(place: &Place, line: &str, file: &str) {
+fn token(place: &RunFolder, line: &str, file: &str) {
     let made = place.run(&format!("token {line}"));
     assert_eq!(made.code, Some(0), "{made:?}");
     let text = made.out.trim();
@@ -58,8 +58,8 @@ fn token(place: &Place, line: &str, file: &str) {
 
 #[test]
 fn the_first_token_is_made_before_there_is_a_controller() {
-    let guarded = Guarded::start();
-    let Guarded { place, to, .. } = &guarded;
+    let guarded = TokenController::start();
+    let TokenController { place, to, .. } = &guarded;
     let refused = place.run(&format!("runs {to}"));
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("asks for a token"), "{}", refused.err);
@@ -83,7 +83,7 @@ fn the_first_token_is_made_before_there_is_a_controller() {
 
 #[test]
 fn a_worker_outlives_the_token_that_let_it_in_and_not_its_own_end() {
-    let guarded = Guarded::start();
+    let guarded = TokenController::start();
     let place = &guarded.place;
     token(place, "create fleet --scope worker", "fleet-token");
     let mut worker = guarded.worker("fleet-token");
@@ -115,7 +115,7 @@ fn a_worker_outlives_the_token_that_let_it_in_and_not_its_own_end() {
 #[test]
 fn the_file_of_a_controller_is_reread_when_it_changes() {
     let (old, new) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
-    let place = Place::with(LOCKED);
+    let place = RunFolder::with(LOCKED);
     place.file("old", old);
     place.file("new", new);
     place.file("tokens", old);

@@ -2,9 +2,9 @@
 
 use rustix::process::Signal;
 
-use super::arrange::{Cluster, free_port};
+use super::arrange::{ClusterFolder, free_port};
 use super::metrics::scrape;
-use crate::collector::{Collector, Manner};
+use crate::collector::{CollectorBehavior, TestCollector};
 use crate::run::arrange::until;
 
 const STORY: &str = "\
@@ -16,9 +16,9 @@ steps:
 
 #[test]
 fn a_trace_outlives_its_controller_and_a_collector_that_was_busy() {
-    let collector = Collector::start(Manner::RefusesFirst(1));
+    let collector = TestCollector::start(CollectorBehavior::RefusesFirst(1));
     let flags = format!("--lease-ttl 3s --no-exec --otlp {}", collector.address());
-    let mut cluster = Cluster::start(&flags);
+    let mut cluster = ClusterFolder::start(&flags);
     let _worker = cluster.worker("far", "--slots 2");
     let run = cluster.submit(STORY);
     cluster.place.until_lines("long", 1);
@@ -45,17 +45,19 @@ fn a_trace_outlives_its_controller_and_a_collector_that_was_busy() {
 }
 
 #[test]
-fn spans_that_nobody_takes_are_counted() {
-    for (manner, result) in [(Manner::Refuses, "dropped"), (Manner::Takes, "sent")] {
-        let (collector, port) = (Collector::start(manner), free_port());
+fn undelivered_spans_are_counted() {
+    for (manner, result) in
+        [(CollectorBehavior::Refuses, "dropped"), (CollectorBehavior::Takes, "sent")]
+    {
+        let (collector, port) = (TestCollector::start(manner), free_port());
         let (address, metrics) = (collector.address(), format!("127.0.0.1:{port}"));
-        let cluster = Cluster::start(&format!("--otlp {address} --metrics-listen {metrics}"));
+        let cluster = ClusterFolder::start(&format!("--otlp {address} --metrics-listen {metrics}"));
         cluster.ended(&cluster.submit("steps: { only: { run: 'true' } }"));
         until(&format!("three are {result}"), || {
             let page = scrape(port).expect("it answers");
             page.value("windlass_trace_spans_total", &[("result", result)]).to_string() == "3"
         });
-        let spans = if manner == Manner::Takes { 3 } else { 0 };
+        let spans = if manner == CollectorBehavior::Takes { 3 } else { 0 };
         assert_eq!(collector.spans().len(), spans);
     }
 }

@@ -1,23 +1,23 @@
 //! Everything has a bound, and nobody is lost at one.
 
-use windlass::conformance::{Call, Fault, Gate};
+use windlass::conformance::{CallGate, JournalCall, JournalFault};
 use windlass::controller::NodeConfig;
-use windlass::core::engine::{Answer, BATCH_BYTES_MAX, Config};
+use windlass::core::engine::{BATCH_BYTES_MAX, EngineAnswer, EngineConfig};
 use windlass::core::outcome::{RunStatus, StepStatus};
 use windlass::core::time::Span;
 use windlass::journal::{Journal as _, Position};
 
-use super::crew::{
-    Mate, TTL, config, folded, is_pending, journal, pass, plan, run, start, start_with,
+use super::arrange::{
+    TTL, TestWorker, config, folded, is_pending, journal, pass, plan, run, start, start_with,
 };
 
 #[tokio::test(start_paused = true)]
-async fn callers_wait_at_a_full_door_and_none_is_lost() {
+async fn callers_wait_at_a_full_queue_and_none_is_lost() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     let asking: Vec<_> = (0..3_000).map(|n| node.submitting(run(n), &plan)).collect();
     for asked in asking {
-        assert!(matches!(asked.await, Ok(Ok(Answer::Submitted { .. }))));
+        assert!(matches!(asked.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
     }
     assert_eq!(node.details(), folded(&*journal).await);
 }
@@ -36,15 +36,15 @@ async fn a_batch_does_not_wait_for_a_flood_to_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_gathers_while_an_append_hangs_is_bounded_and_nobody_falls_silent_by_it() {
+async fn backlog_during_a_hung_append_is_bounded_and_no_worker_times_out() {
     let (journal, plan) = (journal(), plan(["build"]));
-    let engine = Config { runs_max: 20_000, ..Config::default() };
+    let engine = EngineConfig { runs_max: 20_000, ..EngineConfig::default() };
     let node = start_with(&journal, NodeConfig { engine, ..config("ann") }).await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     node.submit(run(0), &plan).await;
     mate.exchange(&node, 1).await;
-    let gate = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
     let asking: Vec<_> = (1..20_000).map(|n| node.submitting(run(n), &plan)).collect();
     gate.reached().await;
     pass(Span::secs(2)).await;
@@ -57,7 +57,7 @@ async fn what_gathers_while_an_append_hangs_is_bounded_and_nobody_falls_silent_b
     assert_eq!(node.step_status(run(0), &plan, "build"), Some(StepStatus::Succeeded));
     assert_eq!(node.run_status(run(0)), Some(RunStatus::Succeeded), "its lease was not given up");
     for asked in asking {
-        assert!(matches!(asked.await, Ok(Ok(Answer::Submitted { .. }))));
+        assert!(matches!(asked.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
     }
     let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
     let sizes = batches.iter().map(|batch| {

@@ -1,26 +1,26 @@
 //! Nothing is said before it is durable.
 
-use windlass::conformance::{Call, Fault, Gate};
-use windlass::controller::Followed;
-use windlass::core::engine::{Answer, Request, Submit};
+use windlass::conformance::{CallGate, JournalCall, JournalFault};
+use windlass::controller::FollowedEvents;
+use windlass::core::engine::{EngineAnswer, EngineRequest, SubmitRun};
 use windlass::core::outcome::RunStatus;
 use windlass::journal::{Journal as _, Position};
 
-use super::crew::{folded, is_pending, journal, plan, run, start};
+use super::arrange::{folded, is_pending, journal, plan, run, start};
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_waits_for_the_disk() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
-    let gate = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
-    let submit = Submit::new(run(2), plan);
-    let mut asking = Box::pin(node.handle.ask(Request::Submit(submit)));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
+    let submit = SubmitRun::new(run(2), plan);
+    let mut asking = Box::pin(node.handle.ask(EngineRequest::Submit(submit)));
     assert!(is_pending(&mut asking).await);
     assert_eq!(node.run_status(run(2)), None, "the view does not show it either");
     gate.open();
-    assert!(matches!(asking.await, Ok(Answer::Submitted { .. })));
+    assert!(matches!(asking.await, Ok(EngineAnswer::Submitted { .. })));
     assert_eq!(node.run_status(run(2)), Some(RunStatus::Running));
 }
 
@@ -29,19 +29,19 @@ async fn what_comes_meanwhile_is_one_batch() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
-    let gate = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
     let asking: Vec<_> = (2..=10)
         .map(|n| {
-            let (handle, submit) = (node.handle.clone(), Submit::new(run(n), plan.clone()));
-            tokio::spawn(async move { handle.ask(Request::Submit(submit)).await })
+            let (handle, submit) = (node.handle.clone(), SubmitRun::new(run(n), plan.clone()));
+            tokio::spawn(async move { handle.ask(EngineRequest::Submit(submit)).await })
         })
         .collect();
     gate.reached().await;
     tokio::task::yield_now().await;
     gate.open();
     for asked in asking {
-        assert!(matches!(asked.await, Ok(Ok(Answer::Submitted { .. }))));
+        assert!(matches!(asked.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
     }
     let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
     assert_eq!(batches.len(), 4, "the takeover, the first run, the second, and all the others");
@@ -49,15 +49,15 @@ async fn what_comes_meanwhile_is_one_batch() {
 
 #[tokio::test(start_paused = true)]
 async fn an_append_of_unknown_outcome_is_repeated_and_answered_once() {
-    for fault in [Fault::Unsent, Fault::Unanswered] {
+    for fault in [JournalFault::Unsent, JournalFault::Unanswered] {
         let (journal, plan) = (journal(), plan(["build"]));
         let node = start(&journal, "ann").await;
         node.submit(run(1), &plan).await;
         for _ in 0..3 {
-            journal.plan(Call::Append, fault.clone());
+            journal.plan(JournalCall::Append, fault.clone());
         }
         let answer = node.submit(run(2), &plan).await;
-        assert!(matches!(answer, Answer::Submitted { .. }), "{fault:?}");
+        assert!(matches!(answer, EngineAnswer::Submitted { .. }), "{fault:?}");
         let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
         assert_eq!(batches.len(), 3, "the takeover and two runs: {fault:?}");
         assert_eq!(node.position(), 3);
@@ -66,18 +66,18 @@ async fn an_append_of_unknown_outcome_is_repeated_and_answered_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_store_goes_on_by_itself_when_there_is_room() {
+async fn full_store_continues_by_itself_when_space_is_free() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
     for _ in 0..8 {
-        journal.plan(Call::Append, Fault::Full);
+        journal.plan(JournalCall::Append, JournalFault::Full);
     }
     let mut first = node.submitting(run(2), &plan);
     let mut second = node.submitting(run(3), &plan);
     assert!(is_pending(&mut first).await && is_pending(&mut second).await);
-    assert!(matches!(first.await, Ok(Ok(Answer::Submitted { .. }))));
-    assert!(matches!(second.await, Ok(Ok(Answer::Submitted { .. }))));
+    assert!(matches!(first.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
+    assert!(matches!(second.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
     assert_eq!(node.details(), folded(&*journal).await);
 }
 
@@ -86,8 +86,8 @@ async fn a_follower_sees_only_what_is_durable() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
-    let gate = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
     let asking = node.submitting(run(2), &plan);
     gate.reached().await;
     let mut follower = node.handle.views().follow(Position(2));
@@ -95,9 +95,9 @@ async fn a_follower_sees_only_what_is_durable() {
     assert!(is_pending(&mut following).await);
     assert_eq!(node.position(), 2);
     gate.open();
-    let Followed::Events(batches) = following.await else { panic!("it was never behind") };
+    let FollowedEvents::Events(batches) = following.await else { panic!("it was never behind") };
     assert_eq!(batches.iter().map(|batch| batch.position).collect::<Vec<_>>(), [Position(3)]);
-    assert!(matches!(asking.await, Ok(Ok(Answer::Submitted { .. }))));
+    assert!(matches!(asking.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,9 +105,9 @@ async fn an_answer_that_decided_nothing_waits_for_the_batch_that_was_gathering()
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
-    let (first, second) = (Gate::new(), Gate::new());
-    journal.plan(Call::Append, Fault::Slow(first.clone()));
-    journal.plan(Call::Append, Fault::Slow(second.clone()));
+    let (first, second) = (CallGate::new(), CallGate::new());
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(first.clone()));
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(second.clone()));
     let in_flight = node.submitting(run(2), &plan);
     first.reached().await;
     let mut gathering = node.submitting(run(3), &plan);

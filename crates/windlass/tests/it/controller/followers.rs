@@ -1,30 +1,30 @@
 //! Those who follow the events: each once, in order.
 
-use windlass::controller::{Followed, Follower, View};
-use windlass::core::engine::{CancelLevel, Request};
+use windlass::controller::{EngineView, EventFollower, FollowedEvents};
+use windlass::core::engine::{CancelLevel, EngineRequest};
 use windlass::core::plan::{PlanBuilder, StepSpec};
-use windlass::journal::{Journal, Position, Recorded};
+use windlass::journal::{Journal, Position, RecordedEvent};
 
-use super::crew::{TestJournal, TestNode, everything, journal, plan, run, start};
+use super::arrange::{TestJournal, TestNode, everything, journal, plan, run, start};
 
 /// Follows up to a position, through the journal where it is too far behind.
 async fn follow(
-    mut follower: Follower,
+    mut follower: EventFollower,
     journal: &TestJournal,
     upto: Position,
-) -> (Vec<(Position, Recorded)>, usize) {
+) -> (Vec<(Position, RecordedEvent)>, usize) {
     let (mut events, mut lags) = (Vec::new(), 0);
     while follower.position() < upto {
         let behind = follower.position();
         match follower.next().await {
-            Followed::Events(batches) => {
+            FollowedEvents::Events(batches) => {
                 let numbered = batches.iter().flat_map(|batch| batch.numbered());
                 let new = numbered.filter(|(position, _)| *position > behind);
                 events.extend(new.map(|(position, (at, event))| {
-                    (position, Recorded { at: *at, event: event.clone() })
+                    (position, RecordedEvent { at: *at, event: event.clone() })
                 }));
             }
-            Followed::Behind(from) => {
+            FollowedEvents::Behind(from) => {
                 lags += 1;
                 let page = journal.tail(from, 1).await.expect("it reads");
                 for batch in page {
@@ -67,13 +67,13 @@ async fn each_of_many_followers_gets_each_event_once_and_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_is_further_behind_than_the_node_remembers_reads_the_journal() {
+async fn follower_behind_the_node_buffer_reads_the_journal() {
     let (journal, plan) = (journal(), plan(["build"]));
     let ann = start(&journal, "ann").await;
     for n in 0..10 {
         ann.submit(run(n), &plan).await;
     }
-    let snapshot = ann.handle.views().look(View::snapshot).expect("events are durable");
+    let snapshot = ann.handle.views().look(EngineView::snapshot).expect("events are durable");
     journal.save(snapshot).await.expect("it saves");
     ann.submit(run(10), &plan).await;
     ann.crash(&*journal).await;
@@ -85,7 +85,7 @@ async fn whoever_is_further_behind_than_the_node_remembers_reads_the_journal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_falls_behind_a_busy_leader_catches_up_through_the_journal() {
+async fn follower_behind_a_busy_leader_catches_up_through_the_journal() {
     let journal = journal();
     let node = start(&journal, "ann").await;
     let follower = node.handle.views().follow(Position(0));
@@ -96,7 +96,7 @@ async fn whoever_falls_behind_a_busy_leader_catches_up_through_the_journal() {
     let plan = std::sync::Arc::new(plan.build().expect("a valid plan"));
     for n in 0..10 {
         node.submit(run(n), &plan).await;
-        let cancel = Request::Cancel { run: run(n), level: CancelLevel::Kill };
+        let cancel = EngineRequest::Cancel { run: run(n), level: CancelLevel::Kill };
         node.handle.ask(cancel).await.expect("it leads");
     }
     let all = everything(&*journal).await;

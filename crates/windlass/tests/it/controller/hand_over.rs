@@ -3,23 +3,23 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::conformance::{Call, Fault, Gate};
+use windlass::conformance::{CallGate, JournalCall, JournalFault};
 use windlass::controller::NotLeader;
-use windlass::core::engine::Answer;
+use windlass::core::engine::EngineAnswer;
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::Span;
 
-use super::crew::{Mate, is_pending, journal, pass, plan, run, start};
+use super::arrange::{TestWorker, is_pending, journal, pass, plan, run, start};
 
 #[tokio::test(start_paused = true)]
 async fn everything_that_was_decided_is_durable_before_the_term_is_given_back() {
     let (journal, plan) = (journal(), plan(["build"]));
     let ann = start(&journal, "ann").await;
-    let mut mate = Mate::join(&ann, 1).await;
+    let mut mate = TestWorker::join(&ann, 1).await;
     let mut parked = Box::pin(ann.handle.exchange(mate.next(0)));
     assert!(is_pending(&mut parked).await);
-    let gate = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
     let in_flight = ann.submitting(run(1), &plan);
     gate.reached().await;
     let mut gathering = ann.submitting(run(2), &plan);
@@ -28,8 +28,8 @@ async fn everything_that_was_decided_is_durable_before_the_term_is_given_back() 
     let mut late = ann.submitting(run(3), &plan);
     assert!(is_pending(&mut late).await);
     gate.open();
-    assert!(matches!(in_flight.await, Ok(Ok(Answer::Submitted { .. }))));
-    assert!(matches!(gathering.await, Ok(Ok(Answer::Submitted { .. }))));
+    assert!(matches!(in_flight.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
+    assert!(matches!(gathering.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
     assert_eq!(late.await.expect("it runs"), Err(NotLeader), "it takes no more");
     assert_eq!(parked.await, Err(NotLeader));
     assert_eq!(ann.ends().await, Ok(()));
@@ -40,11 +40,11 @@ async fn everything_that_was_decided_is_durable_before_the_term_is_given_back() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_does_not_wait_for_ever_for_an_append() {
+async fn shutdown_wait_for_an_append_is_bounded() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
-    journal.plan(Call::Append, Fault::Slow(Gate::new()));
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(CallGate::new()));
     let mut asking = node.submitting(run(2), &plan);
     assert!(is_pending(&mut asking).await);
     let began = Instant::now();
@@ -54,21 +54,21 @@ async fn a_node_does_not_wait_for_ever_for_an_append() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_does_not_wait_for_ever_to_give_its_term_back() {
+async fn shutdown_wait_for_a_resignation_is_bounded() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
-    journal.plan(Call::Resign, Fault::Slow(Gate::new()));
+    journal.plan(JournalCall::Resign, JournalFault::HeldAtGate(CallGate::new()));
     let began = Instant::now();
     assert_eq!(node.shut_down().await, Ok(()));
     assert!(began.elapsed() < Duration::from_secs(13), "{:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_stands_by_does_not_wait_for_ever_for_a_term() {
+async fn shutdown_of_a_standby_is_bounded() {
     let journal = journal();
-    let gate = Gate::new();
-    journal.plan(Call::Campaign, Fault::Slow(gate.clone()));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Campaign, JournalFault::HeldAtGate(gate.clone()));
     let node = start(&journal, "ann").await;
     gate.reached().await;
     let began = Instant::now();
@@ -77,7 +77,7 @@ async fn a_node_that_stands_by_does_not_wait_for_ever_for_a_term() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_nobody_can_ask_any_more_leads_on() {
+async fn node_leads_on_after_its_handles_are_dropped() {
     let (journal, plan) = (journal(), plan(["build"]));
     let ann = start(&journal, "ann").await;
     ann.submit(run(1), &plan).await;

@@ -4,28 +4,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinHandle;
-use windlass::archive::{Archive, Claim, Claimed, MemoryArchive, RunQuery, RunRecord, SealedRun};
-use windlass::conformance::{Call, Fault, Gate};
-use windlass::controller::{Keeping, MaintenanceDriver, Node, NodeError};
+use windlass::archive::{
+    Archive, MemoryArchive, RunQuery, RunRecord, SealedRun, SubmissionKeyClaim,
+    SubmissionKeyOutcome,
+};
+use windlass::conformance::{CallGate, JournalCall, JournalFault};
+use windlass::controller::{ControllerNode, MaintenanceDriver, NodeError, RetentionSettings};
 use windlass::core::engine::Event;
 use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::Plan;
-use windlass::core::session::Verdict;
-use windlass::core::summary::Summary;
+use windlass::core::session::OutcomeVerdict;
+use windlass::core::summary::RunSummary;
 use windlass::core::time::{Span, Time};
-use windlass::journal::{Journal, Position, Recorded, Snapshot};
+use windlass::db::{StoreError, StoreFuture};
+use windlass::journal::{Journal, JournalSnapshot, Position, RecordedEvent};
 use windlass::logs::MemoryLogs;
 use windlass::shutdown::ShutdownSender;
-use windlass::store::{Promise, StoreError};
 
-use super::crew::{
-    Mate, TestJournal, TestNode, config, everything, folded, journal, pass, plan, run, start,
+use super::arrange::{
+    TestJournal, TestNode, TestWorker, config, everything, folded, journal, pass, plan, run, start,
 };
 
 const SEAL_AFTER: Span = Span::secs(60);
 
-struct Keeper {
+struct MaintenanceTask {
     shutdown: ShutdownSender,
     keeping: JoinHandle<Result<(), StoreError>>,
 }
@@ -36,8 +39,12 @@ fn keep(
     journal: &Arc<TestJournal>,
     archive: &Arc<MemoryArchive>,
     snapshot_after: u64,
-) -> Keeper {
-    let keeping = Keeping { seal_after: SEAL_AFTER, snapshot_after, ..Keeping::default() };
+) -> MaintenanceTask {
+    let keeping = RetentionSettings {
+        seal_after: SEAL_AFTER,
+        snapshot_after,
+        ..RetentionSettings::default()
+    };
     keep_so(node, journal, archive, keeping)
 }
 
@@ -45,16 +52,16 @@ fn keep_so(
     node: &TestNode,
     journal: &Arc<TestJournal>,
     archive: &Arc<MemoryArchive>,
-    keeping: Keeping,
-) -> Keeper {
+    keeping: RetentionSettings,
+) -> MaintenanceTask {
     let stores = (Arc::clone(archive) as _, Arc::new(MemoryLogs::new()) as _);
     let driver =
         MaintenanceDriver::new(node.handle.clone(), Arc::clone(journal) as _, stores, keeping);
     let (shutdown, listener) = ShutdownSender::new();
-    Keeper { shutdown, keeping: tokio::spawn(driver.run(listener)) }
+    MaintenanceTask { shutdown, keeping: tokio::spawn(driver.run(listener)) }
 }
 
-impl Keeper {
+impl MaintenanceTask {
     async fn ends(self) -> Result<(), StoreError> {
         self.shutdown.shut_down();
         self.keeping.await.expect("it does not panic")
@@ -62,7 +69,7 @@ impl Keeper {
 }
 
 /// Does a run from its beginning to its end.
-async fn ship(node: &TestNode, mate: &mut Mate, n: u64, plan: &Arc<Plan>) {
+async fn ship(node: &TestNode, mate: &mut TestWorker, n: u64, plan: &Arc<Plan>) {
     node.submit(run(n), plan).await;
     while node.run_status(run(n)) != Some(RunStatus::Succeeded) {
         mate.exchange(node, 4).await;
@@ -72,9 +79,9 @@ async fn ship(node: &TestNode, mate: &mut Mate, n: u64, plan: &Arc<Plan>) {
 }
 
 /// What the journal has of a run, up to its sealing.
-async fn history(journal: &TestJournal, n: u64) -> Vec<(Position, Recorded)> {
-    let of_run = |recorded: &Recorded| recorded.event.run() == Some(run(n));
-    let sealing = |recorded: &Recorded| matches!(recorded.event, Event::RunSealed { .. });
+async fn history(journal: &TestJournal, n: u64) -> Vec<(Position, RecordedEvent)> {
+    let of_run = |recorded: &RecordedEvent| recorded.event.run() == Some(run(n));
+    let sealing = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunSealed { .. });
     let events = everything(journal).await.into_iter();
     events.filter(|(_, event)| of_run(event) && !sealing(event)).collect()
 }
@@ -85,9 +92,9 @@ async fn a_run_is_sealed_a_while_after_its_end_and_the_archive_has_all_of_it() {
     let plan = plan(["build", "test", "ship"]);
     let node = start(&journal, "ann").await;
     let keeper = keep(&node, &journal, &archive, u64::MAX);
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     ship(&node, &mut mate, 1, &plan).await;
-    pass(SEAL_AFTER.less(Span::secs(2))).await;
+    pass(SEAL_AFTER.saturating_sub(Span::secs(2))).await;
     assert_eq!(archive.run(run(1)).await, Ok(None));
     assert_eq!(node.run_status(run(1)), Some(RunStatus::Succeeded));
     pass(Span::secs(5)).await;
@@ -107,18 +114,18 @@ struct FullArchive {
 }
 
 impl Archive for FullArchive {
-    fn keep(&self, run: SealedRun) -> Promise<'_, ()> {
+    fn keep(&self, run: SealedRun) -> StoreFuture<'_, ()> {
         if self.is_full.load(Ordering::Relaxed) {
             return Box::pin(async { Err(StoreError::Full { place: "archive".to_owned() }) });
         }
         self.inner.keep(run)
     }
 
-    fn run(&self, run: RunId) -> Promise<'_, Option<RunRecord>> {
+    fn run(&self, run: RunId) -> StoreFuture<'_, Option<RunRecord>> {
         self.inner.run(run)
     }
 
-    fn runs(&self, query: RunQuery) -> Promise<'_, Vec<RunRecord>> {
+    fn runs(&self, query: RunQuery) -> StoreFuture<'_, Vec<RunRecord>> {
         self.inner.runs(query)
     }
 
@@ -127,35 +134,35 @@ impl Archive for FullArchive {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> Promise<'_, Vec<(Position, Recorded)>> {
+    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>> {
         self.inner.events(run, after, most)
     }
 
-    fn claim(&self, claim: Claim) -> Promise<'_, Claimed> {
+    fn claim(&self, claim: SubmissionKeyClaim) -> StoreFuture<'_, SubmissionKeyOutcome> {
         self.inner.claim(claim)
     }
 
-    fn keys(&self, after: Option<String>, most: usize) -> Promise<'_, Vec<Claim>> {
+    fn keys(&self, after: Option<String>, most: usize) -> StoreFuture<'_, Vec<SubmissionKeyClaim>> {
         self.inner.keys(after, most)
     }
 
-    fn prune(&self, runs: Time, keys: Time) -> Promise<'_, Vec<RunId>> {
+    fn prune(&self, runs: Time, keys: Time) -> StoreFuture<'_, Vec<RunId>> {
         self.inner.prune(runs, keys)
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn archive_that_is_full_is_told_until_it_takes_runs_again() {
+async fn full_archive_is_reported_until_it_accepts_runs() {
     let (journal, archive) = (journal(), Arc::new(FullArchive::default()));
     let node = start(&journal, "ann").await;
     let stores = (Arc::clone(&archive) as _, Arc::new(MemoryLogs::new()) as _);
-    let keeping = Keeping { seal_after: SEAL_AFTER, ..Keeping::default() };
+    let keeping = RetentionSettings { seal_after: SEAL_AFTER, ..RetentionSettings::default() };
     let driver =
         MaintenanceDriver::new(node.handle.clone(), Arc::clone(&journal) as _, stores, keeping);
     let histories = Arc::clone(driver.histories());
     let (_shutdown, listener) = ShutdownSender::new();
     tokio::spawn(driver.run(listener));
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     ship(&node, &mut mate, 1, &plan(["build"])).await;
     archive.is_full.store(true, Ordering::Relaxed);
     pass(SEAL_AFTER + Span::secs(5)).await;
@@ -172,13 +179,17 @@ async fn of_many_ended_steps_the_oldest_runs_are_sealed_early() {
     let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
     let plan = plan(["build", "test"]);
     let node = start(&journal, "ann").await;
-    let keeping = Keeping { seal_after: SEAL_AFTER, ended_steps: 5, ..Keeping::default() };
+    let keeping = RetentionSettings {
+        seal_after: SEAL_AFTER,
+        ended_steps: 5,
+        ..RetentionSettings::default()
+    };
     let keeper = keep_so(&node, &journal, &archive, keeping);
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     for n in 1..=4 {
         ship(&node, &mut mate, n, &plan).await;
     }
-    pass(keeping.seal_early.less(Span::secs(2))).await;
+    pass(keeping.seal_early.saturating_sub(Span::secs(2))).await;
     assert_eq!(archive.run(run(1)).await, Ok(None), "who reports late still finds it");
     pass(Span::secs(5)).await;
     let sealed = [1, 2, 3, 4].map(|n| node.run_status(run(n)).is_none());
@@ -194,7 +205,7 @@ async fn more_small_runs_than_are_sealed_in_one_go_are_all_sealed_at_once() {
     let plan = plan(["build"]);
     let node = start(&journal, "ann").await;
     let keeper = keep(&node, &journal, &archive, u64::MAX);
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     let last = 300;
     for n in 1..=last {
         ship(&node, &mut mate, n, &plan).await;
@@ -213,14 +224,16 @@ async fn a_sealed_run_remembers_that_it_was_interrupted() {
     ann.crash(&*journal).await;
     let ben = start(&journal, "ben").await;
     let keeper = keep(&ben, &journal, &archive, u64::MAX);
-    let mut mate = Mate::join(&ben, 1).await;
+    let mut mate = TestWorker::join(&ben, 1).await;
     ship(&ben, &mut mate, 2, &plan).await;
     pass(SEAL_AFTER + Span::secs(5)).await;
     let interruptions = async |n: u64| {
         let events = archive.events(run(n), Position(0), usize::MAX).await.expect("it reads");
         let (_, first) = &events[0];
-        let mut summary = Summary::from_submitted(first.at, &first.event).expect("it begins so");
-        events[1..].iter().for_each(|(_, recorded)| summary.learn(recorded.at, &recorded.event));
+        let mut summary = RunSummary::from_submitted(first.at, &first.event).expect("it begins so");
+        events[1..]
+            .iter()
+            .for_each(|(_, recorded)| summary.apply_event(recorded.at, &recorded.event));
         assert_eq!(summary.status(), RunStatus::Succeeded);
         summary.interruptions()
     };
@@ -234,7 +247,8 @@ async fn a_late_outcome_for_a_sealed_run_is_stale() {
     let plan = plan(["build"]);
     let node = start(&journal, "ann").await;
     let _keeper = keep(&node, &journal, &archive, u64::MAX);
-    let (mut silent, mut mate) = (Mate::join(&node, 1).await, Mate::join(&node, 2).await);
+    let (mut silent, mut mate) =
+        (TestWorker::join(&node, 1).await, TestWorker::join(&node, 2).await);
     node.submit(run(1), &plan).await;
     silent.exchange(&node, 1).await;
     while mate.held.is_empty() {
@@ -246,22 +260,22 @@ async fn a_late_outcome_for_a_sealed_run_is_stale() {
     assert_eq!(node.run_status(run(1)), None);
     silent.finish_all();
     silent.exchange(&node, 0).await;
-    assert_eq!(silent.verdicts, [Verdict::Stale]);
+    assert_eq!(silent.verdicts, [OutcomeVerdict::Stale]);
     let record = archive.run(run(1)).await.expect("it reads").expect("it is there");
     assert_eq!(record.status, RunStatus::Succeeded);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_between_archive_and_sealing_is_repeated_without_harm() {
+async fn crash_between_archive_and_sealing_is_repeated_idempotently() {
     let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
     let plan = plan(["build"]);
     let ann = start(&journal, "ann").await;
     let keeper = keep(&ann, &journal, &archive, u64::MAX);
-    let mut mate = Mate::join(&ann, 1).await;
+    let mut mate = TestWorker::join(&ann, 1).await;
     ship(&ann, &mut mate, 1, &plan).await;
     pass(Span::secs(30)).await;
-    let gate = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
     gate.reached().await;
     let kept = archive.events(run(1), Position(0), usize::MAX).await;
     assert!(kept.as_ref().is_ok_and(|kept| !kept.is_empty()), "archived, and not sealed");
@@ -281,7 +295,7 @@ async fn a_start_from_a_snapshot_and_what_came_behind_it_equals_a_fold_of_everyt
     let plan = plan(["build", "test"]);
     let ann = start(&journal, "ann").await;
     let keeper = keep(&ann, &journal, &archive, 10);
-    let mut mate = Mate::join(&ann, 1).await;
+    let mut mate = TestWorker::join(&ann, 1).await;
     for n in 1..=5 {
         ship(&ann, &mut mate, n, &plan).await;
     }
@@ -309,7 +323,7 @@ async fn what_is_archived_and_in_snapshots_leaves_the_journal_and_a_start_does_w
     let ann = start(&journal, "ann").await;
     let bob = start(&journal, "bob").await;
     let keeper = keep(&ann, &journal, &archive, 10);
-    let mut mate = Mate::join(&ann, 1).await;
+    let mut mate = TestWorker::join(&ann, 1).await;
     ann.submit(run(99), &plan).await;
     mate.exchange(&ann, 1).await;
     mate.finish_all();
@@ -342,11 +356,11 @@ async fn maintenance_survives_a_journal_that_does_not_answer() {
     let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
     let plan = plan(["build"]);
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     ship(&node, &mut mate, 1, &plan).await;
-    for call in [Call::Snapshot, Call::Save, Call::Prune] {
-        journal.plan(call, Fault::Unsent);
-        journal.plan(call, Fault::Full);
+    for call in [JournalCall::Snapshot, JournalCall::Save, JournalCall::Prune] {
+        journal.plan(call, JournalFault::Unsent);
+        journal.plan(call, JournalFault::Full);
     }
     let keeper = keep(&node, &journal, &archive, 2);
     pass(SEAL_AFTER.times(2)).await;
@@ -362,12 +376,12 @@ async fn a_node_that_was_long_out_of_touch_does_not_hold_on_to_what_others_seale
     let (ann, bob) = (start(&journal, "ann").await, start(&journal, "bob").await);
     let _anns = keep(&ann, &journal, &archive, 10);
     let _bobs = keep(&bob, &journal, &archive, 10);
-    let mut mate = Mate::join(&ann, 1).await;
+    let mut mate = TestWorker::join(&ann, 1).await;
     ship(&ann, &mut mate, 1, &plan).await;
     pass(Span::secs(1)).await;
     assert_eq!(bob.run_status(run(1)), Some(RunStatus::Succeeded));
     // Bob looks four times a second.
-    (0..600).for_each(|_| journal.plan(Call::Tail, Fault::Unsent));
+    (0..600).for_each(|_| journal.plan(JournalCall::Tail, JournalFault::Unsent));
     for n in 2..=20 {
         ship(&ann, &mut mate, n, &plan).await;
         pass(Span::secs(5)).await;
@@ -376,7 +390,7 @@ async fn a_node_that_was_long_out_of_touch_does_not_hold_on_to_what_others_seale
     assert_eq!(bob.details(), ann.details(), "it has begun anew from a snapshot");
     ann.crash(&*journal).await;
     pass(Span::secs(2)).await;
-    let mut mate = Mate::join(&bob, 2).await;
+    let mut mate = TestWorker::join(&bob, 2).await;
     for n in 21..=40 {
         ship(&bob, &mut mate, n, &plan).await;
         pass(Span::secs(5)).await;
@@ -389,7 +403,7 @@ async fn a_node_that_was_long_out_of_touch_does_not_hold_on_to_what_others_seale
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_journal_whose_snapshots_cannot_be_read_is_refused() {
+async fn journal_with_unreadable_snapshots_is_refused() {
     let (journal, plan) = (journal(), plan(["build"]));
     let ann = start(&journal, "ann").await;
     for n in 1..=5 {
@@ -398,9 +412,9 @@ async fn a_journal_whose_snapshots_cannot_be_read_is_refused() {
     for stored in journal.tail(Position(3), 2).await.expect("it reads") {
         let (position, batch) = (stored.position, stored.batch);
         let state = b"of a version that nobody knows any more".to_vec();
-        journal.save(Snapshot { position, batch, state }).await.expect("it saves");
+        journal.save(JournalSnapshot { position, batch, state }).await.expect("it saves");
     }
     assert_eq!(journal.prune(Position(3)).await, Ok(Position(3)));
-    let opened = Node::open(Arc::clone(&journal) as _, config("bob")).await;
+    let opened = ControllerNode::open(Arc::clone(&journal) as _, config("bob")).await;
     assert_eq!(opened.err(), Some(NodeError::NoSnapshot { upto: Position(3) }));
 }

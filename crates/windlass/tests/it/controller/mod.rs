@@ -1,20 +1,20 @@
 //! The controller's loop over a real journal, under virtual time.
 
+mod arrange;
 mod bounds;
-mod crew;
+mod clock_jumps;
 mod durability;
+mod event_counts;
+mod expiring_terms;
 mod followers;
 mod hand_over;
-mod lasting;
 mod leadership;
-mod leaps;
+mod mailbox;
 mod maintenance;
 #[cfg(feature = "http")]
 mod network;
 mod panics;
-mod post;
 mod sessions;
 mod starts;
-mod tally;
 mod terms;
 mod workers;

@@ -1,26 +1,29 @@
 //! An engine that panics: the run goes, the leader stays.
 
-use windlass::conformance::{Call, Fault, Gate};
+use windlass::conformance::{CallGate, JournalCall, JournalFault};
 use windlass::controller::{NodeConfig, NodeError, NotLeader};
-use windlass::core::engine::{Answer, CancelReason, Config, Event};
+use windlass::core::engine::{CancelReason, EngineAnswer, EngineConfig, Event};
 use windlass::core::outcome::{RunStatus, StepStatus};
-use windlass::core::planted::{Bug, Bugs};
+use windlass::core::planted_bugs::{PlantedBug, PlantedBugs};
 use windlass::core::time::Span;
 
-use super::crew::{
-    Mate, TestJournal, TestNode, config, everything, is_pending, journal, pass, plan, plan_called,
-    run, start_with,
+use super::arrange::{
+    TestJournal, TestNode, TestWorker, config, everything, is_pending, journal, pass, plan,
+    plan_called, run, start_with,
 };
 
 /// A node whose engine panics on what is called `panics`.
 fn fragile(name: &str) -> NodeConfig {
-    let engine = Config { bugs: Bugs::only(Bug::PanicsByName), ..Config::default() };
+    let engine = EngineConfig {
+        bugs: PlantedBugs::only(PlantedBug::PanicsByName),
+        ..EngineConfig::default()
+    };
     NodeConfig { engine, ..config(name) }
 }
 
 /// A worker that holds a step of a good run and has finished one of each bad run.
-async fn poisoned(node: &TestNode, bad: u64) -> Mate {
-    let mut mate = Mate::join(node, 1).await;
+async fn poisoned(node: &TestNode, bad: u64) -> TestWorker {
+    let mut mate = TestWorker::join(node, 1).await;
     for n in 1..=bad {
         node.submit(run(n), &plan_called("panics", ["build"])).await;
         mate.exchange(node, 1).await;
@@ -39,7 +42,7 @@ async fn cancelled(journal: &TestJournal) -> Vec<CancelReason> {
 }
 
 /// Exchanges as a worker does: again until somebody leads.
-async fn persist(mate: &mut Mate, node: &TestNode, want: u32) {
+async fn persist(mate: &mut TestWorker, node: &TestNode, want: u32) {
     let exchange = mate.next(want);
     loop {
         match node.handle.exchange(exchange.clone()).await {
@@ -53,7 +56,7 @@ async fn persist(mate: &mut Mate, node: &TestNode, want: u32) {
 async fn a_run_on_which_deciding_panics_fails_and_the_others_go_on() {
     let journal = journal();
     let node = start_with(&journal, fragile("ann")).await;
-    let mut other = Mate::join(&node, 2).await;
+    let mut other = TestWorker::join(&node, 2).await;
     let mut mate = poisoned(&node, 1).await;
     other.exchange(&node, 1).await;
     assert_eq!(other.held.len(), 1, "it holds a step of the good run");
@@ -69,24 +72,27 @@ async fn a_run_on_which_deciding_panics_fails_and_the_others_go_on() {
     persist(&mut other, &node, 0).await;
     assert_eq!(node.run_status(run(100)), Some(RunStatus::Succeeded), "its lease has survived");
     let answer = node.submit(run(101), &plan(["build"])).await;
-    assert!(matches!(answer, Answer::Submitted { .. }));
+    assert!(matches!(answer, EngineAnswer::Submitted { .. }));
     assert_eq!(node.shut_down().await, Ok(()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_when_deciding_panics_hears_it_and_may_ask_again() {
+async fn waiting_caller_is_told_of_an_engine_panic_and_may_retry() {
     let journal = journal();
     let node = start_with(&journal, fragile("ann")).await;
     let mut mate = poisoned(&node, 1).await;
-    let gate = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
     let mut waiting = node.submitting(run(101), &plan(["build"]));
     gate.reached().await;
     assert!(is_pending(&mut waiting).await);
     let report = mate.next(0);
     assert_eq!(node.handle.exchange(report).await, Err(NotLeader));
     assert_eq!(waiting.await.expect("it runs"), Err(NotLeader));
-    assert!(matches!(node.submit(run(101), &plan(["build"])).await, Answer::Submitted { .. }));
+    assert!(matches!(
+        node.submit(run(101), &plan(["build"])).await,
+        EngineAnswer::Submitted { .. }
+    ));
     assert_eq!(node.run_status(run(101)), Some(RunStatus::Running));
 }
 
@@ -94,14 +100,15 @@ async fn whoever_waits_when_deciding_panics_hears_it_and_may_ask_again() {
 async fn a_run_stays_condemned_until_its_end_is_durable() {
     let journal = journal();
     let node = start_with(&journal, fragile("ann")).await;
-    let (mut first, mut second) = (Mate::join(&node, 1).await, Mate::join(&node, 2).await);
+    let (mut first, mut second) =
+        (TestWorker::join(&node, 1).await, TestWorker::join(&node, 2).await);
     for (n, mate) in [(1, &mut first), (2, &mut second)] {
         node.submit(run(n), &plan_called("panics", ["build"])).await;
         mate.exchange(&node, 1).await;
         mate.finish_all();
     }
-    let takeover = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(takeover.clone()));
+    let takeover = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(takeover.clone()));
     assert_eq!(node.handle.exchange(first.next(0)).await, Err(NotLeader));
     takeover.reached().await;
     assert_eq!(node.handle.exchange(second.next(0)).await, Err(NotLeader));
@@ -132,7 +139,7 @@ async fn panics_that_no_run_is_to_blame_for_end_the_node_after_a_few() {
     let node = start_with(&journal, fragile("ann")).await;
     node.submit(run(1), &plan(["build"])).await;
     for _ in 0..3 {
-        let joined = Mate::join_as(&node, 9, "panics").await;
+        let joined = TestWorker::join_as(&node, 9, "panics").await;
         assert!(joined.is_err());
     }
     assert_eq!(node.ends().await, Err(NodeError::Defect));
@@ -142,13 +149,13 @@ async fn panics_that_no_run_is_to_blame_for_end_the_node_after_a_few() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panics_that_are_far_apart_are_not_the_same_trouble() {
+async fn panics_that_are_far_apart_are_counted_separately() {
     let journal = journal();
     let node = start_with(&journal, fragile("ann")).await;
     for _ in 0..6 {
-        let joined = Mate::join_as(&node, 9, "panics").await;
+        let joined = TestWorker::join_as(&node, 9, "panics").await;
         assert!(joined.is_err());
         pass(Span::secs(90)).await;
     }
-    assert!(matches!(node.submit(run(1), &plan(["build"])).await, Answer::Submitted { .. }));
+    assert!(matches!(node.submit(run(1), &plan(["build"])).await, EngineAnswer::Submitted { .. }));
 }

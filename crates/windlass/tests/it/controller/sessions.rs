@@ -6,15 +6,15 @@ use tokio::time::Instant;
 use windlass::core::engine::WorkerStatus;
 use windlass::core::id::WorkerId;
 use windlass::core::outcome::{RunStatus, StepStatus};
-use windlass::core::session::Verdict;
+use windlass::core::session::OutcomeVerdict;
 
-use super::crew::{Mate, TTL, is_pending, journal, pass, plan, run, start};
+use super::arrange::{TTL, TestWorker, is_pending, journal, pass, plan, run, start};
 
 #[tokio::test(start_paused = true)]
 async fn a_parked_exchange_is_answered_by_the_run_that_comes() {
     let (journal, plan) = (journal(), plan(["build", "test"]));
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     let mut parked = Box::pin(node.handle.exchange(mate.next(4)));
     assert!(is_pending(&mut parked).await);
     node.submit(run(1), &plan).await;
@@ -29,11 +29,11 @@ async fn a_parked_exchange_is_answered_by_the_run_that_comes() {
 async fn a_parked_exchange_is_answered_when_it_is_time_for_the_next() {
     let journal = journal();
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     let began = Instant::now();
     let reply = node.handle.exchange(mate.next(4)).await.expect("it leads");
     assert!(reply.body.expect("not refused").is_empty());
-    let interval = Duration::from_millis(TTL.part(3).as_millis());
+    let interval = Duration::from_millis(TTL.divided_by(3).as_millis());
     assert!((interval..interval + Duration::from_millis(20)).contains(&began.elapsed()));
 }
 
@@ -41,7 +41,7 @@ async fn a_parked_exchange_is_answered_when_it_is_time_for_the_next() {
 async fn a_newer_exchange_answers_the_parked_one_with_nothing() {
     let journal = journal();
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     let mut parked = Box::pin(node.handle.exchange(mate.next(4)));
     assert!(is_pending(&mut parked).await);
     let mut newer = Box::pin(node.handle.exchange(mate.next(4)));
@@ -55,7 +55,7 @@ async fn a_newer_exchange_answers_the_parked_one_with_nothing() {
 async fn an_exchange_that_a_link_carried_twice_is_answered_to_both() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     let mut once = Box::pin(node.handle.exchange(mate.next(4)));
     assert!(is_pending(&mut once).await);
     let mut twice = Box::pin(node.handle.exchange(mate.again(4)));
@@ -71,14 +71,14 @@ async fn an_exchange_that_a_link_carried_twice_is_answered_to_both() {
 async fn a_report_after_the_lease_has_ended_counts_under_this_leader_and_the_next() {
     let (journal, plan) = (journal(), plan(["build"]));
     let ann = start(&journal, "ann").await;
-    let mut mate = Mate::join(&ann, 1).await;
+    let mut mate = TestWorker::join(&ann, 1).await;
     ann.submit(run(1), &plan).await;
     mate.exchange(&ann, 1).await;
     pass(TTL.times(2)).await;
     assert_eq!(ann.step_status(run(1), &plan, "build"), Some(StepStatus::Ready));
     mate.finish_all();
     mate.exchange(&ann, 0).await;
-    assert_eq!(mate.verdicts, [Verdict::Accepted]);
+    assert_eq!(mate.verdicts, [OutcomeVerdict::Accepted]);
     assert_eq!(ann.run_status(run(1)), Some(RunStatus::Succeeded));
     ann.crash(&*journal).await;
     let ben = start(&journal, "ben").await;
@@ -86,10 +86,11 @@ async fn a_report_after_the_lease_has_ended_counts_under_this_leader_and_the_nex
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_falls_silent_loses_its_lease_and_another_gets_the_step() {
+async fn silent_worker_loses_its_lease_to_another() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
-    let (mut silent, mut other) = (Mate::join(&node, 1).await, Mate::join(&node, 2).await);
+    let (mut silent, mut other) =
+        (TestWorker::join(&node, 1).await, TestWorker::join(&node, 2).await);
     node.submit(run(1), &plan).await;
     silent.exchange(&node, 1).await;
     let (lease, began) = (silent.held[0], Instant::now());
@@ -112,10 +113,10 @@ async fn a_worker_that_falls_silent_loses_its_lease_and_another_gets_the_step() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_whose_caller_has_gone_is_sent_again() {
+async fn grant_to_a_departed_caller_is_resent() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     let mut parked = Box::pin(node.handle.exchange(mate.next(4)));
     assert!(is_pending(&mut parked).await);
     drop(parked);
@@ -128,7 +129,7 @@ async fn a_grant_whose_caller_has_gone_is_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_asks_and_goes_has_asked_all_the_same() {
+async fn request_of_a_departed_caller_is_carried_out() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     let asking = node.submitting(run(1), &plan);

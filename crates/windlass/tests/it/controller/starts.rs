@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use windlass::conformance::{Call, Fault, Gate};
-use windlass::controller::Node;
+use windlass::conformance::{CallGate, JournalCall, JournalFault};
+use windlass::controller::ControllerNode;
 use windlass::core::engine::{CancelReason, Event};
 use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
 use windlass::core::time::Span;
-use windlass::journal::{Campaign, Candidate, Journal, StartMark};
+use windlass::journal::{CampaignOutcome, Journal, LeaderCandidate, StartMark};
 
-use super::crew::{Mate, TestJournal, config, everything, journal, pass, plan, run, start};
+use super::arrange::{
+    TestJournal, TestWorker, config, everything, journal, pass, plan, run, start,
+};
 
 async fn marks(journal: &TestJournal) -> Vec<Option<RunId>> {
     let marks = journal.start_marks().await.expect("it answers");
@@ -20,12 +22,13 @@ async fn marks(journal: &TestJournal) -> Vec<Option<RunId>> {
 
 /// A start that is killed while it applies what comes after so many marks.
 async fn killed_after(journal: &Arc<TestJournal>, marks: usize) {
-    let gate = Gate::new();
-    (0..marks).for_each(|_| journal.plan(Call::MarkStart, Fault::None));
+    let gate = CallGate::new();
+    (0..marks).for_each(|_| journal.plan(JournalCall::MarkStart, JournalFault::None));
     // The mark is written before the next one is: what follows the one at the gate is never applied.
-    journal.plan(Call::MarkStart, Fault::Slow(gate.clone()));
+    journal.plan(JournalCall::MarkStart, JournalFault::HeldAtGate(gate.clone()));
     let opened: Arc<dyn Journal> = Arc::clone(journal) as _;
-    let opening = tokio::spawn(async move { drop(Node::open(opened, config("ann")).await) });
+    let opening =
+        tokio::spawn(async move { drop(ControllerNode::open(opened, config("ann")).await) });
     gate.reached().await;
     opening.abort();
     drop(opening.await);
@@ -33,9 +36,9 @@ async fn killed_after(journal: &Arc<TestJournal>, marks: usize) {
 
 /// Condemns a run as `windlass store condemn` does: under a term of its own.
 async fn condemn(journal: &TestJournal, run: RunId) {
-    let candidate = Candidate { node: "operator".to_owned(), address: None };
+    let candidate = LeaderCandidate { node: "operator".to_owned(), address: None };
     let campaign = journal.campaign(candidate).await.expect("it answers");
-    let Campaign::Won(won) = campaign else { panic!("nobody leads: {campaign:?}") };
+    let CampaignOutcome::Won(won) = campaign else { panic!("nobody leads: {campaign:?}") };
     journal.condemn(won.term, run).await.expect("it is taken");
     journal.resign(won.term).await.expect("it was held");
 }
@@ -48,7 +51,7 @@ fn costly() -> Arc<Plan> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_is_whole_leaves_no_mark() {
+async fn completed_start_leaves_no_mark() {
     let journal = journal();
     let node = start(&journal, "ann").await;
     node.submit(run(1), &costly()).await;
@@ -78,7 +81,7 @@ async fn a_start_names_costly_runs_and_each_run_after_one_that_was_killed() {
 async fn a_condemned_run_fails_at_the_next_start_and_the_others_go_on() {
     let journal = journal();
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     node.submit(run(1), &costly()).await;
     mate.exchange(&node, 1).await;
     assert_eq!(mate.held.len(), 1, "it runs a step of the run to be condemned");
@@ -100,7 +103,7 @@ async fn a_condemned_run_fails_at_the_next_start_and_the_others_go_on() {
         matches!(&it.event, Event::RunCancelled { run: of, reason: CancelReason::Condemned, .. } if *of == run(1))
     });
     assert!(condemned, "{events:?}");
-    let mut other = Mate::join(&next, 2).await;
+    let mut other = TestWorker::join(&next, 2).await;
     other.exchange(&next, 1).await;
     other.finish_all();
     other.exchange(&next, 0).await;
@@ -115,9 +118,9 @@ async fn a_start_that_another_node_left_does_not_make_this_one_name_every_run() 
     node.shut_down().await.expect("it ends in good order");
     let mark = StartMark { node: "bob".to_owned(), applying: None };
     journal.mark_start(mark).await.expect("it is taken");
-    let gate = Gate::new();
-    journal.plan(Call::MarkStart, Fault::None);
-    journal.plan(Call::MarkStart, Fault::Slow(gate));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::MarkStart, JournalFault::None);
+    journal.plan(JournalCall::MarkStart, JournalFault::HeldAtGate(gate));
     // A second mark would wait at the gate for ever.
     let next = start(&journal, "ann").await;
     assert_eq!(next.run_status(run(1)), Some(RunStatus::Running));

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, advance};
-use windlass::conformance::{Call, Fault, Gate};
+use windlass::conformance::{CallGate, JournalCall, JournalFault};
 use windlass::controller::NotLeader;
-use windlass::core::engine::Answer;
+use windlass::core::engine::EngineAnswer;
 use windlass::core::time::Span;
 use windlass::journal::Journal as _;
 
-use super::crew::{Mate, is_pending, lasting, pass, plan, run, start};
+use super::arrange::{TestWorker, is_pending, lasting, pass, plan, run, start};
 
 const TERM: Span = Span::secs(6);
 /// A tenth and half a second less.
@@ -20,14 +20,14 @@ async fn a_term_is_renewed_on_time_while_an_append_hangs() {
     let (journal, plan) = (lasting(TERM), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
-    let gate = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
     let mut asking = node.submitting(run(2), &plan);
     gate.reached().await;
     pass(Span::secs(600)).await;
     assert!(is_pending(&mut asking).await && node.leads());
     gate.open();
-    assert!(matches!(asking.await, Ok(Ok(Answer::Submitted { .. }))));
+    assert!(matches!(asking.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
     assert_eq!(node.term().0, 1, "it has led all the time");
 }
 
@@ -52,8 +52,10 @@ async fn a_renewal_that_fails_now_and_then_costs_nothing() {
     let (journal, plan) = (lasting(TERM), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
-    for fault in [Fault::Unsent, Fault::Unanswered, Fault::Full, Fault::Unsent] {
-        journal.plan(Call::Renew, fault);
+    for fault in
+        [JournalFault::Unsent, JournalFault::Unanswered, JournalFault::Full, JournalFault::Unsent]
+    {
+        journal.plan(JournalCall::Renew, fault);
     }
     pass(Span::secs(20)).await;
     assert!(node.leads());
@@ -61,16 +63,16 @@ async fn a_renewal_that_fails_now_and_then_costs_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trust_ends_before_anybody_is_answered_if_no_renewal_succeeds() {
+async fn leader_answers_no_request_after_its_lease_has_ended() {
     let (journal, plan) = (lasting(TERM), plan(["build"]));
     let began = Instant::now();
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     for _ in 0..100 {
-        journal.plan(Call::Renew, Fault::Unsent);
+        journal.plan(JournalCall::Renew, JournalFault::Unsent);
     }
-    let gate = Gate::new();
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
     let asking = node.submitting(run(1), &plan);
     gate.reached().await;
     let parked = node.handle.exchange(mate.next(1));
@@ -85,9 +87,9 @@ async fn trust_ends_before_anybody_is_answered_if_no_renewal_succeeds() {
 async fn a_renewal_that_hangs_is_no_renewal() {
     let journal = lasting(TERM);
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
-    let gate = Gate::new();
-    journal.plan(Call::Renew, Fault::Slow(gate.clone()));
+    let mut mate = TestWorker::join(&node, 1).await;
+    let gate = CallGate::new();
+    journal.plan(JournalCall::Renew, JournalFault::HeldAtGate(gate.clone()));
     gate.reached().await;
     let parked = node.handle.exchange(mate.next(1));
     assert_eq!(parked.await, Err(NotLeader));
@@ -101,7 +103,7 @@ async fn a_renewal_that_hangs_is_no_renewal() {
 async fn a_stale_renewal_deposes_at_once() {
     let journal = lasting(TERM);
     let node = start(&journal, "ann").await;
-    let mut mate = Mate::join(&node, 1).await;
+    let mut mate = TestWorker::join(&node, 1).await;
     let began = Instant::now();
     journal.resign(node.term()).await.expect("it is held");
     let parked = node.handle.exchange(mate.next(1));
@@ -111,13 +113,13 @@ async fn a_stale_renewal_deposes_at_once() {
 
 /// A process that was stopped hears of its append before its timers: it has to look at the clock.
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_was_stopped_for_long_answers_nobody() {
+async fn leader_suspended_past_its_lease_answers_no_request() {
     let (journal, plan) = (lasting(TERM), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
-    let (gate, renewal) = (Gate::new(), Gate::new());
-    journal.plan(Call::Append, Fault::Slow(gate.clone()));
-    journal.plan(Call::Renew, Fault::Slow(renewal.clone()));
+    let (gate, renewal) = (CallGate::new(), CallGate::new());
+    journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
+    journal.plan(JournalCall::Renew, JournalFault::HeldAtGate(renewal.clone()));
     let asking = node.submitting(run(2), &plan);
     gate.reached().await;
     gate.open();

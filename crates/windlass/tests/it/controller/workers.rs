@@ -8,34 +8,35 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use windlass::controller::Handle;
-use windlass::core::engine::{Answer, Request};
+use windlass::controller::NodeHandle;
+use windlass::core::engine::{EngineAnswer, EngineRequest};
 use windlass::core::id::{Fence, Incarnation, WorkerId};
 use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass::core::requirement::Labels;
 use windlass::core::session::{
-    Exchange, FormerLife, Grant, Home, Refusal, Register, Registered, Reply, StopHow,
+    Exchange, ExchangeReply, FormerLifeProof, LeaseGrant, RegisterReply, RegisterRequest, StopMode,
+    WorkerLocality, WorkerRefusal,
 };
 use windlass::core::time::{Span, Time};
-use windlass::link::{Carried, Link, LinkError};
+use windlass::link::{LinkError, LinkFuture, WorkerLink};
 use windlass::shutdown::ShutdownSender;
 use windlass::worker::{
-    Attempt, Beside, Clock, Ends, Executor, GuardPlace, Membership, Orders, State, Worker,
-    WorkerError,
+    AttemptFuture, AttemptOrders, ClusterMembership, Executor, GuardLockIdentity, PeerWorkers,
+    ProcessClock, StateDirectory, WorkerError, WorkerRuntime, WorkerShutdown,
 };
 
-use super::crew::{Mate, TestNode, journal, pass, plan, run, start};
+use super::arrange::{TestNode, TestWorker, journal, pass, plan, run, start};
 
 const ID: WorkerId = WorkerId(77);
 
 /// A way to a leader that can be cut, or lead to another.
 #[derive(Debug)]
-struct Cable {
-    to: Mutex<Handle>,
+struct CuttableLink {
+    to: Mutex<NodeHandle>,
     cut: AtomicBool,
 }
 
-impl Cable {
+impl CuttableLink {
     fn to(node: &TestNode) -> Arc<Self> {
         Arc::new(Self { to: Mutex::new(node.handle.clone()), cut: AtomicBool::new(false) })
     }
@@ -48,7 +49,7 @@ impl Cable {
         self.cut.store(cut, Ordering::SeqCst);
     }
 
-    fn carry(&self) -> Result<Handle, LinkError> {
+    fn carry(&self) -> Result<NodeHandle, LinkError> {
         if self.cut.load(Ordering::SeqCst) {
             let (place, reason) = ("afar".to_owned(), "the cable is cut".to_owned());
             return Err(LinkError::Unreachable { place, reason });
@@ -66,31 +67,34 @@ impl Cable {
     }
 }
 
-impl Link for Cable {
-    fn register(&self, register: Register) -> Carried<'_, Result<Registered, Refusal>> {
+impl WorkerLink for CuttableLink {
+    fn register(
+        &self,
+        register: RegisterRequest,
+    ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>> {
         Box::pin(async move {
             let handle = self.carry()?;
-            self.carry_back(Link::register(&handle, register)).await
+            self.carry_back(WorkerLink::register(&handle, register)).await
         })
     }
 
-    fn exchange(&self, exchange: Exchange) -> Carried<'_, Reply> {
+    fn exchange(&self, exchange: Exchange) -> LinkFuture<'_, ExchangeReply> {
         Box::pin(async move {
             let handle = self.carry()?;
-            self.carry_back(Link::exchange(&handle, exchange)).await
+            self.carry_back(WorkerLink::exchange(&handle, exchange)).await
         })
     }
 }
 
 /// Steps that go on until they are told to end, by the test or by the worker.
 #[derive(Debug)]
-struct Hands {
+struct HeldExecutor {
     done: watch::Sender<bool>,
     killed: Arc<Mutex<Vec<Fence>>>,
     running: Arc<Mutex<Vec<Fence>>>,
 }
 
-impl Hands {
+impl HeldExecutor {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             done: watch::channel(false).0,
@@ -108,13 +112,18 @@ impl Hands {
     }
 }
 
-impl Executor for Hands {
-    fn start(&self, grant: Grant, mut orders: watch::Receiver<Orders>) -> Attempt {
+impl Executor for HeldExecutor {
+    fn start(
+        &self,
+        grant: LeaseGrant,
+        mut orders: watch::Receiver<AttemptOrders>,
+    ) -> AttemptFuture {
         let (running, killed) = (Arc::clone(&self.running), Arc::clone(&self.killed));
         let (mut done, fence) = (self.done.subscribe(), grant.lease.fence);
         running.lock().expect("nobody panics").push(fence);
         Box::pin(async move {
-            let is_kill = |orders: &Orders| orders.stop.is_some_and(|it| it.how == StopHow::Kill);
+            let is_kill =
+                |orders: &AttemptOrders| orders.stop.is_some_and(|it| it.how == StopMode::Kill);
             let outcome = tokio::select! {
                 _ = done.wait_for(|done| *done) => Outcome::exit(0),
                 _ = orders.wait_for(is_kill) => {
@@ -129,48 +138,48 @@ impl Executor for Hands {
 }
 
 /// A worker that runs.
-struct Crewman {
-    hands: Arc<Hands>,
+struct RunningTestWorker {
+    hands: Arc<HeldExecutor>,
     drain: ShutdownSender,
     kill: ShutdownSender,
     running: JoinHandle<Result<(), WorkerError>>,
 }
 
-struct Terms {
+struct WorkerTestTimes {
     incarnation: u64,
     leader_grace: Option<Duration>,
-    memory: Option<Arc<Membership>>,
+    memory: Option<Arc<ClusterMembership>>,
 }
 
-const PLAIN: Terms = Terms { incarnation: 1, leader_grace: None, memory: None };
+const PLAIN: WorkerTestTimes = WorkerTestTimes { incarnation: 1, leader_grace: None, memory: None };
 
-impl Crewman {
-    fn begin(cable: &Arc<Cable>, terms: Terms) -> Self {
-        let hands = Hands::new();
-        let register = Register {
+impl RunningTestWorker {
+    fn begin(cable: &Arc<CuttableLink>, terms: WorkerTestTimes) -> Self {
+        let hands = HeldExecutor::new();
+        let register = RegisterRequest {
             worker: ID,
             name: "apart".into(),
             incarnation: Incarnation(terms.incarnation),
             labels: Labels::default(),
             slots: 4,
-            home: Home::Apart,
-            former: FormerLife::Unknown,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };
-        let worker = Worker {
+        let worker = WorkerRuntime {
             register,
             capacity: 4,
             leases_expire: true,
-            beside: Beside::Others,
-            clock: Clock::of_runtime(),
+            peers: PeerWorkers::Possible,
+            clock: ProcessClock::runtime(),
             leader_grace: terms.leader_grace,
-            memory: terms.memory,
+            membership: terms.memory,
             link: Arc::clone(cable) as _,
             executor: Arc::clone(&hands) as _,
         };
         let (drain, first) = ShutdownSender::new();
         let (kill, second) = ShutdownSender::new();
-        let ends = Ends { drain: first, kill: Some(second) };
+        let ends = WorkerShutdown { drain: first, kill: Some(second) };
         Self { hands, drain, kill, running: tokio::spawn(worker.run(ends)) }
     }
 
@@ -180,22 +189,22 @@ impl Crewman {
         }
     }
 
-    async fn ends(self) -> (Result<(), WorkerError>, Arc<Hands>) {
+    async fn ends(self) -> (Result<(), WorkerError>, Arc<HeldExecutor>) {
         (self.running.await.expect("it does not panic"), self.hands)
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_order_lets_steps_finish_and_the_second_kills_them_and_tells() {
+async fn first_stop_order_lets_steps_finish_and_second_kills_and_reports_them() {
     let (journal, plan) = (journal(), plan(["build", "test"]));
     let node = start(&journal, "ann").await;
-    let worker = Crewman::begin(&Cable::to(&node), PLAIN);
+    let worker = RunningTestWorker::begin(&CuttableLink::to(&node), PLAIN);
     node.submit(run(1), &plan).await;
     worker.runs(2).await;
     worker.drain.shut_down();
     pass(Span::mins(5)).await;
     assert!(worker.hands.running() == 2 && !worker.running.is_finished());
-    let mut other = Mate::join(&node, 2).await;
+    let mut other = TestWorker::join(&node, 2).await;
     let killed = Instant::now();
     worker.kill.shut_down();
     let (ended, hands) = worker.ends().await;
@@ -206,10 +215,10 @@ async fn the_first_order_lets_steps_finish_and_the_second_kills_them_and_tells()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_done_a_short_step_has_the_next_at_once() {
+async fn worker_gets_the_next_step_right_after_a_short_one() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
-    let worker = Crewman::begin(&Cable::to(&node), PLAIN);
+    let worker = RunningTestWorker::begin(&CuttableLink::to(&node), PLAIN);
     worker.hands.done.send_replace(true);
     for (number, most) in [(1, 1_000), (2, 5), (3, 5)] {
         let submitted = Instant::now();
@@ -225,19 +234,19 @@ async fn who_has_done_a_short_step_has_the_next_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_killed_without_a_leader_ends_in_time_and_the_next_life_tells() {
+async fn worker_killed_without_a_leader_ends_in_time_and_its_next_incarnation_reports() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
-    let (cable, folder) = (Cable::to(&node), TempDir::new().expect("a folder"));
-    let state = State::open(folder.path()).expect("it is nobody's");
-    let memory = Arc::new(state.enter("ours").expect("it can be written"));
+    let (cable, folder) = (CuttableLink::to(&node), TempDir::new().expect("a folder"));
+    let state = StateDirectory::open(folder.path()).expect("it is nobody's");
+    let memory = Arc::new(state.join_cluster("ours").expect("it can be written"));
     let life = |now| {
         let now = Time::from_millis(now);
-        let begun = memory.lives().begin(Incarnation(0), GuardPlace::default(), now);
+        let begun = memory.lives().begin(Incarnation(0), GuardLockIdentity::default(), now);
         let incarnation = begun.expect("it is kept").0.0;
-        Terms { incarnation, leader_grace: None, memory: Some(Arc::clone(&memory)) }
+        WorkerTestTimes { incarnation, leader_grace: None, memory: Some(Arc::clone(&memory)) }
     };
-    let worker = Crewman::begin(&cable, life(1_000));
+    let worker = RunningTestWorker::begin(&cable, life(1_000));
     node.submit(run(1), &plan).await;
     worker.runs(1).await;
     cable.cut(true);
@@ -251,7 +260,7 @@ async fn who_is_killed_without_a_leader_ends_in_time_and_the_next_life_tells() {
     assert!(killed.elapsed() <= Duration::from_millis(2_100), "{:?}", killed.elapsed());
 
     cable.cut(false);
-    let worker = Crewman::begin(&cable, life(900));
+    let worker = RunningTestWorker::begin(&cable, life(900));
     while node.run_status(run(1)) != Some(RunStatus::Succeeded) {
         pass(Span::millis(1)).await;
     }
@@ -265,11 +274,11 @@ async fn who_is_killed_without_a_leader_ends_in_time_and_the_next_life_tells() {
 async fn outcomes_of_an_outage_are_accepted_and_forgotten_when_it_is_over() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
-    let (cable, folder) = (Cable::to(&node), TempDir::new().expect("a folder"));
-    let state = State::open(folder.path()).expect("it is nobody's");
-    let memory = Arc::new(state.enter("ours").expect("it can be written"));
-    let terms = Terms { memory: Some(Arc::clone(&memory)), ..PLAIN };
-    let worker = Crewman::begin(&cable, terms);
+    let (cable, folder) = (CuttableLink::to(&node), TempDir::new().expect("a folder"));
+    let state = StateDirectory::open(folder.path()).expect("it is nobody's");
+    let memory = Arc::new(state.join_cluster("ours").expect("it can be written"));
+    let terms = WorkerTestTimes { memory: Some(Arc::clone(&memory)), ..PLAIN };
+    let worker = RunningTestWorker::begin(&cable, terms);
     node.submit(run(1), &plan).await;
     worker.runs(1).await;
     cable.cut(true);
@@ -288,11 +297,11 @@ async fn outcomes_of_an_outage_are_accepted_and_forgotten_when_it_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_the_leader_forgot_kills_everything_and_begins_anew() {
+async fn worker_unknown_to_the_leader_kills_its_steps_and_rejoins() {
     let (first, second, plan) = (journal(), journal(), plan(["build", "test"]));
     let node = start(&first, "ann").await;
-    let cable = Cable::to(&node);
-    let worker = Crewman::begin(&cable, PLAIN);
+    let cable = CuttableLink::to(&node);
+    let worker = RunningTestWorker::begin(&cable, PLAIN);
     node.submit(run(1), &plan).await;
     worker.runs(2).await;
     let amnesiac = start(&second, "ann").await;
@@ -317,29 +326,32 @@ async fn a_worker_that_the_leader_forgot_kills_everything_and_begins_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_whose_place_was_taken_kills_everything_and_ends() {
+async fn superseded_worker_kills_its_steps_and_exits() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
-    let worker = Crewman::begin(&Cable::to(&node), PLAIN);
+    let worker = RunningTestWorker::begin(&CuttableLink::to(&node), PLAIN);
     node.submit(run(1), &plan).await;
     worker.runs(1).await;
-    let next = Crewman::begin(&Cable::to(&node), Terms { incarnation: 2, ..PLAIN });
+    let next = RunningTestWorker::begin(
+        &CuttableLink::to(&node),
+        WorkerTestTimes { incarnation: 2, ..PLAIN },
+    );
     let (ended, hands) = worker.ends().await;
-    assert_eq!(ended, Err(WorkerError::Refused(Refusal::Superseded)));
+    assert_eq!(ended, Err(WorkerError::Refused(WorkerRefusal::Superseded)));
     assert_eq!((hands.running(), hands.killed()), (0, 1));
     next.runs(1).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_whose_end_was_reported_while_it_lived_joins_anew() {
+async fn worker_reported_dead_while_alive_rejoins() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
-    let worker = Crewman::begin(&Cable::to(&node), PLAIN);
+    let worker = RunningTestWorker::begin(&CuttableLink::to(&node), PLAIN);
     node.submit(run(1), &plan).await;
     worker.runs(1).await;
     let started = Vec::new();
-    let ended = Request::GuardEnded { worker: ID, incarnation: Incarnation(1), started };
-    assert_eq!(node.handle.ask(ended).await, Ok(Answer::Done));
+    let ended = EngineRequest::GuardEnded { worker: ID, incarnation: Incarnation(1), started };
+    assert_eq!(node.handle.ask(ended).await, Ok(EngineAnswer::Done));
     while worker.hands.killed() < 1 {
         pass(Span::millis(1)).await;
     }
@@ -354,9 +366,9 @@ async fn a_worker_whose_end_was_reported_while_it_lived_joins_anew() {
 async fn without_a_leader_for_its_grace_a_worker_kills_what_it_has_and_ends() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
-    let cable = Cable::to(&node);
-    let patient = || Terms { leader_grace: Some(Duration::from_mins(1)), ..PLAIN };
-    let worker = Crewman::begin(&cable, patient());
+    let cable = CuttableLink::to(&node);
+    let patient = || WorkerTestTimes { leader_grace: Some(Duration::from_mins(1)), ..PLAIN };
+    let worker = RunningTestWorker::begin(&cable, patient());
     node.submit(run(1), &plan).await;
     worker.runs(1).await;
     pass(Span::mins(10)).await;
@@ -371,7 +383,7 @@ async fn without_a_leader_for_its_grace_a_worker_kills_what_it_has_and_ends() {
     assert!((Duration::from_secs(55)..Duration::from_secs(63)).contains(&took), "{took:?}");
 
     let began = Instant::now();
-    let ended = Crewman::begin(&cable, patient()).ends().await.0;
+    let ended = RunningTestWorker::begin(&cable, patient()).ends().await.0;
     assert!(matches!(ended, Err(WorkerError::NoLeader { .. })), "{ended:?}");
     assert_eq!(began.elapsed().as_secs(), 60, "nor does it wait longer to join");
 }

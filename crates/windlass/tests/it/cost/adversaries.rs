@@ -12,7 +12,7 @@ use windlass::core::id::{RunId, StepIx};
 use windlass::link::output::LogChunk;
 use windlass::logs::LogId;
 
-use super::bystanders::{CostRequest, PlainWorker};
+use super::bystanders::{CostPlainWorker, CostRequest};
 use crate::run::arrange::pause;
 
 /// An attack. The order decides which number chooses which.
@@ -306,7 +306,7 @@ fn many_submissions(port: u16, size: AttackSize) -> Vec<AttackAnswer> {
 
 /// Pieces of one byte: of runs, steps and attempts that never were.
 fn log_pieces(port: u16, count: usize) -> Vec<AttackAnswer> {
-    let worker = PlainWorker::join(port, "writer");
+    let worker = CostPlainWorker::join(port, "writer");
     let piece = |number: usize| {
         let run = RunId(u64::try_from(number % 1000).expect("it is small"));
         let log = LogId { run, step: StepIx(7), attempt: 1, delivery: 1 };

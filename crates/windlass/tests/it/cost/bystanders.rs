@@ -36,7 +36,7 @@ impl<'a> CostRequest<'a> {
     }
 
     /// The same with another body, from a worker.
-    pub(super) const fn of(self, worker: &'a PlainWorker, body: &'a [u8]) -> Self {
+    pub(super) const fn of(self, worker: &'a CostPlainWorker, body: &'a [u8]) -> Self {
         Self { secret: Some(worker.secret.as_str()), body, ..self }
     }
 
@@ -63,12 +63,12 @@ impl<'a> CostRequest<'a> {
 
 /// A worker in any language.
 #[derive(Debug)]
-pub(super) struct PlainWorker {
+pub(super) struct CostPlainWorker {
     pub(super) id: String,
     secret: String,
 }
 
-impl PlainWorker {
+impl CostPlainWorker {
     pub(super) fn join(port: u16, name: &str) -> Self {
         let body = json!({ "hostname": name, "capabilities": [name], "slots": 1 }).to_string();
         let (status, answer) =
@@ -112,7 +112,7 @@ impl Bystander {
 
 /// What a client experienced.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Experience {
+pub(super) struct BystanderReport {
     pub(super) longest: Duration,
     /// Requests without an answer, or with another one than belongs to them.
     pub(super) wrong: usize,
@@ -121,12 +121,12 @@ pub(super) struct Experience {
 
 /// When clients end, and how many answers the slowest has had.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct BystanderProgress {
     pub(super) over: AtomicBool,
     pub(super) answers: [AtomicUsize; 3],
 }
 
-impl Watch {
+impl BystanderProgress {
     /// Waits until each client has had so many more answers.
     pub(super) fn until_answered(&self, more: usize) {
         let counts = || self.answers.each_ref().map(|it| it.load(Ordering::Relaxed));
@@ -142,8 +142,8 @@ pub(super) const SMALL: &str =
 const LOCKED: &str = "name: locked\nsteps: { s: { run: make, lock: prod, requires: holder } }\n";
 
 /// A worker that holds a lock: it has claimed a step of a run that it submitted.
-pub(super) fn hold_lock(port: u16) -> (PlainWorker, u64) {
-    let worker = PlainWorker::join(port, "holder");
+pub(super) fn hold_lock(port: u16) -> (CostPlainWorker, u64) {
+    let worker = CostPlainWorker::join(port, "holder");
     let submit = json!({ "text": LOCKED }).to_string();
     let submitted = CostRequest::post("/runs", &submit).send(port).expect("it answers");
     assert_eq!(submitted.0, 201, "{}", submitted.1);
@@ -153,8 +153,13 @@ pub(super) fn hold_lock(port: u16) -> (PlainWorker, u64) {
 
 impl Bystander {
     /// Asks until the watch is over.
-    pub(super) fn ask(self, port: u16, watch: &Watch, holder: &(PlainWorker, u64)) -> Experience {
-        let mut had = Experience { longest: Duration::ZERO, wrong: 0, answers: 0 };
+    pub(super) fn ask(
+        self,
+        port: u16,
+        watch: &BystanderProgress,
+        holder: &(CostPlainWorker, u64),
+    ) -> BystanderReport {
+        let mut had = BystanderReport { longest: Duration::ZERO, wrong: 0, answers: 0 };
         while !watch.over.load(Ordering::Relaxed) {
             let asked = Instant::now();
             let right = self.ask_once(port, holder);
@@ -168,7 +173,7 @@ impl Bystander {
     }
 
     /// Asks once. False if the answer is not the right one.
-    fn ask_once(self, port: u16, (worker, fence): &(PlainWorker, u64)) -> bool {
+    fn ask_once(self, port: u16, (worker, fence): &(CostPlainWorker, u64)) -> bool {
         match self {
             Self::Health => {
                 CostRequest::get("/healthz").send(port).is_some_and(|(status, _)| status == 200)

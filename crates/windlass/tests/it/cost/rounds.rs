@@ -10,9 +10,11 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::adversaries::{Adversary, AttackAnswer, AttackSize, attack};
-use super::bystanders::{Bystander, CostRequest, Experience, SMALL, Watch, hold_lock};
-use crate::cluster::arrange::Cluster;
-use crate::run::arrange::{Place, deep, pause};
+use super::bystanders::{
+    Bystander, BystanderProgress, BystanderReport, CostRequest, SMALL, hold_lock,
+};
+use crate::cluster::arrange::ClusterFolder;
+use crate::run::arrange::{RunFolder, deep, pause};
 
 /// The memory of the controller.
 const MEMORY: u64 = 1 << 30;
@@ -66,7 +68,7 @@ fn rounds() -> Box<dyn Iterator<Item = u64>> {
 struct CostReport {
     number: u64,
     answers: Vec<AttackAnswer>,
-    had: Vec<(Bystander, Experience)>,
+    had: Vec<(Bystander, BystanderReport)>,
     /// The longest delay of a controller that is not attacked.
     machine: Duration,
     peak_kib: u64,
@@ -127,8 +129,8 @@ fn round(number: u64) {
     let began = Instant::now();
     let (adversary, size) = (Adversary::of(number), AttackSize::of(number));
     let mut attacked = limited_controller();
-    let idle = Cluster::start("--no-exec --store idle");
-    let (port, watch) = (attacked.port, Watch::default());
+    let idle = ClusterFolder::start("--no-exec --store idle");
+    let (port, watch) = (attacked.port, BystanderProgress::default());
     let holder = hold_lock(port);
     let (answers, had, machine) = thread::scope(|scope| {
         let (watch, holder) = (&watch, &holder);
@@ -163,19 +165,19 @@ fn round(number: u64) {
 
 /// A controller whose memory is limited, in each of its starts. The limit is on what it allocates for itself, and not on the
 /// address space, which also counts what is only reserved.
-fn limited_controller() -> Cluster {
-    let place = Place::with("");
+fn limited_controller() -> ClusterFolder {
+    let place = RunFolder::with("");
     let program = env!("CARGO_BIN_EXE_windlass");
     let kib = MEMORY / 1024;
     place.file("limited", format!("#!/bin/sh\nulimit -d {kib} && exec '{program}' \"$@\"\n"));
     let limited = place.path().join("limited");
     std::fs::set_permissions(&limited, Permissions::from_mode(0o755)).expect("it is ours");
     let limited = limited.to_str().expect("it is a text").to_owned();
-    Cluster::start_as(&limited, place, "--no-exec")
+    ClusterFolder::start_as(&limited, place, "--no-exec")
 }
 
 /// The controller is killed and starts again with all that it accepted. Returns how long it took to take a submission.
-fn restart(cluster: &mut Cluster) -> Duration {
+fn restart(cluster: &mut ClusterFolder) -> Duration {
     cluster.kill();
     let began = Instant::now();
     cluster.restart();
@@ -188,7 +190,7 @@ fn restart(cluster: &mut Cluster) -> Duration {
 }
 
 /// The longest that a controller without attackers took to answer.
-fn delay_of_machine(port: u16, watch: &Watch) -> Duration {
+fn delay_of_machine(port: u16, watch: &BystanderProgress) -> Duration {
     let mut longest = Duration::ZERO;
     while !watch.over.load(Ordering::Relaxed) {
         let asked = Instant::now();

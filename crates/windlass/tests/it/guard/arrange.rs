@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use windlass::core::id::Fence;
 use windlass::core::time::Span;
-use windlass::worker::guard::{Exit, Guard, Guarded, Spawn};
+use windlass::worker::guard::{GuardHandle, GuardedStep, SpawnRequest, StepExit};
 
 /// Longer than anything here takes on a machine that is overloaded.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -26,16 +26,16 @@ pub(super) fn story<T>(story: impl Future<Output = T>) -> T {
 /// Set for this test program if its guards are to have tethers.
 pub(super) const TETHERS: &str = "WINDLASS_TEST_TETHERS";
 
-pub(super) async fn guard() -> Guard {
+pub(super) async fn guard() -> GuardHandle {
     if has_tethers() {
         return guard_with_tethers().await;
     }
-    Guard::start_from(Path::new(env!("CARGO_BIN_EXE_windlass"))).await.unwrap()
+    GuardHandle::start_from(Path::new(env!("CARGO_BIN_EXE_windlass"))).await.unwrap()
 }
 
-pub(super) async fn guard_with_tethers() -> Guard {
+pub(super) async fn guard_with_tethers() -> GuardHandle {
     let program = Path::new(env!("CARGO_BIN_EXE_windlass"));
-    Guard::start_with_tethers_from(program, None).await.unwrap()
+    GuardHandle::start_with_tethers_from(program, None).await.unwrap()
 }
 
 pub(super) fn has_tethers() -> bool {
@@ -55,16 +55,16 @@ pub(crate) fn is_tether(pid: &str) -> bool {
 }
 
 /// The tether of a guard that started this main process. Others wait for a step.
-pub(super) fn tether_of(guard: &Guard, main: &str) -> Pid {
+pub(super) fn tether_of(guard: &GuardHandle, main: &str) -> Pid {
     let mut tethers = children(guard.pid()).into_iter().filter(|pid| is_tether(pid));
     let pid = tethers.find(|pid| children(pid.parse().unwrap()).iter().any(|child| child == main));
     Pid::from_raw(pid.unwrap().parse().unwrap()).unwrap()
 }
 
 /// A step and the reading end of its output.
-pub(super) fn step(fence: u64, argv: &[&str]) -> (Spawn, PipeReader) {
+pub(super) fn step(fence: u64, argv: &[&str]) -> (SpawnRequest, PipeReader) {
     let (reader, writer) = pipe().unwrap();
-    let spawn = Spawn {
+    let spawn = SpawnRequest {
         fence: Fence(fence),
         argv: argv.iter().map(OsString::from).collect(),
         env: Vec::new(),
@@ -72,22 +72,22 @@ pub(super) fn step(fence: u64, argv: &[&str]) -> (Spawn, PipeReader) {
         dir: None,
         kill_grace: GRACE,
         deadline: None,
-        line: None,
+        queue_limits: None,
         output: writer.into(),
     };
     (spawn, reader)
 }
 
-pub(super) fn shell(fence: u64, script: &str) -> (Spawn, PipeReader) {
+pub(super) fn shell(fence: u64, script: &str) -> (SpawnRequest, PipeReader) {
     step(fence, &["sh", "-c", script])
 }
 
 /// Starts a script and waits for its first line.
 pub(super) async fn started(
-    guard: &Guard,
+    guard: &GuardHandle,
     fence: u64,
     script: &str,
-) -> (Guarded, PipeReader, String) {
+) -> (GuardedStep, PipeReader, String) {
     let (spawn, output) = shell(fence, script);
     let guarded = guard.spawn(spawn).await.unwrap();
     let (line, output) = first_line(output).await;
@@ -116,7 +116,10 @@ pub(super) async fn rest(mut output: PipeReader) -> String {
 }
 
 /// Runs a step to its very end.
-pub(super) async fn run(guard: &Guard, (spawn, output): (Spawn, PipeReader)) -> (Exit, String) {
+pub(super) async fn run(
+    guard: &GuardHandle,
+    (spawn, output): (SpawnRequest, PipeReader),
+) -> (StepExit, String) {
     let guarded = guard.spawn(spawn).await.unwrap();
     let exit = guarded.gone().await;
     assert_eq!(guarded.exited().await, exit);

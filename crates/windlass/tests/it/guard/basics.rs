@@ -4,13 +4,13 @@ use std::process::Command;
 
 use windlass::core::id::Fence;
 use windlass::core::time::Span;
-use windlass::worker::Clock;
-use windlass::worker::guard::{Exit, NotSpawnedCause};
+use windlass::worker::ProcessClock;
+use windlass::worker::guard::{SpawnFailureCause, StepExit};
 
 use super::arrange::{guard, guard_with_tethers, is_alive, rest, run, shell, started, step, story};
 
 #[test]
-fn exit_codes_and_signals_are_told_apart() {
+fn exit_codes_and_signals_are_distinguished() {
     story(async {
         let guard = guard().await;
         let ends = ["exit 0", "exit 7", "exit 255", "kill -TERM $$", "kill -KILL $$"];
@@ -18,8 +18,8 @@ fn exit_codes_and_signals_are_told_apart() {
         for (fence, script) in (1..).zip(ends) {
             exits.push(run(&guard, shell(fence, script)).await.0);
         }
-        let signals = [Exit::Signal(15), Exit::Signal(9)];
-        let codes = [0, 7, 255].map(Exit::Code);
+        let signals = [StepExit::Signal(15), StepExit::Signal(9)];
+        let codes = [0, 7, 255].map(StepExit::Code);
         assert_eq!(exits, [&codes[..], &signals].concat());
         guard.end().await;
     });
@@ -49,18 +49,18 @@ fn what_cannot_start_says_why() {
         ];
         let mut told = Vec::new();
         for step in steps {
-            let (Exit::NotSpawned(why), output) = run(&guard, step).await else { panic!() };
+            let (StepExit::NotSpawned(why), output) = run(&guard, step).await else { panic!() };
             assert_eq!(output, "");
             told.push((why.cause, why.code()));
             assert!(why.text.starts_with("cannot start"), "{}", why.text);
         }
-        let not_found = (NotSpawnedCause::NotFound, 127);
-        let not_executable = (NotSpawnedCause::NotExecutable, 126);
-        let directory = (NotSpawnedCause::Directory, 126);
+        let not_found = (SpawnFailureCause::NotFound, 127);
+        let not_executable = (SpawnFailureCause::NotExecutable, 126);
+        let directory = (SpawnFailureCause::Directory, 126);
         let expected =
             [not_found, not_found, not_executable, directory, not_found, not_found, not_executable];
         assert_eq!(told, expected);
-        assert_eq!(run(&guard, step(8, &["true"])).await.0, Exit::Code(0), "it goes on");
+        assert_eq!(run(&guard, step(8, &["true"])).await.0, StepExit::Code(0), "it goes on");
         guard.end().await;
     });
 }
@@ -71,13 +71,13 @@ fn both_outputs_keep_their_order() {
         let guard = guard().await;
         let script = "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done";
         let lines = (1..=5).map(|i| format!("out {i}\nerr {i}\n"));
-        assert_eq!(run(&guard, shell(1, script)).await, (Exit::Code(0), lines.collect()));
+        assert_eq!(run(&guard, shell(1, script)).await, (StepExit::Code(0), lines.collect()));
         guard.end().await;
     });
 }
 
 #[test]
-fn a_step_starts_where_and_with_what_it_is_told() {
+fn step_starts_with_its_directory_and_environment() {
     story(async {
         let guard = guard().await;
         let folder = tempfile::tempdir().unwrap();
@@ -93,7 +93,7 @@ fn a_step_starts_where_and_with_what_it_is_told() {
             [("PATH", &*path), ("A", "a b"), ("B", "é")].map(|(k, v)| (k.into(), v.into())).into();
         step.0.removed = vec!["HOME".into(), "A".into()];
         let expected = format!("{} a b é unset unset\n", folder.path().display());
-        assert_eq!(run(&guard, step).await, (Exit::Code(0), expected));
+        assert_eq!(run(&guard, step).await, (StepExit::Code(0), expected));
         guard.end().await;
     });
 }
@@ -104,7 +104,7 @@ fn a_step_inherits_nothing_of_the_guard() {
     story(async {
         let guard = guard().await;
         let (exit, status) = run(&guard, step(1, &["cat", "/proc/self/status"])).await;
-        assert_eq!(exit, Exit::Code(0));
+        assert_eq!(exit, StepExit::Code(0));
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
             u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
@@ -136,12 +136,12 @@ fn guard_ends_with_all_its_steps_when_it_expires() {
     story(async {
         for guard in [guard().await, guard_with_tethers().await] {
             let (waits, _output, pid) = started(&guard, 1, "echo $$; exec sleep 1000").await;
-            guard.expire_at(Some(Clock::of_machine().now() + Span::secs(100))).await;
+            guard.expire_at(Some(ProcessClock::since_boot().now() + Span::secs(100))).await;
             guard.expire_at(None).await;
             let other = run(&guard, shell(2, "exit 3")).await.0;
-            assert_eq!(other, Exit::Code(3), "it has not expired");
-            guard.expire_at(Some(Clock::of_machine().now())).await;
-            assert_eq!(waits.gone().await, Exit::Lost);
+            assert_eq!(other, StepExit::Code(3), "it has not expired");
+            guard.expire_at(Some(ProcessClock::since_boot().now())).await;
+            assert_eq!(waits.gone().await, StepExit::Lost);
             assert!(!is_alive(&pid));
             guard.over().await;
         }
@@ -160,7 +160,7 @@ fn many_steps_at_a_time_are_not_mixed_up() {
         }
         for (guarded, output) in running {
             let Fence(fence) = guarded.fence();
-            assert_eq!(guarded.gone().await, Exit::Code(i32::try_from(fence).unwrap()));
+            assert_eq!(guarded.gone().await, StepExit::Code(i32::try_from(fence).unwrap()));
             assert_eq!(rest(output).await, format!("{fence}\n"));
         }
         guard.end().await;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::time::Instant;
-use windlass::worker::guard::{Exit, Guard, GuardLost, kill_marked, kill_strays};
+use windlass::worker::guard::{GuardHandle, GuardLost, StepExit, kill_marked, kill_strays};
 
 use super::arrange::{
     ALONE, alone, first_line, guard, is_alive, run, shell, started, step, story, until,
@@ -99,7 +99,7 @@ fn an_interrupt_of_the_foreground_group_reaches_no_step() {
 
 /// `pkill windlass` finds the guard too, and so does a service manager: what that means is for the worker to decide.
 #[test]
-fn signals_to_the_guard_itself_end_nothing_and_its_steps_hear_their_own() {
+fn signals_to_the_guard_are_ignored_and_steps_receive_theirs() {
     story(async {
         let guard = guard().await;
         let pid = Pid::from_raw(guard.pid().cast_signed()).unwrap();
@@ -108,10 +108,10 @@ fn signals_to_the_guard_itself_end_nothing_and_its_steps_hear_their_own() {
             kill_process(pid, signal).unwrap();
             let own = format!("kill -{} $$; sleep 1000", signal.as_raw());
             let (exit, _) = run(&guard, shell(2, &own)).await;
-            assert_eq!(exit, Exit::Signal(signal.as_raw()), "nothing is ignored in a step");
+            assert_eq!(exit, StepExit::Signal(signal.as_raw()), "nothing is ignored in a step");
         }
-        step.stop(windlass::core::session::StopHow::Term, super::arrange::GRACE).await;
-        assert_eq!(step.gone().await, Exit::Signal(Signal::TERM.as_raw()));
+        step.stop(windlass::core::session::StopMode::Term, super::arrange::GRACE).await;
+        assert_eq!(step.gone().await, StepExit::Signal(Signal::TERM.as_raw()));
         guard.end().await;
     });
 }
@@ -129,8 +129,8 @@ fn death_of_the_guard_is_noticed_and_its_steps_are_killed() {
         }
         kill_process(Pid::from_raw(guard.pid().cast_signed()).unwrap(), Signal::KILL).unwrap();
         for (guarded, ..) in &steps {
-            assert_eq!(guarded.exited().await, Exit::Lost);
-            assert_eq!(guarded.gone().await, Exit::Lost);
+            assert_eq!(guarded.exited().await, StepExit::Lost);
+            assert_eq!(guarded.gone().await, StepExit::Lost);
         }
         guard.over().await;
         assert!(steps.iter().all(|(_, _, pid)| !is_alive(pid)));
@@ -145,7 +145,7 @@ fn ending_a_guard_kills_what_it_has() {
         let first = guard().await;
         let (guarded, _output, pid) = started(&first, 1, STEPS[1]).await;
         first.end().await;
-        assert_eq!(guarded.gone().await, Exit::Lost);
+        assert_eq!(guarded.gone().await, StepExit::Lost);
         assert!(!is_alive(&pid));
         let second = guard().await;
         let guard_pid = second.pid().to_string();
@@ -179,11 +179,11 @@ fn orphans_of_a_guard_inside_a_step_belong_to_the_step() {
         kill_process(worker, Signal::KILL).unwrap();
         // The outer guard may have been faster.
         let _ = kill_process(inner_guard, Signal::KILL);
-        assert_eq!(guarded.gone().await, Exit::Signal(9));
+        assert_eq!(guarded.gone().await, StepExit::Signal(9));
         // The one that cleared its environment may belong to the other step as well.
         let unmarked = &pids[3];
         assert!(pids.iter().all(|pid| pid == unmarked || !is_alive(pid)), "{pids:?}");
-        other.stop(windlass::core::session::StopHow::Kill, windlass::core::time::Span::ZERO).await;
+        other.stop(windlass::core::session::StopMode::Kill, windlass::core::time::Span::ZERO).await;
         other.gone().await;
         assert!(!is_alive(unmarked));
         guard.end().await;
@@ -191,7 +191,7 @@ fn orphans_of_a_guard_inside_a_step_belong_to_the_step() {
 }
 
 #[test]
-fn strays_of_a_former_life_are_found_by_their_environment() {
+fn orphans_of_a_former_incarnation_are_found_by_their_environment() {
     story(async {
         let marker = format!("WINDLASS_WORKER_ID=test-{}", std::process::id());
         let (name, value) = marker.split_once('=').unwrap();
@@ -250,11 +250,11 @@ fn mark_of(step: &str) -> String {
 #[test]
 fn a_program_that_does_not_become_a_guard_is_refused() {
     story(async {
-        let error = Guard::start_from(Path::new("/bin/true")).await.unwrap_err().to_string();
+        let error = GuardHandle::start_from(Path::new("/bin/true")).await.unwrap_err().to_string();
         assert!(error.contains("/bin/true did not become a guard"), "{error}");
-        assert!(Guard::start_from(Path::new("/no/such/program")).await.is_err());
+        assert!(GuardHandle::start_from(Path::new("/no/such/program")).await.is_err());
         let guard = guard().await;
-        assert_eq!(run(&guard, step(1, &["true"])).await.0, Exit::Code(0));
+        assert_eq!(run(&guard, step(1, &["true"])).await.0, StepExit::Code(0));
         guard.end().await;
     });
 }

@@ -9,21 +9,21 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::time::Instant;
-use windlass::controller::{Node, NodeConfig, StandBy};
-use windlass::core::engine::{Config, Request, Submit};
+use windlass::controller::{ControllerNode, NodeConfig, StandbyPolicy};
+use windlass::core::engine::{EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::environment::EnvironmentPolicy;
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::requirement::Labels;
-use windlass::core::session::{FormerLife, Home, Register};
+use windlass::core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
 use windlass::core::time::{Span, Time};
-use windlass::journal::{Candidate, MemoryJournal};
+use windlass::journal::{LeaderCandidate, MemoryJournal};
 use windlass::logs::MemoryLogs;
 use windlass::shutdown::ShutdownSender;
-use windlass::worker::executors::{Builtin, MaskCache, Place};
-use windlass::worker::{Beside, Clock, Worker};
+use windlass::worker::executors::{BuiltinExecutor, ExecutorSettings, MaskCache};
+use windlass::worker::{PeerWorkers, ProcessClock, WorkerRuntime};
 
 use super::arrange::{PATIENCE, alone, guard, is_alive, story, until};
-use crate::station::plan;
+use crate::embedded_node::plan;
 
 const WORKER: &str = "guard::frozen::worker_to_be_frozen";
 const TTL: Span = Span::secs(3);
@@ -52,18 +52,18 @@ fn worker_to_be_frozen() {
     }
     story(async {
         let config = NodeConfig {
-            candidate: Candidate { node: "ann".to_owned(), address: None },
-            engine: Config::default(),
+            candidate: LeaderCandidate { node: "ann".to_owned(), address: None },
+            engine: EngineConfig::default(),
             ttl: TTL,
             own: None,
-            stand_by: StandBy::Wait,
-            clock: Clock::of_runtime(),
+            stand_by: StandbyPolicy::Wait,
+            clock: ProcessClock::runtime(),
         };
         let journal = Arc::new(MemoryJournal::new(|| Time::from_millis(1_790_000_000_000)));
-        let (node, handle) = Node::open(journal, config).await.unwrap();
+        let (node, handle) = ControllerNode::open(journal, config).await.unwrap();
         let (_sender, shutdown) = ShutdownSender::new();
         tokio::spawn(node.run(shutdown.clone()));
-        let place = Place {
+        let place = ExecutorSettings {
             root: std::env::current_dir().unwrap(),
             scratch: std::env::current_dir().unwrap(),
             worker: "here".to_owned(),
@@ -71,37 +71,37 @@ fn worker_to_be_frozen() {
             policy: EnvironmentPolicy::PassAll,
             masks: MaskCache::default(),
         };
-        let register = Register {
+        let register = RegisterRequest {
             worker: WorkerId(7),
             name: "here".into(),
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 2,
-            home: Home::Apart,
-            former: FormerLife::Unknown,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };
-        let executor = Builtin::new(place, guard().await, Arc::new(MemoryLogs::new()));
-        let worker = Worker {
+        let executor = BuiltinExecutor::new(place, guard().await, Arc::new(MemoryLogs::new()));
+        let worker = WorkerRuntime {
             register,
             capacity: 2,
             leases_expire: true,
-            beside: Beside::Others,
-            clock: Clock::of_machine(),
+            peers: PeerWorkers::Possible,
+            clock: ProcessClock::since_boot(),
             leader_grace: None,
-            memory: None,
+            membership: None,
             link: Arc::new(handle.clone()),
             executor: Arc::new(executor),
         };
-        let submit = Submit::new(RunId::new(1_790_000_000_000, 1), plan(PIPELINE));
-        handle.ask(Request::Submit(submit)).await.unwrap();
+        let submit = SubmitRun::new(RunId::new(1_790_000_000_000, 1), plan(PIPELINE));
+        handle.ask(EngineRequest::Submit(submit)).await.unwrap();
         worker.run(shutdown).await.unwrap();
     });
 }
 
-struct Frozen(Child);
+struct FrozenWorker(Child);
 
-impl Drop for Frozen {
+impl Drop for FrozenWorker {
     fn drop(&mut self) {
         // They fail if it has ended.
         let _ = self.0.kill();
@@ -114,7 +114,7 @@ fn a_frozen_workers_step_that_holds_a_lock_is_killed_before_its_lease_ends() {
     story(async {
         let folder = TempDir::new().unwrap();
         let mut command = alone(WORKER).expect("this is not it");
-        let worker = Frozen(command.current_dir(folder.path()).spawn().unwrap());
+        let worker = FrozenWorker(command.current_dir(folder.path()).spawn().unwrap());
         let (held, free) =
             (pid_in(folder.path(), "held").await, pid_in(folder.path(), "free").await);
         // As long as the leader answers the deadline moves.

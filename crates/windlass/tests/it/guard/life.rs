@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::core::session::{Deadline, StopHow};
+use windlass::core::session::{ContactDeadline, StopMode};
 use windlass::core::time::{Span, Time};
-use windlass::worker::guard::{Exit, Guard, InLine};
+use windlass::worker::guard::{GuardHandle, StartQueueLimits, StepExit};
 
 use super::arrange::{
     self, alone, first_line, guard, is_alive, is_tether, rest, run, shell, started, step, story,
@@ -17,32 +17,32 @@ use super::arrange::{
 const DEAF: &str = "trap '' TERM; echo $$; while :; do sleep 0.05; done";
 
 #[test]
-fn who_ends_politely_is_not_killed() {
+fn step_that_exits_on_sigterm_is_not_killed() {
     story(async {
         let guard = guard().await;
         let script =
             "exec 2>&-; trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.01; done";
         let (guarded, output, _) = started(&guard, 1, script).await;
-        guarded.stop(StopHow::Term, Span::secs(30)).await;
-        assert_eq!(guarded.gone().await, Exit::Code(3));
+        guarded.stop(StopMode::Term, Span::secs(30)).await;
+        assert_eq!(guarded.gone().await, StepExit::Code(3));
         assert_eq!(rest(output).await, "bye\n");
         guard.end().await;
     });
 }
 
 #[test]
-fn who_ignores_the_order_is_killed_after_the_grace() {
+fn step_that_ignores_sigterm_is_killed_after_its_grace() {
     story(async {
         let guard = guard().await;
         let (guarded, _output, _) = started(&guard, 1, DEAF).await;
         let before = now();
-        guarded.stop(StopHow::Term, Span::millis(300)).await;
-        assert_eq!(guarded.gone().await, Exit::Signal(9));
+        guarded.stop(StopMode::Term, Span::millis(300)).await;
+        assert_eq!(guarded.gone().await, StepExit::Signal(9));
         assert!(before.elapsed() >= Duration::from_millis(290), "{:?}", before.elapsed());
         let (guarded, _output, _) = started(&guard, 2, DEAF).await;
-        guarded.stop(StopHow::Term, Span::secs(3000)).await;
-        guarded.stop(StopHow::Kill, Span::ZERO).await;
-        assert_eq!(guarded.gone().await, Exit::Signal(9), "hastened");
+        guarded.stop(StopMode::Term, Span::secs(3000)).await;
+        guarded.stop(StopMode::Kill, Span::ZERO).await;
+        assert_eq!(guarded.gone().await, StepExit::Signal(9), "hastened");
         guard.end().await;
     });
 }
@@ -55,8 +55,8 @@ fn children_keep_the_grace_when_their_shell_ends_first() {
         let child = "exec 2>&-; trap \"sleep 2.5; echo saved; exit\" TERM; echo up; while :; do sleep 0.01; done";
         let script = format!("sh -c '{child}' & wait");
         let (guarded, output, _) = started(&guard, 1, &script).await;
-        guarded.stop(StopHow::Term, Span::secs(30)).await;
-        assert_eq!(guarded.exited().await, Exit::Signal(15));
+        guarded.stop(StopMode::Term, Span::secs(30)).await;
+        assert_eq!(guarded.exited().await, StepExit::Signal(15));
         guarded.gone().await;
         assert_eq!(rest(output).await, "saved\n");
         guard.end().await;
@@ -77,12 +77,12 @@ fn a_deadline_kills_on_time_and_asks_before() {
         let (asked, output) = first_line(output).await;
         assert_eq!(asked, "asked");
         assert!(before.elapsed() >= Duration::from_millis(380), "{:?}", before.elapsed());
-        assert_eq!(guarded.gone().await, Exit::Expired);
+        assert_eq!(guarded.gone().await, StepExit::Expired);
         assert!(before.elapsed() >= Duration::from_millis(780), "{:?}", before.elapsed());
         drop(output);
         let (guarded, _output, _) = started(&guard, 2, "echo up; sleep 1000").await;
         guarded.set_deadline(Some(ends_at(Time::from_millis(1)))).await;
-        assert_eq!(guarded.gone().await, Exit::Expired, "one that has passed");
+        assert_eq!(guarded.gone().await, StepExit::Expired, "one that has passed");
         guard.end().await;
     });
 }
@@ -95,11 +95,11 @@ fn a_stopped_step_can_be_stopped() {
             started(&guard, 1, "echo $$; kill -STOP $$; sleep 1000").await;
         let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         until(|| stat().contains(") T ")).await;
-        guarded.stop(StopHow::Term, Span::secs(1000)).await;
-        assert_eq!(guarded.gone().await, Exit::Signal(15));
+        guarded.stop(StopMode::Term, Span::secs(1000)).await;
+        assert_eq!(guarded.gone().await, StepExit::Signal(15));
         let (guarded, _output, _) = started(&guard, 2, "echo $$; kill -STOP $$").await;
-        guarded.stop(StopHow::Kill, Span::ZERO).await;
-        assert_eq!(guarded.gone().await, Exit::Signal(9));
+        guarded.stop(StopMode::Kill, Span::ZERO).await;
+        assert_eq!(guarded.gone().await, StepExit::Signal(9));
         guard.end().await;
     });
 }
@@ -133,8 +133,8 @@ fn a_main_process_that_leaves_its_group_gets_sigterm_and_sigkill() {
             let (spawn, output) = step(fence, &["python3", "-c", LEAVES_ITS_GROUP, hears]);
             let guarded = guard.spawn(spawn).await.unwrap();
             let (pid, _output) = first_line(output).await;
-            guarded.stop(StopHow::Term, Span::millis(300)).await;
-            assert_eq!(guarded.gone().await, Exit::Signal(signal), "{hears}");
+            guarded.stop(StopMode::Term, Span::millis(300)).await;
+            assert_eq!(guarded.gone().await, StepExit::Signal(signal), "{hears}");
             assert!(!is_alive(&pid));
         }
         guard.end().await;
@@ -159,7 +159,7 @@ fn what_a_step_leaves_behind_ends_with_it() {
             let (mut spawn, output) = shell(fence, &format!("{way}\nsleep 0.1; exit 5"));
             spawn.kill_grace = Span::millis(300);
             let guarded = guard.spawn(spawn).await.unwrap();
-            assert_eq!(guarded.gone().await, Exit::Code(5), "{way}");
+            assert_eq!(guarded.gone().await, StepExit::Code(5), "{way}");
             let text = rest(output).await;
             let pids: Vec<&str> = text.split_whitespace().collect();
             assert!(!pids.is_empty() && pids.iter().all(|pid| !is_alive(pid)), "{way}: {text}");
@@ -179,7 +179,7 @@ fn orphans_live_as_long_as_their_own_step() {
         let (first, _output, orphan) = started(&guard, 1, script).await;
         run(&guard, shell(2, "(sleep 1000 &)")).await;
         assert!(is_alive(&orphan));
-        first.stop(StopHow::Kill, Span::ZERO).await;
+        first.stop(StopMode::Kill, Span::ZERO).await;
         first.gone().await;
         assert!(!is_alive(&orphan));
         guard.end().await;
@@ -211,13 +211,13 @@ fn a_sibling_of_a_main_process_is_of_its_step() {
         let guard = guard().await;
         // Beside another, who comes from the line has a thread to itself.
         let (_other, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
-        let in_line = InLine { below: 4, news_wait: Span::ZERO };
+        let in_line = StartQueueLimits { below: 4, news_wait: Span::ZERO };
         for (fence, line) in [(2, None), (3, Some(in_line))] {
             let (mut spawn, output) = step(fence, &["python3", "-c", sibling]);
-            spawn.line = line;
+            spawn.queue_limits = line;
             let guarded = guard.spawn(spawn).await.unwrap();
             let (pid, _output) = first_line(output).await;
-            assert_eq!(guarded.gone().await, Exit::Code(0));
+            assert_eq!(guarded.gone().await, StepExit::Code(0));
             assert!(!is_alive(&pid), "{pid} outlived its step");
         }
         guard.end().await;
@@ -252,7 +252,7 @@ else:
 
 /// In the middle of an exec a process has no environment that would tell whose it is.
 #[test]
-fn who_becomes_another_program_as_its_step_ends_ends_with_it() {
+fn orphan_that_execs_as_its_step_ends_is_killed() {
     if cfg!(not(target_pointer_width = "64")) || !has_python() {
         return;
     }
@@ -263,7 +263,7 @@ fn who_becomes_another_program_as_its_step_ends_ends_with_it() {
         let (spawn, output) = step(2, &["python3", "-c", CHANGELING]);
         let guarded = guard.spawn(spawn).await.unwrap();
         let (pid, _output) = first_line(output).await;
-        assert_eq!(guarded.gone().await, Exit::Code(0));
+        assert_eq!(guarded.gone().await, StepExit::Code(0));
         assert!(pid.is_empty() || !is_alive(&pid), "{pid} outlived its step");
         guard.end().await;
     });
@@ -306,7 +306,7 @@ fn a_thousand_steps_leave_no_descriptor_and_no_zombie() {
 }
 
 #[test]
-fn an_idle_guard_sleeps() {
+fn idle_guard_uses_no_cpu() {
     story(async {
         let guard = guard().await;
         run(&guard, step(1, &["true"])).await;
@@ -327,7 +327,7 @@ fn an_idle_guard_sleeps() {
 }
 
 /// The processes of steps that are children of the guard, or of its tethers.
-fn children(guard: &Guard) -> Vec<String> {
+fn children(guard: &GuardHandle) -> Vec<String> {
     let (tethers, own): (Vec<_>, Vec<_>) =
         arrange::children(guard.pid()).into_iter().partition(|pid| is_tether(pid));
     let below = tethers.iter().flat_map(|pid| arrange::children(pid.parse().unwrap()));
@@ -340,8 +340,8 @@ fn now() -> Instant {
 
 /// The guard's clock.
 /// It is asked 400 ms before.
-pub(super) fn ends_at(kills_at: Time) -> Deadline {
-    Deadline { asks_at: kills_at - Span::millis(400), kills_at }
+pub(super) fn ends_at(kills_at: Time) -> ContactDeadline {
+    ContactDeadline { asks_at: kills_at - Span::millis(400), kills_at }
 }
 
 pub(super) fn since_start() -> Time {

@@ -6,6 +6,6 @@ mod basics;
 mod deaths;
 mod frozen;
 mod life;
-mod lines;
 mod rate;
+mod start_queue;
 pub(crate) mod tethers;

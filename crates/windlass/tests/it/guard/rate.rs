@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use tokio::time::Instant;
-use windlass::worker::guard::Guard;
+use windlass::worker::guard::GuardHandle;
 
 use super::arrange::{guard, step, story};
 
@@ -31,7 +31,7 @@ fn rates_beside_a_bare_loop() {
 }
 
 #[expect(clippy::print_stdout, reason = "what was measured")]
-async fn measure(guard: &Guard, name: &str, work: impl Future<Output = ()>) -> f64 {
+async fn measure(guard: &GuardHandle, name: &str, work: impl Future<Output = ()>) -> f64 {
     let cpu = || [cpu_of(std::process::id()), cpu_of(guard.pid())];
     let (start, before) = (Instant::now(), cpu());
     work.await;
@@ -73,7 +73,7 @@ fn bare_loop(in_flight: usize) {
     }
 }
 
-async fn through(guard: &Guard, in_flight: u64) {
+async fn through(guard: &GuardHandle, in_flight: u64) {
     let lane = |lane: u64| {
         let guard = guard.clone();
         async move {

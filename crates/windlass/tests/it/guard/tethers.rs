@@ -10,10 +10,10 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::time::Instant;
-use windlass::core::session::StopHow;
+use windlass::core::session::StopMode;
 use windlass::core::time::Span;
 use windlass::worker::GuardLock;
-use windlass::worker::guard::{Exit, Guard, NotSpawnedCause};
+use windlass::worker::guard::{GuardHandle, SpawnFailureCause, StepExit};
 
 use super::arrange::{
     GRACE, PATIENCE, TETHERS, first_line, guard_with_tethers, has_tethers, is_alive, run, started,
@@ -105,15 +105,15 @@ fn a_start_that_never_returns_obeys_its_deadline_and_holds_up_no_other() {
         let (other, _other_output, other_pid) =
             started(&guard, 2, "trap '' TERM; echo $$; while :; do sleep 0.05; done").await;
         other.set_deadline(Some(ends_at(since_start() + Span::millis(700)))).await;
-        assert_eq!(other.gone().await, Exit::Expired);
+        assert_eq!(other.gone().await, StepExit::Expired);
         assert!(!is_alive(&other_pid));
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-        let Exit::NotSpawned(why) = hung.gone().await else { panic!("it never started") };
-        assert_eq!(why.cause, NotSpawnedCause::Hung);
+        let StepExit::NotSpawned(why) = hung.gone().await else { panic!("it never started") };
+        assert_eq!(why.cause, SpawnFailureCause::Hung);
         assert!(why.text.contains("the start did not return within 2 s"), "{}", why.text);
         assert!(began.elapsed() >= Duration::from_millis(1400), "{:?}", began.elapsed());
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-        assert_eq!(run(&guard, step(3, &["true"])).await.0, Exit::Code(0), "it goes on");
+        assert_eq!(run(&guard, step(3, &["true"])).await.0, StepExit::Code(0), "it goes on");
         guard.end().await;
     });
 }
@@ -124,17 +124,17 @@ fn a_start_that_never_returns_can_be_stopped_and_never_runs_later() {
         let guard = guard_with_tethers().await;
         let folder = TempDir::new().unwrap();
         let mut leased = LeasedProgram::new("touch started");
-        for (fence, how) in [(1, StopHow::Kill), (2, StopHow::Term)] {
+        for (fence, how) in [(1, StopMode::Kill), (2, StopMode::Term)] {
             let (mut spawn, _output) = step(fence, &[leased.path().to_str().unwrap()]);
             spawn.dir = Some(folder.path().to_owned());
             let hung = guard.spawn(spawn).await.unwrap();
             hung.stop(how, Span::millis(200)).await;
             // So soon after the order nothing tells a start that hangs from one that is under way.
-            assert_eq!(hung.gone().await, Exit::Signal(9));
+            assert_eq!(hung.gone().await, StepExit::Signal(9));
         }
         leased.give_back();
         let (exit, _) = run(&guard, step(3, &["true"])).await;
-        assert_eq!(exit, Exit::Code(0));
+        assert_eq!(exit, StepExit::Code(0));
         assert!(!folder.path().join("started").exists());
         guard.end().await;
     });
@@ -149,7 +149,7 @@ fn a_guard_ends_although_a_start_never_returns() {
         let hung = guard.spawn(spawn).await.unwrap();
         let began = Instant::now();
         guard.end().await;
-        assert_eq!(hung.gone().await, Exit::Lost);
+        assert_eq!(hung.gone().await, StepExit::Lost);
         assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     });
 }
@@ -173,12 +173,12 @@ fn nothing_of_a_step_outlives_worker_and_guard() {
 }
 
 #[test]
-fn the_lock_of_a_life_is_held_until_guard_and_tethers_have_ended() {
+fn incarnation_lock_is_held_until_guard_and_tethers_have_ended() {
     story(async {
         let folder = TempDir::new().unwrap();
         let (lock, _) = GuardLock::try_take(folder.path()).unwrap().unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_windlass"));
-        let guard = Guard::start_with_tethers_from(program, Some(lock)).await.unwrap();
+        let guard = GuardHandle::start_with_tethers_from(program, Some(lock)).await.unwrap();
         let (guarded, _output, main) = started(&guard, 1, "echo $$; exec sleep 1000").await;
         let (tether, began) = (tether_of(&guard, &main), Instant::now());
         kill_process(tether, Signal::STOP).unwrap();
@@ -193,7 +193,7 @@ fn the_lock_of_a_life_is_held_until_guard_and_tethers_have_ended() {
             assert!(began.elapsed() < PATIENCE, "the lock is never free");
         }
         assert!(!is_alive(&main), "the lock was free before the step had ended");
-        assert_eq!(guarded.gone().await, Exit::Lost);
+        assert_eq!(guarded.gone().await, StepExit::Lost);
     });
 }
 
@@ -205,9 +205,9 @@ fn what_a_killed_tether_leaves_is_killed_before_its_step_is_gone() {
         let (guarded, output, main) = started(&guard, 1, script).await;
         let (hidden, _output) = first_line(output).await;
         kill_process(tether_of(&guard, &main), Signal::KILL).unwrap();
-        assert_eq!(guarded.gone().await, Exit::Lost);
+        assert_eq!(guarded.gone().await, StepExit::Lost);
         assert!(!is_alive(&hidden) && !is_alive(&main));
-        assert_eq!(run(&guard, step(2, &["true"])).await.0, Exit::Code(0), "it goes on");
+        assert_eq!(run(&guard, step(2, &["true"])).await.0, StepExit::Code(0), "it goes on");
         guard.end().await;
     });
 }
@@ -219,9 +219,9 @@ fn a_stopped_tether_does_not_save_its_step_from_the_deadline() {
         let (guarded, _output, pid) = started(&guard, 1, "echo $$; exec sleep 1000").await;
         kill_process(tether_of(&guard, &pid), Signal::STOP).unwrap();
         guarded.set_deadline(Some(ends_at(since_start() + Span::millis(500)))).await;
-        assert_eq!(guarded.gone().await, Exit::Expired);
+        assert_eq!(guarded.gone().await, StepExit::Expired);
         assert!(!is_alive(&pid));
-        guarded.stop(StopHow::Kill, GRACE).await;
+        guarded.stop(StopMode::Kill, GRACE).await;
         guard.end().await;
     });
 }

@@ -5,36 +5,36 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::cable::Cable;
-use crate::cluster::arrange::{Answer, asked, free_port};
-use crate::postgres::server::{Server, server};
-use crate::run::arrange::{Place, Running, until};
+use super::cuttable_connection::CuttableConnection;
+use crate::cluster::arrange::{ClusterAnswer, asked, free_port};
+use crate::postgres::server::{PgServer, server};
+use crate::run::arrange::{RunFolder, RunningProgram, until};
 
 /// Terms and leases, short, so that tests are.
 pub(crate) const TERM: Duration = Duration::from_secs(2);
 pub(crate) const TTL: Duration = Duration::from_secs(3);
 
 /// Controllers that share a database, in one folder.
-pub(crate) struct Fleet {
-    pub(crate) place: Place,
-    pub(crate) members: Vec<Member>,
-    pub(crate) server: &'static Server,
+pub(crate) struct HaFleet {
+    pub(crate) place: RunFolder,
+    pub(crate) members: Vec<HaController>,
+    pub(crate) server: &'static PgServer,
     /// The schema of its database that is its own.
     pub(crate) schema: String,
     flags: String,
 }
 
 /// A controller.
-pub(crate) struct Member {
+pub(crate) struct HaController {
     pub(crate) name: String,
     pub(crate) port: u16,
-    pub(crate) running: Running,
+    pub(crate) running: RunningProgram,
     /// Its way to the database.
-    pub(crate) cable: Cable,
+    pub(crate) cable: CuttableConnection,
     url: String,
 }
 
-impl Fleet {
+impl HaFleet {
     /// So many controllers that run nothing themselves, once one of them leads.
     pub(crate) fn start(count: usize) -> Self {
         Self::start_with(count, "--no-exec")
@@ -48,7 +48,7 @@ impl Fleet {
     /// So many controllers that run nothing themselves, on a server that nobody else has: it may be stopped. It ends with
     /// the process of the tests.
     pub(crate) fn on_a_server_of_its_own(count: usize) -> Self {
-        Self::on(Box::leak(Box::new(Server::start())), "--no-exec").with(count)
+        Self::on(Box::leak(Box::new(PgServer::start())), "--no-exec").with(count)
     }
 
     fn with(mut self, count: usize) -> Self {
@@ -66,7 +66,7 @@ impl Fleet {
         Self::on(server(), flags)
     }
 
-    fn on(server: &'static Server, flags: &str) -> Self {
+    fn on(server: &'static PgServer, flags: &str) -> Self {
         let (_, schema) = server.fresh();
         let (term, ttl) = (TERM.as_secs(), TTL.as_secs());
         let ttl = if flags.contains("--lease-ttl") {
@@ -75,23 +75,23 @@ impl Fleet {
             format!("--lease-ttl {ttl}s")
         };
         let flags = format!("--term {term}s {ttl} {flags}");
-        Self { place: Place::with(""), members: Vec::new(), server, schema, flags }
+        Self { place: RunFolder::with(""), members: Vec::new(), server, schema, flags }
     }
 
     /// One more controller.
-    pub(crate) fn add(&mut self) -> &Member {
+    pub(crate) fn add(&mut self) -> &HaController {
         let name = format!("c{}", self.members.len());
         let folder = self.place.config().with_file_name(format!("db-{name}"));
-        let cable = Cable::lay(folder, &self.server.socket());
+        let cable = CuttableConnection::lay(folder, &self.server.socket());
         let url = self.url_over(&cable);
         let port = free_port();
         let running = self.serve(&name, port, &url, &self.flags);
-        self.members.push(Member { name, port, running, cable, url });
+        self.members.push(HaController { name, port, running, cable, url });
         self.members.last().expect("it was just added")
     }
 
     /// Starts a controller that is no member: a test looks at how it fares.
-    pub(crate) fn stranger(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn stranger(&self, name: &str, flags: &str) -> RunningProgram {
         let flags = format!("{} {flags}", self.flags);
         self.serve(name, free_port(), &self.url(), &flags)
     }
@@ -101,7 +101,7 @@ impl Fleet {
         self.url_at(&self.server.socket())
     }
 
-    fn url_over(&self, cable: &Cable) -> String {
+    fn url_over(&self, cable: &CuttableConnection) -> String {
         self.url_at(&cable.folder.join("socket"))
     }
 
@@ -111,7 +111,7 @@ impl Fleet {
         format!("postgres://windlass@{host}/postgres?options=-csearch_path%3D{schema}")
     }
 
-    fn serve(&self, name: &str, port: u16, url: &str, flags: &str) -> Running {
+    fn serve(&self, name: &str, port: u16, url: &str, flags: &str) -> RunningProgram {
         let who = format!("--name {name} --state state/{name} --listen 127.0.0.1:{port}");
         let open = if flags.contains("--token-file") { "" } else { "--no-token" };
         self.place.start(&format!("serve --store {url} {who} {open} {flags}"))
@@ -185,7 +185,7 @@ impl Fleet {
     }
 
     /// Another server takes the place of the one that all of them use.
-    pub(crate) fn move_to(&mut self, server: &'static Server) {
+    pub(crate) fn move_to(&mut self, server: &'static PgServer) {
         self.server = server;
         for member in &self.members {
             member.cable.lead_to(&server.socket());
@@ -204,18 +204,18 @@ impl Fleet {
 
     /// Starts again where it was.
     pub(crate) fn restart(&mut self, member: usize) {
-        let Member { name, port, url, .. } = &self.members[member];
+        let HaController { name, port, url, .. } = &self.members[member];
         self.members[member].running = self.serve(name, *port, url, &self.flags);
     }
 
     /// The addresses of all controllers, as `--join` and `--to` take them.
     pub(crate) fn addresses(&self) -> String {
-        let address = |it: &Member| format!("http://127.0.0.1:{}", it.port);
+        let address = |it: &HaController| format!("http://127.0.0.1:{}", it.port);
         self.members.iter().map(address).collect::<Vec<_>>().join(",")
     }
 
     /// A worker of this name, once it has joined.
-    pub(crate) fn worker(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn worker(&self, name: &str, flags: &str) -> RunningProgram {
         let join = format!("worker --join {} --name {name} {flags}", self.addresses());
         let worker = self.place.start(&join);
         until(&format!("{name} has joined"), || self.status_of(name) == "online");
@@ -291,7 +291,7 @@ impl Fleet {
         method: &str,
         path: &str,
         body: &str,
-    ) -> Option<Answer> {
+    ) -> Option<ClusterAnswer> {
         ask(self.members[member].port, method, path, body)
     }
 }
@@ -300,6 +300,6 @@ impl Fleet {
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// One request on a connection of its own.
-pub(crate) fn ask(port: u16, method: &str, path: &str, body: &str) -> Option<Answer> {
+pub(crate) fn ask(port: u16, method: &str, path: &str, body: &str) -> Option<ClusterAnswer> {
     asked((port, ANSWERS_WITHIN), (method, path), body)
 }

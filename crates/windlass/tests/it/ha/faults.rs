@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::arrange::{Fleet, TERM, TTL};
+use super::arrange::{HaFleet, TERM, TTL};
 use crate::cluster::arrange::step;
-use crate::run::arrange::{Running, deep, is_alive, pause, until};
+use crate::run::arrange::{RunningProgram, deep, is_alive, pause, until};
 
 /// Until a step is granted again after the leader is gone.
 const GRANTS_WITHIN: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const LONG: &str =
     "name: long\nsteps:\n  s: { run: 'echo $$ >> long; until test -e go; do sleep 0.05; done' }\n";
 
 /// Every step succeeded, and was accepted once.
-fn assert_whole(fleet: &Fleet, run: &str, steps: usize) {
+fn assert_whole(fleet: &HaFleet, run: &str, steps: usize) {
     let shown = fleet.ended(run);
     assert_eq!(shown["counts"], json!({ "succeeded": steps }), "{shown}");
     let mut ends: BTreeMap<String, u32> = BTreeMap::new();
@@ -43,7 +43,7 @@ fn assert_whole(fleet: &Fleet, run: &str, steps: usize) {
 #[test]
 fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_alone() {
     // As long beside terms as they are if nobody says otherwise: leaders die sooner than every worker has found them.
-    let mut fleet = Fleet::start_with(3, "--no-exec --lease-ttl 5s");
+    let mut fleet = HaFleet::start_with(3, "--no-exec --lease-ttl 5s");
     let workers = ["one", "two", "three"].map(|name| fleet.worker(name, "--slots 2"));
     let long = fleet.submit(LONG);
     fleet.place.until_lines("long", 1);
@@ -65,7 +65,7 @@ fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_
         assert!(took < GRANTS_WITHIN, "{took:?}");
         fleet.restart(leader);
     }
-    let said = || workers.each_ref().map(Running::said);
+    let said = || workers.each_ref().map(RunningProgram::said);
     assert!(is_alive(&pid), "what ran all the time: {:?}\n{:#?}", fleet.events(&long), said());
     fleet.place.file("go", "");
     assert_whole(&fleet, &long, 1);
@@ -75,8 +75,8 @@ fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_
 
 /// The guard of the leader's own worker finds out from the database whom to tell.
 #[test]
-fn what_ran_on_a_leader_that_is_killed_is_ended_and_told_to_the_next_one() {
-    let mut fleet = Fleet::start_with(2, "--jobs 1");
+fn steps_of_a_killed_leader_end_and_are_reported_to_the_next_leader() {
+    let mut fleet = HaFleet::start_with(2, "--jobs 1");
     let leader = fleet.leader();
     let name = fleet.members[leader].name.clone();
     until("its worker has joined", || fleet.status_of(&name) == "online");
@@ -97,7 +97,7 @@ fn what_ran_on_a_leader_that_is_killed_is_ended_and_told_to_the_next_one() {
 /// Stopped, a process learns nothing; woken, it must not act on what it knew.
 #[test]
 fn a_leader_that_was_frozen_beyond_its_term_neither_answers_nor_writes() {
-    let fleet = Fleet::start(2);
+    let fleet = HaFleet::start(2);
     let frozen = fleet.leader();
     let before = fleet.submit("name: before\nsteps:\n  s: { run: 'true', requires: nowhere }\n");
     fleet.stop(frozen);
@@ -126,7 +126,7 @@ fn a_leader_that_was_frozen_beyond_its_term_neither_answers_nor_writes() {
 /// As a machine that has lost its power: it refuses nothing, it only never answers.
 #[test]
 fn workers_leave_a_leader_that_never_answers_before_their_leases_end() {
-    let fleet = Fleet::start_with(2, "--no-exec --lease-ttl 10s");
+    let fleet = HaFleet::start_with(2, "--no-exec --lease-ttl 10s");
     let _workers = ["idle", "busy"].map(|name| fleet.worker(name, &format!("--label {name}")));
     let long = fleet.submit(&LONG.replace("run:", "requires: busy, lock: dock, run:"));
     fleet.place.until_lines("long", 1);
@@ -149,7 +149,7 @@ fn workers_leave_a_leader_that_never_answers_before_their_leases_end() {
 
 #[test]
 fn a_leader_that_cannot_reach_the_database_steps_down_and_another_goes_on() {
-    let fleet = Fleet::start(2);
+    let fleet = HaFleet::start(2);
     let _one = fleet.worker("one", "--slots 2");
     let lonely = fleet.leader();
     let run = fleet.submit(&many(30));
@@ -169,8 +169,8 @@ fn a_leader_that_cannot_reach_the_database_steps_down_and_another_goes_on() {
 
 /// Nobody can decide without it, and nobody forgets.
 #[test]
-fn a_database_that_crashes_and_comes_back_costs_no_run_and_no_delivery() {
-    let fleet = Fleet::on_a_server_of_its_own(2);
+fn database_crash_costs_no_run_and_no_delivery() {
+    let fleet = HaFleet::on_a_server_of_its_own(2);
     let _one = fleet.worker("one", "--slots 2");
     let long = fleet.submit(LONG);
     fleet.place.until_lines("long", 1);

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use tokio::time::Instant;
 
-use super::arrange::{Fleet, TTL};
+use super::arrange::{HaFleet, TTL};
 use crate::cluster::arrange::kill_with_guard;
 use crate::run::arrange::{chance, deep, pause, until};
 
@@ -29,7 +29,7 @@ steps:
 /// counted anew with each, leaders that follow each other quickly would keep the lock for ever.
 #[test]
 fn leaders_that_follow_each_other_quickly_free_the_lock_of_a_dead_worker() {
-    let mut fleet = Fleet::start(5);
+    let mut fleet = HaFleet::start(5);
     let doomed = fleet.worker("doomed", "--label doomed");
     let _steady = fleet.worker("steady", "--label steady");
     fleet.submit(LOCKED);
@@ -52,7 +52,7 @@ fn leaders_that_follow_each_other_quickly_free_the_lock_of_a_dead_worker() {
 }
 
 /// Takes the lead from whoever has it, in one of the ways in which it is lost.
-fn unseat(fleet: &mut Fleet) {
+fn unseat(fleet: &mut HaFleet) {
     let leader = fleet.leader();
     match chance(4) {
         0 => {
@@ -81,7 +81,7 @@ fn unseat(fleet: &mut Fleet) {
 }
 
 /// Whoever wrote later had a later term.
-fn assert_terms_grow(fleet: &Fleet, leaders: usize) {
+fn assert_terms_grow(fleet: &HaFleet, leaders: usize) {
     let schema = &fleet.schema;
     let backwards = format!(
         "SELECT count(*) FROM (SELECT term, lag(term) OVER (ORDER BY position) AS before \

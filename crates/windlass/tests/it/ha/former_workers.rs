@@ -4,15 +4,15 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::arrange::{Fleet, TTL};
+use super::arrange::{HaFleet, TTL};
 use crate::cluster::arrange::{free_port, kill_with_guard};
-use crate::run::arrange::{Place, Running, until};
+use crate::run::arrange::{RunFolder, RunningProgram, until};
 
 const STEP: &str = "name: p\nsteps:\n  s: { run: 'echo ran >> ran' }\n";
 const TAKEN: &str = "no steps run here yet: the name `c0` is taken by worker";
 
 /// A controller on a folder, of the name that the first of a fleet has.
-fn on_folder(place: &Place, folder: &str) -> (Running, String) {
+fn on_folder(place: &RunFolder, folder: &str) -> (RunningProgram, String) {
     let port = free_port();
     let ttl = TTL.as_secs();
     let flags = format!("--listen 127.0.0.1:{port} --no-token --jobs 1 --lease-ttl {ttl}s");
@@ -22,7 +22,7 @@ fn on_folder(place: &Place, folder: &str) -> (Running, String) {
 }
 
 /// Has a step run at a controller.
-fn runs_a_step(place: &Place, at: &str) {
+fn runs_a_step(place: &RunFolder, at: &str) {
     let before = if place.path().join("ran").exists() { place.lines("ran").len() } else { 0 };
     place.file("p.yml", STEP);
     let answers = || place.run(&format!("runs --to {at}")).code == Some(0);
@@ -32,19 +32,19 @@ fn runs_a_step(place: &Place, at: &str) {
     assert_eq!(place.lines("ran").len(), before + 1);
 }
 
-fn first_of(fleet: &Fleet) -> String {
+fn first_of(fleet: &HaFleet) -> String {
     format!("http://127.0.0.1:{}", fleet.members[0].port)
 }
 
 /// Copies the store, once the term of a controller that was killed is over.
-fn copied(fleet: &Fleet, from: &str, to: &str) {
+fn copied(fleet: &HaFleet, from: &str, to: &str) {
     let copy = || fleet.place.run(&format!("store copy {from} {to}")).code == Some(0);
     until("the store is copied", copy);
 }
 
 #[test]
 fn a_controller_on_a_copy_of_a_folder_runs_steps() {
-    let mut fleet = Fleet::empty("--jobs 1");
+    let mut fleet = HaFleet::empty("--jobs 1");
     let (former, at) = on_folder(&fleet.place, "from");
     runs_a_step(&fleet.place, &at);
     kill_with_guard(&former);
@@ -58,12 +58,12 @@ fn a_controller_on_a_copy_of_a_folder_runs_steps() {
 
 #[test]
 fn a_controller_on_a_copy_of_a_database_says_what_it_waits_for_and_runs_steps() {
-    let mut fleet = Fleet::empty("--jobs 1");
+    let mut fleet = HaFleet::empty("--jobs 1");
     fleet.add();
     runs_a_step(&fleet.place, &first_of(&fleet));
     kill_with_guard(&fleet.members[0].running);
     copied(&fleet, &fleet.url(), "sqlite:back");
-    let mut other = Fleet::empty("--jobs 1");
+    let mut other = HaFleet::empty("--jobs 1");
     copied(&fleet, &fleet.url(), &other.url());
     let (here, at) = on_folder(&fleet.place, "back");
     other.add();
@@ -79,7 +79,7 @@ fn a_controller_on_a_copy_of_a_database_says_what_it_waits_for_and_runs_steps() 
 
 #[test]
 fn a_controller_that_has_lost_its_state_directory_runs_steps() {
-    let mut fleet = Fleet::empty("--jobs 1");
+    let mut fleet = HaFleet::empty("--jobs 1");
     fleet.add();
     runs_a_step(&fleet.place, &first_of(&fleet));
     kill_with_guard(&fleet.members[0].running);
@@ -93,7 +93,7 @@ fn a_controller_that_has_lost_its_state_directory_runs_steps() {
 /// It says goodbye: nothing is left that could hold its name, whether another controller takes over or none is there.
 #[test]
 fn a_controller_that_ended_in_good_order_leaves_its_name() {
-    let mut fleet = Fleet::empty("--jobs 1");
+    let mut fleet = HaFleet::empty("--jobs 1");
     for _ in 0..2 {
         fleet.add();
     }

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::arrange::Fleet;
+use super::arrange::HaFleet;
 use crate::run::arrange::until;
 
 #[test]
 fn one_leads_and_the_others_name_it() {
-    let fleet = Fleet::start(3);
+    let fleet = HaFleet::start(3);
     let leader = fleet.leader();
     let address = format!("http://127.0.0.1:{}", fleet.members[leader].port);
     for standby in (0..3).filter(|it| *it != leader) {
@@ -34,8 +34,8 @@ fn one_leads_and_the_others_name_it() {
 }
 
 #[test]
-fn commands_and_workers_find_who_leads_by_any_address() {
-    let fleet = Fleet::start(2);
+fn commands_and_workers_find_the_leader_from_any_address() {
+    let fleet = HaFleet::start(2);
     let standby = 1 - fleet.leader();
     let port = fleet.members[standby].port;
     fleet.place.file("p.yml", "name: p\nsteps:\n  s: { run: 'true' }\n");
@@ -55,8 +55,8 @@ fn commands_and_workers_find_who_leads_by_any_address() {
 }
 
 #[test]
-fn who_must_lead_and_cannot_says_who_does() {
-    let fleet = Fleet::start(1);
+fn controller_that_must_lead_names_the_current_leader() {
+    let fleet = HaFleet::start(1);
     let ended = fleet.stranger("late", "--role leader").ended();
     assert_eq!(ended.code, Some(5), "{ended:?}");
     let led = format!("c0 leads already, at http://127.0.0.1:{}", fleet.members[0].port);
@@ -69,8 +69,8 @@ fn who_must_lead_and_cannot_says_who_does() {
 
 /// It asks once, and nothing proves at once that the last leader is gone.
 #[test]
-fn who_must_lead_leads_after_a_leader_that_was_killed() {
-    let mut fleet = Fleet::start(1);
+fn controller_that_must_lead_leads_after_the_leader_is_killed() {
+    let mut fleet = HaFleet::start(1);
     fleet.kill(0);
     fleet.until_psql("SELECT until < clock_timestamp() FROM windlass_leader", "t");
     let token =
@@ -83,7 +83,7 @@ fn who_must_lead_leads_after_a_leader_that_was_killed() {
 
 #[test]
 fn the_first_token_is_made_before_the_first_controller() {
-    let mut fleet = Fleet::empty("--no-exec");
+    let mut fleet = HaFleet::empty("--no-exec");
     let token =
         fleet.place.data(&format!("token create boss --scope admin --store {}", fleet.url()));
     fleet.place.file("token", token);
@@ -96,8 +96,8 @@ fn the_first_token_is_made_before_the_first_controller() {
 }
 
 #[test]
-fn two_that_would_share_what_is_their_own_are_told_so() {
-    let fleet = Fleet::start_with(1, "--jobs 1");
+fn controllers_that_share_a_state_folder_are_refused() {
+    let fleet = HaFleet::start_with(1, "--jobs 1");
     let ended = fleet.stranger("c0", "").ended();
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert!(ended.err.contains("--state FOLDER"), "{}", ended.err);
@@ -106,7 +106,7 @@ fn two_that_would_share_what_is_their_own_are_told_so() {
 /// As a new cluster starts: everybody at once, and nothing is there yet.
 #[test]
 fn twenty_controllers_that_start_at_once_on_an_empty_database_have_one_leader() {
-    let mut fleet = Fleet::empty("--jobs 0");
+    let mut fleet = HaFleet::empty("--jobs 0");
     for _ in 0..20 {
         fleet.add();
     }

@@ -1,15 +1,15 @@
 //! Several controllers on one PostgreSQL, as real processes: one leads, the others take over.
 
 pub(crate) mod arrange;
-mod away;
-pub(crate) mod cable;
-mod expiring;
+pub(crate) mod cuttable_connection;
+mod database_outages;
 mod faults;
 mod flapping;
 mod former_workers;
-mod guarded;
-mod handing_over;
 mod leading;
-mod modes;
-mod observing;
+mod lease_expiry;
+mod read_only_replica;
 mod restored;
+mod shutdown;
+mod store_sharing;
+mod tokens_and_tls;

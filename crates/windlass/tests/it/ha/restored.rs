@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::arrange::{Fleet, TTL};
-use crate::postgres::server::Server;
+use super::arrange::{HaFleet, TTL};
+use crate::postgres::server::PgServer;
 use crate::run::arrange::until;
 
 /// Goes on until it may end, under a name of its own.
@@ -15,29 +15,29 @@ fn holds(name: &str) -> String {
 }
 
 /// What the database will know nothing of.
-struct Lost {
+struct LostCommits {
     run: String,
     /// Under which it was decided.
     term: u64,
 }
 
-fn term_of(fleet: &Fleet, member: usize) -> u64 {
+fn term_of(fleet: &HaFleet, member: usize) -> u64 {
     fleet.cluster(member)["term"].as_u64().expect("a number")
 }
 
 /// Has a step run that will be lost, and every controller hear of it.
-fn submit_what_will_be_lost(fleet: &Fleet) -> Lost {
+fn submit_what_will_be_lost(fleet: &HaFleet) -> LostCommits {
     let run = fleet.submit(&holds("lost"));
     fleet.place.until_lines("lost", 1);
     let known = |member| fleet.cluster(member)["position"].as_u64();
     let leader = fleet.leader();
     let (newest, term) = (known(leader), term_of(fleet, leader));
     until("both have seen what will be lost", || (0..2).all(|member| known(member) >= newest));
-    Lost { run, term }
+    LostCommits { run, term }
 }
 
 /// Whoever knew better ends and says why; started again, they go on in another generation.
-fn goes_on_in_another_generation(fleet: &mut Fleet, kept: &str, lost: &Lost) {
+fn goes_on_in_another_generation(fleet: &mut HaFleet, kept: &str, lost: &LostCommits) {
     for member in 0..2 {
         until("who knew better ends", || fleet.members[member].running.is_over());
         let said = fleet.members[member].running.said();
@@ -67,7 +67,7 @@ fn goes_on_in_another_generation(fleet: &mut Fleet, kept: &str, lost: &Lost) {
 
 #[test]
 fn a_backup_that_is_put_back_begins_another_generation_and_what_it_does_not_know_is_refused() {
-    let mut fleet = Fleet::on_a_server_of_its_own(2);
+    let mut fleet = HaFleet::on_a_server_of_its_own(2);
     let _one = fleet.worker("one", "--slots 3");
     let kept = fleet.submit(&holds("kept"));
     fleet.place.until_lines("kept", 1);
@@ -84,8 +84,8 @@ fn a_backup_that_is_put_back_begins_another_generation_and_what_it_does_not_know
 /// It had streamed what it was sent, and was away when the last was committed.
 #[test]
 fn a_standby_that_lagged_and_is_promoted_begins_another_generation() {
-    let mut fleet = Fleet::on_a_server_of_its_own(2);
-    let standby: &'static Server = Box::leak(Box::new(fleet.server.standby()));
+    let mut fleet = HaFleet::on_a_server_of_its_own(2);
+    let standby: &'static PgServer = Box::leak(Box::new(fleet.server.standby()));
     let _one = fleet.worker("one", "--slots 3");
     let kept = fleet.submit(&holds("kept"));
     fleet.place.until_lines("kept", 1);
@@ -109,7 +109,7 @@ fn locks(name: &str) -> String {
 
 /// What holds a lock is lost with the store: its controller, started again on what was put back, grants that lock to no other
 /// step and says until when, also after the lost lease would have ended.
-fn a_lock_of_a_lost_grant_waits(fleet: &mut Fleet, put_back: impl FnOnce(&mut Fleet)) {
+fn a_lock_of_a_lost_grant_waits(fleet: &mut HaFleet, put_back: impl FnOnce(&mut HaFleet)) {
     fleet.submit(&locks("first"));
     fleet.place.until_lines("first", 1);
     put_back(fleet);
@@ -141,7 +141,7 @@ fn a_lock_of_a_lost_grant_waits(fleet: &mut Fleet, put_back: impl FnOnce(&mut Fl
 
 #[test]
 fn a_lock_that_was_held_before_files_were_put_back_waits_for_the_longest_lease() {
-    let mut fleet = Fleet::on_a_server_of_its_own(1);
+    let mut fleet = HaFleet::on_a_server_of_its_own(1);
     let _one = fleet.worker("one", "--slots 3");
     fleet.server.stop();
     fleet.server.back_up();
@@ -157,7 +157,7 @@ fn a_lock_that_was_held_before_files_were_put_back_waits_for_the_longest_lease()
 /// The server ran all the time: neither its identifier nor its timeline nor its start has changed.
 #[test]
 fn a_lock_that_was_held_before_a_dump_was_put_back_waits_for_the_longest_lease() {
-    let mut fleet = Fleet::start(1);
+    let mut fleet = HaFleet::start(1);
     let _one = fleet.worker("one", "--slots 3");
     let dump = fleet.server.dump(&fleet.schema);
     a_lock_of_a_lost_grant_waits(&mut fleet, |fleet| {

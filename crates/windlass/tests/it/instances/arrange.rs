@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::run::arrange::{Ended, Place, Running, until};
+use crate::run::arrange::{FinishedProgram, RunFolder, RunningProgram, until};
 
 /// A step that only instances with the label `big` can run, and that says where it is.
 pub(crate) const ELSEWHERE: &str = r"
@@ -24,21 +24,21 @@ steps:
 ";
 
 /// Instances of one run, in one folder.
-pub(crate) struct Fleet {
-    pub(crate) place: Place,
+pub(crate) struct InstanceProcesses {
+    pub(crate) place: RunFolder,
     program: String,
     link: String,
     run_id: String,
 }
 
-impl Fleet {
+impl InstanceProcesses {
     /// Of `windlass` itself.
     pub(crate) fn at(link: &str, pipeline: &str) -> Self {
-        Self::of(env!("CARGO_BIN_EXE_windlass").to_owned(), link, Place::with(pipeline))
+        Self::of(env!("CARGO_BIN_EXE_windlass").to_owned(), link, RunFolder::with(pipeline))
     }
 
     /// Of a program of somebody's own.
-    pub(crate) fn of(program: String, link: &str, place: Place) -> Self {
+    pub(crate) fn of(program: String, link: &str, place: RunFolder) -> Self {
         Self { place, program, link: link.to_owned(), run_id: "nightly-7".to_owned() }
     }
 
@@ -50,7 +50,7 @@ impl Fleet {
     /// The same run, on a machine of its own.
     pub(crate) fn elsewhere(&self, pipeline: &str) -> Self {
         let run_id = self.run_id.clone();
-        Self { run_id, ..Self::of(self.program.clone(), &self.link, Place::with(pipeline)) }
+        Self { run_id, ..Self::of(self.program.clone(), &self.link, RunFolder::with(pipeline)) }
     }
 
     pub(crate) fn command(&self, instance: u32, total: u32, flags: &str) -> Command {
@@ -61,19 +61,19 @@ impl Fleet {
         command
     }
 
-    pub(crate) fn start(&self, instance: u32, total: u32, flags: &str) -> Running {
+    pub(crate) fn start(&self, instance: u32, total: u32, flags: &str) -> RunningProgram {
         self.place.start_command(self.command(instance, total, flags))
     }
 
     /// An instance that leads, once others can join.
-    pub(crate) fn leader(&self, total: u32, flags: &str) -> Running {
+    pub(crate) fn leader(&self, total: u32, flags: &str) -> RunningProgram {
         let leader = self.start(0, total, flags);
         until("instance 0 leads", || leader.said().contains("leads"));
         leader
     }
 
     /// An instance that works, once it has joined.
-    pub(crate) fn worker(&self, instance: u32, total: u32, flags: &str) -> Running {
+    pub(crate) fn worker(&self, instance: u32, total: u32, flags: &str) -> RunningProgram {
         let worker = self.start(instance, total, flags);
         until("it has joined", || worker.said().contains("joins"));
         worker
@@ -87,7 +87,7 @@ impl Fleet {
 
 /// It ended with this code, and said this.
 #[track_caller]
-pub(crate) fn ended_with(ended: &Ended, code: i32, said: &str) {
+pub(crate) fn ended_with(ended: &FinishedProgram, code: i32, said: &str) {
     assert_eq!(ended.code, Some(code), "{ended:?}");
     assert!(ended.err.contains(said), "it does not say `{said}`: {}", ended.err);
 }

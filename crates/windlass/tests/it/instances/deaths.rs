@@ -2,22 +2,22 @@
 
 use rustix::process::Signal;
 
-use super::arrange::{ELSEWHERE, Fleet, PATIENT, ended_with};
-use super::way::{Way, over_each_link};
-use crate::links::redis_server::Redis;
+use super::arrange::{ELSEWHERE, InstanceProcesses, PATIENT, ended_with};
+use super::each_link::{InstanceLink, over_each_link};
+use crate::links::redis_server::RedisServer;
 use crate::run::arrange::until;
 
 over_each_link! {
     a_killed_workers_step_runs_elsewhere,
-    who_comes_when_the_run_ends_or_later_ends_with_it,
+    instance_that_joins_at_or_after_the_end_exits_with_the_run,
     workers_of_a_dead_leader_end_and_leave_nothing,
-    a_second_leader_is_told_who_the_first_is,
-    a_second_worker_of_a_number_is_told_who_the_first_is,
+    second_leader_is_refused_with_the_first,
+    second_worker_with_one_number_is_refused_with_the_first,
     old_workers_work_for_a_leader_that_begins_again,
 }
 
 /// Its lease would last for a quarter of a minute: the guard has told.
-fn a_killed_workers_step_runs_elsewhere(way: &Way) {
+fn a_killed_workers_step_runs_elsewhere(way: &InstanceLink) {
     let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(3, "--jobs 1");
     let first = fleet.worker(1, 3, "--jobs 1 --label big");
@@ -33,7 +33,7 @@ fn a_killed_workers_step_runs_elsewhere(way: &Way) {
     assert_eq!(tries[1]["worker"], "instance-2", "{tries}");
 }
 
-fn who_comes_when_the_run_ends_or_later_ends_with_it(way: &Way) {
+fn instance_that_joins_at_or_after_the_end_exits_with_the_run(way: &InstanceLink) {
     let fleet = way.fleet(PATIENT);
     let leader = fleet.leader(4, "--jobs 1");
     fleet.place.until_lines("begun", 1);
@@ -46,7 +46,7 @@ fn who_comes_when_the_run_ends_or_later_ends_with_it(way: &Way) {
     assert!(!late.err.contains("joins"), "{}", late.err);
 }
 
-fn workers_of_a_dead_leader_end_and_leave_nothing(way: &Way) {
+fn workers_of_a_dead_leader_end_and_leave_nothing(way: &InstanceLink) {
     let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 2s");
@@ -57,7 +57,7 @@ fn workers_of_a_dead_leader_end_and_leave_nothing(way: &Way) {
     fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
 }
 
-fn a_second_leader_is_told_who_the_first_is(way: &Way) {
+fn second_leader_is_refused_with_the_first(way: &InstanceLink) {
     let fleet = way.fleet(PATIENT);
     let first = fleet.leader(2, "--jobs 1 --link-grace 6s");
     let second = fleet.elsewhere(PATIENT).start(0, 2, "--link-grace 6s").ended();
@@ -68,7 +68,7 @@ fn a_second_leader_is_told_who_the_first_is(way: &Way) {
     ended_with(&third, 2, "nightly-7 is over");
 }
 
-fn a_second_worker_of_a_number_is_told_who_the_first_is(way: &Way) {
+fn second_worker_with_one_number_is_refused_with_the_first(way: &InstanceLink) {
     let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1");
     let first = fleet.worker(1, 2, "--jobs 1 --label big");
@@ -88,8 +88,8 @@ fn a_second_worker_of_a_number_is_told_who_the_first_is(way: &Way) {
 
 #[test]
 fn the_next_run_in_the_same_folder_has_its_own_workers() {
-    let redis = Redis::start(&[]);
-    let mut fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let redis = RedisServer::start(&[]);
+    let mut fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     fleet.enough();
     for night in ["first", "second", "third"] {
         fleet = fleet.called(night);
@@ -100,7 +100,7 @@ fn the_next_run_in_the_same_folder_has_its_own_workers() {
     }
 }
 
-fn old_workers_work_for_a_leader_that_begins_again(way: &Way) {
+fn old_workers_work_for_a_leader_that_begins_again(way: &InstanceLink) {
     let fleet = way.fleet(ELSEWHERE);
     let first = fleet.leader(2, "--jobs 1 --link-grace 6s");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 1m");

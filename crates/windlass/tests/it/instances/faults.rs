@@ -1,18 +1,18 @@
 //! A Redis that dies, forgets, cuts, refuses or stays away.
 
-use super::arrange::{ELSEWHERE, Fleet, ended_with};
-use crate::links::redis_server::Redis;
-use crate::run::arrange::{Running, until};
+use super::arrange::{ELSEWHERE, InstanceProcesses, ended_with};
+use crate::links::redis_server::RedisServer;
+use crate::run::arrange::{RunningProgram, until};
 
 /// A leader, and a worker that is in the middle of a step.
-fn begun(fleet: &Fleet, flags: &str) -> (Running, Running) {
+fn begun(fleet: &InstanceProcesses, flags: &str) -> (RunningProgram, RunningProgram) {
     let leader = fleet.leader(2, &format!("--jobs 1 {flags}"));
     let worker = fleet.worker(1, 2, &format!("--jobs 1 --label big {flags}"));
     fleet.place.until_lines("begun", 1);
     (leader, worker)
 }
 
-fn both_succeed(fleet: &Fleet, (leader, worker): (Running, Running)) {
+fn both_succeed(fleet: &InstanceProcesses, (leader, worker): (RunningProgram, RunningProgram)) {
     fleet.enough();
     ended_with(&leader.ended(), 0, "1 succeeded");
     ended_with(&worker.ended(), 0, "succeeded");
@@ -20,9 +20,9 @@ fn both_succeed(fleet: &Fleet, (leader, worker): (Running, Running)) {
 }
 
 #[test]
-fn a_redis_that_comes_back_with_what_it_held_costs_nothing() {
-    let mut redis = Redis::start(&["--appendonly", "yes", "--appendfsync", "always"]);
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+fn redis_restart_with_data_costs_nothing() {
+    let mut redis = RedisServer::start(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let both = begun(&fleet, "");
     redis.kill();
     until("the worker has noticed", || both.1.said().contains("is lost"));
@@ -31,9 +31,9 @@ fn a_redis_that_comes_back_with_what_it_held_costs_nothing() {
 }
 
 #[test]
-fn a_redis_that_comes_back_empty_ends_the_run() {
-    let mut redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+fn redis_restart_without_data_ends_the_run() {
+    let mut redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let (leader, worker) = begun(&fleet, "");
     redis.kill();
     redis.begin();
@@ -45,8 +45,8 @@ fn a_redis_that_comes_back_empty_ends_the_run() {
 
 #[test]
 fn connections_that_are_cut_cost_nothing() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let both = begun(&fleet, "");
     for _ in 0..20 {
         redis.cli(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
@@ -55,9 +55,9 @@ fn connections_that_are_cut_cost_nothing() {
 }
 
 #[test]
-fn a_redis_that_stays_away_ends_everybody() {
-    let mut redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+fn redis_outage_ends_every_instance() {
+    let mut redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let (leader, worker) = begun(&fleet, "--link-grace 2s");
     redis.kill();
     ended_with(&worker.ended(), 5, "no contact with the link for 2 s");
@@ -67,15 +67,15 @@ fn a_redis_that_stays_away_ends_everybody() {
 
 #[test]
 fn a_redis_that_is_full_for_a_while_costs_nothing_and_for_good_ends_the_run() {
-    let redis = Redis::start(&["--maxmemory-policy", "noeviction"]);
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+    let redis = RedisServer::start(&["--maxmemory-policy", "noeviction"]);
+    let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let both = begun(&fleet, "");
     redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     until("the worker has noticed", || both.1.said().contains("is lost"));
     redis.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     both_succeed(&fleet, both);
 
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE).called("full");
+    let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE).called("full");
     let (leader, worker) = begun(&fleet, "--link-grace 2s --leader-grace 3s");
     redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     ended_with(&leader.ended(), 5, "full");
@@ -83,14 +83,14 @@ fn a_redis_that_is_full_for_a_while_costs_nothing_and_for_good_ends_the_run() {
 }
 
 #[test]
-fn a_redis_that_lets_nobody_in_or_write_says_so() {
-    let closed = Redis::start(&["--requirepass", "hush"]);
-    let elsewhere = Redis::start(&[]);
+fn redis_that_refuses_login_or_writes_is_reported() {
+    let closed = RedisServer::start(&["--requirepass", "hush"]);
+    let elsewhere = RedisServer::start(&[]);
     let port = elsewhere.port().to_string();
-    let copy = Redis::start(&["--replicaof", "127.0.0.1", &port]);
+    let copy = RedisServer::start(&["--replicaof", "127.0.0.1", &port]);
     let wrong = closed.url().replace("redis://", "redis://:guess@");
     for (url, said) in [(closed.url(), "password"), (wrong, "password"), (copy.url(), "read")] {
-        let fleet = Fleet::at(&url, ELSEWHERE);
+        let fleet = InstanceProcesses::at(&url, ELSEWHERE);
         let flags = "--link-grace 2s --leader-grace 2s";
         let leader = fleet.start(0, 2, flags).ended();
         assert_eq!(leader.code, Some(5), "{leader:?}");
@@ -102,9 +102,9 @@ fn a_redis_that_lets_nobody_in_or_write_says_so() {
 }
 
 #[test]
-fn who_looks_under_another_name_finds_nobody() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), ELSEWHERE);
+fn instance_with_another_run_name_finds_no_leader() {
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1");
     let other = fleet.elsewhere(ELSEWHERE).called("nightly-8");
     let lost = other.start(1, 2, "--leader-grace 1s").ended();

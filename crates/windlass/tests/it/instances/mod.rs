@@ -1,15 +1,15 @@
 //! One run by several processes that meet at a link and nowhere else.
 
-mod again;
 pub(crate) mod arrange;
-mod crowd;
+mod binding_expiry;
+mod cancellation;
 mod deaths;
-mod expected;
+mod each_link;
 mod faults;
-mod lapse;
-mod letters;
-mod pace;
+mod lease_duration;
+mod many_runs;
+mod messages;
 mod parity;
-mod parts;
-mod way;
-mod wishes;
+mod repeated_instances;
+mod roles;
+mod unplaceable;

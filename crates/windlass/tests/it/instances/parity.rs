@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::arrange::{Fleet, ended_with};
-use super::way::{Way, over_each_link};
-use crate::cluster::arrange::Cluster;
+use super::arrange::{InstanceProcesses, ended_with};
+use super::each_link::{InstanceLink, over_each_link};
+use crate::cluster::arrange::ClusterFolder;
 use crate::cluster::parity::{events, outcomes};
 use crate::links::redis_cluster::RedisCluster;
-use crate::links::redis_server::Redis;
-use crate::run::arrange::Place;
+use crate::links::redis_server::RedisServer;
+use crate::run::arrange::RunFolder;
 
 /// Two hundred steps, one behind them that reads what another wrote, one that is tried again, and one that fails.
 const MANY: &str = r#"
@@ -60,8 +60,8 @@ fn told(out: &str) -> Vec<Value> {
 }
 
 /// Runs a pipeline in one process and by four, and compares what came of it.
-fn comes_to_the_same(fleet: &Fleet, pipeline: &str) -> Place {
-    let alone = Place::with(pipeline);
+fn comes_to_the_same(fleet: &InstanceProcesses, pipeline: &str) -> RunFolder {
+    let alone = RunFolder::with(pipeline);
     let here = alone.run("run --json");
     let workers = [1, 2, 3].map(|instance| fleet.start(instance, 4, "--jobs 1"));
     let leader = fleet.start(0, 4, "--jobs 1 --json --min-workers 3").ended();
@@ -84,16 +84,16 @@ over_each_link! {
     large_outputs_come_to_the_same,
 }
 
-fn two_hundred_steps_come_to_the_same(way: &Way) {
+fn two_hundred_steps_come_to_the_same(way: &InstanceLink) {
     let fleet = way.fleet(MANY);
     comes_to_the_same(&fleet, MANY);
     assert!(fleet.place.data("logs latest join").contains("joined fish"));
 }
 
-fn large_outputs_come_to_the_same(way: &Way) {
+fn large_outputs_come_to_the_same(way: &InstanceLink) {
     let fleet = way.fleet(LARGE);
     let alone = comes_to_the_same(&fleet, LARGE);
-    let printed = |place: &Place, step: &str| place.data(&format!("logs latest {step}"));
+    let printed = |place: &RunFolder, step: &str| place.data(&format!("logs latest {step}"));
     for step in ["reads", "large[1]", "large[12]"] {
         assert_eq!(printed(&alone, step), printed(&fleet.place, step), "{step}");
     }
@@ -104,16 +104,16 @@ fn large_outputs_come_to_the_same(way: &Way) {
 fn two_hundred_steps_come_to_the_same_over_a_redis_cluster() {
     let nodes = RedisCluster::start();
     for night in ["first", "second", "third"] {
-        comes_to_the_same(&Fleet::at(&nodes.url(), MANY).called(night), MANY);
+        comes_to_the_same(&InstanceProcesses::at(&nodes.url(), MANY).called(night), MANY);
     }
 }
 
 /// Not of one run, but of a cluster: what reaches a controller needs no link.
 #[test]
 fn two_hundred_steps_come_to_the_same_over_http() {
-    let alone = Place::with(MANY);
+    let alone = RunFolder::with(MANY);
     let here = alone.run("run --json");
-    let cluster = Cluster::start("--no-exec");
+    let cluster = ClusterFolder::start("--no-exec");
     let _workers = ["ann", "ben", "cleo"].map(|name| cluster.worker(name, "--slots 1"));
     let run = cluster.ended(&cluster.submit(MANY));
     let id = run["id"].as_str().expect("an id");
@@ -130,8 +130,8 @@ fn two_hundred_steps_come_to_the_same_over_http() {
 
 #[test]
 fn the_leader_shows_what_others_printed_and_writes_every_report() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), MANY);
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), MANY);
     let report = fleet.place.path().join("page.md");
     let begin = |instance, flags| {
         let mut command = fleet.command(instance, 2, flags);
@@ -155,9 +155,9 @@ fn the_leader_shows_what_others_printed_and_writes_every_report() {
 
 /// On the screen and in the JSON: who did each step, how long it waited, and how busy everybody was.
 #[test]
-fn the_summary_tells_workers_waits_and_use() {
-    let redis = Redis::start(&[]);
-    let fleet = Fleet::at(&redis.url(), MANY);
+fn summary_shows_workers_waits_and_utilization() {
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), MANY);
     let worker = fleet.start(1, 2, "--jobs 1");
     let leader = fleet.start(0, 2, "--jobs 1 --min-workers 1").ended();
     ended_with(&leader, 0, "succeeded");

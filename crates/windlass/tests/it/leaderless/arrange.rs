@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::cluster::arrange::{Cluster, free_port};
-use crate::instances::arrange::Fleet as Instances;
-use crate::links::arrange::Fleet as Mailed;
-use crate::links::redis_server::Redis;
+use crate::cluster::arrange::{ClusterFolder, free_port};
+use crate::instances::arrange::InstanceProcesses as Instances;
+use crate::links::arrange::MailboxFleet as Mailed;
+use crate::links::redis_server::RedisServer;
 use crate::postgres::server::server;
-use crate::run::arrange::{Ended, Place, Running, until};
+use crate::run::arrange::{FinishedProgram, RunFolder, RunningProgram, until};
 
 /// Prints before and after its leader is gone, and never ends by itself.
 pub(super) const TALK: &str = r"
@@ -50,25 +50,25 @@ pub(super) enum LeaderLoss {
 }
 
 /// A leader of some kind, and the folder of all processes.
-enum Leader {
-    Cluster(Cluster),
+enum LeaderProcess {
+    Cluster(ClusterFolder),
     Mailed(Mailed),
-    Instances(Instances, Running),
+    Instances(Instances, RunningProgram),
 }
 
 /// A worker at a step, and its leader.
-pub(super) struct Scene {
-    leader: Leader,
-    redis: Option<Redis>,
-    worker: Option<Running>,
+pub(super) struct LeaderlessScene {
+    leader: LeaderProcess,
+    redis: Option<RedisServer>,
+    worker: Option<RunningProgram>,
 }
 
-impl Scene {
+impl LeaderlessScene {
     /// A worker that goes on for so long without its leader, once its step runs.
     pub(super) fn begin(kind: WorkerKind, grace: &str) -> Self {
-        let redis = || Redis::start(&[]);
+        let redis = || RedisServer::start(&[]);
         let scene = match kind {
-            WorkerKind::Http => Self::of_cluster(Cluster::start("--no-exec"), None, grace),
+            WorkerKind::Http => Self::of_cluster(ClusterFolder::start("--no-exec"), None, grace),
             WorkerKind::Postgres => Self::of_database(grace),
             WorkerKind::Redis => Self::of_mail(redis(), grace),
             WorkerKind::Instance => Self::of_instances(redis(), grace),
@@ -77,14 +77,14 @@ impl Scene {
         scene
     }
 
-    fn of_cluster(cluster: Cluster, join: Option<&str>, grace: &str) -> Self {
+    fn of_cluster(cluster: ClusterFolder, join: Option<&str>, grace: &str) -> Self {
         let here = format!("http://127.0.0.1:{}", cluster.port);
         let join = join.unwrap_or(&here);
         let flags = format!("--slots 1 --label big --leader-grace {grace}");
         let worker = cluster.place.start(&format!("worker --join {join} --name ann {flags}"));
         until("the worker has joined", || cluster.status_of("ann") == "online");
         cluster.submit(TALK);
-        Self { leader: Leader::Cluster(cluster), redis: None, worker: Some(worker) }
+        Self { leader: LeaderProcess::Cluster(cluster), redis: None, worker: Some(worker) }
     }
 
     /// Through mailboxes in the database: no worker can reach the address that the leader tells.
@@ -92,39 +92,43 @@ impl Scene {
         let (url, _) = server().fresh();
         let nowhere = format!("--advertise http://127.0.0.1:{}", free_port());
         let flags = format!("--no-exec --store {url} --term 2s --name leader {nowhere}");
-        let cluster = Cluster::start(&flags);
+        let cluster = ClusterFolder::start(&flags);
         until("it leads", || matches!(cluster.try_ask("GET", "/workers", ""), Some((200, _))));
         Self::of_cluster(cluster, Some(&url), grace)
     }
 
-    fn of_mail(redis: Redis, grace: &str) -> Self {
+    fn of_mail(redis: RedisServer, grace: &str) -> Self {
         let fleet = Mailed::start(&redis.url());
         let worker = fleet.worker("ann", &format!("--slots 1 --label big --leader-grace {grace}"));
         fleet.cluster.submit(TALK);
-        Self { leader: Leader::Mailed(fleet), redis: Some(redis), worker: Some(worker) }
+        Self { leader: LeaderProcess::Mailed(fleet), redis: Some(redis), worker: Some(worker) }
     }
 
-    fn of_instances(redis: Redis, grace: &str) -> Self {
+    fn of_instances(redis: RedisServer, grace: &str) -> Self {
         let fleet = Instances::at(&redis.url(), TALK);
         let leader = fleet.leader(2, "--jobs 1");
         let flags = format!("--jobs 1 --label big --leader-grace {grace} --link-grace {grace}");
         let worker = fleet.worker(1, 2, &flags);
-        Self { leader: Leader::Instances(fleet, leader), redis: Some(redis), worker: Some(worker) }
-    }
-
-    pub(super) fn place(&self) -> &Place {
-        match &self.leader {
-            Leader::Cluster(cluster) => &cluster.place,
-            Leader::Mailed(fleet) => &fleet.cluster.place,
-            Leader::Instances(fleet, _) => &fleet.place,
+        Self {
+            leader: LeaderProcess::Instances(fleet, leader),
+            redis: Some(redis),
+            worker: Some(worker),
         }
     }
 
-    fn leader(&self) -> &Running {
+    pub(super) fn place(&self) -> &RunFolder {
         match &self.leader {
-            Leader::Cluster(cluster) => &cluster.controller,
-            Leader::Mailed(fleet) => &fleet.cluster.controller,
-            Leader::Instances(_, leader) => leader,
+            LeaderProcess::Cluster(cluster) => &cluster.place,
+            LeaderProcess::Mailed(fleet) => &fleet.cluster.place,
+            LeaderProcess::Instances(fleet, _) => &fleet.place,
+        }
+    }
+
+    fn leader(&self) -> &RunningProgram {
+        match &self.leader {
+            LeaderProcess::Cluster(cluster) => &cluster.controller,
+            LeaderProcess::Mailed(fleet) => &fleet.cluster.controller,
+            LeaderProcess::Instances(_, leader) => leader,
         }
     }
 
@@ -148,27 +152,27 @@ impl Scene {
     }
 
     /// Waits for the end of the worker; its leader stays as it is.
-    pub(super) fn worker_ended(&mut self) -> Ended {
+    pub(super) fn worker_ended(&mut self) -> FinishedProgram {
         self.worker.take().expect("it is waited for once").ended_within(ENDS_WITHIN)
     }
 
-    pub(super) fn worker(&self) -> &Running {
+    pub(super) fn worker(&self) -> &RunningProgram {
         self.worker.as_ref().expect("it has not ended")
     }
 
     /// The leader's cluster.
-    pub(super) fn cluster(&mut self) -> &mut Cluster {
+    pub(super) fn cluster(&mut self) -> &mut ClusterFolder {
         match &mut self.leader {
-            Leader::Cluster(cluster) => cluster,
-            Leader::Mailed(fleet) => &mut fleet.cluster,
-            Leader::Instances(..) => panic!("instances have no cluster"),
+            LeaderProcess::Cluster(cluster) => cluster,
+            LeaderProcess::Mailed(fleet) => &mut fleet.cluster,
+            LeaderProcess::Instances(..) => panic!("instances have no cluster"),
         }
     }
 }
 
 /// The last line says how much was not sent, and the folder that it names holds it.
 #[track_caller]
-pub(super) fn says_where_its_output_is(ended: &Ended) {
+pub(super) fn says_where_its_output_is(ended: &FinishedProgram) {
     let last = ended.err.lines().last().unwrap_or_default();
     assert!(last.contains("bytes of output"), "the last line is: {last}\n{}", ended.err);
     let folder = last.split("kept in ").nth(1).and_then(|rest| rest.split(" and sent").next());

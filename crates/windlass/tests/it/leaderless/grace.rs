@@ -1,6 +1,6 @@
 //! Workers that wait for their leader no longer than they were told.
 
-use super::arrange::{LeaderLoss, Scene, WorkerKind, says_where_its_output_is};
+use super::arrange::{LeaderLoss, LeaderlessScene, WorkerKind, says_where_its_output_is};
 use crate::run::arrange::until;
 
 /// Longer than a step takes to print on a loaded machine.
@@ -8,7 +8,7 @@ const GRACE: &str = "3s";
 
 /// A worker of a kind ends within its grace after its leader went away, and keeps what was not sent.
 fn ends_with_its_output_kept(kind: WorkerKind, loss: LeaderLoss) {
-    let mut scene = Scene::begin(kind, GRACE);
+    let mut scene = LeaderlessScene::begin(kind, GRACE);
     scene.lose(loss);
     scene.until_late();
     let ended = scene.worker_ended();
@@ -70,7 +70,7 @@ fn instance_ends_when_redis_is_killed() {
 #[test]
 fn workers_end_when_redis_is_emptied() {
     for kind in [WorkerKind::Redis, WorkerKind::Instance] {
-        let mut scene = Scene::begin(kind, "10m");
+        let mut scene = LeaderlessScene::begin(kind, "10m");
         scene.lose(LeaderLoss::LinkEmptied);
         let ended = scene.worker_ended();
         assert_eq!(ended.code, Some(5), "{ended:?}");
@@ -80,7 +80,7 @@ fn workers_end_when_redis_is_emptied() {
 
 #[test]
 fn next_start_of_a_worker_sends_the_output_that_was_kept() {
-    let mut scene = Scene::begin(WorkerKind::Http, GRACE);
+    let mut scene = LeaderlessScene::begin(WorkerKind::Http, GRACE);
     let run = scene.cluster().get("/runs")[0]["id"].as_str().expect("a run").to_owned();
     scene.cluster().kill();
     scene.place().file("gone", "");

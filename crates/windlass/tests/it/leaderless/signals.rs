@@ -4,14 +4,14 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use super::arrange::{LeaderLoss, Scene, TALK, WorkerKind, says_where_its_output_is};
-use crate::run::arrange::{Place, deep, until};
+use super::arrange::{LeaderLoss, LeaderlessScene, TALK, WorkerKind, says_where_its_output_is};
+use crate::run::arrange::{RunFolder, deep, until};
 
 /// A grace that no test waits for.
 const NEVER: &str = "10m";
 
 fn second_signal_ends_it(kind: WorkerKind, signal: Signal, code: i32) {
-    let mut scene = Scene::begin(kind, NEVER);
+    let mut scene = LeaderlessScene::begin(kind, NEVER);
     scene.lose(LeaderLoss::Killed);
     scene.until_late();
     scene.worker().signal(signal);
@@ -58,7 +58,7 @@ fn second_sigint_ends_an_instance() {
 /// A trial cluster whose controller is killed while its worker has output that was not sent.
 #[test]
 fn workers_of_a_killed_trial_cluster_end() {
-    let place = Place::with(&TALK.replace("    requires: big\n", ""));
+    let place = RunFolder::with(&TALK.replace("    requires: big\n", ""));
     let dev = place.start("dev --listen 127.0.0.1:0 --workers 1");
     until("it serves", || dev.said().contains("submit:"));
     let said = dev.said();
@@ -79,7 +79,7 @@ fn workers_of_a_killed_trial_cluster_end() {
     place.until_nothing_is_left(&[]);
 }
 
-fn workers_in(place: &Place) -> Vec<String> {
+fn workers_in(place: &RunFolder) -> Vec<String> {
     let is_worker = |pid: &String| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0).any(|word| word == b"worker")

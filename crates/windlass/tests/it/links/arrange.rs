@@ -2,40 +2,40 @@
 
 use std::path::PathBuf;
 
-use crate::cluster::arrange::Cluster;
-use crate::run::arrange::{Place, Running, until};
+use crate::cluster::arrange::ClusterFolder;
+use crate::run::arrange::{RunFolder, RunningProgram, until};
 
 /// Leases last a minute: what passes on sooner does not do so because one ended by time.
 const FLAGS: &str = "--no-exec --lease-ttl 1m";
 
 /// A cluster whose workers leave letters.
-pub(crate) struct Fleet {
-    pub(crate) cluster: Cluster,
+pub(crate) struct MailboxFleet {
+    pub(crate) cluster: ClusterFolder,
     program: String,
     link: String,
 }
 
-impl Fleet {
+impl MailboxFleet {
     /// Processes of `windlass`.
     pub(crate) fn start(link: &str) -> Self {
-        Self::start_as(env!("CARGO_BIN_EXE_windlass").to_owned(), Place::with(""), link)
+        Self::start_as(env!("CARGO_BIN_EXE_windlass").to_owned(), RunFolder::with(""), link)
     }
 
     /// Processes of a program of somebody's own.
-    pub(crate) fn start_as(program: String, place: Place, link: &str) -> Self {
+    pub(crate) fn start_as(program: String, place: RunFolder, link: &str) -> Self {
         let flags = format!("{FLAGS} --link {link}");
-        let cluster = Cluster::start_as(&program, place, &flags);
+        let cluster = ClusterFolder::start_as(&program, place, &flags);
         Self { cluster, program, link: link.to_owned() }
     }
 
     /// A worker of this name, once it has joined.
-    pub(crate) fn worker(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn worker(&self, name: &str, flags: &str) -> RunningProgram {
         let worker = self.start_worker(name, flags);
         until(&format!("{name} has joined"), || self.cluster.status_of(name) == "online");
         worker
     }
 
-    pub(crate) fn start_worker(&self, name: &str, flags: &str) -> Running {
+    pub(crate) fn start_worker(&self, name: &str, flags: &str) -> RunningProgram {
         let place = &self.cluster.place;
         let mut command = place.program(&self.program);
         command.args(["worker", "--join", &self.link, "--name", name]);

@@ -1,46 +1,48 @@
 //! Links through mailboxes keep their promises, and the checks find one that does not.
 
-use windlass::conformance::{self, LINK_CHECKS, Shared};
-use windlass::link::post::{MemoryMailboxes, Site};
+use windlass::conformance::{self, LINK_CHECKS, SharedStorage};
+use windlass::link::mailbox::{MailboxAddress, MemoryMailboxes};
 
 use super::dir_link::open;
-use super::flawed::{Flaw, Flawed};
+use super::flawed::{FlawedMailboxes, MailboxFlaw};
 
 #[test]
 fn memory_conforms() {
-    conformance::link("memory", || Shared::mailboxes(MemoryMailboxes::new()));
+    conformance::check_link("memory", || SharedStorage::mailboxes(MemoryMailboxes::new()));
 }
 
 /// The same place without a flaw must pass, or what follows says nothing.
 #[test]
 fn a_place_without_a_flaw_conforms() {
-    conformance::link("without a flaw", || Shared::mailboxes(Flawed::new(None)));
+    conformance::check_link("without a flaw", || {
+        SharedStorage::mailboxes(FlawedMailboxes::new(None))
+    });
 }
 
 #[test]
 fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
     // Most of the time they wait.
     std::thread::scope(|threads| {
-        for flaw in Flaw::ALL {
+        for flaw in MailboxFlaw::ALL {
             threads.spawn(move || is_found(flaw));
         }
     });
 }
 
-fn is_found(flaw: Flaw) {
+fn is_found(flaw: MailboxFlaw) {
     let check = flaw.found_by();
     assert!(LINK_CHECKS.iter().any(|known| known.name == check), "there is no check {check}");
-    let report = conformance::examine_link_by("flawed", &[check], || {
-        Shared::mailboxes(Flawed::new(Some(flaw)))
+    let report = conformance::examine_link_checks("flawed", &[check], || {
+        SharedStorage::mailboxes(FlawedMailboxes::new(Some(flaw)))
     });
     assert!(report.has_failed(check), "{flaw:?} was not found by {check}\n{report}");
 }
 
 #[test]
-fn a_failure_names_the_link_the_promise_and_the_difference() {
-    let check = "binding::a_second_is_refused_and_told_by_whom";
-    let report = conformance::examine_link_by("leaky", &[check], || {
-        Shared::mailboxes(Flawed::new(Some(Flaw::BindsEverybody)))
+fn failure_names_the_link_the_check_and_the_difference() {
+    let check = "mailbox_binding::a_second_is_refused_and_told_by_whom";
+    let report = conformance::examine_link_checks("leaky", &[check], || {
+        SharedStorage::mailboxes(FlawedMailboxes::new(Some(MailboxFlaw::BindsEverybody)))
     });
     let text = report.to_string();
     let line = text.lines().find(|line| line.contains(check)).expect("it failed");
@@ -49,11 +51,12 @@ fn a_failure_names_the_link_the_promise_and_the_difference() {
 
 #[test]
 fn the_folder_of_the_example_conforms() {
-    conformance::link("folder", || {
+    conformance::check_link("folder", || {
         let folder = tempfile::tempdir().expect("a folder");
         move || {
             let url = format!("dir:{}", folder.path().display());
-            open(&Site { url, run: "run".to_owned(), ca: None }).expect("it is an address")
+            open(&MailboxAddress { url, run: "run".to_owned(), ca: None })
+                .expect("it is an address")
         }
     });
 }

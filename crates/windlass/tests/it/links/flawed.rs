@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use windlass::link::post::{
-    Epoch, LETTER_MAX, Letter, MailError, Mailbox, Mailboxes, Mailed, MemoryMailboxes, Standing,
+use windlass::link::mailbox::{
+    BindingEpoch, MAILBOX_MESSAGE_MAX, MailboxBinding, MailboxError, MailboxFuture, MailboxId,
+    MailboxMessage, Mailboxes, MemoryMailboxes,
 };
 
 /// A promise that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(super) enum MailboxFlaw {
     BindsEverybody,
     BindsBehindEpitaphs,
     CutsLetters,
@@ -40,7 +41,7 @@ pub(super) enum Flaw {
     UnbindsForOthers,
 }
 
-impl Flaw {
+impl MailboxFlaw {
     pub(super) const ALL: [Self; 26] = [
         Self::BindsEverybody,
         Self::BindsBehindEpitaphs,
@@ -74,50 +75,50 @@ impl Flaw {
     pub(super) const fn found_by(self) -> &'static str {
         match self {
             Self::BindsEverybody | Self::NamesNobody => {
-                "binding::a_second_is_refused_and_told_by_whom"
+                "mailbox_binding::a_second_is_refused_and_told_by_whom"
             }
-            Self::BindsBehindEpitaphs => "binding::nobody_is_bound_behind_an_epitaph",
-            Self::CutsLetters | Self::ReadsLettersAsText => "letters::every_byte_and_size_arrives",
-            Self::ForgetsEpitaphs => "binding::an_epitaph_is_read_by_everybody",
-            Self::HandsOverEverything => "letters::of_many_letters_a_bounded_part_is_taken",
-            Self::HandsOverTwice => "letters::what_was_taken_is_gone",
-            Self::HasNoBound => "letters::a_mailbox_that_nobody_reads_fills_up",
-            Self::HoldsWhatWasGivenUp => "binding::a_binding_given_up_is_free_at_once",
-            Self::IsFullForEverybody => "letters::a_full_mailbox_keeps_nobody_elses_letters",
-            Self::KeepsWhatHasPassed => "binding::a_passed_binding_is_not_kept",
-            Self::KeepsWhatNeverWas => "binding::an_epoch_that_never_was_is_gone",
-            Self::LapsesThoughItIsKept => "binding::a_binding_that_is_kept_lasts",
-            Self::LeavesEpitaphsOfOthers => "binding::a_passed_binding_leaves_no_epitaph",
-            Self::LosesLetters => "letters::letters_of_many_senders_all_arrive",
-            Self::MixesMailboxes => "letters::mailboxes_are_apart",
-            Self::NeedsAReader => "letters::a_letter_to_nobody_waits",
-            Self::NeverLapses => "binding::a_binding_lapses_with_its_term",
-            Self::NeverWaits | Self::Oversleeps => "letters::waiting_ends_at_its_deadline",
-            Self::RepeatsEpochs => "binding::an_epoch_never_repeats",
-            Self::SendsTheFirstOnly => "letters::letters_to_several_all_arrive",
-            Self::SleepsOn => "letters::who_waits_is_woken",
-            Self::SwallowsLargeLetters => "letters::a_letter_that_is_too_large_is_refused",
-            Self::UnbindsForOthers => "binding::a_passed_binding_gives_up_nothing",
+            Self::BindsBehindEpitaphs => "mailbox_binding::no_leader_is_bound_after_a_final_status",
+            Self::CutsLetters | Self::ReadsLettersAsText => "messages::every_byte_and_size_arrives",
+            Self::ForgetsEpitaphs => "mailbox_binding::a_final_status_is_read_by_every_handle",
+            Self::HandsOverEverything => "messages::of_many_messages_a_bounded_part_is_taken",
+            Self::HandsOverTwice => "messages::what_was_taken_is_gone",
+            Self::HasNoBound => "messages::an_unread_mailbox_fills_up",
+            Self::HoldsWhatWasGivenUp => "mailbox_binding::a_binding_given_up_is_free_at_once",
+            Self::IsFullForEverybody => "messages::a_full_mailbox_blocks_no_other_mailbox",
+            Self::KeepsWhatHasPassed => "mailbox_binding::a_passed_binding_is_not_kept",
+            Self::KeepsWhatNeverWas => "mailbox_binding::an_epoch_that_never_was_is_gone",
+            Self::LapsesThoughItIsKept => "mailbox_binding::a_binding_that_is_kept_lasts",
+            Self::LeavesEpitaphsOfOthers => "mailbox_binding::a_passed_binding_leaves_no_final_status",
+            Self::LosesLetters => "messages::messages_of_many_senders_all_arrive",
+            Self::MixesMailboxes => "messages::mailboxes_are_apart",
+            Self::NeedsAReader => "messages::a_message_without_a_reader_waits",
+            Self::NeverLapses => "mailbox_binding::a_binding_lapses_with_its_term",
+            Self::NeverWaits | Self::Oversleeps => "messages::waiting_ends_at_its_deadline",
+            Self::RepeatsEpochs => "mailbox_binding::an_epoch_never_repeats",
+            Self::SendsTheFirstOnly => "messages::messages_to_several_mailboxes_all_arrive",
+            Self::SleepsOn => "messages::a_waiting_reader_is_woken",
+            Self::SwallowsLargeLetters => "messages::a_message_that_is_too_large_is_refused",
+            Self::UnbindsForOthers => "mailbox_binding::a_passed_binding_gives_up_nothing",
         }
     }
 }
 
 /// A place with a flaw, or without.
 #[derive(Clone, Debug)]
-pub(super) struct Flawed(Arc<Place>);
+pub(super) struct FlawedMailboxes(Arc<FlawedMailboxStore>);
 
 #[derive(Debug)]
-struct Place {
+struct FlawedMailboxStore {
     sound: MemoryMailboxes,
-    flaw: Option<Flaw>,
+    flaw: Option<MailboxFlaw>,
     sent: AtomicUsize,
     was_full: AtomicBool,
-    readers: Mutex<BTreeSet<Mailbox>>,
+    readers: Mutex<BTreeSet<MailboxId>>,
 }
 
-impl Flawed {
-    pub(super) fn new(flaw: Option<Flaw>) -> Self {
-        Self(Arc::new(Place {
+impl FlawedMailboxes {
+    pub(super) fn new(flaw: Option<MailboxFlaw>) -> Self {
+        Self(Arc::new(FlawedMailboxStore {
             sound: MemoryMailboxes::new(),
             flaw,
             sent: AtomicUsize::new(0),
@@ -126,63 +127,77 @@ impl Flawed {
         }))
     }
 
-    fn has(&self, flaw: Flaw) -> bool {
+    fn has(&self, flaw: MailboxFlaw) -> bool {
         self.0.flaw == Some(flaw)
     }
 
     fn term(&self, term: Duration) -> Duration {
-        if self.has(Flaw::NeverLapses) { Duration::from_hours(1) } else { term }
+        if self.has(MailboxFlaw::NeverLapses) { Duration::from_hours(1) } else { term }
     }
 
-    async fn bind_it(&self, by: String, term: Duration) -> Result<Epoch, MailError> {
+    async fn bind_it(&self, by: String, term: Duration) -> Result<BindingEpoch, MailboxError> {
         let bound = self.0.sound.bind(by, self.term(term)).await;
-        let now = self.0.sound.look().await?.epoch;
+        let now = self.0.sound.binding().await?.epoch;
         match bound {
-            Err(MailError::AlreadyLed { .. }) if self.has(Flaw::BindsEverybody) => Ok(now),
-            Err(MailError::AlreadyLed { .. }) if self.has(Flaw::NamesNobody) => {
-                Err(MailError::AlreadyLed { by: String::new() })
+            Err(MailboxError::AlreadyLed { .. }) if self.has(MailboxFlaw::BindsEverybody) => {
+                Ok(now)
             }
-            Err(MailError::Over { .. }) if self.has(Flaw::BindsBehindEpitaphs) => Ok(now),
-            Ok(_) if self.has(Flaw::RepeatsEpochs) => Ok(Epoch(1)),
+            Err(MailboxError::AlreadyLed { .. }) if self.has(MailboxFlaw::NamesNobody) => {
+                Err(MailboxError::AlreadyLed { by: String::new() })
+            }
+            Err(MailboxError::Finished { .. }) if self.has(MailboxFlaw::BindsBehindEpitaphs) => {
+                Ok(now)
+            }
+            Ok(_) if self.has(MailboxFlaw::RepeatsEpochs) => Ok(BindingEpoch(1)),
             bound => bound,
         }
     }
 
-    async fn keep_it(&self, epoch: Epoch, term: Duration) -> Result<(), MailError> {
-        if self.has(Flaw::LapsesThoughItIsKept) {
+    async fn keep_it(&self, epoch: BindingEpoch, term: Duration) -> Result<(), MailboxError> {
+        if self.has(MailboxFlaw::LapsesThoughItIsKept) {
             return Ok(());
         }
-        match self.0.sound.keep(epoch, self.term(term)).await {
-            Err(MailError::Deposed { .. }) if self.has(Flaw::KeepsWhatHasPassed) => Ok(()),
-            Err(MailError::Gone { .. }) if self.has(Flaw::KeepsWhatNeverWas) => Ok(()),
+        match self.0.sound.renew(epoch, self.term(term)).await {
+            Err(MailboxError::Deposed { .. }) if self.has(MailboxFlaw::KeepsWhatHasPassed) => {
+                Ok(())
+            }
+            Err(MailboxError::StateLost { .. }) if self.has(MailboxFlaw::KeepsWhatNeverWas) => {
+                Ok(())
+            }
             kept => kept,
         }
     }
 
-    async fn unbind_it(&self, epoch: Epoch, epitaph: Option<String>) -> Result<(), MailError> {
-        let now = self.0.sound.look().await?.epoch;
-        let epitaph = epitaph.filter(|_| !self.has(Flaw::ForgetsEpitaphs));
-        if self.has(Flaw::HoldsWhatWasGivenUp) && epitaph.is_none() {
+    async fn unbind_it(
+        &self,
+        epoch: BindingEpoch,
+        epitaph: Option<String>,
+    ) -> Result<(), MailboxError> {
+        let now = self.0.sound.binding().await?.epoch;
+        let epitaph = epitaph.filter(|_| !self.has(MailboxFlaw::ForgetsEpitaphs));
+        if self.has(MailboxFlaw::HoldsWhatWasGivenUp) && epitaph.is_none() {
             return Ok(());
         }
-        let for_others = self.has(Flaw::UnbindsForOthers)
-            || self.has(Flaw::LeavesEpitaphsOfOthers) && epitaph.is_some();
+        let for_others = self.has(MailboxFlaw::UnbindsForOthers)
+            || self.has(MailboxFlaw::LeavesEpitaphsOfOthers) && epitaph.is_some();
         self.0.sound.unbind(if for_others { now } else { epoch }, epitaph).await
     }
 
     /// What becomes of a letter.
-    fn spoil(&self, mut letter: Letter) -> Option<Letter> {
+    fn spoil(&self, mut letter: MailboxMessage) -> Option<MailboxMessage> {
         let number = self.0.sent.fetch_add(1, Ordering::SeqCst);
         match self.0.flaw? {
-            Flaw::CutsLetters => letter.bytes.truncate(4_096),
-            Flaw::ReadsLettersAsText => {
+            MailboxFlaw::CutsLetters => letter.bytes.truncate(4_096),
+            MailboxFlaw::ReadsLettersAsText => {
                 letter.bytes = String::from_utf8_lossy(&letter.bytes).into_owned().into_bytes();
-                letter.bytes.truncate(LETTER_MAX);
+                letter.bytes.truncate(MAILBOX_MESSAGE_MAX);
             }
-            Flaw::MixesMailboxes => letter.to = Mailbox(1),
-            Flaw::LosesLetters if number % 7 == 6 => return None,
-            Flaw::SwallowsLargeLetters if letter.bytes.len() > LETTER_MAX => return None,
-            Flaw::NeedsAReader => {
+            MailboxFlaw::MixesMailboxes => letter.to = MailboxId(1),
+            MailboxFlaw::LosesLetters if number % 7 == 6 => return None,
+            MailboxFlaw::SwallowsLargeLetters if letter.bytes.len() > MAILBOX_MESSAGE_MAX => {
+                return None;
+            }
+            MailboxFlaw::NeedsAReader => {
                 let readers = self.0.readers.lock().expect("nobody panics");
                 return readers.contains(&letter.to).then_some(letter);
             }
@@ -191,8 +206,8 @@ impl Flawed {
         Some(letter)
     }
 
-    async fn put(&self, mut letters: Vec<Letter>) -> Result<(), MailError> {
-        if self.has(Flaw::SendsTheFirstOnly) {
+    async fn put(&self, mut letters: Vec<MailboxMessage>) -> Result<(), MailboxError> {
+        if self.has(MailboxFlaw::SendsTheFirstOnly) {
             letters.truncate(1);
         }
         if self.0.flaw.is_some() {
@@ -200,14 +215,14 @@ impl Flawed {
         }
         let full = || {
             let (place, reason) = (self.place(), "it was full once".to_owned());
-            Err(MailError::Full { place, reason })
+            Err(MailboxError::Full { place, reason })
         };
-        if self.has(Flaw::IsFullForEverybody) && self.0.was_full.load(Ordering::SeqCst) {
+        if self.has(MailboxFlaw::IsFullForEverybody) && self.0.was_full.load(Ordering::SeqCst) {
             return full();
         }
         match self.0.sound.send(letters).await {
-            Err(MailError::Full { .. }) if self.has(Flaw::HasNoBound) => Ok(()),
-            Err(error @ MailError::Full { .. }) => {
+            Err(MailboxError::Full { .. }) if self.has(MailboxFlaw::HasNoBound) => Ok(()),
+            Err(error @ MailboxError::Full { .. }) => {
                 self.0.was_full.store(true, Ordering::SeqCst);
                 Err(error)
             }
@@ -215,24 +230,31 @@ impl Flawed {
         }
     }
 
-    async fn take(&self, mailbox: Mailbox, within: Duration) -> Result<Vec<Vec<u8>>, MailError> {
+    async fn take(
+        &self,
+        mailbox: MailboxId,
+        within: Duration,
+    ) -> Result<Vec<Vec<u8>>, MailboxError> {
         self.0.readers.lock().expect("nobody panics").insert(mailbox);
         let sound = &self.0.sound;
         match self.0.flaw {
-            Some(Flaw::MixesMailboxes) => sound.receive(Mailbox(1), within).await,
-            Some(Flaw::NeverWaits) => sound.receive(mailbox, Duration::ZERO).await,
-            Some(Flaw::Oversleeps) => sound.receive(mailbox, within + Duration::from_secs(3)).await,
-            Some(Flaw::SleepsOn) => {
+            Some(MailboxFlaw::MixesMailboxes) => sound.receive(MailboxId(1), within).await,
+            Some(MailboxFlaw::NeverWaits) => sound.receive(mailbox, Duration::ZERO).await,
+            Some(MailboxFlaw::Oversleeps) => {
+                sound.receive(mailbox, within + Duration::from_secs(3)).await
+            }
+            Some(MailboxFlaw::SleepsOn) => {
                 tokio::time::sleep(within).await;
                 sound.receive(mailbox, Duration::ZERO).await
             }
-            Some(Flaw::HandsOverTwice) => {
+            Some(MailboxFlaw::HandsOverTwice) => {
                 let letters = sound.receive(mailbox, within).await?;
-                let again = letters.iter().map(|it| Letter { to: mailbox, bytes: it.clone() });
+                let again =
+                    letters.iter().map(|it| MailboxMessage { to: mailbox, bytes: it.clone() });
                 sound.send(again.collect()).await?;
                 Ok(letters)
             }
-            Some(Flaw::HandsOverEverything) => {
+            Some(MailboxFlaw::HandsOverEverything) => {
                 let mut letters = sound.receive(mailbox, within).await?;
                 letters.extend(sound.receive(mailbox, Duration::ZERO).await?);
                 Ok(letters)
@@ -242,32 +264,32 @@ impl Flawed {
     }
 }
 
-impl Mailboxes for Flawed {
+impl Mailboxes for FlawedMailboxes {
     fn place(&self) -> String {
         "a flawed place".to_owned()
     }
 
-    fn bind(&self, by: String, term: Duration) -> Mailed<'_, Epoch> {
+    fn bind(&self, by: String, term: Duration) -> MailboxFuture<'_, BindingEpoch> {
         Box::pin(self.bind_it(by, term))
     }
 
-    fn keep(&self, epoch: Epoch, term: Duration) -> Mailed<'_, ()> {
+    fn renew(&self, epoch: BindingEpoch, term: Duration) -> MailboxFuture<'_, ()> {
         Box::pin(self.keep_it(epoch, term))
     }
 
-    fn unbind(&self, epoch: Epoch, epitaph: Option<String>) -> Mailed<'_, ()> {
+    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
         Box::pin(self.unbind_it(epoch, epitaph))
     }
 
-    fn look(&self) -> Mailed<'_, Standing> {
-        self.0.sound.look()
+    fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
+        self.0.sound.binding()
     }
 
-    fn send(&self, letters: Vec<Letter>) -> Mailed<'_, ()> {
+    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
         Box::pin(self.put(letters))
     }
 
-    fn receive(&self, mailbox: Mailbox, within: Duration) -> Mailed<'_, Vec<Vec<u8>>> {
+    fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {
         Box::pin(self.take(mailbox, within))
     }
 }

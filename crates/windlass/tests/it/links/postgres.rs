@@ -2,36 +2,36 @@
 
 use serde_json::Value;
 use windlass::conformance;
-use windlass::link::post::{Links, Site};
+use windlass::link::mailbox::{MailboxAddress, MailboxRegistry};
 
-use crate::cluster::arrange::{Cluster, free_port, step};
+use crate::cluster::arrange::{ClusterFolder, free_port, step};
 use crate::postgres::server::server;
-use crate::run::arrange::{Running, until};
+use crate::run::arrange::{RunningProgram, until};
 
 const ONE: &str = "steps: { only: { run: 'echo $WINDLASS_WORKER >> who' } }";
 const NAMES: [&str; 5] = ["ann", "ben", "cleo", "dan", "eve"];
 
 #[test]
 fn postgres_conforms() {
-    conformance::link("postgres", || {
+    conformance::check_link("postgres", || {
         let (url, _) = server().fresh();
         move || {
-            let site = Site { url: url.clone(), run: "run".to_owned(), ca: None };
-            Links::built_in().open(&site).expect("it is an address")
+            let site = MailboxAddress { url: url.clone(), run: "run".to_owned(), ca: None };
+            MailboxRegistry::built_in().open(&site).expect("it is an address")
         }
     });
 }
 
 /// A controller on the database.
-fn controller(url: &str, flags: &str) -> Cluster {
+fn controller(url: &str, flags: &str) -> ClusterFolder {
     let flags = format!("--no-exec --store {url} --term 2s --name leader {flags}");
-    let cluster = Cluster::start(&flags);
+    let cluster = ClusterFolder::start(&flags);
     until("it leads", || matches!(cluster.try_ask("GET", "/workers", ""), Some((200, _))));
     cluster
 }
 
 /// Joins by the address of the database alone.
-fn join(cluster: &Cluster, url: &str, name: &str) -> Running {
+fn join(cluster: &ClusterFolder, url: &str, name: &str) -> RunningProgram {
     let mut command = cluster.place.program(env!("CARGO_BIN_EXE_windlass"));
     command.args(["worker", "--slots", "1", "--join", url, "--name", name]);
     let worker = cluster.place.start_command(command);
@@ -39,7 +39,7 @@ fn join(cluster: &Cluster, url: &str, name: &str) -> Running {
     worker
 }
 
-fn five_workers_and_one_step(cluster: &Cluster, url: &str) -> Vec<Running> {
+fn five_workers_and_one_step(cluster: &ClusterFolder, url: &str) -> Vec<RunningProgram> {
     let workers = NAMES.map(|name| join(cluster, url, name));
     let run = cluster.submit(ONE);
     let ended = cluster.ended(&run);
@@ -63,7 +63,7 @@ fn of_five_workers_that_know_the_database_one_gets_the_step_over_http() {
 }
 
 #[test]
-fn of_five_workers_that_reach_the_database_only_one_gets_the_step_by_letters() {
+fn one_of_five_mailbox_workers_gets_the_step() {
     let (url, _) = server().fresh();
     // Nobody reaches it there.
     let cluster = controller(&url, &format!("--advertise http://127.0.0.1:{}", free_port()));

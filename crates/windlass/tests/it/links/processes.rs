@@ -3,10 +3,10 @@
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::arrange::{Fleet, dir_link};
-use super::redis_server::Redis;
+use super::arrange::{MailboxFleet, dir_link};
+use super::redis_server::RedisServer;
 use crate::cluster::arrange::{step, worker_of};
-use crate::run::arrange::{Place, until};
+use crate::run::arrange::{RunFolder, until};
 
 /// Two hundred steps, and one behind them that reads what one of them wrote.
 const MANY: &str = r#"
@@ -33,7 +33,7 @@ steps:
       [ "$(wc -l < who)" -gt 1 ] || while :; do sleep 0.05; done
 "#;
 
-fn three_workers_do_two_hundred_steps(fleet: &Fleet) {
+fn three_workers_do_two_hundred_steps(fleet: &MailboxFleet) {
     let _workers = ["ann", "ben", "cleo"].map(|name| fleet.worker(name, "--slots 2"));
     let run = fleet.cluster.submit(MANY);
     let ended = fleet.cluster.ended(&run);
@@ -50,7 +50,7 @@ fn three_workers_do_two_hundred_steps(fleet: &Fleet) {
 }
 
 /// Its lease would last for a minute: the guard has told, by the same link.
-fn a_killed_workers_step_runs_elsewhere_at_once(fleet: &Fleet) {
+fn a_killed_workers_step_runs_elsewhere_at_once(fleet: &MailboxFleet) {
     let first = fleet.worker("ann", "--slots 1");
     let run = fleet.cluster.submit(STUBBORN);
     fleet.cluster.place.until_lines("who", 1);
@@ -64,35 +64,39 @@ fn a_killed_workers_step_runs_elsewhere_at_once(fleet: &Fleet) {
 
 #[test]
 fn two_hundred_steps_run_over_redis() {
-    let redis = Redis::start(&[]);
-    three_workers_do_two_hundred_steps(&Fleet::start(&redis.url()));
+    let redis = RedisServer::start(&[]);
+    three_workers_do_two_hundred_steps(&MailboxFleet::start(&redis.url()));
 }
 
 #[test]
 fn two_hundred_steps_run_over_the_folder_of_the_example() {
     let folder = TempDir::new().expect("a folder");
     let link = format!("dir:{}", folder.path().display());
-    three_workers_do_two_hundred_steps(&Fleet::start_as(dir_link(), Place::with(""), &link));
+    three_workers_do_two_hundred_steps(&MailboxFleet::start_as(
+        dir_link(),
+        RunFolder::with(""),
+        &link,
+    ));
 }
 
 #[test]
-fn what_a_killed_worker_held_runs_elsewhere_at_once_over_redis() {
-    let redis = Redis::start(&[]);
-    a_killed_workers_step_runs_elsewhere_at_once(&Fleet::start(&redis.url()));
+fn killed_workers_step_moves_at_once_over_redis() {
+    let redis = RedisServer::start(&[]);
+    a_killed_workers_step_runs_elsewhere_at_once(&MailboxFleet::start(&redis.url()));
 }
 
 #[test]
-fn what_a_killed_worker_held_runs_elsewhere_at_once_over_the_folder_of_the_example() {
+fn killed_workers_step_moves_at_once_over_the_example_link() {
     let folder = TempDir::new().expect("a folder");
     let link = format!("dir:{}", folder.path().display());
-    let fleet = Fleet::start_as(dir_link(), Place::with(""), &link);
+    let fleet = MailboxFleet::start_as(dir_link(), RunFolder::with(""), &link);
     a_killed_workers_step_runs_elsewhere_at_once(&fleet);
 }
 
 #[test]
 fn a_run_outlives_cut_connections_and_a_restart_of_redis_with_its_data() {
-    let mut redis = Redis::start(&["--appendonly", "yes"]);
-    let fleet = Fleet::start(&redis.url());
+    let mut redis = RedisServer::start(&["--appendonly", "yes"]);
+    let fleet = MailboxFleet::start(&redis.url());
     let _workers = ["ann", "ben"].map(|name| fleet.worker(name, "--slots 2"));
     let run = fleet.cluster.submit(
         "steps: { nap: { matrix: { n: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16] }, run: 'sleep 0.3; echo nap >> naps' } }",
@@ -110,13 +114,13 @@ fn a_run_outlives_cut_connections_and_a_restart_of_redis_with_its_data() {
 }
 
 #[test]
-fn who_does_not_know_the_secret_does_not_join() {
-    let redis = Redis::start(&[]);
-    let place = Place::with("").set("WINDLASS_RUN_SECRET", "open sesame");
+fn worker_without_the_secret_does_not_join() {
+    let redis = RedisServer::start(&[]);
+    let place = RunFolder::with("").set("WINDLASS_RUN_SECRET", "open sesame");
     let program = env!("CARGO_BIN_EXE_windlass").to_owned();
-    let fleet = Fleet::start_as(program, place, &redis.url());
+    let fleet = MailboxFleet::start_as(program, place, &redis.url());
     let _friend = fleet.worker("friend", "--slots 1");
-    let stranger = Place::with("");
+    let stranger = RunFolder::with("");
     let join = format!("worker --join {} --name stranger --leader-grace 3s", redis.url());
     let ended = stranger.run(&join);
     assert_eq!(ended.code, Some(5), "{ended:?}");
@@ -125,8 +129,8 @@ fn who_does_not_know_the_secret_does_not_join() {
 
 #[test]
 fn without_its_leader_a_worker_ends_after_its_grace_and_says_why() {
-    let redis = Redis::start(&[]);
-    let mut fleet = Fleet::start(&redis.url());
+    let redis = RedisServer::start(&[]);
+    let mut fleet = MailboxFleet::start(&redis.url());
     let mut worker = fleet.worker("ann", "--slots 1 --leader-grace 5s");
     fleet.cluster.kill();
     until("the worker has given up", || worker.is_over());

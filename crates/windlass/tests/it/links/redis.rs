@@ -8,18 +8,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use windlass::conformance;
-use windlass::link::post::{Letter, Links, MailError, Mailbox, Mailboxes, Site, WAITING_BYTES_MAX};
+use windlass::link::mailbox::{
+    MAILBOX_BYTES_MAX, MailboxAddress, MailboxError, MailboxId, MailboxMessage, MailboxRegistry,
+    Mailboxes,
+};
 
-use super::redis_server::Redis;
+use super::redis_server::RedisServer;
 use crate::cluster::arrange::free_port;
-use crate::doors::authority::Authority;
-use crate::run::arrange::Place;
+use crate::run::arrange::RunFolder;
+use crate::serve::certificate_authority::CertificateAuthority;
 
 const TERM: Duration = Duration::from_mins(1);
 
 fn open(url: &str, run: &str) -> Arc<dyn Mailboxes> {
-    let site = Site { url: url.to_owned(), run: run.to_owned(), ca: None };
-    Links::built_in().open(&site).expect("it is an address")
+    let site = MailboxAddress { url: url.to_owned(), run: run.to_owned(), ca: None };
+    MailboxRegistry::built_in().open(&site).expect("it is an address")
 }
 
 fn story<T>(story: impl Future<Output = T>) -> T {
@@ -34,25 +37,25 @@ pub(super) fn works(url: &str, run: &str) {
     let mailboxes = open(url, run);
     story(async {
         mailboxes.bind("ann".to_owned(), TERM).await?;
-        mailboxes.send(vec![Letter { to: Mailbox(7), bytes: b"hello".to_vec() }]).await?;
-        let letters = mailboxes.receive(Mailbox(7), TERM).await?;
+        mailboxes.send(vec![MailboxMessage { to: MailboxId(7), bytes: b"hello".to_vec() }]).await?;
+        let letters = mailboxes.receive(MailboxId(7), TERM).await?;
         assert_eq!(letters, [b"hello"]);
-        assert_eq!(mailboxes.look().await?.by.as_deref(), Some("ann"));
-        Ok::<(), MailError>(())
+        assert_eq!(mailboxes.binding().await?.by.as_deref(), Some("ann"));
+        Ok::<(), MailboxError>(())
     })
     .unwrap_or_else(|error| panic!("{run}: {error}"));
 }
 
 /// Why it cannot be bound.
-fn refusal(mailboxes: &dyn Mailboxes) -> MailError {
+fn refusal(mailboxes: &dyn Mailboxes) -> MailboxError {
     story(mailboxes.bind("ann".to_owned(), TERM)).expect_err("it cannot be used")
 }
 
 #[test]
 fn redis_conforms() {
-    let redis = Redis::start(&[]);
+    let redis = RedisServer::start(&[]);
     let (url, number) = (redis.url(), AtomicU32::new(0));
-    conformance::link("redis", || {
+    conformance::check_link("redis", || {
         let run = format!("run-{}", number.fetch_add(1, Ordering::Relaxed));
         let url = url.clone();
         move || open(&url, &run)
@@ -61,7 +64,7 @@ fn redis_conforms() {
 
 #[test]
 fn a_server_that_cannot_be_used_is_refused_and_says_what_to_do() {
-    let secret = Redis::start(&["--requirepass", "p@ss"]);
+    let secret = RedisServer::start(&["--requirepass", "p@ss"]);
     let without = refusal(&*open(&secret.url(), "r")).to_string();
     assert!(without.contains("it asks for a password"), "{without}");
     let at = format!("127.0.0.1:{}", secret.port());
@@ -70,34 +73,36 @@ fn a_server_that_cannot_be_used_is_refused_and_says_what_to_do() {
     let right = open(&format!("redis://:p%40ss@{at}/2"), "r");
     story(right.bind("ann".to_owned(), TERM)).expect("it is let in");
 
-    let evicts = Redis::start(&["--maxmemory", "10mb", "--maxmemory-policy", "allkeys-lru"]);
+    let evicts = RedisServer::start(&["--maxmemory", "10mb", "--maxmemory-policy", "allkeys-lru"]);
     let refused = refusal(&*open(&evicts.url(), "r"));
     assert!(!refused.is_retryable() && refused.to_string().contains("noeviction"), "{refused}");
 
-    let replica = Redis::start(&["--replicaof", "127.0.0.1", "1"]);
+    let replica = RedisServer::start(&["--replicaof", "127.0.0.1", "1"]);
     let refused = refusal(&*open(&replica.url(), "r")).to_string();
     assert!(refused.contains("address of its primary"), "{refused}");
 
-    let full = Redis::start(&["--maxmemory", "1"]);
+    let full = RedisServer::start(&["--maxmemory", "1"]);
     let refused = refusal(&*open(&full.url(), "r"));
-    assert!(matches!(&refused, MailError::Full { .. }), "{refused}");
+    assert!(matches!(&refused, MailboxError::Full { .. }), "{refused}");
     assert!(refused.to_string().contains("maxmemory"), "{refused}");
 }
 
 #[test]
-fn over_tls_it_is_believed_if_the_authority_vouches_for_it() {
-    let place = Place::with("");
-    Authority::new(&place, "ca").vouch("redis", "IP:127.0.0.1");
+fn tls_certificate_is_checked_against_the_ca_bundle() {
+    let place = RunFolder::with("");
+    CertificateAuthority::new(&place, "ca").vouch("redis", "IP:127.0.0.1");
     let port = free_port().to_string();
     let file = |name: &str| place.path().join(name).display().to_string();
     let (certificate, key, ca) = (file("redis.pem"), file("redis.key"), file("ca.pem"));
     let tls = ["--tls-port", &port, "--tls-cert-file", &certificate, "--tls-key-file", &key];
-    let _redis = Redis::start(
+    let _redis = RedisServer::start(
         &[&tls[..], &["--tls-ca-cert-file", &ca, "--tls-auth-clients", "no"]].concat(),
     );
     let open = |ca: Option<PathBuf>| {
         let (url, run) = (format!("rediss://127.0.0.1:{port}"), "r".to_owned());
-        Links::built_in().open(&Site { url, run, ca }).expect("it is an address")
+        MailboxRegistry::built_in()
+            .open(&MailboxAddress { url, run, ca })
+            .expect("it is an address")
     };
     let refused = refusal(&*open(None)).to_string();
     assert!(refused.contains("certificate"), "{refused}");
@@ -106,7 +111,7 @@ fn over_tls_it_is_believed_if_the_authority_vouches_for_it() {
 
 #[test]
 fn a_user_needs_the_permissions_of_the_documentation_and_its_own_keys_only() {
-    let redis = Redis::start(&[]);
+    let redis = RedisServer::start(&[]);
     let user = |name: &str, may: &[&str]| {
         let asked = [&["ACL", "SETUSER", name, "on", ">hush"], may].concat();
         assert_eq!(redis.cli(&asked), "OK");
@@ -115,19 +120,19 @@ fn a_user_needs_the_permissions_of_the_documentation_and_its_own_keys_only() {
     let may = ["~windlass:*", "+@read", "+@write", "+@scripting", "+time", "+info"];
     let works = async |mailboxes: Arc<dyn Mailboxes>| {
         let epoch = mailboxes.bind("ann".to_owned(), TERM).await?;
-        mailboxes.send(vec![Letter { to: Mailbox(7), bytes: b"hello".to_vec() }]).await?;
-        mailboxes.receive(Mailbox(7), TERM).await?;
+        mailboxes.send(vec![MailboxMessage { to: MailboxId(7), bytes: b"hello".to_vec() }]).await?;
+        mailboxes.receive(MailboxId(7), TERM).await?;
         mailboxes.unbind(epoch, None).await
     };
     story(works(user("ci", &may))).expect("it may");
     story(works(user("terse", &may[..5]))).expect("who may not ask for settings is let in too");
     let refused = story(works(user("stranger", &["~other:*", "+@all"])));
-    let Err(MailError::Refused { reason, .. }) = refused else { panic!("{refused:?}") };
+    let Err(MailboxError::Refused { reason, .. }) = refused else { panic!("{refused:?}") };
     assert!(reason.contains("may not do that"), "{reason}");
 }
 
 #[test]
-fn what_is_no_redis_is_told_as_such() {
+fn server_that_is_not_redis_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let url = format!("redis://{}", listener.local_addr().expect("it is bound"));
     std::thread::spawn(move || {
@@ -144,13 +149,13 @@ fn what_is_no_redis_is_told_as_such() {
 
 #[test]
 fn everything_that_is_kept_goes_by_itself() {
-    let redis = Redis::start(&[]);
+    let redis = RedisServer::start(&[]);
     let mailboxes = open(&redis.url(), "r");
     story(async {
         let epoch = mailboxes.bind("ann".to_owned(), TERM).await.expect("nobody leads");
-        let letter = |to| Letter { to: Mailbox(to), bytes: b"hello".to_vec() };
+        let letter = |to| MailboxMessage { to: MailboxId(to), bytes: b"hello".to_vec() };
         mailboxes.send(vec![letter(0), letter(7)]).await.expect("there is room");
-        mailboxes.keep(epoch, TERM).await.expect("it is bound");
+        mailboxes.renew(epoch, TERM).await.expect("it is bound");
         let keys = redis.cli(&["KEYS", "*"]);
         let keys: Vec<&str> = keys.lines().collect();
         assert_eq!(keys.len(), 6, "{keys:?}");
@@ -166,20 +171,20 @@ fn everything_that_is_kept_goes_by_itself() {
 }
 
 #[test]
-fn a_mailbox_holds_so_many_bytes_and_no_more() {
-    let redis = Redis::start(&[]);
+fn mailbox_size_is_bounded() {
+    let redis = RedisServer::start(&[]);
     let mailboxes = open(&redis.url(), "r");
     story(async {
-        let letter = || Letter { to: Mailbox(7), bytes: vec![b'x'; 1 << 20] };
-        let fits = WAITING_BYTES_MAX >> 20;
+        let letter = || MailboxMessage { to: MailboxId(7), bytes: vec![b'x'; 1 << 20] };
+        let fits = MAILBOX_BYTES_MAX >> 20;
         for _ in 0..fits {
             mailboxes.send(vec![letter()]).await.expect("there is room");
         }
         let full = mailboxes.send(vec![letter()]).await;
-        assert!(matches!(full, Err(MailError::Full { .. })), "{full:?}");
+        assert!(matches!(full, Err(MailboxError::Full { .. })), "{full:?}");
         let mut taken = 0;
         while taken < fits {
-            taken += mailboxes.receive(Mailbox(7), TERM).await.expect("it reads").len();
+            taken += mailboxes.receive(MailboxId(7), TERM).await.expect("it reads").len();
         }
         mailboxes.send(vec![letter()]).await.expect("there is room again");
     });
@@ -187,7 +192,7 @@ fn a_mailbox_holds_so_many_bytes_and_no_more() {
 
 #[test]
 fn fifty_runs_beside_each_other_do_not_mix() {
-    let redis = Redis::start(&[]);
+    let redis = RedisServer::start(&[]);
     story(async {
         let mut runs = tokio::task::JoinSet::new();
         for number in 0..50 {
@@ -197,16 +202,16 @@ fn fifty_runs_beside_each_other_do_not_mix() {
                 mailboxes.bind(by.clone(), TERM).await?;
                 for letter in 0..20 {
                     let bytes = format!("{number} {letter}").into_bytes();
-                    mailboxes.send(vec![Letter { to: Mailbox::LEADER, bytes }]).await?;
+                    mailboxes.send(vec![MailboxMessage { to: MailboxId::LEADER, bytes }]).await?;
                 }
                 let mut received = Vec::new();
                 while received.len() < 20 {
-                    received.extend(mailboxes.receive(Mailbox::LEADER, TERM).await?);
+                    received.extend(mailboxes.receive(MailboxId::LEADER, TERM).await?);
                 }
                 let wanted = (0..20).map(|letter| format!("{number} {letter}").into_bytes());
                 assert_eq!(received, wanted.collect::<Vec<_>>());
-                assert_eq!(mailboxes.look().await?.by, Some(by));
-                Ok::<(), MailError>(())
+                assert_eq!(mailboxes.binding().await?.by, Some(by));
+                Ok::<(), MailboxError>(())
             });
         }
         for run in runs.join_all().await {
@@ -216,35 +221,38 @@ fn fifty_runs_beside_each_other_do_not_mix() {
 }
 
 #[test]
-fn connections_that_are_cut_are_made_anew_and_a_restart_loses_nothing_that_is_on_disk() {
-    let mut redis = Redis::start(&["--appendonly", "yes"]);
+fn cut_connections_reconnect_and_a_restart_keeps_persisted_messages() {
+    let mut redis = RedisServer::start(&["--appendonly", "yes"]);
     let mailboxes = open(&redis.url(), "r");
     story(async {
         let epoch = mailboxes.bind("ann".to_owned(), TERM).await.expect("nobody leads");
         for number in 0..5 {
             redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
             let bytes = format!("letter {number}").into_bytes();
-            mailboxes.send(vec![Letter { to: Mailbox(7), bytes }]).await.expect("it is made anew");
+            mailboxes
+                .send(vec![MailboxMessage { to: MailboxId(7), bytes }])
+                .await
+                .expect("it is made anew");
         }
         redis.kill();
-        assert!(mailboxes.keep(epoch, TERM).await.is_err_and(|error| error.is_retryable()));
+        assert!(mailboxes.renew(epoch, TERM).await.is_err_and(|error| error.is_retryable()));
         redis.begin();
-        mailboxes.keep(epoch, TERM).await.expect("it is bound");
-        let letters = mailboxes.receive(Mailbox(7), TERM).await.expect("it reads");
+        mailboxes.renew(epoch, TERM).await.expect("it is bound");
+        let letters = mailboxes.receive(MailboxId(7), TERM).await.expect("it reads");
         assert_eq!(letters.len(), 5);
     });
 }
 
 #[test]
 fn a_restart_without_data_is_noticed_and_gives_no_epoch_again() {
-    let mut redis = Redis::start(&[]);
+    let mut redis = RedisServer::start(&[]);
     let mailboxes = open(&redis.url(), "r");
     story(async {
         let epoch = mailboxes.bind("ann".to_owned(), TERM).await.expect("nobody leads");
         redis.kill();
         redis.begin();
-        let kept = mailboxes.keep(epoch, TERM).await;
-        let Err(MailError::Gone { reason, .. }) = kept else { panic!("{kept:?}") };
+        let kept = mailboxes.renew(epoch, TERM).await;
+        let Err(MailboxError::StateLost { reason, .. }) = kept else { panic!("{kept:?}") };
         assert!(reason.contains("restarted without"), "{reason}");
         let next = mailboxes.bind("ben".to_owned(), TERM).await.expect("nobody leads");
         assert!(next > epoch, "{next} {epoch}");

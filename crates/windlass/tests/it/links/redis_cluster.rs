@@ -3,18 +3,18 @@
 use std::process::{Command, Stdio};
 
 use super::redis::works;
-use super::redis_server::Redis;
+use super::redis_server::RedisServer;
 use crate::cluster::arrange::free_port;
 use crate::run::arrange::until;
 
 /// Three nodes that know each other.
-pub(crate) struct RedisCluster([Redis; 3]);
+pub(crate) struct RedisCluster([RedisServer; 3]);
 
 impl RedisCluster {
     pub(crate) fn start() -> Self {
         let node = || {
             let bus = free_port().to_string();
-            Redis::start(&["--cluster-enabled", "yes", "--cluster-port", &bus])
+            RedisServer::start(&["--cluster-enabled", "yes", "--cluster-port", &bus])
         };
         let nodes = [node(), node(), node()];
         let places = nodes.each_ref().map(|node| format!("127.0.0.1:{}", node.port()));
@@ -22,7 +22,8 @@ impl RedisCluster {
         create.args(["--cluster", "create"]).args(&places).arg("--cluster-yes");
         let created = create.stdin(Stdio::null()).output().expect("redis-cli is installed");
         assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stdout));
-        let agrees = |node: &Redis| node.cli(&["CLUSTER", "INFO"]).contains("cluster_state:ok");
+        let agrees =
+            |node: &RedisServer| node.cli(&["CLUSTER", "INFO"]).contains("cluster_state:ok");
         until("all nodes agree on the cluster", || nodes.iter().all(agrees));
         Self(nodes)
     }

@@ -17,14 +17,14 @@ const KEEPER: &str = r#"
 "#;
 
 /// A server that runs.
-pub(crate) struct Redis {
+pub(crate) struct RedisServer {
     port: u16,
     folder: TempDir,
     settings: Vec<String>,
     keeper: Option<Child>,
 }
 
-impl Redis {
+impl RedisServer {
     /// One with these settings beside its own.
     pub(crate) fn start(settings: &[&str]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
@@ -74,7 +74,7 @@ impl Redis {
     }
 }
 
-impl Drop for Redis {
+impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill();
     }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use windlass::archive::{Archive, Claim, Claimed, PostgresArchive};
+use windlass::archive::{Archive, PostgresArchive, SubmissionKeyClaim, SubmissionKeyOutcome};
 use windlass::conformance::{self, block_on, sealed_run as sealed};
 use windlass::core::id::RunId;
 use windlass::core::time::Time;
+use windlass::db::StoreError;
 use windlass::journal::Position;
-use windlass::store::StoreError;
 
 use super::server::shared;
 
@@ -17,7 +17,7 @@ fn open(address: &str) -> Arc<dyn Archive> {
 
 #[test]
 fn postgres_conforms() {
-    conformance::archive("postgres", || {
+    conformance::check_archive("postgres", || {
         let (address, _) = shared().fresh();
         move || open(&address)
     });
@@ -25,7 +25,7 @@ fn postgres_conforms() {
 
 /// A row that was lost or changed is told, with its run; it never passes for a short run, and others are read as before.
 #[test]
-fn damage_is_told_with_its_run() {
+fn damage_is_reported_with_its_run() {
     let (address, schema) = shared().fresh();
     let archive = open(&address);
     let runs = [sealed(1, 10_000), sealed(2, 50), sealed(3, 300_000)];
@@ -88,7 +88,7 @@ fn every_connection_has_limits_that_the_server_keeps() {
              FOR EACH ROW EXECUTE FUNCTION look()"
     ));
     let at = Time::from_millis(1_790_000_000_000);
-    let claim = Claim { key: "a".to_owned(), body: [7; 32], run: RunId(1), at };
-    assert_eq!(block_on(archive.claim(claim)), Ok(Claimed::New));
+    let claim = SubmissionKeyClaim { key: "a".to_owned(), body: [7; 32], run: RunId(1), at };
+    assert_eq!(block_on(archive.claim(claim)), Ok(SubmissionKeyOutcome::New));
     assert_eq!(shared().psql(&format!("SELECT * FROM {schema}.seen")), "10s|10s|10s");
 }

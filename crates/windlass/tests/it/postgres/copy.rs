@@ -1,13 +1,13 @@
 //! A store that moves from a folder to PostgreSQL and back.
 
-use windlass::archive::{Archive as _, Claim, SqliteArchive};
+use windlass::archive::{Archive as _, SqliteArchive, SubmissionKeyClaim};
 use windlass::conformance::{block_on, sealed_run as sealed};
 use windlass::core::id::RunId;
-use windlass::journal::{Campaign, Candidate, Journal as _, Position, SqliteJournal};
-use windlass::local::system_now;
+use windlass::embedded::system_now;
+use windlass::journal::{CampaignOutcome, Journal as _, LeaderCandidate, Position, SqliteJournal};
 
 use super::server::shared;
-use crate::run::arrange::Place;
+use crate::run::arrange::RunFolder;
 
 const PIPELINE: &str = "
 name: ship
@@ -18,21 +18,26 @@ steps:
 ";
 
 /// A folder with a store in which two runs ended, one of them badly, and one was sealed long ago.
-fn port() -> Place {
-    let place = Place::with(PIPELINE);
+fn port() -> RunFolder {
+    let place = RunFolder::with(PIPELINE);
     assert_eq!(place.run("run").code, Some(0));
     assert_eq!(place.run("run -p cargo=lead").code, Some(1));
     assert_eq!(place.run("token create boss --scope admin").code, Some(0));
     let archive = SqliteArchive::open(place.path().join(".windlass")).expect("it opens");
     block_on(archive.keep(sealed(7, 20_000))).expect("it is kept");
     // Of today: whoever leads the store for a moment may let go of an old one.
-    let claim = Claim { key: "a\0b".to_owned(), body: [7; 32], run: RunId(7), at: system_now() };
+    let claim = SubmissionKeyClaim {
+        key: "a\0b".to_owned(),
+        body: [7; 32],
+        run: RunId(7),
+        at: system_now(),
+    };
     block_on(archive.claim(claim)).expect("it is bound");
     place
 }
 
 /// What people see of a store.
-fn seen(place: &Place, store: &str) -> Vec<String> {
+fn seen(place: &RunFolder, store: &str) -> Vec<String> {
     ["runs --json", "show --json", "logs", "token list --json"]
         .map(|line| place.run(&format!("{line} --store {store}")).out)
         .into()
@@ -69,13 +74,13 @@ fn a_store_moves_to_postgres_and_back_with_everything() {
 }
 
 #[test]
-fn nothing_is_copied_while_somebody_leads() {
+fn copy_is_refused_while_a_leader_is_active() {
     let place = port();
     let (there, _) = shared().fresh();
     let journal = SqliteJournal::open(place.path().join(".windlass"), system_now).unwrap();
-    let ann = Candidate { node: "ann".to_owned(), address: None };
+    let ann = LeaderCandidate { node: "ann".to_owned(), address: None };
     let won = block_on(journal.campaign(ann)).unwrap();
-    assert!(matches!(won, Campaign::Won(_)), "{won:?}");
+    assert!(matches!(won, CampaignOutcome::Won(_)), "{won:?}");
     for (from, to) in [("sqlite:.windlass", there.as_str()), (there.as_str(), "sqlite:.windlass")] {
         let refused = place.run(&format!("store copy {from} {to}"));
         assert_eq!(refused.code, Some(5), "{refused:?}");
@@ -87,7 +92,7 @@ fn nothing_is_copied_while_somebody_leads() {
 
 /// Whatever a copy left that did not come to its end, nobody takes it for a store, and the next copy begins anew.
 #[test]
-fn a_copy_that_was_interrupted_is_nobodys_store_and_is_made_anew() {
+fn interrupted_copy_is_unusable_and_is_restarted() {
     let place = port();
     let (there, schema) = shared().fresh();
     let copy = |from: &str, to: &str| place.run(&format!("store copy {from} {to}"));

@@ -1,15 +1,15 @@
 //! What was acknowledged is on the disk of the server, however it is set up.
 
-use windlass::conformance::{block_on, history};
+use windlass::conformance::{block_on, sample_history};
 use windlass::core::id::RunId;
+use windlass::db::StoreError;
 use windlass::journal::{
-    Append, BatchId, Campaign, Candidate, Journal as _, Leadership, PostgresJournal,
-    PostgresOptions,
+    BatchId, CampaignOutcome, Journal as _, JournalAppend, JournalLeadership, LeaderCandidate,
+    PostgresJournal, PostgresJournalOptions,
 };
-use windlass::store::StoreError;
 
-use super::server::{Server, fresh_name, shared};
-use crate::run::arrange::{Place, until};
+use super::server::{PgServer, fresh_name, shared};
+use crate::run::arrange::{RunFolder, until};
 
 /// Notes what a commit of a batch or of a condemned run waits for, at the end of its transaction.
 pub(super) const WATCH: &str = "
@@ -24,19 +24,22 @@ pub(super) const WATCH: &str = "
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION notes('condemned')";
 
 /// A database of its own, whose connections start with a setting that its owner has chosen.
-struct Database {
+struct DurabilityDatabase {
     name: String,
     url: String,
 }
 
-impl Database {
+impl DurabilityDatabase {
     fn new() -> Self {
         let name = fresh_name();
         shared().psql(&format!("CREATE ROLE {name} LOGIN"));
         shared().psql(&format!("CREATE DATABASE {name} OWNER {name}"));
         let host = shared().folder().display().to_string().replace('/', "%2F");
         let url = format!("postgres://{name}@{host}/{name}");
-        drop(block_on(PostgresJournal::open(&url, PostgresOptions::default())).expect("it opens"));
+        drop(
+            block_on(PostgresJournal::open(&url, PostgresJournalOptions::default()))
+                .expect("it opens"),
+        );
         let database = Self { name, url };
         database.psql(WATCH);
         database
@@ -54,9 +57,10 @@ impl Database {
 /// Leads, writes a batch and condemns a run; returns what each commit waited for.
 pub(super) fn write(url: &str, psql: &dyn Fn(&str) -> String) -> String {
     psql("DELETE FROM waited");
-    let journal = block_on(PostgresJournal::open(url, PostgresOptions::default()));
+    let journal = block_on(PostgresJournal::open(url, PostgresJournalOptions::default()));
     let journal = journal.expect("it opens");
-    let Campaign::Won(won) = block_on(journal.campaign(candidate())).expect("it answers") else {
+    let CampaignOutcome::Won(won) = block_on(journal.campaign(candidate())).expect("it answers")
+    else {
         panic!("nobody leads it")
     };
     block_on(journal.append(batch(won))).expect("it is written");
@@ -65,18 +69,18 @@ pub(super) fn write(url: &str, psql: &dyn Fn(&str) -> String) -> String {
     psql("SELECT string_agg(what || ' ' || setting, ', ' ORDER BY what) FROM waited")
 }
 
-fn candidate() -> Candidate {
-    Candidate { node: "ann".to_owned(), address: None }
+fn candidate() -> LeaderCandidate {
+    LeaderCandidate { node: "ann".to_owned(), address: None }
 }
 
-fn batch(won: Leadership) -> Append {
-    let events = history().batches[0].clone();
-    Append { term: won.term, after: won.head, batch: BatchId(won.term.0), events }
+fn batch(won: JournalLeadership) -> JournalAppend {
+    let events = sample_history().batches[0].clone();
+    JournalAppend { term: won.term, after: won.head, batch: BatchId(won.term.0), events }
 }
 
 #[test]
 fn commits_wait_for_the_disk_whatever_the_role_and_the_database_are_set_to() {
-    let database = Database::new();
+    let database = DurabilityDatabase::new();
     let name = &database.name;
     for weak in ["off", "local", "remote_write"] {
         shared().psql(&format!("ALTER DATABASE {name} SET synchronous_commit = {weak}"));
@@ -95,9 +99,10 @@ fn commits_wait_for_the_disk_whatever_the_role_and_the_database_are_set_to() {
 /// Everything that it confirms may be gone after a crash of its machine.
 #[test]
 fn a_server_that_does_not_wait_for_its_disk_is_refused() {
-    let server = Server::start();
+    let server = PgServer::start();
     let (url, _) = server.fresh();
-    let open = || block_on(PostgresJournal::open(&url, PostgresOptions::default())).map(drop);
+    let open =
+        || block_on(PostgresJournal::open(&url, PostgresJournalOptions::default())).map(drop);
     assert_eq!(open(), Ok(()));
     for setting in ["fsync", "full_page_writes"] {
         let set = |to: &str| {
@@ -113,7 +118,7 @@ fn a_server_that_does_not_wait_for_its_disk_is_refused() {
         assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
         assert!(error.to_string().contains(&told) && error.to_string().contains(&hint), "{error}");
         let serve = format!("serve --no-exec --listen 127.0.0.1:0 --no-token --store {url}");
-        let refused = Place::with("").run(&serve);
+        let refused = RunFolder::with("").run(&serve);
         assert!(refused.code.is_some_and(|code| code != 0), "{refused:?}");
         assert!(refused.err.contains(&told), "{refused:?}");
         set("on");

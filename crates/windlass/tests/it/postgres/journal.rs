@@ -3,30 +3,32 @@
 use std::sync::Arc;
 use std::thread;
 
-use windlass::conformance::{self, Handle, Harness, block_on};
+use windlass::conformance::{self, JournalHandle, StorageHarness, block_on};
 use windlass::core::time::Span;
-use windlass::journal::{Campaign, Candidate, PostgresJournal, PostgresOptions};
+use windlass::journal::{
+    CampaignOutcome, LeaderCandidate, PostgresJournal, PostgresJournalOptions,
+};
 
 use super::server::shared;
 use crate::run::arrange::deep;
 
 /// A schema of the server, and journals in it.
-struct Storage {
+struct PgJournalStorage {
     address: String,
     schema: String,
     partition: u64,
 }
 
-impl Storage {
+impl PgJournalStorage {
     fn new(partition: u64) -> Self {
         let (address, schema) = shared().fresh();
         Self { address, schema, partition }
     }
 }
 
-impl Harness for Storage {
-    fn open(&self) -> Handle {
-        let options = PostgresOptions { term: Span::mins(1), partition: self.partition };
+impl StorageHarness for PgJournalStorage {
+    fn open(&self) -> JournalHandle {
+        let options = PostgresJournalOptions { term: Span::mins(1), partition: self.partition };
         Arc::new(block_on(PostgresJournal::open(&self.address, options)).expect("it opens"))
     }
 
@@ -42,14 +44,14 @@ impl Harness for Storage {
 
 /// Partitions are small: batches lie in several, across their bounds, and whole ones leave.
 #[test]
-fn postgres_keeps_the_promises_of_a_journal() {
-    conformance::journal("postgres", || Storage::new(64));
+fn postgres_journal_conforms() {
+    conformance::check_journal("postgres", || PgJournalStorage::new(64));
 }
 
 /// As a new cluster starts: everybody finds the tables made, and made once.
 #[test]
 fn twenty_nodes_that_start_at_once_find_one_set_of_tables() {
-    let storage = Storage::new(1 << 22);
+    let storage = PgJournalStorage::new(1 << 22);
     let opened = thread::scope(|scope| {
         let nodes: Vec<_> = (0..20).map(|_| scope.spawn(|| storage.open())).collect();
         nodes.into_iter().map(|node| node.join().expect("it opens")).collect::<Vec<_>>()
@@ -61,12 +63,12 @@ fn twenty_nodes_that_start_at_once_find_one_set_of_tables() {
 /// A restored backup and a promoted standby have another history: fences of before must not come again.
 #[test]
 fn another_history_of_the_server_is_another_generation() {
-    let storage = Storage::new(1 << 22);
+    let storage = PgJournalStorage::new(1 << 22);
     let generation = || {
-        let candidate = Candidate { node: "ann".to_owned(), address: None };
+        let candidate = LeaderCandidate { node: "ann".to_owned(), address: None };
         match block_on(storage.open().campaign(candidate)).unwrap() {
-            Campaign::Won(won) => won.generation,
-            led @ Campaign::LedBy { .. } => panic!("{led:?}"),
+            CampaignOutcome::Won(won) => won.generation,
+            led @ CampaignOutcome::LedBy { .. } => panic!("{led:?}"),
         }
     };
     let first = generation();
@@ -80,11 +82,12 @@ fn another_history_of_the_server_is_another_generation() {
 /// Whoever looks with psql sees who leads, and cannot undo it by mistake.
 #[test]
 fn the_leader_is_a_row_that_stays() {
-    let storage = Storage::new(1 << 22);
+    let storage = PgJournalStorage::new(1 << 22);
     let journal = storage.open();
-    let candidate = Candidate { node: "ann".to_owned(), address: Some("http://ann".to_owned()) };
+    let candidate =
+        LeaderCandidate { node: "ann".to_owned(), address: Some("http://ann".to_owned()) };
     let won = block_on(journal.campaign(candidate)).unwrap();
-    assert!(matches!(won, Campaign::Won(_)), "{won:?}");
+    assert!(matches!(won, CampaignOutcome::Won(_)), "{won:?}");
     let leader = format!("{}.windlass_leader", storage.schema);
     let row = format!("SELECT term, node, address, until > clock_timestamp() FROM {leader}");
     assert_eq!(shared().psql(&row), "1|ann|http://ann|t");
@@ -96,12 +99,14 @@ fn the_leader_is_a_row_that_stays() {
 #[test]
 fn what_cannot_be_reached_says_where_and_never_the_password() {
     let wrong = "postgres://ann:hush@127.0.0.1:1/ship";
-    let error = block_on(PostgresJournal::open(wrong, PostgresOptions::default())).unwrap_err();
+    let error =
+        block_on(PostgresJournal::open(wrong, PostgresJournalOptions::default())).unwrap_err();
     let told = error.to_string();
     assert!(error.is_retryable() && told.contains("postgres://127.0.0.1:1/ship"), "{told}");
     assert!(!told.contains("hush"), "{told}");
     let (address, _) = shared().fresh();
     let nowhere = address.replace("/postgres?", "/nowhere?");
-    let error = block_on(PostgresJournal::open(&nowhere, PostgresOptions::default())).unwrap_err();
+    let error =
+        block_on(PostgresJournal::open(&nowhere, PostgresJournalOptions::default())).unwrap_err();
     assert!(error.to_string().contains("make the database"), "{error}");
 }

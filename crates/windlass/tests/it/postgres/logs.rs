@@ -10,7 +10,7 @@ use super::server::shared;
 
 #[test]
 fn postgres_conforms() {
-    conformance::logs("postgres", || {
+    conformance::check_logs("postgres", || {
         let (address, _) = shared().fresh();
         move || -> Arc<dyn LogStore> {
             Arc::new(block_on(PostgresLogs::open(&address)).expect("the logs open"))
@@ -23,7 +23,8 @@ fn postgres_conforms() {
 fn removed_logs_leave_with_their_book() {
     const BYTES: usize = 64 << 10;
     let (address, schema) = shared().fresh();
-    let logs = block_on(PostgresLogs::open_with_books_of(&address, 4 * BYTES as u64)).unwrap();
+    let logs =
+        block_on(PostgresLogs::open_with_partition_size(&address, 4 * BYTES as u64)).unwrap();
     let log = |run| LogId { run: RunId(run), step: StepIx(1), attempt: 1, delivery: 1 };
     let books = || -> usize {
         let parent = format!("'{schema}.windlass_log_chunks'::regclass");

@@ -2,26 +2,27 @@
 
 use std::thread;
 
-use windlass::archive::{Archive as _, Claim, Claimed, PostgresArchive};
+use windlass::archive::{Archive as _, PostgresArchive, SubmissionKeyClaim, SubmissionKeyOutcome};
 use windlass::conformance::block_on;
 use windlass::core::id::{RunId, StepIx, Term};
 use windlass::core::time::Time;
+use windlass::db::{STORE_FORMAT, StoreError};
 use windlass::journal::{
-    Campaign, Candidate, Journal as _, Position, PostgresJournal, PostgresOptions,
+    CampaignOutcome, Journal as _, LeaderCandidate, Position, PostgresJournal,
+    PostgresJournalOptions,
 };
 use windlass::logs::{LogId, LogStore as _, PostgresLogs};
-use windlass::store::{STORE_FORMAT, StoreError};
-use windlass::tables::PostgresTables;
+use windlass::sql_views::PostgresSqlViews;
 
-use super::server::{Server, shared};
+use super::server::{PgServer, shared};
 
 /// Opens every store at an address.
 fn open_all(address: &str) -> [Result<(), StoreError>; 4] {
     [
-        block_on(PostgresJournal::open(address, PostgresOptions::default())).map(drop),
+        block_on(PostgresJournal::open(address, PostgresJournalOptions::default())).map(drop),
         block_on(PostgresArchive::open(address)).map(drop),
         block_on(PostgresLogs::open(address)).map(drop),
-        block_on(PostgresTables::open(address)).map(drop),
+        block_on(PostgresSqlViews::open(address)).map(drop),
     ]
 }
 
@@ -43,11 +44,12 @@ fn twenty_nodes_that_start_at_once_make_every_table_once() {
 #[test]
 fn a_migration_that_fails_leaves_the_tables_of_before() {
     let (address, schema) = shared().fresh();
-    let node = block_on(PostgresJournal::open(&address, PostgresOptions::default())).unwrap();
+    let node =
+        block_on(PostgresJournal::open(&address, PostgresJournalOptions::default())).unwrap();
     // The second change finds a table in its way.
     let version = format!("{schema}.windlass_schema SET version = 1 WHERE store = 'journal'");
     shared().psql(&format!("UPDATE {version}"));
-    let newer = block_on(PostgresJournal::open(&address, PostgresOptions::default()));
+    let newer = block_on(PostgresJournal::open(&address, PostgresJournalOptions::default()));
     let error = newer.map(drop).unwrap_err();
     assert!(error.to_string().contains("already exists"), "{error}");
     let told = format!("SELECT version FROM {schema}.windlass_schema WHERE store = 'journal'");
@@ -92,15 +94,16 @@ fn tables_of_another_format_are_refused_by_name() {
 /// Stores that are open go on when the server is there again, and what was said to be kept is.
 #[test]
 fn a_server_that_was_restarted_is_found_again() {
-    let server = Server::start();
+    let server = PgServer::start();
     let (address, _) = server.fresh();
-    let journal = block_on(PostgresJournal::open(&address, PostgresOptions::default())).unwrap();
+    let journal =
+        block_on(PostgresJournal::open(&address, PostgresJournalOptions::default())).unwrap();
     let archive = block_on(PostgresArchive::open(&address)).unwrap();
     let logs = block_on(PostgresLogs::open(&address)).unwrap();
     let at = Time::from_millis(1_790_000_000_000);
-    let claim = Claim { key: "a".to_owned(), body: [7; 32], run: RunId(1), at };
+    let claim = SubmissionKeyClaim { key: "a".to_owned(), body: [7; 32], run: RunId(1), at };
     let log = LogId { run: RunId(1), step: StepIx(1), attempt: 1, delivery: 1 };
-    assert_eq!(block_on(archive.claim(claim.clone())), Ok(Claimed::New));
+    assert_eq!(block_on(archive.claim(claim.clone())), Ok(SubmissionKeyOutcome::New));
     block_on(logs.append(log, 0, b"a".to_vec())).unwrap();
     block_on(journal.head()).unwrap();
     for _ in 0..2 {
@@ -115,7 +118,10 @@ fn a_server_that_was_restarted_is_found_again() {
         }
         server.start_again();
         assert_eq!(block_on(journal.head()), Ok(Position(0)));
-        assert_eq!(block_on(archive.claim(claim.clone())), Ok(Claimed::Known(RunId(1))));
+        assert_eq!(
+            block_on(archive.claim(claim.clone())),
+            Ok(SubmissionKeyOutcome::Known(RunId(1)))
+        );
         block_on(logs.append(log, 0, b"ab".to_vec())).unwrap();
     }
 }
@@ -135,12 +141,13 @@ fn tables_of_the_first_version_are_changed_and_keep_what_is_in_them() {
          INSERT INTO windlass_leader (id, term, node, since, until, store, generation)
          VALUES (1, 7, 'ann', now(), now(), 'elsewhere', 3)"
     ));
-    let journal = block_on(PostgresJournal::open(&address, PostgresOptions::default())).unwrap();
+    let journal =
+        block_on(PostgresJournal::open(&address, PostgresJournalOptions::default())).unwrap();
     assert_eq!(block_on(journal.cluster()).unwrap().len(), 16, "the second change was made");
     let behind = block_on(journal.tail(Position(0), 1)).unwrap_err();
     assert_eq!(behind, StoreError::Pruned { upto: Position(40) });
-    let candidate = Candidate { node: "bob".to_owned(), address: None };
-    let Campaign::Won(won) = block_on(journal.campaign_patiently(candidate)).unwrap() else {
+    let candidate = LeaderCandidate { node: "bob".to_owned(), address: None };
+    let CampaignOutcome::Won(won) = block_on(journal.campaign_patiently(candidate)).unwrap() else {
         panic!("nobody leads it")
     };
     assert!(won.term > Term(7), "terms go on: {won:?}");

@@ -1,12 +1,12 @@
 //! Stores in a real PostgreSQL.
 
 mod archive;
-pub(crate) mod bouncer;
 mod copy;
 mod durability;
 mod journal;
 mod logs;
 mod migrations;
+pub(crate) mod pgbouncer;
 mod restored;
 pub(crate) mod server;
 mod standby;

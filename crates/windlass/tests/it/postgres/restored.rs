@@ -1,12 +1,12 @@
 //! A store that was put back inside its own server: no restart, no other timeline, and yet another history.
 
-use windlass::conformance::{block_on, history};
+use windlass::conformance::{block_on, sample_history};
 use windlass::core::engine::StoreHistory;
 use windlass::core::id::Term;
 use windlass::core::time::Span;
 use windlass::journal::{
-    Append, BatchId, Campaign, Candidate, Journal as _, Leadership, Position, PostgresJournal,
-    PostgresOptions,
+    BatchId, CampaignOutcome, Journal as _, JournalAppend, JournalLeadership, LeaderCandidate,
+    Position, PostgresJournal, PostgresJournalOptions,
 };
 
 use super::server::shared;
@@ -15,12 +15,12 @@ use crate::run::arrange::until;
 const TERM: Span = Span::secs(1);
 
 /// A schema with a journal, and leaders that come one after the other.
-struct Store {
+struct RestoredStore {
     address: String,
     schema: String,
 }
 
-impl Store {
+impl RestoredStore {
     /// A journal of three batches in several partitions, whose leader has given its term up behind the last.
     fn new() -> Self {
         let (address, schema) = shared().fresh();
@@ -36,15 +36,15 @@ impl Store {
     }
 
     /// The next leader, in a process that knows nothing of the last one. Terms are short, and end by time.
-    fn led(&self) -> (PostgresJournal, Leadership) {
-        let options = PostgresOptions { term: TERM, partition: 2 };
+    fn led(&self) -> (PostgresJournal, JournalLeadership) {
+        let options = PostgresJournalOptions { term: TERM, partition: 2 };
         let journal = block_on(PostgresJournal::open(&self.address, options)).expect("it opens");
-        let candidate = Candidate { node: "ann".to_owned(), address: None };
+        let candidate = LeaderCandidate { node: "ann".to_owned(), address: None };
         let mut won = None;
         until("the last term is over", || {
             match block_on(journal.campaign(candidate.clone())) {
-                Ok(Campaign::Won(it)) => won = Some(it),
-                Ok(Campaign::LedBy { .. }) => {}
+                Ok(CampaignOutcome::Won(it)) => won = Some(it),
+                Ok(CampaignOutcome::LedBy { .. }) => {}
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }
             won.is_some()
@@ -53,24 +53,24 @@ impl Store {
     }
 
     /// The same, and it gives its term up at once.
-    fn won(&self) -> Leadership {
+    fn won(&self) -> JournalLeadership {
         let (journal, won) = self.led();
         block_on(journal.resign(won.term)).expect("it answers");
         won
     }
 
     /// So many batches of one event behind the head.
-    fn append(&self, journal: &PostgresJournal, won: Leadership, count: u64) {
-        let event = history().batches[0][0].clone();
+    fn append(&self, journal: &PostgresJournal, won: JournalLeadership, count: u64) {
+        let event = sample_history().batches[0][0].clone();
         for at in won.head.0..won.head.0 + count {
             let (batch, events) = (BatchId(won.term.0 << 8 | at), vec![event.clone()]);
-            let append = Append { term: won.term, after: Position(at), batch, events };
+            let append = JournalAppend { term: won.term, after: Position(at), batch, events };
             assert_eq!(block_on(journal.append(append)), Ok(Position(at + 1)), "{}", self.schema);
         }
     }
 
     /// What a history that is lost comes to, for a leader whose store was put back to the term of another one.
-    fn is_lost(&self, before: Leadership) {
+    fn is_lost(&self, before: JournalLeadership) {
         let won = self.won();
         assert_eq!(won.history, StoreHistory::Lost);
         assert_eq!(won.generation, before.generation + 1);
@@ -87,7 +87,7 @@ impl Store {
 
 #[test]
 fn a_dump_that_is_restored_into_the_same_server_is_lost_history() {
-    let store = Store::new();
+    let store = RestoredStore::new();
     let dump = shared().dump(&store.schema);
     let (journal, won) = store.led();
     assert_eq!(won.history, StoreHistory::Unbroken);
@@ -100,7 +100,7 @@ fn a_dump_that_is_restored_into_the_same_server_is_lost_history() {
 /// Tables of the same name, and what was in them: no dump is needed for it.
 #[test]
 fn a_journal_that_was_put_back_alone_is_lost_history() {
-    let store = Store::new();
+    let store = RestoredStore::new();
     store.psql("CREATE TABLE kept AS SELECT * FROM windlass_journal");
     let (journal, won) = store.led();
     store.append(&journal, won, 2);
@@ -110,7 +110,7 @@ fn a_journal_that_was_put_back_alone_is_lost_history() {
 
 #[test]
 fn a_row_of_the_leader_that_was_put_back_alone_is_lost_history() {
-    let store = Store::new();
+    let store = RestoredStore::new();
     store.psql("CREATE TABLE kept AS SELECT * FROM windlass_leader");
     let (journal, won) = store.led();
     store.append(&journal, won, 2);
@@ -125,7 +125,7 @@ fn a_row_of_the_leader_that_was_put_back_alone_is_lost_history() {
 
 #[test]
 fn batches_that_are_missing_are_lost_history() {
-    let store = Store::new();
+    let store = RestoredStore::new();
     let won = store.won();
     store.psql("DELETE FROM windlass_journal WHERE position = 3");
     store.is_lost(won);
@@ -134,7 +134,7 @@ fn batches_that_are_missing_are_lost_history() {
 /// What a database does to its tables by itself, or has done to them, is no other history.
 #[test]
 fn tables_that_were_frozen_or_rewritten_by_a_vacuum_are_unbroken_history() {
-    let store = Store::new();
+    let store = RestoredStore::new();
     for vacuum in ["VACUUM FREEZE", "VACUUM FULL", "VACUUM FULL FREEZE", "ANALYZE", "CLUSTER"] {
         let by = |table: &str, key: &str| match vacuum {
             "CLUSTER" => format!("CLUSTER {table} USING {key}"),
@@ -151,7 +151,7 @@ fn tables_that_were_frozen_or_rewritten_by_a_vacuum_are_unbroken_history() {
 /// The row of the leader names a batch that has left since.
 #[test]
 fn a_batch_that_has_left_is_not_missing() {
-    let store = Store::new();
+    let store = RestoredStore::new();
     let (journal, won) = store.led();
     store.append(&journal, won, 2);
     assert_eq!(store.psql("SELECT head FROM windlass_leader"), "3");

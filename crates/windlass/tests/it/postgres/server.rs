@@ -48,33 +48,33 @@ const PORT: u16 = 5432;
 const SETTINGS: &str = "max_connections = 300\nlisten_addresses = ''\n";
 
 /// A server that runs.
-pub(crate) struct Server {
+pub(crate) struct PgServer {
     /// What keeps it: the other end of the keeper's standard input, or the lock.
-    kept: Kept,
+    kept: PgServerFiles,
     folder: PathBuf,
     port: u16,
     psql: Mutex<Child>,
 }
 
-enum Kept {
+enum PgServerFiles {
     Own(Mutex<Child>),
     Shared { _lock: File },
 }
 
 /// The server of this process. It ends with it: nothing is left to the next.
-pub(crate) fn server() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(Server::start)
+pub(crate) fn server() -> &'static PgServer {
+    static SERVER: OnceLock<PgServer> = OnceLock::new();
+    SERVER.get_or_init(PgServer::start)
 }
 
 /// The server that all processes of the tests share, for who leaves it running: most of the time that a test would take is
 /// that of making one.
-pub(crate) fn shared() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(Server::shared)
+pub(crate) fn shared() -> &'static PgServer {
+    static SERVER: OnceLock<PgServer> = OnceLock::new();
+    SERVER.get_or_init(PgServer::shared)
 }
 
-impl Server {
+impl PgServer {
     pub(crate) fn start() -> Self {
         Self::start_on(PORT, "", |_| {})
     }
@@ -91,10 +91,10 @@ impl Server {
     pub(super) fn keep(port: u16, make: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().expect("a folder").keep();
         make(&folder);
-        let mut keeper = Account::of_servers().command("sh");
+        let mut keeper = PgServerAccount::of_servers().command("sh");
         keeper.args(["-c", KEEPER]).arg(program("postgres")).arg(&folder);
         keeper.stdin(Stdio::piped());
-        let kept = Kept::Own(Mutex::new(start(keeper, &folder, port)));
+        let kept = PgServerFiles::Own(Mutex::new(start(keeper, &folder, port)));
         Self::of(folder, port, kept)
     }
 
@@ -113,16 +113,16 @@ impl Server {
             drop(fs::remove_dir_all(&folder));
             fs::create_dir(&folder).expect("a folder");
             initialise(&folder, "");
-            let mut keeper = Account::of_servers().command("sh");
+            let mut keeper = PgServerAccount::of_servers().command("sh");
             keeper.args(["-c", SHARED_KEEPER]).arg(program("postgres")).arg(&folder);
             keeper.arg(folder.with_extension("used")).process_group(0);
             drop(start(keeper, &folder, PORT));
         }
         drop(starting);
-        Self::of(folder, PORT, Kept::Shared { _lock: used })
+        Self::of(folder, PORT, PgServerFiles::Shared { _lock: used })
     }
 
-    fn of(folder: PathBuf, port: u16, kept: Kept) -> Self {
+    fn of(folder: PathBuf, port: u16, kept: PgServerFiles) -> Self {
         let psql = Mutex::new(psql(&folder, port));
         Self { kept, folder, port, psql }
     }
@@ -142,7 +142,7 @@ impl Server {
     }
 
     fn order(&self, order: &str) {
-        let Kept::Own(keeper) = &self.kept else { panic!("others use this server") };
+        let PgServerFiles::Own(keeper) = &self.kept else { panic!("others use this server") };
         let mut keeper = keeper.lock().expect("nobody panicked");
         writeln!(keeper.stdin.as_mut().expect("it is piped"), "{order}").expect("it reads");
     }
@@ -261,7 +261,7 @@ pub(super) fn fresh_name() -> String {
 
 /// Makes a server's files.
 fn initialise(folder: &Path, settings: &str) {
-    let account = Account::of_servers();
+    let account = PgServerAccount::of_servers();
     account.give(folder);
     let data = folder.join("data");
     let mut initdb = account.command("initdb");
@@ -320,12 +320,12 @@ fn psql(folder: &Path, port: u16) -> Child {
 }
 
 /// Who runs servers: they refuse to be root.
-pub(super) enum Account {
+pub(super) enum PgServerAccount {
     Own,
     Postgres { user: u32, group: u32 },
 }
 
-impl Account {
+impl PgServerAccount {
     pub(super) fn of_servers() -> Self {
         if !rustix::process::geteuid().is_root() {
             return Self::Own;

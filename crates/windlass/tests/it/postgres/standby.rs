@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::server::{Account, Server};
+use super::server::{PgServer, PgServerAccount};
 
-impl Server {
+impl PgServer {
     /// A copy of it that follows what is committed here. It is one of its own from then on: it may be stopped, and
     /// started again without the first.
     pub(crate) fn standby(&self) -> Self {
-        let account = Account::of_servers();
+        let account = PgServerAccount::of_servers();
         Self::keep(self.port(), |folder: &Path| {
             account.give(folder);
             let mut backup = account.command("pg_basebackup");

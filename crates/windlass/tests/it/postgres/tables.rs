@@ -3,31 +3,37 @@
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
-use windlass::archive::{Archive as _, Claim, PostgresArchive};
-use windlass::clock::Clock;
+use windlass::archive::{Archive as _, PostgresArchive, SubmissionKeyClaim};
+use windlass::clock::ProcessClock;
 use windlass::conformance::block_on;
-use windlass::controller::{Handle, Node, NodeConfig, StandBy, TableKeeper};
-use windlass::core::engine::{CancelLevel, Config, Request, Submit};
+use windlass::controller::{ControllerNode, NodeConfig, NodeHandle, SqlViewUpdater, StandbyPolicy};
+use windlass::core::engine::{CancelLevel, EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass::core::plan::{LockUse, PlanBuilder, StepSpec};
 use windlass::core::requirement::Labels;
-use windlass::core::session::{Exchange, FormerLife, Home, InFlight, LeaseRef, Phase, Register};
+use windlass::core::session::{
+    Exchange, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef, RegisterRequest, WorkerLocality,
+};
 use windlass::core::time::{Span, Time};
-use windlass::journal::{Campaign, Candidate, Journal, PostgresJournal, PostgresOptions};
+use windlass::db::StoreError;
+use windlass::journal::{
+    CampaignOutcome, Journal, LeaderCandidate, PostgresJournal, PostgresJournalOptions,
+};
 use windlass::shutdown::ShutdownSender;
-use windlass::store::StoreError;
-use windlass::tables::{Diff, Mark, PostgresTables, Tables as _, WorkerRow, Written};
+use windlass::sql_views::{
+    PostgresSqlViews, SqlViews as _, SqlViewsDiff, SqlViewsMark, SqlViewsOutcome, WorkerRow,
+};
 
 use super::server::shared;
 use crate::run::arrange::until;
 
 /// A schema, as somebody with a shell sees it.
-struct Shell {
+struct PsqlSession {
     address: String,
     schema: String,
 }
 
-impl Shell {
+impl PsqlSession {
     fn new() -> Self {
         let (address, schema) = shared().fresh();
         Self { address, schema }
@@ -42,36 +48,36 @@ impl Shell {
     }
 
     async fn journal(&self) -> PostgresJournal {
-        let options = PostgresOptions::default();
+        let options = PostgresJournalOptions::default();
         PostgresJournal::open(&self.address, options).await.expect("it opens")
     }
 
-    async fn tables(&self) -> PostgresTables {
-        PostgresTables::open(&self.address).await.expect("they open")
+    async fn tables(&self) -> PostgresSqlViews {
+        PostgresSqlViews::open(&self.address).await.expect("they open")
     }
 }
 
 /// A node that leads and keeps tables, until this is dropped.
-struct Led {
-    handle: Handle,
+struct PgTablesNode {
+    handle: NodeHandle,
     _end: (ShutdownSender, ShutdownSender),
     _keeper: JoinHandle<Result<(), StoreError>>,
 }
 
-impl Led {
-    async fn start(shell: &Shell, ttl: Span) -> Self {
+impl PgTablesNode {
+    async fn start(shell: &PsqlSession, ttl: Span) -> Self {
         let journal: Arc<dyn Journal> = Arc::new(shell.journal().await);
         let config = NodeConfig {
-            candidate: Candidate { node: "ann".to_owned(), address: None },
-            engine: Config::default(),
+            candidate: LeaderCandidate { node: "ann".to_owned(), address: None },
+            engine: EngineConfig::default(),
             ttl,
             own: None,
-            stand_by: StandBy::Wait,
-            clock: Clock::of_runtime(),
+            stand_by: StandbyPolicy::Wait,
+            clock: ProcessClock::runtime(),
         };
-        let opened = Node::open(Arc::clone(&journal), config).await;
+        let opened = ControllerNode::open(Arc::clone(&journal), config).await;
         let (node, handle) = opened.expect("it works in a test");
-        let keeper = TableKeeper::new(&handle, journal, Arc::new(shell.tables().await));
+        let keeper = SqlViewUpdater::new(&handle, journal, Arc::new(shell.tables().await));
         let (end_node, shutdown) = ShutdownSender::new();
         tokio::spawn(async move { node.run(shutdown).await.expect("it works in a test") });
         let (end_keeper, shutdown) = ShutdownSender::new();
@@ -81,33 +87,34 @@ impl Led {
 }
 
 /// A worker as the leader hears it: alive as long as it exchanges.
-struct Hand {
-    handle: Handle,
+struct PgTablesWorker {
+    handle: NodeHandle,
     seq: u64,
     term: Term,
     held: Vec<LeaseRef>,
 }
 
-impl Hand {
-    async fn join(led: &Led) -> Self {
-        let register = Register {
+impl PgTablesWorker {
+    async fn join(led: &PgTablesNode) -> Self {
+        let register = RegisterRequest {
             worker: WorkerId(7),
             name: "node\0seven".into(),
             incarnation: Incarnation(1),
             labels: Labels::new(["docker"]),
             slots: 1,
-            home: Home::Apart,
-            former: FormerLife::Unknown,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };
-        led.handle.ask(Request::Register(register)).await.expect("it works in a test");
+        led.handle.ask(EngineRequest::Register(register)).await.expect("it works in a test");
         Self { handle: led.handle.clone(), seq: 0, term: Term(1), held: Vec::new() }
     }
 
     /// A round trip, in which a lease that it holds is renewed.
     async fn exchange(&mut self) {
         self.seq += 1;
-        let started = |lease: &LeaseRef| InFlight { lease: *lease, phase: Phase::Started };
+        let started =
+            |lease: &LeaseRef| InFlightLease { lease: *lease, phase: LeasePhase::Started };
         let exchange = Exchange {
             worker: WorkerId(7),
             drains: false,
@@ -130,15 +137,15 @@ impl Hand {
 /// when the leader gave it up.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expiry_is_seen_with_psql() {
-    let shell = Shell::new();
-    let led = Led::start(&shell, Span::secs(3)).await;
-    let mut hand = Hand::join(&led).await;
+    let shell = PsqlSession::new();
+    let led = PgTablesNode::start(&shell, Span::secs(3)).await;
+    let mut hand = PgTablesWorker::join(&led).await;
     let mut plan = PlanBuilder::new("ship");
     let locked = StepSpec { locks: vec![LockUse::fifo("dock")], ..StepSpec::default() };
     plan.step("load", locked.clone());
     plan.step("sail", locked);
-    let submit = Submit::new(RunId(5), Arc::new(plan.build().expect("it is one")));
-    led.handle.ask(Request::Submit(submit)).await.expect("it works in a test");
+    let submit = SubmitRun::new(RunId(5), Arc::new(plan.build().expect("it is one")));
+    led.handle.ask(EngineRequest::Submit(submit)).await.expect("it works in a test");
     hand.exchange().await;
     assert_eq!(hand.held.len(), 1, "it has the lease");
     hand.exchange().await;
@@ -176,18 +183,18 @@ async fn an_expiry_is_seen_with_psql() {
 /// What is open, what was sealed and what a client's key stands for: one list each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_are_shown_with_what_became_of_their_run() {
-    let shell = Shell::new();
-    let led = Led::start(&shell, Span::secs(15)).await;
+    let shell = PsqlSession::new();
+    let led = PgTablesNode::start(&shell, Span::secs(15)).await;
     let archive = PostgresArchive::open(&shell.address).await.unwrap();
     for (key, run) in [("deploy-7", 5), ("never", 6), ("a\0b", 5)] {
         let at = Time::from_millis(1_790_000_000_000);
-        let claim = Claim { key: key.to_owned(), body: [7; 32], run: RunId(run), at };
+        let claim = SubmissionKeyClaim { key: key.to_owned(), body: [7; 32], run: RunId(run), at };
         archive.claim(claim).await.unwrap();
     }
     let mut plan = PlanBuilder::new("ship");
     plan.step("load", StepSpec::default());
-    let submit = Submit::new(RunId(5), Arc::new(plan.build().expect("it is one")));
-    led.handle.ask(Request::Submit(submit)).await.expect("it works in a test");
+    let submit = SubmitRun::new(RunId(5), Arc::new(plan.build().expect("it is one")));
+    led.handle.ask(EngineRequest::Submit(submit)).await.expect("it works in a test");
     let keys = "SELECT key, status, run, claimed AT TIME ZONE 'UTC'
                 FROM windlass_submissions ORDER BY 1";
     let at = "2026-09-21 14:13:20";
@@ -200,18 +207,18 @@ async fn keys_are_shown_with_what_became_of_their_run() {
 
 /// What is done once, who is at it and how many wait for that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_of_steps_are_shown_with_who_is_at_them() {
-    let shell = Shell::new();
-    let led = Led::start(&shell, Span::secs(15)).await;
+async fn key_rows_name_the_step_that_holds_them() {
+    let shell = PsqlSession::new();
+    let led = PgTablesNode::start(&shell, Span::secs(15)).await;
     for run in [5, 6] {
         let mut plan = PlanBuilder::new("ship");
-        plan.step("deploy", StepSpec::once("./v1"));
-        let submit = Submit::new(RunId(run), Arc::new(plan.build().expect("it is one")));
-        led.handle.ask(Request::Submit(submit)).await.expect("it works in a test");
+        plan.step("deploy", StepSpec::idempotent("./v1"));
+        let submit = SubmitRun::new(RunId(run), Arc::new(plan.build().expect("it is one")));
+        led.handle.ask(EngineRequest::Submit(submit)).await.expect("it works in a test");
     }
     let keys = "SELECT key, status, run, step, name, waiting FROM windlass_idempotency";
     shell.until(keys, "ship/v1|pending|5|0|deploy|1");
-    let cancel = |run| Request::Cancel { run: RunId(run), level: CancelLevel::Kill };
+    let cancel = |run| EngineRequest::Cancel { run: RunId(run), level: CancelLevel::Kill };
     led.handle.ask(cancel(5)).await.expect("it works in a test");
     shell.until(keys, "ship/v1|pending|6|0|deploy|0");
     led.handle.ask(cancel(6)).await.expect("it works in a test");
@@ -219,11 +226,11 @@ async fn keys_of_steps_are_shown_with_who_is_at_them() {
 }
 
 /// A difference with one worker, which is named as its writer is.
-fn diff(writer: u64, write: u64, term: u64) -> Arc<Diff> {
-    let mark = |write| Mark { writer, write };
-    let mut diff = Diff::new(write.checked_sub(1).map(mark), mark(write));
+fn diff(writer: u64, write: u64, term: u64) -> Arc<SqlViewsDiff> {
+    let mark = |write| SqlViewsMark { writer, write };
+    let mut diff = SqlViewsDiff::new(write.checked_sub(1).map(mark), mark(write));
     diff.term = Term(term);
-    diff.workers.put.push(WorkerRow {
+    diff.workers.upserted.push(WorkerRow {
         id: WorkerId(writer),
         name: format!("node-{writer}").into(),
         incarnation: Incarnation(1),
@@ -239,26 +246,26 @@ fn diff(writer: u64, write: u64, term: u64) -> Arc<Diff> {
 /// However late what a deposed leader has written arrives, and whether it goes on or begins anew: it changes nothing.
 #[test]
 fn a_deposed_leader_writes_nothing() {
-    let shell = Shell::new();
+    let shell = PsqlSession::new();
     let (journal, tables) = (block_on(shell.journal()), block_on(shell.tables()));
     let take = |node: &str| {
-        let candidate = Candidate { node: node.to_owned(), address: None };
+        let candidate = LeaderCandidate { node: node.to_owned(), address: None };
         let won = block_on(journal.campaign(candidate)).unwrap();
-        assert!(matches!(won, Campaign::Won(_)), "{won:?}");
+        assert!(matches!(won, CampaignOutcome::Won(_)), "{won:?}");
     };
     let write = |diff| block_on(tables.write(diff)).unwrap();
     let shown = || shell.ask("SELECT name FROM windlass_workers");
     take("ann");
-    assert_eq!(write(diff(1, 0, 1)), Written::Whole);
-    assert_eq!(write(diff(1, 0, 1)), Written::Whole, "a repeat");
+    assert_eq!(write(diff(1, 0, 1)), SqlViewsOutcome::Applied);
+    assert_eq!(write(diff(1, 0, 1)), SqlViewsOutcome::Applied, "a repeat");
     shell.ask("UPDATE windlass_leader SET until = clock_timestamp()");
     take("bob");
-    assert_eq!(write(diff(1, 1, 1)), Written::Lost, "it goes on");
+    assert_eq!(write(diff(1, 1, 1)), SqlViewsOutcome::Conflict, "it goes on");
     assert_eq!(shown(), "node-1");
-    assert_eq!(write(diff(2, 0, 2)), Written::Whole);
+    assert_eq!(write(diff(2, 0, 2)), SqlViewsOutcome::Applied);
     assert_eq!(shown(), "node-2");
-    assert_eq!(write(diff(1, 1, 1)), Written::Lost, "it goes on");
-    assert_eq!(write(diff(3, 0, 1)), Written::Lost, "it begins anew");
+    assert_eq!(write(diff(1, 1, 1)), SqlViewsOutcome::Conflict, "it goes on");
+    assert_eq!(write(diff(3, 0, 1)), SqlViewsOutcome::Conflict, "it begins anew");
     assert_eq!(shown(), "node-2");
-    assert_eq!(write(diff(2, 1, 2)), Written::Whole);
+    assert_eq!(write(diff(2, 1, 2)), SqlViewsOutcome::Applied);
 }

@@ -7,7 +7,8 @@ use tokio::time::Instant;
 use windlass::conformance::block_on;
 use windlass::core::time::Span;
 use windlass::journal::{
-    Campaign, Candidate, Journal as _, Leadership, PostgresJournal, PostgresOptions,
+    CampaignOutcome, Journal as _, JournalLeadership, LeaderCandidate, PostgresJournal,
+    PostgresJournalOptions,
 };
 
 use super::server::shared;
@@ -16,12 +17,12 @@ use crate::run::arrange::pause;
 /// How long terms last here.
 const TERM: Duration = Duration::from_secs(2);
 
-struct Place {
+struct TermSchema {
     address: String,
     leader: String,
 }
 
-impl Place {
+impl TermSchema {
     fn new() -> Self {
         let (address, schema) = shared().fresh();
         Self { address, leader: format!("{schema}.windlass_leader") }
@@ -29,7 +30,7 @@ impl Place {
 
     fn open(&self) -> Arc<PostgresJournal> {
         let term = Span::millis(u64::try_from(TERM.as_millis()).expect("it is short"));
-        let options = PostgresOptions { term, ..PostgresOptions::default() };
+        let options = PostgresJournalOptions { term, ..PostgresJournalOptions::default() };
         Arc::new(block_on(PostgresJournal::open(&self.address, options)).expect("it opens"))
     }
 
@@ -43,16 +44,16 @@ impl Place {
     }
 }
 
-fn campaign(journal: &PostgresJournal, node: &str) -> Option<Leadership> {
-    let candidate = Candidate { node: node.to_owned(), address: None };
+fn campaign(journal: &PostgresJournal, node: &str) -> Option<JournalLeadership> {
+    let candidate = LeaderCandidate { node: node.to_owned(), address: None };
     match block_on(journal.campaign(candidate)).expect("the store answers") {
-        Campaign::Won(won) => Some(won),
-        Campaign::LedBy { .. } => None,
+        CampaignOutcome::Won(won) => Some(won),
+        CampaignOutcome::LedBy { .. } => None,
     }
 }
 
 /// Campaigns until it wins, and says how long that took.
-fn win(journal: &PostgresJournal, node: &str) -> (Leadership, Duration) {
+fn win(journal: &PostgresJournal, node: &str) -> (JournalLeadership, Duration) {
     let began = Instant::now();
     loop {
         if let Some(won) = campaign(journal, node) {
@@ -65,7 +66,7 @@ fn win(journal: &PostgresJournal, node: &str) -> (Leadership, Duration) {
 
 #[test]
 fn a_clock_that_is_set_forward_gives_no_second_leader() {
-    let place = Place::new();
+    let place = TermSchema::new();
     let (journal, rival) = (place.open(), place.open());
     let led = campaign(&journal, "ann").expect("nobody else leads");
     let began = Instant::now();
@@ -82,7 +83,7 @@ fn a_clock_that_is_set_forward_gives_no_second_leader() {
 
 #[test]
 fn a_clock_that_is_set_back_does_not_hold_up_the_next_leader() {
-    let place = Place::new();
+    let place = TermSchema::new();
     let (journal, rival) = (place.open(), place.open());
     let led = campaign(&journal, "ann").expect("nobody else leads");
     place.clock_is_set("-1 day");
@@ -95,18 +96,18 @@ fn a_clock_that_is_set_back_does_not_hold_up_the_next_leader() {
 
 #[test]
 fn a_candidate_that_campaigns_once_waits_for_a_leader_that_has_gone() {
-    let place = Place::new();
+    let place = TermSchema::new();
     let led = campaign(&place.open(), "ann").expect("nobody else leads");
     place.clock_is_set("1 day");
-    let candidate = Candidate { node: "bob".to_owned(), address: None };
+    let candidate = LeaderCandidate { node: "bob".to_owned(), address: None };
     let came = block_on(place.open().campaign_patiently(candidate)).expect("the store answers");
-    assert!(matches!(came, Campaign::Won(won) if won.term > led.term), "{came:?}");
+    assert!(matches!(came, CampaignOutcome::Won(won) if won.term > led.term), "{came:?}");
 }
 
 /// A standby proves how long the last leader led on, and a process that has just started proves nothing.
 #[test]
-fn a_candidate_says_how_long_the_last_leader_was_seen_to_lead() {
-    let place = Place::new();
+fn candidate_reports_the_observed_duration_of_the_last_term() {
+    let place = TermSchema::new();
     let (journal, rival) = (place.open(), place.open());
     let led = campaign(&journal, "ann").expect("nobody else leads");
     for _ in 0..3 {

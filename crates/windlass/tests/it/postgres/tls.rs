@@ -6,31 +6,31 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use windlass::conformance::block_on;
-use windlass::journal::{Journal as _, PostgresJournal, PostgresOptions};
-use windlass::store::StoreError;
+use windlass::db::StoreError;
+use windlass::journal::{Journal as _, PostgresJournal, PostgresJournalOptions};
 
-use super::server::{Account, Server};
-use crate::doors::authority::Authority;
-use crate::run::arrange::{Place, until};
+use super::server::{PgServer, PgServerAccount};
+use crate::run::arrange::{RunFolder, until};
+use crate::serve::certificate_authority::CertificateAuthority;
 
 /// A server on a port of this machine, and who vouches for it.
-struct Secured {
-    server: Server,
-    place: Place,
+struct TlsPgServer {
+    server: PgServer,
+    place: RunFolder,
     port: u16,
 }
 
-impl Secured {
+impl TlsPgServer {
     fn start(settings: &str) -> Self {
-        let place = Place::with("name: none\nsteps: { s: { run: 'true' } }\n");
-        Authority::new(&place, "ca").vouch("tls", "DNS:localhost");
-        Authority::new(&place, "other");
+        let place = RunFolder::with("name: none\nsteps: { s: { run: 'true' } }\n");
+        CertificateAuthority::new(&place, "ca").vouch("tls", "DNS:localhost");
+        CertificateAuthority::new(&place, "other");
         // Free a moment ago.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let port = port.expect("there is a port").port();
         let settings = format!("listen_addresses = '127.0.0.1'\n{settings}");
         let server =
-            Server::start_on(port, &settings, |folder| give_certificate(&place.path(), folder));
+            PgServer::start_on(port, &settings, |folder| give_certificate(&place.path(), folder));
         Self { server, place, port }
     }
 
@@ -41,7 +41,7 @@ impl Secured {
         let ca = self.place.path().display().to_string().replace('/', "%2F");
         let asked = asked.replace("CA", &ca);
         let url = format!("postgres://{role}:hush@{host}:{port}/postgres?{asked}");
-        let journal = block_on(PostgresJournal::open(&url, PostgresOptions::default()))?;
+        let journal = block_on(PostgresJournal::open(&url, PostgresJournalOptions::default()))?;
         block_on(journal.head()).map(drop)
     }
 }
@@ -52,7 +52,7 @@ fn give_certificate(from: &Path, folder: &Path) {
         let to = folder.join(file);
         fs::copy(from.join(file), &to).expect("a file");
         fs::set_permissions(&to, fs::Permissions::from_mode(0o600)).expect("it is ours");
-        Account::of_servers().give(&to);
+        PgServerAccount::of_servers().give(&to);
     }
 }
 
@@ -60,7 +60,7 @@ const ON: &str = "ssl = on\nssl_cert_file = '../tls.pem'\nssl_key_file = '../tls
 
 #[test]
 fn a_certificate_is_looked_at_as_closely_as_the_address_asks() {
-    let server = Secured::start(ON);
+    let server = TlsPgServer::start(ON);
     for (host, asked) in [
         ("localhost", "sslmode=verify-full&sslrootcert=CA%2Fca.pem"),
         ("localhost", "sslmode=verify-ca&sslrootcert=CA%2Fca.pem"),
@@ -89,20 +89,21 @@ fn a_certificate_is_looked_at_as_closely_as_the_address_asks() {
 
 /// The connection is really a secure one where the server has TLS and nothing is said, and where it has none it is not.
 #[test]
-fn who_asks_for_tls_gets_it_or_is_told() {
-    let plain = Secured::start("");
+fn required_tls_is_used_or_refused_with_the_reason() {
+    let plain = TlsPgServer::start("");
     for asked in ["", "sslmode=prefer", "sslmode=disable"] {
         assert_eq!(plain.open("127.0.0.1", asked), Ok(()), "{asked}");
     }
     let error = plain.open("127.0.0.1", "sslmode=require").unwrap_err();
     assert!(error.to_string().contains("does not speak TLS"), "{error}");
-    let secured = Secured::start(ON);
+    let secured = TlsPgServer::start(ON);
     let role = secured.server.fresh_role();
     let seen = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
                 WHERE usename =";
     for (asked, is_secure) in [("", "t"), ("?sslmode=require", "t"), ("?sslmode=disable", "f")] {
         let url = format!("postgres://{role}:hush@127.0.0.1:{}/postgres{asked}", secured.port);
-        let journal = block_on(PostgresJournal::open(&url, PostgresOptions::default())).unwrap();
+        let journal =
+            block_on(PostgresJournal::open(&url, PostgresJournalOptions::default())).unwrap();
         block_on(journal.head()).unwrap();
         until("only its own connections are there", || {
             secured.server.psql(&format!("{seen} '{role}'")) == is_secure

@@ -18,14 +18,14 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const MARK: &str = "E2E_FOLDER";
 
 /// A folder with a pipeline, in which the program is run.
-pub(crate) struct Place {
+pub(crate) struct RunFolder {
     home: TempDir,
     environment: Vec<(&'static str, String)>,
 }
 
 /// What a run of the program came to.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct FinishedProgram {
     /// `None`: a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -33,13 +33,13 @@ pub(crate) struct Ended {
 }
 
 /// The program while it runs; it is killed if its test is over first.
-pub(crate) struct Running {
+pub(crate) struct RunningProgram {
     child: Child,
     out: PathBuf,
     err: PathBuf,
 }
 
-impl Place {
+impl RunFolder {
     /// A folder with this `windlass.yml`.
     pub(crate) fn with(pipeline: &str) -> Self {
         let home = tempfile::tempdir().expect("there is room for a folder");
@@ -111,7 +111,7 @@ impl Place {
     }
 
     /// Runs the program to its end.
-    pub(crate) fn run(&self, line: &str) -> Ended {
+    pub(crate) fn run(&self, line: &str) -> FinishedProgram {
         self.start(line).ended()
     }
 
@@ -122,18 +122,18 @@ impl Place {
         ended.out
     }
 
-    pub(crate) fn start(&self, line: &str) -> Running {
+    pub(crate) fn start(&self, line: &str) -> RunningProgram {
         self.start_command(self.command(line))
     }
 
-    pub(crate) fn start_command(&self, mut command: Command) -> Running {
+    pub(crate) fn start_command(&self, mut command: Command) -> RunningProgram {
         let number = RandomState::new().hash_one(0);
         let file = |kind: &str| self.home.path().join(format!("{number}.{kind}"));
         let (out, err) = (file("out"), file("err"));
         let open = |path: &Path| File::create(path).expect("it can be made");
         command.stdout(open(&out)).stderr(open(&err));
         let child = command.spawn().expect("the program starts");
-        Running { child, out, err }
+        RunningProgram { child, out, err }
     }
 
     /// The latest run, as `show` tells it.
@@ -183,7 +183,7 @@ fn is_ours(name: &str) -> bool {
     name.starts_with("WINDLASS_") || name.starts_with("OTEL_") || name == "TRACEPARENT"
 }
 
-impl Running {
+impl RunningProgram {
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -223,13 +223,13 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub(crate) fn ended(self) -> Ended {
+    pub(crate) fn ended(self) -> FinishedProgram {
         self.ended_within(PATIENCE)
     }
 
     /// Waits for its end, which must come in time.
     #[track_caller]
-    pub(crate) fn ended_within(mut self, most: Duration) -> Ended {
+    pub(crate) fn ended_within(mut self, most: Duration) -> FinishedProgram {
         let late = Instant::now() + most;
         while !self.is_over() {
             assert!(Instant::now() < late, "it has not ended within {most:?}: {}", self.said());
@@ -239,11 +239,11 @@ impl Running {
         let text = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
         let (out, err) = (text(&self.out), text(&self.err));
         assert!(!err.contains("panicked"), "{err}");
-        Ended { code: status.code(), out, err }
+        FinishedProgram { code: status.code(), out, err }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         if !self.is_over() {
             drop(self.child.kill());
@@ -253,7 +253,7 @@ impl Drop for Running {
 }
 
 /// Does as a reader of hints does: pastes the command that begins so, up to the end of its line or quotation.
-pub(crate) fn pasted(place: &Place, said: &str, begins: &str) -> Ended {
+pub(crate) fn pasted(place: &RunFolder, said: &str, begins: &str) -> FinishedProgram {
     let (_, behind) = said.split_once(begins).expect("there is such a command");
     let rest = behind.split(['`', '\n']).next().unwrap_or_default();
     let line = format!("{}{rest}", begins.trim_start_matches('`'));

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use super::arrange::{Place, pasted, until};
+use super::arrange::{RunFolder, pasted, until};
 
 const CHAIN: &str = r#"
 name: chain
@@ -19,7 +19,7 @@ steps:
 "#;
 
 fn traced(line: &str) -> Vec<String> {
-    let place = Place::with(CHAIN);
+    let place = RunFolder::with(CHAIN);
     let ended = place.run(line);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let mut trace = place.lines("trace");
@@ -42,7 +42,7 @@ fn a_part_of_a_pipeline_runs_alone() {
 fn one_job_at_a_time_takes_steps_in_the_order_of_the_file() {
     let steps: Vec<String> =
         (0..20).map(|n| format!("  s{n}: {{ run: 'echo {n} >> trace' }}\n")).collect();
-    let place = Place::with(&format!("name: order\nsteps:\n{}", steps.concat()));
+    let place = RunFolder::with(&format!("name: order\nsteps:\n{}", steps.concat()));
     place.data("run --jobs 1");
     let expected: Vec<String> = (0..20).map(|n| n.to_string()).collect();
     assert_eq!(place.lines("trace"), expected);
@@ -60,11 +60,11 @@ steps:
 
 #[test]
 fn the_first_failure_ends_a_run_unless_it_is_to_keep_going() {
-    let place = Place::with(FAILS);
+    let place = RunFolder::with(FAILS);
     assert_eq!(place.run("run --jobs 4").code, Some(1));
     assert_eq!(place.lines("trace"), ["always"]);
     assert_eq!(place.status("slow"), "cancelled");
-    let place = Place::with(FAILS);
+    let place = RunFolder::with(FAILS);
     let running = place.start("run --jobs 4 --keep-going");
     place.until_lines("trace", 1);
     place.file("go", "");
@@ -74,8 +74,9 @@ fn the_first_failure_ends_a_run_unless_it_is_to_keep_going() {
 }
 
 #[test]
-fn outputs_that_are_missing_are_told_as_such() {
-    let place = Place::with("name: o\nsteps:\n  a: { outputs: [v], run: 'echo hi; echo there' }\n");
+fn missing_outputs_are_reported() {
+    let place =
+        RunFolder::with("name: o\nsteps:\n  a: { outputs: [v], run: 'echo hi; echo there' }\n");
     let ended = place.run("run");
     assert_eq!(ended.code, Some(1));
     let told = "the step declares the output v and did not write it";
@@ -84,8 +85,8 @@ fn outputs_that_are_missing_are_told_as_such() {
 }
 
 #[test]
-fn a_named_step_that_nobody_can_run_is_told_beside_its_exit_code() {
-    let place = Place::with("name: g\nsteps:\n  g: { requires: gpu-of-nobody, run: true }\n");
+fn unplaceable_named_step_is_reported_with_its_exit_code() {
+    let place = RunFolder::with("name: g\nsteps:\n  g: { requires: gpu-of-nobody, run: true }\n");
     let named = place.run("run g");
     assert_eq!(named.code, Some(4));
     assert!(
@@ -100,7 +101,7 @@ fn a_named_step_that_nobody_can_run_is_told_beside_its_exit_code() {
 fn few_descriptors_make_no_step_fail() {
     let steps = (0..300).map(|at| format!("  s{at}: {{ run: \"true\" }}"));
     let steps = steps.collect::<Vec<_>>().join("\n");
-    let place = Place::with(&format!("name: few\nsteps:\n{steps}\n"));
+    let place = RunFolder::with(&format!("name: few\nsteps:\n{steps}\n"));
     let mut command = place.program("sh");
     command.args(["-c", "ulimit -n 160; exec \"$W\" run --jobs 4"]);
     command.env("W", env!("CARGO_BIN_EXE_windlass"));
@@ -110,7 +111,7 @@ fn few_descriptors_make_no_step_fail() {
 
 #[test]
 fn a_run_has_a_deadline() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: late\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n  b: { needs: a, run: 'echo b >> trace' }\n",
     );
     let ended = place.run("run --timeout 400ms");
@@ -122,7 +123,7 @@ fn a_run_has_a_deadline() {
 
 #[test]
 fn logs_are_followed_while_a_step_runs() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: logs\nsteps:\n  talk: { run: 'echo one; echo >> trace; until test -e go; do sleep 0.02; done; echo two' }\n",
     );
     let running = place.start("run");
@@ -138,7 +139,7 @@ fn logs_are_followed_while_a_step_runs() {
 
 #[test]
 fn logs_of_a_step_that_is_tried_again_are_followed_to_its_end() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: tries\nsteps:\n  talk: { retry: { times: 1, wait: 500ms }, run: 'echo \"try $WINDLASS_ATTEMPT\"; echo >> trace; until test -e go; do sleep 0.02; done; test $WINDLASS_ATTEMPT = 2' }\n",
     );
     let running = place.start("run");
@@ -154,7 +155,7 @@ fn logs_of_a_step_that_is_tried_again_are_followed_to_its_end() {
 
 #[test]
 fn logs_of_a_whole_run_are_followed_to_its_end() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: two\nsteps:\n  one: { run: 'echo first; echo >> trace; until test -e go; do sleep 0.02; done; echo second' }\n  two: { needs: one, run: 'printf third' }\n",
     );
     let running = place.start("run");
@@ -175,7 +176,7 @@ fn logs_of_a_whole_run_are_followed_to_its_end() {
 
 #[test]
 fn what_reads_prints_json_too() {
-    let place = Place::with(CHAIN);
+    let place = RunFolder::with(CHAIN);
     place.data("run a");
     let json = |line: &str| -> Value {
         let out = place.data(line);
@@ -192,7 +193,7 @@ fn what_reads_prints_json_too() {
 
 #[test]
 fn a_step_that_waits_says_for_what() {
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: waits
 steps:
@@ -215,7 +216,7 @@ steps:
 
 #[test]
 fn runs_are_listed_one_object_a_line() {
-    let place = Place::with(CHAIN);
+    let place = RunFolder::with(CHAIN);
     place.data("run a");
     place.data("run z");
     let listed = place.data("runs --json");
@@ -231,7 +232,7 @@ fn runs_are_listed_one_object_a_line() {
 
 #[test]
 fn events_are_json_one_a_line_and_nothing_else() {
-    let place = Place::with(CHAIN);
+    let place = RunFolder::with(CHAIN);
     let events = place.data("run --json");
     let events: Vec<Value> =
         events.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
@@ -250,7 +251,7 @@ fn events_are_json_one_a_line_and_nothing_else() {
 #[test]
 fn a_step_may_run_a_pipeline_of_its_own() {
     let inner = "name: inner\nsteps:\n  a: { run: 'echo $WINDLASS_STEP >> ../trace' }\n";
-    let place = Place::with("name: outer\nsteps:\n  nest: { run: 'cd sub; \"$W\" run' }\n")
+    let place = RunFolder::with("name: outer\nsteps:\n  nest: { run: 'cd sub; \"$W\" run' }\n")
         .set("W", env!("CARGO_BIN_EXE_windlass"));
     std::fs::create_dir(place.path().join("sub")).expect("it is new");
     place.file("sub/windlass.yml", inner);
@@ -260,7 +261,7 @@ fn a_step_may_run_a_pipeline_of_its_own() {
 
 #[test]
 fn a_run_in_memory_leaves_nothing_behind() {
-    let place = Place::with(CHAIN);
+    let place = RunFolder::with(CHAIN);
     let temporary = place.path().join("temporary");
     std::fs::create_dir(&temporary).expect("it is new");
     let mut command = place.command("run --store memory");
@@ -281,7 +282,7 @@ steps:
 
 #[test]
 fn every_hint_works_as_it_is_pasted() {
-    let place = Place::with("steps: { none: { run: 'true' } }");
+    let place = RunFolder::with("steps: { none: { run: 'true' } }");
     place.file("my file.yml", PICKY);
     let mut command = place.command("run --keep-going --label moon --store ./the/runs");
     command.args(["my file.yml", "-p", "word=it's $HOME"]);
@@ -313,7 +314,7 @@ fn every_hint_works_as_it_is_pasted() {
 
 #[test]
 fn a_run_answers_the_api_on_its_socket_to_its_owner_alone() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: waits\nsteps:\n  a: { run: 'echo >> trace; until test -e go; do sleep 0.02; done' }\n",
     );
     let running = place.start("run");
@@ -344,8 +345,8 @@ fn ask(socket: &std::path::Path, path: &str) -> Value {
 }
 
 #[test]
-fn a_step_knows_who_it_is_and_nothing_of_others() {
-    let place = Place::with(
+fn step_environment_has_its_own_identity_only() {
+    let place = RunFolder::with(
         "name: who\nsteps:\n  cell: { matrix: { os: [linux], size: [2] }, run: 'env | grep ^WINDLASS_ > vars' }\n",
     )
     .set("WINDLASS_RUN_SECRET", "hush")
@@ -380,7 +381,7 @@ fn a_step_knows_who_it_is_and_nothing_of_others() {
 
 #[test]
 fn what_is_mistyped_is_answered_with_what_was_meant() {
-    let place = Place::with(CHAIN);
+    let place = RunFolder::with(CHAIN);
     place.data("run a");
     place.data("run b");
     let wrong = |line: &str, meant: &str| {
@@ -411,7 +412,7 @@ fn what_is_mistyped_is_answered_with_what_was_meant() {
 
 #[test]
 fn a_database_is_refused_as_the_store_of_a_run_and_its_password_is_written_nowhere() {
-    let place = Place::with("steps:\n  a: { run: 'true' }\n");
+    let place = RunFolder::with("steps:\n  a: { run: 'true' }\n");
     for url in
         ["postgres://me:hunter22@db.example/runs", "postgresql://me:hunter22@db.example/runs"]
     {

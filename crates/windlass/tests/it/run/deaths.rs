@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::arrange::{Place, chance, deep, is_alive, pasted, pause};
+use super::arrange::{RunFolder, chance, deep, is_alive, pasted, pause};
 
 const STEPS: usize = 200;
 
@@ -44,7 +44,7 @@ fn begun(trace: &[String]) -> BTreeMap<&str, usize> {
 fn a_run_goes_on_where_a_killed_windlass_left_it() {
     let pipeline = chains();
     for _ in 0..if deep() { 50 } else { 5 } {
-        let place = Place::with(&pipeline);
+        let place = RunFolder::with(&pipeline);
         let mut running = place.start("run --jobs 8");
         // Steps whose outcome was recorded, each with the end of the trace by then.
         let mut recorded: Vec<(String, usize)> = Vec::new();
@@ -73,7 +73,7 @@ fn a_run_goes_on_where_a_killed_windlass_left_it() {
     }
 }
 
-fn ended_well(place: &Place) -> Vec<String> {
+fn ended_well(place: &RunFolder) -> Vec<String> {
     let run = place.show();
     let steps = run["steps"].as_array().expect("it lists steps").iter();
     let ended = steps.filter(|step| step["status"] == "succeeded");
@@ -82,7 +82,7 @@ fn ended_well(place: &Place) -> Vec<String> {
 
 #[test]
 fn the_death_of_windlass_costs_a_step_nothing_unless_it_must_not_run_twice() {
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: gates
 defaults: { retry: { lost: 1 } }
@@ -122,7 +122,7 @@ steps:
 
 #[test]
 fn a_run_goes_on_after_the_death_of_its_guard() {
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: guardless
 steps:
@@ -144,8 +144,8 @@ steps:
 }
 
 #[test]
-fn steps_of_a_run_that_is_given_up_do_not_start_again() {
-    let place = Place::with(
+fn steps_of_an_abandoned_run_do_not_restart() {
+    let place = RunFolder::with(
         "name: old\nsteps:\n  done: { run: 'echo done >> trace' }\n  a: { needs: done, run: 'echo a >> trace; until test -e go; do sleep 0.05; done' }\n",
     );
     place.file("new.yml", "name: new\nsteps:\n  b: { run: 'echo b >> trace' }\n");
@@ -173,7 +173,7 @@ fn steps_of_a_run_that_is_given_up_do_not_start_again() {
 #[test]
 fn a_windlass_that_stood_still_starts_nothing_again() {
     let still = if deep() { 30 } else { 5 };
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: still
 steps:
@@ -198,7 +198,7 @@ steps:
 
 #[test]
 fn what_a_step_started_dies_with_windlass_whatever_it_does() {
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: escape
 steps:
@@ -218,8 +218,8 @@ steps:
 }
 
 #[test]
-fn nobody_waits_for_a_run_whose_windlass_is_dead() {
-    let place = Place::with("steps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
+fn watch_of_a_run_ends_when_its_process_is_dead() {
+    let place = RunFolder::with("steps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
     let running = place.start("run");
     place.until_lines("trace", 1);
     running.signal(Signal::KILL);

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use rustix::process::Signal;
-use windlass::conformance::Disk;
+use windlass::conformance::TestDisk;
 
-use super::arrange::{Place, Running, until};
+use super::arrange::{RunFolder, RunningProgram, until};
 
 const STEPS: &str = r#"
 name: full
@@ -16,9 +16,9 @@ steps:
 "#;
 
 /// A run whose store has no room for the end of its first step; nothing where nothing can be mounted.
-fn stuck() -> Option<(Place, Disk, Running, PathBuf)> {
-    let disk = Disk::mount("4m")?;
-    let place = Place::with(STEPS);
+fn stuck() -> Option<(RunFolder, TestDisk, RunningProgram, PathBuf)> {
+    let disk = TestDisk::mount("4m")?;
+    let place = RunFolder::with(STEPS);
     let store = disk.path().join("runs");
     let running = place.start(&format!("run --output stream --store {}", store.display()));
     place.until_lines("trace", 1);
@@ -30,7 +30,7 @@ fn stuck() -> Option<(Place, Disk, Running, PathBuf)> {
 }
 
 #[test]
-fn a_run_without_room_says_why_it_waits_and_goes_on_when_there_is() {
+fn run_on_a_full_disk_reports_the_wait_and_continues_later() {
     let Some((place, disk, running, store)) = stuck() else { return };
     assert!(running.said().contains("goes on by itself"), "{}", running.said());
     disk.make_room();
@@ -45,7 +45,7 @@ fn a_run_without_room_says_why_it_waits_and_goes_on_when_there_is() {
 }
 
 #[test]
-fn a_run_without_room_can_be_ended_and_goes_on_later() {
+fn run_on_a_full_disk_can_be_stopped_and_resumed() {
     let Some((place, disk, running, store)) = stuck() else { return };
     running.signal(Signal::TERM);
     let ended = running.ended();
@@ -61,10 +61,10 @@ fn a_run_without_room_can_be_ended_and_goes_on_later() {
 }
 
 #[test]
-fn a_disk_that_is_full_from_the_start_is_told_and_costs_nothing() {
-    let Some(disk) = Disk::mount("1m") else { return };
+fn disk_full_from_the_start_is_reported_and_loses_nothing() {
+    let Some(disk) = TestDisk::mount("1m") else { return };
     disk.fill();
-    let place = Place::with(STEPS);
+    let place = RunFolder::with(STEPS);
     let ended = place.run(&format!("run --store {}", disk.path().join("runs").display()));
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert!(ended.err.contains("space"), "{}", ended.err);

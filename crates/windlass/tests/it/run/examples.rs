@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::arrange::Place;
+use super::arrange::RunFolder;
 
 /// What each example ends with when nobody gives it anything.
 const EXAMPLES: &[(&str, i32)] = &[
@@ -38,7 +38,7 @@ fn every_example_is_listed() {
 fn every_example_runs() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (name, code) in EXAMPLES {
-        let place = Place::with("steps: { none: { run: 'true' } }");
+        let place = RunFolder::with("steps: { none: { run: 'true' } }");
         for page in names(&repository, ".md") {
             place.file(&page, fs::read(repository.join(&page)).expect("it can be read"));
         }

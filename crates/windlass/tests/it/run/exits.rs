@@ -2,29 +2,29 @@
 
 use rustix::process::Signal;
 
-use super::arrange::Place;
+use super::arrange::RunFolder;
 
 #[test]
 fn each_exit_code_has_its_run() {
-    let ok = Place::with("name: ok\nsteps:\n  a: { run: 'true' }\n");
+    let ok = RunFolder::with("name: ok\nsteps:\n  a: { run: 'true' }\n");
     assert_eq!(ok.run("run").code, Some(0));
     assert_eq!(ok.run("run nosuch").code, Some(2), "a step that is not there");
     assert_eq!(ok.run("run --nosuch").code, Some(2), "a flag that is not there");
     assert_eq!(ok.run("run nosuch.yml").code, Some(3), "a file that is not there");
 
-    let failing = Place::with("name: failing\nsteps:\n  a: { run: 'exit 7' }\n");
+    let failing = RunFolder::with("name: failing\nsteps:\n  a: { run: 'exit 7' }\n");
     let failed = failing.run("run");
     assert_eq!(failed.code, Some(1));
     assert!(failed.err.contains("exit 7"), "{}", failed.err);
 
-    let wrong = Place::with("name: wrong\nsteps:\n  a: { runs: 'true' }\n");
+    let wrong = RunFolder::with("name: wrong\nsteps:\n  a: { runs: 'true' }\n");
     let told = wrong.run("run");
     assert_eq!(told.code, Some(3));
     assert!(told.err.contains("`run`"), "it suggests: {}", told.err);
     assert!(!wrong.path().join(".windlass").exists(), "nothing is made for a file that is wrong");
 
     let sleeping =
-        Place::with("name: sleeping\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
+        RunFolder::with("name: sleeping\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
     let running = sleeping.start("run");
     sleeping.until_lines("trace", 1);
     assert_eq!(sleeping.run("run").code, Some(5));
@@ -38,7 +38,7 @@ fn each_exit_code_has_its_run() {
 
 #[test]
 fn a_step_that_no_worker_can_run_withholds_what_needs_it() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: labels\nsteps:\n  here: { run: 'true' }\n  there: { requires: [moon], run: 'true' }\n  after: { needs: there, run: 'echo after >> trace' }\n",
     );
     let ended = place.run("run");
@@ -64,7 +64,7 @@ fn a_step_that_no_worker_can_run_withholds_what_needs_it() {
 
 #[test]
 fn a_failure_beside_an_unmet_requirement_is_a_failure() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: both\nsteps:\n  a: { requires: [moon], run: 'true' }\n  b: { run: 'exit 1' }\n",
     );
     assert_eq!(place.run("run --no-skip --keep-going").code, Some(1));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::arrange::Place;
+use super::arrange::RunFolder;
 
 #[test]
 fn a_matrix_runs_the_target_that_is_here_and_skips_the_others() {
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: targets
 steps:
@@ -43,7 +43,7 @@ steps:
 
 #[test]
 fn what_needs_a_matrix_waits_for_all_of_it_and_reads_each_result() {
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: cells
 steps:
@@ -96,7 +96,7 @@ fn locks_hold_for_as_many_as_they_have_slots() {
         text.push_str(&step(&format!("a{number}"), "single"));
         text.push_str(&step(&format!("b{number}"), "pair"));
     }
-    let place = Place::with(&text);
+    let place = RunFolder::with(&text);
     let ended = place.run("run --jobs 16");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(most_at_once(&place.lines("single")), 1);
@@ -108,14 +108,14 @@ fn as_many_steps_run_at_once_as_there_are_jobs() {
     let steps: Vec<String> = (0..12)
         .map(|n| format!("  s{n}: {{ run: 'echo + >> trace; sleep 0.2; echo - >> trace' }}\n"))
         .collect();
-    let place = Place::with(&format!("name: jobs\nsteps:\n{}", steps.concat()));
+    let place = RunFolder::with(&format!("name: jobs\nsteps:\n{}", steps.concat()));
     place.data("run --jobs 3");
     assert_eq!(most_at_once(&place.lines("trace")), 3);
 }
 
 #[test]
 fn priority_pin_condition_retry_and_time_limit_do_what_they_say() {
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: settings
 steps:
@@ -141,7 +141,7 @@ steps:
 
 #[test]
 fn a_failure_blocks_what_needs_it_and_nothing_else() {
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: blocks
 steps:

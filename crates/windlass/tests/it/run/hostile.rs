@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 
-use super::arrange::{Place, deep, until};
+use super::arrange::{RunFolder, deep, until};
 
 /// The most memory that windlass may have, in KiB, whatever steps print.
 const PEAK: u64 = 100 << 10;
 
 /// Runs it and returns the most memory that it had.
-fn peak(place: &Place, line: &str) -> u64 {
+fn peak(place: &RunFolder, line: &str) -> u64 {
     let mut child = place.start(line);
     let mut peak = 0;
     until("it has ended", || {
@@ -23,7 +23,7 @@ fn peak(place: &Place, line: &str) -> u64 {
     peak
 }
 
-fn only_log(place: &Place) -> Vec<u8> {
+fn only_log(place: &RunFolder) -> Vec<u8> {
     let mut folders = vec![place.path().join(".windlass/logs")];
     let mut files: Vec<PathBuf> = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -46,7 +46,7 @@ fn floods() -> [(&'static str, u64); 3] {
 #[test]
 fn a_flood_of_output_costs_neither_memory_nor_disk() {
     for (mode, bytes) in floods() {
-        let place = Place::with(&format!(
+        let place = RunFolder::with(&format!(
             "name: flood\nsteps:\n  flood: {{ run: 'yes | head -c {bytes}; echo the end' }}\n"
         ));
         let peak = peak(&place, &format!("run --output {mode}"));
@@ -65,7 +65,7 @@ fn a_line_without_end_costs_no_memory() {
     for (mode, bytes) in floods() {
         // Ten times as much of one line says no more than the largest that anybody asks for.
         let bytes = bytes.min(1 << 30);
-        let place = Place::with(&format!(
+        let place = RunFolder::with(&format!(
             "name: line\nsteps:\n  line: {{ run: \"head -c {bytes} /dev/zero | tr '\\\\0' a\" }}\n"
         ));
         let peak = peak(&place, &format!("run --output {mode}"));
@@ -74,14 +74,14 @@ fn a_line_without_end_costs_no_memory() {
 }
 
 #[test]
-fn a_step_that_prints_without_end_is_still_told_to_stop() {
-    let place = Place::with("name: yes\nsteps:\n  yes: { run: 'yes', timeout: 500ms }\n");
+fn endlessly_printing_step_can_be_stopped() {
+    let place = RunFolder::with("name: yes\nsteps:\n  yes: { run: 'yes', timeout: 500ms }\n");
     for mode in ["stream", "none"] {
         let ended = place.run(&format!("run --output {mode}"));
         assert_eq!(ended.code, Some(1), "{}", ended.err);
         assert_eq!(place.status("yes"), "timed_out");
     }
-    let place = Place::with("name: yes\nsteps:\n  yes: { run: 'echo y >> trace; yes' }\n");
+    let place = RunFolder::with("name: yes\nsteps:\n  yes: { run: 'echo y >> trace; yes' }\n");
     let running = place.start("run --output stream");
     place.until_lines("trace", 1);
     running.signal(Signal::INT);
@@ -90,8 +90,8 @@ fn a_step_that_prints_without_end_is_still_told_to_stop() {
 }
 
 #[test]
-fn bytes_that_are_no_text_and_escape_sequences_do_no_harm() {
-    let place = Place::with(
+fn binary_output_and_escape_sequences_are_neutralized() {
+    let place = RunFolder::with(
         r#"
 name: bytes
 steps:
@@ -109,7 +109,7 @@ steps:
 
 #[test]
 fn daemons_and_closed_outputs_hold_nothing_up() {
-    let place = Place::with(
+    let place = RunFolder::with(
         r#"
 name: daemons
 defaults: { timeout: 1m, kill_grace: 1s }
@@ -129,8 +129,8 @@ steps:
 }
 
 #[test]
-fn whatever_a_step_makes_of_its_output_file_is_told_or_ignored() {
-    let place = Place::with(
+fn malformed_output_file_is_reported_or_ignored() {
+    let place = RunFolder::with(
         r#"
 name: outputs
 steps:

@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use super::arrange::{Place, Running, until};
+use super::arrange::{RunFolder, RunningProgram, until};
 use crate::cluster::arrange::free_port;
 use crate::ha::arrange::ask;
 
 const PIPELINE: &str = "name: p\nsteps: { s: { run: 'echo ran >> ran' } }\n";
 
 /// A store in which a run has ended and a token was made, without its journal and without what says how far that reached.
-fn without_its_journal() -> Place {
-    let place = Place::with(PIPELINE);
+fn without_its_journal() -> RunFolder {
+    let place = RunFolder::with(PIPELINE);
     assert_eq!(place.run("run").code, Some(0));
     assert_eq!(place.run("token create boss --scope admin").code, Some(0));
     for file in ["journal.db", "head"] {
@@ -20,7 +20,7 @@ fn without_its_journal() -> Place {
 }
 
 /// Tries a command without the flag.
-fn is_refused(place: &Place, line: &str) {
+fn is_refused(place: &RunFolder, line: &str) {
     let refused = place.run(line);
     assert_eq!(refused.code, Some(5), "{line}: {refused:?}");
     for word in ["has lost what was acknowledged", "--accept-lost-history"] {
@@ -30,7 +30,7 @@ fn is_refused(place: &Place, line: &str) {
 }
 
 /// A server that is to answer.
-fn answers(place: &Place, port: u16, line: &str) -> Running {
+fn answers(place: &RunFolder, port: u16, line: &str) -> RunningProgram {
     let running = place.start(line);
     until("it answers", || ask(port, "GET", "/runs", "").is_some_and(|it| it.status == 200));
     running

@@ -1,6 +1,6 @@
 //! What is told of a run to machines that show it to people.
 
-use super::arrange::Place;
+use super::arrange::RunFolder;
 
 const STEPS: &str = r###"
 name: reports
@@ -13,7 +13,7 @@ steps:
 
 #[test]
 fn github_gets_groups_annotations_and_a_page() {
-    let place = Place::with(STEPS).set("GITHUB_ACTIONS", "true");
+    let place = RunFolder::with(STEPS).set("GITHUB_ACTIONS", "true");
     let page = place.path().join("page.md");
     let place = place.set("GITHUB_STEP_SUMMARY", &page.display().to_string());
     place.file("page.md", "what was there\n");
@@ -35,7 +35,7 @@ fn github_gets_groups_annotations_and_a_page() {
 
 #[test]
 fn what_a_step_writes_for_people_is_shown() {
-    let place = Place::with(STEPS);
+    let place = RunFolder::with(STEPS);
     assert_eq!(place.run("run").code, Some(1));
     let shown = place.data("show");
     assert!(shown.contains("build\n## Sizes\n\n| a | 1 |\n"), "{shown}");
@@ -45,7 +45,7 @@ fn what_a_step_writes_for_people_is_shown() {
 
 #[test]
 fn junit_and_every_mode_of_output() {
-    let place = Place::with(STEPS);
+    let place = RunFolder::with(STEPS);
     let shown = |mode: &str| {
         let ended = place.run(&format!("run --output {mode} --junit report.xml"));
         assert_eq!(ended.code, Some(1), "{mode}: {ended:?}");
@@ -64,10 +64,10 @@ fn junit_and_every_mode_of_output() {
 }
 
 #[test]
-fn a_log_is_plain_unless_somebody_asks_for_colours() {
-    let place = Place::with(STEPS);
+fn log_is_plain_unless_colour_is_requested() {
+    let place = RunFolder::with(STEPS);
     assert!(!place.run("run").err.contains('\u{1b}'));
-    let forced = Place::with(STEPS).set("CLICOLOR_FORCE", "1");
+    let forced = RunFolder::with(STEPS).set("CLICOLOR_FORCE", "1");
     assert!(forced.run("run").err.contains("\u{1b}[31m"));
     let refused = forced.set("NO_COLOR", "1");
     assert!(!refused.run("run").err.contains('\u{1b}'));

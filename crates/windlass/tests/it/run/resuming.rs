@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::arrange::{Place, pasted, pause};
+use super::arrange::{RunFolder, pasted, pause};
 
 const WAITS: &str = r#"
 name: waits
@@ -16,7 +16,8 @@ steps:
 
 #[test]
 fn resuming_what_is_finished_runs_nothing_and_ends_as_the_latest_did() {
-    let place = Place::with("name: done\nsteps:\n  a: { run: 'echo a >> trace; test -e ok' }\n");
+    let place =
+        RunFolder::with("name: done\nsteps:\n  a: { run: 'echo a >> trace; test -e ok' }\n");
     let nothing = place.run("run --resume");
     assert_eq!(nothing.code, Some(0), "{nothing:?}");
     assert_eq!(place.run("run").code, Some(1));
@@ -32,7 +33,7 @@ fn resuming_what_is_finished_runs_nothing_and_ends_as_the_latest_did() {
 
 #[test]
 fn a_resumed_run_keeps_its_plan_and_says_that_the_file_changed() {
-    let place = Place::with(WAITS);
+    let place = RunFolder::with(WAITS);
     let running = place.start("run");
     place.until_lines("trace", 2);
     running.signal(Signal::KILL);
@@ -49,7 +50,7 @@ fn a_resumed_run_keeps_its_plan_and_says_that_the_file_changed() {
 
 #[test]
 fn a_step_that_failed_stays_failed_when_its_run_is_resumed() {
-    let place = Place::with(
+    let place = RunFolder::with(
         "name: fails\nsteps:\n  bad: { run: 'echo bad >> trace; exit 1' }\n  gate: { run: 'echo gate >> trace; until test -e go; do sleep 0.02; done' }\n",
     );
     let running = place.start("run --keep-going --jobs 2");
@@ -73,7 +74,7 @@ steps:
 
 #[test]
 fn rerun_does_what_did_not_succeed_and_takes_over_the_rest() {
-    let place = Place::with(FLAKY);
+    let place = RunFolder::with(FLAKY);
     assert_eq!(place.run("run").code, Some(1));
     place.file("ok", "");
     place.file("windlass.yml", "name: flaky\nsteps:\n  other: { run: 'true' }\n");
@@ -108,7 +109,7 @@ steps:
 
 #[test]
 fn a_rerun_cleans_up_after_itself_and_judges_its_own_failures() {
-    let place = Place::with(CLEANS);
+    let place = RunFolder::with(CLEANS);
     assert_eq!(place.run("run --jobs 1").code, Some(1));
     let mut first = place.lines("trace");
     first.sort();
@@ -133,8 +134,8 @@ fn a_rerun_cleans_up_after_itself_and_judges_its_own_failures() {
 }
 
 #[test]
-fn the_time_in_which_nobody_worked_is_told_as_such() {
-    let place = Place::with(WAITS);
+fn idle_time_between_resumes_is_reported() {
+    let place = RunFolder::with(WAITS);
     let running = place.start("run");
     place.until_lines("trace", 2);
     running.signal(Signal::KILL);
@@ -167,7 +168,7 @@ fn the_time_in_which_nobody_worked_is_told_as_such() {
 
 #[test]
 fn a_run_that_is_named_goes_on_without_its_file() {
-    let place = Place::with("name: other\nsteps:\n  a: { run: 'true' }\n");
+    let place = RunFolder::with("name: other\nsteps:\n  a: { run: 'true' }\n");
     place.file("waits.yml", WAITS);
     let running = place.start("run waits.yml --store runs");
     place.until_lines("trace", 2);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use super::arrange::Place;
+use super::arrange::RunFolder;
 
 const SECRET: &str = "hunter2/\"käse\"+zz top";
 const BASE64: &str = "aHVudGVyMi8ia8Okc2UiK3p6IHRvcA==";
@@ -43,7 +43,7 @@ fn clean(bytes: &[u8], place: &str) {
 #[test]
 fn a_secret_is_seen_nowhere() {
     for mode in ["--output stream", "--output group", "--json"] {
-        let place = Place::with(LEAKY).set("TOKEN", SECRET);
+        let place = RunFolder::with(LEAKY).set("TOKEN", SECRET);
         place.file("forms", format!("{BASE64}\n{FOR_URLS}\n{IN_JSON}\n"));
         let middle = SECRET.len() / 2;
         place.file("first", &SECRET.as_bytes()[..middle]);
@@ -79,7 +79,7 @@ steps:
 
 #[test]
 fn a_secret_is_not_in_the_environment_of_steps_that_do_not_list_it() {
-    let place = Place::with(LISTED_ONCE).set("DEPLOY", SECRET);
+    let place = RunFolder::with(LISTED_ONCE).set("DEPLOY", SECRET);
     place.file("elsewhere", SECRET);
     for line in ["run", "run --only test"] {
         assert_eq!(place.run(line).code, Some(0), "{line}");
@@ -98,7 +98,7 @@ steps:
   optional: { if: params.deploy, secrets: [OTHER], run: 'true' }
   elsewhere: { requires: moon, secrets: [MOON], run: 'true' }
 ";
-    for place in [Place::with(pipeline), Place::with(pipeline).set("TOKEN", "")] {
+    for place in [RunFolder::with(pipeline), RunFolder::with(pipeline).set("TOKEN", "")] {
         let ended = place.run("run");
         assert_eq!(ended.code, Some(2), "{ended:?}");
         let said = "secret TOKEN is not set (step `s`)";
@@ -106,7 +106,7 @@ steps:
         assert!(!ended.err.contains("OTHER") && !ended.err.contains("MOON"), "{}", ended.err);
         assert_eq!(place.read("trace"), "");
     }
-    let place = Place::with(pipeline).set("TOKEN", SECRET);
+    let place = RunFolder::with(pipeline).set("TOKEN", SECRET);
     assert_eq!(place.run("run").code, Some(0));
     let ended = place.run("run -p deploy=true");
     assert!(ended.code == Some(2) && ended.err.contains("OTHER"), "{ended:?}");
@@ -130,18 +130,18 @@ steps:
     run: 'true'
 "#
         );
-        let place = Place::with(&pipeline);
+        let place = RunFolder::with(&pipeline);
         let ended = place.run("run");
         assert_eq!(ended.code, Some(2), "{condition}: {ended:?}");
         assert!(ended.err.contains("secret TOKEN is not set (step `s`)"), "{}", ended.err);
         assert_eq!(place.read("trace"), "", "{condition}");
-        let place = Place::with(&pipeline).set("TOKEN", SECRET);
+        let place = RunFolder::with(&pipeline).set("TOKEN", SECRET);
         assert_eq!(place.run("run").code, Some(0), "{condition}");
     }
 }
 
 #[test]
-fn run_whose_steps_lack_a_secret_by_now_is_not_resumed_before_it_is_set() {
+fn run_with_a_missing_secret_is_not_resumed_until_it_is_set() {
     let pipeline = r"
 name: s
 steps:
@@ -149,7 +149,7 @@ steps:
   waits: { needs: first, run: 'echo waits >> trace; until [ -e enough ]; do sleep 0.02; done' }
   s: { needs: waits, secrets: [TOKEN], run: 'echo s >> trace' }
 ";
-    let place = Place::with(pipeline);
+    let place = RunFolder::with(pipeline);
     let mut command = place.command("run");
     command.env("TOKEN", SECRET).env("ONCE", SECRET);
     let interrupted = place.start_command(command);
@@ -171,7 +171,7 @@ steps:
 #[test]
 fn a_secret_that_is_too_short_to_be_masked_is_named_once() {
     let pipeline = "name: s\nsteps:\n  a: { secrets: [PIN], run: 'echo $PIN' }\n  b: { needs: a, secrets: [PIN], run: 'echo $PIN' }\n";
-    let place = Place::with(pipeline).set("PIN", "12345");
+    let place = RunFolder::with(pipeline).set("PIN", "12345");
     assert_eq!(place.run("run").code, Some(0));
     let warning = "windlass: warning: not masked in the output of this run, since shorter than 6 bytes: PIN\n";
     assert_eq!(place.data("logs latest a"), format!("{warning}12345\n"));
@@ -192,12 +192,12 @@ fn private(folder: &Path) {
 }
 
 #[test]
-fn nobody_else_may_use_what_a_run_keeps_whatever_the_umask() {
+fn run_files_are_private_whatever_the_umask() {
     let pipeline = "name: s\nsteps:\n  s: { run: 'echo text; echo note >> $WINDLASS_SUMMARY' }\n";
-    let place = Place::with(pipeline);
+    let place = RunFolder::with(pipeline);
     let windlass = env!("CARGO_BIN_EXE_windlass");
     let script = format!("umask 0; exec '{windlass}' run");
-    let ran = |place: &Place| {
+    let ran = |place: &RunFolder| {
         let ended = place.program("sh").args(["-c", &script]).status().expect("it starts");
         assert!(ended.success());
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
-use super::arrange::{Ended, Place, until};
+use super::arrange::{FinishedProgram, RunFolder, until};
 
 /// A step that ends when it is told to, one that needs it, and one that runs whatever happened.
 const POLITE: &str = r#"
@@ -24,7 +24,7 @@ steps:
 "#;
 
 fn ended_by(signal: Signal) {
-    let place = Place::with(POLITE);
+    let place = RunFolder::with(POLITE);
     let running = place.start("run");
     place.until_lines("trace", 1);
     running.signal(signal);
@@ -38,7 +38,7 @@ fn ended_by(signal: Signal) {
 }
 
 #[test]
-fn ctrl_c_ends_steps_politely_and_still_cleans_up() {
+fn ctrl_c_sends_sigterm_and_runs_cleanup() {
     ended_by(Signal::INT);
 }
 
@@ -55,7 +55,7 @@ fn a_closed_terminal_does_the_same() {
 /// As `pkill windlass` does it: to every process of that name, the guard included.
 #[test]
 fn a_signal_to_all_of_windlass_is_one_to_windlass() {
-    let place = Place::with(POLITE);
+    let place = RunFolder::with(POLITE);
     let running = place.start("run");
     place.until_lines("trace", 1);
     let guards: Vec<String> = place.left().into_iter().filter(|pid| is_guard(pid)).collect();
@@ -82,7 +82,7 @@ fn is_guard(pid: &str) -> bool {
 fn hardly_anything_starts_behind_a_failure_that_leaves_a_process() {
     let steps = (0..200).map(|at| format!("  s{at}: {{ run: echo >> trace }}"));
     let steps = steps.collect::<Vec<_>>().join("\n");
-    let place = Place::with(&format!(
+    let place = RunFolder::with(&format!(
         "name: late\ndefaults: {{ kill_grace: 0s }}\nsteps:\n  first: {{ run: 'sleep 1000 & exit 1' }}\n{steps}\n"
     ));
     assert_eq!(place.run("run --jobs 1").code, Some(1));
@@ -91,9 +91,9 @@ fn hardly_anything_starts_behind_a_failure_that_leaves_a_process() {
 }
 
 #[test]
-fn what_waits_behind_a_step_that_is_told_to_end_never_starts() {
+fn steps_behind_a_stopped_step_never_start() {
     let numbers: Vec<String> = (1..=60).map(|n| n.to_string()).collect();
-    let place = Place::with(&format!(
+    let place = RunFolder::with(&format!(
         "name: busy\nsteps:\n  first: {{ run: 'echo ready >> trace; exec sleep 1000' }}\n  \
          next: {{ matrix: {{ n: [{}] }}, run: 'echo >> started' }}\n",
         numbers.join(", ")
@@ -110,8 +110,8 @@ fn what_waits_behind_a_step_that_is_told_to_end_never_starts() {
 
 /// Many programs end with 0 when they are told to. That is no success: a rerun does what it had not.
 #[test]
-fn a_step_that_ends_well_because_it_was_told_to_is_cancelled() {
-    let place = Place::with(
+fn step_that_exits_zero_on_sigterm_is_cancelled() {
+    let place = RunFolder::with(
         r#"
 name: graceful
 steps:
@@ -134,7 +134,7 @@ steps:
 
 #[test]
 fn the_second_ctrl_c_kills() {
-    let place = Place::with(STUBBORN);
+    let place = RunFolder::with(STUBBORN);
     let running = place.start("run");
     place.until_lines("trace", 1);
     let began = Instant::now();
@@ -149,8 +149,8 @@ fn the_second_ctrl_c_kills() {
 }
 
 #[test]
-fn a_step_that_ignores_polite_orders_is_killed_after_its_grace() {
-    let place = Place::with(&STUBBORN.replace("work: {", "work: { kill_grace: 300ms,"));
+fn step_that_ignores_sigterm_is_killed_after_its_grace() {
+    let place = RunFolder::with(&STUBBORN.replace("work: {", "work: { kill_grace: 300ms,"));
     let running = place.start("run");
     place.until_lines("trace", 1);
     running.signal(Signal::INT);
@@ -161,7 +161,7 @@ fn a_step_that_ignores_polite_orders_is_killed_after_its_grace() {
 }
 
 /// Runs a shell line in which `$W` is the program.
-fn shell(place: &Place, line: &str) -> Ended {
+fn shell(place: &RunFolder, line: &str) -> FinishedProgram {
     let mut command = place.program("sh");
     command.args(["-c", line]).env("W", env!("CARGO_BIN_EXE_windlass"));
     place.start_command(command).ended()
@@ -171,7 +171,7 @@ fn shell(place: &Place, line: &str) -> Ended {
 fn a_reader_that_has_seen_enough_does_not_end_the_run() {
     let steps: Vec<String> =
         (0..50).map(|n| format!("  s{n}: {{ run: 'echo {n}; echo {n} >> trace' }}\n")).collect();
-    let place = Place::with(&format!("name: pipe\nsteps:\n{}", steps.concat()));
+    let place = RunFolder::with(&format!("name: pipe\nsteps:\n{}", steps.concat()));
     for line in ["run --json", "run --output stream", "show --json", "logs"] {
         let ended = shell(&place, &format!("( $W {line}; echo $? > code ) | head -n 1"));
         assert_eq!(ended.out.lines().count(), 1, "{line}: {ended:?}");
@@ -182,7 +182,7 @@ fn a_reader_that_has_seen_enough_does_not_end_the_run() {
 
 #[test]
 fn a_second_run_in_the_same_folder_is_refused_by_name() {
-    let place = Place::with(POLITE);
+    let place = RunFolder::with(POLITE);
     let running = place.start("run");
     place.until_lines("trace", 1);
     let second = place.run("run");
@@ -194,7 +194,7 @@ fn a_second_run_in_the_same_folder_is_refused_by_name() {
 
 #[test]
 fn another_terminal_cancels_and_watches() {
-    let place = Place::with(POLITE);
+    let place = RunFolder::with(POLITE);
     let running = place.start("run");
     place.until_lines("trace", 1);
     let watching = place.start("watch latest");
@@ -207,7 +207,7 @@ fn another_terminal_cancels_and_watches() {
     let nobody = place.run("cancel latest");
     assert_eq!(nobody.code, Some(5), "{nobody:?}");
 
-    let place = Place::with(STUBBORN);
+    let place = RunFolder::with(STUBBORN);
     let running = place.start("run");
     place.until_lines("trace", 1);
     place.data("cancel latest --kill");
@@ -217,7 +217,7 @@ fn another_terminal_cancels_and_watches() {
 
 #[test]
 fn a_folder_with_a_long_name_can_be_cancelled_too() {
-    let place = Place::with("steps: { none: { run: 'true' } }");
+    let place = RunFolder::with("steps: { none: { run: 'true' } }");
     let deep = place.path().join("long".repeat(40));
     std::fs::create_dir(&deep).expect("it is new");
     std::fs::write(deep.join("windlass.yml"), POLITE).expect("it can be written");
@@ -234,7 +234,7 @@ fn a_folder_with_a_long_name_can_be_cancelled_too() {
 
 #[test]
 fn a_signal_shows_what_runs_and_what_waits() {
-    let place = Place::with(POLITE);
+    let place = RunFolder::with(POLITE);
     let running = place.start("run");
     place.until_lines("trace", 1);
     running.signal(Signal::USR1);

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::arrange::{Place, until};
+use super::arrange::{RunFolder, until};
 
 const STEPS: &str = r#"
 name: seen
@@ -23,7 +23,7 @@ steps:
 "#;
 
 /// A terminal with the program in it.
-struct Window {
+struct TestTerminal {
     child: Child,
     keys: Option<File>,
     shown: Arc<Mutex<String>>,
@@ -31,8 +31,8 @@ struct Window {
     listens: Option<JoinHandle<()>>,
 }
 
-impl Window {
-    fn open(place: &Place, line: &str, columns: u16) -> Self {
+impl TestTerminal {
+    fn open(place: &RunFolder, line: &str, columns: u16) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let keys = openpt(flags).expect("there are terminals");
         grantpt(&keys).and_then(|()| unlockpt(&keys)).expect("it is ours");
@@ -79,7 +79,7 @@ impl Window {
     }
 }
 
-impl Drop for Window {
+impl Drop for TestTerminal {
     fn drop(&mut self) {
         // They fail if it has ended.
         drop(self.child.kill());
@@ -107,8 +107,8 @@ fn listen(mut from: File, shown: &Arc<Mutex<String>>, closed: &Arc<AtomicBool>) 
 
 #[test]
 fn a_key_shows_what_runs_and_the_terminal_is_left_as_it_was() {
-    let place = Place::with(STEPS);
-    let mut window = Window::open(&place, "run --jobs 2", 100);
+    let place = RunFolder::with(STEPS);
+    let mut window = TestTerminal::open(&place, "run --jobs 2", 100);
     place.until_lines("trace", 1);
     window.until_shown("1 running");
     window.press(b"t");
@@ -123,9 +123,9 @@ fn a_key_shows_what_runs_and_the_terminal_is_left_as_it_was() {
 }
 
 #[test]
-fn ctrl_c_is_heard_and_says_what_a_second_one_does() {
-    let place = Place::with(STEPS);
-    let mut window = Window::open(&place, "run", 100);
+fn ctrl_c_prints_what_a_second_one_does() {
+    let place = RunFolder::with(STEPS);
+    let mut window = TestTerminal::open(&place, "run", 100);
     place.until_lines("trace", 1);
     window.press(b"\x03");
     window.until_shown("(Ctrl-C kills it)");
@@ -136,9 +136,9 @@ fn ctrl_c_is_heard_and_says_what_a_second_one_does() {
 }
 
 #[test]
-fn a_window_that_is_closed_ends_the_run_politely() {
-    let place = Place::with(STEPS);
-    let mut window = Window::open(&place, "run", 100);
+fn closed_terminal_ends_the_run_gracefully() {
+    let place = RunFolder::with(STEPS);
+    let mut window = TestTerminal::open(&place, "run", 100);
     place.until_lines("trace", 1);
     window.close();
     assert_eq!(window.ended().0, Some(130));
@@ -146,7 +146,7 @@ fn a_window_that_is_closed_ends_the_run_politely() {
     place.until_nothing_is_left(&[]);
 }
 
-fn sorted(place: &Place) -> Vec<String> {
+fn sorted(place: &RunFolder) -> Vec<String> {
     let mut lines = place.lines("trace");
     lines.sort();
     lines
@@ -167,8 +167,8 @@ fn text(shown: &str) -> Vec<String> {
 
 #[test]
 fn nothing_of_ours_is_wider_than_a_narrow_window() {
-    let place = Place::with(STEPS);
-    let mut window = Window::open(&place, "run --jobs 2", 40);
+    let place = RunFolder::with(STEPS);
+    let mut window = TestTerminal::open(&place, "run --jobs 2", 40);
     place.until_lines("trace", 1);
     window.press(b"t");
     window.until_shown("waits for work");
@@ -193,11 +193,11 @@ steps:
 
 #[test]
 fn a_terminal_obeys_nothing_that_a_file_or_a_step_says_but_colours() {
-    let place = Place::with(HOSTILE);
+    let place = RunFolder::with(HOSTILE);
     assert_eq!(place.run("run").code, Some(0));
     let raw = "\x1b]0;owned\x07\x1b[2Jsafe\n\x1b[31mred\x1b[0m\n";
     assert_eq!(place.data("logs latest shout"), raw);
-    let seen = |line: &str| Window::open(&place, line, 80).ended().1;
+    let seen = |line: &str| TestTerminal::open(&place, line, 80).ended().1;
     let logs = seen("logs latest shout");
     assert!(logs.contains("safe") && logs.contains("\x1b[31mred"), "{logs:?}");
     for line in ["logs latest shout", "plan", "graph", "expand", "steps", "show latest"] {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::arrange::{Ended, Place};
-use crate::collector::{Collector, Manner, Span};
+use super::arrange::{FinishedProgram, RunFolder};
+use crate::collector::{CollectedSpan, CollectorBehavior, TestCollector};
 
 /// A retry, a matrix, a failure, and what becomes of its dependents; each step says what it was told.
 const STORY: &str = r#"
@@ -23,20 +23,20 @@ steps:
   after: { needs: broken, run: "true" }
 "#;
 
-fn run(place: &Place, flags: &str) -> Ended {
+fn run(place: &RunFolder, flags: &str) -> FinishedProgram {
     place.run(&format!("run --keep-going --store memory {flags}"))
 }
 
 /// What a process was told is the span that its attempt has.
-fn told(span: &Span) -> String {
+fn told(span: &CollectedSpan) -> String {
     let (trace, id) = span.id();
     format!("00-{trace}-{id}-01")
 }
 
 #[test]
 fn a_collector_gets_each_run_with_its_steps_and_their_attempts() {
-    let collector = Collector::start(Manner::Takes);
-    let place = Place::with(STORY).set("OTEL_SERVICE_NAME", "builds");
+    let collector = TestCollector::start(CollectorBehavior::Takes);
+    let place = RunFolder::with(STORY).set("OTEL_SERVICE_NAME", "builds");
     let place = place.set("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k%201");
     let ended = run(&place, &format!("--otlp {}", collector.address()));
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -76,9 +76,9 @@ fn a_collector_gets_each_run_with_its_steps_and_their_attempts() {
 #[test]
 fn a_run_is_a_part_of_what_began_it() {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let collector = Collector::start(Manner::Takes);
+    let collector = TestCollector::start(CollectorBehavior::Takes);
     let text = "steps: { only: { run: 'echo $TRACEPARENT > told' } }";
-    let place = Place::with(text).set("TRACEPARENT", PARENT);
+    let place = RunFolder::with(text).set("TRACEPARENT", PARENT);
     let place = place.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address());
     assert_eq!(run(&place, "").code, Some(0));
     let attempt = collector.span("only attempt 1");
@@ -88,7 +88,7 @@ fn a_run_is_a_part_of_what_began_it() {
     assert_eq!(spans.len(), 1, "the run's");
     assert_eq!(spans[0].id().0, "0af7651916cd43dd8448eb211c80319c");
     // Nobody gathers: whoever began it keeps its own span, and nothing is sent.
-    let off = Place::with(text).set("TRACEPARENT", PARENT);
+    let off = RunFolder::with(text).set("TRACEPARENT", PARENT);
     assert_eq!(run(&off, "").code, Some(0));
     assert_eq!(off.lines("told"), [PARENT]);
     assert_eq!(collector.spans().len(), 3);
@@ -96,13 +96,13 @@ fn a_run_is_a_part_of_what_began_it() {
 
 #[test]
 fn a_collector_that_hangs_or_is_gone_costs_a_run_nothing() {
-    let hangs = Collector::start(Manner::Hangs);
+    let hangs = TestCollector::start(CollectorBehavior::Hangs);
     let gone = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
         format!("http://{}", listener.local_addr().expect("it has one"))
     };
     for address in [hangs.address(), gone] {
-        let place = Place::with("steps: { only: { run: 'true' } }");
+        let place = RunFolder::with("steps: { only: { run: 'true' } }");
         let began = Instant::now();
         let ended = run(&place, &format!("--otlp {address}"));
         let took = began.elapsed();
@@ -115,7 +115,7 @@ fn a_collector_that_hangs_or_is_gone_costs_a_run_nothing() {
 
 #[test]
 fn what_is_no_address_is_refused_where_it_was_meant_for_windlass() {
-    let place = Place::with("steps: { only: { run: 'true' } }");
+    let place = RunFolder::with("steps: { only: { run: 'true' } }");
     let ended = run(&place, "--otlp https://collector.example");
     assert_eq!(ended.code, Some(2), "{ended:?}");
     let place = place.set("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector.example");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::run::arrange::{Ended, Place, Running};
+use crate::run::arrange::{FinishedProgram, RunFolder, RunningProgram};
 
 /// The program of an example.
 pub(super) fn example(name: &str) -> PathBuf {
@@ -14,19 +14,19 @@ pub(super) fn example(name: &str) -> PathBuf {
 }
 
 /// An example with these arguments, split at blanks.
-pub(super) fn command(place: &Place, name: &str, line: &str) -> Command {
+pub(super) fn command(place: &RunFolder, name: &str, line: &str) -> Command {
     let mut command = place.program(&example(name).to_string_lossy());
     command.args(line.split_whitespace());
     command
 }
 
 /// An example that was started.
-pub(super) fn start(place: &Place, name: &str, line: &str) -> Running {
+pub(super) fn start(place: &RunFolder, name: &str, line: &str) -> RunningProgram {
     place.start_command(command(place, name, line))
 }
 
 /// An example that was run to its end.
-pub(super) fn run(place: &Place, name: &str, line: &str) -> Ended {
+pub(super) fn run(place: &RunFolder, name: &str, line: &str) -> FinishedProgram {
     start(place, name, line).ended()
 }
 

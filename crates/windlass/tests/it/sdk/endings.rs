@@ -4,18 +4,18 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use windlass::core::failure::FailureKind;
 use windlass::core::outcome::StepStatus;
+use windlass::core::step_failure::StepFailureKind;
 use windlass::{Context, Error, Pipeline, Result, step};
 
 #[derive(Debug, thiserror::Error)]
 #[error("the farm is away")]
-struct Away(#[source] io::Error);
+struct FarmUnreachable(#[source] io::Error);
 
 #[step]
 async fn farm() -> Result<u8> {
     let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "no route to farm");
-    Err(Away(refused))?
+    Err(FarmUnreachable(refused))?
 }
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn an_error_keeps_its_type_and_its_causes() {
     let error = report.get(farm).unwrap_err();
     assert_eq!(error.status, Some(StepStatus::Failed));
     let failure = error.failure.unwrap();
-    assert_eq!(failure.kind, FailureKind::Error);
+    assert_eq!(failure.kind, StepFailureKind::Error);
     assert!(failure.type_name.ends_with("endings::Away"), "{}", failure.type_name);
     assert_eq!(failure.message, "the farm is away");
     assert_eq!(failure.causes, ["no route to farm"]);
@@ -45,7 +45,7 @@ async fn slip(ctx: &Context) -> Result<()> {
 async fn a_panic_is_a_failure_with_its_place() {
     let report = Pipeline::new("ship").add(slip).run().await.unwrap();
     let failure = report.get(slip).unwrap_err().failure.unwrap();
-    assert_eq!(failure.kind, FailureKind::Panic);
+    assert_eq!(failure.kind, StepFailureKind::Panic);
     assert_eq!(failure.message, "nothing of 0 is left");
     assert!(failure.backtrace.unwrap().contains("sdk/endings.rs:"));
     let log = report.log("slip").await;
@@ -86,7 +86,7 @@ async fn stubborn() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_step_that_takes_too_long_is_told_and_then_dropped() {
+async fn step_past_its_timeout_is_cancelled_then_dropped() {
     let pipeline = Pipeline::new("ship").add(polite).add(stubborn);
     let report = pipeline.runner().keep_going().slots(2).run().await.unwrap();
     assert_eq!(report.status_of("polite"), Some(StepStatus::TimedOut));

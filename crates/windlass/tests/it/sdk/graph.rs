@@ -87,7 +87,7 @@ fn ship() -> Pipeline {
 }
 
 #[tokio::test]
-async fn results_are_handed_from_step_to_step_with_their_types() {
+async fn results_pass_between_steps_with_their_types() {
     let report = ship().run().await.unwrap();
     assert!(report.succeeded(), "{report:?}");
     assert_eq!(report.get(build).unwrap(), image());
@@ -136,7 +136,7 @@ async fn lonely(build: Out<Build>) -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_pipeline_is_told_as_of_a_file() {
+async fn pipeline_problems_are_reported_as_for_a_file() {
     let missing = Pipeline::new("ship").add(lonely).run().await.unwrap_err().to_string();
     assert!(missing.contains("there is no step `build`"), "{missing}");
     let twice = Pipeline::new("ship").add(build).add(build).run().await.unwrap_err().to_string();

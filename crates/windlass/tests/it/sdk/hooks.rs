@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use windlass::core::failure::{Failure, FailureKind};
 use windlass::core::outcome::{RunStatus, StepStatus};
+use windlass::core::step_failure::{StepFailure, StepFailureKind};
 use windlass::{Context, Ended, Error, Hooks, Out, Pipeline, Report, Result, step};
 
 #[derive(Clone, Default)]
-struct Notes(Arc<Mutex<Vec<String>>>);
+struct HookNotes(Arc<Mutex<Vec<String>>>);
 
-impl Notes {
+impl HookNotes {
     fn note(&self, line: impl Into<String>) {
         self.0.lock().expect("nobody panicked").push(line.into());
     }
@@ -20,15 +20,15 @@ impl Notes {
 }
 
 /// Notes what it is called with, under a name.
-struct Noted(&'static str, Notes);
+struct NotingHooks(&'static str, HookNotes);
 
-impl Hooks for Noted {
+impl Hooks for NotingHooks {
     async fn before_step(&self, ctx: &Context) -> Result<()> {
         self.1.note(format!("{} before {} {}", self.0, ctx.step(), ctx.attempt()));
         Ok(())
     }
 
-    async fn after_step(&self, ctx: &Context, ended: Result<(), &Failure>) {
+    async fn after_step(&self, ctx: &Context, ended: Result<(), &StepFailure>) {
         let ended = ended.map_or_else(|failure| format!("{:?}", failure.kind), |()| "well".into());
         self.1.note(format!("{} after {} {ended}", self.0, ctx.step()));
     }
@@ -56,10 +56,11 @@ async fn test(ctx: &Context, build: Out<Build>) -> Result<()> {
 
 #[tokio::test]
 async fn hooks_are_around_every_attempt_and_the_run() {
-    let notes = Notes::default();
+    let notes = HookNotes::default();
     let pipeline = Pipeline::new("ship").add(build).add(test);
-    let pipeline =
-        pipeline.hooks(Noted("outer", notes.clone())).hooks(Noted("inner", notes.clone()));
+    let pipeline = pipeline
+        .hooks(NotingHooks("outer", notes.clone()))
+        .hooks(NotingHooks("inner", notes.clone()));
     assert!(pipeline.run().await.unwrap().succeeded());
     let story = "outer before the run of ship
 inner before the run of ship
@@ -81,18 +82,18 @@ outer after a run that succeeded";
 }
 
 /// Lets nothing begin.
-struct Closed;
+struct RefusingStepHooks;
 
-impl Hooks for Closed {
+impl Hooks for RefusingStepHooks {
     async fn before_step(&self, ctx: &Context) -> Result<()> {
         Err(Error::msg("no route").context(format!("{} is closed today", ctx.step())))
     }
 }
 
 /// Lets no run begin.
-struct Shut;
+struct RefusingRunHooks;
 
-impl Hooks for Shut {
+impl Hooks for RefusingRunHooks {
     async fn before_run(&self, _: &str) -> Result<()> {
         Err(Error::msg("the doors are shut"))
     }
@@ -100,11 +101,11 @@ impl Hooks for Shut {
 
 #[tokio::test]
 async fn what_a_hook_refuses_does_not_begin() {
-    let report = Pipeline::new("ship").add(build).hooks(Closed).run().await.unwrap();
+    let report = Pipeline::new("ship").add(build).hooks(RefusingStepHooks).run().await.unwrap();
     let failure = report.get(build).unwrap_err().failure.unwrap();
-    assert_eq!(failure.kind, FailureKind::Error);
+    assert_eq!(failure.kind, StepFailureKind::Error);
     assert_eq!((failure.message.as_str(), failure.causes.len()), ("build is closed today", 1));
-    let refused = Pipeline::new("ship").add(build).hooks(Shut).run().await.unwrap_err();
+    let refused = Pipeline::new("ship").add(build).hooks(RefusingRunHooks).run().await.unwrap_err();
     assert_eq!(refused.to_string(), "the run was not begun: the doors are shut");
 }
 

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::arrange::{run, start};
-use crate::cluster::arrange::{Cluster, step, worker_of};
-use crate::run::arrange::{Place, Running, until};
+use crate::cluster::arrange::{ClusterFolder, step, worker_of};
+use crate::run::arrange::{RunFolder, RunningProgram, until};
 
 /// Two workers of the release, each with what the other has not.
-fn workers(cluster: &Cluster, place: &Place) -> [Running; 2] {
+fn workers(cluster: &ClusterFolder, place: &RunFolder) -> [RunningProgram; 2] {
     let worker = |name: &str, label: &str| {
         let join = format!("http://127.0.0.1:{}", cluster.port);
         let line = format!("worker --join {join} --name {name} --label {label} --slots 2");
@@ -19,7 +19,7 @@ fn workers(cluster: &Cluster, place: &Place) -> [Running; 2] {
 }
 
 /// Submits the release and waits for its end.
-fn released(cluster: &Cluster, place: &Place, more: &str) -> Value {
+fn released(cluster: &ClusterFolder, place: &RunFolder, more: &str) -> Value {
     let to = format!("--to http://127.0.0.1:{}", cluster.port);
     let ended = run(place, "release", &format!("submit {to} --json {more}"));
     let submitted = ended.out.lines().next().unwrap_or_default();
@@ -30,8 +30,8 @@ fn released(cluster: &Cluster, place: &Place, more: &str) -> Value {
 #[test]
 fn what_one_worker_makes_is_equal_on_another() {
     // The controller is plain windlass: it need not have the steps.
-    let cluster = Cluster::start("--no-exec");
-    let place = Place::with("");
+    let cluster = ClusterFolder::start("--no-exec");
+    let place = RunFolder::with("");
     let _workers = workers(&cluster, &place);
     let run = released(&cluster, &place, "-p version=2.0.0");
     assert_eq!(run["status"], "succeeded", "{run}");
@@ -41,8 +41,8 @@ fn what_one_worker_makes_is_equal_on_another() {
 
 #[test]
 fn an_error_reads_the_same_wherever_it_was_made() {
-    let cluster = Cluster::start("--no-exec");
-    let place = Place::with("");
+    let cluster = ClusterFolder::start("--no-exec");
+    let place = RunFolder::with("");
     let _workers = workers(&cluster, &place);
     let run = released(&cluster, &place, "-p broken=true");
     assert_eq!(run["status"], "failed", "{run}");
@@ -53,9 +53,9 @@ fn an_error_reads_the_same_wherever_it_was_made() {
 }
 
 #[test]
-fn a_worker_of_another_build_is_not_handed_the_step() {
-    let cluster = Cluster::start("--no-exec");
-    let place = Place::with("");
+fn worker_of_another_build_does_not_get_the_step() {
+    let cluster = ClusterFolder::start("--no-exec");
+    let place = RunFolder::with("");
     let [one, _two] = workers(&cluster, &place);
     let text =
         "steps: { build: { call: build@0123456789ab, requires: compiler, wait_for_worker: 1s } }";
@@ -67,9 +67,9 @@ fn a_worker_of_another_build_is_not_handed_the_step() {
 }
 
 #[test]
-fn a_call_that_nobody_could_check_is_refused_by_the_worker_with_all_that_is_wrong() {
-    let cluster = Cluster::start("--no-exec");
-    let place = Place::with("");
+fn unchecked_call_is_refused_by_the_worker_with_every_problem() {
+    let cluster = ClusterFolder::start("--no-exec");
+    let place = RunFolder::with("");
     let join = format!("http://127.0.0.1:{}", cluster.port);
     let _worker = start(&place, "python", &format!("worker --join {join} --name snake"));
     until("it has joined", || cluster.status_of("snake") == "online");

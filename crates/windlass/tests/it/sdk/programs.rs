@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::arrange::{file, run};
-use crate::run::arrange::Place;
+use crate::run::arrange::RunFolder;
 
 /// A folder without a pipeline.
-fn empty() -> Place {
-    let place = Place::with("");
+fn empty() -> RunFolder {
+    let place = RunFolder::with("");
     std::fs::remove_file(place.path().join("windlass.yml")).expect("it was just written");
     place
 }
 
-fn shown(place: &Place, example: &str) -> Value {
+fn shown(place: &RunFolder, example: &str) -> Value {
     let shown = run(place, example, "show latest --json");
     serde_json::from_str(&shown.out).unwrap_or_else(|_| panic!("{shown:?}"))
 }
@@ -99,7 +99,7 @@ fn a_file_is_run_by_an_executor_and_a_probe_of_the_program() {
     assert_eq!(outputs, serde_json::json!({ "half": 0.5, "total": 20.0 }));
     assert_eq!(run(&place, "executor", "logs latest tell").out, "the total is 20\n");
     let text = "steps: { a: { shell: rpn, run: x 1 +, outputs: [y] }, b: { shell: rpn, run: x 1, outputs: [y] } }";
-    let wrong = Place::with(text);
+    let wrong = RunFolder::with(text);
     let ended = run(&wrong, "executor", "run windlass.yml --keep-going");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let log = run(&wrong, "executor", "logs latest a").out;
@@ -112,8 +112,8 @@ fn a_file_is_run_by_an_executor_and_a_probe_of_the_program() {
 }
 
 #[test]
-fn a_file_that_calls_amiss_is_told_before_anything_runs() {
-    let place = Place::with("steps: { a: { call: pyhton }, b: { call: python } }");
+fn file_with_a_wrong_call_is_rejected_before_any_step_runs() {
+    let place = RunFolder::with("steps: { a: { call: pyhton }, b: { call: python } }");
     let ended = run(&place, "python", "run windlass.yml");
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.err.contains("did you mean `python`?"), "{ended:?}");
@@ -141,7 +141,7 @@ fn a_failure_is_shown_with_its_causes() {
 /// A guard is the program executed anew: without `windlass::init()` that would run the pipeline a second time.
 #[test]
 fn a_program_without_init_never_runs_its_pipeline_twice() {
-    let place = Place::with("");
+    let place = RunFolder::with("");
     let ended = run(&place, "uninitialized", "");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(place.lines("ran").len(), 1, "its steps ran once");
@@ -153,7 +153,7 @@ fn a_program_without_init_never_runs_its_pipeline_twice() {
 /// It is called behind the first pipeline, which a guard would run again before it becomes one.
 #[test]
 fn a_program_that_calls_init_too_late_never_runs_its_pipeline_twice() {
-    let place = Place::with("");
+    let place = RunFolder::with("");
     for (line, expected) in [("late", 1), ("runtime", 2)] {
         let ended = run(&place, "late_init", line);
         assert_eq!(ended.code, Some(0), "{line}: {ended:?}");
@@ -167,7 +167,7 @@ fn a_program_that_calls_init_too_late_never_runs_its_pipeline_twice() {
 /// A program may ask for a guard on one way through its `main` and run its pipeline at once on the other.
 #[test]
 fn a_program_that_skips_init_in_its_guard_runs_nothing_there() {
-    let place = Place::with("");
+    let place = RunFolder::with("");
     let ended = run(&place, "late_init", "");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(place.lines("ran").len(), 1, "its steps ran once");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass::core::outcome::StepStatus;
-use windlass::testing::Rehearsal;
+use windlass::testing::PipelineTest;
 use windlass::{Cells, Context, Error, Options, Out, Pipeline, Result, Retries, Target, step};
 
 #[step]
@@ -28,7 +28,7 @@ fn pipeline() -> Pipeline {
 
 #[tokio::test(start_paused = true)]
 async fn hours_pass_in_a_moment_with_results_preset() {
-    let played = Rehearsal::of(pipeline()).preset(build, "app".to_owned()).run().await.unwrap();
+    let played = PipelineTest::of(pipeline()).preset(build, "app".to_owned()).run().await.unwrap();
     assert_eq!(played.report().get(sum).unwrap(), "app on sqliteapp on postgres".len());
     assert!(played.took() >= Duration::from_mins(90), "{:?}", played.took());
     assert!(played.ended_before("build", "test[sqlite]"));
@@ -37,9 +37,9 @@ async fn hours_pass_in_a_moment_with_results_preset() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_dead_worker_had_is_handed_to_another() {
+async fn step_of_a_dead_worker_moves_to_another() {
     let pipeline = Pipeline::new("ship").add_with(build, |options| options.prefers(["fast"]));
-    let played = Rehearsal::of(pipeline)
+    let played = PipelineTest::of(pipeline)
         .replace(build, async |ctx: Context| Ok(ctx.worker().to_owned()))
         .worker("one", ["fast"])
         .worker("two", ["slow"])
@@ -48,15 +48,15 @@ async fn what_a_dead_worker_had_is_handed_to_another() {
         .await
         .unwrap();
     assert_eq!(played.report().get(build).unwrap(), "two");
-    assert_eq!(played.hands("build"), ["one", "two"]);
-    assert!(played.story().contains("one is lost"), "{}", played.story());
+    assert_eq!(played.workers_of("build"), ["one", "two"]);
+    assert!(played.transcript().contains("one is lost"), "{}", played.transcript());
     // No sooner than the lease of the first may have passed on.
     assert!(played.took() >= Duration::from_secs(15));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_story_is_told_as_it_went() {
-    let played = Rehearsal::of(pipeline())
+async fn rehearsal_records_events_in_order() {
+    let played = PipelineTest::of(pipeline())
         .preset(build, "app".to_owned())
         .replace(test, async |ctx: Context| match (ctx.step(), ctx.attempt()) {
             ("test[sqlite]", 1) => Err(Error::msg("no luck")),
@@ -66,7 +66,7 @@ async fn a_story_is_told_as_it_went() {
         .await
         .unwrap();
     assert_eq!(played.report().status_of("test[sqlite]"), Some(StepStatus::Succeeded));
-    let story = played.story();
+    let story = played.transcript();
     let of_sqlite: Vec<&str> = story.lines().filter(|line| line.contains("sqlite")).collect();
     let told = [
         "test[sqlite] is handed to one",
@@ -99,14 +99,14 @@ async fn flaky(ctx: Context) -> Result<u32> {
 #[tokio::test(start_paused = true)]
 async fn errors_of_a_replaced_step_are_tried_again_as_its_own_would_be() {
     let pipeline = Pipeline::new("ship").add(fetch);
-    let played = Rehearsal::of(pipeline).replace(fetch, flaky).run().await.unwrap();
-    assert_eq!(played.hands("fetch").len(), 3, "{}", played.story());
+    let played = PipelineTest::of(pipeline).replace(fetch, flaky).run().await.unwrap();
+    assert_eq!(played.workers_of("fetch").len(), 3, "{}", played.transcript());
     // What defaults say holds for who says nothing.
     let defaults = Options::new().retry(Retries::times(9).when(is_io));
     let pipeline = Pipeline::new("ship").add(build).defaults(defaults);
     let replaced = async |ctx: Context| flaky(ctx).await.map(|_| String::new());
-    let played = Rehearsal::of(pipeline).replace(build, replaced).run().await.unwrap();
-    assert_eq!(played.hands("build").len(), 3, "{}", played.story());
+    let played = PipelineTest::of(pipeline).replace(build, replaced).run().await.unwrap();
+    assert_eq!(played.workers_of("build").len(), 3, "{}", played.transcript());
 }
 
 #[tokio::test]

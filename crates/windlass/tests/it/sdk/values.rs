@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use windlass::core::failure::FailureKind;
 use windlass::core::outcome::StepStatus;
-use windlass::journal::{Position, encode};
-use windlass::local::Stores;
-use windlass::testing::Rehearsal;
+use windlass::core::step_failure::StepFailureKind;
+use windlass::embedded::Stores;
+use windlass::journal::{Position, encode_events};
+use windlass::testing::PipelineTest;
 use windlass::{Cells, Ended, Options, Out, Pipeline, Result, step};
 
 const MEGABYTE: usize = 1 << 20;
@@ -39,7 +39,7 @@ async fn look(pack: Ended<Pack>, unpack: Option<Out<Unpack>>) -> Result<usize> {
 }
 
 #[tokio::test]
-async fn a_megabyte_is_handed_from_step_to_step_and_is_in_no_journal() {
+async fn megabyte_value_travels_between_steps_outside_the_journal() {
     let stores = Stores::in_memory();
     let pipeline = Pipeline::new("ship").add(pack).add(unpack).add(look);
     let runner = pipeline.runner().labels(["one", "two"]).stores(stores.clone());
@@ -48,20 +48,23 @@ async fn a_megabyte_is_handed_from_step_to_step_and_is_in_no_journal() {
     assert_eq!(report.get(look).unwrap(), MEGABYTE);
     assert_eq!(report.get(pack).unwrap(), parcel());
     let batches = stores.journal.tail(Position(0), 1_000).await.unwrap();
-    let bytes: usize = batches.iter().map(|batch| encode(&batch.events).len()).sum();
+    let bytes: usize = batches.iter().map(|batch| encode_events(&batch.events).len()).sum();
     assert!(bytes < 16 << 10, "the journal has {bytes} bytes");
     assert_eq!(report.log("pack").await, "", "it is no output");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_megabyte_made_by_one_worker_is_equal_on_another() {
-    let played = Rehearsal::of(Pipeline::new("ship").add(pack).add(unpack))
+    let played = PipelineTest::of(Pipeline::new("ship").add(pack).add(unpack))
         .worker("first", ["one"])
         .worker("second", ["two"])
         .run()
         .await
         .unwrap();
-    assert_eq!((played.hands("pack"), played.hands("unpack")), (names("first"), names("second")));
+    assert_eq!(
+        (played.workers_of("pack"), played.workers_of("unpack")),
+        (names("first"), names("second"))
+    );
     assert!(played.report().get(unpack).unwrap());
 }
 
@@ -102,7 +105,7 @@ async fn heap() -> Result<Pile> {
 
 fn refused(error: &windlass::sdk::StepError) -> &str {
     let failure = error.failure.as_ref().expect("it failed with an error");
-    assert_eq!(failure.kind, FailureKind::Refused);
+    assert_eq!(failure.kind, StepFailureKind::Refused);
     &failure.message
 }
 
@@ -144,9 +147,9 @@ async fn what_is_pinned_stays_where_it_is_for_those_that_are_pinned_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_not_pinned_is_told_where_it_is() {
+async fn unpinned_reader_error_names_the_worker_that_holds_the_value() {
     let pipeline = pinned().add_with(reach, |it| it.requires(["far"]));
-    let played = Rehearsal::of(pipeline)
+    let played = PipelineTest::of(pipeline)
         .worker("leader", ["near"])
         .worker("other", ["far"])
         .run()

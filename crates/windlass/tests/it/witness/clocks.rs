@@ -6,8 +6,8 @@ use std::process::Command;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::scene::Scene;
-use crate::run::arrange::{Place, until};
+use super::scene::WitnessScene;
+use crate::run::arrange::{RunFolder, until};
 
 const SOURCE: &str = include_str!("../../fixtures/set_clock.c");
 
@@ -38,7 +38,7 @@ impl ClockLibrary {
     }
 }
 
-impl Scene {
+impl WitnessScene {
     /// The worker that has the lock is stopped, and the controller restarts twice: before it could know that the lease
     /// has ended, the wall clock has another time.
     pub(super) fn restart_with_clock(&mut self, hours: i64) {
@@ -58,7 +58,7 @@ steps:
 ";
 
 /// When the latest run was submitted, in seconds by the clock of the program.
-fn submitted(place: &Place) -> i64 {
+fn submitted(place: &RunFolder) -> i64 {
     let run = place.show();
     let at = run["created_at"].as_str().expect("it has a time");
     let seconds = Command::new("date").args(["+%s", "-d", at]).output().expect("there is date");
@@ -72,8 +72,8 @@ fn written(file: &Path) -> i64 {
 }
 
 #[test]
-fn a_run_goes_on_in_a_folder_whose_last_clock_was_days_ahead() {
-    let (library, place) = (ClockLibrary::compile(), Place::with(WAITS));
+fn run_continues_in_a_folder_last_written_with_a_clock_days_ahead() {
+    let (library, place) = (ClockLibrary::compile(), RunFolder::with(WAITS));
     let mut ahead = place.command("run");
     library.set(&mut ahead, 3 * 24);
     let mut ahead = place.start_command(ahead);

@@ -2,51 +2,53 @@
 
 use std::path::Path;
 
-use super::scene::Scene;
-use crate::ha::cable::Cable;
-use crate::postgres::bouncer::Bouncer;
-use crate::postgres::server::Server;
+use super::scene::WitnessScene;
+use crate::ha::cuttable_connection::CuttableConnection;
+use crate::postgres::pgbouncer::PgBouncer;
+use crate::postgres::server::PgServer;
 use crate::run::arrange::until;
 
 /// A server of a round's own, and the way to it.
-pub(super) struct Database {
-    server: Server,
+pub(super) struct WitnessDatabase {
+    server: PgServer,
     schema: String,
-    way: Way,
+    way: DatabaseRoute,
     _folder: tempfile::TempDir,
 }
 
 /// How the controller reaches the server, and what can be done to it.
-enum Way {
+enum DatabaseRoute {
     /// Its files are put back as they were when the round was prepared.
-    Backup(Cable),
+    Backup(CuttableConnection),
     /// It has a standby, which is stopped when the round was prepared.
-    Standby(Cable, Box<Server>),
+    Standby(CuttableConnection, Box<PgServer>),
     Pooler {
         url: String,
-        _pooler: Bouncer,
+        _pooler: PgBouncer,
     },
 }
 
-impl Database {
+impl WitnessDatabase {
     pub(super) fn with_backup() -> Self {
-        Self::with(|server, folder| Way::Backup(cable(server, folder)))
+        Self::with(|server, folder| DatabaseRoute::Backup(cable(server, folder)))
     }
 
     pub(super) fn with_standby() -> Self {
-        Self::with(|server, folder| Way::Standby(cable(server, folder), Box::new(server.standby())))
+        Self::with(|server, folder| {
+            DatabaseRoute::Standby(cable(server, folder), Box::new(server.standby()))
+        })
     }
 
     pub(super) fn behind_pooler() -> Self {
         Self::with(|server, _| {
-            let pooler = Bouncer::before(server, 10);
+            let pooler = PgBouncer::before(server, 10);
             let (url, _) = pooler.fresh_on(server);
-            Way::Pooler { url, _pooler: pooler }
+            DatabaseRoute::Pooler { url, _pooler: pooler }
         })
     }
 
-    fn with(way: impl FnOnce(&Server, &Path) -> Way) -> Self {
-        let server = Server::start();
+    fn with(way: impl FnOnce(&PgServer, &Path) -> DatabaseRoute) -> Self {
+        let server = PgServer::start();
         let (_, schema) = server.fresh();
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let way = way(&server, folder.path());
@@ -55,8 +57,8 @@ impl Database {
 
     pub(super) fn url(&self) -> String {
         let cable = match &self.way {
-            Way::Pooler { url, .. } => return url.clone(),
-            Way::Backup(cable) | Way::Standby(cable, _) => cable,
+            DatabaseRoute::Pooler { url, .. } => return url.clone(),
+            DatabaseRoute::Backup(cable) | DatabaseRoute::Standby(cable, _) => cable,
         };
         let (host, schema) = (cable.folder.display().to_string().replace('/', "%2F"), &self.schema);
         format!("postgres://windlass@{host}/postgres?options=-csearch_path%3D{schema}")
@@ -65,19 +67,19 @@ impl Database {
     /// What is committed from now on will be lost.
     pub(super) fn prepare(&self) {
         match &self.way {
-            Way::Backup(_) => {
+            DatabaseRoute::Backup(_) => {
                 self.server.stop();
                 self.server.back_up();
                 self.server.start_again();
             }
-            Way::Standby(_, standby) => {
+            DatabaseRoute::Standby(_, standby) => {
                 let head = format!("SELECT max(position) FROM {}.windlass_journal", self.schema);
                 until("the standby has what was committed", || {
                     standby.psql(&head) == self.server.psql(&head)
                 });
                 standby.stop();
             }
-            Way::Pooler { .. } => {}
+            DatabaseRoute::Pooler { .. } => {}
         }
     }
 
@@ -85,16 +87,16 @@ impl Database {
     fn lose_history(&self) {
         self.server.stop();
         match &self.way {
-            Way::Backup(_) => {
+            DatabaseRoute::Backup(_) => {
                 self.server.restore();
                 self.server.start_again();
             }
-            Way::Standby(cable, standby) => {
+            DatabaseRoute::Standby(cable, standby) => {
                 standby.start_again();
                 standby.promote();
                 cable.lead_to(&standby.socket());
             }
-            Way::Pooler { .. } => panic!("a crash alone loses nothing"),
+            DatabaseRoute::Pooler { .. } => panic!("a crash alone loses nothing"),
         }
     }
 
@@ -107,11 +109,11 @@ impl Database {
     }
 }
 
-fn cable(server: &Server, folder: &Path) -> Cable {
-    Cable::lay(folder.join("cable"), &server.socket())
+fn cable(server: &PgServer, folder: &Path) -> CuttableConnection {
+    CuttableConnection::lay(folder.join("cable"), &server.socket())
 }
 
-impl Scene {
+impl WitnessScene {
     /// The controller notices that what it knew is gone, ends, and is started again. The worker that has the lock cannot
     /// reach it.
     pub(super) fn lose_database_history(&mut self) {

@@ -2,11 +2,11 @@
 
 use rustix::process::Signal;
 
-use super::scene::Scene;
+use super::scene::WitnessScene;
 
 /// A fault. The order decides which number plays which: the first are in every test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum RoundFault {
     /// The start of a step does not return, by a file lease on its program, while its worker is stopped.
     HungStart,
     KillWorkerAndGuard,
@@ -45,7 +45,7 @@ pub(super) enum Fault {
 
 /// What a fault happens to. Two faults of one round have nothing in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum FaultTarget {
     Worker,
     Guard,
     Tether,
@@ -55,7 +55,7 @@ enum Part {
 /// How far clocks are set.
 const HOURS: i64 = 7;
 
-impl Fault {
+impl RoundFault {
     pub(super) const ALL: [Self; 21] = [
         Self::HungStart,
         Self::KillWorkerAndGuard,
@@ -84,24 +84,24 @@ impl Fault {
     pub(super) fn goes_with(self, other: Self) -> bool {
         let simple = other.needs_no_site() && other != Self::HungStart;
         // A tether that is killed with its worker and guard leaves what nothing of windlass can kill.
-        let all = [Part::Worker, Part::Guard, Part::Tether];
-        let both: Vec<Part> = self.parts().iter().chain(other.parts()).copied().collect();
+        let all = [FaultTarget::Worker, FaultTarget::Guard, FaultTarget::Tether];
+        let both: Vec<FaultTarget> = self.parts().iter().chain(other.parts()).copied().collect();
         simple
             && !self.parts().iter().any(|part| other.parts().contains(part))
             && !all.iter().all(|part| both.contains(part))
     }
 
-    const fn parts(self) -> &'static [Part] {
+    const fn parts(self) -> &'static [FaultTarget] {
         match self {
-            Self::StopWorker | Self::KillWorker | Self::SecondHost => &[Part::Worker],
-            Self::StopGuard | Self::KillGuard => &[Part::Guard],
-            Self::KillTether => &[Part::Tether],
-            Self::HungStart => &[Part::Worker, Part::Guard, Part::Tether],
+            Self::StopWorker | Self::KillWorker | Self::SecondHost => &[FaultTarget::Worker],
+            Self::StopGuard | Self::KillGuard => &[FaultTarget::Guard],
+            Self::KillTether => &[FaultTarget::Tether],
+            Self::HungStart => &[FaultTarget::Worker, FaultTarget::Guard, FaultTarget::Tether],
             Self::KillWorkerAndGuard | Self::StopWorkerAndGuard | Self::FullWorkerDisk => {
-                &[Part::Worker, Part::Guard]
+                &[FaultTarget::Worker, FaultTarget::Guard]
             }
             Self::StopLeader | Self::RestartLeader | Self::FullStoreDisk | Self::CrashDatabase => {
-                &[Part::Controller]
+                &[FaultTarget::Controller]
             }
             Self::RestoreStore
             | Self::RestoreJournal
@@ -109,7 +109,12 @@ impl Fault {
             | Self::ClockSetBack
             | Self::RestoreDatabase
             | Self::PromoteStandby
-            | Self::FlushRedis => &[Part::Worker, Part::Guard, Part::Tether, Part::Controller],
+            | Self::FlushRedis => &[
+                FaultTarget::Worker,
+                FaultTarget::Guard,
+                FaultTarget::Tether,
+                FaultTarget::Controller,
+            ],
         }
     }
 
@@ -157,7 +162,7 @@ impl Fault {
     }
 
     /// Injects it, with the worker that has the lock as its victim.
-    pub(super) fn inject(self, scene: &mut Scene) {
+    pub(super) fn inject(self, scene: &mut WitnessScene) {
         match self {
             Self::HungStart | Self::StopWorker => scene.signal_worker(Signal::STOP),
             Self::StopGuard => scene.signal_guard(Signal::STOP),
@@ -189,7 +194,7 @@ impl Fault {
     }
 
     /// Ends it, as far as it does not last.
-    pub(super) fn heal(self, scene: &mut Scene) {
+    pub(super) fn heal(self, scene: &mut WitnessScene) {
         match self {
             Self::HungStart => {
                 scene.give_lease_back();

@@ -1,13 +1,13 @@
 //! What a number chooses: the faults of a round, the step that holds the lock when they come, and the moment.
 
-use super::faults::Fault;
+use super::faults::RoundFault;
 use super::script::STEPS;
 
 /// What happens in a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct RoundPlan {
     /// One or two. They come in this order.
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<RoundFault>,
     /// The index of the step that holds the lock when they come.
     pub(super) step: usize,
     /// How many lines that step has written then.
@@ -16,21 +16,21 @@ pub(super) struct Plan {
     pub(super) between: usize,
 }
 
-impl Plan {
+impl RoundPlan {
     /// The first numbers play each fault alone; those after them choose faults, step and moments.
     pub(super) fn of(number: u64) -> Self {
-        let alone = usize::try_from(number).ok().and_then(|index| Fault::ALL.get(index));
+        let alone = usize::try_from(number).ok().and_then(|index| RoundFault::ALL.get(index));
         if let Some(fault) = alone {
             return Self { faults: vec![*fault], step: 0, lines: 1, between: 0 };
         }
-        let mut choices = Choices(number);
-        let mut faults = vec![choices.of(&Fault::ALL)];
-        let fits = |it: &Fault| faults[0].goes_with(*it);
-        let partners: Vec<Fault> = Fault::ALL.into_iter().filter(fits).collect();
+        let mut choices = RoundRng(number);
+        let mut faults = vec![choices.of(&RoundFault::ALL)];
+        let fits = |it: &RoundFault| faults[0].goes_with(*it);
+        let partners: Vec<RoundFault> = RoundFault::ALL.into_iter().filter(fits).collect();
         if !partners.is_empty() && choices.below(2) == 0 {
             faults.push(choices.of(&partners));
         }
-        let step = if faults[0] == Fault::HungStart { 0 } else { choices.below(STEPS.len()) };
+        let step = if faults[0] == RoundFault::HungStart { 0 } else { choices.below(STEPS.len()) };
         Self { step, lines: 1 + choices.below(40), between: choices.below(20), faults }
     }
 
@@ -46,9 +46,9 @@ impl Plan {
 }
 
 /// Numbers that follow from the number of a round (`SplitMix64`).
-struct Choices(u64);
+struct RoundRng(u64);
 
-impl Choices {
+impl RoundRng {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -58,21 +58,21 @@ impl Choices {
         usize::try_from(mixed % limit as u64).expect("it is below a usize")
     }
 
-    fn of(&mut self, faults: &[Fault]) -> Fault {
+    fn of(&mut self, faults: &[RoundFault]) -> RoundFault {
         faults[self.below(faults.len())]
     }
 }
 
 #[test]
 fn deep_rounds_differ_and_play_each_fault_often() {
-    let plans: Vec<Plan> = (0..200).map(Plan::of).collect();
-    for fault in Fault::ALL {
+    let plans: Vec<RoundPlan> = (0..200).map(RoundPlan::of).collect();
+    for fault in RoundFault::ALL {
         let count = plans.iter().filter(|plan| plan.faults.contains(&fault)).count();
         assert!(count >= 4, "{fault:?} is in {count} rounds");
     }
     let pairs = plans.iter().filter(|plan| plan.faults.len() == 2).count();
     assert!(pairs >= 40, "{pairs} rounds have two faults");
-    let mut distinct: Vec<&Plan> = Vec::new();
+    let mut distinct: Vec<&RoundPlan> = Vec::new();
     for plan in &plans {
         if !distinct.contains(&plan) {
             distinct.push(plan);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::plan::Plan;
-use super::scene::Scene;
+use super::plan::RoundPlan;
+use super::scene::WitnessScene;
 use crate::run::arrange::deep;
 
 /// How many of the first rounds are in every test run: the faults of the mechanisms that ended overlaps.
@@ -58,10 +58,10 @@ fn rounds() -> Vec<u64> {
 /// Plays a round; false where this machine cannot.
 #[expect(clippy::print_stdout, reason = "a round tells what it does")]
 fn play(number: u64) -> bool {
-    let plan = Plan::of(number);
+    let plan = RoundPlan::of(number);
     let told = format!("WINDLASS_WITNESS={number}: {plan:?}");
     println!("{told}");
-    let Some(mut scene) = Scene::start(&plan) else { return false };
+    let Some(mut scene) = WitnessScene::start(&plan) else { return false };
     scene.until_begun(&plan);
     for fault in &plan.faults {
         fault.inject(&mut scene);

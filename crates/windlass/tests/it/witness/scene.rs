@@ -7,16 +7,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::faults::Fault;
-use super::plan::Plan;
+use super::faults::RoundFault;
+use super::plan::RoundPlan;
+use super::round_store::RoundStore;
 use super::script::{STEPS, contender, pipeline, script};
 use super::second_host::copy;
-use super::site::Site;
-use super::testimony::Testimony;
-use crate::cluster::arrange::{Cluster, asked, guard_of};
+use super::step_records::StepRecords;
+use crate::cluster::arrange::{ClusterFolder, asked, guard_of};
 use crate::guard::arrange::{children, is_tether};
 use crate::guard::tethers::LeasedProgram;
-use crate::run::arrange::{Place, Running, until};
+use crate::run::arrange::{RunFolder, RunningProgram, until};
 
 /// A run that wants no lock.
 const FREE: &str = "name: free\nsteps:\n  s: { run: 'true' }\n";
@@ -34,12 +34,12 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// How many lines are written after the lock has passed on and after all faults are healed, before a round goes on.
 const LINES_AFTER: usize = 10;
 
-pub(super) struct Scene {
-    pub(super) cluster: Cluster,
-    pub(super) site: Site,
-    workers: Vec<(&'static str, Running)>,
+pub(super) struct WitnessScene {
+    pub(super) cluster: ClusterFolder,
+    pub(super) site: RoundStore,
+    workers: Vec<(&'static str, RunningProgram)>,
     /// Processes that only have to run on.
-    pub(super) others: Vec<Running>,
+    pub(super) others: Vec<RunningProgram>,
     leased: Option<LeasedProgram>,
     run: String,
     /// The step that had the lock when the fault came, and its worker.
@@ -48,12 +48,12 @@ pub(super) struct Scene {
     guard: Option<Pid>,
 }
 
-impl Scene {
+impl WitnessScene {
     /// A cluster that works for a run; nothing where it cannot be had.
-    pub(super) fn start(plan: &Plan) -> Option<Self> {
-        let site = Site::of(plan.faults[0])?;
-        let cluster = Cluster::start_in(Place::with(""), &site.flags());
-        let leased = plan.faults.contains(&Fault::HungStart);
+    pub(super) fn start(plan: &RoundPlan) -> Option<Self> {
+        let site = RoundStore::of(plan.faults[0])?;
+        let cluster = ClusterFolder::start_in(RunFolder::with(""), &site.flags());
+        let leased = plan.faults.contains(&RoundFault::HungStart);
         let leased = leased
             .then(|| LeasedProgram::new(&script(&cluster.place.path().join("witness"), true)));
         let (holder, guard) = ((0, String::new()), None);
@@ -80,7 +80,7 @@ impl Scene {
         });
     }
 
-    fn start_worker(&self, name: &str) -> Running {
+    fn start_worker(&self, name: &str) -> RunningProgram {
         let state = self.site.state(&self.cluster.place, name);
         let worker = self.cluster.place.start(&self.worker_line(name, &state));
         until(&format!("{name} has joined"), || self.cluster.status_of(name) == "online");
@@ -96,8 +96,11 @@ impl Scene {
     /// Keeps what the controller knows now: what it learns from now on will be lost.
     fn prepare_loss(&mut self) {
         match &self.site {
-            Site::Database(database) => database.prepare(),
-            Site::Folder | Site::StoreDisk(_) | Site::WorkerDisk(_) | Site::Redis(_) => {
+            RoundStore::Database(database) => database.prepare(),
+            RoundStore::Folder
+            | RoundStore::StoreDisk(_)
+            | RoundStore::WorkerDisk(_)
+            | RoundStore::Redis(_) => {
                 self.cluster.kill();
                 let place = self.cluster.place.path();
                 copy(&place.join("store"), &place.join("backup"));
@@ -110,12 +113,12 @@ impl Scene {
         }
     }
 
-    fn testimony(&self) -> Testimony {
-        Testimony::new(self.cluster.place.lines("witness"))
+    fn testimony(&self) -> StepRecords {
+        StepRecords::new(self.cluster.place.lines("witness"))
     }
 
     /// Waits until the step has the lock, and is as far as the plan wants it.
-    pub(super) fn until_begun(&mut self, plan: &Plan) {
+    pub(super) fn until_begun(&mut self, plan: &RoundPlan) {
         if self.leased.is_some() {
             return self.until_it_hangs();
         }
@@ -127,7 +130,7 @@ impl Scene {
 
     /// A step whose start hangs writes nothing: its worker has a tether with a child.
     fn until_it_hangs(&mut self) {
-        let starts = |running: &Running| {
+        let starts = |running: &RunningProgram| {
             let tethers = children(guard_of(running.pid()).as_raw_nonzero().get().cast_unsigned());
             let mut tethers = tethers.into_iter().filter(|pid| is_tether(pid));
             tethers.any(|pid| pid.parse().is_ok_and(|pid| !children(pid).is_empty()))
@@ -178,7 +181,7 @@ impl Scene {
     }
 
     /// The run and what was written, when the run has ended. What the controller forgot is no run.
-    pub(super) fn end(self) -> (Value, Testimony) {
+    pub(super) fn end(self) -> (Value, StepRecords) {
         self.until_lines(LINES_AFTER);
         self.cluster.place.file("witness.go", "");
         let mut run = Value::Null;
@@ -194,7 +197,7 @@ impl Scene {
         (run, testimony)
     }
 
-    fn worker(&self) -> &Running {
+    fn worker(&self) -> &RunningProgram {
         let found = self.workers.iter().find(|(name, _)| *name == self.holder.1);
         &found.expect("the holder is one of them").1
     }
@@ -229,12 +232,12 @@ impl Scene {
     }
 
     /// The controller goes on with an earlier copy of its store, or of its journal alone.
-    pub(super) fn restore_store(&mut self, fault: Fault) {
+    pub(super) fn restore_store(&mut self, fault: RoundFault) {
         self.stop_worker();
         self.cluster.kill();
         let place = self.cluster.place.path();
         let (store, backup) = (place.join("store"), place.join("backup"));
-        if fault == Fault::RestoreStore {
+        if fault == RoundFault::RestoreStore {
             std::fs::remove_dir_all(&store).expect("it is there");
             copy(&backup, &store);
             return self.cluster.restart();

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::scene::Scene;
-use crate::run::arrange::{Place, Running};
+use super::scene::WitnessScene;
+use crate::run::arrange::{RunFolder, RunningProgram};
 
 /// Makes the namespaces. The child is the first process of its own, and everything in them ends with it.
 const UNSHARE: [&str; 6] = ["--pid", "--fork", "--mount-proc", "--mount", "--uts", "--kill-child"];
@@ -29,7 +29,7 @@ pub(super) fn is_permitted() -> bool {
 }
 
 /// Starts the program on the second host.
-fn start(place: &Place, line: &str) -> Running {
+fn start(place: &RunFolder, line: &str) -> RunningProgram {
     place.file("boot", BOOT);
     let mut command = place.program("unshare");
     command.args(UNSHARE).args(["sh", "-c", BECOMES, "sh"]).arg(place.path().join("boot"));
@@ -43,7 +43,7 @@ pub(super) fn copy(from: &Path, to: &Path) {
     assert!(copied.is_ok_and(|status| status.success()), "{} is copied", from.display());
 }
 
-impl Scene {
+impl WitnessScene {
     /// Starts a second worker from a copy of the state of the one that has the lock, which is stopped: it would kill its step
     /// as soon as it heard of the other.
     pub(super) fn start_second_host(&mut self) {

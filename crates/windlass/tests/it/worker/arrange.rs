@@ -9,15 +9,15 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
-use windlass::controller::api::{About, Server, router};
-use windlass::core::engine::{Answer, Request, Submit, WorkerStatus};
+use windlass::controller::api::{ControllerIdentity, HttpServer, router};
+use windlass::core::engine::{EngineAnswer, EngineRequest, SubmitRun, WorkerStatus};
 use windlass::core::id::RunId;
 use windlass::core::time::Span;
-use windlass::local::{Office, Station, Stores, system_now};
-use windlass::logs::Announced;
+use windlass::embedded::{EmbeddedNode, LeaderOptions, Stores, system_now};
+use windlass::logs::NotifyingLogStore;
 use windlass::shutdown::ShutdownSender;
 
-use crate::station::plan;
+use crate::embedded_node::plan;
 
 /// Longer than anything here takes on a machine that is overloaded.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -53,34 +53,38 @@ pub(super) async fn until(reached: impl Fn() -> bool) {
 }
 
 /// A leader that runs nothing itself.
-pub(super) struct Leader {
+pub(super) struct WorkerTestLeader {
     pub(super) folder: TempDir,
-    station: Station,
+    station: EmbeddedNode,
     address: String,
     _server: ShutdownSender,
 }
 
-impl Leader {
+impl WorkerTestLeader {
     pub(super) async fn start() -> Self {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("pids"), "").unwrap();
         let stores = Stores::open(&folder.path().join("store")).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let office = Office { address: Some(address.clone()), ttl: TTL, ..Office::alone("ann") };
-        let station = Station::lead(&stores, office).await.unwrap();
-        let logs = Arc::new(Announced::new(Arc::clone(&stores.logs)));
-        let about = About { cluster: "ours".to_owned(), advertise: address.clone() };
+        let office = LeaderOptions {
+            address: Some(address.clone()),
+            ttl: TTL,
+            ..LeaderOptions::exclusive("ann")
+        };
+        let station = EmbeddedNode::start_leader(&stores, office).await.unwrap();
+        let logs = Arc::new(NotifyingLogStore::new(Arc::clone(&stores.logs)));
+        let about = ControllerIdentity { cluster: "ours".to_owned(), advertise: address.clone() };
         let api = station.api(&stores, &logs, about);
         let (sender, ends) = ShutdownSender::new();
-        tokio::spawn(Server::new(listener, router(Arc::new(api))).run(ends));
+        tokio::spawn(HttpServer::new(listener, router(Arc::new(api))).run(ends));
         Self { folder, station, address, _server: sender }
     }
 
     pub(super) async fn submit(&self, pipeline: &str) {
-        let submit = Submit::new(RunId::new(system_now().as_millis(), 1), plan(pipeline));
-        let answer = self.station.handle().ask(Request::Submit(submit)).await;
-        assert!(matches!(answer, Ok(Answer::Submitted { .. })), "{answer:?}");
+        let submit = SubmitRun::new(RunId::new(system_now().as_millis(), 1), plan(pipeline));
+        let answer = self.station.handle().ask(EngineRequest::Submit(submit)).await;
+        assert!(matches!(answer, Ok(EngineAnswer::Submitted { .. })), "{answer:?}");
     }
 
     /// A worker of this name, once it has joined.

@@ -7,12 +7,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 use windlass::core::engine::WorkerStatus;
 
-use super::arrange::{ALONE, Leader, story, until};
+use super::arrange::{ALONE, WorkerTestLeader, story, until};
 
 #[test]
-fn a_killed_workers_step_runs_elsewhere_within_a_second_and_never_beside_its_former_self() {
+fn killed_workers_step_moves_within_a_second_and_never_overlaps() {
     story(async {
-        let leader = Leader::start().await;
+        let leader = WorkerTestLeader::start().await;
         let mut one = leader.worker("one").await;
         leader.submit(ALONE).await;
         until(|| leader.lines("who") == ["one"]).await;
@@ -32,9 +32,9 @@ fn a_killed_workers_step_runs_elsewhere_within_a_second_and_never_beside_its_for
 
 /// Whoever comes back with the same state directory is the same worker, as a new life.
 #[test]
-fn a_worker_that_was_killed_comes_back_as_itself() {
+fn killed_worker_rejoins_with_its_identity() {
     story(async {
-        let leader = Leader::start().await;
+        let leader = WorkerTestLeader::start().await;
         let one = leader.worker("one").await;
         leader.submit(ALONE).await;
         until(|| leader.lines("who") == ["one"]).await;
@@ -48,9 +48,9 @@ fn a_worker_that_was_killed_comes_back_as_itself() {
 
 /// The guard has told it of an end that it never read: its socket then breaks instead of closing.
 #[test]
-fn a_worker_killed_before_it_heard_of_an_end_is_reported_all_the_same() {
+fn end_of_a_step_is_reported_although_its_worker_was_killed() {
     story(async {
-        let leader = Leader::start().await;
+        let leader = WorkerTestLeader::start().await;
         let one = leader.worker("one").await;
         leader.submit(ALONE).await;
         until(|| leader.lines("who") == ["one"]).await;

@@ -3,4 +3,4 @@
 
 mod arrange;
 mod deaths;
-mod orders;
+mod signals;

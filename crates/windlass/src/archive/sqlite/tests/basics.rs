@@ -5,12 +5,12 @@ use windlass_core::id::RunId;
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
-use super::crew::{events, folder, open, refused, sealed, shell, wait};
-use crate::archive::parts::PART_MAX;
+use super::fixtures::{events, folder, open, open_error, raw_connection, sealed, wait};
+use crate::archive::event_chunks::CHUNK_EVENTS_MAX;
 use crate::archive::sqlite::statement;
-use crate::archive::{Archive, Claim, RunQuery, SqliteArchive};
+use crate::archive::{Archive, RunQuery, SqliteArchive, SubmissionKeyClaim};
+use crate::db::StoreError;
 use crate::journal::Position;
-use crate::store::StoreError;
 
 #[test]
 fn a_closed_archive_is_one_file() {
@@ -29,7 +29,7 @@ fn every_statement_can_be_prepared() {
     let folder = folder();
     drop(open(folder.path()));
     for sql in statement::ALL {
-        assert!(shell(folder.path()).prepare(sql).is_ok(), "{sql}");
+        assert!(raw_connection(folder.path()).prepare(sql).is_ok(), "{sql}");
     }
 }
 
@@ -38,7 +38,7 @@ fn every_statement_can_be_prepared() {
 fn every_page_of_runs_uses_an_index() {
     let folder = folder();
     drop(open(folder.path()));
-    let connection = shell(folder.path());
+    let connection = raw_connection(folder.path());
     let plan = |sql: &str, values: Vec<_>| -> String {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let lines = statement.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
@@ -72,20 +72,20 @@ fn every_page_of_runs_uses_an_index() {
 fn a_page_unpacks_no_more_than_it_needs() {
     let folder = folder();
     let archive = open(folder.path());
-    let run = sealed(1, 3 * PART_MAX as u64);
+    let run = sealed(1, 3 * CHUNK_EVENTS_MAX as u64);
     wait(archive.keep(run.clone())).unwrap();
     let sizes = "SELECT count(*), min(last) FROM chunks";
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let chunks: (i64, i64) = shell(folder.path()).query_row(sizes, (), row).unwrap();
+    let chunks: (i64, i64) = raw_connection(folder.path()).query_row(sizes, (), row).unwrap();
     assert_eq!(chunks, (4, 2), "the submission has a chunk of its own");
     let kept: Vec<_> = run.events.iter().collect();
-    let middle = kept[PART_MAX].0;
+    let middle = kept[CHUNK_EVENTS_MAX].0;
     let damage = "UPDATE chunks SET events = x'00' WHERE last <> (
         SELECT min(last) FROM chunks WHERE last > ?1)";
-    shell(folder.path()).execute(damage, [middle.0.cast_signed()]).unwrap();
+    raw_connection(folder.path()).execute(damage, [middle.0.cast_signed()]).unwrap();
     let page = wait(archive.events(RunId(1), middle, 100)).unwrap();
-    assert_eq!(page, kept[PART_MAX + 1..PART_MAX + 101]);
-    let beyond = wait(archive.events(RunId(1), middle, PART_MAX + 1));
+    assert_eq!(page, kept[CHUNK_EVENTS_MAX + 1..CHUNK_EVENTS_MAX + 101]);
+    let beyond = wait(archive.events(RunId(1), middle, CHUNK_EVENTS_MAX + 1));
     assert!(matches!(beyond, Err(StoreError::Damaged { .. })), "{beyond:?}");
 }
 
@@ -93,7 +93,7 @@ fn a_page_unpacks_no_more_than_it_needs() {
 fn what_waits_together_is_answered_one_by_one() {
     let folder = folder();
     let archive = open(folder.path());
-    let claim = |key: &str, run| Claim {
+    let claim = |key: &str, run| SubmissionKeyClaim {
         key: key.to_owned(),
         body: [0; 32],
         run: RunId(run),
@@ -110,7 +110,7 @@ fn what_waits_together_is_answered_one_by_one() {
 }
 
 #[test]
-fn a_promise_that_was_dropped_is_kept() {
+fn archive_write_completes_after_its_future_is_dropped() {
     let folder = folder();
     let archive = open(folder.path());
     drop(archive.keep(sealed(1, 2)));
@@ -121,7 +121,7 @@ fn a_promise_that_was_dropped_is_kept() {
 #[test]
 fn a_reader_sees_runs_while_they_are_kept_and_cannot_write() {
     let folder = folder();
-    let error = refused(SqliteArchive::read(folder.path()));
+    let error = open_error(SqliteArchive::read(folder.path()));
     assert!(error.to_string().contains("nobody has led"), "{error}");
     let archive = open(folder.path());
     let reader = SqliteArchive::read(folder.path()).unwrap();

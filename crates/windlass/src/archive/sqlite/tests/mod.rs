@@ -1,5 +1,5 @@
 //! What the archive in SQLite promises beyond the conformance suite: what happens to its file.
 
 mod basics;
-mod crew;
-mod foreign;
+mod fixtures;
+mod invalid_files;

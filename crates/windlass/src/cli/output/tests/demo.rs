@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use windlass_core::time::{Span, Time};
 
-use super::film::{START, film, hints, show};
-use crate::cli::output::{Keys, Look, OutputMode, Terminal, ending, moment};
+use super::scripted_run::{START, film, hints, show};
+use crate::cli::output::{KeyInput, OutputMode, Terminal, TerminalCaps, ending, live_status};
 use crate::logs::LogId;
 
 #[expect(clippy::disallowed_methods, reason = "somebody looks at it")]
@@ -28,7 +28,7 @@ fn clock() -> impl Fn() -> Time {
 fn demo() {
     let film = film();
     let width = Terminal::size().columns;
-    let look = Look::detect(&variable, std::io::stderr().is_terminal(), Some(width));
+    let look = TerminalCaps::detect(&variable, std::io::stderr().is_terminal(), Some(width));
     let mode = match variable("WINDLASS_DEMO").as_deref() {
         Some("stream") => OutputMode::Stream,
         Some("group") => OutputMode::Group,
@@ -37,15 +37,15 @@ fn demo() {
         _ => OutputMode::default_for(&look, 4),
     };
     let mut screen = film.screen(look, mode);
-    let mut terminal = Terminal::new(look.manner);
-    let keys = Keys::listen();
+    let mut terminal = Terminal::new(look.display);
+    let keys = KeyInput::listen();
     let now = clock();
     for (at, take) in &film.takes {
         while now() < *at {
             terminal.draw(&mut screen, now()).unwrap();
             match &keys {
                 Some(keys) if keys.next(Span::millis(20)) == Some(b't') => {
-                    let text = moment(screen.look(), screen.summary(), now(), &[]);
+                    let text = live_status(screen.look(), screen.summary(), now(), &[]);
                     screen.insert(&text.join("\n"));
                 }
                 Some(_) => {}

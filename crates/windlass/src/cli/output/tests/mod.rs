@@ -1,8 +1,8 @@
 //! What people see, as snapshots: a scripted run of twelve steps, shown in every manner.
 
 mod demo;
-mod ended;
-mod film;
-mod live;
-mod machines;
-mod many;
+mod ended_run;
+mod live_run;
+mod machine_formats;
+mod many_steps;
+mod scripted_run;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Graph;
+use super::PipelineGraph;
 
 /// Draws it from left to right; a matrix is a box with depth.
-pub(super) fn draw(graph: &Graph) -> String {
+pub(super) fn draw(graph: &PipelineGraph) -> String {
     let mut page = format!("digraph {} {{\n", quoted(&graph.name));
     page.push_str("  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
     for node in &graph.nodes {

@@ -2,8 +2,8 @@
 //!
 //! A need that spans several columns gets a *bend* in each column between, so that the order makes room for its line.
 
-use super::Graph;
-use crate::cli::render::layers::ranks;
+use super::PipelineGraph;
+use crate::cli::render::topological::ranks;
 
 /// Lines may have this many bends for each step and need; beyond it long needs go straight. It keeps the drawing of a
 /// large graph linear.
@@ -13,7 +13,7 @@ const SWEEPS: usize = 12;
 
 /// Something that takes a place in a column: a step, or a bend of a line.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct LaneSlot {
     /// The step; none for a bend.
     pub(super) node: Option<usize>,
     pub(super) column: usize,
@@ -25,18 +25,18 @@ pub(super) struct Slot {
 
 /// Columns with their slots in order, and the way of each need through them.
 #[derive(Debug)]
-pub(super) struct Lanes {
-    pub(super) slots: Vec<Slot>,
+pub(super) struct GraphLanes {
+    pub(super) slots: Vec<LaneSlot>,
     /// Slots of each column, from top to bottom.
     pub(super) columns: Vec<Vec<usize>>,
     /// Each need: the slots that its line passes, first the step that is needed, and whether it is optional.
     pub(super) lines: Vec<(Vec<usize>, bool)>,
 }
 
-impl Lanes {
-    pub(super) fn new(graph: &Graph) -> Self {
+impl GraphLanes {
+    pub(super) fn new(graph: &PipelineGraph) -> Self {
         let ranks = ranks(&graph.needs());
-        let slot = |node: usize| Slot {
+        let slot = |node: usize| LaneSlot {
             node: Some(node),
             column: ranks[node],
             before: Vec::new(),
@@ -57,7 +57,7 @@ impl Lanes {
         lanes
     }
 
-    fn draw_lines(&mut self, graph: &Graph, ranks: &[usize]) {
+    fn draw_lines(&mut self, graph: &PipelineGraph, ranks: &[usize]) {
         let needs: usize = graph.nodes.iter().map(|node| node.needs.len()).sum();
         let mut bends = BENDS * (graph.nodes.len() + needs);
         for (to, node) in graph.nodes.iter().enumerate() {
@@ -81,7 +81,7 @@ impl Lanes {
     }
 
     fn bend(&mut self, column: usize) -> usize {
-        self.slots.push(Slot { node: None, column, before: Vec::new(), behind: Vec::new() });
+        self.slots.push(LaneSlot { node: None, column, before: Vec::new(), behind: Vec::new() });
         self.slots.len() - 1
     }
 
@@ -143,7 +143,7 @@ impl Lanes {
 
 /// Pairs of lines out of this column that end in the other order than they begin: inversions, counted in a tree of
 /// partial sums.
-fn crossings(column: &[usize], slots: &[Slot], places: &[usize]) -> usize {
+fn crossings(column: &[usize], slots: &[LaneSlot], places: &[usize]) -> usize {
     let mut ends: Vec<usize> = Vec::new();
     for slot in column {
         let mut behind: Vec<usize> = slots[*slot].behind.iter().map(|at| places[*at]).collect();

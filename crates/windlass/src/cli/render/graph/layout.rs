@@ -1,7 +1,7 @@
 //! Where everything goes: x by column, y such that lines run straight.
 
-use super::Node;
-use super::lanes::Lanes;
+use super::GraphNode;
+use super::lanes::GraphLanes;
 
 /// Between two columns: room for lines to swing.
 const COLUMN_GAP: f64 = 56.0;
@@ -16,7 +16,7 @@ const MARGIN: f64 = 16.0;
 
 /// A place and a size; of a bend, the place where its line is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spot {
+pub(super) struct SlotPosition {
     pub(super) left: f64,
     /// Of the middle.
     pub(super) y: f64,
@@ -26,22 +26,23 @@ pub(super) struct Spot {
 
 /// The places of all slots, and the size of the drawing.
 #[derive(Debug)]
-pub(super) struct Layout {
-    pub(super) spots: Vec<Spot>,
+pub(super) struct GraphLayout {
+    pub(super) spots: Vec<SlotPosition>,
     pub(super) width: f64,
     pub(super) height: f64,
 }
 
 /// The size of a step's box.
-pub(super) type Measure = fn(&Node) -> (f64, f64);
+pub(super) type NodeMeasure = fn(&GraphNode) -> (f64, f64);
 
-impl Layout {
-    pub(super) fn new(lanes: &Lanes, nodes: &[Node], measure: Measure) -> Self {
-        let size =
-            |slot: &super::lanes::Slot| slot.node.map_or((0.0, 0.0), |node| measure(&nodes[node]));
+impl GraphLayout {
+    pub(super) fn new(lanes: &GraphLanes, nodes: &[GraphNode], measure: NodeMeasure) -> Self {
+        let size = |slot: &super::lanes::LaneSlot| {
+            slot.node.map_or((0.0, 0.0), |node| measure(&nodes[node]))
+        };
         let spots = lanes.slots.iter().map(|slot| {
             let (width, height) = size(slot);
-            Spot { width, height, ..Spot::default() }
+            SlotPosition { width, height, ..SlotPosition::default() }
         });
         let mut layout = Self { spots: spots.collect(), width: 0.0, height: 0.0 };
         layout.columns(lanes);
@@ -50,7 +51,7 @@ impl Layout {
     }
 
     /// Every column is as wide as its widest step, and every step in it too: edges line up.
-    fn columns(&mut self, lanes: &Lanes) {
+    fn columns(&mut self, lanes: &GraphLanes) {
         let mut left = MARGIN;
         for column in &lanes.columns {
             let width = column.iter().map(|at| self.spots[*at].width).fold(0.0, f64::max);
@@ -63,7 +64,7 @@ impl Layout {
         self.width = left - COLUMN_GAP + MARGIN;
     }
 
-    fn rows(&mut self, lanes: &Lanes) {
+    fn rows(&mut self, lanes: &GraphLanes) {
         for column in &lanes.columns {
             let wanted = vec![0.0; column.len()];
             self.place(lanes, column, &wanted);
@@ -81,7 +82,7 @@ impl Layout {
         for column in &lanes.columns {
             self.gather(lanes, column);
         }
-        let edge = |spot: &Spot, side: f64| spot.y + side * spot.height / 2.0;
+        let edge = |spot: &SlotPosition, side: f64| spot.y + side * spot.height / 2.0;
         let top = self.spots.iter().map(|spot| edge(spot, -1.0)).fold(f64::INFINITY, f64::min);
         let top = if top.is_finite() { top } else { 0.0 };
         for spot in &mut self.spots {
@@ -92,7 +93,7 @@ impl Layout {
 
     /// Nothing pulls a step that no line reaches: it goes to its neighbour in the column, or it would stay wherever
     /// others once pushed it.
-    fn gather(&mut self, lanes: &Lanes, column: &[usize]) {
+    fn gather(&mut self, lanes: &GraphLanes, column: &[usize]) {
         let alone = |at: usize| {
             let slot = &lanes.slots[at];
             slot.before.is_empty() && slot.behind.is_empty()
@@ -107,7 +108,7 @@ impl Layout {
     }
 
     /// The mean of the neighbours: on the side that was placed before, or on both in the last rounds.
-    fn wanted(&self, lanes: &Lanes, at: usize, forth: bool) -> f64 {
+    fn wanted(&self, lanes: &GraphLanes, at: usize, forth: bool) -> f64 {
         let slot = &lanes.slots[at];
         let (first, second) =
             if forth { (&slot.before, &slot.behind) } else { (&slot.behind, &slot.before) };
@@ -123,7 +124,7 @@ impl Layout {
 
     /// As near as possible to what is wanted, in order and without overlap: where neighbours press against each other they
     /// form a block, which goes to the mean of what its members want. One pass.
-    fn place(&mut self, lanes: &Lanes, column: &[usize], wanted: &[f64]) {
+    fn place(&mut self, lanes: &GraphLanes, column: &[usize], wanted: &[f64]) {
         let mut offsets = Vec::with_capacity(column.len());
         let mut offset = 0.0;
         for (place, at) in column.iter().enumerate() {
@@ -153,7 +154,7 @@ impl Layout {
     }
 
     /// Between the middles of two slots, one below the other.
-    fn distance(&self, lanes: &Lanes, upper: usize, lower: usize) -> f64 {
+    fn distance(&self, lanes: &GraphLanes, upper: usize, lower: usize) -> f64 {
         let bend = |at: usize| lanes.slots[at].node.is_none();
         let gap = if bend(upper) && bend(lower) { LINE_GAP } else { ROW_GAP };
         f64::midpoint(self.spots[upper].height, self.spots[lower].height) + gap

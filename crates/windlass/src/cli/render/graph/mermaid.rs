@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Graph, Node};
+use super::{GraphNode, PipelineGraph};
 
 /// Draws it from left to right. Names are only labels: a step called `end` would break Mermaid as an identifier.
-pub(super) fn draw(graph: &Graph) -> String {
+pub(super) fn draw(graph: &PipelineGraph) -> String {
     let mut page = "flowchart LR\n".to_owned();
     for (at, node) in graph.nodes.iter().enumerate() {
         let _ = writeln!(page, "  s{at}{}", shape(node));
@@ -25,7 +25,7 @@ pub(super) fn draw(graph: &Graph) -> String {
     page
 }
 
-fn shape(node: &Node) -> String {
+fn shape(node: &GraphNode) -> String {
     let locks = node.locks.iter().map(|lock| format!("<br/>🔒 {}", escaped(lock)));
     let label: String = std::iter::once(escaped(&node.label())).chain(locks).collect();
     if node.cells.is_some() { format!("[[\"{label}\"]]") } else { format!("(\"{label}\")") }

@@ -9,5 +9,5 @@ mod svg;
 mod svg_style;
 mod text;
 
-use model::Node;
-pub(crate) use model::{Format, Graph};
+use model::GraphNode;
+pub(crate) use model::{GraphFormat, PipelineGraph};

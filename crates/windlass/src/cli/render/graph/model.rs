@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::expand::{Expanded, ExpandedStep};
+use windlass_core::expand::{ExpandedPipeline, ExpandedStep};
 use windlass_core::id::StepIx;
-use windlass_core::plan::{Condition, When};
-use windlass_core::spec::Pipeline;
+use windlass_core::plan::{StatusCondition, ValueCondition};
+use windlass_core::spec::PipelineDecl;
 
 use super::{dot, mermaid, svg, text};
-use crate::cli::output::Look;
+use crate::cli::output::TerminalCaps;
 
 /// What a pipeline is drawn as.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum GraphFormat {
     /// A tree for the terminal
     Text,
     /// For Graphviz
@@ -25,16 +25,16 @@ pub(crate) enum Format {
 
 /// Steps and what they need.
 #[derive(Debug)]
-pub(crate) struct Graph {
+pub(crate) struct PipelineGraph {
     /// The name of the pipeline.
     pub(super) name: String,
     /// The steps, as in the file.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<GraphNode>,
 }
 
 /// One step.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct GraphNode {
     pub(super) name: String,
     pub(super) about: Option<String>,
     /// How many cells it has, if it has a matrix.
@@ -43,51 +43,51 @@ pub(super) struct Node {
     pub(super) locks: Vec<String>,
     /// Whether something decides if it runs.
     pub(super) conditional: bool,
-    pub(super) needs: Vec<Need>,
+    pub(super) needs: Vec<GraphEdge>,
 }
 
 /// An edge to what a step needs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Need {
+pub(super) struct GraphEdge {
     pub(super) node: usize,
     pub(super) optional: bool,
 }
 
-impl Graph {
+impl PipelineGraph {
     /// The graph of the file's steps.
-    pub(crate) fn new(pipeline: &Pipeline, expanded: &Expanded) -> Self {
+    pub(crate) fn new(pipeline: &PipelineDecl, expanded: &ExpandedPipeline) -> Self {
         let steps = expanded.steps.iter().zip(&pipeline.steps);
         let index: BTreeMap<&str, usize> =
             expanded.steps.iter().enumerate().map(|(at, step)| (&*step.name, at)).collect();
-        let node = |(step, written): (&ExpandedStep, &windlass_core::spec::Step)| {
+        let node = |(step, written): (&ExpandedStep, &windlass_core::spec::StepDecl)| {
             let needs = written.needs.iter().filter_map(|need| {
                 let node = *index.get(&*need.step.value)?;
-                Some(Need { node, optional: need.optional })
+                Some(GraphEdge { node, optional: need.optional })
             });
-            Node { needs: needs.collect(), ..Node::new(expanded, step) }
+            GraphNode { needs: needs.collect(), ..GraphNode::new(expanded, step) }
         };
         Self { name: expanded.plan.pipeline().to_owned(), nodes: steps.map(node).collect() }
     }
 
     /// The drawing.
-    pub(crate) fn draw(&self, format: Format, look: &Look) -> String {
+    pub(crate) fn draw(&self, format: GraphFormat, look: &TerminalCaps) -> String {
         match format {
-            Format::Text => text::draw(self, look),
-            Format::Dot => dot::draw(self),
-            Format::Mermaid => mermaid::draw(self),
-            Format::Svg => svg::draw(self),
+            GraphFormat::Text => text::draw(self, look),
+            GraphFormat::Dot => dot::draw(self),
+            GraphFormat::Mermaid => mermaid::draw(self),
+            GraphFormat::Svg => svg::draw(self),
         }
     }
 
     /// The needs of each node, by number.
     pub(super) fn needs(&self) -> Vec<Vec<usize>> {
-        let needs = |node: &Node| node.needs.iter().map(|need| need.node).collect();
+        let needs = |node: &GraphNode| node.needs.iter().map(|need| need.node).collect();
         self.nodes.iter().map(needs).collect()
     }
 }
 
-impl Node {
-    fn new(expanded: &Expanded, step: &ExpandedStep) -> Self {
+impl GraphNode {
+    fn new(expanded: &ExpandedPipeline, step: &ExpandedStep) -> Self {
         let plan = &expanded.plan;
         let numbers: BTreeSet<u32> =
             step.cells.clone().filter_map(|cell| plan.spec_index(StepIx(cell))).collect();
@@ -100,9 +100,9 @@ impl Node {
             about: step.about.clone(),
             cells: plan.is_join(step.node).then_some(step.cells.len()),
             locks: locks.into_iter().map(str::to_owned).collect(),
-            conditional: specs
-                .iter()
-                .any(|spec| spec.when != When::Holds || spec.condition == Condition::Failure),
+            conditional: specs.iter().any(|spec| {
+                spec.when != ValueCondition::Holds || spec.condition == StatusCondition::Failure
+            }),
             needs: Vec::new(),
         }
     }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::lanes::Lanes;
-use super::layout::{Layout, Spot};
+use super::lanes::GraphLanes;
+use super::layout::{GraphLayout, SlotPosition};
 use super::svg_style::{STYLE, text_width};
-use super::{Graph, Node};
+use super::{GraphNode, PipelineGraph};
 
 /// Left and right of a label.
 const PADDING: f64 = 14.0;
@@ -22,9 +22,9 @@ const NAME_MAX: usize = 32;
 const BADGES_MAX: usize = 3;
 
 /// Draws the whole picture.
-pub(super) fn draw(graph: &Graph) -> String {
-    let lanes = Lanes::new(graph);
-    let layout = Layout::new(&lanes, &graph.nodes, size);
+pub(super) fn draw(graph: &PipelineGraph) -> String {
+    let lanes = GraphLanes::new(graph);
+    let layout = GraphLayout::new(&lanes, &graph.nodes, size);
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
     let mut page = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
@@ -42,7 +42,7 @@ pub(super) fn draw(graph: &Graph) -> String {
 }
 
 /// The size of a step's box.
-fn size(node: &Node) -> (f64, f64) {
+fn size(node: &GraphNode) -> (f64, f64) {
     let count = node.cells.map_or(0.0, |cells| COUNT_GAP + text_width(&format!("×{cells}"), 11.0));
     let label = text_width(&shown(&node.name), 13.0) + count;
     let badges = badges(node);
@@ -53,7 +53,7 @@ fn size(node: &Node) -> (f64, f64) {
     (widest + 2.0 * PADDING, BOX_HEIGHT + below)
 }
 
-fn step(node: &Node, spot: &Spot) -> String {
+fn step(node: &GraphNode, spot: &SlotPosition) -> String {
     let mut group = format!("<g><title>{}</title>", escaped(&title(node)));
     let sheets = if node.cells.is_some() { 2 } else { 0 };
     let top = spot.y - spot.height / 2.0;
@@ -86,7 +86,7 @@ fn step(node: &Node, spot: &Spot) -> String {
 }
 
 /// The names of the locks, the last ones as a number where there are many.
-fn badges(node: &Node) -> Vec<String> {
+fn badges(node: &GraphNode) -> Vec<String> {
     let names = || node.locks.iter().map(|lock| shown(lock));
     if node.locks.len() <= BADGES_MAX {
         return names().collect();
@@ -117,9 +117,9 @@ fn badge(text: &str, x: f64, y: f64) -> String {
 }
 
 /// A line that leaves and reaches every column level, with an arrow at its end.
-fn edge(layout: &Layout, line: &[usize], optional: bool) -> String {
+fn edge(layout: &GraphLayout, line: &[usize], optional: bool) -> String {
     const ARROW: f64 = 6.0;
-    let spots: Vec<&Spot> = line.iter().map(|at| &layout.spots[*at]).collect();
+    let spots: Vec<&SlotPosition> = line.iter().map(|at| &layout.spots[*at]).collect();
     let Some((first, last)) = spots.first().zip(spots.last()) else { return String::new() };
     let mut path = format!("M{:.1} {:.1}", first.left + first.width, first.y);
     for pair in spots.windows(2) {
@@ -140,7 +140,7 @@ fn edge(layout: &Layout, line: &[usize], optional: bool) -> String {
 }
 
 /// What a pointer that rests on the step is told.
-fn title(node: &Node) -> String {
+fn title(node: &GraphNode) -> String {
     let about = node.about.iter().map(|about| format!(": {about}"));
     std::iter::once(node.label()).chain(about).collect()
 }

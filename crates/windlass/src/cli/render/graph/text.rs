@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use super::{Graph, Node};
-use crate::cli::output::{Ink, Look, Signs};
-use crate::cli::render::layers::{ranks, topological};
+use super::{GraphNode, PipelineGraph};
+use crate::cli::output::{ColorRole, GlyphSet, TerminalCaps};
+use crate::cli::render::topological::{ranks, topological};
 
 /// Draws the tree. Needs that it cannot show are named: `also after lint`.
-pub(super) fn draw(graph: &Graph, look: &Look) -> String {
+pub(super) fn draw(graph: &PipelineGraph, look: &TerminalCaps) -> String {
     let needs = graph.needs();
     let ranks = ranks(&needs);
     let parent =
@@ -21,25 +21,25 @@ pub(super) fn draw(graph: &Graph, look: &Look) -> String {
             None => roots.push(node),
         }
     }
-    let tree = Tree { graph, look, parents, children };
-    let mut lines = vec![look.paint(Ink::Strong, &graph.name)];
+    let tree = TextTree { graph, look, parents, children };
+    let mut lines = vec![look.paint(ColorRole::Strong, &graph.name)];
     tree.write(&roots, &mut lines);
     lines.join("\n")
 }
 
-struct Tree<'a> {
-    graph: &'a Graph,
-    look: &'a Look,
+struct TextTree<'a> {
+    graph: &'a PipelineGraph,
+    look: &'a TerminalCaps,
     parents: Vec<Option<usize>>,
     children: Vec<Vec<usize>>,
 }
 
-impl Tree<'_> {
+impl TextTree<'_> {
     /// Without recursion: a chain of ten thousand steps is a tree as deep.
     fn write(&self, roots: &[usize], lines: &mut Vec<String>) {
-        let signs = match self.look.signs {
-            Signs::Unicode => ["├─ ", "└─ ", "│  "],
-            Signs::Ascii => ["|- ", "`- ", "|  "],
+        let signs = match self.look.glyphs {
+            GlyphSet::Unicode => ["├─ ", "└─ ", "│  "],
+            GlyphSet::Ascii => ["|- ", "`- ", "|  "],
         };
         let [branch, last, through] = signs;
         let mut open: Vec<(usize, String, bool)> = roots
@@ -50,7 +50,7 @@ impl Tree<'_> {
             .collect();
         while let Some((node, margin, is_last)) = open.pop() {
             let stem = if is_last { last } else { branch };
-            let stem = self.look.paint(Ink::Quiet, &format!("{margin}{stem}"));
+            let stem = self.look.paint(ColorRole::Quiet, &format!("{margin}{stem}"));
             lines.push(format!("{stem}{}", self.step(node)));
             let margin = format!("{margin}{}", if is_last { "   " } else { through });
             let children = self.children[node].iter().rev().enumerate();
@@ -62,19 +62,20 @@ impl Tree<'_> {
         let node = &self.graph.nodes[at];
         let mut parts = vec![node.label()];
         if node.conditional {
-            parts.push(self.look.paint(Ink::Quiet, "if"));
+            parts.push(self.look.paint(ColorRole::Quiet, "if"));
         }
-        parts
-            .extend(node.locks.iter().map(|lock| self.look.paint(Ink::Warn, &format!("[{lock}]"))));
+        parts.extend(
+            node.locks.iter().map(|lock| self.look.paint(ColorRole::Warn, &format!("[{lock}]"))),
+        );
         let others = self.other_needs(node, self.parents[at]);
         if !others.is_empty() {
             let also = format!("also after {}", others.join(", "));
-            parts.push(self.look.paint(Ink::Quiet, &also));
+            parts.push(self.look.paint(ColorRole::Quiet, &also));
         }
         parts.join("  ")
     }
 
-    fn other_needs(&self, node: &Node, parent: Option<usize>) -> Vec<&str> {
+    fn other_needs(&self, node: &GraphNode, parent: Option<usize>) -> Vec<&str> {
         let others = node.needs.iter().filter(|need| Some(need.node) != parent);
         others.map(|need| &*self.graph.nodes[need.node].name).collect()
     }

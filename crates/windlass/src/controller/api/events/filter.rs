@@ -7,8 +7,8 @@ use serde::Deserialize;
 use windlass_core::engine::Event;
 use windlass_core::id::RunId;
 
-use crate::controller::Frame;
-use crate::controller::api::refused::Refused;
+use crate::controller::SseFrame;
+use crate::controller::api::api_error::ApiError;
 use crate::controller::api::router::Api;
 
 /// Runs of which a stream remembers whether they are of its pipeline; then it asks again.
@@ -17,7 +17,7 @@ const REMEMBERED_MAX: usize = 1_024;
 /// Which events, as a request says it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Wanted {
+pub(super) struct EventFilterQuery {
     /// Words for what happened, between commas.
     #[serde(rename = "type")]
     pub(super) kinds: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Wanted {
 
 /// Lets through what was asked for.
 #[derive(Debug, Default)]
-pub(super) struct Filter {
+pub(super) struct ApiEventFilter {
     /// None: all.
     kinds: Vec<&'static str>,
     run: Option<RunId>,
@@ -36,20 +36,22 @@ pub(super) struct Filter {
     known: BTreeMap<RunId, bool>,
 }
 
-impl Filter {
+impl ApiEventFilter {
     /// The filter that a request asks for. A word for nothing that can happen is a mistake.
-    pub(super) fn new(wanted: Wanted) -> Result<Self, Refused> {
+    pub(super) fn new(wanted: EventFilterQuery) -> Result<Self, ApiError> {
         let kind = |word: &str| {
             let known = Event::KINDS.into_iter().find(|kind| *kind == word);
             known.ok_or_else(|| {
-                Refused::bad(format!("`type={word}`: there are no such events; see docs/events.md"))
+                ApiError::bad_request(format!(
+                    "`type={word}`: there are no such events; see docs/events.md"
+                ))
             })
         };
         let kinds = wanted.kinds.as_deref().unwrap_or_default().split(',');
         let kinds = kinds.filter(|word| !word.is_empty()).map(kind).collect::<Result<_, _>>()?;
         let run = wanted.run.map(|text| {
             let run = RunId::parse(&text);
-            run.ok_or_else(|| Refused::bad(format!("`run={text}` is no id of a run")))
+            run.ok_or_else(|| ApiError::bad_request(format!("`run={text}` is no id of a run")))
         });
         let (run, known) = (run.transpose()?, BTreeMap::new());
         Ok(Self { kinds, run, pipeline: wanted.pipeline, known })
@@ -64,8 +66,8 @@ impl Filter {
     pub(super) async fn learn(
         &mut self,
         api: &Api,
-        frames: impl Iterator<Item = &Frame>,
-    ) -> Result<(), Refused> {
+        frames: impl Iterator<Item = &SseFrame>,
+    ) -> Result<(), ApiError> {
         let Some(pipeline) = &self.pipeline else { return Ok(()) };
         if self.known.len() >= REMEMBERED_MAX {
             self.known.clear();
@@ -79,7 +81,7 @@ impl Filter {
     }
 
     /// Whether an event is let through.
-    pub(super) fn lets(&self, frame: &Frame) -> bool {
+    pub(super) fn lets(&self, frame: &SseFrame) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&frame.kind))
             && self.run.is_none_or(|run| frame.run == Some(run))
             && (self.pipeline.is_none() || frame.run.is_some_and(|run| self.is_known(run)))
@@ -91,7 +93,7 @@ impl Filter {
 }
 
 /// A run is in the engine until it is sealed, and was archived before.
-async fn is_of(api: &Api, run: RunId, pipeline: &str) -> Result<bool, Refused> {
+async fn is_of(api: &Api, run: RunId, pipeline: &str) -> Result<bool, ApiError> {
     let open = api.handle.views().look(|view| {
         let run = view.engine.run(run)?;
         Some(run.pipeline() == pipeline)
@@ -99,6 +101,6 @@ async fn is_of(api: &Api, run: RunId, pipeline: &str) -> Result<bool, Refused> {
     if let Some(is_of_it) = open {
         return Ok(is_of_it);
     }
-    let sealed = api.kept.archive.run(run).await?;
+    let sealed = api.stores.archive.run(run).await?;
     Ok(sealed.is_some_and(|record| record.pipeline == pipeline))
 }

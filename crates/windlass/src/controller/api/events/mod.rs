@@ -13,21 +13,21 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `asked` | from where on, and in which form |
+//! | `stream_start` | from where on, and in which form |
 //! | `filter` | which events of all |
-//! | `all` | `GET /events` |
-//! | `reader` | what comes behind a position |
-//! | `teller` | that, and signs of life |
-//! | `told` | the body of an answer; how many there may be |
+//! | `all_events` | `GET /events` |
+//! | `sse_reader` | what comes behind a position |
+//! | `sse_producer` | that, and signs of life |
+//! | `sse_body` | the body of an answer; how many there may be |
 
-mod all;
-mod asked;
+mod all_events;
 mod filter;
-mod reader;
-mod teller;
-mod told;
+mod sse_body;
+mod sse_producer;
+mod sse_reader;
+mod stream_start;
 
-pub(super) use all::all;
-pub(super) use asked::{Start, wants_stream};
-pub(super) use reader::Reader;
-pub(super) use told::{Streams, stream};
+pub(super) use all_events::all;
+pub(super) use sse_body::{SseLimits, stream};
+pub(super) use sse_reader::SseReader;
+pub(super) use stream_start::{StreamStart, wants_stream};

@@ -6,7 +6,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use super::operation::Operation;
+use super::operation::OpenApiOperation;
 use super::operations::operations;
 use super::schemas::schemas;
 use crate::controller::api::routes::routes;
@@ -40,7 +40,7 @@ fn paths() -> Map<String, Value> {
     let mut paths = Map::new();
     let described = operations();
     for route in routes() {
-        let is_it = |operation: &&Operation| {
+        let is_it = |operation: &&OpenApiOperation| {
             (operation.method, operation.path) == (route.method(), route.path)
         };
         let Some(operation) = described.iter().find(is_it) else { continue };

@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use windlass_core::access::Scope;
+use windlass_core::access::AccessScope;
 
 use super::codes;
 use super::schema::text;
-use crate::controller::api::routes::Needs;
+use crate::controller::api::routes::RouteAccess;
 
 /// One route, described.
 #[derive(Clone, Debug)]
-pub(super) struct Operation {
+pub(super) struct OpenApiOperation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     summary: &'static str,
@@ -29,16 +29,16 @@ pub(super) struct Operation {
 }
 
 /// Something that is read.
-pub(super) fn get(path: &'static str, summary: &'static str) -> Operation {
-    Operation::new("get", path, summary)
+pub(super) fn get(path: &'static str, summary: &'static str) -> OpenApiOperation {
+    OpenApiOperation::new("get", path, summary)
 }
 
 /// Something that is done.
-pub(super) fn post(path: &'static str, summary: &'static str) -> Operation {
-    Operation::new("post", path, summary).refuses(codes::BODY).refuses(codes::DECIDED)
+pub(super) fn post(path: &'static str, summary: &'static str) -> OpenApiOperation {
+    OpenApiOperation::new("post", path, summary).refuses(codes::BODY).refuses(codes::DECIDED)
 }
 
-impl Operation {
+impl OpenApiOperation {
     fn new(method: &'static str, path: &'static str, summary: &'static str) -> Self {
         let (answers, codes) = (BTreeMap::new(), codes::ANY.to_vec());
         Self { method, path, summary, parameters: Vec::new(), body: None, answers, codes }
@@ -133,11 +133,13 @@ impl Operation {
     }
 
     /// As the document has it, for a route that needs this.
-    pub(super) fn document(mut self, needs: Needs) -> Value {
+    pub(super) fn document(mut self, needs: RouteAccess) -> Value {
         self.codes.extend(match needs {
-            Needs::Nothing => Vec::new(),
-            Needs::Scope(Scope::Worker) | Needs::Secret => [codes::GUARDED, codes::SECRET].concat(),
-            Needs::Scope(_) => codes::GUARDED.to_vec(),
+            RouteAccess::Nothing => Vec::new(),
+            RouteAccess::Scope(AccessScope::Worker) | RouteAccess::WorkerSecret => {
+                [codes::GUARDED, codes::SECRET].concat()
+            }
+            RouteAccess::Scope(_) => codes::GUARDED.to_vec(),
         });
         let mut described = json!({
             "operationId": self.id(),
@@ -196,18 +198,20 @@ fn refusal(codes: &[&str]) -> Value {
 }
 
 /// The requirements that a request has to meet. A controller without tokens asks for none.
-fn security(needs: Needs) -> Value {
+fn security(needs: RouteAccess) -> Value {
     match needs {
-        Needs::Nothing => json!([]),
+        RouteAccess::Nothing => json!([]),
         // Who has joined before needs no token to join again.
-        Needs::Scope(Scope::Worker) => json!([{ "token": ["worker"] }, { "worker": [] }]),
-        Needs::Scope(scope) => json!([{ "token": [scope.to_string()] }]),
-        Needs::Secret => json!([{ "worker": [] }]),
+        RouteAccess::Scope(AccessScope::Worker) => {
+            json!([{ "token": ["worker"] }, { "worker": [] }])
+        }
+        RouteAccess::Scope(scope) => json!([{ "token": [scope.to_string()] }]),
+        RouteAccess::WorkerSecret => json!([{ "worker": [] }]),
     }
 }
 
 /// The id of a run, as requests may write it.
-pub(super) fn run_part(operation: Operation) -> Operation {
+pub(super) fn run_part(operation: OpenApiOperation) -> OpenApiOperation {
     operation
         .part("run", text(), "An id, the beginning of one, or `latest`")
         .refuses(&["no_such_run"])

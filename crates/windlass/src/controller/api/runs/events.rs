@@ -13,11 +13,11 @@ use windlass_core::engine::Event;
 use windlass_core::id::RunId;
 
 use super::lookup;
-use crate::controller::api::events::{Reader, Start, stream, wants_stream};
-use crate::controller::api::input::{self, Path, Query};
-use crate::controller::api::refused::Refused;
+use crate::controller::api::api_error::ApiError;
+use crate::controller::api::events::{SseReader, StreamStart, stream, wants_stream};
+use crate::controller::api::extract::{self, PathParams, QueryParams};
 use crate::controller::api::router::Api;
-use crate::journal::{Position, Recorded};
+use crate::journal::{Position, RecordedEvent};
 use crate::link::http::{EVENTS_TYPE, EventsPage};
 
 /// Events in a page whose asker did not say how many.
@@ -32,7 +32,7 @@ const OUTPUTS_MAX: usize = 4 << 20;
 /// Which events.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::controller::api) struct Asked {
+pub(in crate::controller::api) struct RunEventsQuery {
     #[serde(default)]
     after: u64,
     wait_ms: Option<u64>,
@@ -42,15 +42,15 @@ pub(in crate::controller::api) struct Asked {
 /// Events behind a position. If there are none yet, and the run goes on, the answer waits for the first.
 pub(in crate::controller::api) async fn events(
     State(api): State<Arc<Api>>,
-    Path(run): Path<String>,
-    Query(asked): Query<Asked>,
+    PathParams(run): PathParams<String>,
+    QueryParams(asked): QueryParams<RunEventsQuery>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
     lookup::caught_up(&api).await?;
     if wants_stream(&headers) {
-        let start = Start::read(&api, &headers, Some(asked.after), |_| Position(0))?;
-        return stream(Reader::of_run(api, run, start));
+        let start = StreamStart::read(&api, &headers, Some(asked.after), |_| Position(0))?;
+        return stream(SseReader::of_run(api, run, start));
     }
     let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
     let mut events = next(&api, run, &asked, most).await?;
@@ -69,14 +69,14 @@ pub(in crate::controller::api) async fn events(
 async fn next(
     api: &Api,
     run: RunId,
-    asked: &Asked,
+    asked: &RunEventsQuery,
     most: usize,
-) -> Result<Vec<(Position, Recorded)>, Refused> {
-    let until = Instant::now() + input::wait(asked.wait_ms);
-    let mut moved = api.kept.histories.moved();
+) -> Result<Vec<(Position, RecordedEvent)>, ApiError> {
+    let until = Instant::now() + extract::wait(asked.wait_ms);
+    let mut moved = api.stores.histories.moved();
     loop {
         moved.mark_unchanged();
-        let record = api.kept.histories.record(run);
+        let record = api.stores.histories.record(run);
         let is_over = record.is_none_or(|record| record.status.is_terminal());
         let events = lookup::behind(api, run, Position(asked.after), most).await?;
         if is_over || !events.is_empty() {
@@ -90,7 +90,7 @@ async fn next(
 }
 
 /// Ends a page where its outputs have no more room, and says whether something was left for the next.
-fn cut(events: &mut Vec<(Position, Recorded)>) -> bool {
+fn cut(events: &mut Vec<(Position, RecordedEvent)>) -> bool {
     let mut bytes = 0;
     let full = events.iter().position(|(_, recorded)| {
         bytes += output_len(&recorded.event);

@@ -8,15 +8,15 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use windlass_core::engine::Utc;
+use windlass_core::engine::UtcTime;
 use windlass_core::id::RunId;
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
 
 use super::pages;
 use crate::archive::{PAGE_MAX, RunQuery, RunRecord};
-use crate::controller::api::input::Query;
-use crate::controller::api::refused::Refused;
+use crate::controller::api::api_error::ApiError;
+use crate::controller::api::extract::QueryParams;
 use crate::controller::api::router::Api;
 
 /// Runs in a page whose asker did not say how many.
@@ -28,7 +28,7 @@ const LOOKED_AT_MAX: usize = 10_000;
 /// Which runs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::controller::api) struct Asked {
+pub(in crate::controller::api) struct RunListQuery {
     pipeline: Option<String>,
     status: Option<String>,
     since: Option<String>,
@@ -43,30 +43,30 @@ pub(in crate::controller::api) struct Asked {
 pub(in crate::controller::api) async fn list(
     State(api): State<Arc<Api>>,
     uri: Uri,
-    Query(asked): Query<Asked>,
-) -> Result<(HeaderMap, Answered<Vec<Value>>), Refused> {
-    let wanted = Wanted::read(asked)?;
+    QueryParams(asked): QueryParams<RunListQuery>,
+) -> Result<(HeaderMap, Answered<Vec<Value>>), ApiError> {
+    let wanted = RunListFilter::read(asked)?;
     let sealed = wanted.sealed(&api).await?;
     // What is older than the last that was looked at belongs to a later page.
     let upto = sealed.looked_up_to.unwrap_or(RunId(0));
-    let mut runs: Vec<Found> =
-        wanted.open(&api).into_iter().filter(|run| *run > upto).map(Found::Open).collect();
-    let is_open = |record: &RunRecord| runs.contains(&Found::Open(record.run));
+    let mut runs: Vec<RunListItem> =
+        wanted.open(&api).into_iter().filter(|run| *run > upto).map(RunListItem::Open).collect();
+    let is_open = |record: &RunRecord| runs.contains(&RunListItem::Open(record.run));
     // One that ended a moment ago may be in both.
     let sealed_only: Vec<RunRecord> =
         sealed.runs.into_iter().filter(|record| !is_open(record)).collect();
-    runs.extend(sealed_only.into_iter().map(|record| Found::Sealed(Box::new(record))));
+    runs.extend(sealed_only.into_iter().map(|record| RunListItem::Sealed(Box::new(record))));
     runs.sort_unstable_by_key(|found| Reverse(found.run()));
     let is_full = runs.len() > wanted.most;
     runs.truncate(wanted.most);
-    let last = runs.last().map(Found::run).filter(|_| is_full).or(sealed.looked_up_to);
+    let last = runs.last().map(RunListItem::run).filter(|_| is_full).or(sealed.looked_up_to);
     let next = last.map(|last| pages::next(&uri, "before", &last.to_string()));
     let shown = runs.into_iter().filter_map(|found| found.to_json(&api)).collect();
     Ok((next.unwrap_or_default(), Answered(shown)))
 }
 
 /// Which runs, understood.
-struct Wanted {
+struct RunListFilter {
     statuses: Vec<RunStatus>,
     until: Option<Time>,
     text: Option<String>,
@@ -76,7 +76,7 @@ struct Wanted {
 }
 
 /// Sealed runs that were found.
-struct Sealed {
+struct SealedRunPage {
     runs: Vec<RunRecord>,
     /// The last that was looked at, if there may be more behind it that were not.
     looked_up_to: Option<RunId>,
@@ -84,16 +84,16 @@ struct Sealed {
 
 /// A run of the page.
 #[derive(PartialEq)]
-enum Found {
+enum RunListItem {
     Open(RunId),
     Sealed(Box<RunRecord>),
 }
 
-impl Wanted {
-    fn read(asked: Asked) -> Result<Self, Refused> {
+impl RunListFilter {
+    fn read(asked: RunListQuery) -> Result<Self, ApiError> {
         let before = asked.before.map(|text| {
             let run = RunId::parse(&text);
-            run.ok_or_else(|| Refused::bad(format!("`before={text}` is no id of a run")))
+            run.ok_or_else(|| ApiError::bad_request(format!("`before={text}` is no id of a run")))
         });
         let statuses = pages::words("status", asked.status.as_deref(), status)?;
         let status = if let [status] = statuses.as_slice() { Some(*status) } else { None };
@@ -134,14 +134,14 @@ impl Wanted {
     }
 
     /// Looks through the archive until there is one more than a page has, or it has looked at many.
-    async fn sealed(&self, api: &Api) -> Result<Sealed, Refused> {
-        let mut found = Sealed { runs: Vec::new(), looked_up_to: None };
+    async fn sealed(&self, api: &Api) -> Result<SealedRunPage, ApiError> {
+        let mut found = SealedRunPage { runs: Vec::new(), looked_up_to: None };
         if !self.statuses.is_empty() && !self.statuses.iter().any(|status| status.is_terminal()) {
             return Ok(found);
         }
         if api.upstream.is_some() {
             // The archive is the leader's, which is away.
-            let known = api.kept.histories.sealed_lately().into_iter();
+            let known = api.stores.histories.sealed_lately().into_iter();
             let before = |it: &RunRecord| self.query.before.is_none_or(|before| it.run < before);
             let fits = |it: &RunRecord| self.lets(it.run, it.status, it.submitted_at);
             let wanted = |it: &RunRecord| before(it) && self.query.selects(it) && fits(it);
@@ -151,7 +151,7 @@ impl Wanted {
         let mut query = self.query.clone();
         let mut looked_at = 0;
         loop {
-            let page = api.kept.archive.runs(query.clone()).await?;
+            let page = api.stores.archive.runs(query.clone()).await?;
             let is_last = page.len() < query.most;
             looked_at += page.len();
             query.before = page.last().map(|record| record.run).or(query.before);
@@ -181,10 +181,10 @@ fn status(word: &str) -> Option<RunStatus> {
     ALL.into_iter().find(|status| status.to_string() == word)
 }
 
-fn moment(key: &str, text: Option<&str>) -> Result<Option<Time>, Refused> {
+fn moment(key: &str, text: Option<&str>) -> Result<Option<Time>, ApiError> {
     let read = |text: &str| {
-        let Some(Utc(at)) = Utc::parse(text) else {
-            return Err(Refused::bad(format!(
+        let Some(UtcTime(at)) = UtcTime::parse(text) else {
+            return Err(ApiError::bad_request(format!(
                 "`{key}={text}` is no time in UTC, such as 2026-11-16T09:30:00Z"
             )));
         };
@@ -193,7 +193,7 @@ fn moment(key: &str, text: Option<&str>) -> Result<Option<Time>, Refused> {
     text.map(read).transpose()
 }
 
-impl Found {
+impl RunListItem {
     fn run(&self) -> RunId {
         match self {
             Self::Open(run) => *run,
@@ -211,8 +211,8 @@ impl Found {
 }
 
 fn open_json(api: &Api, run: RunId) -> Option<Value> {
-    let ended = api.kept.histories.record(run).filter(|record| record.status.is_terminal());
-    let ended_at = ended.map(|record| Utc(record.ended_at).to_string());
+    let ended = api.stores.histories.record(run).filter(|record| record.status.is_terminal());
+    let ended_at = ended.map(|record| UtcTime(record.ended_at).to_string());
     api.handle.views().look(|view| {
         let run = view.engine.run(run)?;
         Some(json!({
@@ -220,7 +220,7 @@ fn open_json(api: &Api, run: RunId) -> Option<Value> {
             "pipeline": run.pipeline(),
             "fingerprint": run.plan.fingerprint().to_string(),
             "status": run.status.to_string(),
-            "created_at": Utc(run.submitted_at).to_string(),
+            "created_at": UtcTime(run.submitted_at).to_string(),
             "ended_at": ended_at,
             "steps": run.plan.step_count(),
             "counts": run.counts(),

@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep_until};
 use windlass_core::id::StepIx;
 
 use super::lookup;
-use super::range::Ranged;
-use crate::controller::api::input::{self, Path, Query};
-use crate::controller::api::refused::Refused;
+use super::range::LogByteRange;
+use crate::controller::api::api_error::ApiError;
+use crate::controller::api::extract::{self, PathParams, QueryParams};
 use crate::controller::api::router::Api;
 use crate::link::http::LOG_SIZE_HEADER;
 use crate::logs::{self, LogId, LogStore as _, READ_MAX};
@@ -22,10 +22,10 @@ use crate::logs::{self, LogId, LogStore as _, READ_MAX};
 /// The logs of a run.
 pub(in crate::controller::api) async fn logs(
     State(api): State<Arc<Api>>,
-    Path(run): Path<String>,
-) -> Result<Answered<Vec<Value>>, Refused> {
+    PathParams(run): PathParams<String>,
+) -> Result<Answered<Vec<Value>>, ApiError> {
     let run = lookup::find(&api, &run).await?;
-    let logs = logs::printed(&*api.kept.logs, run).await?;
+    let logs = logs::list_printed(&*api.stores.logs, run).await?;
     let shown = logs.into_iter().map(|(log, size)| {
         let LogId { step, attempt, delivery, .. } = log;
         json!({ "step": step.0, "attempt": attempt, "delivery": delivery, "size": size })
@@ -36,7 +36,7 @@ pub(in crate::controller::api) async fn logs(
 /// From where on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::controller::api) struct Asked {
+pub(in crate::controller::api) struct LogBytesQuery {
     #[serde(default)]
     from: u64,
     wait_ms: Option<u64>,
@@ -45,10 +45,10 @@ pub(in crate::controller::api) struct Asked {
 /// Bytes of a log. If there are none yet, and the attempt goes on, the answer waits for the first.
 pub(in crate::controller::api) async fn log(
     State(api): State<Arc<Api>>,
-    Path((run, step, attempt, delivery)): Path<(String, u32, u16, u16)>,
-    Query(asked): Query<Asked>,
+    PathParams((run, step, attempt, delivery)): PathParams<(String, u32, u16, u16)>,
+    QueryParams(asked): QueryParams<LogBytesQuery>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let log = LogId { run, step: StepIx(step), attempt, delivery };
     if headers.contains_key(header::RANGE)
@@ -57,9 +57,9 @@ pub(in crate::controller::api) async fn log(
         return Ok(part);
     }
     let range = asked.from..asked.from.saturating_add(READ_MAX as u64);
-    let wait = input::wait(asked.wait_ms);
-    let mut heard = api.kept.logs.listen(log);
-    let mut part = api.kept.logs.read(log, range.clone()).await?;
+    let wait = extract::wait(asked.wait_ms);
+    let mut heard = api.stores.logs.subscribe(log);
+    let mut part = api.stores.logs.read(log, range.clone()).await?;
     if part.bytes.is_empty() && !wait.is_zero() {
         let until = Instant::now() + wait;
         tokio::select! {
@@ -67,7 +67,7 @@ pub(in crate::controller::api) async fn log(
             () = over(&api, log) => {}
             () = sleep_until(until) => {}
         }
-        part = api.kept.logs.read(log, range).await?;
+        part = api.stores.logs.read(log, range).await?;
     }
     let headers = [
         (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
@@ -79,20 +79,20 @@ pub(in crate::controller::api) async fn log(
 
 /// The bytes of a `range`, as many of them as one answer has; nothing if it is none that is understood. It waits for
 /// none.
-async fn ranged(api: &Api, log: LogId, headers: &HeaderMap) -> Result<Option<Response>, Refused> {
-    let size = api.kept.logs.read(log, 0..0).await?.size;
-    let range = match Ranged::read(headers, size) {
-        Ranged::Whole => return Ok(None),
-        Ranged::Part(range) => range,
-        Ranged::Beyond => {
+async fn ranged(api: &Api, log: LogId, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
+    let size = api.stores.logs.read(log, 0..0).await?.size;
+    let range = match LogByteRange::read(headers, size) {
+        LogByteRange::Whole => return Ok(None),
+        LogByteRange::Part(range) => range,
+        LogByteRange::Beyond => {
             let detail = format!("the log has {size} bytes: the range begins behind its end");
-            let refused = Refused::new(StatusCode::RANGE_NOT_SATISFIABLE, "no_such_range", detail);
+            let refused = ApiError::new(StatusCode::RANGE_NOT_SATISFIABLE, "no_such_range", detail);
             let place = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
             return Ok(Some((place, refused).into_response()));
         }
     };
     let end = range.end.min(range.start.saturating_add(READ_MAX as u64));
-    let part = api.kept.logs.read(log, range.start..end).await?;
+    let part = api.stores.logs.read(log, range.start..end).await?;
     // It may have grown meanwhile, and what was there still is.
     let last = (part.from + part.bytes.len() as u64).saturating_sub(1);
     let place = format!("bytes {}-{last}/{}", part.from, part.size);
@@ -106,7 +106,7 @@ async fn ranged(api: &Api, log: LogId, headers: &HeaderMap) -> Result<Option<Res
 
 /// Waits until nothing more is expected in a log.
 async fn over(api: &Api, log: LogId) {
-    let mut moved = api.kept.histories.moved();
+    let mut moved = api.stores.histories.moved();
     while !is_over(api, log) && moved.changed().await.is_ok() {}
 }
 

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
-use crate::controller::api::refused::Refused;
+use crate::controller::api::api_error::ApiError;
 
 /// The way to the page behind a place, as RFC 8288 has it: the same question with another `key`.
 pub(super) fn next(uri: &Uri, key: &str, place: &str) -> HeaderMap {
@@ -20,10 +20,11 @@ pub(super) fn words<T>(
     key: &str,
     text: Option<&str>,
     meaning: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<T>, Refused> {
+) -> Result<Vec<T>, ApiError> {
     let words = text.unwrap_or_default().split(',').filter(|word| !word.is_empty());
     let read = |word| {
-        meaning(word).ok_or_else(|| Refused::bad(format!("`{key}={word}`: there is no such {key}")))
+        meaning(word)
+            .ok_or_else(|| ApiError::bad_request(format!("`{key}={word}`: there is no such {key}")))
     };
     words.map(read).collect()
 }
@@ -44,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_means_nothing_is_refused() {
+    fn unknown_filter_value_is_refused() {
         let digit = |word: &str| word.parse::<u8>().ok();
         assert_eq!(words("n", Some("1,2,,3"), digit), Ok(vec![1, 2, 3]));
         assert_eq!(words("n", None, digit), Ok(Vec::new()));

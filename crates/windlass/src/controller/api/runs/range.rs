@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, header};
 
 /// What a `range` comes to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ranged {
+pub(super) enum LogByteRange {
     /// There is none that is understood: several ranges, other units and nonsense are passed over, as they may be.
     Whole,
     /// These bytes.
@@ -15,7 +15,7 @@ pub(super) enum Ranged {
     Beyond,
 }
 
-impl Ranged {
+impl LogByteRange {
     /// What is asked of something of this size.
     pub(super) fn read(headers: &HeaderMap, size: u64) -> Self {
         let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
@@ -49,21 +49,21 @@ mod tests {
 
     #[test]
     fn a_range_is_read_as_the_standard_has_it() {
-        let read = |range: &str| Ranged::parse(range, 100).unwrap_or(Ranged::Whole);
-        assert_eq!(read("bytes=0-9"), Ranged::Part(0..10));
-        assert_eq!(read("bytes=90-"), Ranged::Part(90..100));
-        assert_eq!(read("bytes=90-500"), Ranged::Part(90..100));
-        assert_eq!(read("bytes=-5"), Ranged::Part(95..100));
-        assert_eq!(read("bytes=-500"), Ranged::Part(0..100));
-        assert_eq!(read("bytes=99-99"), Ranged::Part(99..100));
+        let read = |range: &str| LogByteRange::parse(range, 100).unwrap_or(LogByteRange::Whole);
+        assert_eq!(read("bytes=0-9"), LogByteRange::Part(0..10));
+        assert_eq!(read("bytes=90-"), LogByteRange::Part(90..100));
+        assert_eq!(read("bytes=90-500"), LogByteRange::Part(90..100));
+        assert_eq!(read("bytes=-5"), LogByteRange::Part(95..100));
+        assert_eq!(read("bytes=-500"), LogByteRange::Part(0..100));
+        assert_eq!(read("bytes=99-99"), LogByteRange::Part(99..100));
         for beyond in ["bytes=100-", "bytes=100-101", "bytes=-0", "bytes=99999999999999999999-"] {
-            assert_eq!(read(beyond), Ranged::Beyond, "{beyond}");
+            assert_eq!(read(beyond), LogByteRange::Beyond, "{beyond}");
         }
         let nonsense =
             ["bytes=-", "bytes=5-4", "bytes=0-1,5-6", "lines=0-1", "bytes=a-b", "bytes 0-1"];
         for nonsense in nonsense {
-            assert_eq!(read(nonsense), Ranged::Whole, "{nonsense}");
+            assert_eq!(read(nonsense), LogByteRange::Whole, "{nonsense}");
         }
-        assert_eq!(Ranged::parse("bytes=0-", 0), Some(Ranged::Beyond), "there is none");
+        assert_eq!(LogByteRange::parse("bytes=0-", 0), Some(LogByteRange::Beyond), "there is none");
     }
 }

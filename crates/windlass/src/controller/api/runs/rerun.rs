@@ -6,22 +6,22 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
-use windlass_core::engine::{Denial, RunOptions, Unplaceable};
+use windlass_core::engine::{RequestDenial, RunOptions, UnplaceablePolicy};
 use windlass_core::id::StepIx;
-use windlass_core::summary::Part;
+use windlass_core::summary::RerunScope;
 
 use super::lookup;
-use super::submit::{self, Planned};
-use crate::controller::api::access::By;
-use crate::controller::api::input::{self, Body, Path};
-use crate::controller::api::refused::Refused;
+use super::submit::{self, PlannedSubmission};
+use crate::controller::api::access::RequestPrincipal;
+use crate::controller::api::api_error::ApiError;
+use crate::controller::api::extract::{self, BodyBytes, PathParams};
 use crate::controller::api::router::Api;
 
 /// How much of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the body")]
-struct Asked {
+struct RerunBody {
     /// Only what did not succeed.
     failed: bool,
     /// Only these steps and what needs them.
@@ -33,34 +33,37 @@ struct Asked {
 /// Makes a run of the plan of an earlier one, which takes over what is not done again.
 pub(in crate::controller::api) async fn rerun(
     State(api): State<Arc<Api>>,
-    Path(run): Path<String>,
+    PathParams(run): PathParams<String>,
     headers: HeaderMap,
-    By(by): By,
-    Body(body): Body,
-) -> Result<Response, Refused> {
-    let asked: Asked = if body.is_empty() { Asked::default() } else { input::json(&body)? };
+    RequestPrincipal(by): RequestPrincipal,
+    BodyBytes(body): BodyBytes,
+) -> Result<Response, ApiError> {
+    let asked: RerunBody =
+        if body.is_empty() { RerunBody::default() } else { extract::json(&body)? };
     if asked.failed && !asked.from.is_empty() {
-        return Err(Refused::bad("`failed` and `from` each say what is done again: give one"));
+        return Err(ApiError::bad_request(
+            "`failed` and `from` each say what is done again: give one",
+        ));
     }
-    let key = submit::key(&headers)?;
+    let key = submit::idempotency_key(&headers)?;
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
     if !summary.status().is_terminal() {
-        return Err(Denial::RunNotEnded(run).into());
+        return Err(RequestDenial::RunNotEnded(run).into());
     }
     let from = asked.from.iter().map(|step| lookup::node(summary.plan(), run, step));
     let from: Vec<StepIx> = from.collect::<Result<_, _>>()?;
     let part = match (asked.failed, from.as_slice()) {
-        (true, _) => Part::Failed,
-        (false, []) => Part::Everything,
-        (false, from) => Part::From(from),
+        (true, _) => RerunScope::Failed,
+        (false, []) => RerunScope::Everything,
+        (false, from) => RerunScope::From(from),
     };
-    let again = summary.again(part).ok_or_else(|| {
-        Refused::conflict("nothing_failed", format!("everything in run {run} succeeded"))
+    let again = summary.rerun(part).ok_or_else(|| {
+        ApiError::conflict("nothing_failed", format!("everything in run {run} succeeded"))
     })?;
-    let options = RunOptions { unplaceable: Unplaceable::Wait, ..again.options };
-    let plan = Arc::new(Arc::unwrap_or_clone(again.plan).done_again(asked.again));
-    let planned = Planned { plan, options, reused: again.reused };
+    let options = RunOptions { unplaceable: UnplaceablePolicy::Wait, ..again.options };
+    let plan = Arc::new(Arc::unwrap_or_clone(again.plan).with_idempotency_ignored(asked.again));
+    let planned = PlannedSubmission { plan, options, reused: again.reused };
     // A key stands for what is asked of this run.
     let said = [format!("rerun {run}\n").as_bytes(), &body].concat();
     submit::begin((&api, by), key, &said, planned).await

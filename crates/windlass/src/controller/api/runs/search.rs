@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use windlass_core::plan::Plan;
 
 use super::lookup;
-use crate::controller::api::input::{Path, Query};
-use crate::controller::api::refused::Refused;
+use crate::controller::api::api_error::ApiError;
+use crate::controller::api::extract::{PathParams, QueryParams};
 use crate::controller::api::router::Api;
-use crate::logs::{self, Hit, LogId, Sought};
+use crate::logs::{self, LogId, LogMatch, LogQuery};
 
 /// Lines that are found for who did not say how many.
 const LINES: usize = 100;
@@ -20,7 +20,7 @@ const LINES: usize = 100;
 /// What is looked for, and where.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::controller::api) struct Asked {
+pub(in crate::controller::api) struct LogSearchQuery {
     text: String,
     step: Option<String>,
     limit: Option<usize>,
@@ -29,23 +29,24 @@ pub(in crate::controller::api) struct Asked {
 /// The lines of a run's logs that have a text.
 pub(in crate::controller::api) async fn search(
     State(api): State<Arc<Api>>,
-    Path(run): Path<String>,
-    Query(asked): Query<Asked>,
-) -> Result<Answered<Value>, Refused> {
-    let sought = Sought::new(&asked.text, asked.limit.unwrap_or(LINES)).map_err(Refused::bad)?;
+    PathParams(run): PathParams<String>,
+    QueryParams(asked): QueryParams<LogSearchQuery>,
+) -> Result<Answered<Value>, ApiError> {
+    let sought =
+        LogQuery::new(&asked.text, asked.limit.unwrap_or(LINES)).map_err(ApiError::bad_request)?;
     let run = lookup::find(&api, &run).await?;
     let plan = lookup::plan(&api, run).await?;
     let step = asked.step.map(|step| lookup::node(&plan, run, &step)).transpose()?;
-    let logs = logs::printed(&*api.kept.logs, run).await?.into_iter().map(|(log, _)| log);
+    let logs = logs::list_printed(&*api.stores.logs, run).await?.into_iter().map(|(log, _)| log);
     let logs: Vec<LogId> = logs.filter(|log| step.is_none_or(|it| log.step == it)).collect();
     // Who looks through much has to wait for others who do.
-    let _turn = api.streams.turn().await;
-    let hits = logs::search(&*api.kept.logs, &logs, &sought).await?;
+    let _turn = api.streams.catch_up_permit().await;
+    let hits = logs::search_logs(&*api.stores.logs, &logs, &sought).await?;
     let lines: Vec<Value> = hits.list.iter().map(|hit| line(&plan, hit)).collect();
     Ok(Answered(json!({ "lines": lines, "bytes": hits.bytes, "cut": hits.cut })))
 }
 
-fn line(plan: &Plan, hit: &Hit) -> Value {
+fn line(plan: &Plan, hit: &LogMatch) -> Value {
     let LogId { step, attempt, delivery, .. } = hit.log;
     let name = if step.0 < plan.node_count() { plan.name(step) } else { "" };
     json!({

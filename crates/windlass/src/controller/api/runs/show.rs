@@ -6,12 +6,12 @@ use axum::Json as Answered;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use windlass_core::engine::{Answer, CancelLevel, Denial, Request};
+use windlass_core::engine::{CancelLevel, EngineAnswer, EngineRequest, RequestDenial};
 
 use super::lookup;
-use crate::controller::api::access::By;
-use crate::controller::api::input::{self, Body, Path, Query};
-use crate::controller::api::refused::Refused;
+use crate::controller::api::access::RequestPrincipal;
+use crate::controller::api::api_error::ApiError;
+use crate::controller::api::extract::{self, BodyBytes, PathParams, QueryParams};
 use crate::controller::api::router::Api;
 
 /// Steps in one answer.
@@ -20,16 +20,16 @@ const STEPS_MAX: usize = 10_000;
 /// From which step on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::controller::api) struct Asked {
+pub(in crate::controller::api) struct RunStepsFromQuery {
     from: Option<u32>,
 }
 
 /// One run with its steps.
 pub(in crate::controller::api) async fn show(
     State(api): State<Arc<Api>>,
-    Path(run): Path<String>,
-    Query(asked): Query<Asked>,
-) -> Result<Answered<Value>, Refused> {
+    PathParams(run): PathParams<String>,
+    QueryParams(asked): QueryParams<RunStepsFromQuery>,
+) -> Result<Answered<Value>, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
     let now = api.now();
@@ -42,13 +42,13 @@ pub(in crate::controller::api) async fn show(
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Cancel {
-    level: Level,
+struct CancelRunBody {
+    level: CancelRunLevel,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Level {
+enum CancelRunLevel {
     #[default]
     Stop,
     Kill,
@@ -57,21 +57,23 @@ enum Level {
 /// Tells a run to end.
 pub(in crate::controller::api) async fn cancel(
     State(api): State<Arc<Api>>,
-    Path(run): Path<String>,
-    By(by): By,
-    Body(body): Body,
-) -> Result<Answered<Value>, Refused> {
-    let asked = if body.is_empty() { Cancel::default() } else { input::json(&body)? };
+    PathParams(run): PathParams<String>,
+    RequestPrincipal(by): RequestPrincipal,
+    BodyBytes(body): BodyBytes,
+) -> Result<Answered<Value>, ApiError> {
+    let asked = if body.is_empty() { CancelRunBody::default() } else { extract::json(&body)? };
     let run = lookup::find(&api, &run).await?;
     let level = match asked.level {
-        Level::Stop => CancelLevel::Stop,
-        Level::Kill => CancelLevel::Kill,
+        CancelRunLevel::Stop => CancelLevel::Stop,
+        CancelRunLevel::Kill => CancelLevel::Kill,
     };
-    match api.handle.ask(Request::Cancel { run, level }.by(by)).await? {
-        Answer::Done => Ok(Answered(json!({ "id": run.to_string() }))),
+    match api.handle.ask(EngineRequest::Cancel { run, level }.by(by)).await? {
+        EngineAnswer::Done => Ok(Answered(json!({ "id": run.to_string() }))),
         // It was found, so it was there and has left: it is over.
-        Answer::Denied(Denial::NoSuchRun(run)) => Err(Denial::RunEnded(run).into()),
-        Answer::Denied(denial) => Err(denial.into()),
+        EngineAnswer::Denied(RequestDenial::NoSuchRun(run)) => {
+            Err(RequestDenial::RunEnded(run).into())
+        }
+        EngineAnswer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a run is told to end or not, not {other:?}"),
     }
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use windlass_core::outcome::StepStatus;
 
 use super::{lookup, pages};
-use crate::controller::api::input::{Path, Query};
-use crate::controller::api::refused::Refused;
+use crate::controller::api::api_error::ApiError;
+use crate::controller::api::extract::{PathParams, QueryParams};
 use crate::controller::api::router::Api;
 
 /// Steps in a page whose asker did not say how many, and at most.
@@ -21,7 +21,7 @@ const PAGE_MAX: usize = 10_000;
 /// Which steps.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::controller::api) struct Asked {
+pub(in crate::controller::api) struct StepListQuery {
     status: Option<String>,
     /// The index of the last step of the page before.
     after: Option<u32>,
@@ -31,10 +31,10 @@ pub(in crate::controller::api) struct Asked {
 /// The steps of a run, in the order of its plan.
 pub(in crate::controller::api) async fn steps(
     State(api): State<Arc<Api>>,
-    Path(run): Path<String>,
+    PathParams(run): PathParams<String>,
     uri: Uri,
-    Query(asked): Query<Asked>,
-) -> Result<(HeaderMap, Answered<Vec<Value>>), Refused> {
+    QueryParams(asked): QueryParams<StepListQuery>,
+) -> Result<(HeaderMap, Answered<Vec<Value>>), ApiError> {
     let word = |word: &str| StepStatus::ALL.into_iter().find(|status| status.word() == word);
     let statuses = pages::words("status", asked.status.as_deref(), word)?;
     let run = lookup::find(&api, &run).await?;
@@ -54,12 +54,12 @@ pub(in crate::controller::api) async fn steps(
 /// One step, and why it waits if it does.
 pub(in crate::controller::api) async fn step(
     State(api): State<Arc<Api>>,
-    Path((run, step)): Path<(String, String)>,
-) -> Result<Answered<Value>, Refused> {
+    PathParams((run, step)): PathParams<(String, String)>,
+) -> Result<Answered<Value>, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
     let node = lookup::node(summary.plan(), run, &step)?;
-    let step = summary.step(node).ok_or_else(|| Refused::no_such_step(run, &step))?;
+    let step = summary.step(node).ok_or_else(|| ApiError::no_such_step(run, &step))?;
     let mut shown = step.to_json(api.now());
     if !step.status().is_terminal() {
         let why = api.handle.views().look(|view| view.engine.why(run, node));

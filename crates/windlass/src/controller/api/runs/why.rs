@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
-use windlass_core::engine::{Settled, Why};
+use windlass_core::engine::{StepSettlement, WhyReport};
 use windlass_core::id::StepIx;
-use windlass_core::summary::Summary;
+use windlass_core::summary::RunSummary;
 
 use super::lookup;
-use crate::controller::api::input::Path;
-use crate::controller::api::refused::Refused;
+use crate::controller::api::api_error::ApiError;
+use crate::controller::api::extract::PathParams;
 use crate::controller::api::router::Api;
 
 /// Why a step stands where it stands: the engine's word, or history's for a run that is sealed.
 pub(in crate::controller::api) async fn why(
     State(api): State<Arc<Api>>,
-    Path((run, step)): Path<(String, String)>,
-) -> Result<Answered<Why>, Refused> {
+    PathParams((run, step)): PathParams<(String, String)>,
+) -> Result<Answered<WhyReport>, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let plan = api.handle.views().look(|view| Some(Arc::clone(view.engine.run(run)?.plan)));
     if let Some(plan) = plan {
@@ -31,8 +31,8 @@ pub(in crate::controller::api) async fn why(
     Ok(Answered(ended(&summary, step)))
 }
 
-fn ended(summary: &Summary, step: StepIx) -> Why {
+fn ended(summary: &RunSummary, step: StepIx) -> WhyReport {
     let settled = summary.step(step).and_then(|step| step.settled());
-    let cause = settled.and_then(Settled::cause);
-    Why::Ended { cause, cancelled: summary.cancel().map(|(_, reason)| reason) }
+    let cause = settled.and_then(StepSettlement::cause);
+    WhyReport::Ended { cause, cancelled: summary.cancel().map(|(_, reason)| reason) }
 }

@@ -6,12 +6,12 @@ use std::{fs, thread};
 use rusqlite::Connection;
 use windlass_core::id::Term;
 
-use super::crew::{batch, campaign, everything, folder, open, put, wait, win};
+use super::fixtures::{append_batch, batch, campaign, everything, folder, open, wait, win};
+use crate::db::StoreError;
+use crate::db::sqlite::network_mount;
+use crate::journal::sqlite::schema::TABLES;
 use crate::journal::sqlite::statement;
-use crate::journal::sqlite::tables::TABLES;
-use crate::journal::{BatchId, Campaign, Journal, Position, Snapshot, SqliteJournal};
-use crate::store::StoreError;
-use crate::store::sqlite::mount;
+use crate::journal::{BatchId, CampaignOutcome, Journal, JournalSnapshot, Position, SqliteJournal};
 
 #[test]
 fn everything_is_there_when_it_is_opened_again() {
@@ -20,8 +20,8 @@ fn everything_is_there_when_it_is_opened_again() {
     let written = {
         let journal = open(&path);
         let term = win(&journal).term;
-        put(&journal, term, 0, 3);
-        put(&journal, term, 3, 4096);
+        append_batch(&journal, term, 0, 3);
+        append_batch(&journal, term, 3, 4096);
         everything(&journal)
     };
     assert!(!path.join("journal.db-wal").exists(), "a closed journal is one file");
@@ -29,7 +29,7 @@ fn everything_is_there_when_it_is_opened_again() {
     assert_eq!(everything(&journal), written);
     let leadership = win(&journal);
     assert_eq!((leadership.term, leadership.head), (Term(2), Position(4099)));
-    put(&journal, leadership.term, 4099, 1);
+    append_batch(&journal, leadership.term, 4099, 1);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_migration_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn appends_that_wait_are_judged_one_by_one() {
+fn waiting_appends_are_checked_one_by_one() {
     let folder = folder();
     let journal = open(folder.path());
     let term = win(&journal).term;
@@ -87,7 +87,7 @@ fn appends_that_wait_are_judged_one_by_one() {
 }
 
 #[test]
-fn a_promise_that_was_dropped_is_kept() {
+fn append_completes_after_its_future_is_dropped() {
     let folder = folder();
     let journal = open(folder.path());
     let term = win(&journal).term;
@@ -97,13 +97,16 @@ fn a_promise_that_was_dropped_is_kept() {
 }
 
 #[test]
-fn one_of_two_leads_and_the_other_is_told_who() {
+fn second_candidate_learns_the_current_leader() {
     let folder = folder();
     let (journal, rival) = (open(folder.path()), open(folder.path()));
     let term = win(&journal).term;
     let pid = Some(std::process::id());
-    let led =
-        Campaign::LedBy { node: "alpha".to_owned(), pid, address: Some("alpha:1".to_owned()) };
+    let led = CampaignOutcome::LedBy {
+        node: "alpha".to_owned(),
+        pid,
+        address: Some("alpha:1".to_owned()),
+    };
     assert_eq!(campaign(&rival, "beta"), Ok(led.clone()));
     assert_eq!(campaign(&journal, "alpha"), Ok(led), "also to itself");
     assert_eq!(wait(journal.resign(term)), Ok(()));
@@ -117,13 +120,13 @@ fn two_with_the_lock_cannot_both_write() {
     let folder = folder();
     let (journal, rival) = (open(folder.path()), open(folder.path()));
     let old = win(&journal).term;
-    put(&journal, old, 0, 1);
+    append_batch(&journal, old, 0, 1);
     fs::remove_file(folder.path().join("leader.lock")).unwrap();
     let new = win(&rival).term;
     let stale = StoreError::Stale { term: old, current: new };
     assert_eq!(wait(journal.append(batch(old, 1, 1))), Err(stale.clone()));
     assert_eq!(wait(journal.renew(old)), Err(stale));
-    put(&rival, new, 1, 1);
+    append_batch(&rival, new, 1, 1);
     drop(rival);
     assert!(win(&journal).term > new, "it can lead again when the other has gone");
 }
@@ -135,7 +138,7 @@ fn many_can_open_a_new_journal_at_once() {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| open(folder.path()))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    put(&opened[3], win(&opened[3]).term, 0, 1);
+    append_batch(&opened[3], win(&opened[3]).term, 0, 1);
     assert_eq!(everything(&opened[5]).len(), 1);
 }
 
@@ -147,7 +150,7 @@ fn a_reader_sees_batches_while_they_are_written() {
     let reader = SqliteJournal::read(folder.path()).unwrap();
     let term = win(&journal).term;
     thread::scope(|scope| {
-        scope.spawn(|| (0..BATCHES).for_each(|at| put(&journal, term, at * 2, 2)));
+        scope.spawn(|| (0..BATCHES).for_each(|at| append_batch(&journal, term, at * 2, 2)));
         let mut at = Position(0);
         while at < Position(BATCHES * 2) {
             for stored in wait(reader.tail(at, 10)).unwrap() {
@@ -172,7 +175,7 @@ fn a_reader_can_neither_lead_nor_write() {
     refused(wait(reader.append(batch(Term(1), 0, 1))).unwrap_err());
     let state = vec![7];
     refused(
-        wait(reader.save(Snapshot { position: Position(0), batch: BatchId(0), state }))
+        wait(reader.save(JournalSnapshot { position: Position(0), batch: BatchId(0), state }))
             .unwrap_err(),
     );
     refused(wait(reader.prune(Position(0))).unwrap_err());
@@ -185,7 +188,7 @@ fn the_tail_has_about_as_many_as_were_asked_for() {
     let folder = folder();
     let journal = open(folder.path());
     let term = win(&journal).term;
-    (0..3).for_each(|at| put(&journal, term, at * 5, 5));
+    (0..3).for_each(|at| append_batch(&journal, term, at * 5, 5));
     let count = |after, most| wait(journal.tail(Position(after), most)).unwrap().len();
     assert_eq!([count(0, 0), count(0, 9), count(0, 10), count(5, 99)], [1, 1, 2, 2]);
     assert_eq!([count(7, 99), count(15, 9), count(99, 9), count(u64::MAX, 9)], [2, 0, 0, 0]);
@@ -198,11 +201,11 @@ fn a_network_is_recognised_by_its_mount() {
         tmpfs /home/me/local\\040disk tmpfs rw 0 0\n\
         //b /srv cifs rw 0 0\n\
         /dev/sdb /srv xfs rw 0 0\n";
-    let kind = |folder| mount::kind_of(mounts, Path::new(folder));
+    let kind = |folder| network_mount::file_system_type(mounts, Path::new(folder));
     assert_eq!(kind("/var/lib"), Some("ext4"));
     assert_eq!(kind("/home/me/project"), Some("nfs4"));
     assert_eq!(kind("/homes"), Some("ext4"));
     assert_eq!(kind("/home/me/local disk/a"), Some("tmpfs"));
     assert_eq!(kind("/srv/a"), Some("xfs"), "the newest of two mounts on one place");
-    assert_eq!(mount::kind_of("", Path::new("/a")), None);
+    assert_eq!(network_mount::file_system_type("", Path::new("/a")), None);
 }

@@ -1,15 +1,15 @@
 //! What the journal in SQLite promises beyond the conformance suite: what happens to its files and its process.
 
 mod basics;
-mod crew;
-mod faults;
-mod foreign;
-mod groups;
-mod history;
-#[cfg(unix)]
-mod owners;
-mod processes;
-mod room;
-mod snapshots;
+mod disk_faults;
+mod fixtures;
 #[cfg(target_os = "linux")]
-mod syncs;
+mod fsync;
+mod group_commit;
+mod invalid_files;
+mod lost_history;
+#[cfg(unix)]
+mod permissions;
+mod processes;
+mod snapshots;
+mod wal_preallocation;

@@ -5,13 +5,16 @@ use std::path::Path;
 
 use windlass_core::id::Term;
 
-use super::crew::{FOLDER, Mate, ROLE, batch, campaign, everything, folder, open, say, wait, win};
-#[cfg(unix)]
-use super::owners;
-use super::snapshots;
+use super::fixtures::{
+    FOLDER, ROLE, TestChildProcess, batch, campaign, everything, folder, open, print_number, wait,
+    win,
+};
 #[cfg(target_os = "linux")]
-use super::syncs;
-use crate::journal::{Campaign, Journal};
+use super::fsync;
+#[cfg(unix)]
+use super::permissions;
+use super::snapshots;
+use crate::journal::{CampaignOutcome, Journal};
 
 /// What the tests below start this executable as; by itself it is nothing.
 #[test]
@@ -25,11 +28,11 @@ fn child() {
         "save" => snapshots::save_for_ever(folder),
         "work here" => snapshots::work_in_the_working_folder(folder),
         #[cfg(unix)]
-        "try" => owners::try_everything(folder),
+        "try" => permissions::try_everything(folder),
         #[cfg(target_os = "linux")]
-        "sync" => syncs::append_and_save(folder),
+        "sync" => fsync::append_and_save(folder),
         #[cfg(target_os = "linux")]
-        "sync carelessly" => syncs::append_carelessly(folder),
+        "sync carelessly" => fsync::append_carelessly(folder),
         other => panic!("no role `{other}`"),
     }
 }
@@ -37,7 +40,7 @@ fn child() {
 /// Leads until its input ends.
 fn lead(folder: &Path) {
     let journal = open(folder);
-    say("leads", win(&journal).term.0);
+    print_number("leads", win(&journal).term.0);
     drop(io::stdin().read(&mut [0]));
 }
 
@@ -45,7 +48,7 @@ fn lead(folder: &Path) {
 fn write(folder: &Path) {
     let journal = open(folder);
     let leadership = win(&journal);
-    say("leads", leadership.term.0);
+    print_number("leads", leadership.term.0);
     let mut head = leadership.head.0;
     loop {
         let promises = [1, 7, 40, 3].map(|events| {
@@ -54,7 +57,7 @@ fn write(folder: &Path) {
             journal.append(append)
         });
         for promise in promises {
-            say("acked", wait(promise).expect("nobody else leads").0);
+            print_number("acked", wait(promise).expect("nobody else leads").0);
         }
     }
 }
@@ -62,10 +65,10 @@ fn write(folder: &Path) {
 #[test]
 fn another_process_that_leads_is_named() {
     let folder = folder();
-    let mut mate = Mate::start("lead", folder.path());
-    assert_eq!(mate.hears("leads"), Some(1));
+    let mut mate = TestChildProcess::start("lead", folder.path());
+    assert_eq!(mate.next_number("leads"), Some(1));
     let journal = open(folder.path());
-    let led = Campaign::LedBy {
+    let led = CampaignOutcome::LedBy {
         node: "alpha".to_owned(),
         pid: Some(mate.child.id()),
         address: Some("alpha:1".to_owned()),
@@ -79,8 +82,8 @@ fn another_process_that_leads_is_named() {
 #[test]
 fn a_leader_that_is_killed_leads_no_more() {
     let folder = folder();
-    let mut mate = Mate::start("lead", folder.path());
-    assert_eq!(mate.hears("leads"), Some(1));
+    let mut mate = TestChildProcess::start("lead", folder.path());
+    assert_eq!(mate.next_number("leads"), Some(1));
     let journal = open(folder.path());
     mate.kill();
     mate.child.wait().unwrap();
@@ -98,12 +101,12 @@ fn what_was_acknowledged_survives_kills() {
     for round in 0..rounds {
         chance =
             chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let mut mate = Mate::start("write", folder.path());
+        let mut mate = TestChildProcess::start("write", folder.path());
         let heard = usize::try_from((chance >> 33) % 60).unwrap();
         // Zero: it is killed while it starts.
-        acknowledged.extend((0..heard).map_while(|_| mate.hears("acked")));
+        acknowledged.extend((0..heard).map_while(|_| mate.next_number("acked")));
         mate.kill();
-        acknowledged.extend(std::iter::from_fn(|| mate.hears("acked")));
+        acknowledged.extend(std::iter::from_fn(|| mate.next_number("acked")));
         mate.child.wait().unwrap();
         let journal = open(folder.path());
         let written = everything(&journal);

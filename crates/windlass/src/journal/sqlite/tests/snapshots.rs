@@ -5,39 +5,42 @@ use std::{fs, thread};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use windlass_core::engine::{Config, Engine};
+use windlass_core::engine::{Engine, EngineConfig};
 use windlass_core::id::Term;
 
-use super::crew::{Mate, batch, everything, folder, now, open, put, say, snapshot, wait, win};
-use crate::conformance::{fold, history};
+use super::fixtures::{
+    TestChildProcess, append_batch, batch, everything, folder, now, open, print_number, snapshot,
+    wait, win,
+};
+use crate::conformance::{fold_events, sample_history};
 use crate::journal::sqlite::snapshots;
 use crate::journal::{
-    Append, BatchId, Journal, Position, Recorded, Snapshot, SqliteJournal, Stored, decode_state,
-    encode_state,
+    BatchId, Journal, JournalAppend, JournalSnapshot, Position, RecordedEvent, SqliteJournal,
+    StoredBatch, decode_state, encode_state,
 };
 
 /// A journal with a real history, closed, with a snapshot in the middle and one nearer to its end.
-struct Lived {
+struct JournalWithSnapshots {
     folder: TempDir,
-    batches: Vec<Vec<Recorded>>,
+    batches: Vec<Vec<RecordedEvent>>,
     older: PathBuf,
     newest: PathBuf,
 }
 
-impl Lived {
+impl JournalWithSnapshots {
     fn new() -> Self {
         let folder = folder();
-        let batches = history().batches;
+        let batches = sample_history().batches;
         let journal = open(folder.path());
         let term = win(&journal).term;
         let mut after = Position(0);
         for (batch, events) in (1..).map(BatchId).zip(batches.clone()) {
-            let append = Append { term, after, batch, events };
+            let append = JournalAppend { term, after, batch, events };
             after = wait(journal.append(append)).expect("nobody else leads");
         }
         let [older, newest] = [batches.len() / 2, batches.len() * 3 / 4].map(|end| {
             let position = Position(batches[..end].iter().map(|it| it.len() as u64).sum());
-            let engine = fold(batches[..end].iter().map(Vec::as_slice)).unwrap();
+            let engine = fold_events(batches[..end].iter().map(Vec::as_slice)).unwrap();
             let state = encode_state(&engine);
             let saved = snapshot(&journal, position.0, state);
             let path = file(folder.path(), &saved);
@@ -52,20 +55,22 @@ impl Lived {
         let journal = open(self.folder.path());
         let found = wait(journal.snapshot()).expect("the snapshots can be looked for");
         let position = found.as_ref().map_or(Position(0), |found| found.position);
-        let engine = found.as_ref().map(|found| decode_state(&found.state, Config::default()));
-        let mut engine = engine.unwrap_or_else(|| Ok(Engine::new(Config::default()))).unwrap();
+        let engine =
+            found.as_ref().map(|found| decode_state(&found.state, EngineConfig::default()));
+        let mut engine =
+            engine.unwrap_or_else(|| Ok(Engine::new(EngineConfig::default()))).unwrap();
         for batch in wait(journal.tail(position, usize::MAX)).expect("what follows is there") {
-            for Recorded { at, event } in &batch.events {
+            for RecordedEvent { at, event } in &batch.events {
                 engine.apply(*at, event).expect("it fits the state");
             }
         }
-        let whole = fold(self.batches.iter().map(Vec::as_slice)).unwrap();
-        assert_eq!(engine.details(), whole.details());
+        let whole = fold_events(self.batches.iter().map(Vec::as_slice)).unwrap();
+        assert_eq!(engine.dump_details(), whole.dump_details());
         found.map(|found| file(self.folder.path(), &found))
     }
 }
 
-fn file(folder: &Path, snapshot: &Snapshot) -> PathBuf {
+fn file(folder: &Path, snapshot: &JournalSnapshot) -> PathBuf {
     folder.join(format!("snapshot-{:020}-{:016x}", snapshot.position.0, snapshot.batch.0))
 }
 
@@ -104,14 +109,14 @@ fn newest(journal: &SqliteJournal) -> Option<u64> {
 fn filled(folder: &Path, batches: u64) -> SqliteJournal {
     let journal = open(folder);
     let term = win(&journal).term;
-    (0..batches).for_each(|at| put(&journal, term, at, 1));
+    (0..batches).for_each(|at| append_batch(&journal, term, at, 1));
     assert_eq!(wait(journal.resign(term)), Ok(()));
     journal
 }
 
 #[test]
 fn a_damaged_newest_gives_way_to_the_one_before() {
-    let lived = Lived::new();
+    let lived = JournalWithSnapshots::new();
     assert_eq!(lived.begins_with().as_ref(), Some(&lived.newest));
     let bytes = fs::read(&lived.newest).unwrap();
     let flipped = |at: usize| {
@@ -135,7 +140,7 @@ fn a_damaged_newest_gives_way_to_the_one_before() {
 
 #[test]
 fn one_that_cannot_be_read_at_all_gives_way_too() {
-    let lived = Lived::new();
+    let lived = JournalWithSnapshots::new();
     for path in [&lived.newest, &lived.older] {
         fs::remove_file(path).unwrap();
         // Reading a folder fails for root too.
@@ -149,7 +154,7 @@ fn one_that_cannot_be_read_at_all_gives_way_too() {
 }
 
 #[test]
-fn a_damaged_one_does_not_take_the_place_of_a_whole_one() {
+fn damaged_snapshot_does_not_replace_an_intact_one() {
     let folder = folder();
     let journal = filled(folder.path(), 20);
     for position in [4, 8] {
@@ -185,7 +190,7 @@ fn what_a_crash_left_unfinished_does_not_count_and_is_overwritten() {
 }
 
 #[test]
-fn other_files_in_the_folder_are_nobodys_snapshot() {
+fn other_files_in_the_folder_are_ignored() {
     let folder = folder();
     let journal = filled(folder.path(), 3);
     let bak = format!("{}.bak", name(2));
@@ -212,12 +217,12 @@ fn many_batches_leave_a_bounded_number_at_a_time() {
         let head = 600 + round as u64;
         assert_eq!(left.len() as u64, head - floor);
         assert!(wait(journal.tail(Position(floor - 1), 1)).is_err());
-        put(&journal, term, head, 1);
+        append_batch(&journal, term, head, 1);
     }
 }
 
 #[test]
-fn those_who_save_at_once_leave_whole_files() {
+fn concurrent_saves_leave_complete_files() {
     const EACH: u64 = 20;
     let folder = folder();
     drop(filled(folder.path(), 4 * EACH));
@@ -227,7 +232,7 @@ fn those_who_save_at_once_leave_whole_files() {
             scope.spawn(move || (0..EACH).for_each(|at| save(&journal, at * 4 + saver)));
         }
     });
-    let kept = snapshots::kept(folder.path()).unwrap();
+    let kept = snapshots::list_snapshots(folder.path()).unwrap();
     assert_eq!(kept.len(), 2);
     for (kept, position) in kept.into_iter().zip([4 * EACH - 1, 4 * EACH]) {
         let found = kept.read().unwrap().map(|found| (found.position, found.state));
@@ -245,7 +250,7 @@ fn a_journal_that_lost_its_tail_does_without_its_snapshots() {
     let journal = open(folder.path());
     save(&journal, 8);
     let term = win(&journal).term;
-    (10..20).for_each(|at| put(&journal, term, at, 1));
+    (10..20).for_each(|at| append_batch(&journal, term, at, 1));
     save(&journal, 15);
     assert_eq!(newest(&journal), Some(15));
     drop(journal);
@@ -254,7 +259,7 @@ fn a_journal_that_lost_its_tail_does_without_its_snapshots() {
     assert_eq!(newest(&journal), Some(8));
     assert_eq!(wait(journal.prune(Position(20))), Ok(Position(0)));
     let term = win(&journal).term;
-    (10..20).for_each(|at| put(&journal, term, at, 1));
+    (10..20).for_each(|at| append_batch(&journal, term, at, 1));
     assert_eq!(newest(&journal), Some(8), "the other is of events that are there no more");
     assert_eq!(files(folder.path()), [format!("lost-{}", name(15)), name(8)]);
     save(&journal, 18);
@@ -263,7 +268,7 @@ fn a_journal_that_lost_its_tail_does_without_its_snapshots() {
 
 /// A backup of the folder that was led beside this one, put over it: the batches at these positions are others.
 #[test]
-fn a_snapshot_of_a_history_that_was_replaced_is_not_used_and_the_operator_is_told() {
+fn snapshot_of_a_replaced_history_is_rejected_with_a_warning() {
     let folder = folder();
     let journal = filled(folder.path(), 10);
     for position in [4, 8] {
@@ -294,7 +299,7 @@ fn a_row_that_is_lost_behind_what_has_left_is_damage() {
     assert_eq!(wait(journal.prune(Position(10))), Ok(Position(4)));
     let connection = Connection::open(folder.path().join("journal.db")).unwrap();
     assert_eq!(connection.execute("DELETE FROM journal WHERE position = 6", ()), Ok(1));
-    super::crew::is_damaged(&wait(journal.tail(Position(5), 10)));
+    super::fixtures::is_damaged(&wait(journal.tail(Position(5), 10)));
 }
 
 /// What `processes::child` does in this role: appends, saves and prunes for ever, and says each position that was saved.
@@ -304,11 +309,11 @@ pub(super) fn save_for_ever(folder: &Path) {
     let mut head = leadership.head.0;
     loop {
         for _ in 0..3 {
-            put(&journal, leadership.term, head, 1);
+            append_batch(&journal, leadership.term, head, 1);
             head += 1;
         }
         save(&journal, head);
-        say("saved", head);
+        print_number("saved", head);
         wait(journal.prune(Position(head))).expect("it can be pruned");
     }
 }
@@ -320,23 +325,24 @@ fn what_was_saved_survives_kills() {
     let folder = folder();
     let mut saved = 0;
     for round in 0..20_usize {
-        let mut mate = Mate::start("save", folder.path());
+        let mut mate = TestChildProcess::start("save", folder.path());
         // Zero: it is killed while it starts.
-        let heard: Vec<u64> = (0..round * 7 % 10).map_while(|_| mate.hears("saved")).collect();
+        let heard: Vec<u64> =
+            (0..round * 7 % 10).map_while(|_| mate.next_number("saved")).collect();
         mate.kill();
         saved = heard
             .into_iter()
-            .chain(std::iter::from_fn(|| mate.hears("saved")))
+            .chain(std::iter::from_fn(|| mate.next_number("saved")))
             .fold(saved, u64::max);
         mate.child.wait().unwrap();
         let journal = open(folder.path());
         let at = newest(&journal).unwrap_or_default();
         assert!(at >= saved, "round {round}: {saved} was saved, {at} is there");
-        let kept = snapshots::kept(folder.path()).unwrap();
+        let kept = snapshots::list_snapshots(folder.path()).unwrap();
         for file in &kept {
             assert!(file.read().unwrap().is_some());
-            let behind: Vec<Stored> = wait(journal.tail(file.position, usize::MAX)).unwrap();
-            assert_eq!(behind.first().map_or(file.position, Stored::after), file.position);
+            let behind: Vec<StoredBatch> = wait(journal.tail(file.position, usize::MAX)).unwrap();
+            assert_eq!(behind.first().map_or(file.position, StoredBatch::after), file.position);
         }
         if kept.len() < 2 {
             everything(&journal);
@@ -352,13 +358,13 @@ pub(super) fn work_in_the_working_folder(folder: &Path) {
     (1..4).for_each(|position| save(&journal, position));
     assert_eq!(newest(&journal), Some(3));
     assert_eq!(wait(journal.prune(Position(3))), Ok(Position(1)));
-    say("done", 3);
+    print_number("done", 3);
 }
 
 #[test]
 fn the_working_folder_can_be_named_by_nothing() {
     let folder = folder();
-    let mut mate = Mate::start("work here", folder.path());
-    assert_eq!(mate.hears("done"), Some(3));
+    let mut mate = TestChildProcess::start("work here", folder.path());
+    assert_eq!(mate.next_number("done"), Some(3));
     assert_eq!(files(folder.path()).len(), 2);
 }

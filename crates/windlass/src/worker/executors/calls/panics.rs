@@ -6,31 +6,31 @@ use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
-use windlass_core::failure::{Failure, FailureKind};
+use windlass_core::step_failure::{StepFailure, StepFailureKind};
 
 thread_local! {
     /// Where this thread panicked, while it polls a function.
-    static WATCHED: RefCell<Watched> = const { RefCell::new(Watched::Not) };
+    static WATCHED: RefCell<PanicWatch> = const { RefCell::new(PanicWatch::Not) };
 }
 
 /// Whether a thread polls a function, and what came of it.
-enum Watched {
+enum PanicWatch {
     Not,
-    Sound,
+    NoPanic,
     Panicked(String),
 }
 
 static HOOK: Once = Once::new();
 
 /// Has panics of functions be told in the logs of their steps only. Others are told as before.
-pub(super) fn listen() {
+pub(super) fn install_hook() {
     HOOK.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             let caught = WATCHED.with_borrow_mut(|watched| {
-                let is_watched = !matches!(watched, Watched::Not);
+                let is_watched = !matches!(watched, PanicWatch::Not);
                 if is_watched {
-                    *watched = Watched::Panicked(told(info));
+                    *watched = PanicWatch::Panicked(panic_text(info));
                 }
                 is_watched
             });
@@ -42,21 +42,21 @@ pub(super) fn listen() {
 }
 
 /// Runs a piece of a function, and makes a failure of its panic.
-pub(super) fn caught<T>(piece: impl FnOnce() -> T) -> Result<T, Failure> {
-    WATCHED.set(Watched::Sound);
+pub(super) fn catch_panic<T>(piece: impl FnOnce() -> T) -> Result<T, StepFailure> {
+    WATCHED.set(PanicWatch::NoPanic);
     let ended = catch_unwind(AssertUnwindSafe(piece));
-    let place = match WATCHED.replace(Watched::Not) {
-        Watched::Panicked(place) => Some(place),
-        Watched::Not | Watched::Sound => None,
+    let place = match WATCHED.replace(PanicWatch::Not) {
+        PanicWatch::Panicked(place) => Some(place),
+        PanicWatch::Not | PanicWatch::NoPanic => None,
     };
     ended.map_err(|payload| {
-        let mut failure = Failure::new(FailureKind::Panic, message(&*payload));
+        let mut failure = StepFailure::new(StepFailureKind::Panic, message(&*payload));
         failure.backtrace = place;
         failure
     })
 }
 
-fn told(info: &PanicHookInfo<'_>) -> String {
+fn panic_text(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     let frames = Backtrace::capture();
     match frames.status() {

@@ -27,11 +27,11 @@
 //! its timers are served. A program that is killed in the kernel executes no instruction of its own after the SIGKILL, but
 //! a write that it had begun may still reach a file.
 
-mod nursery;
-mod relay;
+mod tether_relay;
+mod tether_starter;
 mod tethered_step;
 
-pub(super) use relay::Relay;
+pub(super) use tether_relay::TetherRelay;
 use windlass_core::time::Span;
 
 /// How long after a step should be dead the guard kills its tether. The lease ends half a second after the deadline at the

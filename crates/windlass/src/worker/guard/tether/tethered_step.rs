@@ -8,12 +8,14 @@ use std::process::Child;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 use windlass_core::id::Fence;
-use windlass_core::session::{Deadline, StopHow};
+use windlass_core::session::{ContactDeadline, StopMode};
 use windlass_core::time::{Span, Time};
 
 use super::{BACKUP, STOP_BACKUP};
-use crate::worker::guard::frame::{Inbox, Outbox, Read};
-use crate::worker::guard::message::{Event, Exit, NotSpawned, NotSpawnedCause, Order, Request};
+use crate::worker::guard::frame::{FrameInbox, FrameOutbox, SocketRead};
+use crate::worker::guard::guard_protocol::{
+    GuardEvent, GuardRequest, SpawnFailure, SpawnFailureCause, SpawnOrder, StepExit,
+};
 use crate::worker::platform;
 
 /// A start takes milliseconds; on a machine that is overloaded, some hundred.
@@ -21,19 +23,19 @@ const HUNG_AFTER: Span = Span::secs(1);
 
 /// A tether as the guard sees it: a child, and a socket.
 #[derive(Debug)]
-pub(super) struct Tether {
+pub(super) struct TetherHandle {
     pid: Pid,
     /// Readable when it has ended.
     watch: Option<OwnedFd>,
     socket: UnixStream,
-    inbox: Inbox,
+    inbox: FrameInbox,
 }
 
-impl Tether {
+impl TetherHandle {
     /// A tether that was started with the other end of this socket.
     pub(super) fn new(child: &Child, socket: UnixStream) -> Self {
         let pid = Pid::from_child(child);
-        Self { pid, watch: platform::watch(pid), socket, inbox: Inbox::default() }
+        Self { pid, watch: platform::exit_descriptor(pid), socket, inbox: FrameInbox::default() }
     }
 
     /// Readable when it has something to say.
@@ -50,21 +52,21 @@ impl Tether {
     pub(super) fn read(&mut self) -> bool {
         loop {
             match self.inbox.read(self.socket.as_fd()) {
-                Ok(Read::Some) => {}
+                Ok(SocketRead::Some) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-                Ok(Read::End) | Err(_) => return false,
+                Ok(SocketRead::End) | Err(_) => return false,
             }
         }
     }
 
     /// The next thing that it has said.
-    pub(super) fn next(&mut self) -> Option<Event> {
+    pub(super) fn next(&mut self) -> Option<GuardEvent> {
         // What cannot be read comes from no tether of ours: its end tells the rest.
         self.inbox.next().ok().flatten()
     }
 
     /// Tells it to end, with all that it has.
-    pub(super) fn dismiss(&self) {
+    pub(super) fn shut_down(&self) {
         // It fails if the tether has ended.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
@@ -83,7 +85,7 @@ impl Tether {
 
 /// How far a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum TetheredStepPhase {
     /// Its start has not returned.
     Starting,
     Running,
@@ -109,15 +111,15 @@ pub(super) struct TetheredStep {
     /// What it starts, for messages.
     name: String,
     /// None while it is awaited, and once it has been reaped.
-    pub(super) tether: Option<Tether>,
+    pub(super) tether: Option<TetherHandle>,
     pub(super) hold: TetherHold,
     /// What the tether is to be told.
-    outbox: Outbox,
-    asked_at: Time,
-    phase: Phase,
+    outbox: FrameOutbox,
+    ordered_at: Time,
+    phase: TetheredStepPhase,
     /// Its main process, which leads its group.
     leader: Option<Pid>,
-    deadline: Option<Deadline>,
+    deadline: Option<ContactDeadline>,
     /// When it should be dead as the worker wants it.
     stopped_by: Option<Time>,
     /// When its tether was killed here.
@@ -127,30 +129,30 @@ pub(super) struct TetheredStep {
 impl TetheredStep {
     /// A step that is to be started. An error says why it cannot be.
     pub(super) fn new(
-        order: Order,
+        order: SpawnOrder,
         output: Option<OwnedFd>,
         now: Time,
-    ) -> Result<Self, (Fence, NotSpawned)> {
+    ) -> Result<Self, (Fence, SpawnFailure)> {
         let (fence, deadline) = (order.fence, order.deadline);
         let name = order.name();
-        let mut outbox = Outbox::default();
-        match outbox.push(&Request::Spawn(order), output) {
+        let mut outbox = FrameOutbox::default();
+        match outbox.push(&GuardRequest::Spawn(order), output) {
             Ok(()) => Ok(Self {
                 fence,
                 name,
                 tether: None,
                 hold: TetherHold::Open,
                 outbox,
-                asked_at: now,
-                phase: Phase::Starting,
+                ordered_at: now,
+                phase: TetheredStepPhase::Starting,
                 leader: None,
                 deadline,
                 stopped_by: None,
                 killed_at: None,
             }),
             Err(error) => {
-                let cause = NotSpawnedCause::NotExecutable;
-                Err((fence, NotSpawned { cause, text: format!("cannot start {name}: {error}") }))
+                let cause = SpawnFailureCause::NotExecutable;
+                Err((fence, SpawnFailure { cause, text: format!("cannot start {name}: {error}") }))
             }
         }
     }
@@ -171,7 +173,7 @@ impl TetheredStep {
     }
 
     /// Tells its tether what the worker says, in order.
-    pub(super) fn pass_on(&mut self, request: &Request) {
+    pub(super) fn pass_on(&mut self, request: &GuardRequest) {
         // Only an order to start is large, and there is room for this.
         drop(self.outbox.push(request, None));
         self.write();
@@ -186,22 +188,22 @@ impl TetheredStep {
     }
 
     /// The worker has ordered it to stop.
-    pub(super) fn stop(&mut self, how: StopHow, grace: Span, now: Time) {
+    pub(super) fn stop(&mut self, how: StopMode, grace: Span, now: Time) {
         let by = match how {
-            StopHow::Kill => now,
-            StopHow::Term => now + grace,
+            StopMode::Kill => now,
+            StopMode::Term => now + grace,
         };
         self.stopped_by = Some(self.stopped_by.map_or(by, |at| at.min(by)));
     }
 
     /// It has another deadline.
-    pub(super) const fn set_deadline(&mut self, at: Option<Deadline>) {
+    pub(super) const fn set_deadline(&mut self, at: Option<ContactDeadline>) {
         self.deadline = at;
     }
 
     /// When its tether is killed if nothing changes.
     pub(super) fn due(&self) -> Option<Time> {
-        let backup = if self.phase == Phase::Running { STOP_BACKUP } else { BACKUP };
+        let backup = if self.phase == TetheredStepPhase::Running { STOP_BACKUP } else { BACKUP };
         let stopped = self.stopped_by.map(|by| by + backup);
         let expired = self.deadline.map(|deadline| deadline.kills_at + BACKUP);
         let by = stopped.into_iter().chain(expired).min()?;
@@ -223,7 +225,7 @@ impl TetheredStep {
 
     /// Its tether says that its main process has started.
     pub(super) fn started(&mut self, leader: i32) {
-        self.phase = Phase::Running;
+        self.phase = TetheredStepPhase::Running;
         self.leader = Pid::from_raw(leader);
     }
 
@@ -242,35 +244,36 @@ impl TetheredStep {
 
     /// Its tether says that its main process has ended.
     pub(super) const fn exited(&mut self) {
-        self.phase = Phase::Exited;
+        self.phase = TetheredStepPhase::Exited;
     }
 
     /// What is to be told of it when its tether has ended, and nothing of it is left.
-    pub(super) fn last_words(&self, now: Time) -> Vec<Event> {
+    pub(super) fn final_events(&self, now: Time) -> Vec<GuardEvent> {
         let fence = self.fence;
         let expired = self.deadline.is_some_and(|deadline| deadline.asks_at <= now);
         let ended = expired || self.stopped_by.is_some();
         // A tether that ends a moment after it was asked may not have come to tell of its start.
-        let hung = now.since(self.asked_at) > HUNG_AFTER;
-        if self.phase == Phase::Starting && ended && hung {
-            return vec![Event::NotSpawned { fence, why: self.hung(now) }];
+        let hung = now.since(self.ordered_at) > HUNG_AFTER;
+        if self.phase == TetheredStepPhase::Starting && ended && hung {
+            return vec![GuardEvent::NotSpawned { fence, why: self.hung_failure(now) }];
         }
         let exit = match (self.stopped_by, expired) {
-            (Some(_), _) => Exit::Signal(Signal::KILL.as_raw()),
-            (None, true) => Exit::Expired,
-            (None, false) => Exit::Lost,
+            (Some(_), _) => StepExit::Signal(Signal::KILL.as_raw()),
+            (None, true) => StepExit::Expired,
+            (None, false) => StepExit::Lost,
         };
-        let exited = (self.phase != Phase::Exited).then_some(Event::Exited { fence, exit });
-        exited.into_iter().chain([Event::Gone { fence, at: now }]).collect()
+        let exited =
+            (self.phase != TetheredStepPhase::Exited).then_some(GuardEvent::Exited { fence, exit });
+        exited.into_iter().chain([GuardEvent::Gone { fence, at: now }]).collect()
     }
 
-    fn hung(&self, now: Time) -> NotSpawned {
-        let seconds = now.since(self.asked_at).as_millis().div_ceil(1000);
+    fn hung_failure(&self, now: Time) -> SpawnFailure {
+        let seconds = now.since(self.ordered_at).as_millis().div_ceil(1000);
         let text = format!(
             "cannot start {}: the start did not return within {seconds} s; is its program or folder on a file system \
              that does not answer?",
             self.name
         );
-        NotSpawned { cause: NotSpawnedCause::Hung, text }
+        SpawnFailure { cause: SpawnFailureCause::Hung, text }
     }
 }

@@ -6,17 +6,17 @@ use std::time::Duration;
 use tokio::time::timeout;
 use windlass::core::outcome::RunStatus;
 
-use super::super::crew::{journal, plan, run};
-use super::crew::{Leader, Witness, join};
-use super::storms::ended;
-use super::weather::Network;
+use super::super::arrange::{journal, plan, run};
+use super::arrange::{NetworkLeader, NetworkWitness, join};
+use super::faults::ended;
+use super::faulty_network::FaultyNetwork;
 
 #[tokio::test(start_paused = true)]
 async fn five_workers_race_for_one_step_and_one_gets_it() {
     for seed in 0..20 {
-        let (journal, network) = (journal(), Network::new(seed, 0));
-        let leader = Leader::start(&journal, &network).await;
-        let witness = Arc::new(Witness::default());
+        let (journal, network) = (journal(), FaultyNetwork::new(seed, 0));
+        let leader = NetworkLeader::start(&journal, &network).await;
+        let witness = Arc::new(NetworkWitness::default());
         let workers: Vec<_> = (0..5).map(|number| join(&network, number, &witness)).collect();
         leader.node.submit(run(seed), &plan(["only"])).await;
         let over = timeout(Duration::from_mins(1), ended(&leader.node.handle, run(seed))).await;

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::controller::api::openapi::operation::{Operation, get, post};
+use crate::controller::api::openapi::operation::{OpenApiOperation, get, post};
 use crate::controller::api::openapi::schema::{
     body, count, list, moment, named, number, object, or_null, text, word,
 };
 use crate::controller::api::openapi::schemas::SCOPES;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
     vec![
         get("/tokens", "Tokens that are kept, the oldest first").answers(
             200,

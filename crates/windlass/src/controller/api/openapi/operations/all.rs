@@ -1,15 +1,15 @@
 //! All of them.
 
-use super::{access, cluster, foreign, runs, sessions};
-use crate::controller::api::openapi::operation::Operation;
+use super::{access, cluster, plain_worker, runs, sessions};
+use crate::controller::api::openapi::operation::OpenApiOperation;
 
 /// Every operation that is described.
-pub(in crate::controller::api::openapi) fn operations() -> Vec<Operation> {
+pub(in crate::controller::api::openapi) fn operations() -> Vec<OpenApiOperation> {
     let kinds = [
         access::operations(),
         cluster::operations(),
         runs::operations(),
-        foreign::operations(),
+        plain_worker::operations(),
         sessions::operations(),
     ];
     kinds.into_iter().flatten().collect()

@@ -1,18 +1,18 @@
 //! The cluster: how it is, who works, what is held and what waits.
 
-use crate::controller::api::openapi::operation::{Operation, get, post};
+use crate::controller::api::openapi::operation::{OpenApiOperation, get, post};
 use crate::controller::api::openapi::schema::{anything, count, list, named, object, text, word};
 use crate::controller::api::openapi::schemas::KEY_STATUS;
 use crate::link::http::JOURNAL_TYPE;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
     let mut operations = shown();
     operations.extend(observed());
     operations
 }
 
 /// What controllers read that observe.
-fn observed() -> Vec<Operation> {
+fn observed() -> Vec<OpenApiOperation> {
     vec![
         get("/journal", "What the leader wrote, as it is kept, for controllers that observe")
             .query("after", count(), "Batches behind this position")
@@ -30,7 +30,7 @@ fn observed() -> Vec<Operation> {
     ]
 }
 
-fn shown() -> Vec<Operation> {
+fn shown() -> Vec<OpenApiOperation> {
     vec![
         get("/openapi.json", "This document").answers(200, "OpenAPI 3.1", anything()),
         get("/healthz", "Whether the process answers").answers_as(

@@ -3,7 +3,7 @@
 mod access;
 mod all;
 mod cluster;
-mod foreign;
+mod plain_worker;
 mod runs;
 mod sessions;
 

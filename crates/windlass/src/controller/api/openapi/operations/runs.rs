@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::controller::api::openapi::operation::{Operation, get, post, run_part};
+use crate::controller::api::openapi::operation::{OpenApiOperation, get, post, run_part};
 use crate::controller::api::openapi::schema::{
     anything, body, count, flag, list, map, moment, named, number, object, or_null, text, word,
 };
@@ -18,11 +18,11 @@ const MOST: &str = "How many at most";
 
 const STEP: &str = "Its name or its index";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
     [looking(), following(), logs(), doing()].concat()
 }
 
-fn looking() -> Vec<Operation> {
+fn looking() -> Vec<OpenApiOperation> {
     vec![
         get("/runs", "Runs, the newest first")
             .query("pipeline", text(), "Only runs of this pipeline")
@@ -54,7 +54,7 @@ fn looking() -> Vec<Operation> {
     ]
 }
 
-fn following() -> Vec<Operation> {
+fn following() -> Vec<OpenApiOperation> {
     let after = "The position of the last event that is known";
     let stream = "As they come, if `accept` asks for it";
     vec![
@@ -79,7 +79,7 @@ fn following() -> Vec<Operation> {
     ]
 }
 
-fn logs() -> Vec<Operation> {
+fn logs() -> Vec<OpenApiOperation> {
     let bytes = "application/octet-stream";
     vec![
         run_part(get("/runs/{run}/logs", "The logs of a run")).answers(
@@ -110,7 +110,7 @@ fn logs() -> Vec<Operation> {
     ]
 }
 
-fn doing() -> Vec<Operation> {
+fn doing() -> Vec<OpenApiOperation> {
     vec![
         post("/runs", "Submit a pipeline")
             .header(KEY_HEADER, key(), KEY)

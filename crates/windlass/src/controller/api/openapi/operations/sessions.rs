@@ -1,10 +1,10 @@
 //! The session between a worker of windlass's own and its leader. Its messages are not for others: the protocol's version
 //! says whether both ends mean the same by them.
 
-use crate::controller::api::openapi::operation::{Operation, post};
+use crate::controller::api::openapi::operation::{OpenApiOperation, post};
 use crate::controller::api::openapi::schema::{anything, number};
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
     vec![
         worker(post("/workers/{id}/join", "A worker of windlass's own joins"))
             .takes(anything())
@@ -28,7 +28,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-fn worker(operation: Operation) -> Operation {
+fn worker(operation: OpenApiOperation) -> OpenApiOperation {
     operation
         .part("id", number(0, u64::MAX), "Its number")
         .refuses(&["not_this_life", "no_such_worker"])

@@ -1,0 +1,78 @@
+//! A worker's side of its session: it finishes whatever it is granted before its next exchange.
+
+use windlass_core::id::{Incarnation, Seq, Term, WorkerId};
+use windlass_core::outcome::Outcome;
+use windlass_core::requirement::Labels;
+use windlass_core::session::{
+    Exchange, ExchangeReply, FinishedAttempt, FormerLifeProof, LeaseGrant, RegisterRequest,
+    WorkerLocality,
+};
+use windlass_core::time::Span;
+
+/// The first worker's number. A large one, as real ones may be: what it takes in a journal counts.
+const FIRST: u64 = 0x1e37_79b9_7f4a_7c15;
+
+/// A worker, and how far its session is.
+#[derive(Debug)]
+pub(crate) struct BenchWorker {
+    worker: WorkerId,
+    slots: u32,
+    seq: u64,
+    seen: Seq,
+    grants: Vec<LeaseGrant>,
+    /// Whether it waits for the reply to an exchange.
+    pub(crate) waits: bool,
+}
+
+impl BenchWorker {
+    /// The worker at a place among all.
+    pub(crate) fn new(at: usize, slots: u32) -> Self {
+        let worker = WorkerId(FIRST + at as u64);
+        Self { worker, slots, seq: 0, seen: Seq(0), grants: Vec::new(), waits: false }
+    }
+
+    /// How it joins.
+    pub(crate) fn register(&self, labels: &[String]) -> RegisterRequest {
+        RegisterRequest {
+            worker: self.worker,
+            name: format!("worker{}", self.worker.0 - FIRST).into(),
+            incarnation: Incarnation(1),
+            labels: Labels::new(labels),
+            slots: self.slots,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
+            spooled: Vec::new(),
+        }
+    }
+
+    /// Its next exchange: all that it was granted has ended well.
+    pub(crate) fn exchange(&mut self) -> Exchange {
+        self.seq += 1;
+        self.waits = true;
+        let ended = |grant: LeaseGrant| FinishedAttempt {
+            lease: grant.lease,
+            outcome: Outcome::exit(0),
+            ran: Some(Span::millis(1)),
+        };
+        Exchange {
+            drains: false,
+            worker: self.worker,
+            incarnation: Incarnation(1),
+            seq: Seq(self.seq),
+            seen: self.seen,
+            term: Term(1),
+            finished: std::mem::take(&mut self.grants).into_iter().map(ended).collect(),
+            in_flight: Vec::new(),
+            want: self.slots,
+        }
+    }
+}
+
+/// Brings a reply to its worker.
+pub(crate) fn deliver(hands: &mut [BenchWorker], reply: ExchangeReply) {
+    let at = usize::try_from(reply.worker.0 - FIRST).expect("workers are few");
+    let hand = &mut hands[at];
+    let body = reply.body.expect("no worker of the benchmark is refused");
+    (hand.waits, hand.seen) = (false, reply.seq);
+    hand.grants = body.grants;
+}

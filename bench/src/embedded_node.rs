@@ -1,0 +1,217 @@
+//! A whole node in one process: the leader's loop, the in-process link, a worker, and steps that do nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use windlass::clock::ProcessClock;
+use windlass::controller::{
+    ControllerNode, FollowedEvents, NodeConfig, NodeError, NodeHandle, StandbyPolicy,
+};
+use windlass::journal::{Journal, LeaderCandidate, Position};
+use windlass::shutdown::ShutdownSender;
+use windlass::worker::{AttemptFuture, AttemptOrders, Executor, WorkerError, WorkerRuntime};
+use windlass_core::engine::{EngineConfig, EngineRequest, Event, SubmitRun};
+use windlass_core::id::{Incarnation, RunId, WorkerId};
+use windlass_core::outcome::{Outcome, RunStatus, StepOutput};
+use windlass_core::plan::Plan;
+use windlass_core::requirement::Labels;
+use windlass_core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
+use windlass_core::time::Span;
+
+use crate::cluster::time_to_executor_rows;
+use crate::deadline::within;
+use crate::disk::{REPEATS, ScratchFolder};
+use crate::journal::open;
+use crate::measure::RepeatTimes;
+use crate::observer::ObserverExecutor;
+use crate::table::{RowTarget, TableRow};
+use crate::{engine_fleet, plans};
+
+const STEPS: u32 = 100_000;
+const CHAIN: u32 = 1_000;
+const FAN: u32 = 10_000;
+
+/// Runs of one step.
+const SINGLE: u64 = 300;
+
+const OWN: WorkerId = WorkerId(1);
+
+/// Does nothing, and hands on fifty bytes.
+#[derive(Debug)]
+struct NoopExecutor;
+
+impl Executor for NoopExecutor {
+    fn start(&self, _grant: LeaseGrant, _orders: watch::Receiver<AttemptOrders>) -> AttemptFuture {
+        let output =
+            StepOutput::Inline("{\"digest\":\"0123456789abcdef0123456789abcdef01\"}".into());
+        Box::pin(async move { Outcome { output, ..Outcome::exit(0) } })
+    }
+}
+
+/// Steps per second with many slots.
+pub(crate) fn throughput(scratch: &ScratchFolder) -> TableRow {
+    let times = measure(scratch, &plans::fan_out(STEPS), 64);
+    let (best, median) = times.per_second(STEPS.into());
+    let name = "in process: noop steps, 64 slots".to_owned();
+    let detail = "loop, link, worker, SQLite".to_owned();
+    let target = RowTarget::AtLeast(60_000.0);
+    TableRow { name, best, median, unit: "steps/s", detail, target }
+}
+
+/// From the end of a step to the end of the one that needs it.
+pub(crate) fn hop(scratch: &ScratchFolder) -> TableRow {
+    let times = measure(scratch, &plans::chain(CHAIN), 2);
+    let each = |took: Duration| took.as_secs_f64() * 1000.0 / f64::from(CHAIN);
+    let name = "in process: hop of a noop chain".to_owned();
+    let (best, median) = (each(times.best), each(times.median));
+    TableRow {
+        name,
+        best,
+        median,
+        unit: "ms",
+        detail: String::new(),
+        target: RowTarget::AtMost(0.4),
+    }
+}
+
+/// A fan-out of 10,000 and its end.
+pub(crate) fn fan(scratch: &ScratchFolder) -> TableRow {
+    let times = measure(scratch, &plans::fan_out(FAN), 64);
+    let (best, median) = (times.best.as_secs_f64(), times.median.as_secs_f64());
+    let name = "in process: fan-out of 10,000 noops".to_owned();
+    TableRow { name, best, median, unit: "s", detail: String::new(), target: RowTarget::None }
+}
+
+/// From a submission until the executor has the attempt.
+pub(crate) fn time_to_executor(scratch: &ScratchFolder) -> Vec<TableRow> {
+    let (notes, notices) = ObserverExecutor::new();
+    let journal: Arc<dyn Journal> = Arc::new(open(&scratch.empty("local")));
+    let took = runtime().block_on(async {
+        let (node, handle) =
+            ControllerNode::open(journal, config()).await.expect("the journal opens");
+        let (sender, shutdown) = ShutdownSender::new();
+        let node = tokio::spawn(node.run(shutdown.clone()));
+        let worker = tokio::spawn(worker(&handle, 1, Arc::new(notes)).run(shutdown));
+        let plan = plans::chain(1);
+        let mut took = Vec::new();
+        for at in 0..SINGLE {
+            let began = engine_fleet::now();
+            let id = RunId::new(1_790_000_000_000, at);
+            let submit = EngineRequest::Submit(SubmitRun::new(id, Arc::clone(&plan)));
+            handle.ask(submit).await.expect("the node leads");
+            took.push(notices.next("a step in one process") - began);
+            assert_eq!(ended(&handle, id).await, RunStatus::Succeeded);
+        }
+        sender.shut_down();
+        wait_for_both(worker, node).await;
+        took
+    });
+    time_to_executor_rows("in process: submitted → handed to the executor", &took, 1.0)
+}
+
+fn measure(scratch: &ScratchFolder, plan: &Arc<Plan>, slots: u32) -> RepeatTimes {
+    let mut took = Vec::new();
+    for _ in 0..REPEATS {
+        let runtime = runtime();
+        let journal: Arc<dyn Journal> = Arc::new(open(&scratch.empty("local")));
+        took.push(runtime.block_on(run(journal, plan, slots)));
+    }
+    RepeatTimes::of(took)
+}
+
+/// Two threads, as on the machine that the targets are for.
+pub(crate) fn runtime() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("two threads can be had")
+}
+
+/// A node with nothing special about it.
+pub(crate) fn config() -> NodeConfig {
+    NodeConfig {
+        candidate: LeaderCandidate { node: "bench".to_owned(), address: None },
+        engine: EngineConfig::default(),
+        ttl: Span::secs(15),
+        own: Some(OWN),
+        stand_by: StandbyPolicy::Refuse,
+        clock: ProcessClock::runtime(),
+    }
+}
+
+/// From the submission to the end of the run, durably.
+async fn run(journal: Arc<dyn Journal>, plan: &Arc<Plan>, slots: u32) -> Duration {
+    let (node, handle) = ControllerNode::open(journal, config()).await.expect("the journal opens");
+    let (sender, shutdown) = ShutdownSender::new();
+    let node = tokio::spawn(node.run(shutdown.clone()));
+    let worker = tokio::spawn(worker(&handle, slots, Arc::new(NoopExecutor)).run(shutdown));
+    let began = engine_fleet::now();
+    let id = RunId::new(1_790_000_000_000, 1);
+    let submitted = handle.ask(EngineRequest::Submit(SubmitRun::new(id, Arc::clone(plan)))).await;
+    submitted.expect("the node leads");
+    assert_eq!(ended(&handle, id).await, RunStatus::Succeeded);
+    let took = began.elapsed();
+    sender.shut_down();
+    wait_for_both(worker, node).await;
+    took
+}
+
+fn worker(handle: &NodeHandle, slots: u32, executor: Arc<dyn Executor>) -> WorkerRuntime {
+    let register = RegisterRequest {
+        worker: OWN,
+        name: "bench".into(),
+        incarnation: Incarnation(1),
+        labels: Labels::default(),
+        slots,
+        home: WorkerLocality::SharedFate,
+        former: FormerLifeProof::Unknown,
+        spooled: Vec::new(),
+    };
+    WorkerRuntime::in_process(register, slots + 1024, Arc::new(handle.clone()), executor)
+}
+
+/// Both have ended as they were told to.
+async fn wait_for_both(
+    worker: JoinHandle<Result<(), WorkerError>>,
+    node: JoinHandle<Result<(), NodeError>>,
+) {
+    let ended = within("a worker in this process to end", worker).await;
+    ended.expect("it does not panic").expect("it is not refused");
+    let ended = within("a node in this process to end", node).await;
+    ended.expect("it does not panic").expect("its journal works");
+}
+
+async fn ended(handle: &NodeHandle, run: RunId) -> RunStatus {
+    within("a run in this process to end", follow_to_end(handle, run)).await
+}
+
+/// Follows the journal to the end of a run.
+async fn follow_to_end(handle: &NodeHandle, run: RunId) -> RunStatus {
+    let mut follower = handle.views().follow(Position(0));
+    loop {
+        let batches = match follower.next().await {
+            FollowedEvents::Events(batches) => batches,
+            FollowedEvents::Behind(_) => {
+                follower.skip_to(handle.views().look(|view| view.position));
+                if let Some(status) = handle.views().look(|view| view.engine.run_status(run))
+                    && status.is_terminal()
+                {
+                    return status;
+                }
+                continue;
+            }
+        };
+        let events = batches.iter().flat_map(|batch| &batch.events);
+        let mut status = events.filter_map(|(_, event)| match event {
+            Event::RunEnded { run: of, status } if *of == run => Some(*status),
+            _ => None,
+        });
+        if let Some(status) = status.next_back() {
+            return status;
+        }
+    }
+}

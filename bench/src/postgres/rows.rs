@@ -1,0 +1,101 @@
+//! The rows of PostgreSQL.
+
+use super::server::BenchPostgres;
+use super::{failover, history, queues, sustained};
+use crate::cluster::{ClusterSite, RunningCluster};
+use crate::disk::ScratchFolder;
+use crate::embedded_node;
+use crate::peer_queue::{self, compared_with_fastest};
+use crate::table::{RowTarget, TableRow};
+
+/// Chains of these lengths show whether a hop becomes dearer.
+const SHORT: u32 = 100;
+const LONG: u32 = 1_000;
+
+/// What takes its time, each by itself or all of it behind the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LongMeasurement {
+    /// Ten minutes of work.
+    Sustained,
+    /// A journal of five million events.
+    History,
+    /// Leaders that are killed.
+    Failover,
+}
+
+impl LongMeasurement {
+    /// In this order: half a minute, three minutes, eleven minutes.
+    pub(crate) const ALL: [Self; 3] = [Self::History, Self::Failover, Self::Sustained];
+
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "sustained" => Some(Self::Sustained),
+            "history" => Some(Self::History),
+            "failover" => Some(Self::Failover),
+            _ => None,
+        }
+    }
+}
+
+/// The rows of what takes its time, on a server of its own.
+pub(crate) fn long_rows(scratch: &ScratchFolder, which: &[LongMeasurement]) -> Vec<TableRow> {
+    let Some(server) = BenchPostgres::start(scratch) else {
+        return vec![missing_row()];
+    };
+    let runtime = embedded_node::runtime();
+    let rows = |long: &LongMeasurement| match long {
+        LongMeasurement::History => history::rows(&server),
+        LongMeasurement::Failover => failover::rows(scratch, &server, &runtime),
+        LongMeasurement::Sustained => {
+            let site = ClusterSite::on_postgres(scratch, server.database("sustained"));
+            let crew = RunningCluster::start(&site, &runtime);
+            let rows = sustained::rows(&crew, &server);
+            crew.end();
+            rows
+        }
+    };
+    which.iter().flat_map(rows).collect()
+}
+
+/// All rows of this part that take no longer than a minute or two.
+pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
+    let Some(server) = BenchPostgres::start(scratch) else {
+        return vec![missing_row()];
+    };
+    let runtime = embedded_node::runtime();
+    let site = ClusterSite::on_postgres(scratch, server.database("windlass"));
+    let mut rows = Vec::new();
+    let crew = RunningCluster::start(&site, &runtime);
+    rows.push(crew.throughput());
+    rows.extend(crew.time_to_executor());
+    let (short, long_chain) = (crew.hop(SHORT), crew.hop(LONG));
+    let ratio = long_chain.best / short.best;
+    rows.push(long_chain);
+    rows.push(TableRow {
+        name: format!("postgres: hop of a chain, {LONG} / {SHORT}"),
+        best: ratio,
+        median: ratio,
+        unit: "times",
+        detail: format!("{:.2} ms in the short one", short.best),
+        target: RowTarget::AtMost(1.2),
+    });
+    rows.push(crew.fan());
+    rows.push(crew.memory());
+    crew.end();
+    let (others, fastest) = peer_queue::rows(&queues::all(&server));
+    rows.push(compared_with_fastest(&rows[0], fastest, RowTarget::AtLeast(2.0)));
+    rows.extend(others);
+    rows
+}
+
+fn missing_row() -> TableRow {
+    TableRow {
+        name: "postgres".to_owned(),
+        best: f64::NAN,
+        median: f64::NAN,
+        unit: "",
+        detail: "the server is not installed".to_owned(),
+        target: RowTarget::None,
+    }
+}

@@ -1,0 +1,124 @@
+//! Assembles the work of a step: its command, its variables, and what else a worker must know.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::plan_time_renderer::PlanTimeRenderer;
+use super::work::{StepWork, WorkAction};
+use crate::expr::{Template, TemplatePiece};
+use crate::plan::PinTarget;
+use crate::spec::{
+    self, CallTarget, PipelineDecl, Spanned, SpannedTemplate, StepDecl, StepSettings, VariableDecl,
+};
+
+/// The work of a step, with everything in place that reads only params.
+pub(super) fn assemble_work(
+    known: &mut PlanTimeRenderer<'_>,
+    pipeline: &PipelineDecl,
+    step: &StepDecl,
+) -> StepWork {
+    let (own, defaults) = (&step.settings, &pipeline.defaults);
+    let (action, vars) = action(known, own, defaults, &step.action);
+    let names = |list: Option<&Vec<Spanned<String>>>| -> Vec<String> {
+        list.into_iter().flatten().map(|name| name.value.clone()).collect()
+    };
+    let secrets = names(own.secrets.as_ref().or(defaults.secrets.as_ref()));
+    let others = pipeline.secrets.iter().filter(|name| !secrets.contains(name));
+    let other_secrets = others.cloned().collect();
+    let dir = own.dir.as_ref().or(defaults.dir.as_ref());
+    StepWork {
+        action,
+        vars,
+        env: env(known, [&pipeline.env, &defaults.env, &own.env]),
+        dir: dir.and_then(|text| known.partial_template(text)),
+        outputs: names(Some(&step.outputs)),
+        secrets,
+        other_secrets,
+        axes: Vec::new(),
+        params: BTreeMap::new(),
+        pinned: step.pin == PinTarget::Leader && matches!(step.action, spec::ActionDecl::Call(_)),
+        about: step.about.clone(),
+    }
+}
+
+/// The params that templates of the work still read, beside values that are not known yet.
+pub(super) fn params_read(work: &StepWork, params: &Value) -> BTreeMap<String, Value> {
+    let reads = work.templates().flat_map(Template::paths);
+    let names =
+        reads.filter(|read| read.path[0] == "params").filter_map(|read| read.path.get(1).cloned());
+    names.map(|name| (name.clone(), params.get(&name).cloned().unwrap_or_default())).collect()
+}
+
+/// Names of the steps that the condition, the key or the work of a step reads.
+pub(super) fn steps_read(step: &StepDecl, work: &StepWork) -> BTreeSet<String> {
+    let by_work = work.templates().flat_map(Template::paths).map(|read| read.path);
+    let asked = step.condition.iter().flat_map(|asked| &asked.reads).map(|read| read.path.clone());
+    let keyed =
+        step.idempotency_key.iter().flat_map(|key| &key.reads).map(|read| read.path.clone());
+    let of_steps = by_work.chain(asked).chain(keyed).filter(|path| path[0] == "steps");
+    let called = match &step.action {
+        // What it takes of them is its own business: it gets all that they hand on.
+        spec::ActionDecl::Call(_) => step.needs.as_slice(),
+        spec::ActionDecl::Script { .. }
+        | spec::ActionDecl::Exec { .. }
+        | spec::ActionDecl::Noop
+        | spec::ActionDecl::Unavailable(_) => &[],
+    };
+    let needs = called.iter().map(|need| need.step.value.clone());
+    of_steps.filter_map(|path| path.get(1).cloned()).chain(needs).collect()
+}
+
+fn action(
+    known: &mut PlanTimeRenderer<'_>,
+    own: &StepSettings,
+    defaults: &StepSettings,
+    action: &spec::ActionDecl,
+) -> (WorkAction, Vec<(String, Template)>) {
+    let shell = own.shell.as_ref().or(defaults.shell.as_ref()).map(|shell| shell.value.clone());
+    match action {
+        spec::ActionDecl::Script { text, vars, written, reads } => {
+            let vars = vars.iter().filter_map(|(name, expression)| {
+                let template = Template(vec![TemplatePiece::Expr(expression.clone())]);
+                let text =
+                    SpannedTemplate { template, span: written.span.clone(), reads: reads.clone() };
+                Some((name.clone(), known.partial_template(&text)?))
+            });
+            let vars = vars.collect();
+            (WorkAction::Script { text: text.clone(), shell }, vars)
+        }
+        spec::ActionDecl::Exec { argv, .. } => {
+            (WorkAction::Exec { argv: argv.clone() }, Vec::new())
+        }
+        spec::ActionDecl::Call(call) => (call_action(known, call), Vec::new()),
+        spec::ActionDecl::Noop => (WorkAction::Noop, Vec::new()),
+        spec::ActionDecl::Unavailable(key) => {
+            (WorkAction::Unavailable { key: (*key).to_owned() }, Vec::new())
+        }
+    }
+}
+
+fn call_action(known: &mut PlanTimeRenderer<'_>, call: &spec::CallDecl) -> WorkAction {
+    let CallTarget { name, signature } = call.target.value.clone();
+    let value = |value: &VariableDecl| {
+        Some((value.name.value.clone(), known.partial_template(&value.value)?))
+    };
+    WorkAction::Call { name, signature, with: call.with.iter().filter_map(value).collect() }
+}
+
+/// Variables of the pipeline, the defaults and the step; the later ones win, in the place of the first.
+fn env(known: &mut PlanTimeRenderer<'_>, layers: [&[VariableDecl]; 3]) -> Vec<(String, Template)> {
+    let mut env: Vec<(String, Template)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for variable in layers.into_iter().flatten() {
+        let Some(value) = known.partial_template(&variable.value) else { continue };
+        let name = &*variable.name.value;
+        if let Some(at) = places.get(name) {
+            env[*at].1 = value;
+        } else {
+            places.insert(name, env.len());
+            env.push((name.to_owned(), value));
+        }
+    }
+    env
+}

@@ -1,0 +1,98 @@
+//! The name of a cell, which carries its values.
+//!
+//! `test[linux,sqlite]`: the values in the order of the axes, then whatever `include` added as `key=value`. A value that
+//! could be misread is written as JSON. A plan of a million cells thus holds each value once, and a worker needs nothing
+//! but the name.
+
+use std::fmt::Write;
+
+use crate::display_text::is_unsafe_to_display;
+
+/// Characters that are themselves in a name. `=` is not among them, so a bare value is never taken for `key=value`.
+fn is_bare(value: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.:/@+ -".contains(c);
+    !value.is_empty() && value.chars().all(plain) && value.trim() == value
+}
+
+/// What stands between the brackets: values in the order of the axes, then what was added to them.
+pub fn cell_name<'a>(
+    values: impl IntoIterator<Item = &'a str>,
+    added: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let mut name = String::new();
+    for value in values {
+        separate(&mut name);
+        push(&mut name, value);
+    }
+    for (key, value) in added {
+        separate(&mut name);
+        name.push_str(key);
+        name.push('=');
+        push(&mut name, value);
+    }
+    name
+}
+
+fn separate(name: &mut String) {
+    if !name.is_empty() {
+        name.push(',');
+    }
+}
+
+fn push(name: &mut String, value: &str) {
+    if is_bare(value) {
+        name.push_str(value);
+        return;
+    }
+    name.push('"');
+    for c in value.chars() {
+        match c {
+            '"' | '\\' => name.extend(['\\', c]),
+            c if is_unsafe_to_display(c) => {
+                let _ = write!(name, "\\u{:04x}", u32::from(c));
+            }
+            c => name.push(c),
+        }
+    }
+    name.push('"');
+}
+
+/// The values that a cell's name (`test[linux,sqlite]`) carries, as the axes and additions that they belong to. Nothing for
+/// a step that is no cell, or a name that was not made by [`cell_name`] for these axes.
+pub fn cell_values(name: &str, axes: &[String]) -> Vec<(String, String)> {
+    let inside = name.split_once('[').and_then(|(_, rest)| rest.strip_suffix(']'));
+    inside.and_then(|text| read(text, axes)).unwrap_or_default()
+}
+
+fn read(inside: &str, axes: &[String]) -> Option<Vec<(String, String)>> {
+    let mut left = axes.iter();
+    let mut values = Vec::new();
+    for part in parts(inside) {
+        match (left.next(), part.split_once('=')) {
+            (Some(name), _) => values.push((name.clone(), unquoted(part)?)),
+            (None, Some((key, value))) => values.push((key.to_owned(), unquoted(value)?)),
+            (None, None) => return None,
+        }
+    }
+    left.next().is_none().then_some(values)
+}
+
+/// The parts between commas that are not inside quotes.
+fn parts(inside: &str) -> Vec<&str> {
+    let mut quoted = false;
+    let mut escaped = false;
+    let split = inside.split(|c: char| {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ => {}
+        }
+        c == ',' && !quoted
+    });
+    split.collect()
+}
+
+fn unquoted(value: &str) -> Option<String> {
+    if value.starts_with('"') { serde_json::from_str(value).ok() } else { Some(value.to_owned()) }
+}

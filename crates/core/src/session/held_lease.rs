@@ -1,0 +1,161 @@
+//! One lease as its worker holds it.
+
+use super::message::{
+    FinishedAttempt, InFlightLease, LeaseGrant, LeasePhase, LeaseRef, StopMode, StopReason,
+};
+use crate::id::Seq;
+use crate::outcome::{Outcome, OutcomeKind};
+use crate::time::{Span, Time};
+
+/// A lease in a worker's hands, from grant to verdict.
+#[derive(Clone, Debug)]
+pub(super) struct HeldLease {
+    pub(super) grant: LeaseGrant,
+    pub(super) state: HeldLeaseState,
+    /// Nothing of a step that stops on lost contact lives beyond it.
+    pub(super) deadline: Time,
+    /// The first exchange that listed it; replies to that one and later ones renew it.
+    pub(super) listed_from: Option<Seq>,
+    /// When nothing of its process was left, if that was told before its outcome.
+    pub(super) gone_at: Option<Time>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum HeldLeaseState {
+    Queued,
+    /// Its executor has it, and starts it when another has ended: at any moment, before anybody here knows.
+    QueuedAtExecutor {
+        /// It was told to stop all the same: how it stops if it has started.
+        stop: Option<(StopMode, StopReason)>,
+    },
+    Started {
+        at: Time,
+    },
+    /// Told to stop: `Stale` if nobody ordered it and contact was lost, or the lease had ended.
+    Stopping {
+        at: Time,
+        how: StopMode,
+        why: StopReason,
+    },
+    Finished {
+        outcome: Outcome,
+        ran: Option<Span>,
+    },
+}
+
+impl HeldLease {
+    pub(super) fn new(grant: LeaseGrant, deadline: Time) -> Self {
+        Self { grant, state: HeldLeaseState::Queued, deadline, listed_from: None, gone_at: None }
+    }
+
+    pub(super) const fn lease(&self) -> LeaseRef {
+        self.grant.lease
+    }
+
+    /// Whether it takes up a slot.
+    pub(super) const fn occupies(&self) -> bool {
+        matches!(self.state, HeldLeaseState::Started { .. } | HeldLeaseState::Stopping { .. })
+    }
+
+    /// Whether its leader goes on renewing it. One that is overdue or stale is not: its end must not wait.
+    pub(super) const fn is_renewed(&self) -> bool {
+        match &self.state {
+            HeldLeaseState::Stopping { why, .. } => {
+                !matches!(why, StopReason::Overdue | StopReason::Stale)
+            }
+            HeldLeaseState::Queued
+            | HeldLeaseState::QueuedAtExecutor { .. }
+            | HeldLeaseState::Started { .. }
+            | HeldLeaseState::Finished { .. } => true,
+        }
+    }
+
+    pub(super) const fn is_queued(&self) -> bool {
+        matches!(self.state, HeldLeaseState::Queued)
+    }
+
+    pub(super) const fn is_queued_at_executor(&self) -> bool {
+        matches!(self.state, HeldLeaseState::QueuedAtExecutor { .. })
+    }
+
+    pub(super) const fn is_finished(&self) -> bool {
+        matches!(self.state, HeldLeaseState::Finished { .. })
+    }
+
+    pub(super) fn release(&mut self) {
+        self.state =
+            HeldLeaseState::Finished { outcome: Outcome::plain(OutcomeKind::Released), ran: None };
+    }
+
+    /// Its turn in line came. It takes up a slot from now on.
+    pub(super) fn start_from_queue(&mut self, at: Time) -> bool {
+        let HeldLeaseState::QueuedAtExecutor { stop } = self.state else { return false };
+        self.state = match stop {
+            Some((how, why)) => HeldLeaseState::Stopping { at, how, why },
+            None => HeldLeaseState::Started { at },
+        };
+        true
+    }
+
+    /// Records how its process ended. A process that was ended for lost contact is lost, whatever its exit code.
+    pub(super) fn finish(&mut self, outcome: Outcome, now: Time) -> bool {
+        let (started, lost) = match self.state {
+            HeldLeaseState::Queued | HeldLeaseState::Finished { .. } => return false,
+            HeldLeaseState::QueuedAtExecutor { .. } => (None, false),
+            HeldLeaseState::Started { at } => (Some(at), false),
+            HeldLeaseState::Stopping { at, why, .. } => (Some(at), why == StopReason::Stale),
+        };
+        let kind = if lost && outcome.kind != OutcomeKind::Succeeded {
+            OutcomeKind::Lost
+        } else {
+            outcome.kind
+        };
+        // What is too large to be kept would be refused, and might not even fit in a message.
+        let outcome = if outcome.output.fits() {
+            Outcome { kind, ..outcome }
+        } else {
+            Outcome { exit_code: outcome.exit_code, ..Outcome::plain(OutcomeKind::Failed) }
+        };
+        let ended = self.gone_at.unwrap_or(now);
+        let ran = match started {
+            Some(at) => Some(ended.since(at)),
+            // It could not begin, which took no time.
+            None => (kind != OutcomeKind::Released).then_some(Span::ZERO),
+        };
+        self.state = HeldLeaseState::Finished { outcome, ran };
+        true
+    }
+
+    /// When contact has been lost for so long that the polite order must go out, for force to fall on the deadline.
+    /// The grace is cut short where it would reach into the time in which a renewal is still expected.
+    pub(super) fn lost_contact_at(&self, ttl: Span) -> Time {
+        self.deadline - self.grant.kill_grace.min(ttl.divided_by(5))
+    }
+
+    /// How it is listed in an exchange that has this much room for output. What it has no room for waits its turn.
+    pub(super) fn to_listed(&self, room: usize) -> ListedLease {
+        let lease = self.lease();
+        match &self.state {
+            HeldLeaseState::Queued | HeldLeaseState::QueuedAtExecutor { .. } => {
+                ListedLease::InFlight(InFlightLease { lease, phase: LeasePhase::Queued })
+            }
+            HeldLeaseState::Started { .. } | HeldLeaseState::Stopping { .. } => {
+                ListedLease::InFlight(InFlightLease { lease, phase: LeasePhase::Started })
+            }
+            HeldLeaseState::Finished { outcome, .. } if outcome.output.len() > room => {
+                ListedLease::InFlight(InFlightLease { lease, phase: LeasePhase::Started })
+            }
+            HeldLeaseState::Finished { outcome, ran } => ListedLease::Finished(FinishedAttempt {
+                lease,
+                outcome: outcome.clone(),
+                ran: *ran,
+            }),
+        }
+    }
+}
+
+/// In which of an exchange's lists a lease goes.
+pub(super) enum ListedLease {
+    InFlight(InFlightLease),
+    Finished(FinishedAttempt),
+}

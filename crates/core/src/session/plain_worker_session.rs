@@ -1,0 +1,320 @@
+//! The worker's end of a session for a worker that does not know that there is one.
+//!
+//! A plain worker sends single requests over HTTP: claim, heartbeat, complete, goodbye. The controller holds its end of the
+//! session: which leases it has, what was granted and not yet claimed, and what it was told to stop. All of it can be made
+//! again from what is durable. It is valid under one leader only: under the next one, requests may have gone to another
+//! controller, and this end knows nothing of the leases that were granted there.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::message::{
+    Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, InFlightLease, LeaseGrant,
+    LeasePhase, LeaseRef, OutcomeVerdict, StopReason, WorkerRefusal,
+};
+use super::worker_session::safety_margin;
+use crate::id::{Fence, Incarnation, Seq, Term, WorkerId};
+use crate::outcome::{Outcome, OutcomeKind};
+use crate::planted_bugs::{PlantedBug, PlantedBugs};
+use crate::time::{Span, Time};
+
+/// How long a step may take that says nothing itself, on a worker that does not list what it holds.
+const SILENT_STEP_TIMEOUT: Span = Span::hours(1);
+
+/// Orders to stop that are remembered: a worker that does not list what it holds does not say what it has stopped.
+const STOPS_MAX: usize = 1_024;
+
+/// Which life of a plain worker a session is for, and where it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainSessionConfig {
+    /// The worker.
+    pub worker: WorkerId,
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// The leader that the session is valid under.
+    pub term: Term,
+    /// The newest exchange that is known.
+    pub last: Seq,
+    /// Makes planted mistakes, for the simulator's hunt.
+    pub bugs: PlantedBugs,
+}
+
+/// A lease that a plain worker has.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainLease {
+    lease: LeaseRef,
+    since: Time,
+    timeout: Span,
+    /// Whether the worker lists it in its heartbeats: then it is held as long as it says so.
+    is_listed: bool,
+}
+
+impl PlainLease {
+    /// A lease that the worker has had since then.
+    pub fn new(lease: LeaseRef, since: Time, timeout: Option<Span>) -> Self {
+        Self { lease, since, timeout: timeout.unwrap_or(SILENT_STEP_TIMEOUT), is_listed: false }
+    }
+}
+
+/// What is known of a plain worker that it does not say with every request.
+#[derive(Clone, Debug)]
+pub struct PlainWorkerSession {
+    life: PlainSessionConfig,
+    seq: Seq,
+    seen: Seq,
+    held: BTreeMap<Fence, PlainLease>,
+    /// Leases that were granted and not yet claimed.
+    offers: VecDeque<LeaseGrant>,
+    stops: BTreeSet<Fence>,
+    /// When the newest exchange that was answered began: leases count from then.
+    renewed_at: Time,
+}
+
+impl PlainWorkerSession {
+    /// The session of a worker that holds these leases.
+    pub fn new(life: PlainSessionConfig, held: impl IntoIterator<Item = PlainLease>) -> Self {
+        Self {
+            life,
+            seq: life.last,
+            seen: life.last,
+            held: held.into_iter().map(|held| (held.lease.fence, held)).collect(),
+            offers: VecDeque::new(),
+            stops: BTreeSet::new(),
+            renewed_at: Time::ZERO,
+        }
+    }
+
+    /// Which life of which worker it is for.
+    pub const fn life(&self) -> PlainSessionConfig {
+        self.life
+    }
+
+    /// What the worker has to stop.
+    pub fn stops(&self) -> Vec<Fence> {
+        self.stops.iter().copied().collect()
+    }
+
+    /// What the worker holds.
+    pub fn held(&self) -> Vec<Fence> {
+        self.held.keys().copied().collect()
+    }
+
+    /// Whether a step that was offered to the worker is still its own. It may not be: the answer to the exchange that began it
+    /// calls it stale, or the worker has not listed it since.
+    pub fn holds(&self, fence: Fence) -> bool {
+        self.held.contains_key(&fence) || self.life.bugs.on(PlantedBug::PlainOfferOutlivesLease)
+    }
+
+    /// When the worker has to take its leases for ended under this TTL: a margin before the leader does.
+    pub fn expires_at(&self, ttl: Span) -> Time {
+        self.renewed_at + ttl.saturating_sub(safety_margin(ttl))
+    }
+
+    /// A heartbeat has come: what the worker does not list any more, or what is overdue, is not renewed by the next exchange.
+    pub fn heartbeat(&mut self, listed: Option<&[Fence]>, now: Time) {
+        match listed {
+            Some(listed) => self.list(listed),
+            None => self.give_up_overdue(now),
+        }
+    }
+
+    fn list(&mut self, listed: &[Fence]) {
+        self.stops.retain(|fence| listed.contains(fence));
+        self.held.retain(|fence, _| listed.contains(fence));
+        for fence in listed {
+            match self.held.get_mut(fence) {
+                Some(held) => held.is_listed = true,
+                None => drop(self.stops.insert(*fence)),
+            }
+        }
+    }
+
+    fn give_up_overdue(&mut self, now: Time) {
+        let is_overdue =
+            |held: &PlainLease| !held.is_listed && now.since(held.since) > held.timeout;
+        let overdue = self.held.extract_if(.., |_, held| is_overdue(held));
+        self.stops.extend(overdue.map(|(fence, _)| fence));
+    }
+
+    /// The worker has left, and nothing of it runs.
+    pub fn on_left(&mut self) {
+        self.held.clear();
+        self.offers.clear();
+    }
+
+    /// The worker leaves while these steps may still run: the others are not renewed, and what it never claimed goes back.
+    pub fn on_leaving(&mut self, running: &[Fence]) -> Vec<FinishedAttempt> {
+        self.list(running);
+        let released = |grant: LeaseGrant| FinishedAttempt {
+            lease: grant.lease,
+            outcome: Outcome::plain(OutcomeKind::Released),
+            ran: None,
+        };
+        self.offers.drain(..).map(released).collect()
+    }
+
+    /// Whether a claim has to ask the leader for a step. A worker that asks for one step at a time needs none ahead of its
+    /// slots.
+    pub fn needs_offer(&self, slots: usize) -> bool {
+        self.offers.is_empty() && self.held.len() < slots
+    }
+
+    /// The next step for the worker, which it holds from now on.
+    pub fn claim(&mut self, now: Time) -> Option<LeaseGrant> {
+        let grant = self.offers.pop_front()?;
+        let held = PlainLease::new(grant.lease, now, grant.timeout);
+        self.held.insert(grant.lease.fence, held);
+        Some(grant)
+    }
+
+    /// A report on a hand-out, and the lease that it ends if the worker has it. Of a lease that it does not have the attempt
+    /// is not known, and not needed either: the fence says which hand-out is meant.
+    pub fn complete(
+        &mut self,
+        at: LeaseRef,
+        outcome: Outcome,
+        now: Time,
+    ) -> (FinishedAttempt, Option<PlainLease>) {
+        let held = self.held.remove(&self.reported_fence(at));
+        let ran = held.map(|held| now.since(held.since));
+        let lease = held.map_or(at, |held| held.lease);
+        (FinishedAttempt { lease, outcome, ran }, held)
+    }
+
+    /// The fence that a report is about: its own.
+    fn reported_fence(&self, at: LeaseRef) -> Fence {
+        let is_same = |held: &&PlainLease| (held.lease.run, held.lease.step) == (at.run, at.step);
+        let newest = self.held.values().rev().find(is_same);
+        match newest.filter(|_| self.life.bugs.on(PlantedBug::PlainCompleteIgnoresFence)) {
+            Some(held) => held.lease.fence,
+            None => at.fence,
+        }
+    }
+
+    /// Whether a report was heard is not known: until it comes again, its lease is still held.
+    pub fn report_unanswered(&mut self, held: Option<PlainLease>) {
+        self.held.extend(held.map(|held| (held.lease.fence, held)));
+    }
+
+    /// The verdict on a report.
+    pub fn outcome_verdict(&mut self, fence: Fence, body: &ExchangeReplyBody) -> OutcomeVerdict {
+        self.stops.remove(&fence);
+        let verdict = body.verdicts.iter().find(|(judged, _)| *judged == fence);
+        verdict.map_or(OutcomeVerdict::Stale, |(_, verdict)| *verdict)
+    }
+
+    /// The next exchange with the leader. The leader keeps one that it has nothing to say to; another one behind it, which
+    /// wants nothing, has it answered at once.
+    pub fn next_exchange(&mut self, want: u32, finished: Vec<FinishedAttempt>) -> Exchange {
+        self.seq = Seq(self.seq.0 + 1);
+        let held = self.held.values().map(|held| (held.lease, LeasePhase::Started));
+        let offers = self.offers.iter().map(|grant| (grant.lease, LeasePhase::Queued));
+        Exchange {
+            worker: self.life.worker,
+            drains: false,
+            incarnation: self.life.incarnation,
+            seq: self.seq,
+            seen: self.seen,
+            term: self.life.term,
+            finished,
+            in_flight: held
+                .chain(offers)
+                .map(|(lease, phase)| InFlightLease { lease, phase })
+                .collect(),
+            want,
+        }
+    }
+
+    /// The answer to an exchange that began at `asked_at`.
+    pub fn on_reply(
+        &mut self,
+        reply: ExchangeReply,
+        asked_at: Time,
+    ) -> Result<ExchangeReplyBody, WorkerRefusal> {
+        self.seen = self.seen.max(reply.seq);
+        let body = reply.body?;
+        self.renewed_at = asked_at;
+        self.apply_reply_body(&body);
+        Ok(body)
+    }
+
+    fn apply_reply_body(&mut self, body: &ExchangeReplyBody) {
+        for stop in &body.stops {
+            if stop.why == StopReason::Stale {
+                self.held.remove(&stop.fence);
+                self.offers.retain(|grant| grant.lease.fence != stop.fence);
+            }
+            self.stops.insert(stop.fence);
+        }
+        while self.stops.len() > STOPS_MAX {
+            self.stops.pop_first();
+        }
+        for grant in &body.grants {
+            let fence = grant.lease.fence;
+            let is_known = self.offers.iter().any(|offer| offer.lease.fence == fence);
+            if !is_known && !self.held.contains_key(&fence) {
+                self.offers.push_back(grant.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{RunId, StepIx};
+    use crate::session::{StopMode, StopOrder};
+
+    fn lease(fence: u64) -> LeaseRef {
+        LeaseRef { fence: Fence(fence), run: RunId(1), step: StepIx(0), attempt: 2 }
+    }
+
+    fn session() -> PlainWorkerSession {
+        let life = PlainSessionConfig {
+            worker: WorkerId(7),
+            incarnation: Incarnation(1),
+            term: Term(3),
+            last: Seq(10),
+            bugs: PlantedBugs::NONE,
+        };
+        PlainWorkerSession::new(life, [PlainLease::new(lease(5), Time::ZERO, None)])
+    }
+
+    fn reply(to: &Exchange, body: ExchangeReplyBody) -> ExchangeReply {
+        ExchangeReply {
+            worker: to.worker,
+            incarnation: to.incarnation,
+            seq: to.seq,
+            term: to.term,
+            ttl: Span::secs(10),
+            interval: Span::secs(2),
+            body: Ok(body),
+        }
+    }
+
+    #[test]
+    fn what_the_leader_calls_stale_is_not_held_and_has_to_stop() {
+        let mut session = session();
+        let exchange = session.next_exchange(0, Vec::new());
+        assert_eq!((exchange.seq, exchange.seen, exchange.term), (Seq(11), Seq(10), Term(3)));
+        assert!(session.holds(Fence(5)));
+        let stop = StopOrder { fence: Fence(5), how: StopMode::Kill, why: StopReason::Stale };
+        let body = ExchangeReplyBody { stops: vec![stop], ..ExchangeReplyBody::default() };
+        session.on_reply(reply(&exchange, body), Time::ZERO).expect("it is no refusal");
+        assert!(!session.holds(Fence(5)));
+        assert_eq!(session.stops(), [Fence(5)]);
+    }
+
+    #[test]
+    fn a_report_ends_the_lease_of_its_own_fence_alone() {
+        let mut session = session();
+        let (now, failed) = (Time::ZERO + Span::secs(4), Outcome::plain(OutcomeKind::Failed));
+        let (late, held) = session.complete(lease(4), failed.clone(), now);
+        assert!(held.is_none() && session.holds(Fence(5)));
+        assert_eq!((late.lease.fence, late.ran), (Fence(4), None));
+        let (own, held) = session.complete(lease(5), failed, now);
+        assert_eq!((own.lease, own.ran), (lease(5), Some(Span::secs(4))));
+        assert!(!session.holds(Fence(5)));
+        session.report_unanswered(held);
+        assert!(session.holds(Fence(5)), "it was not heard, so it is still held");
+    }
+}

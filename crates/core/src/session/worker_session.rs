@@ -1,0 +1,563 @@
+//! The worker's end of a session.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::held_lease::{HeldLease, HeldLeaseState, ListedLease};
+use super::message::{
+    Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, LeaseGrant, OutcomeVerdict,
+    RegisterReply, StopMode, StopOrder, StopReason, WorkerRefusal,
+};
+use crate::id::{Fence, Incarnation, Seq, Term, WorkerId};
+use crate::outcome::Outcome;
+use crate::planted_bugs::{PlantedBug, PlantedBugs};
+use crate::time::{Span, Time};
+
+/// Sent exchanges whose reply is awaited; beyond it the oldest is given up, its reply would renew nothing any more.
+const AWAITED_MAX: usize = 64;
+
+/// Bytes of output in one exchange: it must fit in a message of 1 MiB. What does not fit is listed as in flight and
+/// reported with a later one.
+const OUTPUT_BYTES_MAX: usize = 512 * 1024;
+
+/// Who a session speaks for.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionConfig {
+    /// The worker.
+    pub worker: WorkerId,
+    /// This life of it.
+    pub incarnation: Incarnation,
+    /// How many steps it runs at a time.
+    pub slots: u32,
+    /// The most leases that it takes, running and ahead.
+    pub capacity: u32,
+    /// False where leader and worker share one fate: no deadline then.
+    pub leases_expire: bool,
+    /// Planted mistakes, none outside the simulator's hunt.
+    pub bugs: PlantedBugs,
+}
+
+/// How far a session is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SessionPhase {
+    Working,
+    /// Takes no more leases.
+    Draining,
+    /// Refused for good.
+    Over(WorkerRefusal),
+}
+
+/// What a session has to tell, by how soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum UnsentNews {
+    Nothing,
+    /// Something has started that the newest exchange told as queued.
+    Started,
+    /// Something that the leader waits for.
+    News,
+}
+
+/// When the process of a lease that must not outlive contact is to end if contact stays lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContactDeadline {
+    /// It is told to end.
+    pub asks_at: Time,
+    /// Nothing of it may be alive any more.
+    pub kills_at: Time,
+}
+
+/// What a session tells its surroundings to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionAction {
+    /// Start this step now.
+    Start(LeaseGrant),
+    /// Have this step start when one of those that run has ended, without asking again. Those that were told so start in
+    /// this order; that one has is told to [`WorkerSession::on_queue_started`].
+    Enqueue(LeaseGrant),
+    /// Stop this step. If it stands in line it is never started.
+    Stop(StopOrder),
+    /// Never start this step, if it still stands in line.
+    Withdraw(Fence),
+}
+
+/// A worker's view of its leases. Feed it replies, ends of processes and the passing of time; it answers with what to
+/// do and, when asked, with the next exchange to send.
+///
+/// Its clock is the worker's own, counts suspension, and shares nothing with the leader's but the rate.
+#[derive(Clone, Debug)]
+pub struct WorkerSession {
+    pub(super) config: SessionConfig,
+    ttl: Span,
+    interval: Span,
+    seq: Seq,
+    seen: Seq,
+    term: Term,
+    /// The highest fence accepted: what is not above it is a repeat.
+    highest: Fence,
+    pub(super) held: BTreeMap<Fence, HeldLease>,
+    /// How many of them take up a slot.
+    pub(super) occupied: usize,
+    /// How many of them stand in line.
+    pub(super) executor_queued: usize,
+    /// None below it waits to be started: they start in their order.
+    pub(super) unstarted: Fence,
+    sent: BTreeMap<Seq, Time>,
+    /// What no exchange has told.
+    pub(super) unsent: UnsentNews,
+    pub(super) phase: SessionPhase,
+}
+
+impl WorkerSession {
+    /// A session that has just been registered, with what the leader told it.
+    pub fn new(config: SessionConfig, told: &RegisterReply) -> Self {
+        Self {
+            config,
+            ttl: told.ttl,
+            interval: told.interval,
+            seq: Seq(0),
+            seen: Seq(0),
+            term: told.term,
+            highest: Fence(0),
+            held: BTreeMap::new(),
+            occupied: 0,
+            executor_queued: 0,
+            unstarted: Fence(0),
+            sent: BTreeMap::new(),
+            unsent: UnsentNews::News,
+            phase: SessionPhase::Working,
+        }
+    }
+
+    /// The next exchange. `now` must be read before it is sent: deadlines count from it.
+    pub fn exchange(&mut self, now: Time) -> Exchange {
+        self.seq = Seq(self.seq.0 + 1);
+        self.unsent = UnsentNews::Nothing;
+        self.sent.insert(self.seq, now);
+        if self.sent.len() > AWAITED_MAX {
+            self.sent.pop_first();
+        }
+        let finished = self.held.values().filter(|held| held.is_finished()).count();
+        let mut message = Exchange {
+            worker: self.config.worker,
+            incarnation: self.config.incarnation,
+            seq: self.seq,
+            seen: self.seen,
+            term: self.term,
+            finished: Vec::with_capacity(finished),
+            in_flight: Vec::with_capacity(self.held.len() - finished),
+            want: self.want(),
+            drains: self.phase == SessionPhase::Draining,
+        };
+        let mut room = OUTPUT_BYTES_MAX;
+        for held in self.held.values_mut() {
+            held.listed_from.get_or_insert(self.seq);
+            match held.to_listed(room) {
+                ListedLease::InFlight(lease) => message.in_flight.push(lease),
+                ListedLease::Finished(lease) => {
+                    room = room.saturating_sub(lease.outcome.output.len());
+                    message.finished.push(lease);
+                }
+            }
+        }
+        message
+    }
+
+    /// Whether an exchange should be sent now: there is news, something has started, nothing is awaited, or the reply is
+    /// overdue.
+    pub fn exchange_due(&self, now: Time) -> bool {
+        !self.is_over()
+            && (self.unsent > UnsentNews::Nothing || self.exchange_at().is_none_or(|at| at <= now))
+    }
+
+    /// Whether there is something to tell that no exchange has told. Without it, an exchange only asks for more, or says what
+    /// has started.
+    pub const fn has_news(&self) -> bool {
+        matches!(self.unsent, UnsentNews::News)
+    }
+
+    /// Whether something waits for a slot: what a reply brings would wait behind it.
+    pub fn has_ahead(&self) -> bool {
+        self.occupied + self.executor_queued > self.config.slots as usize
+            || self.held.range(self.unstarted..).any(|(_, held)| held.is_queued())
+    }
+
+    /// Learns that the newest exchange did not reach the leader: the next one is due at once. How soon to send it, and
+    /// to whom, is the link's business.
+    pub fn on_send_failed(&mut self) {
+        self.unsent = UnsentNews::News;
+    }
+
+    /// When another exchange is due though the newest has no reply; `None` if none is awaited.
+    ///
+    /// The leader keeps it for an interval, after that it counts as lost. What must not outlive contact cannot wait so
+    /// long: a deadline counts from before the sending, so it would come within two intervals of it, or after one
+    /// exchange that got lost. A newer exchange has the kept one answered.
+    pub fn exchange_at(&self) -> Option<Time> {
+        let (_, at) = self.sent.last_key_value().filter(|_| !self.is_over())?;
+        let half = self.interval.divided_by(2);
+        Some(*at + if self.holds_deadline_lease() { half } else { self.interval + half })
+    }
+
+    fn holds_deadline_lease(&self) -> bool {
+        let strict = |held: &HeldLease| held.grant.stops_on_lost_contact && held.occupies();
+        self.config.leases_expire && self.held.values().any(strict)
+    }
+
+    /// Takes in a reply. Late, repeated and foreign ones change nothing.
+    pub fn on_reply(&mut self, reply: ExchangeReply, now: Time) -> Vec<SessionAction> {
+        let known =
+            (reply.worker, reply.incarnation) == (self.config.worker, self.config.incarnation);
+        if !known || self.is_over() {
+            return Vec::new();
+        }
+        match reply.body {
+            Ok(body) => {
+                self.term = self.term.max(reply.term);
+                self.on_answer(reply.seq, (reply.ttl, reply.interval), body, now)
+            }
+            Err(refusal) => self.on_refusal(reply.seq, refusal),
+        }
+    }
+
+    fn on_answer(
+        &mut self,
+        seq: Seq,
+        (ttl, interval): (Span, Span),
+        body: ExchangeReplyBody,
+        now: Time,
+    ) -> Vec<SessionAction> {
+        if seq <= self.seen {
+            return Vec::new();
+        }
+        let Some(sent_at) = self.sent.get(&seq).copied() else {
+            return Vec::new();
+        };
+        (self.seen, self.ttl, self.interval) = (seq, ttl, interval);
+        self.sent.retain(|other, _| *other > seq);
+        let counted_from =
+            if self.config.bugs.on(PlantedBug::DeadlineFromReply) { now } else { sent_at };
+        let deadline = counted_from + self.ttl.saturating_sub(safety_margin(self.ttl));
+        self.renew(seq, deadline, &body.stops);
+        for (fence, OutcomeVerdict::Accepted | OutcomeVerdict::Stale) in body.verdicts {
+            self.on_verdict(fence);
+        }
+        for grant in body.grants {
+            self.accept(grant, deadline);
+        }
+        let mut actions: Vec<SessionAction> =
+            body.take_back.into_iter().filter_map(|fence| self.give_back(fence)).collect();
+        actions.extend(body.stops.into_iter().filter_map(|stop| self.stop(stop)));
+        actions.extend(self.start_queued(now));
+        actions
+    }
+
+    fn renew(&mut self, seq: Seq, deadline: Time, stops: &[StopOrder]) {
+        for (fence, held) in &mut self.held {
+            let listed = held.listed_from.is_some_and(|from| from <= seq);
+            if listed && held.is_renewed() && !stops.iter().any(|stop| stop.fence == *fence) {
+                held.deadline = held.deadline.max(deadline);
+            }
+        }
+    }
+
+    fn on_verdict(&mut self, fence: Fence) {
+        if self.held.get(&fence).is_some_and(HeldLease::is_finished) {
+            self.held.remove(&fence);
+        }
+    }
+
+    fn accept(&mut self, grant: LeaseGrant, deadline: Time) {
+        let fence = grant.lease.fence;
+        let repeat = if self.config.bugs.on(PlantedBug::RepeatedGrantRunsAgain) {
+            self.held.get(&fence).is_some_and(|held| !held.is_finished())
+        } else {
+            fence <= self.highest
+        };
+        if repeat {
+            return;
+        }
+        self.highest = self.highest.max(fence);
+        self.unstarted = self.unstarted.min(fence);
+        self.held.insert(fence, HeldLease::new(grant, deadline));
+    }
+
+    /// Answers a wish to have a lease back: released if it has not started, and then never will.
+    fn give_back(&mut self, fence: Fence) -> Option<SessionAction> {
+        let held = self.held.get_mut(&fence)?;
+        if held.is_queued_at_executor() {
+            // Whether it has started is what the answer will tell.
+            return Some(SessionAction::Withdraw(fence));
+        }
+        if held.is_queued() {
+            held.release();
+        }
+        self.unsent = UnsentNews::News;
+        None
+    }
+
+    fn stop(&mut self, stop: StopOrder) -> Option<SessionAction> {
+        let held = self.held.get_mut(&stop.fence)?;
+        match held.state {
+            HeldLeaseState::Queued => {
+                held.release();
+                self.unsent = UnsentNews::News;
+                None
+            }
+            HeldLeaseState::QueuedAtExecutor { stop: told } => {
+                let harder = told.is_none_or(|(how, _)| how < stop.how);
+                held.state =
+                    HeldLeaseState::QueuedAtExecutor { stop: told.max(Some((stop.how, stop.why))) };
+                harder.then_some(SessionAction::Stop(stop))
+            }
+            HeldLeaseState::Started { at } => {
+                held.state = HeldLeaseState::Stopping { at, how: stop.how, why: stop.why };
+                Some(SessionAction::Stop(stop))
+            }
+            HeldLeaseState::Stopping { at, how, why } => {
+                let harder = how < stop.how;
+                let (how, why) = (how.max(stop.how), why.max(stop.why));
+                held.state = HeldLeaseState::Stopping { at, how, why };
+                harder.then_some(SessionAction::Stop(stop))
+            }
+            HeldLeaseState::Finished { .. } => None,
+        }
+    }
+
+    /// Starts what waits while slots are free, oldest first. What may not start any more is given back.
+    fn start_queued(&mut self, now: Time) -> Vec<SessionAction> {
+        let mut free = self.slots_free();
+        let mut actions = Vec::new();
+        let expires = self.config.leases_expire;
+        let gives_back = expires || self.phase != SessionPhase::Working;
+        for (fence, held) in self.held.range_mut(self.unstarted..) {
+            if free == 0 && !gives_back {
+                break;
+            }
+            if !held.is_queued() {
+                continue;
+            }
+            let too_late = expires && held.deadline <= now;
+            if too_late || self.phase != SessionPhase::Working {
+                held.release();
+                self.unsent = UnsentNews::News;
+            } else if free > 0 {
+                free -= 1;
+                self.occupied += 1;
+                self.unstarted = *fence;
+                held.state = HeldLeaseState::Started { at: now };
+                actions.push(SessionAction::Start(held.grant.clone()));
+            }
+        }
+        actions
+    }
+
+    /// Slots that nobody has, and nobody in line will have.
+    pub(super) fn slots_free(&self) -> usize {
+        let count =
+            |which: fn(&HeldLease) -> bool| self.held.values().filter(|it| which(it)).count();
+        debug_assert_eq!(
+            self.occupied,
+            count(HeldLease::occupies),
+            "every start and end is counted"
+        );
+        debug_assert_eq!(
+            self.executor_queued,
+            count(HeldLease::is_queued_at_executor),
+            "every place in line is counted"
+        );
+        (self.config.slots as usize).saturating_sub(self.occupied + self.executor_queued)
+    }
+
+    fn want(&self) -> u32 {
+        if self.phase != SessionPhase::Working {
+            return 0;
+        }
+        let open = self.held.values().filter(|held| !held.is_finished()).count();
+        self.config.capacity.saturating_sub(u32::try_from(open).unwrap_or(u32::MAX))
+    }
+
+    /// The leader refused this worker for good, before it came to any reply.
+    pub fn on_permanent_refusal(&mut self, refusal: WorkerRefusal) -> Vec<SessionAction> {
+        if self.is_over() {
+            return Vec::new();
+        }
+        self.phase = SessionPhase::Over(refusal);
+        self.kill_started()
+    }
+
+    fn on_refusal(&mut self, seq: Seq, refusal: WorkerRefusal) -> Vec<SessionAction> {
+        match refusal {
+            WorkerRefusal::OldSeq => return Vec::new(),
+            WorkerRefusal::NotRegistered if seq <= self.seen => return Vec::new(),
+            WorkerRefusal::NotRegistered
+            | WorkerRefusal::Superseded
+            | WorkerRefusal::Ended
+            | WorkerRefusal::NameTaken { .. }
+            | WorkerRefusal::TooManyWorkers(_)
+            | WorkerRefusal::BadSlots(_)
+            | WorkerRefusal::Revoked
+            | WorkerRefusal::OtherWorker(_) => {}
+        }
+        self.on_permanent_refusal(refusal)
+    }
+
+    fn kill_started(&mut self) -> Vec<SessionAction> {
+        let mut actions = Vec::new();
+        for (fence, held) in &mut self.held {
+            let stop = StopOrder { fence: *fence, how: StopMode::Kill, why: StopReason::Stale };
+            held.state = match held.state {
+                HeldLeaseState::Queued | HeldLeaseState::Finished { .. } => continue,
+                HeldLeaseState::QueuedAtExecutor { .. } => {
+                    HeldLeaseState::QueuedAtExecutor { stop: Some((stop.how, stop.why)) }
+                }
+                HeldLeaseState::Started { at } | HeldLeaseState::Stopping { at, .. } => {
+                    HeldLeaseState::Stopping { at, how: stop.how, why: stop.why }
+                }
+            };
+            actions.push(SessionAction::Stop(stop));
+        }
+        actions
+    }
+
+    /// Records that processes ended, and starts what waited for their slots.
+    pub fn on_finished(
+        &mut self,
+        ended: impl IntoIterator<Item = (Fence, Outcome)>,
+        now: Time,
+    ) -> Vec<SessionAction> {
+        for (fence, outcome) in ended {
+            let Some(held) = self.held.get_mut(&fence) else { continue };
+            let counted = if held.is_queued_at_executor() {
+                &mut self.executor_queued
+            } else {
+                &mut self.occupied
+            };
+            if held.finish(outcome, now) {
+                *counted -= 1;
+                self.unsent = UnsentNews::News;
+            }
+        }
+        self.start_queued(now)
+    }
+
+    /// Lets time pass: steps that must not outlive their lease are told to stop while there is still time.
+    pub fn on_tick(&mut self, now: Time) -> Vec<SessionAction> {
+        let mut actions = Vec::new();
+        if self.config.leases_expire {
+            for (fence, held) in &mut self.held {
+                actions.extend(lost_contact(*fence, held, self.ttl, now));
+            }
+        }
+        actions.extend(self.start_queued(now));
+        actions
+    }
+
+    /// When [`on_tick`](Self::on_tick) has something to do, or an exchange is due.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.stops_at().into_iter().chain(self.exchange_at()).min()
+    }
+
+    /// When [`on_tick`](Self::on_tick) has something to do.
+    pub fn stops_at(&self) -> Option<Time> {
+        let strict = |held: &&HeldLease| held.grant.stops_on_lost_contact;
+        let expiring = self.config.leases_expire.then(|| self.held.values());
+        let stops = expiring.into_iter().flatten().filter(strict);
+        let stops = stops.filter_map(|held| match held.state {
+            HeldLeaseState::Started { .. } => Some(held.lost_contact_at(self.ttl)),
+            HeldLeaseState::Stopping { how: StopMode::Term, .. } => Some(held.deadline),
+            HeldLeaseState::Queued
+            | HeldLeaseState::QueuedAtExecutor { .. }
+            | HeldLeaseState::Stopping { how: StopMode::Kill, .. }
+            | HeldLeaseState::Finished { .. } => None,
+        });
+        stops.min()
+    }
+
+    /// Takes no more leases and gives back what has not started.
+    pub fn drain(&mut self) -> Vec<SessionAction> {
+        if self.phase == SessionPhase::Working {
+            self.phase = SessionPhase::Draining;
+        }
+        self.unsent = UnsentNews::News;
+        self.held.values_mut().filter(|held| held.is_queued()).for_each(HeldLease::release);
+        let in_line = self.held.iter().filter(|(_, held)| held.is_queued_at_executor());
+        in_line.map(|(fence, _)| SessionAction::Withdraw(*fence)).collect()
+    }
+
+    /// Gives up everything: what has not started is given back, what has is ended by force. Outcomes are still told.
+    pub fn abandon_all(&mut self) -> Vec<SessionAction> {
+        // Who is told to stop need not be told to stay.
+        drop(self.drain());
+        self.kill_started()
+    }
+
+    /// Why the session is over, if it is: everything must be killed and the worker start anew.
+    pub const fn ended(&self) -> Option<&WorkerRefusal> {
+        match &self.phase {
+            SessionPhase::Working | SessionPhase::Draining => None,
+            SessionPhase::Over(refusal) => Some(refusal),
+        }
+    }
+
+    const fn is_over(&self) -> bool {
+        self.ended().is_some()
+    }
+
+    /// How many leases it holds whose outcome is not known to it.
+    pub fn unfinished_leases(&self) -> usize {
+        self.held.values().filter(|held| !held.is_finished()).count()
+    }
+
+    /// Outcomes without a verdict: what a restarted worker presents when it registers.
+    pub fn unacknowledged_outcomes(&self) -> Vec<FinishedAttempt> {
+        let reports = self.held.values().map(|held| held.to_listed(usize::MAX));
+        reports
+            .filter_map(|report| match report {
+                ListedLease::Finished(finished) => Some(finished),
+                ListedLease::InFlight(_) => None,
+            })
+            .collect()
+    }
+
+    /// By when the process of this lease must be dead if contact stays lost; `None` if it may go on.
+    pub fn deadline(&self, fence: Fence) -> Option<ContactDeadline> {
+        let held = self.held.get(&fence)?;
+        let strict = self.config.leases_expire && held.grant.stops_on_lost_contact;
+        let (asks_at, kills_at) = (held.lost_contact_at(self.ttl), held.deadline);
+        strict.then_some(ContactDeadline { asks_at, kills_at })
+    }
+}
+
+/// How much sooner than its leader a worker takes a lease for ended: a tenth of the TTL for clocks that run at different
+/// rates, and half a second for a kill to be carried out.
+pub fn safety_margin(ttl: Span) -> Span {
+    ttl.divided_by(10) + Span::millis(500)
+}
+
+fn lost_contact(fence: Fence, held: &mut HeldLease, ttl: Span, now: Time) -> Option<SessionAction> {
+    if !held.grant.stops_on_lost_contact {
+        return None;
+    }
+    let (at, how) = match held.state {
+        HeldLeaseState::Started { at } if now >= held.deadline => (at, StopMode::Kill),
+        HeldLeaseState::Started { at } if now >= held.lost_contact_at(ttl) => (at, StopMode::Term),
+        HeldLeaseState::Stopping { at, how: StopMode::Term, .. } if now >= held.deadline => {
+            (at, StopMode::Kill)
+        }
+        HeldLeaseState::Queued
+        | HeldLeaseState::QueuedAtExecutor { .. }
+        | HeldLeaseState::Started { .. }
+        | HeldLeaseState::Stopping { .. }
+        | HeldLeaseState::Finished { .. } => return None,
+    };
+    let why = match held.state {
+        HeldLeaseState::Stopping { why, .. } => why,
+        HeldLeaseState::Queued
+        | HeldLeaseState::QueuedAtExecutor { .. }
+        | HeldLeaseState::Started { .. }
+        | HeldLeaseState::Finished { .. } => StopReason::Stale,
+    };
+    held.state = HeldLeaseState::Stopping { at, how, why };
+    Some(SessionAction::Stop(StopOrder { fence, how, why: StopReason::Stale }))
+}

@@ -1,0 +1,305 @@
+//! The walk over the tree, table in hand.
+
+use super::scalar::{expected_phrase, scalar_problem};
+use super::{command_forms, unknown_key, yaml_pitfalls};
+use crate::problem::{
+    PROBLEMS_MAX, Problem, ProblemCode, ProblemSeverity, SourceFile, SuggestedFix,
+};
+use crate::spec::keys::{KeyAvailability, KeySpec, ObjectKeys, PARAM, STEP, ValueShape};
+use crate::spec::limits::AXES_MAX;
+use crate::spec::names::{is_name, is_reserved, name_like};
+use crate::spec::yaml::{YamlEntry, YamlNode, YamlValue};
+
+/// Where values go whose problems do not matter.
+pub(super) type ProblemList = Vec<Problem>;
+
+/// Walks a tree and tells what does not look like the tables say.
+#[derive(Debug)]
+pub(crate) struct ShapeChecker<'a> {
+    source: &'a SourceFile,
+    not_available: ProblemSeverity,
+    problems: &'a mut ProblemList,
+}
+
+impl<'a> ShapeChecker<'a> {
+    pub(crate) const fn new(
+        source: &'a SourceFile,
+        not_available: ProblemSeverity,
+        problems: &'a mut ProblemList,
+    ) -> Self {
+        Self { source, not_available, problems }
+    }
+
+    fn report(&mut self, problem: Problem) {
+        Problem::add(self.problems, problem);
+    }
+
+    fn report_all(&mut self, problems: impl IntoIterator<Item = Problem>) {
+        for problem in problems {
+            self.report(problem);
+        }
+    }
+
+    /// Tells that a list or map has more entries than it may. Its entries are not looked at then.
+    fn is_too_long(&mut self, node: &YamlNode<'_>, what: &str, most: usize) -> bool {
+        let count = match &node.value {
+            YamlValue::List(items) => items.len(),
+            YamlValue::Map(entries) => entries.len(),
+            YamlValue::Null | YamlValue::Scalar(_) | YamlValue::Broken => return false,
+        };
+        if count <= most {
+            return false;
+        }
+        let title = format!("{what} may have at most {most} entries; this one has {count}");
+        self.report(Problem::new(ProblemCode::PlanTooLarge, first_line(self.source, node), title));
+        true
+    }
+
+    /// A map with known keys.
+    pub(crate) fn object(&mut self, node: &YamlNode<'_>, object: &'static ObjectKeys) {
+        let YamlValue::Map(entries) = &node.value else {
+            self.report(not_an_object(node, object));
+            return;
+        };
+        let own = |entry: &&YamlEntry<'_>| object.key(&entry.key.text).is_none();
+        let axes = entries.iter().filter(own).count();
+        if object.rest.is_some() && axes > AXES_MAX {
+            let one = object.with_article();
+            let title = format!("{one} may have at most {AXES_MAX} axes; this one has {axes}");
+            self.report(Problem::new(
+                ProblemCode::PlanTooLarge,
+                first_line(self.source, node),
+                title,
+            ));
+            return;
+        }
+        let swallowed = yaml_pitfalls::swallowed_entries(self.source, entries, self.problems);
+        for (at, entry) in entries.iter().enumerate() {
+            if entry.key.text.starts_with("x-") || swallowed.contains(&at) {
+                continue;
+            }
+            match (object.key(&entry.key.text), object.rest) {
+                (Some(key), _) => self.entry(key, entry),
+                (None, Some(_)) if unknown_key::is_no_axis(object, entry) => {
+                    self.unknown(object, entry);
+                }
+                (None, Some(rest)) => {
+                    self.user_key(entry, rest);
+                    self.value(&entry.value, rest, &entry.key.text);
+                }
+                (None, None) => self.unknown(object, entry),
+            }
+        }
+    }
+
+    fn entry(&mut self, key: &'static KeySpec, entry: &YamlEntry<'_>) {
+        if key.available == KeyAvailability::NotYet {
+            let title = format!("`{}` is not available yet", key.name);
+            let problem = Problem::new(ProblemCode::NotAvailable, entry.key.span.clone(), title)
+                .label("this version knows the key and cannot execute it")
+                .severity(self.not_available);
+            self.report(problem);
+        }
+        if !self.is_too_long(&entry.value, &format!("`{}`", key.name), key.entries_max) {
+            self.value(&entry.value, key.shape, key.name);
+        }
+    }
+
+    fn unknown(&mut self, object: &'static ObjectKeys, entry: &YamlEntry<'_>) {
+        let (source, not_available) = (self.source, self.not_available);
+        let renamed = |key: &'static KeySpec| {
+            let mut problems = Vec::new();
+            let mut walk = ShapeChecker::new(source, not_available, &mut problems);
+            walk.value(&entry.value, key.shape, key.name);
+            problems
+        };
+        // What is wrong below a map under another tool's word is told with it.
+        let below = |key: &'static KeySpec| {
+            let holds_map = matches!(key.shape, ValueShape::Map(_) | ValueShape::Object(_));
+            holds_map && matches!(entry.value.value, YamlValue::Map(_))
+        };
+        let is_error = |problem: &Problem| problem.severity == ProblemSeverity::Error;
+        let fits = |key: &'static KeySpec| below(key) || !renamed(key).iter().any(is_error);
+        let problem = unknown_key::unknown_key(self.source, object, entry, fits);
+        self.report(problem);
+        if let Some(key) = object.by_foreign_name(&entry.key.text).filter(|key| below(key)) {
+            self.report_all(renamed(key));
+        }
+    }
+
+    /// Whatever stands behind a key or in a list.
+    fn value(&mut self, node: &YamlNode<'_>, shape: ValueShape, key: &str) {
+        if self.problems.len() >= PROBLEMS_MAX {
+            return;
+        }
+        match (&node.value, shape) {
+            (YamlValue::Broken, _) | (_, ValueShape::Anything) => {}
+            (YamlValue::Null, _) => self.missing_value(node, shape, key),
+            (YamlValue::List(items), ValueShape::List(item) | ValueShape::OneOrMany(item)) => {
+                self.items(node, items, *item, key);
+            }
+            (
+                YamlValue::Map(_),
+                ValueShape::OneOrMany(
+                    ValueShape::Name | ValueShape::Text | ValueShape::Requirement,
+                ),
+            ) => {
+                self.wrong_type(node, shape, key);
+            }
+            (_, ValueShape::OneOrMany(item)) => self.single_item(node, *item, key),
+            (YamlValue::Map(entries), ValueShape::Map(item)) => self.map(entries, *item),
+            (YamlValue::Map(_), ValueShape::ShortOrObject(_, object))
+            | (_, ValueShape::Object(object)) => {
+                self.object(node, object);
+            }
+            (_, ValueShape::ShortOrObject(short, _)) => self.value(node, *short, key),
+            (YamlValue::Scalar(_), ValueShape::Map(_) | ValueShape::List(_))
+            | (YamlValue::List(_) | YamlValue::Map(_), _) => self.wrong_type(node, shape, key),
+            (YamlValue::Scalar(scalar), _) => {
+                self.report_all(yaml_pitfalls::hash_in_command(self.source, node, shape));
+                self.report_all(command_forms::joined_lines(self.source, node, shape));
+                self.report_all(yaml_pitfalls::lone_braces(self.source, node, shape));
+                self.report_all(scalar_problem(self.source, node, scalar, shape, key));
+            }
+        }
+    }
+
+    fn single_item(&mut self, node: &YamlNode<'_>, item: ValueShape, key: &str) {
+        match yaml_pitfalls::comma_list(self.source, node, item, key) {
+            Some(problem) => self.report(problem),
+            None => self.value(node, item, key),
+        }
+    }
+
+    fn items(&mut self, list: &YamlNode<'_>, items: &[YamlNode<'_>], item: ValueShape, key: &str) {
+        if items.is_empty() && !matches!(item, ValueShape::Text | ValueShape::Requirement) {
+            let title = format!("`{key}` is an empty list");
+            self.report(
+                Problem::new(ProblemCode::Empty, list.span.clone(), title)
+                    .help("leave the key out"),
+            );
+        }
+        for node in items {
+            self.value(node, item, key);
+        }
+    }
+
+    fn map(&mut self, entries: &[YamlEntry<'_>], item: ValueShape) {
+        let swallowed = yaml_pitfalls::swallowed_entries(self.source, entries, self.problems);
+        for (at, entry) in entries.iter().enumerate() {
+            if swallowed.contains(&at) {
+                continue;
+            }
+            self.user_key(entry, item);
+            self.value(&entry.value, item, &entry.key.text);
+        }
+    }
+
+    /// A key of the user's own. No expression reads locks (numbers) and variables (texts) as a path.
+    fn user_key(&mut self, entry: &YamlEntry<'_>, of: ValueShape) {
+        let (text, span) = (&*entry.key.text, entry.key.span.clone());
+        if matches!(of, ValueShape::Number(..)) {
+            return;
+        }
+        if !is_name(text) {
+            let problem = Problem::new(ProblemCode::BadName, span, format!("`{text}` is no name"));
+            let like = name_like(text);
+            let fix =
+                is_name(&like).then(|| SuggestedFix::replace(self.source, &entry.key.span, &like));
+            let help =
+                "names are made of letters, digits, `_` and `-`, and begin with a letter or `_`";
+            self.report(problem.help(help).fix(fix.flatten()));
+        } else if is_reserved(text) && !matches!(of, ValueShape::Text) {
+            let title = format!("`{text}` is a word of the expression language");
+            let problem = Problem::new(ProblemCode::ReservedName, span, title);
+            self.report(problem.help("an expression could not name it: choose another name"));
+        }
+    }
+
+    fn missing_value(&mut self, node: &YamlNode<'_>, shape: ValueShape, key: &str) {
+        // A step without anything is told as such; a param without anything must be given.
+        if matches!(shape, ValueShape::Object(object) if object.name == STEP.name)
+            || matches!(shape, ValueShape::ShortOrObject(_, object) if object.name == PARAM.name)
+        {
+            return;
+        }
+        let title = format!("`{key}` has no value");
+        let problem = Problem::new(ProblemCode::Empty, node.span.clone(), title);
+        let help = if matches!(shape, ValueShape::Text) {
+            "write `\"\"` for an empty text, or leave the key out".to_owned()
+        } else {
+            format!("it takes {}; leave the key out if there is none", expected_phrase(shape))
+        };
+        self.report(problem.help(help));
+    }
+
+    fn wrong_type(&mut self, node: &YamlNode<'_>, shape: ValueShape, key: &str) {
+        let title =
+            format!("`{key}` takes {}, and this is {}", expected_phrase(shape), node.kind());
+        let span = first_line(self.source, node);
+        let problem = Problem::new(ProblemCode::WrongType, span, title);
+        self.report(match (shape, &node.value) {
+            (ValueShape::Script, YamlValue::List(_)) => problem
+                .help("write several commands on lines of their own behind `run: |`")
+                .fix(command_forms::one_command_per_line(self.source, key, node)),
+            (ValueShape::List(_), YamlValue::Scalar(scalar)) => problem.fix(SuggestedFix::replace(
+                self.source,
+                &node.span,
+                &format!("[{}]", scalar.text),
+            )),
+            (ValueShape::OneOrMany(ValueShape::Name), YamlValue::Map(entries)) => {
+                let names: Vec<&str> = entries.iter().map(|entry| &*entry.key.text).collect();
+                problem.help(format!("list the names: `{key}: [{}]`", names.join(", ")))
+            }
+            (ValueShape::Map(_), YamlValue::List(items)) => match list_as_map(key, items) {
+                Some(help) => problem.help(help),
+                None => problem,
+            },
+            _ => problem,
+        });
+    }
+}
+
+/// How a list of things with names is written as a map.
+fn list_as_map(key: &str, items: &[YamlNode<'_>]) -> Option<String> {
+    let first = items.first()?;
+    let name = first.get("name").and_then(YamlNode::as_text);
+    match key {
+        "steps" => Some(
+            "each step has a name: write `steps:` and below it `build: { run: make }`".to_owned(),
+        ),
+        "env" => {
+            let pair = first.as_text().and_then(|text| text.split_once('='));
+            let (name, value) = pair.unwrap_or((name.unwrap_or("NAME"), "value"));
+            Some(format!("write names and values: `env: {{ {name}: {value} }}`"))
+        }
+        "params" => {
+            let name = name.or_else(|| first.as_text()).unwrap_or("NAME");
+            Some(format!("each param has a name: `params: {{ {name}: {{ default: … }} }}`"))
+        }
+        _ => None,
+    }
+}
+
+fn first_line(source: &SourceFile, node: &YamlNode<'_>) -> std::ops::Range<usize> {
+    node.span.start..node.span.end.min(source.line_around(node.span.start).end.max(node.span.start))
+}
+
+fn not_an_object(node: &YamlNode<'_>, object: &ObjectKeys) -> Problem {
+    let name = object.name;
+    let problem = Problem::new(
+        ProblemCode::WrongType,
+        node.span.clone(),
+        format!("{} is a map of keys, and this is {}", object.with_article(), node.kind()),
+    );
+    match (name, node.as_text()) {
+        ("step", Some(text)) if !text.contains('\n') => {
+            problem.help(format!("write `{{ run: {} }}`", crate::spec::yaml::quoted_scalar(text)))
+        }
+        ("step", None) if matches!(node.value, YamlValue::List(_)) => {
+            problem.help("write the commands on lines of their own behind `run: |`")
+        }
+        ("pipeline", _) => problem.help("begin with `steps:` and the steps below it"),
+        _ => problem,
+    }
+}

@@ -1,0 +1,222 @@
+//! What each event tells about a run.
+
+use super::run_summary::RunSummary;
+use super::step_summary::{DeliveryRecord, NONE};
+use crate::engine::{
+    CancelLevel, CancelReason, Event, ReusedOutcome, StepFollowUp, StepSettlement,
+};
+use crate::id::{StepIx, Term, WorkerId};
+use crate::outcome::{OutcomeKind, StepOutput, StepStatus};
+use crate::session::StopReason;
+use crate::time::Time;
+
+impl RunSummary {
+    /// Takes in what happened next. Events of other runs tell it nothing, those of the cluster who the workers are and
+    /// how often the leader changed.
+    pub fn apply_event(&mut self, at: Time, event: &Event) {
+        if event.run().is_some_and(|run| run != self.run) || !self.has_step(event.references().0) {
+            return;
+        }
+        match event {
+            Event::Led { term, own, .. } => self.apply_led(at, *term, *own),
+            Event::WorkerRegistered { worker, name, labels, slots, .. } => {
+                self.add_worker(*worker, name, Some(labels));
+                self.set_worker_slots(*worker, *slots, at);
+            }
+            Event::RunCancelled { level, reason, .. } => self.apply_cancelled(at, *level, *reason),
+            Event::RunEnded { status, .. } => {
+                self.status = *status;
+                self.ended_at = Some(at);
+            }
+            Event::Granted { .. } => self.apply_granted(at, event),
+            Event::Started { step, .. } => self.apply_started(at, *step),
+            Event::StopOrdered { step, why, .. } => self.apply_stop(*step, *why),
+            Event::Ended { .. } => self.apply_ended(at, event),
+            Event::BackoffEnded { step, .. } => self.set_status(*step, StepStatus::Ready),
+            Event::StepSettled { step, settled, .. } => self.apply_settled(at, *step, settled),
+            Event::KeyTaken { step, key, .. } => self.apply_key(*step, key, StepStatus::Ready),
+            Event::KeyAwaited { step, key, .. } => self.apply_key(*step, key, StepStatus::Waiting),
+            Event::KeyRecalled { step, key, origin, output, .. } => {
+                self.keys.insert(*step, (key.clone(), Some(origin.clone())));
+                self.keep_output(*step, output);
+                self.end_step(at, *step, StepStatus::Cached);
+            }
+            Event::WorkerLost { .. }
+            | Event::WorkerReturned { .. }
+            | Event::WorkerDrained { .. }
+            | Event::WorkerEnded { .. }
+            | Event::WorkerForgotten { .. }
+            | Event::Braked { .. }
+            | Event::RunSubmitted { .. }
+            | Event::RunSealed { .. }
+            | Event::Confirmed { .. }
+            | Event::ConditionHeld { .. }
+            | Event::LateOutcome { .. }
+            | Event::LockForced { .. }
+            | Event::WorkerEnrolled { .. }
+            | Event::WorkerRevoked { .. }
+            | Event::TokenCreated { .. }
+            | Event::TokenRevoked { .. }
+            | Event::Acted { .. } => {}
+        }
+        self.last_event_at = self.last_event_at.max(at);
+    }
+
+    /// A journal that is not ours must not make a summary panic.
+    fn has_step(&self, step: Option<StepIx>) -> bool {
+        step.is_none_or(|step| self.plan.has_step(step))
+    }
+
+    fn apply_led(&mut self, at: Time, term: Term, own: Option<WorkerId>) {
+        let known = self.led.is_some_and(|(known, _)| term <= known);
+        if !known && self.ended_at.is_none() {
+            self.gaps.push((self.last_event_at, at));
+        }
+        self.led = Some((term, own));
+    }
+
+    fn apply_cancelled(&mut self, at: Time, level: CancelLevel, reason: CancelReason) {
+        if reason == CancelReason::Condemned {
+            self.apply_condemned(at);
+        }
+        // The first reason stays: a kill that follows it is the same wish, said louder.
+        let first = self.cancel.filter(|_| reason != CancelReason::Condemned);
+        self.cancel = Some((level, first.map_or(reason, |(_, first)| first)));
+        self.status = crate::outcome::RunStatus::Cancelling;
+    }
+
+    /// The steps of a condemned run end with it, without events of their own.
+    fn apply_condemned(&mut self, at: Time) {
+        let plan = self.plan.clone();
+        for step in plan.nodes().filter(|node| plan.has_step(*node)) {
+            if !self.nodes[step.0 as usize].status.is_terminal() {
+                self.end_step(at, step, StepStatus::Cancelled);
+            }
+        }
+    }
+
+    fn apply_granted(&mut self, at: Time, event: &Event) {
+        let Event::Granted { step, attempt, delivery, worker, fence, .. } = event else {
+            return;
+        };
+        let worker = self.worker_index(*worker);
+        self.workers_met.insert(worker);
+        let newest = u32::try_from(self.records.len()).unwrap_or(NONE);
+        let previous = std::mem::replace(&mut self.nodes[step.0 as usize].last, newest);
+        self.records.push(DeliveryRecord {
+            previous,
+            worker,
+            attempt: *attempt,
+            delivery: *delivery,
+            fence: *fence,
+            granted_at: at,
+            started_at: Time::ZERO,
+            ended_at: Time::ZERO,
+            exit_code: None,
+            outcome: None,
+            stop: None,
+        });
+        self.set_status(*step, StepStatus::Leased);
+    }
+
+    fn apply_started(&mut self, at: Time, step: StepIx) {
+        if let Some(record) = self.last_record(step) {
+            record.started_at = at;
+        }
+        self.set_status(step, StepStatus::Running);
+    }
+
+    fn apply_stop(&mut self, step: StepIx, why: StopReason) {
+        if let Some(record) = self.last_record(step) {
+            record.stop = Some(why);
+        }
+    }
+
+    fn apply_ended(&mut self, at: Time, event: &Event) {
+        let Event::Ended { step, outcome, next, ended, .. } = event else {
+            return;
+        };
+        let step = *step;
+        // The order to stop that a whole run gets is no event of each step.
+        let by_run =
+            if self.cancel.is_some() { StopReason::RunCancelled } else { StopReason::FailFast };
+        if let Some(record) = self.last_record(step) {
+            record.ended_at = at;
+            if let Some(ran) = ended.ran() {
+                // Its worker knows better than who was told of its start or its end later, or of neither.
+                let told = record.started_at;
+                let began = if told == Time::ZERO { at - ran } else { told.min(at - ran) };
+                record.started_at = began.max(record.granted_at);
+                record.ended_at = (record.started_at + ran).min(at);
+            }
+            record.exit_code = outcome.exit_code;
+            record.outcome = Some(outcome.kind);
+            if outcome.kind == OutcomeKind::Cancelled {
+                record.stop.get_or_insert(by_run);
+            }
+        }
+        match next {
+            StepFollowUp::Done(status) => {
+                self.keep_output(step, &outcome.output);
+                self.end_step(at, step, *status);
+            }
+            StepFollowUp::Retry { .. } => self.set_status(step, StepStatus::Waiting),
+            StepFollowUp::Again { .. } => self.set_status(step, StepStatus::Ready),
+        }
+    }
+
+    fn apply_settled(&mut self, at: Time, step: StepIx, settled: &StepSettlement) {
+        let place = u32::try_from(self.settled.len()).unwrap_or(NONE);
+        self.nodes[step.0 as usize].settled = place;
+        self.settled.push(settled.clone());
+        self.end_step(at, step, settled.status());
+    }
+
+    fn apply_key(&mut self, step: StepIx, key: &str, status: StepStatus) {
+        self.keys.insert(step, (key.into(), None));
+        self.set_status(step, status);
+    }
+
+    /// Takes over what an earlier run brought.
+    pub(super) fn apply_reused(&mut self, at: Time, taken: &ReusedOutcome) {
+        if !self.plan.has_step(taken.step) {
+            return;
+        }
+        self.keep_output(taken.step, &taken.output);
+        self.reused.insert(taken.step, taken.from);
+        self.end_step(at, taken.step, StepStatus::Cached);
+    }
+
+    fn keep_output(&mut self, step: StepIx, output: &StepOutput) {
+        if !output.is_empty() {
+            self.outputs.insert(step, output.clone());
+        }
+    }
+
+    /// A step ends, and with it what waited for nothing else: joins end with their last cell, other nodes are ready.
+    fn end_step(&mut self, at: Time, step: StepIx, status: StepStatus) {
+        self.set_status(step, status);
+        let plan = std::sync::Arc::clone(&self.plan);
+        let mut ended = vec![step];
+        while let Some(node) = ended.pop() {
+            self.nodes[node.0 as usize].ended_at = at;
+            for dependent in plan.dependents(node).iter().map(|edge| edge.step()) {
+                let state = &mut self.nodes[dependent.0 as usize];
+                state.remaining = state.remaining.saturating_sub(1);
+                if state.remaining > 0 {
+                    continue;
+                }
+                if plan.is_join(dependent) {
+                    ended.push(dependent);
+                } else if state.status == StepStatus::Waiting {
+                    self.set_status(dependent, StepStatus::Ready);
+                }
+            }
+        }
+    }
+
+    fn last_record(&mut self, step: StepIx) -> Option<&mut DeliveryRecord> {
+        let last = self.nodes[step.0 as usize].last;
+        self.records.get_mut(last as usize)
+    }
+}

@@ -1,0 +1,318 @@
+//! What is done once under a key: in this run or in another, now or long ago.
+
+use windlass_core::engine::{CancelLevel, EngineRequest, Event, RunOptions, WhyReport};
+use windlass_core::id::StepIx;
+use windlass_core::idempotency::{IdempotencyKeyStatus, KEY_AGE};
+use windlass_core::outcome::{Outcome, RunStatus, StepOutput, StepStatus};
+use windlass_core::plan::{IdempotencySpec, RetryPolicy, StepSpec, ValueCondition};
+use windlass_core::time::Span;
+
+use crate::test_cluster::TestCluster;
+
+fn with_output(text: &str) -> Outcome {
+    Outcome { output: StepOutput::Inline(text.into()), ..Outcome::exit(0) }
+}
+
+fn again(key: &str) -> StepSpec {
+    let once = IdempotencySpec { again: true, ..IdempotencySpec::with_key(key) };
+    StepSpec { when: ValueCondition::Once(once), ..StepSpec::default() }
+}
+
+fn crew() -> TestCluster {
+    TestCluster::new().worker("alpha", 4, [])
+}
+
+/// `deploy` under the key, then `tell`, which reads what it handed on.
+fn ship(crew: &mut TestCluster, run: &str, spec: StepSpec) {
+    crew.submit(run, |plan| {
+        plan.step("deploy", spec, []);
+        let reads = StepSpec { reads: vec![StepIx(0)], ..StepSpec::default() };
+        plan.step("tell", reads, ["deploy"]);
+    });
+}
+
+fn keys(crew: &TestCluster) -> Vec<(String, IdempotencyKeyStatus, u64, usize)> {
+    let reports = crew.engine.key_reports(None);
+    reports.map(|it| (it.key.to_string(), it.status, it.run.0, it.waiting)).collect()
+}
+
+#[test]
+fn what_was_done_under_a_key_is_not_done_again_in_a_later_run() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    crew.finish("alpha", "one/deploy", with_output("{\"url\":\"x\"}"));
+    crew.succeed(["one/tell"]);
+    crew.ask(EngineRequest::Seal { run: crew.run_id("one") });
+    ship(&mut crew, "two", StepSpec::idempotent("v1"));
+    assert_eq!(crew.status("two/deploy"), StepStatus::Cached);
+    let read = "{\"steps\":{\"deploy\":{\"outputs\":{\"url\":\"x\"},\"status\":\"cached\"}}}";
+    assert_eq!(crew.mate("alpha").values.as_deref(), Some(read), "what it handed on is taken over");
+    crew.succeed(["two/tell"]);
+    assert_eq!(crew.run_status("two"), RunStatus::Succeeded);
+    let origin = crew.journal.iter().find_map(|event| match event {
+        Event::KeyRecalled { origin, .. } => Some((origin.run.0, &*origin.name)),
+        _ => None,
+    });
+    assert_eq!(origin, Some((1, "deploy")), "whose it was is told after its run has gone");
+}
+
+#[test]
+fn another_key_is_another_matter() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    crew.succeed(["one/deploy"]);
+    ship(&mut crew, "two", StepSpec::idempotent("v2"));
+    crew.succeed(["two/deploy"]);
+    assert_eq!(
+        keys(&crew),
+        [
+            ("v1".into(), IdempotencyKeyStatus::Completed, 1, 0),
+            ("v2".into(), IdempotencyKeyStatus::Completed, 2, 0)
+        ]
+    );
+}
+
+#[test]
+fn two_runs_at_once_do_it_once_and_both_have_what_came_of_it() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    ship(&mut crew, "two", StepSpec::idempotent("v1"));
+    ship(&mut crew, "three", StepSpec::idempotent("v1"));
+    assert_eq!(crew.running("alpha"), ["deploy"], "one of the three");
+    assert_eq!(keys(&crew), [("v1".into(), IdempotencyKeyStatus::Pending, 1, 2)]);
+    let WhyReport::Key { key, run, name, .. } = crew.why("two/deploy") else {
+        panic!("{:?}", crew.why("two/deploy"))
+    };
+    assert_eq!((&*key, run.0, &*name), ("v1", 1, "deploy"));
+    crew.finish("alpha", "one/deploy", with_output("{}"));
+    for step in ["two/deploy", "three/deploy"] {
+        assert_eq!(crew.status(step), StepStatus::Cached);
+    }
+    crew.succeed(["one/tell", "two/tell", "three/tell"]);
+    assert_eq!(crew.run_status("three"), RunStatus::Succeeded);
+}
+
+#[test]
+fn waiting_steps_run_one_at_a_time_if_the_first_fails() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    ship(&mut crew, "two", StepSpec::idempotent("v1"));
+    ship(&mut crew, "three", StepSpec::idempotent("v1"));
+    crew.finish("alpha", "one/deploy", Outcome::exit(1));
+    assert_eq!(crew.run_status("one"), RunStatus::Failed);
+    assert_eq!(crew.holder("two/deploy").as_deref(), Some("alpha"), "first come, first served");
+    assert_eq!(crew.status("three/deploy"), StepStatus::Waiting);
+    crew.succeed(["two/deploy"]);
+    assert_eq!(crew.status("three/deploy"), StepStatus::Cached);
+}
+
+#[test]
+fn a_retry_keeps_the_key() {
+    let retry = RetryPolicy::times(1);
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec { retry, ..StepSpec::idempotent("v1") });
+    ship(&mut crew, "two", StepSpec::idempotent("v1"));
+    crew.finish("alpha", "one/deploy", Outcome::exit(1));
+    assert_eq!(crew.status("two/deploy"), StepStatus::Waiting);
+    crew.pass(Span::secs(2));
+    crew.succeed(["one/deploy"]);
+    assert_eq!(crew.status("two/deploy"), StepStatus::Cached);
+}
+
+#[test]
+fn recorded_failure_blocks_no_other_attempt() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    crew.finish("alpha", "one/deploy", Outcome::exit(1));
+    assert_eq!(keys(&crew), [("v1".into(), IdempotencyKeyStatus::Failed, 1, 0)]);
+    ship(&mut crew, "two", StepSpec::idempotent("v1"));
+    crew.succeed(["two/deploy"]);
+    assert_eq!(keys(&crew), [("v1".into(), IdempotencyKeyStatus::Completed, 2, 0)]);
+}
+
+#[test]
+fn cancelled_step_releases_its_key_or_its_queue_place() {
+    let mut crew = TestCluster::new();
+    for run in ["one", "two", "three"] {
+        ship(&mut crew, run, StepSpec::idempotent("v1"));
+    }
+    let cancel = |crew: &mut TestCluster, run: &str| {
+        crew.ask(EngineRequest::Cancel { run: crew.run_id(run), level: CancelLevel::Stop });
+    };
+    cancel(&mut crew, "two");
+    assert_eq!(keys(&crew), [("v1".into(), IdempotencyKeyStatus::Pending, 1, 1)]);
+    cancel(&mut crew, "one");
+    assert_eq!(
+        keys(&crew),
+        [("v1".into(), IdempotencyKeyStatus::Pending, 3, 0)],
+        "nobody had run it"
+    );
+    crew.join("alpha", 1, []);
+    crew.succeed(["three/deploy", "three/tell"]);
+    assert_eq!(crew.run_status("three"), RunStatus::Succeeded);
+}
+
+#[test]
+fn what_is_on_record_outlives_the_leader_and_so_does_the_line() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    ship(&mut crew, "two", StepSpec::idempotent("v1"));
+    crew.take_over();
+    crew.pump();
+    ship(&mut crew, "three", StepSpec::idempotent("v1"));
+    assert_eq!(keys(&crew), [("v1".into(), IdempotencyKeyStatus::Pending, 1, 2)]);
+    crew.succeed(["one/deploy"]);
+    crew.take_over();
+    crew.pump();
+    ship(&mut crew, "four", StepSpec::idempotent("v1"));
+    for step in ["two/deploy", "three/deploy", "four/deploy"] {
+        assert_eq!(crew.status(step), StepStatus::Cached, "{step}");
+    }
+}
+
+#[test]
+fn forced_repeat_runs_and_becomes_the_origin() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    crew.finish("alpha", "one/deploy", with_output("{\"n\":1}"));
+    ship(&mut crew, "two", again("v1"));
+    ship(&mut crew, "three", again("v1"));
+    ship(&mut crew, "four", StepSpec::idempotent("v1"));
+    assert_eq!(crew.status("four/deploy"), StepStatus::Cached, "the record stands meanwhile");
+    assert_eq!(crew.status("three/deploy"), StepStatus::Waiting, "never two at a time");
+    crew.finish("alpha", "two/deploy", with_output("{\"n\":2}"));
+    crew.finish("alpha", "three/deploy", Outcome::exit(1));
+    let two = ("v1".into(), IdempotencyKeyStatus::Completed, 2, 0);
+    assert_eq!(keys(&crew), [two], "a success stays though a later try failed");
+}
+
+#[test]
+fn a_record_ends_after_a_month() {
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    crew.succeed(["one/deploy", "one/tell"]);
+    crew.sleep(KEY_AGE);
+    ship(&mut crew, "two", StepSpec::idempotent("v1"));
+    assert_eq!(crew.status("two/deploy"), StepStatus::Running);
+}
+
+#[test]
+fn key_may_be_built_from_outputs_of_needs() {
+    let mut crew = crew();
+    let reads = vec![StepIx(0)];
+    let spec =
+        StepSpec { reads, ..StepSpec::idempotent("deploy-${{ steps.build.outputs.version }}") };
+    for run in ["one", "two"] {
+        crew.submit(run, |plan| {
+            plan.plain("build", []);
+            plan.step("deploy", spec.clone(), ["build"]);
+        });
+        crew.finish("alpha", &format!("{run}/build"), with_output("{\"version\":\"1.2\"}"));
+        if run == "one" {
+            crew.succeed(["one/deploy"]);
+        }
+    }
+    assert_eq!(crew.status("two/deploy"), StepStatus::Cached);
+    assert_eq!(keys(&crew), [("deploy-1.2".into(), IdempotencyKeyStatus::Completed, 1, 0)]);
+}
+
+#[test]
+fn a_key_that_cannot_be_made_fails_its_step() {
+    for output in ["{}", "{\"version\":\"a\\nb\"}", "{\"version\":\"\"}"] {
+        let mut crew = crew();
+        let reads = vec![StepIx(0)];
+        let spec = StepSpec { reads, ..StepSpec::idempotent("${{ steps.build.outputs.version }}") };
+        crew.submit("one", |plan| {
+            plan.plain("build", []);
+            plan.step("deploy", spec, ["build"]);
+        });
+        crew.finish("alpha", "build", with_output(output));
+        assert_eq!(crew.status("deploy"), StepStatus::Failed, "{output}");
+        assert_eq!(keys(&crew), []);
+    }
+}
+
+#[test]
+fn a_condition_is_asked_before_the_key() {
+    let mut crew = crew();
+    let asks = Some("steps.build.outputs.ship".into());
+    let when = ValueCondition::Once(IdempotencySpec { asks, ..IdempotencySpec::with_key("v1") });
+    let spec = StepSpec { when, reads: vec![StepIx(0)], ..StepSpec::default() };
+    crew.submit("one", |plan| {
+        plan.plain("build", []);
+        plan.step("deploy", spec, ["build"]);
+    });
+    crew.finish("alpha", "build", with_output("{\"ship\":false}"));
+    assert_eq!(crew.status("deploy"), StepStatus::Skipped);
+    assert_eq!(keys(&crew), []);
+}
+
+#[test]
+fn a_key_of_the_pipeline_is_not_that_of_another() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("./v1"));
+    crew.succeed(["one/deploy"]);
+    ship(&mut crew, "two", StepSpec::idempotent("./v1"));
+    assert_eq!(crew.status("two/deploy"), StepStatus::Running);
+    assert_eq!(
+        keys(&crew),
+        [
+            ("one/v1".into(), IdempotencyKeyStatus::Completed, 1, 0),
+            ("two/v1".into(), IdempotencyKeyStatus::Pending, 2, 0)
+        ]
+    );
+}
+
+#[test]
+fn two_steps_of_a_run_with_one_key_do_it_once() {
+    let mut crew = crew();
+    crew.submit("one", |plan| {
+        plan.step("a", StepSpec::idempotent("v1"), []);
+        plan.step("b", StepSpec::idempotent("v1"), []);
+        plan.step("c", StepSpec::idempotent("v1"), ["a"]);
+    });
+    crew.succeed(["a"]);
+    for step in ["b", "c"] {
+        assert_eq!(crew.status(step), StepStatus::Cached);
+    }
+    assert_eq!(crew.run_status("one"), RunStatus::Succeeded);
+}
+
+#[test]
+fn wait_for_a_key_is_bounded() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    let patience = Span::mins(5);
+    ship(&mut crew, "two", StepSpec { wait_for_lock: patience, ..StepSpec::idempotent("v1") });
+    crew.pass(Span::mins(4));
+    assert_eq!(crew.status("two/deploy"), StepStatus::Waiting);
+    crew.pass(Span::mins(1));
+    assert_eq!(crew.status("two/deploy"), StepStatus::Failed);
+    assert_eq!(crew.status("one/deploy"), StepStatus::Running);
+}
+
+#[test]
+fn a_run_that_fails_fast_leaves_the_line() {
+    let mut crew = crew();
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    crew.submit_with("two", RunOptions::default(), |plan| {
+        plan.step("deploy", StepSpec::idempotent("v1"), []);
+        plan.plain("other", []);
+    });
+    crew.finish("alpha", "two/other", Outcome::exit(1));
+    assert_eq!(crew.status("two/deploy"), StepStatus::Cancelled);
+    assert_eq!(keys(&crew), [("v1".into(), IdempotencyKeyStatus::Pending, 1, 0)]);
+}
+
+#[test]
+fn a_lost_worker_passes_the_step_on_and_not_the_key() {
+    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
+    ship(&mut crew, "one", StepSpec::idempotent("v1"));
+    ship(&mut crew, "two", StepSpec::idempotent("v1"));
+    let holder = crew.holder("one/deploy").expect("somebody runs it");
+    crew.kill(&holder);
+    crew.guard_ended(&holder);
+    assert_eq!(keys(&crew), [("v1".into(), IdempotencyKeyStatus::Pending, 1, 1)]);
+    crew.succeed(["one/deploy"]);
+    assert_eq!(crew.status("two/deploy"), StepStatus::Cached);
+}

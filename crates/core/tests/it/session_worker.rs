@@ -1,0 +1,187 @@
+//! One worker of the crew: its session, and the processes that a test ends by hand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_core::engine::EngineRequest;
+use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
+use windlass_core::outcome::Outcome;
+use windlass_core::planted_bugs::PlantedBugs;
+use windlass_core::requirement::Labels;
+use windlass_core::session::{
+    ExchangeReply, FinishedAttempt, FormerLifeProof, LeaseRef, RegisterReply, RegisterRequest,
+    SessionAction, SessionConfig, StopOrder, WorkerLocality, WorkerSession,
+};
+use windlass_core::time::Time;
+
+/// More than the engine would ever lease ahead in a story.
+const CAPACITY: u32 = 1000;
+
+/// A worker.
+pub(crate) struct SessionWorker {
+    pub(crate) id: WorkerId,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) name: String,
+    pub(crate) slots: u32,
+    labels: Labels,
+    home: WorkerLocality,
+    /// What its next registration proves about earlier lives.
+    pub(crate) former: FormerLifeProof,
+    /// `None` when its process is dead.
+    session: Option<WorkerSession>,
+    spool: Vec<FinishedAttempt>,
+    /// Whether its messages are lost.
+    pub(crate) cut: bool,
+    processes: BTreeMap<Fence, LeaseRef>,
+    /// Every order to stop that it was given.
+    pub(crate) stops: Vec<StopOrder>,
+    /// What came with the newest lease for a step that reads other steps.
+    pub(crate) values: Option<Arc<str>>,
+}
+
+impl SessionWorker {
+    pub(crate) fn new(
+        id: u64,
+        name: &str,
+        slots: u32,
+        labels: &[&str],
+        home: WorkerLocality,
+    ) -> Self {
+        Self {
+            id: WorkerId(id),
+            incarnation: Incarnation(1),
+            name: name.to_owned(),
+            slots,
+            labels: Labels::new(labels),
+            home,
+            former: FormerLifeProof::Unknown,
+            session: None,
+            spool: Vec::new(),
+            cut: false,
+            processes: BTreeMap::new(),
+            stops: Vec::new(),
+            values: None,
+        }
+    }
+
+    /// The same worker after a restart in its own place, with what was not reported.
+    pub(crate) fn next_life(&self) -> Self {
+        let spool = self.session.as_ref().map(WorkerSession::unacknowledged_outcomes);
+        Self {
+            id: self.id,
+            incarnation: Incarnation(self.incarnation.0 + 1),
+            name: self.name.clone(),
+            slots: self.slots,
+            labels: self.labels.clone(),
+            home: self.home,
+            former: FormerLifeProof::ProvenDead(vec![self.incarnation]),
+            session: None,
+            spool: spool.unwrap_or_else(|| self.spool.clone()),
+            cut: false,
+            processes: BTreeMap::new(),
+            stops: Vec::new(),
+            values: None,
+        }
+    }
+
+    pub(crate) fn register(&self) -> RegisterRequest {
+        RegisterRequest {
+            worker: self.id,
+            name: self.name.as_str().into(),
+            incarnation: self.incarnation,
+            labels: self.labels.clone(),
+            slots: self.slots,
+            home: self.home,
+            former: self.former.clone(),
+            spooled: self.spool.clone(),
+        }
+    }
+
+    pub(crate) fn joined(&mut self, told: &RegisterReply) {
+        let config = SessionConfig {
+            worker: self.id,
+            incarnation: self.incarnation,
+            slots: self.slots,
+            capacity: CAPACITY,
+            leases_expire: self.home != WorkerLocality::SharedFate,
+            bugs: PlantedBugs::NONE,
+        };
+        self.spool.clear();
+        self.session = Some(WorkerSession::new(config, told));
+    }
+
+    pub(crate) fn session(&mut self) -> &mut WorkerSession {
+        self.session.as_mut().expect("the worker's process lives")
+    }
+
+    /// Whether the reply is for this life of it and reaches it.
+    pub(crate) fn is_at(&self, reply: &ExchangeReply) -> bool {
+        (self.id, self.incarnation, self.cut) == (reply.worker, reply.incarnation, false)
+    }
+
+    pub(crate) fn take(&mut self, reply: ExchangeReply, now: Time) {
+        let session = self.session.as_mut();
+        let actions = session.map(|session| session.on_reply(reply, now));
+        self.act(actions.unwrap_or_default());
+    }
+
+    pub(crate) fn tick(&mut self, now: Time) {
+        let session = self.session.as_mut();
+        let actions = session.map(|session| session.on_tick(now));
+        self.act(actions.unwrap_or_default());
+    }
+
+    pub(crate) fn finish(&mut self, run: RunId, step: StepIx, outcome: Outcome, now: Time) {
+        let mut processes = self.processes.values();
+        let lease = processes.find(|lease| (lease.run, lease.step) == (run, step));
+        let fence = lease.expect("the step runs on this worker").fence;
+        self.processes.remove(&fence);
+        let actions = self.session().on_finished([(fence, outcome)], now);
+        self.act(actions);
+    }
+
+    fn act(&mut self, actions: Vec<SessionAction>) {
+        for action in actions {
+            match action {
+                SessionAction::Start(grant) => {
+                    let lease = grant.lease;
+                    self.values = grant.values;
+                    let twice = self.processes.insert(lease.fence, lease);
+                    assert_eq!(twice, None, "a lease is started once");
+                }
+                SessionAction::Stop(stop) => self.stops.push(stop),
+                SessionAction::Enqueue(_) | SessionAction::Withdraw(_) => {
+                    unreachable!("nobody is lined up here")
+                }
+            }
+        }
+    }
+
+    /// Its process dies; outcomes without a verdict are on its disk.
+    pub(crate) fn kill(&mut self) {
+        self.spool = self.session().unacknowledged_outcomes();
+        self.session = None;
+    }
+
+    pub(crate) fn guard_ended(&self) -> EngineRequest {
+        EngineRequest::GuardEnded {
+            worker: self.id,
+            incarnation: self.incarnation,
+            started: self.processes.keys().copied().collect(),
+        }
+    }
+
+    pub(crate) fn exchange_due(&self, now: Time) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|session| session.exchange_due(now))
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.session.as_ref()?.next_deadline()
+    }
+
+    /// What runs here, oldest lease first.
+    pub(crate) fn running(&self) -> impl Iterator<Item = (RunId, StepIx)> {
+        self.processes.values().map(|lease| (lease.run, lease.step))
+    }
+}

@@ -1,0 +1,444 @@
+//! A leader and its workers in one place: a real engine, a real session per worker, and a test that carries messages.
+//!
+//! Replies are handed over at once unless a worker's line is cut; [`Crew::send`], [`Crew::arrive`] and
+//! [`Crew::deliver`] are the three parts of a round trip for tests that lose, repeat or delay one. After every decision
+//! the engine must break no invariant, keep to its bound of events, and a replica that was fed by the events alone
+//! must print the same state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_core::engine::{
+    Engine, EngineAnswer, EngineConfig, EngineDecision, EngineRequest, Event, ProvenTime,
+    RunOptions, StoreHistory, SubmitRun, SubmitWarning, WhyReport,
+};
+use windlass_core::id::{Fence, RunId, StepIx, Term, WorkerId};
+use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
+use windlass_core::plan::Plan;
+use windlass_core::session::{Exchange, ExchangeReply, WorkerLocality, WorkerRefusal};
+use windlass_core::time::{Span, Time};
+
+use crate::plan_sketch::PlanSketch;
+use crate::session_worker::SessionWorker;
+
+/// How long leases last.
+pub(crate) const TTL: Span = Span::secs(15);
+/// Any number does: it only spreads retries.
+const LUCK: u64 = 7;
+/// Exchanges of a worker in one instant, on average: more have no reason.
+const EXCHANGES_MAX: usize = 20;
+/// The worker of the node that leads first.
+const FIRST_LEADER: WorkerId = WorkerId(100);
+/// A full minute, so that the minutes of a story are those of priorities.
+const START: Time = Time::from_millis(1_200_000);
+
+/// A leader and its workers.
+pub(crate) struct TestCluster {
+    pub(crate) engine: Engine,
+    /// Fed by events only: what a new leader starts from.
+    replica: Engine,
+    config: EngineConfig,
+    pub(crate) now: Time,
+    pub(crate) mates: BTreeMap<String, SessionWorker>,
+    runs: Vec<(String, RunId, Arc<Plan>)>,
+    /// Everything decided so far.
+    pub(crate) journal: Vec<Event>,
+    /// When each of it was decided.
+    times: Vec<Time>,
+    /// What new leaders can prove of the time since the last event.
+    pub(crate) proven: ProvenTime,
+    /// Whether workers once exchanged without end in one instant.
+    pub(crate) restless: bool,
+}
+
+impl TestCluster {
+    /// A leader in its first term, and nobody else.
+    pub(crate) fn new() -> Self {
+        Self::with(EngineConfig::default())
+    }
+
+    /// The same with other bounds.
+    pub(crate) fn with(config: EngineConfig) -> Self {
+        let mut crew = Self {
+            engine: Engine::new(config),
+            replica: Engine::new(config),
+            config,
+            now: START,
+            mates: BTreeMap::new(),
+            runs: Vec::new(),
+            journal: Vec::new(),
+            times: Vec::new(),
+            proven: ProvenTime::ALL,
+            restless: false,
+        };
+        crew.lead(TTL, Some(FIRST_LEADER), StoreHistory::Unbroken);
+        crew
+    }
+
+    /// With a worker that has joined.
+    pub(crate) fn worker<const N: usize>(
+        mut self,
+        name: &str,
+        slots: u32,
+        labels: [&str; N],
+    ) -> Self {
+        self.join(name, slots, labels);
+        self
+    }
+
+    /// With the leading node's own worker.
+    pub(crate) fn leader<const N: usize>(
+        mut self,
+        name: &str,
+        slots: u32,
+        labels: [&str; N],
+    ) -> Self {
+        let mate = SessionWorker::new(FIRST_LEADER.0, name, slots, &labels, WorkerLocality::Apart);
+        self.register(name, mate).expect("the leader's own worker may join");
+        self
+    }
+
+    /// A worker joins and asks for work at once.
+    pub(crate) fn join<const N: usize>(&mut self, name: &str, slots: u32, labels: [&str; N]) {
+        self.join_at(name, slots, labels, WorkerLocality::Apart).expect("the worker may join");
+    }
+
+    /// A worker joins, or is refused.
+    pub(crate) fn join_at<const N: usize>(
+        &mut self,
+        name: &str,
+        slots: u32,
+        labels: [&str; N],
+        home: WorkerLocality,
+    ) -> Result<(), WorkerRefusal> {
+        let number = self.mates.len() as u64 + 1;
+        let mate = SessionWorker::new(number, name, slots, &labels, home);
+        self.register(name, mate)
+    }
+
+    /// The worker's process starts again, with what it could not report before.
+    pub(crate) fn restart(&mut self, name: &str) {
+        let mate = self.mates[name].next_life();
+        self.register(name, mate).expect("a restarted worker takes over");
+    }
+
+    fn register(&mut self, key: &str, mate: SessionWorker) -> Result<(), WorkerRefusal> {
+        self.enlist(key, mate)?;
+        self.pump();
+        Ok(())
+    }
+
+    /// A worker joins and has not asked for work yet.
+    pub(crate) fn enlist(
+        &mut self,
+        key: &str,
+        mut mate: SessionWorker,
+    ) -> Result<(), WorkerRefusal> {
+        match self.ask(EngineRequest::Register(mate.register())) {
+            EngineAnswer::Registered(told) => {
+                mate.joined(&told);
+                self.mates.insert(key.to_owned(), mate);
+                Ok(())
+            }
+            EngineAnswer::Refused(refusal) => Err(refusal),
+            other => panic!("registering was answered with {other:?}"),
+        }
+    }
+
+    /// A run of a plan that is drawn here.
+    pub(crate) fn submit(
+        &mut self,
+        run: &str,
+        draw: impl FnOnce(&mut PlanSketch),
+    ) -> Vec<SubmitWarning> {
+        self.submit_with(run, RunOptions::default(), draw)
+    }
+
+    /// A run with options.
+    pub(crate) fn submit_with(
+        &mut self,
+        run: &str,
+        options: RunOptions,
+        draw: impl FnOnce(&mut PlanSketch),
+    ) -> Vec<SubmitWarning> {
+        let id = RunId(self.runs.len() as u64 + 1);
+        let mut submit = SubmitRun::new(id, PlanSketch::draw(run, draw));
+        submit.options = options;
+        match self.submit_whole(run, submit) {
+            EngineAnswer::Submitted { warnings } => warnings,
+            other => panic!("submitting was answered with {other:?}"),
+        }
+    }
+
+    /// A run with everything that can be said about it.
+    pub(crate) fn submit_whole(&mut self, run: &str, submit: SubmitRun) -> EngineAnswer {
+        self.runs.push((run.to_owned(), submit.run, submit.plan.clone()));
+        let answer = self.ask(EngineRequest::Submit(submit));
+        self.pump();
+        answer
+    }
+
+    /// A round trip of one worker, and whatever follows for the others.
+    pub(crate) fn exchange(&mut self, worker: &str) {
+        let exchange = self.send(worker);
+        self.ask(EngineRequest::Exchange(exchange));
+        self.pump();
+    }
+
+    /// The worker's next exchange, on its way.
+    pub(crate) fn send(&mut self, worker: &str) -> Exchange {
+        let now = self.now;
+        self.mate(worker).session().exchange(now)
+    }
+
+    /// An exchange reaches the leader; the replies are on their way.
+    pub(crate) fn arrive(&mut self, exchange: &Exchange) -> Vec<ExchangeReply> {
+        self.decide(EngineRequest::Exchange(exchange.clone())).replies
+    }
+
+    /// Replies reach their workers.
+    pub(crate) fn deliver(&mut self, replies: impl IntoIterator<Item = ExchangeReply>) {
+        for reply in replies {
+            let now = self.now;
+            let to = self.mates.values_mut().find(|mate| mate.is_at(&reply));
+            if let Some(mate) = to {
+                mate.take(reply, now);
+            }
+        }
+    }
+
+    /// A step's process ended on its worker, which reports it unless its line is cut.
+    pub(crate) fn finish(&mut self, worker: &str, step: &str, outcome: Outcome) {
+        let (run, step_ix) = self.find(step);
+        let now = self.now;
+        self.mate(worker).finish(run, step_ix, outcome, now);
+        self.pump();
+    }
+
+    /// Each of these steps ends well wherever it runs, one after the other.
+    pub(crate) fn succeed<const N: usize>(&mut self, steps: [&str; N]) {
+        for step in steps {
+            let worker = self.holder(step).expect("somebody runs the step");
+            self.finish(&worker, step, Outcome::exit(0));
+        }
+    }
+
+    /// The worker's process dies without a word; its guard may speak later.
+    pub(crate) fn kill(&mut self, worker: &str) {
+        self.mate(worker).kill();
+    }
+
+    /// The guard vouches that nothing of the worker is left.
+    pub(crate) fn guard_ended(&mut self, worker: &str) -> EngineAnswer {
+        let request = self.mates[worker].guard_ended();
+        let answer = self.ask(request);
+        self.pump();
+        answer
+    }
+
+    /// Messages from and to the worker are lost from now on.
+    pub(crate) fn cut(&mut self, worker: &str) {
+        self.mate(worker).cut = true;
+    }
+
+    /// The worker is heard again, and speaks at once.
+    pub(crate) fn heal(&mut self, worker: &str) {
+        self.mate(worker).cut = false;
+        self.exchange(worker);
+    }
+
+    /// Time passes: the engine, the workers' clocks and their exchanges go on in order.
+    pub(crate) fn pass(&mut self, span: Span) {
+        let until = self.now + span;
+        while let Some(next) = self.next_deadline().filter(|next| *next <= until) {
+            self.now = self.now.max(next);
+            self.tick();
+        }
+        self.now = until;
+        self.tick();
+    }
+
+    /// Time passes without a word of anybody, not even a tick: a leader that was busy or asleep.
+    pub(crate) fn sleep(&mut self, span: Span) {
+        self.now = self.now + span;
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let mates = self.mates.values().filter_map(SessionWorker::next_deadline);
+        mates.chain(self.engine.next_deadline()).min()
+    }
+
+    /// Everything that is due now.
+    pub(crate) fn tick(&mut self) {
+        let now = self.now;
+        if self.engine.next_deadline().is_some_and(|at| at <= now) {
+            self.ask(EngineRequest::Tick);
+        }
+        self.mates.values_mut().for_each(|mate| mate.tick(now));
+        self.pump();
+    }
+
+    /// Workers exchange as long as one of them has a reason to, and not for ever.
+    pub(crate) fn pump(&mut self) {
+        let names: Vec<String> = self.mates.keys().cloned().collect();
+        for _ in 0..names.len() * EXCHANGES_MAX {
+            let now = self.now;
+            let due = |name: &&String| self.mates[*name].exchange_due(now);
+            let Some(name) = names.iter().find(due) else {
+                return;
+            };
+            let exchange = self.send(name);
+            if !self.mates[name].cut {
+                self.ask(EngineRequest::Exchange(exchange));
+            }
+        }
+        self.restless = !names.is_empty();
+    }
+
+    /// Another node wins: all that it knows is the journal. Exchanges that were parked are gone.
+    pub(crate) fn take_over(&mut self) {
+        self.take_over_at(None, TTL);
+    }
+
+    /// The node of that worker wins.
+    pub(crate) fn take_over_at(&mut self, worker: Option<&str>, ttl: Span) {
+        self.engine = self.replica.clone();
+        let own = worker.map(|name| self.mates[name].id);
+        self.lead(ttl, own, StoreHistory::Unbroken);
+    }
+
+    /// Another node wins a store that says so of its history.
+    pub(crate) fn take_over_after(&mut self, history: StoreHistory) {
+        self.engine = self.replica.clone();
+        self.lead(TTL, None, history);
+    }
+
+    /// An engine that starts with these runs condemned and folds the journal from a position on, which `start` has folded.
+    pub(crate) fn folded(&self, start: Option<(Engine, usize)>, condemned: &[RunId]) -> Engine {
+        let (engine, from) = start.unwrap_or_else(|| (Engine::new(self.config), 0));
+        let mut engine = engine.with_condemned(condemned.iter().copied().collect());
+        for (at, event) in self.times.iter().zip(&self.journal).skip(from) {
+            engine.apply(*at, event).expect("an engine can fold the journal");
+        }
+        engine
+    }
+
+    /// An engine that has folded so many events of the journal.
+    pub(crate) fn prefix(&self, events: usize) -> Engine {
+        let mut engine = Engine::new(self.config);
+        for (at, event) in self.times.iter().zip(&self.journal).take(events) {
+            engine.apply(*at, event).expect("an engine can fold the journal");
+        }
+        engine
+    }
+
+    /// A node wins that has started with these runs condemned. The replica follows it without knowing the list.
+    pub(crate) fn take_over_condemning(&mut self, condemned: &[RunId]) {
+        self.engine = self.folded(None, condemned);
+        self.lead(TTL, None, StoreHistory::Unbroken);
+    }
+
+    fn lead(&mut self, ttl: Span, own: Option<WorkerId>, history: StoreHistory) {
+        let (term, generation) = (Term(self.engine.term().0 + 1), self.engine.generation());
+        let answer = self.ask(EngineRequest::Lead {
+            term,
+            ttl,
+            generation,
+            own,
+            history,
+            proven: self.proven,
+        });
+        assert_eq!(answer, EngineAnswer::Done);
+    }
+
+    /// Asks the engine and hands over its replies.
+    pub(crate) fn ask(&mut self, request: EngineRequest) -> EngineAnswer {
+        let decision = self.decide(request);
+        self.deliver(decision.replies);
+        decision.answer
+    }
+
+    /// Asks the engine, and checks what must hold after every decision.
+    pub(crate) fn decide(&mut self, request: EngineRequest) -> EngineDecision {
+        let decision = self.engine.decide(request, self.now, LUCK);
+        for event in &decision.events {
+            let applied = self.replica.apply(decision.at, event);
+            applied.expect("a replica can follow every decision");
+        }
+        let (count, max) = (decision.events.len(), self.config.batch_max);
+        assert!(count <= max, "{count} events in a decision of at most {max}");
+        assert_eq!(self.engine.check(), []);
+        assert_eq!(
+            self.replica.dump(),
+            self.engine.dump(),
+            "a replayed journal must give the same state"
+        );
+        self.journal.extend(decision.events.iter().cloned());
+        self.times.resize(self.journal.len(), decision.at);
+        decision
+    }
+
+    pub(crate) fn mate(&mut self, name: &str) -> &mut SessionWorker {
+        self.mates.get_mut(name).expect("a worker of that name")
+    }
+
+    /// A step by `name`, or by `run/name` where runs share the name.
+    pub(crate) fn find(&self, step: &str) -> (RunId, StepIx) {
+        let (run, name) = step.split_once('/').unwrap_or(("", step));
+        let runs = self.runs.iter().filter(|it| run.is_empty() || it.0 == run);
+        let mut found = runs.filter_map(|(_, id, plan)| Some((*id, plan.find(name)?)));
+        let first = found.next().expect("a step of that name");
+        assert_eq!(found.next(), None, "`{step}` names more than one step");
+        first
+    }
+
+    pub(crate) fn run_id(&self, run: &str) -> RunId {
+        let mut runs = self.runs.iter().filter(|it| it.0 == run);
+        runs.next().expect("a run of that name").1
+    }
+
+    pub(crate) fn status(&self, step: &str) -> StepStatus {
+        let (run, step) = self.find(step);
+        let status = self.engine.step_status(run, step);
+        status.expect("the run is not sealed")
+    }
+
+    pub(crate) fn run_status(&self, run: &str) -> RunStatus {
+        let status = self.engine.run_status(self.run_id(run));
+        status.expect("the run is not sealed")
+    }
+
+    pub(crate) fn why(&self, step: &str) -> WhyReport {
+        let (run, step) = self.find(step);
+        self.engine.why(run, step).expect("the run is not sealed")
+    }
+
+    /// Who has the step, as the leader sees it.
+    pub(crate) fn holder(&self, step: &str) -> Option<String> {
+        let WhyReport::Held { worker, .. } = self.why(step) else {
+            return None;
+        };
+        let mut mates = self.mates.iter();
+        mates.find_map(|(name, mate)| (mate.id == worker).then(|| name.clone()))
+    }
+
+    /// The number of the step's lease.
+    pub(crate) fn fence(&self, step: &str) -> Fence {
+        match self.why(step) {
+            WhyReport::Held { fence, .. } => fence,
+            other => panic!("`{step}` has no lease: {other:?}"),
+        }
+    }
+
+    /// What runs on a worker, as its own processes would tell.
+    pub(crate) fn running(&self, worker: &str) -> Vec<String> {
+        let plan = |run: RunId| self.runs.iter().find(|it| it.1 == run);
+        let name = |(run, step)| plan(run).map(|it| it.2.name(step).to_owned());
+        self.mates[worker].running().filter_map(name).collect()
+    }
+
+    /// The whole state.
+    pub(crate) fn text(&self) -> String {
+        self.engine.dump()
+    }
+}

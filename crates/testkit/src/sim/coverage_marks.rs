@@ -1,0 +1,111 @@
+//! Coverage marks: what a campaign must have seen to be worth anything.
+
+use std::collections::BTreeMap;
+
+/// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
+pub(crate) const EXPECTED: [&str; 77] = [
+    "append outcome unknown, resolved by repeating",
+    "append refused: the term had passed",
+    "attempt tried again",
+    "blocked by a failed need",
+    "brake on mass loss",
+    "cancelled: killed",
+    "cancelled: stopped",
+    "crashed after append",
+    "crashed after decide",
+    "crashed before reply",
+    "deliveries exhausted",
+    "done once, taken over",
+    "drained",
+    "effect of maintenance without an answer",
+    "fail-fast ended the rest",
+    "grant sent again",
+    "guard died: the tether ended its step",
+    "guard hung: the tether ended its step",
+    "guard reported the end of a life",
+    "hand-out charged",
+    "hand-out free of charge",
+    "host refused for another with its identity",
+    "hung start ended with its tether",
+    "journal pruned",
+    "late outcome counted",
+    "late outcome kept",
+    "leader froze and woke deposed",
+    "leader handed its term over",
+    "lease asked back and released",
+    "lease confirmed by a new leader",
+    "lease expired",
+    "lock released by force",
+    "lock-holding process ended for lost contact",
+    "maintenance began anew between two effects",
+    "newer run superseded an older one",
+    "nobody to run it in time",
+    "orders carried to a worker",
+    "overdue step told to stop",
+    "pinned step ran with the leader",
+    "plain worker registered again while its steps ran",
+    "plain worker said goodbye",
+    "plain worker said goodbye with steps that ran",
+    "plain worker started a step",
+    "plain worker's claim answered again",
+    "plain worker's claim went on to another step",
+    "plain worker's leases found by a new leader",
+    "plain worker's report accepted",
+    "plain worker's report contradicted the one before",
+    "plain worker's report stale",
+    "plain worker's step ended by `lease_expires_at`",
+    "preferred worker got the step",
+    "process of a former life ran beside the next life",
+    "repeated report answered again",
+    "restarted worker took over",
+    "reused outcome",
+    "run condemned",
+    "sealed run archived again",
+    "skipped by condition",
+    "skipped by values",
+    "skipped: no worker could run it",
+    "spooled outcome accepted",
+    "start from a snapshot",
+    "start held up by its guard until it was too late",
+    "step went to a worker that it did not prefer",
+    "step with two locks granted",
+    "store rolled back",
+    "takeover with open leases",
+    "term handed over and its holder does not know",
+    "term renewed and its holder does not know",
+    "term won and its winner does not know",
+    "waited for a key",
+    "withheld: a need could not run",
+    "worker drained itself",
+    "worker ended because its guard had died",
+    "worker returned",
+    "worker revoked",
+    "worker told that it is stale",
+];
+
+/// How often each mark was hit.
+#[derive(Clone, Debug, Default)]
+pub struct CoverageMarks(BTreeMap<&'static str, u64>);
+
+impl CoverageMarks {
+    pub(crate) fn hit(&mut self, mark: &'static str) {
+        debug_assert!(EXPECTED.contains(&mark), "`{mark}` is not on the list");
+        *self.0.entry(mark).or_insert(0) += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (mark, count) in &other.0 {
+            *self.0.entry(mark).or_insert(0) += count;
+        }
+    }
+
+    /// Every mark with how often it was hit.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        EXPECTED.iter().map(|mark| (*mark, self.0.get(mark).copied().unwrap_or(0)))
+    }
+
+    /// Marks that were never hit.
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.all().filter(|(_, count)| *count == 0).map(|(mark, _)| mark).collect()
+    }
+}

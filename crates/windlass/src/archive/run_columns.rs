@@ -1,0 +1,45 @@
+//! What the line of a run says in words, in the tables of a database.
+
+use windlass_core::id::WorkerId;
+use windlass_core::outcome::RunStatus;
+
+#[cfg(feature = "sqlite")]
+use super::interface::RunRecord;
+#[cfg(feature = "sqlite")]
+use crate::journal::Position;
+
+/// How a run ended, as its word says.
+pub(super) fn parse_status(word: &str) -> Result<RunStatus, String> {
+    const ENDS: [RunStatus; 3] = [RunStatus::Succeeded, RunStatus::Failed, RunStatus::Cancelled];
+    let end = ENDS.into_iter().find(|end| end.to_string() == word);
+    end.ok_or_else(|| format!("status {word}"))
+}
+
+/// The workers of a run: a list of numbers and names, in JSON.
+pub(super) fn workers_to_json(workers: &[(WorkerId, String)]) -> String {
+    serde_json::json!(workers).to_string()
+}
+
+/// A checksum of all that the line of a run says, and of its events: how many there are, and the position of the last.
+#[cfg(feature = "sqlite")]
+pub(super) fn row_checksum(record: &RunRecord, events: u64, last: Position) -> [u8; 8] {
+    let RunRecord { run, pipeline, status, submitted_at, ended_at, steps, workers } = record;
+    let times = [submitted_at.as_millis(), ended_at.as_millis()];
+    let line = serde_json::json!([
+        run.0,
+        pipeline,
+        status.to_string(),
+        times,
+        steps,
+        workers,
+        events,
+        last.0
+    ]);
+    let hash = blake3::hash(line.to_string().as_bytes());
+    hash.as_bytes()[..8].try_into().expect("a BLAKE3 hash is longer")
+}
+
+/// The workers that such words mean.
+pub(super) fn workers_from_json(words: &str) -> Result<Vec<(WorkerId, String)>, String> {
+    serde_json::from_str(words).map_err(|error| format!("workers that cannot be read: {error}"))
+}

@@ -1,0 +1,144 @@
+//! The events of one run, in little room: those of a large run are unpacked a part at a time, and never all at once.
+//!
+//! The submission is never packed: it carries the plan, which can be large, is in memory anyway, and would be decoded for
+//! each reader of the run's first events.
+
+use std::sync::Arc;
+
+use windlass_core::engine::Event;
+
+use crate::journal::{Position, RecordedEvent, decode_events, encode_events};
+
+/// Events that are packed together: unpacked they take five times the room, and a run may have millions.
+const PACKED_EVENTS: usize = 1_024;
+
+/// Every event of a run so far, in order, with its position. A copy shares what is packed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunHistory {
+    submission: Option<(Position, RecordedEvent)>,
+    packed: Vec<Arc<PackedEvents>>,
+    loose: Vec<(Position, RecordedEvent)>,
+}
+
+#[derive(Debug, PartialEq)]
+struct PackedEvents {
+    positions: Vec<Position>,
+    bytes: Vec<u8>,
+}
+
+impl RunHistory {
+    /// Adds the next event.
+    pub fn push(&mut self, position: Position, recorded: RecordedEvent) {
+        if self.is_empty() && matches!(recorded.event, Event::RunSubmitted { .. }) {
+            self.submission = Some((position, recorded));
+            return;
+        }
+        self.loose.push((position, recorded));
+        if self.loose.len() >= PACKED_EVENTS {
+            let (positions, events): (Vec<_>, Vec<_>) = self.loose.drain(..).unzip();
+            self.packed.push(Arc::new(PackedEvents { positions, bytes: encode_events(&events) }));
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        usize::from(self.submission.is_some())
+            + self.packed.len() * PACKED_EVENTS
+            + self.loose.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The position of the last one.
+    pub fn last(&self) -> Option<Position> {
+        let packed = || self.packed.last().and_then(|pack| pack.positions.last().copied());
+        let submission = || self.submission.as_ref().map(|(position, _)| *position);
+        self.loose.last().map(|(position, _)| *position).or_else(packed).or_else(submission)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (Position, RecordedEvent)> + '_ {
+        self.events_after(Position(0))
+    }
+
+    /// Those behind a position.
+    pub fn events_after(
+        &self,
+        after: Position,
+    ) -> impl Iterator<Item = (Position, RecordedEvent)> + '_ {
+        let known = move |pack: &&Arc<PackedEvents>| {
+            pack.positions.last().is_none_or(|last| *last <= after)
+        };
+        let packed = self.packed.iter().skip_while(known).flat_map(|pack| pack.unpack());
+        let behind = move |(position, _): &(Position, RecordedEvent)| *position > after;
+        let submission = self.submission.iter().cloned();
+        submission.chain(packed).chain(self.loose.iter().cloned()).filter(behind)
+    }
+}
+
+impl PackedEvents {
+    fn unpack(&self) -> impl Iterator<Item = (Position, RecordedEvent)> + '_ {
+        let events = decode_events(&self.bytes).expect("what was packed a moment ago is whole");
+        self.positions.iter().copied().zip(events)
+    }
+}
+
+impl FromIterator<(Position, RecordedEvent)> for RunHistory {
+    fn from_iter<I: IntoIterator<Item = (Position, RecordedEvent)>>(events: I) -> Self {
+        let mut history = Self::default();
+        events.into_iter().for_each(|(position, recorded)| history.push(position, recorded));
+        history
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::engine::RunOptions;
+    use windlass_core::id::{Fence, RunId, StepIx};
+    use windlass_core::plan::{Plan, PlanBuilder, StepSpec};
+    use windlass_core::time::Time;
+
+    use super::*;
+
+    fn plan() -> Arc<Plan> {
+        let mut plan = PlanBuilder::new("ship");
+        plan.step("build", StepSpec::default());
+        Arc::new(plan.build().expect("a valid plan"))
+    }
+
+    #[test]
+    fn the_plan_of_a_long_run_is_shared_with_its_readers_and_not_decoded() {
+        let (run, plan) = (RunId(7), plan());
+        let submitted = Event::RunSubmitted {
+            run,
+            plan: Arc::clone(&plan),
+            options: RunOptions::default(),
+            reused: Vec::new(),
+        };
+        let started = Event::Started { run, step: StepIx(0), fence: Fence(1) };
+        let events =
+            std::iter::once(submitted).chain(std::iter::repeat_n(started, 3 * PACKED_EVENTS));
+        let recorded = events.map(|event| RecordedEvent { at: Time::ZERO, event });
+        let history: RunHistory = (1..).map(Position).zip(recorded).collect();
+        assert_eq!((history.len(), history.loose.len()), (3 * PACKED_EVENTS + 1, 0));
+        assert_eq!(history.last(), Some(Position(3 * PACKED_EVENTS as u64 + 1)));
+        let first = history.iter().next().expect("it has events");
+        let Event::RunSubmitted { plan: read, .. } = first.1.event else { panic!("{first:?}") };
+        assert!(Arc::ptr_eq(&read, &plan), "it was decoded");
+        let positions: Vec<u64> = history.events_after(Position(1)).map(|(at, _)| at.0).collect();
+        assert_eq!(positions, (2..=3 * PACKED_EVENTS as u64 + 1).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_run_that_was_only_submitted_has_a_last_position() {
+        let mut history = RunHistory::default();
+        let (options, reused) = (RunOptions::default(), Vec::new());
+        let event = Event::RunSubmitted { run: RunId(7), plan: plan(), options, reused };
+        history.push(Position(5), RecordedEvent { at: Time::ZERO, event });
+        assert_eq!((history.last(), history.len()), (Some(Position(5)), 1));
+        assert_eq!(history.events_after(Position(5)).count(), 0);
+    }
+}

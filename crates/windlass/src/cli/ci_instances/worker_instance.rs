@@ -1,0 +1,312 @@
+//! Every instance but the first: a worker that ends with the run.
+
+use std::future::{Future, pending};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{sleep, timeout};
+use windlass_core::engine::CancelLevel;
+use windlass_core::environment::EnvironmentPolicy;
+use windlass_core::instance::{InstanceRendezvous, RunFinalStatus};
+use windlass_core::requirement::Labels;
+use windlass_core::session::WorkerRefusal;
+
+use super::link_reachability::LinkReachability;
+use super::partial_retry;
+use crate::cli::daemon::{JoinTarget, WorkerDaemon, WorkerDaemonOptions, WorkerJoinFailure};
+use crate::cli::error::CliError;
+use crate::cli::exit;
+use crate::cli::extensions::ProgramExtensions;
+use crate::cli::output::{self, LogLevel, Logger};
+use crate::link::mailbox::{MailboxAddress, MailboxKey, MailboxRegistry, MailboxWorkerLink};
+use crate::link::output::DISK_GRACE;
+use crate::shutdown::ShutdownSender;
+use crate::worker::{StateDirectoryError, WorkerError, WorkerShutdown};
+
+/// How long the leader may take to acknowledge that the run is to be killed: long beside a round trip through the link.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long it may take from then until the run has ended.
+const KILLED_WITHIN: Duration = Duration::from_secs(3);
+
+/// Whom an instance meets, and how long it waits for them.
+#[derive(Debug)]
+pub(crate) struct InstanceJoinOptions {
+    pub(super) instance: u32,
+    pub(super) total: u32,
+    pub(super) meeting: InstanceRendezvous,
+    pub(super) site: MailboxAddress,
+    pub(super) key: MailboxKey,
+    pub(super) links: MailboxRegistry,
+    pub(super) contact: LinkReachability,
+    /// For a leader that has not begun.
+    pub(super) patience: Duration,
+    /// For a leader that was there.
+    pub(super) leader_grace: Duration,
+    /// For the link.
+    pub(super) link_grace: Duration,
+}
+
+/// An instance to be.
+#[derive(Debug)]
+pub(crate) struct WorkerInstanceOptions {
+    /// Whom it meets.
+    pub(crate) join: InstanceJoinOptions,
+    /// Where its steps run.
+    pub(crate) root: PathBuf,
+    /// Where workers keep what they remember: each its own folder in it.
+    pub(crate) state_folder: PathBuf,
+    /// Steps at a time.
+    pub(crate) slots: u32,
+    /// What it advertises.
+    pub(crate) labels: Labels,
+    /// What this program has beside windlass itself.
+    pub(crate) compiled: ProgramExtensions,
+    /// What says what goes on.
+    pub(crate) log: Logger,
+}
+
+/// Works until the run has ended, and returns the exit code.
+pub(crate) fn work(order: WorkerInstanceOptions) -> Result<u8, CliError> {
+    let (meets, work) = order.split();
+    let runtime = crate::cli::run_source::runtime()?;
+    let ended = runtime.block_on(async {
+        let mut signals = InstanceSignals::listen()
+            .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
+        let joined = tokio::select! {
+            joined = WorkerDaemon::new(&work) => joined,
+            why = meets.contact.lost(meets.link_grace) => return Err(meets.link_lost_error(&why)),
+            _ = signals.next() => return Ok(exit::INTERRUPTED),
+        };
+        let joined = match joined {
+            Ok(joined) => joined,
+            Err(why) => return meets.join_failed(why).await,
+        };
+        let unsent = joined.unsent();
+        let ended = WorkerInstance { join: &meets, log: work.log }.work(joined, signals).await;
+        unsent.append_to_last_line(ended, work.log)
+    });
+    // Dropped, it would wait for threads that may be blocked.
+    runtime.shutdown_background();
+    ended
+}
+
+impl WorkerInstanceOptions {
+    fn split(self) -> (InstanceJoinOptions, WorkerDaemonOptions) {
+        let Self { join: meets, root, state_folder: states, slots, labels, compiled, log } = self;
+        let name = meets.name();
+        let (site, key, links) = (meets.site.clone(), meets.key.clone(), meets.links.clone());
+        let work = WorkerDaemonOptions {
+            join: JoinTarget::Mailbox { site, key, links },
+            state: states.join(&name),
+            name,
+            slots,
+            labels,
+            // The user who wrote the pipeline started all instances: they pass what one machine would.
+            policy: EnvironmentPolicy::PassAll,
+            compiled,
+            root,
+            patience: Some(meets.patience),
+            leader_grace: Some(meets.leader_grace),
+            disk_grace: DISK_GRACE,
+            log,
+        };
+        (meets, work)
+    }
+}
+
+/// An instance that works.
+struct WorkerInstance<'a> {
+    join: &'a InstanceJoinOptions,
+    log: Logger,
+}
+
+impl WorkerInstance<'_> {
+    /// Ctrl-C ends the run, in every instance; SIGTERM ends this instance alone. The second of either ends this instance
+    /// whether or not the leader answers, the third without waiting for anything.
+    async fn work(
+        &self,
+        joined: WorkerDaemon,
+        mut signals: InstanceSignals,
+    ) -> Result<u8, CliError> {
+        let (drain, first) = ShutdownSender::new();
+        let (kill, second) = ShutdownSender::new();
+        let leader = joined.mailbox_link();
+        let worker = joined.work(WorkerShutdown { drain: first, kill: Some(second) });
+        let lost = self.join.contact.lost(self.join.link_grace);
+        tokio::pin!(worker, lost);
+        let mut overdue: Pin<Box<dyn Future<Output = ()>>> = Box::pin(pending());
+        let (mut interrupts, mut ends) = (0_u32, 0_u32);
+        loop {
+            tokio::select! {
+                done = &mut worker => return self.ended(done, interrupts),
+                why = &mut lost => {
+                    kill.shut_down();
+                    drop(worker.await);
+                    return Err(self.join.link_lost_error(&why));
+                }
+                () = &mut overdue => {
+                    overdue = Box::pin(pending());
+                    kill.shut_down();
+                }
+                told = signals.next() => match told {
+                    InstanceStopRequest::CancelRun => {
+                        interrupts += 1;
+                        match interrupts {
+                            1 => self.cancel(leader.clone()),
+                            2 => overdue = Box::pin(kill_run(leader.clone())),
+                            _ => return Ok(exit::INTERRUPTED),
+                        }
+                    }
+                    InstanceStopRequest::EndInstance => {
+                        ends += 1;
+                        match ends {
+                            1 | 2 => self.end(ends, &drain, &kill),
+                            _ => return Ok(exit::INTERRUPTED),
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// Asks the leader to end the run politely.
+    fn cancel(&self, leader: Option<MailboxWorkerLink>) {
+        self.log.log_message(LogLevel::Info, "cancelling the run");
+        if let Some(leader) = leader {
+            tokio::spawn(async move { drop(leader.cancel(CancelLevel::Stop).await) });
+        }
+    }
+
+    /// Ends this instance: the first time when its steps have ended.
+    fn end(&self, times: u32, drain: &ShutdownSender, kill: &ShutdownSender) {
+        let (what, order) = match times {
+            1 => ("ending: steps that run here are finished first", drain),
+            _ => ("ending: steps that run here are killed", kill),
+        };
+        self.log.log_message(LogLevel::Info, what);
+        order.shut_down();
+    }
+
+    fn ended(&self, done: Result<(), WorkerError>, interrupts: u32) -> Result<u8, CliError> {
+        match done {
+            Ok(()) if interrupts > 0 => Ok(exit::INTERRUPTED),
+            Ok(()) => Ok(exit::SUCCESS),
+            Err(WorkerError::Finished(epitaph)) => Ok(over(&epitaph)),
+            Err(WorkerError::Refused(WorkerRefusal::NameTaken { by, .. })) => {
+                let first = format!("worker {by}, which is live");
+                Err(self.join.name_taken_error(&first))
+            }
+            Err(error @ WorkerError::NoLeader { .. }) => Err(self.join.no_leader_error(&error)),
+            Err(error) => Err(CliError::unreachable(error.to_string())),
+        }
+    }
+}
+
+impl InstanceJoinOptions {
+    fn name(&self) -> String {
+        format!("instance-{}", self.instance)
+    }
+
+    /// What it comes to that the leader was not found.
+    async fn join_failed(&self, why: WorkerJoinFailure) -> Result<u8, CliError> {
+        match why {
+            WorkerJoinFailure::Over(epitaph) => Ok(over(&epitaph)),
+            WorkerJoinFailure::State(StateDirectoryError::InUse { pid, .. }) => {
+                let first =
+                    pid.map_or("another process".to_owned(), |pid| format!("process {pid}"));
+                Err(self.name_taken_error(&first))
+            }
+            WorkerJoinFailure::State(error) => Err(error.into()),
+            WorkerJoinFailure::NoLeader(waited) => match self.earlier_final_status().await {
+                Some(epitaph) => {
+                    output::print_message(&format!(
+                        "the attempt before this one has ended: {epitaph}"
+                    ));
+                    Ok(exit::SUCCESS)
+                }
+                None => {
+                    Err(self.no_leader_error(&format!("nobody has led for {} s", waited.as_secs())))
+                }
+            },
+            WorkerJoinFailure::Refused(error) => Err(CliError::unreachable(error.to_string())),
+            WorkerJoinFailure::Failed(error) => Err(error),
+        }
+    }
+
+    /// What the attempt before this one came to, where it has left word. Then nobody will lead this one: those jobs that
+    /// went well are not repeated.
+    async fn earlier_final_status(&self) -> Option<String> {
+        let run = self.meeting.earlier.clone()?;
+        let earlier = self.links.open(&MailboxAddress { run, ..self.site.clone() }).ok()?;
+        earlier.binding().await.ok()?.final_status
+    }
+
+    fn name_taken_error(&self, first: &str) -> CliError {
+        let (instance, total, name) = (self.instance, self.total, &self.meeting.name);
+        CliError::usage(format!("instance {instance} of {name} is there already: {first}"))
+            .hint(format!("each of the {total} has a number of its own, from 0"))
+    }
+
+    fn no_leader_error(&self, why: &dyn std::fmt::Display) -> CliError {
+        let error = CliError::unreachable(format!("{}: {why}", self.meeting.name));
+        let usual = || "is instance 0 running, with the same link, run id and secret?".to_owned();
+        error.hint(partial_retry::no_leader_note(&self.meeting).unwrap_or_else(usual))
+    }
+
+    fn link_lost_error(&self, why: &str) -> CliError {
+        let waited = self.link_grace.as_secs();
+        CliError::unreachable(format!("no contact with the link for {waited} s: {why}"))
+    }
+}
+
+/// Asks the leader to kill the run. Returns when this instance must end by itself: the leader does not answer, or nothing
+/// comes of it.
+async fn kill_run(leader: Option<MailboxWorkerLink>) {
+    let Some(leader) = leader else { return };
+    let heard = timeout(ACKNOWLEDGED_WITHIN, leader.cancel(CancelLevel::Kill)).await;
+    if matches!(heard, Ok(Ok(()))) {
+        sleep(KILLED_WITHIN).await;
+    }
+}
+
+/// The run has ended, whatever it came to: instance 0 tells that.
+fn over(epitaph: &str) -> u8 {
+    output::print_message(epitaph);
+    if RunFinalStatus::from_text(epitaph).is_cancelled() { exit::CANCELLED } else { exit::SUCCESS }
+}
+
+/// What somebody wants.
+enum InstanceStopRequest {
+    /// The run is to end.
+    CancelRun,
+    /// This instance is to end.
+    EndInstance,
+}
+
+/// Hears Ctrl-C, SIGTERM and a closed terminal.
+struct InstanceSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl InstanceSignals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> InstanceStopRequest {
+        tokio::select! {
+            _ = self.interrupt.recv() => InstanceStopRequest::CancelRun,
+            _ = self.terminate.recv() => InstanceStopRequest::EndInstance,
+            _ = self.hangup.recv() => InstanceStopRequest::EndInstance,
+        }
+    }
+}

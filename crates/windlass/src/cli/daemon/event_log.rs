@@ -1,0 +1,320 @@
+//! What a controller says of what goes on: a line for each thing that somebody may have to know.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use windlass_core::access::AuditAction;
+use windlass_core::engine::{CancelReason, Event, StepFollowUp};
+use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::time::Time;
+
+use crate::cli::output::{LogFields, LogLevel, LogRecord, Logger};
+use crate::cli::render::count;
+use crate::controller::api::ControllerMode;
+use crate::controller::{FollowedEvents, SharedView};
+use crate::journal::Position;
+use crate::shutdown::ShutdownReceiver;
+
+/// Leases that have ended and are kept in mind: a late outcome is told with who had it.
+const ENDED_MAX: usize = 1_024;
+
+/// Follows what is durable and says what of it matters.
+#[derive(Debug)]
+pub(super) struct EventLogger {
+    views: Arc<SharedView>,
+    log: Logger,
+    leases: BTreeMap<Fence, LoggedLease>,
+    /// Leases that have ended, the oldest first.
+    ended: VecDeque<Fence>,
+    /// Whether others lead at times, and under whose term it is.
+    company: ControllerMode,
+    is_ours: bool,
+    generation: u16,
+}
+
+/// What is said of a lease beside what its events say.
+#[derive(Clone, Copy, Debug)]
+struct LoggedLease {
+    attempt: (u16, u16),
+    worker: WorkerId,
+}
+
+impl EventLogger {
+    /// Says what it sees in these views.
+    pub(super) fn new(views: Arc<SharedView>, log: Logger, company: ControllerMode) -> Self {
+        let (leases, ended) = (BTreeMap::new(), VecDeque::new());
+        Self { views, log, leases, ended, company, is_ours: false, generation: 0 }
+    }
+
+    /// Until it is told to end.
+    pub(super) async fn run(mut self, mut shutdown: ShutdownReceiver) {
+        let views = Arc::clone(&self.views);
+        let mut follower = views.follow(self.begin());
+        loop {
+            let known = follower.position();
+            let news = tokio::select! {
+                () = shutdown.wait() => return,
+                news = follower.next() => news,
+            };
+            match news {
+                FollowedEvents::Events(batches) => {
+                    let events = batches.iter().flat_map(|batch| batch.numbered());
+                    for (_, (at, event)) in events.filter(|(position, _)| *position > known) {
+                        self.tell(*at, event);
+                    }
+                }
+                // More than can be read: what is missing is in the journal.
+                FollowedEvents::Behind(_) => follower.skip_to(self.begin()),
+            }
+        }
+    }
+
+    /// Learns which leases are open, and as of when.
+    fn begin(&mut self) -> Position {
+        self.ended.clear();
+        let (position, leases, (is_ours, generation)) = self.views.look(|view| {
+            let lease = |it: windlass_core::engine::LeaseReport<'_>| {
+                (it.fence, LoggedLease { attempt: (it.attempt, it.delivery), worker: it.worker })
+            };
+            let ours = (view.has_led(view.engine.term()), view.engine.generation());
+            (view.position, view.engine.leases().map(lease).collect(), ours)
+        });
+        (self.leases, self.is_ours, self.generation) = (leases, is_ours, generation);
+        self.warn_clock_jump();
+        position
+    }
+
+    /// Says that deletion waits because the clock may be wrong.
+    fn warn_clock_jump(&self) {
+        let leap = self.views.look(|view| view.engine.suspected_clock_jump(view.engine.now()));
+        let Some((leapt, left)) = leap.filter(|_| self.is_reported()) else { return };
+        let what = format!(
+            "the clock is {leapt} ahead of the last event of this store: the store was not in use, or the clock is wrong"
+        );
+        let then = format!("what is too old only by that is deleted after {left} of leading");
+        self.log.log_message(
+            LogLevel::Warn,
+            format!("{what}. Runs, logs and idempotency keys: {then}"),
+        );
+    }
+
+    fn tell(&mut self, at: Time, event: &Event) {
+        self.track_lease(event);
+        let words = self
+            .words_of_leader(event)
+            .or_else(|| self.words(event).filter(|_| self.is_reported()));
+        let Some((level, message)) = words else { return };
+        let about = self.about(event);
+        self.log.log(&LogRecord { level, at: Some(at), message, about });
+    }
+
+    /// Of several controllers that follow the same runs, who leads says what happens.
+    fn is_reported(&self) -> bool {
+        self.is_ours || self.company == ControllerMode::Exclusive
+    }
+
+    /// Who leads, where it may be another one, and whether the store is what it was.
+    fn words_of_leader(&mut self, event: &Event) -> Option<(LogLevel, String)> {
+        let Event::Led { term, generation, .. } = event else { return None };
+        self.is_ours = self.views.look(|view| view.has_led(*term));
+        let before = std::mem::replace(&mut self.generation, *generation);
+        if *generation > before && self.is_reported() {
+            let what = "the store has lost what was committed: it was restored, or a standby of it took over";
+            let then = "leases of before are to be presented anew, and those that it does not know are refused";
+            return Some((LogLevel::Warn, format!("{what}. Generation {generation}: {then}")));
+        }
+        self.warn_clock_jump();
+        if self.company == ControllerMode::Exclusive {
+            return None;
+        }
+        let who = if self.is_ours { "this controller leads" } else { "another controller leads" };
+        Some((LogLevel::Info, format!("{who}, term {}", term.0)))
+    }
+
+    /// Keeps in mind who has which lease.
+    fn track_lease(&mut self, event: &Event) {
+        if let Event::Granted { attempt, delivery, worker, fence, .. } = event {
+            let lease = LoggedLease { attempt: (*attempt, *delivery), worker: *worker };
+            self.leases.insert(*fence, lease);
+        }
+        if let Event::Ended { fence, .. } = event {
+            self.ended.push_back(*fence);
+            while self.ended.len() > ENDED_MAX {
+                let oldest = self.ended.pop_front();
+                oldest.and_then(|oldest| self.leases.remove(&oldest));
+            }
+        }
+    }
+
+    /// Every field that is known of what an event is about.
+    fn about(&self, event: &Event) -> LogFields {
+        let (step, worker, fence) = event.references();
+        let lease = fence.and_then(|fence| self.leases.get(&fence));
+        let worker = worker.or(lease.map(|lease| lease.worker));
+        LogFields {
+            run: event.run(),
+            pipeline: event.run().and_then(|run| self.pipeline(run)),
+            step: event.run().zip(step).map(|(run, step)| self.step(run, step)),
+            attempt: lease.map(|lease| lease.attempt),
+            worker: worker.map(|worker| self.worker(worker)),
+            fence,
+            by: actor(event),
+        }
+    }
+
+    /// What there is to say, if it matters enough.
+    fn words(&self, event: &Event) -> Option<(LogLevel, String)> {
+        let words = self.words_of_cluster(event).or_else(|| words_of_run(event));
+        let words = words.or_else(|| words_of_act(event)).or_else(|| self.words_of_lease(event));
+        words.filter(|(level, _)| self.log.is_enabled(*level))
+    }
+
+    fn words_of_cluster(&self, event: &Event) -> Option<(LogLevel, String)> {
+        let name = |worker: &WorkerId| self.worker(*worker);
+        Some(match event {
+            Event::WorkerRegistered { name, slots, .. } => {
+                (LogLevel::Info, format!("worker {name} joined, {slots} at a time"))
+            }
+            Event::WorkerLost { worker } => {
+                let what = "is lost: it was not heard for a lease's time";
+                (LogLevel::Warn, format!("worker {} {what}", name(worker)))
+            }
+            Event::WorkerReturned { worker } => {
+                (LogLevel::Info, format!("worker {} is back", name(worker)))
+            }
+            Event::WorkerDrained { worker } => {
+                (LogLevel::Info, format!("worker {} gets no more steps", name(worker)))
+            }
+            Event::WorkerEnded { worker, .. } => {
+                let what = "has ended; nothing of its steps is left";
+                (LogLevel::Info, format!("worker {} {what}", name(worker)))
+            }
+            Event::Braked { late, of } => {
+                let what = "workers fell silent at once: they are given up little by little";
+                (LogLevel::Warn, format!("{late} of {of} {what}"))
+            }
+            _ => return None,
+        })
+    }
+
+    fn words_of_lease(&self, event: &Event) -> Option<(LogLevel, String)> {
+        match event {
+            Event::Granted { .. } if !self.log.is_enabled(LogLevel::Debug) => None,
+            Event::Granted { run, step, attempt, delivery, worker, fence, .. } => {
+                let (step, worker) = (self.step(*run, *step), self.worker(*worker));
+                let what = format!("attempt {attempt}.{delivery}, lease {}", fence.0);
+                Some((LogLevel::Debug, format!("run {run} {step} → {worker}, {what}")))
+            }
+            Event::Ended { run, step, fence, outcome, next, ended } => {
+                let lost = outcome.kind == OutcomeKind::Lost || !ended.is_reported();
+                let level = match (lost, ended.is_late()) {
+                    (true, _) => LogLevel::Warn,
+                    (false, true) => LogLevel::Info,
+                    (false, false) => LogLevel::Debug,
+                };
+                if !self.log.is_enabled(level) {
+                    return None;
+                }
+                let follows = match next {
+                    StepFollowUp::Done(_) => "",
+                    StepFollowUp::Retry { .. } => "; another attempt follows",
+                    StepFollowUp::Again { .. } => "; it is handed out again",
+                };
+                let late =
+                    if ended.is_late() { ", reported after the lease had ended" } else { "" };
+                let (step, kind) = (self.step(*run, *step), outcome.kind);
+                Some((level, format!("run {run} {step}, lease {}: {kind}{late}{follows}", fence.0)))
+            }
+            Event::LateOutcome { run, step, fence, outcome } => {
+                let (step, kind) = (self.step(*run, *step), outcome.kind);
+                let text = format!("run {run} {step}, lease {}: {kind} came too late", fence.0);
+                Some((LogLevel::Warn, text))
+            }
+            _ => None,
+        }
+    }
+
+    fn worker(&self, worker: WorkerId) -> String {
+        self.views.look(|view| {
+            let mut workers = view.engine.workers();
+            let known = workers.find(|it| it.id == worker);
+            known.map_or_else(|| worker.to_string(), |it| it.name.into_owned())
+        })
+    }
+
+    fn pipeline(&self, run: RunId) -> Option<String> {
+        self.views.look(|view| view.engine.run(run).map(|run| run.pipeline().to_owned()))
+    }
+
+    fn step(&self, run: RunId, step: StepIx) -> String {
+        self.views.look(|view| {
+            let known = view.engine.run(run).and_then(|run| run.steps(step).next());
+            known.map_or_else(|| step.to_string(), |known| known.name.into_owned())
+        })
+    }
+}
+
+fn words_of_run(event: &Event) -> Option<(LogLevel, String)> {
+    Some(match event {
+        Event::RunSubmitted { run, plan, .. } => {
+            let steps = count(plan.step_count() as usize, "step", "steps");
+            (LogLevel::Info, format!("run {run} of {}: {steps}", plan.pipeline()))
+        }
+        Event::RunCancelled { run, reason, .. } => match reason {
+            CancelReason::Asked => (LogLevel::Info, format!("run {run} is cancelled")),
+            CancelReason::Deadline => {
+                (LogLevel::Info, format!("run {run} is cancelled: its deadline passed"))
+            }
+            CancelReason::Defect => {
+                let what = "is ended: deciding on it failed by a defect of windlass";
+                (LogLevel::Error, format!("run {run} {what}"))
+            }
+            CancelReason::Condemned => {
+                let what =
+                    "is ended as failed: an operator condemned it with `windlass store condemn`";
+                (LogLevel::Error, format!("run {run} {what}"))
+            }
+        },
+        Event::RunEnded { run, status } => (LogLevel::Info, format!("run {run} {status}")),
+        _ => return None,
+    })
+}
+
+/// What was done on somebody's word. What has a line of its own beside is told to those who want to know everything.
+fn words_of_act(event: &Event) -> Option<(LogLevel, String)> {
+    let Event::Acted { by, act, about } = event else { return None };
+    let (level, done) = match act {
+        AuditAction::Submit => (LogLevel::Debug, "submitted"),
+        AuditAction::Cancel => (LogLevel::Info, "cancelled"),
+        AuditAction::Join => (LogLevel::Debug, "let in"),
+        AuditAction::Drain => (LogLevel::Info, "drained"),
+        AuditAction::RevokeWorker => (LogLevel::Warn, "revoked"),
+        AuditAction::ForceRelease => (LogLevel::Warn, "freed by force"),
+        AuditAction::CreateToken => (LogLevel::Info, "made"),
+        AuditAction::RevokeToken => (LogLevel::Info, "taken back"),
+    };
+    Some((level, format!("{about} was {done} by {by}")))
+}
+
+fn actor(event: &Event) -> Option<String> {
+    let Event::Acted { by, .. } = event else { return None };
+    Some(by.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::access::{AuditSubject, Principal};
+
+    use super::*;
+
+    #[test]
+    fn operator_of_an_action_is_logged() {
+        let about = AuditSubject::Lock { name: "port".into(), fence: Fence(17) };
+        let event =
+            Event::Acted { by: Principal::TokenFile, act: AuditAction::ForceRelease, about };
+        let told = "lock port of lease 17 was freed by force by token file".to_owned();
+        assert_eq!(words_of_act(&event), Some((LogLevel::Warn, told)));
+        assert_eq!(actor(&event).as_deref(), Some("token file"));
+    }
+}

@@ -1,0 +1,68 @@
+//! The port of a controller: with TLS or without.
+
+use std::io;
+use std::path::PathBuf;
+
+use tokio::net::TcpListener;
+
+use super::serve::ServeOptions;
+use crate::cli::error::CliError;
+#[cfg(feature = "tls")]
+use crate::cli::output::LogLevel;
+#[cfg(feature = "tls")]
+use crate::controller::api::TlsListener;
+use crate::controller::api::{ConnectionListener, IncomingConnection};
+#[cfg(feature = "tls")]
+use crate::tls::{ServerCertificate, TlsFiles};
+
+/// Where the certificate of a controller is, and its key.
+#[derive(Clone, Debug)]
+pub(crate) struct TlsPaths {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+/// Where others are let in.
+#[derive(Debug)]
+pub(super) enum ControllerListener {
+    Plain(TcpListener),
+    #[cfg(feature = "tls")]
+    Tls(Box<TlsListener>),
+}
+
+impl ControllerListener {
+    /// Those at a port, with TLS if there are files for it.
+    #[cfg(feature = "tls")]
+    pub(super) fn new(listener: TcpListener, order: &ServeOptions) -> Result<Self, CliError> {
+        let Some(TlsPaths { certificate, key }) = order.tls.clone() else {
+            return Ok(Self::Plain(listener));
+        };
+        let log = order.log;
+        let tell = move |text: &str| log.log_message(LogLevel::Info, text.to_owned());
+        let opened = ServerCertificate::open(TlsFiles { certificate, key }, tell);
+        let certificates = opened.map_err(|bad| CliError::usage(bad.to_string()))?;
+        Ok(Self::Tls(Box::new(TlsListener::new(listener, certificates))))
+    }
+
+    #[cfg(not(feature = "tls"))]
+    pub(super) fn new(listener: TcpListener, order: &ServeOptions) -> Result<Self, CliError> {
+        match &order.tls {
+            None => Ok(Self::Plain(listener)),
+            Some(TlsPaths { certificate, key }) => {
+                let (certificate, key) = (certificate.display(), key.display());
+                let what = format!("{certificate} and {key} are of no use");
+                Err(CliError::usage(what).hint("this windlass was built without TLS"))
+            }
+        }
+    }
+}
+
+impl ConnectionListener for ControllerListener {
+    async fn accept(&mut self) -> io::Result<IncomingConnection> {
+        match self {
+            Self::Plain(listener) => ConnectionListener::accept(listener).await,
+            #[cfg(feature = "tls")]
+            Self::Tls(doors) => doors.accept().await,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a worker could not send, in the last line that it prints.
+
+use std::sync::Arc;
+
+use crate::cli::error::CliError;
+use crate::cli::output::{LogLevel, Logger};
+use crate::link::output::SpooledLogs;
+use crate::worker::ClusterMembership;
+
+/// What a worker has for its leader and could not send.
+#[derive(Clone, Debug)]
+pub(crate) struct UnsentWorkerOutput {
+    pub(super) logs: SpooledLogs,
+    pub(super) membership: Arc<ClusterMembership>,
+}
+
+impl UnsentWorkerOutput {
+    /// Has the last line of a worker say how much is left, and where.
+    pub(crate) fn append_to_last_line(
+        &self,
+        ended: Result<u8, CliError>,
+        log: Logger,
+    ) -> Result<u8, CliError> {
+        match ended {
+            Ok(code) => {
+                self.log_if_any(log);
+                Ok(code)
+            }
+            Err(error) => Err(match self.line() {
+                Some(line) => error.note(line),
+                None => error,
+            }),
+        }
+    }
+
+    /// Says how much is left, and where, if something is.
+    pub(crate) fn log_if_any(&self, log: Logger) {
+        if let Some(line) = self.line() {
+            log.log_message(LogLevel::Warn, line);
+        }
+    }
+
+    fn line(&self) -> Option<String> {
+        let outcomes = match self.membership.outcomes().len() {
+            0 => None,
+            1 => Some("1 outcome".to_owned()),
+            count => Some(format!("{count} outcomes")),
+        };
+        let unsent = self.logs.unsent();
+        let output = unsent.as_ref().map(|unsent| format!("{} bytes of output", unsent.bytes));
+        let what: Vec<String> = [outcomes, output].into_iter().flatten().collect();
+        let folder = unsent.map_or_else(|| self.membership.folder().to_owned(), |it| it.folder);
+        let line = format!(
+            "not sent: {}; kept in {} and sent by the next start with this state directory",
+            what.join(" and "),
+            folder.display()
+        );
+        (!what.is_empty()).then_some(line)
+    }
+}

@@ -1,0 +1,254 @@
+//! What a worker says of its steps and of its way to the controller.
+//!
+//! Both stand between the worker and what it uses, so that neither the worker nor its executor has to know of lines.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+use windlass_core::engine::UtcTime;
+use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::session::{
+    Exchange, ExchangeReply, LeaseGrant, OutcomeVerdict, RegisterReply, RegisterRequest,
+    WorkerRefusal,
+};
+use windlass_core::step_failure::{StepFailure, StepFailureKind};
+use windlass_core::time::{Span, Time};
+
+use crate::cli::output::{LogFields, LogLevel, LogRecord, Logger};
+use crate::db::StoreError;
+use crate::link::output::RoomWaitListener;
+use crate::link::{LinkError, LinkFuture, WorkerLink};
+use crate::logs::LogSpaceWait;
+use crate::worker::{
+    AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, ExecutorReadyFuture,
+    StateDirectoryError,
+};
+
+/// Leases without a verdict that are kept in mind: more than a worker holds.
+const LEASES_MAX: usize = 4_096;
+
+/// An executor whose attempts are told of.
+#[derive(Debug)]
+pub(super) struct LoggingExecutor {
+    steps: Arc<dyn Executor>,
+    worker: String,
+    log: Logger,
+    /// What lines say of leases that have no verdict.
+    leases: Mutex<BTreeMap<Fence, LogFields>>,
+}
+
+impl LoggingExecutor {
+    /// Tells of the steps that a worker has run by an executor.
+    pub(super) fn new(steps: Arc<dyn Executor>, worker: &str, log: Logger) -> Self {
+        Self { steps, worker: worker.to_owned(), log, leases: Mutex::default() }
+    }
+
+    fn keep(&self, about: &LogFields) {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        leases.extend(about.fence.map(|fence| (fence, about.clone())));
+        if leases.len() > LEASES_MAX {
+            leases.pop_first();
+        }
+    }
+
+    fn forget(&self, fence: Fence) -> LogFields {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        // One of an earlier life is not known here.
+        let (fence, worker) = (Some(fence), Some(self.worker.clone()));
+        let unknown = || LogFields { worker, fence, ..LogFields::default() };
+        fence.and_then(|fence| leases.remove(&fence)).unwrap_or_else(unknown)
+    }
+}
+
+impl Executor for LoggingExecutor {
+    fn start(&self, grant: LeaseGrant, orders: watch::Receiver<AttemptOrders>) -> AttemptFuture {
+        let (log, about) = (self.log, about(&grant, &self.worker));
+        self.keep(&about);
+        if log.is_enabled(LogLevel::Debug) {
+            log.log(&line(LogLevel::Debug, about.clone(), "started"));
+        }
+        let attempt = self.steps.start(grant, orders);
+        Box::pin(async move {
+            let outcome = attempt.await;
+            let level = level(&outcome);
+            if log.is_enabled(level) {
+                log.log(&line(level, about, &ending(&outcome)));
+            }
+            outcome
+        })
+    }
+
+    fn broken(&self) -> ExecutorBrokenFuture {
+        self.steps.broken()
+    }
+
+    fn on_joined(&self, worker: WorkerId, incarnation: Incarnation) -> ExecutorReadyFuture {
+        self.steps.on_joined(worker, incarnation)
+    }
+
+    fn on_verdicts(&self, verdicts: &[(Fence, OutcomeVerdict)]) {
+        for (fence, verdict) in verdicts {
+            let about = self.forget(*fence);
+            if *verdict == OutcomeVerdict::Stale {
+                let what = "its outcome came too late and does not count";
+                self.log.log(&line(LogLevel::Warn, about, what));
+            }
+        }
+        self.steps.on_verdicts(verdicts);
+    }
+}
+
+fn about(grant: &LeaseGrant, worker: &str) -> LogFields {
+    LogFields {
+        run: Some(grant.lease.run),
+        // A worker is not told of which pipeline a run is.
+        pipeline: None,
+        step: Some(grant.name.to_string()),
+        attempt: Some((grant.lease.attempt, grant.delivery)),
+        worker: Some(worker.to_owned()),
+        fence: Some(grant.lease.fence),
+        by: None,
+    }
+}
+
+fn line(level: LogLevel, about: LogFields, what: &str) -> LogRecord {
+    let of = about.run.zip(about.step.as_deref());
+    let of = of.map(|(run, step)| format!("run {run} {step}, ")).unwrap_or_default();
+    let message = format!("{of}lease {}: {what}", about.fence.unwrap_or_default().0);
+    LogRecord { level, at: None, message, about }
+}
+
+fn ending(outcome: &Outcome) -> String {
+    match outcome.exit_code {
+        None if let Some(failure) = lost_output(outcome) => format!("{}: {failure}", outcome.kind),
+        Some(code) if code != 0 => format!("{} with exit code {code}", outcome.kind),
+        _ => outcome.kind.to_string(),
+    }
+}
+
+fn lost_output(outcome: &Outcome) -> Option<StepFailure> {
+    StepFailure::of_output(&outcome.output).filter(|it| it.kind == StepFailureKind::OutputLost)
+}
+
+fn level(outcome: &Outcome) -> LogLevel {
+    match outcome.kind {
+        OutcomeKind::Failed if lost_output(outcome).is_some() => LogLevel::Warn,
+        OutcomeKind::Succeeded | OutcomeKind::Released => LogLevel::Debug,
+        OutcomeKind::Failed | OutcomeKind::TimedOut | OutcomeKind::Cancelled => LogLevel::Info,
+        OutcomeKind::Lost => LogLevel::Warn,
+    }
+}
+
+/// Tells of steps whose output finds no room.
+#[derive(Debug)]
+pub(super) struct RoomWaitLogger {
+    pub(super) worker: String,
+    pub(super) log: Logger,
+}
+
+impl RoomWaitListener for RoomWaitLogger {
+    fn note_wait(&self, wait: &LogSpaceWait<'_>) {
+        let about = LogFields {
+            run: Some(wait.log.run),
+            step: Some(wait.step.to_owned()),
+            attempt: Some((wait.log.attempt, wait.log.delivery)),
+            worker: Some(self.worker.clone()),
+            ..LogFields::default()
+        };
+        let (level, what) = room_wait_message(wait, (self.log.clock)());
+        let message = format!("run {} {}: {what}", wait.log.run, wait.step);
+        self.log.log(&LogRecord { level, at: None, message, about });
+    }
+}
+
+fn room_wait_message(wait: &LogSpaceWait<'_>, now: Time) -> (LogLevel, String) {
+    let why = match wait.error {
+        None => return (LogLevel::Info, "its output can be written again".to_owned()),
+        Some(StoreError::Full { place }) => format!("no space left in {place}"),
+        Some(error) => error.to_string(),
+    };
+    let until = wait.at_most.map(|most| {
+        let span = Span::millis(u64::try_from(most.as_millis()).unwrap_or(u64::MAX));
+        format!("; it fails at {} (in {span}) unless that changes", UtcTime(now + span))
+    });
+    (
+        LogLevel::Warn,
+        format!("it waits, for its output cannot be written: {why}{}", until.unwrap_or_default()),
+    )
+}
+
+/// Tells when outcomes cannot be kept for another life of a worker, and when they can again.
+pub(super) async fn log_state_faults(
+    mut fault: watch::Receiver<Option<StateDirectoryError>>,
+    log: Logger,
+) {
+    while fault.changed().await.is_ok() {
+        let told = fault.borrow_and_update().clone();
+        match told {
+            Some(error) => log.log_message(
+                LogLevel::Warn,
+                format!(
+                    "outcomes cannot be kept: {error}. They are lost if this worker ends before a controller answers"
+                ),
+            ),
+            None => log.log_message(LogLevel::Info, "outcomes can be kept again"),
+        }
+    }
+}
+
+/// A link of which it is told when it breaks, and when it is whole again.
+#[derive(Debug)]
+pub(super) struct LoggingLink {
+    link: Arc<dyn WorkerLink>,
+    worker: String,
+    log: Logger,
+    is_broken: AtomicBool,
+}
+
+impl LoggingLink {
+    /// Tells of the link of a worker.
+    pub(super) fn new(link: Arc<dyn WorkerLink>, worker: &str, log: Logger) -> Self {
+        Self { link, worker: worker.to_owned(), log, is_broken: AtomicBool::new(false) }
+    }
+
+    fn log_link_change<T>(&self, answered: &Result<T, LinkError>) {
+        let (level, message) = match answered {
+            Ok(_) if self.is_broken.swap(false, Ordering::Relaxed) => {
+                (LogLevel::Info, "contact with the controller is back".to_owned())
+            }
+            // What is final is told by whoever ends because of it.
+            Err(error) if error.is_final() => return,
+            Err(error) if !self.is_broken.swap(true, Ordering::Relaxed) => (
+                LogLevel::Warn,
+                format!("contact with the controller is lost: {error}; trying again"),
+            ),
+            Ok(_) | Err(_) => return,
+        };
+        let about = LogFields { worker: Some(self.worker.clone()), ..LogFields::default() };
+        self.log.log(&LogRecord { level, at: None, message, about });
+    }
+}
+
+impl WorkerLink for LoggingLink {
+    fn register(
+        &self,
+        register: RegisterRequest,
+    ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>> {
+        Box::pin(async move {
+            let answered = self.link.register(register).await;
+            self.log_link_change(&answered);
+            answered
+        })
+    }
+
+    fn exchange(&self, exchange: Exchange) -> LinkFuture<'_, ExchangeReply> {
+        Box::pin(async move {
+            let answered = self.link.exchange(exchange).await;
+            self.log_link_change(&answered);
+            answered
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! What is said, written and returned when a run has ended.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use windlass_core::id::StepIx;
+use windlass_core::outcome::RunStatus;
+use windlass_core::summary::{RunSummary, RunVerdict, VerdictRequest};
+
+use crate::cli::output::{
+    self, ColorRole, CommandHints, DisplayKind, LogTailReader, TerminalCaps, annotations, ending,
+    junit, markdown,
+};
+use crate::cli::{environment, exit};
+use crate::embedded::system_now;
+
+/// A run that has ended.
+pub(crate) struct FinishedRunReport<'a> {
+    /// What became of it.
+    pub(crate) summary: &'a RunSummary,
+    /// How talk looks.
+    pub(crate) look: TerminalCaps,
+    /// The steps that were named.
+    pub(crate) named: &'a [String],
+    /// Commands about it.
+    pub(crate) hints: &'a CommandHints,
+    /// What steps wrote for people, each behind its name.
+    pub(crate) step_summaries: &'a dyn Fn() -> Vec<(String, String)>,
+    /// Where a report in the format of `JUnit` goes.
+    pub(crate) junit: Option<&'a Path>,
+    /// Whether it was whoever watched that ended it.
+    pub(crate) interrupted: bool,
+}
+
+impl FinishedRunReport<'_> {
+    /// Tells what became of it, and returns the exit code.
+    pub(crate) fn tell(&self, logs: &mut dyn LogTailReader) -> u8 {
+        let Self { summary, look, .. } = self;
+        let now = system_now();
+        for line in ending(look, summary, now, logs, self.hints) {
+            output::print_message(&line);
+        }
+        if look.display == DisplayKind::GitHub {
+            for line in annotations(summary, now, logs) {
+                output::print_message(&line);
+            }
+            self.write_summary(&markdown(summary, now, logs, &(self.step_summaries)()));
+        }
+        if let Some(file) = self.junit {
+            let report = junit(summary, now, logs);
+            if let Err(error) = fs::write(file, report) {
+                self.warn(&format!("{} cannot be written: {error}", file.display()));
+            }
+        }
+        let code = exit_code(summary, self.named, self.interrupted);
+        if code == exit::UNMET_REQUIREMENT && summary.status() == RunStatus::Succeeded {
+            let what = "a step that was asked for by its name was skipped: nobody here can run it";
+            output::print_message(&format!("{} {what}", look.paint(ColorRole::Bad, "error:")));
+        }
+        code
+    }
+
+    fn write_summary(&self, text: &str) {
+        let Some(file) = environment::github_step_summary() else { return };
+        let written = OpenOptions::new().create(true).append(true).open(&file);
+        if let Err(error) = written.and_then(|mut file| file.write_all(text.as_bytes())) {
+            self.warn(&format!("{} cannot be written: {error}", file.display()));
+        }
+    }
+
+    fn warn(&self, what: &str) {
+        output::print_message(&format!("{} {what}", self.look.paint(ColorRole::Warn, "warning:")));
+    }
+}
+
+/// What a run means for scripts.
+pub(super) fn exit_code(summary: &RunSummary, named: &[String], interrupted: bool) -> u8 {
+    let named: Vec<StepIx> = named.iter().filter_map(|name| summary.plan().find(name)).collect();
+    match summary.verdict(VerdictRequest { named: &named, interrupted }) {
+        RunVerdict::Ok => exit::SUCCESS,
+        RunVerdict::StepFailed => exit::STEP_FAILED,
+        RunVerdict::NoMatchingWorker => exit::UNMET_REQUIREMENT,
+        RunVerdict::Cancelled => exit::CANCELLED,
+        RunVerdict::Interrupted => exit::INTERRUPTED,
+    }
+}

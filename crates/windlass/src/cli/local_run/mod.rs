@@ -1,0 +1,26 @@
+//! A run on this machine, from its submission to its summary.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `options` | what was asked for |
+//! | `past_durations` | how long its steps took before |
+//! | `start` | opens the stores, starts the station, submits or resumes |
+//! | `gather_instances` | other instances, before it begins: bound, and waited for |
+//! | `missing_secrets` | refuses a run whose secrets are not set |
+//! | `watch` | follows the run: events and output to the screen, signals to the leader |
+//! | `interrupts` | Ctrl-C, SIGTERM, a closed terminal, `t` |
+//! | `finish` | the ending, JUnit, GitHub, the exit code |
+
+mod finish;
+mod gather_instances;
+mod interrupts;
+mod missing_secrets;
+mod options;
+mod past_durations;
+mod start;
+mod watch;
+
+pub(crate) use finish::FinishedRunReport;
+pub(crate) use interrupts::{InterruptListener, UserRequest};
+pub(crate) use options::{LocalRunKind, LocalRunOptions};
+pub(crate) use start::run;

@@ -1,0 +1,526 @@
+//! Opens the stores, starts the station, submits or resumes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+use windlass_core::engine::{
+    CancelLevel, EngineAnswer, EngineRequest, Event, SubmitRun, SubmitWarning,
+};
+use windlass_core::environment::EnvironmentPolicy;
+use windlass_core::id::RunId;
+use windlass_core::plan::Plan;
+use windlass_core::summary::RunSummary;
+
+use super::gather_instances::{self, GatherOutcome};
+use super::interrupts::InterruptListener;
+use super::missing_secrets::{refuse_missing, refuse_missing_of_rest};
+use super::options::{LocalRunKind, LocalRunOptions};
+use super::watch::{FollowedRun, LocalRunWatch};
+use crate::cli::ci_instances::{InstanceMailboxServer, LeaderInstanceOptions};
+use crate::cli::error::CliError;
+use crate::cli::extensions::StepExecutorSetup;
+use crate::cli::output::{self, ColorRole};
+use crate::cli::{environment, exit};
+use crate::controller::api::ControllerIdentity;
+use crate::controller::traces::RunTracer;
+use crate::controller::{EngineView, NodeError};
+use crate::db::{durable_folder, private_files};
+use crate::embedded::{
+    ControlSocket, EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, LeaderOptions,
+    LocalWorkerOptions, OperatorMessages, StoreReader, Stores, is_of_cluster, system_now,
+};
+use crate::link::WorkerLink;
+use crate::link::output::LocalOutputLink;
+use crate::logs::NotifyingLogStore;
+use crate::random::new_run_id;
+use crate::shutdown::ShutdownSender;
+use crate::worker::executors::{ExecutorSettings, MaskCache, clear, process_environment};
+use crate::worker::guard::{GuardHandle, kill_strays};
+use crate::worker::values::ValueStore;
+use crate::worker::{GuardLock, GuardLockIdentity, PeerWorkers, WorkerIncarnations};
+
+/// Does what was asked for, and returns the exit code.
+pub(crate) fn run(order: LocalRunOptions) -> Result<u8, CliError> {
+    refuse_missing(&order)?;
+    // One thread for leader and worker, which hand each other everything, and this one for the screen: a terminal that
+    // is stopped stops nothing else.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::unreachable(format!("no threads: {error}")))?;
+    runtime.block_on(begin(order))
+}
+
+async fn begin(order: LocalRunOptions) -> Result<u8, CliError> {
+    // It takes as long to start as the stores to open.
+    let guard = PendingGuard::early(order.store.as_deref());
+    let stores = match &order.store {
+        Some(folder) if order.accept_lost_history => Stores::open_accepting_loss(folder)?,
+        Some(folder) => Stores::open(folder)?,
+        None => Stores::in_memory(),
+    };
+    for warning in &stores.warnings {
+        output::print_message(&format!(
+            "{} {warning}",
+            order.look.paint(ColorRole::Warn, "warning:")
+        ));
+    }
+    let announced = Arc::new(NotifyingLogStore::new(Arc::clone(&stores.logs)));
+    let (tee, printed) = EchoLogStore::new(Arc::clone(&announced) as _);
+    let station = EmbeddedNode::start_leader(&stores, leader_options(&order)).await?;
+    let (sockets, ends) = ShutdownSender::new();
+    let socket = order.store.as_deref().and_then(|folder| {
+        // A run that nobody else can talk to is still a run.
+        let about = ControllerIdentity { cluster: "local".to_owned(), advertise: String::new() };
+        ControlSocket::bind(folder, station.api(&stores, &announced, about)).ok()
+    });
+    let socket = socket.map(|socket| tokio::spawn(socket.run(ends)));
+    let (traces, ends) = ShutdownSender::new();
+    let tracing = order.traced_by().map(|collector| {
+        let (handle, journal) = (station.handle(), Arc::clone(&stores.journal));
+        let tracing =
+            RunTracer::new(handle, journal, collector.clone()).with_parent(order.parent());
+        tokio::spawn(tracing.run(ends))
+    });
+    let equipment = PreparedWorker { logs: Arc::new(tee), printed, guard };
+    let done = lead(&order, &stores, station, equipment).await;
+    traces.shut_down();
+    if let Some(tracing) = tracing {
+        drop(tracing.await);
+    }
+    if order.store.is_none() {
+        // A run in memory leaves nothing; what is not there need not go.
+        drop(std::fs::remove_dir_all(order.scratch()));
+    }
+    sockets.shut_down();
+    if let Some(socket) = socket {
+        drop(socket.await);
+    }
+    done
+}
+
+/// What a worker needs, got ready while there is nothing to do for it.
+struct PreparedWorker {
+    logs: Arc<EchoLogStore>,
+    printed: mpsc::Receiver<EchoedChunk>,
+    guard: Option<PendingGuard>,
+}
+
+/// A guard that is about to be there, and where it holds its lock.
+struct PendingGuard {
+    guard: JoinHandle<io::Result<GuardHandle>>,
+    place: GuardLockIdentity,
+}
+
+impl PendingGuard {
+    /// Starts one, unless the guard of an earlier windlass is still there, or that windlass itself.
+    fn early(store: Option<&Path>) -> Option<Self> {
+        let Some(folder) = store else {
+            return Some(Self {
+                guard: tokio::spawn(GuardHandle::start()),
+                place: GuardLockIdentity::default(),
+            });
+        };
+        // What is wrong with the folder is told by the store.
+        durable_folder::create_durably(folder).ok()?;
+        let (lock, place) = GuardLock::try_take(folder).ok()??;
+        Some(Self { guard: tokio::spawn(GuardHandle::start_holding(lock)), place })
+    }
+
+    /// Starts one when this process leads the store: the guard of an earlier windlass is waited for.
+    async fn late(folder: &Path) -> Result<Self, CliError> {
+        let (lock, place) = GuardLock::take(folder).await.map_err(|error| not_started(&error))?;
+        Ok(Self { guard: tokio::spawn(GuardHandle::start_holding(lock)), place })
+    }
+}
+
+/// Decides what goes on and what does not, and only then works.
+async fn lead(
+    order: &LocalRunOptions,
+    stores: &Stores,
+    mut station: EmbeddedNode,
+    equipment: PreparedWorker,
+) -> Result<u8, CliError> {
+    let PreparedWorker { logs, printed, guard } = equipment;
+    let resumed = match resume(order, stores).await? {
+        ResumeOutcome::NotRequested => None,
+        ResumeOutcome::Continues(run) => Some(run),
+        ResumeOutcome::Finished(code) => {
+            station.shut_down().await?;
+            return Ok(code);
+        }
+    };
+    cancel_unfinished_runs(order, &station, resumed).await?;
+    let mut interrupts = InterruptListener::listen()
+        .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
+    let mut company = gather_instances::bind_link(order, &station, &logs, &mut interrupts).await?;
+    if let GatherOutcome::Ready(post) = company {
+        start_worker(order, (&mut station, post.as_ref()), &logs, guard).await?;
+        company = gather_instances::gather(order, &station, post, &mut interrupts).await?;
+    }
+    let post = match company {
+        GatherOutcome::Ready(post) => post,
+        GatherOutcome::Cancelled(code) => {
+            station.shut_down().await?;
+            return Ok(code);
+        }
+    };
+    let watched = match resumed {
+        None => submit(order, &station).await?,
+        Some(run) => load_resumed_run(stores, run).await?,
+    };
+    let earlier = mpsc::channel(1).1;
+    let FollowedRun { run, summary, from } = watched;
+    // It ends with this function.
+    let mut expecting = JoinSet::new();
+    if let Some(leading) = &order.leading {
+        expecting
+            .spawn(Arc::clone(leading).report_instances_complete(station.handle().clone(), run));
+    }
+    let watch = LocalRunWatch {
+        options: order,
+        stores,
+        station,
+        logs,
+        printed,
+        run,
+        interrupts,
+        past_durations: earlier,
+        mailbox_server: post,
+    };
+    watch.run(summary, from).await
+}
+
+/// Starts the worker of this process, with the guard that was started early or one that is started now.
+async fn start_worker(
+    order: &LocalRunOptions,
+    (station, post): (&mut EmbeddedNode, Option<&InstanceMailboxServer>),
+    logs: &Arc<EchoLogStore>,
+    guard: Option<PendingGuard>,
+) -> Result<(), CliError> {
+    let guard = match (guard, &order.store) {
+        (None, Some(folder)) => PendingGuard::late(folder).await?,
+        (guard, _) => guard.expect("a run in memory waits for no other"),
+    };
+    let (link, guard_place) = (Arc::new(station.handle().clone()), guard.place);
+    let guard = started(guard.guard).await?;
+    if let Some(post) = post {
+        post.bind_steps(guard.clone()).await;
+    }
+    let crew = local_worker(order, Arc::clone(logs), link, guard)?;
+    station
+        .start_worker(LocalWorkerOptions {
+            orphan_guard: worker_lives(order, guard_place)?,
+            ..crew
+        })
+        .await?;
+    Ok(())
+}
+
+async fn started(guard: JoinHandle<io::Result<GuardHandle>>) -> Result<GuardHandle, CliError> {
+    let started = guard.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
+    started.map_err(|error| not_started(&error))
+}
+
+fn not_started(error: &io::Error) -> CliError {
+    CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
+}
+
+/// The lives of the worker in a store, which number each start above the last.
+fn worker_lives(
+    order: &LocalRunOptions,
+    guard: GuardLockIdentity,
+) -> Result<Option<(Arc<WorkerIncarnations>, GuardLockIdentity)>, CliError> {
+    let Some(folder) = &order.store else { return Ok(None) };
+    Ok(Some((Arc::new(WorkerIncarnations::open(&folder.join("lives"))?), guard)))
+}
+
+/// How it leads: alone, or other instances at the pace that was set.
+fn leader_options(order: &LocalRunOptions) -> LeaderOptions {
+    let look = order.look;
+    let tell = OperatorMessages::with(move |what| {
+        output::print_message(&format!("{} {what}", look.paint(ColorRole::Warn, "warning:")));
+    });
+    let office =
+        LeaderOptions { messages: tell, ..LeaderOptions::exclusive(&environment::host_name()) };
+    let Some(leading) = &order.leading else { return office };
+    LeaderOptions { ttl: leading.ttl(), interval: leading.heartbeat, ..office }
+}
+
+fn local_worker(
+    order: &LocalRunOptions,
+    logs: Arc<EchoLogStore>,
+    link: Arc<dyn WorkerLink>,
+    guard: GuardHandle,
+) -> Result<LocalWorkerOptions, CliError> {
+    let name = match order.leading {
+        Some(_) => LeaderInstanceOptions::WORKER.to_owned(),
+        None => environment::host_name(),
+    };
+    let place = ExecutorSettings {
+        root: order.root.clone(),
+        scratch: scratch(order)?,
+        worker: name.clone(),
+        environment: process_environment(),
+        policy: EnvironmentPolicy::PassAll,
+        masks: MaskCache::default(),
+    };
+    let executor = order.compiled.executor(StepExecutorSetup {
+        place,
+        guard,
+        death_notice: None,
+        ends_calls: order.leading.is_some(),
+        depot: Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs) as _)))),
+        logs,
+        link,
+        traces: order.traces(),
+    })?;
+    let (slots, labels) = (order.slots, order.labels.clone());
+    let beside = if order.leading.is_some() { PeerWorkers::Possible } else { PeerWorkers::Never };
+    Ok(LocalWorkerOptions { name, slots, labels, beside, executor, orphan_guard: None })
+}
+
+/// A folder for what steps write for windlass, without what those of a killed one left.
+fn scratch(order: &LocalRunOptions) -> Result<PathBuf, CliError> {
+    let scratch = order.scratch();
+    durable_folder::create_durably(&scratch).map_err(|error| {
+        CliError::unreachable(format!("{} cannot be made: {error}", scratch.display()))
+    })?;
+    // A folder for temporary files is everybody's: another user may have made this one.
+    if order.store.is_none() && !private_files::is_owned_by_user(&scratch) {
+        let what = format!("{} belongs to another user", scratch.display());
+        return Err(
+            CliError::unreachable(what).hint("remove it, or set TMPDIR to a folder of yours")
+        );
+    }
+    clear(&scratch);
+    scratch.canonicalize().map_err(|error| {
+        CliError::unreachable(format!("{} cannot be found: {error}", scratch.display()))
+    })
+}
+
+async fn submit(order: &LocalRunOptions, station: &EmbeddedNode) -> Result<FollowedRun, CliError> {
+    let LocalRunKind::New { plan, options, reused } = &order.kind else {
+        unreachable!("only a new run is submitted")
+    };
+    let before = order.compiled.hooks.before_run(plan.pipeline()).await;
+    before.map_err(|error| {
+        CliError::usage(format!("the run was not begun: {}", error.to_failure()))
+    })?;
+    let from = station.handle().views().look(|view| view.position);
+    let now = system_now();
+    let run = new_run_id(now);
+    let (plan, options, reused) = (Arc::clone(plan), *options, reused.clone());
+    let submit = SubmitRun { run, plan: Arc::clone(&plan), options, reused: reused.clone() };
+    let answer = station.handle().ask(EngineRequest::Submit(submit)).await;
+    match answer.map_err(|_| CliError::unreachable("the leader has ended"))? {
+        EngineAnswer::Submitted { warnings } => tell_warnings(order, &warnings),
+        EngineAnswer::Denied(denial) => return Err(CliError::unreachable(denial.to_string())),
+        other => unreachable!("a submission is taken or denied, not {other:?}"),
+    }
+    // By the journal's clock, which all that follows is told by.
+    let submitted = |view: &EngineView| view.engine.run(run).map(|run| run.submitted_at);
+    let at = station.handle().views().look(submitted).unwrap_or(now);
+    let event = Event::RunSubmitted { run, plan, options, reused };
+    let mut summary = RunSummary::from_submitted(at, &event).expect("it is a submission");
+    add_leader_and_workers(&mut summary, station);
+    Ok(FollowedRun { run, summary, from })
+}
+
+/// What comes of a wish to resume.
+enum ResumeOutcome {
+    /// There was none.
+    NotRequested,
+    Continues(RunId),
+    /// There is nothing to do.
+    Finished(u8),
+}
+
+/// Finds the run that is to go on.
+async fn resume(order: &LocalRunOptions, stores: &Stores) -> Result<ResumeOutcome, CliError> {
+    let LocalRunKind::Resume { run, plan } = &order.kind else {
+        return Ok(ResumeOutcome::NotRequested);
+    };
+    let records = StoreReader::read(stores.clone()).await?;
+    let named = match run {
+        Some(text) => Some(records.find(text).await?),
+        None => None,
+    };
+    let pipeline = plan.as_ref().map_or("", |plan| plan.pipeline());
+    match unfinished(&records, named, pipeline) {
+        Some(summary) => {
+            refuse_missing_of_rest(order, &summary)?;
+            tell_changes(order, &summary, plan.as_deref());
+            Ok(ResumeOutcome::Continues(summary.run()))
+        }
+        None => {
+            nothing_to_resume(order, &records, named, pipeline).await.map(ResumeOutcome::Finished)
+        }
+    }
+}
+
+/// What is known of a run that goes on.
+async fn load_resumed_run(stores: &Stores, run: RunId) -> Result<FollowedRun, CliError> {
+    let records = StoreReader::read(stores.clone()).await?;
+    let summary = records.summary(run).await?;
+    let summary = summary.ok_or_else(|| CliError::usage(format!("there is no run {run}")))?;
+    Ok(FollowedRun { run, summary, from: records.position })
+}
+
+/// That nobody here can run a step is told when it is skipped; where others may come it is told now.
+fn tell_warnings(order: &LocalRunOptions, warnings: &[SubmitWarning]) {
+    let told = |it: &&SubmitWarning| {
+        order.leading.is_some() || !matches!(it, SubmitWarning::NoWorkerYet { .. })
+    };
+    for warning in warnings.iter().filter(told) {
+        output::print_message(&format!(
+            "{} {warning}",
+            order.look.paint(ColorRole::Warn, "warning:")
+        ));
+    }
+}
+
+/// Runs that an earlier windlass left open would go on beside the one that is wanted, and what is left of their steps
+/// beside their next attempts.
+async fn cancel_unfinished_runs(
+    order: &LocalRunOptions,
+    station: &EmbeddedNode,
+    resumed: Option<RunId>,
+) -> Result<(), CliError> {
+    let open: Vec<RunId> = station.handle().views().look(|view| {
+        let open = view.engine.runs().filter(|run| !run.status.is_terminal());
+        open.map(|run| run.id).collect()
+    });
+    refuse_cluster_runs(order, &open)?;
+    for run in open {
+        kill_strays(&format!("WINDLASS_RUN={run}")).await.map_err(|error| {
+            CliError::unreachable(format!("steps of the interrupted run {run} still run: {error}"))
+        })?;
+        if Some(run) == resumed {
+            continue;
+        }
+        let what = format!("run {run} was interrupted and is cancelled now");
+        let hint = format!(
+            "`--resume` would have gone on with it; `windlass rerun {run} --failed` does what it had not"
+        );
+        output::print_message(&format!(
+            "{} {what}; {hint}",
+            order.look.paint(ColorRole::Quiet, "note:")
+        ));
+        let cancel = EngineRequest::Cancel { run, level: CancelLevel::Kill };
+        let asked = station.handle().ask(cancel).await;
+        asked.map_err(|_| CliError::unreachable("the leader has ended"))?;
+    }
+    Ok(())
+}
+
+/// Runs of a cluster whose controller is not there now are not this command's to end, nor to go on with.
+fn refuse_cluster_runs(order: &LocalRunOptions, open: &[RunId]) -> Result<(), CliError> {
+    let theirs = order.store.as_deref().is_some_and(is_of_cluster);
+    if !theirs || open.is_empty() {
+        return Ok(());
+    }
+    let what = match open.len() {
+        1 => "a run of a cluster is kept here and not over".to_owned(),
+        several => format!("{several} runs of a cluster are kept here and not over"),
+    };
+    Err(CliError::usage(what)
+        .hint("`windlass serve` goes on with it; `--store FOLDER` runs this elsewhere"))
+}
+
+fn add_leader_and_workers(summary: &mut RunSummary, station: &EmbeddedNode) {
+    station.handle().views().look(|view| {
+        summary.set_leader(view.engine.term(), None);
+        for worker in view.engine.workers() {
+            summary.add_worker(worker.id, &worker.name, Some(&worker.labels));
+            summary.set_worker_slots(worker.id, worker.slots, summary.submitted_at());
+        }
+    });
+}
+
+fn unfinished(records: &StoreReader, run: Option<RunId>, pipeline: &str) -> Option<RunSummary> {
+    let wanted = |summary: &&RunSummary| match run {
+        Some(run) => summary.run() == run,
+        None => summary.plan().pipeline() == pipeline,
+    };
+    let mut open = records.open().rev().filter(wanted);
+    open.find(|summary| !summary.status().is_terminal()).cloned()
+}
+
+fn tell_changes(order: &LocalRunOptions, summary: &RunSummary, now: Option<&Plan>) {
+    let tally = summary.status_counts();
+    let so_far = format!(
+        "run {} goes on: {} of {} steps had ended",
+        summary.run(),
+        tally.ended(),
+        tally.total()
+    );
+    output::print_message(&so_far);
+    let began = summary.plan();
+    let other = |now: &Plan| now.fingerprint() != began.fingerprint();
+    if now.is_some_and(|now| now.pipeline() == began.pipeline() && other(now)) {
+        let what = "the file has changed since, or other params or steps are asked for";
+        let so = "this run keeps the plan that it began with";
+        output::print_message(&format!(
+            "{} {what}: {so}",
+            order.look.paint(ColorRole::Warn, "note:")
+        ));
+    }
+}
+
+async fn nothing_to_resume(
+    order: &LocalRunOptions,
+    records: &StoreReader,
+    run: Option<RunId>,
+    pipeline: &str,
+) -> Result<u8, CliError> {
+    let latest = match run {
+        Some(run) => Some(run),
+        None => records.latest_of(pipeline).await?,
+    };
+    let Some(latest) = latest else {
+        output::print_message(&format!(
+            "no run of {pipeline} is unfinished, and there was none before"
+        ));
+        return Ok(exit::SUCCESS);
+    };
+    let Some(summary) = records.summary(latest).await? else {
+        return Err(CliError::usage(format!("there is no run {latest}")));
+    };
+    let status = summary.status();
+    output::print_message(&match run {
+        Some(run) => format!("run {run} is not unfinished: it {status}"),
+        None => format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"),
+    });
+    Ok(super::finish::exit_code(&summary, &order.named, false))
+}
+
+impl From<EmbeddedNodeError> for CliError {
+    fn from(error: EmbeddedNodeError) -> Self {
+        match error {
+            EmbeddedNodeError::Node(NodeError::Led { node, pid, address }) => {
+                let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+                let led = Self::unreachable(format!("another windlass runs here: {node}{pid}"));
+                match address {
+                    Some(address) if pid.is_empty() => Self::unreachable(format!(
+                        "{node} leads already, at {address}"
+                    ))
+                    .hint(format!("`--role auto` stands by; commands ask it: `--to {address}`")),
+                    Some(address) => led
+                        .hint(format!("it is a controller: `windlass submit FILE --to {address}`")),
+                    None => led.hint(
+                        "wait for its end (`windlass watch latest`), end it (`windlass cancel latest`), or \
+                         run beside it with `--store FOLDER`",
+                    ),
+                }
+            }
+            EmbeddedNodeError::Node(error @ NodeError::Diverged { .. }) => {
+                Self::unreachable(error.to_string())
+                    .hint("start it again: it begins with what the store has")
+            }
+            other => Self::unreachable(other.to_string()),
+        }
+    }
+}

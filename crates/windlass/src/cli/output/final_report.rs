@@ -1,0 +1,198 @@
+//! What is said when a run has ended: the table first, what went wrong last, where the eye is.
+
+use windlass_core::engine::CancelReason;
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::summary::{CriticalPath, RunSummary, StepSummary};
+use windlass_core::time::Time;
+
+use super::color::ColorRole;
+use super::command_hints::CommandHints;
+use super::failure::failures;
+use super::line_splitter::sanitize_phrase;
+use super::span_text::span_text;
+use super::steps_table::steps_table;
+use super::table::{ColumnAlign, TextTable};
+use super::terminal_caps::TerminalCaps;
+use super::text_width::{columns, flow, pad};
+use crate::logs::LogId;
+
+/// Reads what steps printed.
+pub trait LogTailReader {
+    /// The last bytes of a log, about so many; nothing if there is none.
+    fn tail(&mut self, log: LogId, bytes: usize) -> Vec<u8>;
+}
+
+impl<F: FnMut(LogId, usize) -> Vec<u8>> LogTailReader for F {
+    fn tail(&mut self, log: LogId, bytes: usize) -> Vec<u8> {
+        self(log, bytes)
+    }
+}
+
+/// Steps that are skipped for want of a worker and named one by one.
+const UNPLACEABLE_MAX: usize = 10;
+/// Workers that are told of one by one.
+const WORKERS_MAX: usize = 32;
+/// Steps of the critical path that are named; of a longer one the beginning and the end.
+const PATH_MAX: usize = 6;
+
+/// All that is to be said about a run that has ended, line by line.
+pub fn ending(
+    look: &TerminalCaps,
+    summary: &RunSummary,
+    now: Time,
+    logs: &mut dyn LogTailReader,
+    hints: &CommandHints,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut part = |part: Vec<String>| {
+        if !part.is_empty() {
+            lines.push(String::new());
+            lines.extend(part);
+        }
+    };
+    part(steps_table(look, summary, now, hints));
+    part(shares(look, summary, now));
+    part(course(look, summary));
+    part(unplaceable(look, summary));
+    for failure in failures(look, summary, now, logs, hints) {
+        part(failure);
+    }
+    part(vec![verdict_line(look, summary, now)]);
+    lines
+}
+
+/// What each worker did, where there were several.
+fn shares(look: &TerminalCaps, summary: &RunSummary, now: Time) -> Vec<String> {
+    let shares = summary.worker_shares(now);
+    if shares.len() < 2 {
+        return Vec::new();
+    }
+    let left = shares.len().saturating_sub(WORKERS_MAX);
+    let (right, head) = (ColumnAlign::Right, ("worker", ColumnAlign::Left));
+    let mut table = TextTable::new([head, ("steps", right), ("busy", right), ("use", right)]);
+    for share in shares.iter().take(WORKERS_MAX) {
+        let percent = share.percent.map(|percent| format!("{percent}%")).unwrap_or_default();
+        let (tries, busy) = (share.deliveries.to_string(), span_text(share.busy));
+        table.row([sanitize_phrase(share.worker), tries, busy, percent]);
+    }
+    let mut lines = table.lines(look);
+    if left > 0 {
+        lines.push(
+            look.paint(ColorRole::Quiet, &format!("{} {left} more workers", look.ellipsis())),
+        );
+    }
+    lines
+}
+
+/// What the time went to, and whether something came between.
+fn course(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
+    let mut lines = Vec::new();
+    let path = summary.critical_path();
+    if path.links.len() > 1 {
+        lines.push(flow(look, &path_line(look, summary, &path), 2));
+    }
+    if let Some(interrupted) = interrupted(summary) {
+        let text = format!("{interrupted}; steps that had ended were not run again");
+        lines.push(look.paint(ColorRole::Warn, &flow(look, &text, 2)));
+    }
+    lines
+}
+
+/// `interrupted twice, for 8h 02m in all`.
+pub(super) fn interrupted(summary: &RunSummary) -> Option<String> {
+    let spent = span_text(summary.interrupted_time());
+    match summary.interruptions() {
+        0 => None,
+        1 => Some(format!("interrupted once, for {spent}")),
+        2 => Some(format!("interrupted twice, for {spent} in all")),
+        many => Some(format!("interrupted {many} times, for {spent} in all")),
+    }
+}
+
+fn path_line(look: &TerminalCaps, summary: &RunSummary, path: &CriticalPath) -> String {
+    let name = |at: usize| summary.plan().name(path.links[at].step).to_owned();
+    let length = path.links.len();
+    let mut names: Vec<String> = if length <= PATH_MAX {
+        (0..length).map(name).collect()
+    } else {
+        (0..PATH_MAX / 2).chain(length - PATH_MAX / 2..length).map(name).collect()
+    };
+    if length > PATH_MAX {
+        let left_out = format!("{} {} more", look.ellipsis(), length - PATH_MAX);
+        names.insert(PATH_MAX / 2, left_out);
+    }
+    let chain = names.join(&format!(" {} ", look.arrow()));
+    let share = format!("{}, {}% of the time", span_text(path.time), path.percent);
+    format!(
+        "{} {chain}  {}",
+        look.paint(ColorRole::Quiet, "critical path"),
+        look.paint(ColorRole::Quiet, &share)
+    )
+}
+
+/// Said again here: a run that succeeded without what nobody could run must not look complete.
+fn unplaceable(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
+    let steps: Vec<StepSummary<'_>> = summary.unplaceable().collect();
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    let shown = &steps[..steps.len().min(UNPLACEABLE_MAX)];
+    let width = shown.iter().map(|step| columns(step.name())).max().unwrap_or(0);
+    let count = counted(steps.len(), "step was", "steps were");
+    let head = format!("{count} skipped: nobody here can run what they need");
+    let head = if steps.len() == 1 { head.replace("what they need", "it") } else { head };
+    let mut lines = vec![look.paint(ColorRole::Warn, &flow(look, &head, 2))];
+    for step in shown {
+        let reason = step.unmet().unwrap_or_default();
+        let reason = reason.replace(", which nobody here has", "");
+        let line =
+            format!("{} {}  {reason}", look.status_glyph(step.status()), pad(step.name(), width));
+        lines.push(flow(look, &line, 4));
+    }
+    if steps.len() > shown.len() {
+        lines.push(format!("  {} {} more", look.ellipsis(), steps.len() - shown.len()));
+    }
+    lines
+}
+
+/// The last line, which says everything to who reads no other.
+fn verdict_line(look: &TerminalCaps, summary: &RunSummary, now: Time) -> String {
+    let (mark, ink) = match summary.status() {
+        RunStatus::Succeeded => (StepStatus::Succeeded, ColorRole::Good),
+        RunStatus::Failed => (StepStatus::Failed, ColorRole::Bad),
+        RunStatus::Cancelled | RunStatus::Cancelling => (StepStatus::Cancelled, ColorRole::Warn),
+        RunStatus::Running => (StepStatus::Running, ColorRole::Warn),
+    };
+    let status = match summary.status() {
+        RunStatus::Running | RunStatus::Cancelling => "not finished".to_owned(),
+        ended => ended.to_string(),
+    };
+    let head = format!("{} {status}", sanitize_phrase(summary.plan().pipeline()));
+    let worked = span_text(summary.led_time(now));
+    let reason = match summary.cancel() {
+        Some((_, CancelReason::Deadline)) => "its deadline passed; ",
+        Some((_, CancelReason::Condemned)) => "an operator condemned it; ",
+        Some((_, CancelReason::Asked | CancelReason::Defect)) | None => "",
+    };
+    let counts = format!("{reason}{}", tally_text(summary));
+    let line =
+        format!("{} {} in {worked}: {counts}", look.status_glyph(mark), look.paint(ink, &head));
+    flow(look, &line, 2)
+}
+
+/// `8 succeeded, 1 failed, 2 blocked`.
+pub(super) fn tally_text(summary: &RunSummary) -> String {
+    let tally = summary.status_counts();
+    let parts = tally.iter().map(|(status, count)| format!("{count} {}", words(status)));
+    parts.collect::<Vec<String>>().join(", ")
+}
+
+/// The word of a status as people write it.
+pub(super) fn words(status: StepStatus) -> String {
+    status.word().replace('_', " ")
+}
+
+/// `1 step`, `3 steps`.
+pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

@@ -1,0 +1,174 @@
+//! What runs now, since when, and what waits for what: the answer to `t` and to SIGUSR1.
+
+use windlass_core::engine::{UtcTime, WhyReport};
+use windlass_core::id::StepIx;
+use windlass_core::outcome::StepStatus;
+use windlass_core::summary::{RunSummary, StepSummary};
+use windlass_core::time::Time;
+
+use super::color::ColorRole;
+use super::line_splitter::sanitize_phrase;
+use super::span_text::{clock_text, span_text};
+use super::step_line::TIME_WIDTH;
+use super::terminal_caps::TerminalCaps;
+use super::text_width::{columns, flow, pad, pad_left};
+
+/// Steps of each kind that are listed, and names within one reason.
+const LISTED_MAX: usize = 20;
+const NAMES_MAX: usize = 4;
+
+/// The run at this moment. `waits` are reasons of waiting steps as the engine gives them; steps without one are said to
+/// wait for their needs, as far as the summary knows.
+pub fn live_status(
+    look: &TerminalCaps,
+    summary: &RunSummary,
+    now: Time,
+    waits: &[(StepIx, WhyReport)],
+) -> Vec<String> {
+    let mut held: Vec<StepSummary<'_>> = summary.held().collect();
+    held.sort_by_key(|step| step.status() != StepStatus::Running);
+    let waiting = waiting_lines(summary, now, waits);
+    let tally = summary.status_counts();
+    let title = format!(
+        "{} {}: {} of {} ended after {}",
+        sanitize_phrase(summary.plan().pipeline()),
+        summary.status(),
+        tally.ended(),
+        tally.total(),
+        clock_text(summary.led_time(now))
+    );
+    let mut lines = vec![look.paint(ColorRole::Strong, &title)];
+    let names = held.iter().map(StepSummary::name);
+    let names = names.chain(waiting.iter().map(|(name, _)| *name)).take(LISTED_MAX * 2);
+    let width = names.map(columns).max().unwrap_or(0);
+    for step in held.iter().take(LISTED_MAX) {
+        lines.push(held_line(look, step, now, width));
+    }
+    lines.extend(more(look, held.len()));
+    for (name, reason) in waiting.iter().take(LISTED_MAX) {
+        let mark = look.status_glyph(StepStatus::Waiting);
+        lines.push(format!("{mark} {} {}  {reason}", pad(name, width), " ".repeat(TIME_WIDTH)));
+    }
+    let unfinished = tally.total() - tally.ended();
+    lines.extend(more(look, (unfinished as usize).saturating_sub(held.len())));
+    lines.iter().map(|line| flow(look, line, 4)).collect()
+}
+
+/// Why a step stands where it stands, as one phrase.
+pub fn why_phrase(why: &WhyReport, summary: &RunSummary, now: Time) -> String {
+    let name = |step: StepIx| summary.plan().name(step).to_owned();
+    match why {
+        WhyReport::Needs { waiting } => {
+            needs_phrase(waiting.iter().map(|(step, status)| (name(*step), *status)))
+        }
+        WhyReport::BackingOff { until, attempt } => {
+            format!("for its try {attempt} in {}", span_text(until.since(now)))
+        }
+        WhyReport::Settling => "about to end".to_owned(),
+        WhyReport::Embargo { until } => {
+            format!("until {}: a lock holder of an earlier leader may still run", UtcTime(*until))
+        }
+        WhyReport::Locks { waiting } => {
+            let lock = |wait: &windlass_core::engine::LockWait| {
+                let holders = wait.holders.iter().map(|it| {
+                    if it.run == summary.run() { name(it.step) } else { format!("run {}", it.run) }
+                });
+                let holders = listed(holders.collect());
+                if holders.is_empty() {
+                    format!("lock {}", wait.lock)
+                } else {
+                    format!("lock {}, held by {holders}", wait.lock)
+                }
+            };
+            format!("for {}", waiting.iter().map(lock).collect::<Vec<String>>().join(" and "))
+        }
+        WhyReport::NoWorker { placement, fails_at, .. } => {
+            format!("for a worker with {placement}; fails in {}", span_text(fails_at.since(now)))
+        }
+        WhyReport::Queue { ahead: 0, .. } => "next, for a free slot".to_owned(),
+        WhyReport::Queue { ahead, .. } => format!("for a free slot, {ahead} before it"),
+        WhyReport::Held { started_at, .. } => {
+            let since = started_at.map(|at| span_text(now.since(at)));
+            since.map_or("handed out".to_owned(), |since| format!("running for {since}"))
+        }
+        WhyReport::Key { key, run, name: other, .. } if *run == summary.run() => {
+            format!("for {key}, which {other} is at")
+        }
+        WhyReport::Key { key, run, .. } => format!("for {key}, which run {run} is at"),
+        WhyReport::Ended { cause, .. } => {
+            cause.map_or("ended".to_owned(), |cause| format!("ended because of {}", name(cause)))
+        }
+    }
+}
+
+fn held_line(look: &TerminalCaps, step: &StepSummary<'_>, now: Time, width: usize) -> String {
+    let last = step.last_delivery();
+    // Who was handed out ahead of time waits for a slot.
+    let begun = step.status() == StepStatus::Running;
+    let status = if begun { StepStatus::Running } else { StepStatus::Waiting };
+    let elapsed = last.filter(|_| begun).map(|last| clock_text(last.time(now))).unwrap_or_default();
+    let mut about = Vec::new();
+    if !begun {
+        about.push("handed out, begins next".to_owned());
+    }
+    if step.attempt_count() > 1 {
+        about.push(format!("try {}", step.attempt_count()));
+    }
+    about.extend(last.map(|last| format!("on {}", last.worker)));
+    about.extend(last.and_then(|last| last.stop).map(|why| format!("told to stop: {why}")));
+    let mark = look.status_glyph(status);
+    let elapsed = pad_left(&elapsed, TIME_WIDTH);
+    format!("{mark} {} {elapsed}  {}", pad(step.name(), width), about.join(", "))
+}
+
+/// Waiting steps with their reasons: those that the engine was asked about, or the first that wait for needs.
+fn waiting_lines<'a>(
+    summary: &'a RunSummary,
+    now: Time,
+    waits: &[(StepIx, WhyReport)],
+) -> Vec<(&'a str, String)> {
+    if !waits.is_empty() {
+        let asked = waits.iter().filter(|(step, _)| summary.step(*step).is_some());
+        let told = asked.map(|(step, why)| {
+            (summary.plan().name(*step), format!("waits {}", why_phrase(why, summary, now)))
+        });
+        return told.take(LISTED_MAX).collect();
+    }
+    let unfinished =
+        summary.steps().filter(|step| !step.status().is_terminal() && !step.status().is_held());
+    let told = unfinished.take(LISTED_MAX).map(|step| (step.name(), own_reason(summary, &step)));
+    told.collect()
+}
+
+fn own_reason(summary: &RunSummary, step: &StepSummary<'_>) -> String {
+    if step.ready_at().is_some() {
+        let again = step.attempt_count() > 0;
+        return if again { "waits for its next try" } else { "waits for a worker" }.to_owned();
+    }
+    let needs = summary.plan().needs(step.ix()).iter().filter_map(|edge| {
+        let need = edge.step();
+        let status = summary.step(need).map_or(StepStatus::Waiting, |step| step.status());
+        (!status.is_terminal()).then(|| (summary.plan().name(need).to_owned(), status))
+    });
+    format!("waits {}", needs_phrase(needs))
+}
+
+fn needs_phrase(needs: impl Iterator<Item = (String, StepStatus)>) -> String {
+    let named = needs.map(|(name, status)| match status {
+        StepStatus::Running => format!("{name} (running)"),
+        _ => name,
+    });
+    format!("for {}", listed(named.collect()))
+}
+
+/// `a, b and 3 more`.
+fn listed(names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let shown = names.into_iter().take(NAMES_MAX).collect::<Vec<String>>().join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
+fn more(look: &TerminalCaps, count: usize) -> Option<String> {
+    let more = count.checked_sub(LISTED_MAX).filter(|more| *more > 0)?;
+    Some(look.paint(ColorRole::Quiet, &format!("  {} {more} more", look.ellipsis())))
+}

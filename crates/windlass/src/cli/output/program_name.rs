@@ -1,0 +1,74 @@
+//! What this program is called: `windlass`, or what somebody has made of it.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+/// The word that stands in every text.
+const WINDLASS: &str = "windlass";
+
+/// What stands for it where the program is somebody's own.
+static PROGRAM_NAME: OnceLock<ProgramName> = OnceLock::new();
+
+#[derive(Debug)]
+struct ProgramName {
+    name: String,
+    /// What may follow the name of a program: elsewhere the word means windlass itself.
+    commands: Vec<String>,
+}
+
+/// Has commands be told as those of a program of this name.
+pub(in crate::cli) fn set_program_name(name: &str, commands: impl IntoIterator<Item = String>) {
+    if name != WINDLASS {
+        // The first one counts: a process has one name.
+        let own = ProgramName { name: name.to_owned(), commands: commands.into_iter().collect() };
+        drop(PROGRAM_NAME.set(own));
+    }
+}
+
+/// The text, with commands of windlass as those of this program.
+pub(in crate::cli) fn with_program_name(text: &str) -> Cow<'_, str> {
+    match PROGRAM_NAME.get() {
+        Some(own) if text.contains(WINDLASS) => Cow::Owned(own.replaced(text)),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+impl ProgramName {
+    fn replaced(&self, text: &str) -> String {
+        let mut told = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once(WINDLASS) {
+            let begins = !before.ends_with(|c: char| c.is_alphanumeric() || "-_./".contains(c));
+            told.push_str(before);
+            told.push_str(if begins && self.is_command(behind) { &self.name } else { WINDLASS });
+            rest = behind;
+        }
+        told + rest
+    }
+
+    fn is_command(&self, behind: &str) -> bool {
+        let Some(behind) = behind.strip_prefix(' ') else { return false };
+        let end = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        let word = &behind[..end.unwrap_or(behind.len())];
+        word == "COMMAND" || self.commands.iter().any(|command| command == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_commands_are_those_of_the_program() {
+        let commands = ["run".to_owned(), "logs".to_owned()].to_vec();
+        let own = ProgramName { name: "ship".to_owned(), commands };
+        let told = |text| own.replaced(text);
+        assert_eq!(
+            told("try `windlass logs 2d`, or windlass run"),
+            "try `ship logs 2d`, or ship run"
+        );
+        assert_eq!(told("Usage: windlass COMMAND"), "Usage: ship COMMAND");
+        let same = "windlass is running; .windlass run; windlass runs; windlass.yml; windlass";
+        assert_eq!(told(same), same);
+    }
+}

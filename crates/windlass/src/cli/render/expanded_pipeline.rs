@@ -1,0 +1,304 @@
+//! The pipeline after expansion: every step with its defaults and params in place, as a file that makes the same plan.
+
+use serde_json::Value;
+use windlass_core::expand::ExpandedPipeline;
+use windlass_core::expr::{ExprScope, Expression, Template};
+use windlass_core::plan::{LockOrder, OnLostContact, PinTarget, RetryOn, StatusCondition};
+use windlass_core::spec::{
+    ActionDecl, LockRef, NeedRef, NodeFilter, ParamDecl, ParamKind, PipelineDecl, RetryDecl,
+    Spanned, SpannedCondition, SpannedSetting, SpannedTemplate, StepDecl, StepSettings,
+    TemplatedValue, VariableDecl,
+};
+
+use super::expanded_matrix::matrix;
+use super::ordered_document::OrderedDocument;
+
+/// The document. It has no `defaults` and no `env` of its own: every step has its own.
+pub(crate) fn definition(pipeline: &PipelineDecl, expanded: &ExpandedPipeline) -> OrderedDocument {
+    let known = ResolvedParams::new(expanded);
+    let mut map = DocumentEntries::default();
+    map.put("name", OrderedDocument::text(expanded.plan.pipeline()));
+    map.some("about", pipeline.about.as_ref().map(OrderedDocument::text));
+    map.some("timeout", expanded.timeout.map(|span| OrderedDocument::text(span.to_string())));
+    map.filled("params", pipeline.params.iter().map(|param| named_param(param, expanded)));
+    map.filled(
+        "locks",
+        pipeline.locks.iter().map(|(name, slots)| (name.value.clone(), known.number(slots))),
+    );
+    let steps = pipeline.steps.iter().map(|step| {
+        let written = written(&known, pipeline, step);
+        (step.name.value.clone(), written)
+    });
+    map.put("steps", OrderedDocument::Map(steps.collect()));
+    OrderedDocument::Map(map.0)
+}
+
+fn written(known: &ResolvedParams, pipeline: &PipelineDecl, step: &StepDecl) -> OrderedDocument {
+    let (own, defaults) = (&step.settings, &pipeline.defaults);
+    let mut map = DocumentEntries::default();
+    map.some("about", step.about.as_ref().map(OrderedDocument::text));
+    map.some("needs", some_list(step.needs.iter().map(need)));
+    map.some("if", step.condition.as_ref().map(|asked| condition(known, asked)));
+    map.some("matrix", step.matrix.as_ref().map(|of| matrix(known, of)));
+    map.some("lock", some_list(step.locks.iter().map(|lock| lock_use(known, lock))));
+    map.some("pin", (step.pin == PinTarget::Leader).then(|| OrderedDocument::text("leader")));
+    map.some("per_worker", step.per_worker.as_ref().map(|count| known.number(count)));
+    map.some("idempotent", step.idempotency_key.as_ref().map(|key| known.text(key)));
+    map.filled("env", env(known, [&pipeline.env, &defaults.env, &own.env]));
+    settings(known, &mut map, own, defaults);
+    map.some("outputs", names(Some(&step.outputs)));
+    match &step.action {
+        ActionDecl::Script { written, .. } | ActionDecl::Exec { written, .. } => {
+            map.put("run", OrderedDocument::text(&*written.value));
+        }
+        ActionDecl::Call(call) => {
+            map.put("call", OrderedDocument::text(call.target.value.to_string()));
+            map.filled("with", env(known, [&call.with, &[], &[]]));
+        }
+        ActionDecl::Noop => map.put("call", OrderedDocument::text("noop")),
+        ActionDecl::Unavailable(key) => map.put(key, OrderedDocument::Map(Vec::new())),
+    }
+    OrderedDocument::Map(map.0)
+}
+
+/// What a step has of its own, or by default.
+fn settings(
+    known: &ResolvedParams,
+    map: &mut DocumentEntries,
+    own: &StepSettings,
+    defaults: &StepSettings,
+) {
+    macro_rules! of {
+        ($field:ident) => {
+            own.$field.as_ref().or(defaults.$field.as_ref())
+        };
+    }
+    let span = |setting: Option<&SpannedSetting<_>>| setting.map(|setting| known.setting(setting));
+    let flag = |flag: Option<&bool>| flag.map(OrderedDocument::bare);
+    map.some("secrets", names(of!(secrets)));
+    map.some("tags", names(of!(tags)));
+    map.some("shell", of!(shell).map(|shell| OrderedDocument::text(&*shell.value)));
+    map.some("dir", of!(dir).map(|dir| known.text(dir)));
+    map.some("timeout", span(of!(timeout)));
+    map.some("retry", of!(retry).map(|of| retry(known, of)));
+    let requires = of!(requires).into_iter().flatten();
+    map.some("requires", some_list(requires.map(|clause| known.setting(clause))));
+    let prefers = of!(prefers).into_iter().flatten();
+    map.some("prefers", some_list(prefers.map(|clause| known.setting(clause))));
+    map.some("priority", of!(priority).map(|priority| known.number(priority)));
+    map.some("ignore_failure", flag(of!(ignore_failure)));
+    let lost_contact = of!(on_lost_contact).map(|what| match what {
+        OnLostContact::Continue => "continue",
+        OnLostContact::Stop => "stop",
+    });
+    map.some("on_lost_contact", lost_contact.map(OrderedDocument::text));
+    map.some("wait_for_worker", span(of!(wait_for_worker)));
+    map.some("wait_for_lock", span(of!(wait_for_lock)));
+    map.some("kill_grace", span(of!(kill_grace)));
+    map.some("nodes", of!(nodes).map(|of| nodes(known, of)));
+}
+
+/// Keys and values in the order in which they are put.
+#[derive(Default)]
+pub(super) struct DocumentEntries(pub(super) Vec<(String, OrderedDocument)>);
+
+impl DocumentEntries {
+    pub(super) fn put(&mut self, key: &str, value: OrderedDocument) {
+        self.0.push((key.to_owned(), value));
+    }
+
+    pub(super) fn some(&mut self, key: &str, value: Option<OrderedDocument>) {
+        self.0.extend(value.map(|value| (key.to_owned(), value)));
+    }
+
+    fn filled(&mut self, key: &str, entries: impl IntoIterator<Item = (String, OrderedDocument)>) {
+        let entries: Vec<(String, OrderedDocument)> = entries.into_iter().collect();
+        if !entries.is_empty() {
+            self.put(key, OrderedDocument::Map(entries));
+        }
+    }
+}
+
+/// The params of a plan, to be put where they are read.
+pub(super) struct ResolvedParams(ExprScope);
+
+impl ResolvedParams {
+    fn new(expanded: &ExpandedPipeline) -> Self {
+        let params = expanded.params.clone().into_iter().collect();
+        Self(ExprScope::default().with("params", Value::Object(params)))
+    }
+
+    /// The template with the params in place. One that cannot be rendered was refused when the plan was made.
+    pub(super) fn fold(&self, template: &Template) -> String {
+        template.substitute_known(&self.0, &["params"]).as_ref().unwrap_or(template).to_string()
+    }
+
+    /// The expression with the params in place.
+    fn within(&self, expression: &Expression) -> Expression {
+        expression.substitute_known(&self.0, &["params"])
+    }
+
+    pub(super) fn text(&self, text: &SpannedTemplate) -> OrderedDocument {
+        OrderedDocument::Text(self.fold(&text.template))
+    }
+
+    fn setting<T: ToString>(&self, setting: &SpannedSetting<T>) -> OrderedDocument {
+        self.or_later(setting, T::to_string)
+    }
+
+    fn or_later<T>(
+        &self,
+        setting: &SpannedSetting<T>,
+        written: impl FnOnce(&T) -> String,
+    ) -> OrderedDocument {
+        match &setting.value {
+            TemplatedValue::Literal(value) => OrderedDocument::Text(written(value)),
+            TemplatedValue::Template(text) => self.text(text),
+        }
+    }
+
+    /// A number stays one, unless a cell decides on it.
+    fn number<T: ToString>(&self, setting: &SpannedSetting<T>) -> OrderedDocument {
+        match &setting.value {
+            TemplatedValue::Literal(value) => OrderedDocument::bare(value),
+            TemplatedValue::Template(text) => {
+                let folded = self.fold(&text.template);
+                if folded.parse::<i64>().is_ok() {
+                    OrderedDocument::Bare(folded)
+                } else {
+                    OrderedDocument::Text(folded)
+                }
+            }
+        }
+    }
+}
+
+fn named_param(param: &ParamDecl, expanded: &ExpandedPipeline) -> (String, OrderedDocument) {
+    let mut map = DocumentEntries::default();
+    map.some("about", param.about.as_ref().map(OrderedDocument::text));
+    let kind = match param.kind {
+        ParamKind::String => "string",
+        ParamKind::Number => "number",
+        ParamKind::Boolean => "boolean",
+    };
+    map.put("type", OrderedDocument::text(kind));
+    let choices = param.choices.iter().map(|choice| OrderedDocument::text(&*choice.value));
+    map.some(
+        "choose",
+        (!param.choices.is_empty()).then(|| OrderedDocument::List(choices.collect())),
+    );
+    match expanded.params.get(&param.name.value) {
+        None | Some(Value::Null) => map.put("required", OrderedDocument::bare(&false)),
+        Some(Value::String(text)) => map.put("default", OrderedDocument::text(&**text)),
+        Some(other) => map.put("default", OrderedDocument::bare(other)),
+    }
+    (param.name.value.clone(), OrderedDocument::Map(map.0))
+}
+
+fn some_list(items: impl Iterator<Item = OrderedDocument>) -> Option<OrderedDocument> {
+    let items: Vec<OrderedDocument> = items.collect();
+    (!items.is_empty()).then(|| OrderedDocument::one_or_list(items))
+}
+
+fn names(list: Option<&Vec<Spanned<String>>>) -> Option<OrderedDocument> {
+    some_list(list.into_iter().flatten().map(|name| OrderedDocument::text(&*name.value)))
+}
+
+fn need(need: &NeedRef) -> OrderedDocument {
+    let step = OrderedDocument::text(&*need.step.value);
+    if !need.optional {
+        return step;
+    }
+    OrderedDocument::Map(vec![
+        ("step".into(), step),
+        ("optional".into(), OrderedDocument::bare(&true)),
+    ])
+}
+
+/// The status first, if it is not the usual one, then what is asked of values. A question that params alone answer is
+/// shown as it was asked.
+fn condition(known: &ResolvedParams, asked: &SpannedCondition) -> OrderedDocument {
+    let status = match asked.condition.status {
+        StatusCondition::Success => None,
+        StatusCondition::Failure => Some("failure()"),
+        StatusCondition::Always => Some("always()"),
+    };
+    let later = asked.reads.iter().any(|read| read.path[0] == "steps");
+    let value = asked
+        .condition
+        .value
+        .as_ref()
+        .map(|value| if later { known.within(value) } else { value.clone() });
+    let value = value.as_ref().map(Expression::text);
+    OrderedDocument::text(match (status, value) {
+        (None, None) => "success()".to_owned(),
+        (Some(status), None) => status.to_owned(),
+        (None, Some(value)) => value.to_owned(),
+        (Some(status), Some(value)) => format!("{status} and {value}"),
+    })
+}
+
+fn lock_use(known: &ResolvedParams, lock: &LockRef) -> OrderedDocument {
+    let order = match lock.order {
+        LockOrder::Fifo => return known.text(&lock.name),
+        LockOrder::NewestFirst => "newest-first",
+        LockOrder::CancelOlder => "cancel-older",
+    };
+    let name = known.text(&lock.name);
+    OrderedDocument::Map(vec![
+        ("name".into(), name),
+        ("order".into(), OrderedDocument::text(order)),
+    ])
+}
+
+fn nodes(known: &ResolvedParams, nodes: &NodeFilter) -> OrderedDocument {
+    let mut map = DocumentEntries::default();
+    map.some("allow", some_list(nodes.allow.iter().map(|name| known.text(name))));
+    map.some("deny", some_list(nodes.deny.iter().map(|name| known.text(name))));
+    OrderedDocument::Map(map.0)
+}
+
+fn retry(known: &ResolvedParams, retry: &RetryDecl) -> OrderedDocument {
+    let mut map = DocumentEntries::default();
+    map.some("times", retry.times.as_ref().map(|times| known.number(times)));
+    let wait = retry.wait.as_ref().map(|wait| {
+        known.or_later(
+            wait,
+            |(min, max)| {
+                if min == max { min.to_string() } else { format!("{min}..{max}") }
+            },
+        )
+    });
+    map.some("wait", wait);
+    let on = retry.on.iter().map(|on| known.or_later(on, |on| retry_on(*on)));
+    map.some("on", some_list(on));
+    map.some("elsewhere", retry.elsewhere.then(|| OrderedDocument::bare(&true)));
+    map.some("lost", retry.lost.as_ref().map(|lost| known.number(lost)));
+    match <[_; 1]>::try_from(map.0) {
+        Ok([(key, times)]) if key == "times" => times,
+        Ok(only) => OrderedDocument::Map(only.into()),
+        Err(all) => OrderedDocument::Map(all),
+    }
+}
+
+/// As `retry.on` has it.
+pub(super) fn retry_on(on: RetryOn) -> String {
+    match on {
+        RetryOn::Exit(code) => format!("exit-{code}"),
+        RetryOn::Failed => "failed".to_owned(),
+        RetryOn::TimedOut => "timed_out".to_owned(),
+    }
+}
+
+/// Variables of the pipeline, the defaults and the step; the later ones win, in the place of the first.
+fn env(known: &ResolvedParams, layers: [&[VariableDecl]; 3]) -> Vec<(String, OrderedDocument)> {
+    let mut env: Vec<(String, OrderedDocument)> = Vec::new();
+    for variable in layers.into_iter().flatten() {
+        let value = known.text(&variable.value);
+        match env.iter_mut().find(|(name, _)| *name == variable.name.value) {
+            Some((_, earlier)) => *earlier = value,
+            None => env.push((variable.name.value.clone(), value)),
+        }
+    }
+    env
+}

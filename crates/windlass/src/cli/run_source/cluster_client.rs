@@ -1,0 +1,200 @@
+//! Requests to a controller, and what its refusals mean to somebody at a command line.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use windlass_core::engine::UtcTime;
+use windlass_core::time::Time;
+
+use super::leader_search::{LeaderSearch, LeaderSearchMiss};
+use crate::cli::error::CliError;
+use crate::cli::output::CommandHints;
+use crate::link::http::{
+    ControllerAddress, ControllerAddresses, HttpCallError, HttpClient, HttpRequest, HttpResponse,
+    ProblemDetails,
+};
+
+/// How long an answer may take that waits for nothing.
+const WITHIN: Duration = Duration::from_secs(15);
+
+/// The controllers of a cluster that commands ask: who of them leads.
+#[derive(Debug)]
+pub(crate) struct ClusterClient {
+    client: HttpClient,
+    given: ControllerAddresses,
+    /// Who led last.
+    leader: Mutex<ControllerAddress>,
+    hints: CommandHints,
+}
+
+impl ClusterClient {
+    /// The controllers at some places, which a client reaches, and which are named on a command line by these flags.
+    pub(crate) fn new(given: ControllerAddresses, client: HttpClient, flags: String) -> Self {
+        let hints = CommandHints { controller: Some(flags), ..CommandHints::default() };
+        let leader = Mutex::new(given.first().clone());
+        Self { client, given, leader, hints }
+    }
+
+    /// Commands about its runs.
+    pub(crate) const fn hints(&self) -> &CommandHints {
+        &self.hints
+    }
+
+    /// Where the first of them is.
+    pub(crate) fn place(&self) -> &ControllerAddress {
+        self.given.first()
+    }
+
+    /// Reads JSON.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
+        let answered = self.call(HttpRequest::get(self.place(), path), Duration::ZERO).await?;
+        self.read(&answered)
+    }
+
+    /// Has something done that `body` says.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<HttpResponse, CliError> {
+        self.call(HttpRequest::post(self.place(), path, body), Duration::ZERO).await
+    }
+
+    /// Makes a request of whoever leads, whose answer may wait so long for something to happen.
+    pub(crate) async fn call(
+        &self,
+        ask: HttpRequest<'_>,
+        wait: Duration,
+    ) -> Result<HttpResponse, CliError> {
+        let (within, began) = (wait + WITHIN, Instant::now());
+        let mut search = LeaderSearch::begin(self.given.all(), self.leader().clone());
+        loop {
+            let place = search.place().clone();
+            let missed = match self
+                .client
+                .call(HttpRequest { place: &place, ..ask.clone() }, within)
+                .await
+            {
+                Err(
+                    error @ (HttpCallError::Unreachable { .. } | HttpCallError::NotLeader { .. }),
+                ) => error,
+                answered => {
+                    *self.leader() = place;
+                    return Ok(answered?);
+                }
+            };
+            match search.advance(self.miss(&missed), began.elapsed()) {
+                Some(pause) => sleep(pause).await,
+                None => return Err(missed.into()),
+            }
+        }
+    }
+
+    fn leader(&self) -> MutexGuard<'_, ControllerAddress> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn miss(&self, error: &HttpCallError) -> LeaderSearchMiss {
+        let HttpCallError::NotLeader { leader, .. } = error else {
+            return LeaderSearchMiss::Unreachable;
+        };
+        let Some(leader) = leader.as_ref().and_then(|it| it.parse().ok()) else {
+            return LeaderSearchMiss::NoLeader;
+        };
+        if self.client.may_redirect(self.given.all(), &leader) {
+            return LeaderSearchMiss::LedBy(leader);
+        }
+        LeaderSearchMiss::LedElsewhere
+    }
+
+    /// What an answer says.
+    pub(crate) fn read<T: DeserializeOwned>(&self, answered: &HttpResponse) -> Result<T, CliError> {
+        serde_json::from_slice(&answered.body)
+            .map_err(|error| self.unexpected_answer(&error.to_string()))
+    }
+
+    /// An answer that no controller of this release gives.
+    pub(crate) fn unexpected_answer(&self, what: &str) -> CliError {
+        CliError::unreachable(format!(
+            "{} gave an answer that makes no sense: {what}",
+            self.leader()
+        ))
+        .hint("is it a controller of windlass, of this release?")
+    }
+}
+
+impl From<HttpCallError> for CliError {
+    fn from(error: HttpCallError) -> Self {
+        match error {
+            HttpCallError::Unreachable { .. } => Self::unreachable(error.to_string())
+                .hint("is `windlass serve` running there? `windlass context` shows what was saved"),
+            HttpCallError::NotLeader { place, leader: Some(leader) } if !leader.is_empty() => {
+                Self::unreachable(format!("{place} does not lead; {leader} does"))
+                    .hint(format!("ask there: --to {leader}"))
+            }
+            HttpCallError::NotLeader { place, .. } => {
+                Self::unreachable(format!("{place} does not lead now: ask again in a moment"))
+            }
+            HttpCallError::Refused(problem) => refusal_error(&problem),
+        }
+    }
+}
+
+/// What a refusal means: most are about what was asked for, some about the controller.
+fn refusal_error(problem: &ProblemDetails) -> CliError {
+    let detail = problem.detail.as_str();
+    match (problem.status, problem.code.as_str()) {
+        (_, "no_token") => CliError::usage("this controller asks for a token")
+            .hint("--token-file or WINDLASS_TOKEN_FILE names a file that has it"),
+        (_, "wrong_token") => CliError::usage("the controller does not take this token")
+            .hint("--token-file or WINDLASS_TOKEN_FILE names the file that it is read from"),
+        (_, "unknown") | (429 | 500.., _) => CliError::unreachable(detail),
+        (422, "bad_pipeline") => CliError::file(detail),
+        _ => CliError::usage(detail),
+    }
+}
+
+/// A text as one segment of a path, or one value of a query.
+pub(crate) fn segment(text: &str) -> String {
+    let written = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(written).collect()
+}
+
+/// A moment in an answer, if there is one.
+pub(crate) fn moment_of(value: &Value) -> Option<Time> {
+    value.as_str().and_then(UtcTime::parse).map(|UtcTime(at)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_leave_its_place_in_a_path() {
+        assert_eq!(segment("test[linux,a b]"), "test%5Blinux%2Ca%20b%5D");
+        assert_eq!(segment("../x?y=1&z#"), "..%2Fx%3Fy%3D1%26z%23");
+        assert_eq!(segment("é"), "%C3%A9");
+    }
+
+    #[test]
+    fn refusals_map_to_exit_codes() {
+        let code = |status, code: &str| {
+            let (title, detail, problems) = ("refused".to_owned(), "no".to_owned(), Vec::new());
+            let code = code.to_owned();
+            let problem = ProblemDetails { code, title, status, detail, problems, leader: None };
+            refusal_error(&problem).exit_code()
+        };
+        assert_eq!(code(401, "no_token"), 2);
+        assert_eq!(code(401, "wrong_token"), 2);
+        assert_eq!(code(404, "no_such_run"), 2);
+        assert_eq!(code(409, "key_conflict"), 2);
+        assert_eq!(code(422, "bad_pipeline"), 3);
+        assert_eq!(code(422, "bad_params"), 2);
+        assert_eq!(code(429, "too_many_runs"), 5);
+        assert_eq!(code(500, "store_failed"), 5);
+        assert_eq!(code(404, "unknown"), 5);
+    }
+}

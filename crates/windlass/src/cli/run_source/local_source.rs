@@ -1,0 +1,265 @@
+//! A store in a folder, read beside whoever writes to it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use tokio::time::sleep;
+use windlass_core::engine::{CancelLevel, Engine, WhyReport};
+use windlass_core::id::{RunId, StepIx};
+use windlass_core::summary::RunSummary;
+
+use super::origin::store_flag;
+use super::source::{KnownRun, RunEventsPage, RunListEntry, RunSource, RunSourceFuture, run_json};
+use crate::archive::{FindRunError, RunQuery, RunRecord};
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
+use crate::cli::output::CommandHints;
+use crate::cli::step_summaries::StepSummaries;
+use crate::db::StoreError;
+use crate::embedded::{ControlSocketError, StoreReader, Stores, cancel, is_led, system_now};
+use crate::journal::{Position, RecordedEvent};
+use crate::logs::{self, LogId, LogMatches, LogPart, LogQuery, MATCHES_MAX, READ_MAX};
+
+/// How often a store is looked at for what is new: it tells nobody.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Events that are read at once.
+const PAGE: usize = 16_384;
+
+/// The stores in a folder.
+#[derive(Debug)]
+pub(crate) struct LocalRunSource {
+    folder: PathBuf,
+    stores: Stores,
+    hints: CommandHints,
+    /// What they said when they were first asked.
+    records: OnceCell<StoreReader>,
+}
+
+impl LocalRunSource {
+    /// Opens the stores in a folder for reading.
+    pub(crate) fn open(context: &CommandContext, folder: PathBuf) -> Result<Self, CliError> {
+        let stores = Stores::read(&folder)?;
+        let hints =
+            CommandHints { store: Some(store_flag(context, &folder)), ..CommandHints::default() };
+        Ok(Self { folder, stores, hints, records: OnceCell::new() })
+    }
+
+    /// What they make an engine know.
+    pub(crate) async fn engine(&self) -> Result<&Engine, CliError> {
+        Ok(&self.records().await?.engine)
+    }
+
+    async fn records(&self) -> Result<&StoreReader, CliError> {
+        Ok(self.records.get_or_try_init(|| StoreReader::read(self.stores.clone())).await?)
+    }
+
+    /// Runs that are not sealed, then sealed ones.
+    async fn list(&self, query: RunQuery, machines: bool) -> Result<Vec<RunListEntry>, CliError> {
+        let led = is_led(&self.folder);
+        let records = self.records().await?;
+        let wanted = |summary: &&RunSummary| {
+            let pipeline = query.pipeline.as_deref();
+            pipeline.is_none_or(|pipeline| summary.plan().pipeline() == pipeline)
+                && query.status.is_none_or(|status| summary.status() == status)
+        };
+        let open = records.open().rev().filter(wanted).take(query.most);
+        let mut listed: Vec<RunListEntry> = open.map(|summary| open_run(summary, led)).collect();
+        let most = query.most - listed.len();
+        if most == 0 || query.status.is_some_and(|status| !status.is_terminal()) {
+            return Ok(listed);
+        }
+        for record in records.sealed_runs(RunQuery { most, ..query }).await? {
+            // The whole of it is in its events.
+            let summary = if machines { records.summary(record.run).await? } else { None };
+            listed.push(sealed_run(&record, summary.as_ref()));
+        }
+        Ok(listed)
+    }
+
+    /// What is new in the journal behind a position, as far as it may concern a run.
+    async fn new_events(&self, run: RunId, after: Position) -> Result<RunEventsPage, StoreError> {
+        let batches = match self.stores.journal.tail(after, PAGE).await {
+            // A run that has left the journal is in the archive.
+            Err(StoreError::Pruned { upto }) => {
+                let events = self.stores.archive.events(run, after, PAGE).await?;
+                let upto = events.last().map_or(upto, |(position, _)| *position);
+                return Ok(RunEventsPage { events, upto, ..RunEventsPage::default() });
+            }
+            batches => batches?,
+        };
+        let upto = batches.last().map_or(after, |batch| batch.position);
+        let numbered = batches.into_iter().flat_map(|batch| {
+            (batch.after().0 + 1..).map(Position).zip(batch.events).collect::<Vec<_>>()
+        });
+        let concerns =
+            |(_, it): &(Position, RecordedEvent)| it.event.run().is_none_or(|it| it == run);
+        Ok(RunEventsPage {
+            events: numbered.filter(concerns).collect(),
+            upto,
+            ..RunEventsPage::default()
+        })
+    }
+
+    async fn wait_for_events(
+        &self,
+        run: RunId,
+        after: Position,
+        wait: Duration,
+    ) -> Result<RunEventsPage, CliError> {
+        let mut after = after;
+        let mut left = wait;
+        loop {
+            // Asked before the journal is read: who has ended since has left nothing open.
+            let led = is_led(&self.folder);
+            let page = self.new_events(run, after).await?;
+            if !page.events.is_empty() || left.is_zero() {
+                return Ok(page);
+            }
+            if !led {
+                return Err(self.interrupted(run));
+            }
+            after = page.upto;
+            pause(&mut left).await;
+        }
+    }
+
+    /// Nobody works on a run that is not over.
+    fn interrupted(&self, run: RunId) -> CliError {
+        let what = format!("run {run} was interrupted: nobody works on it now");
+        let error = CliError::unreachable(what);
+        match self.hints.resume(run) {
+            Some(resume) => error.hint(format!("`{resume}` goes on with it")),
+            None => error,
+        }
+    }
+
+    async fn log(&self, log: LogId, from: u64, wait: Duration) -> Result<LogPart, CliError> {
+        let mut left = wait;
+        loop {
+            let part = self.stores.logs.read(log, from..from + READ_MAX as u64).await?;
+            if !part.bytes.is_empty() || left.is_zero() {
+                return Ok(part);
+            }
+            pause(&mut left).await;
+        }
+    }
+}
+
+impl RunSource for LocalRunSource {
+    fn runs(&self, query: RunQuery, machines: bool) -> RunSourceFuture<'_, Vec<RunListEntry>> {
+        Box::pin(self.list(query, machines))
+    }
+
+    fn find<'a>(&'a self, text: &'a str) -> RunSourceFuture<'a, RunId> {
+        Box::pin(async move { Ok(self.records().await?.find(text).await?) })
+    }
+
+    fn load_run(&self, run: RunId) -> RunSourceFuture<'_, KnownRun> {
+        Box::pin(async move {
+            let led = is_led(&self.folder);
+            let records = self.records().await?;
+            let summary = records.summary(run).await?;
+            let gone = || CliError::usage(format!("there is no run {run} any more"));
+            let summary = summary.ok_or_else(gone)?;
+            let interrupted = !led && !summary.status().is_terminal();
+            Ok(KnownRun { summary, position: records.position, interrupted })
+        })
+    }
+
+    fn next_events(
+        &self,
+        run: RunId,
+        after: Position,
+        wait: Duration,
+    ) -> RunSourceFuture<'_, RunEventsPage> {
+        Box::pin(Self::wait_for_events(self, run, after, wait))
+    }
+
+    fn logs(&self, run: RunId) -> RunSourceFuture<'_, Vec<(LogId, u64)>> {
+        Box::pin(async move { Ok(logs::list_printed(&*self.stores.logs, run).await?) })
+    }
+
+    fn log(&self, log: LogId, from: u64, wait: Duration) -> RunSourceFuture<'_, LogPart> {
+        Box::pin(Self::log(self, log, from, wait))
+    }
+
+    fn search(
+        &self,
+        run: RunId,
+        step: Option<StepIx>,
+        text: String,
+    ) -> RunSourceFuture<'_, LogMatches> {
+        Box::pin(async move {
+            let sought = LogQuery::new(&text, MATCHES_MAX).map_err(CliError::usage)?;
+            let logs = logs::list_printed(&*self.stores.logs, run).await?.into_iter();
+            let logs = logs.map(|(log, _)| log);
+            let logs: Vec<_> = logs.filter(|log| step.is_none_or(|it| log.step == it)).collect();
+            Ok(logs::search_logs(&*self.stores.logs, &logs, &sought).await?)
+        })
+    }
+
+    fn why(&self, run: RunId, step: StepIx) -> RunSourceFuture<'_, Option<WhyReport>> {
+        Box::pin(async move { Ok(self.records().await?.engine.why(run, step)) })
+    }
+
+    fn step_summaries(&self, run: RunId) -> RunSourceFuture<'_, StepSummaries> {
+        Box::pin(async move {
+            Ok(logs::collect_notes(&*self.stores.logs, run).await?.into_iter().collect())
+        })
+    }
+
+    fn cancel(&self, run: RunId, level: CancelLevel) -> RunSourceFuture<'_, ()> {
+        Box::pin(async move {
+            cancel(&self.folder, run, level).await.map_err(|error| match error {
+                ControlSocketError::Refused(why) => CliError::usage(why),
+                ControlSocketError::NoLeader => CliError::unreachable("nothing runs here now")
+                    .hint("a run that was interrupted is cancelled by the next `windlass run`"),
+                ControlSocketError::NoAnswer(_) => CliError::unreachable(error.to_string()),
+            })
+        })
+    }
+
+    fn hints(&self) -> &CommandHints {
+        &self.hints
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// Waits a moment before the next look, and takes it off what is left to wait.
+async fn pause(left: &mut Duration) {
+    let moment = LOOK_EVERY.min(*left);
+    *left -= moment;
+    sleep(moment).await;
+}
+
+fn open_run(summary: &RunSummary, led: bool) -> RunListEntry {
+    let interrupted = !led && !summary.status().is_terminal();
+    // Nothing has happened to one that was interrupted since.
+    let now = if led { system_now() } else { summary.last_event_at() };
+    RunListEntry {
+        json: run_json(summary, now, interrupted),
+        took: summary.wall_time(now),
+        interrupted,
+    }
+}
+
+fn sealed_run(record: &RunRecord, summary: Option<&RunSummary>) -> RunListEntry {
+    let json =
+        summary.map_or_else(|| record.to_json(), |summary| run_json(summary, system_now(), false));
+    let took = record.ended_at.since(record.submitted_at);
+    RunListEntry { json, took, interrupted: false }
+}
+
+impl From<FindRunError> for CliError {
+    fn from(error: FindRunError) -> Self {
+        match error {
+            FindRunError::Store(error) => error.into(),
+            other => Self::usage(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! A leader and workers over the link, in weather that a link may have: a run ends well all the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use windlass_core::engine::{EngineConfig, EngineRequest, SubmitRun};
+use windlass_core::id::{Fence, RunId};
+use windlass_core::outcome::{Outcome, RunStatus};
+use windlass_core::plan::{Plan, PlanBuilder, RetryPolicy, StepSpec};
+use windlass_core::session::LeaseGrant;
+use windlass_core::time::{Span, Time};
+
+use super::faulty_mailboxes::{FaultyMailboxes, MailboxFaults};
+use super::fixtures::test_worker;
+use super::harness::{FreshStorage, StorageHarness};
+use super::link_checks::with_new_mailboxes;
+use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
+use crate::clock::ProcessClock;
+use crate::controller::mailbox_server::{LeaderFinalStatus, MailboxServer, MailboxServerOptions};
+use crate::controller::{
+    ControllerNode, LogIngest, NodeConfig, NodeHandle, RunHistories, StandbyPolicy,
+};
+use crate::journal::{Journal, LeaderCandidate, MemoryJournal};
+use crate::link::WorkerSecret;
+use crate::link::mailbox::{MailboxKey, MailboxWorkerLink, Mailboxes};
+use crate::logs::MemoryLogs;
+use crate::shutdown::ShutdownSender;
+use crate::worker::{AttemptFuture, AttemptOrders, Executor, WorkerError};
+
+type FreshLinkMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
+
+const STEPS: usize = 40;
+
+/// Short, so that what gets lost costs little time.
+const TTL: Span = Span::secs(2);
+
+/// A binding that lapses while a check waits for it, and outlasts [`CUT`].
+const BINDING_TERM: Duration = Duration::from_secs(3);
+
+/// How long nothing is reached: renewals of the binding are lost, and it does not lapse.
+const DISCONNECTED_FOR: Duration = Duration::from_secs(1);
+
+/// How long a run may take whatever the weather.
+const ENDS_WITHIN: Duration = Duration::from_secs(40);
+
+const RUN: RunId = RunId(7);
+
+pub(super) fn a_run_succeeds_over_a_reliable_link(fresh: &FreshLinkMailboxes<'_>) -> CheckResult {
+    run_with_faults(fresh, MailboxFaults::default())
+}
+
+pub(super) fn a_run_succeeds_though_messages_get_lost(
+    fresh: &FreshLinkMailboxes<'_>,
+) -> CheckResult {
+    run_with_faults(fresh, MailboxFaults { lost: 15, ..MailboxFaults::default() })
+}
+
+pub(super) fn a_run_succeeds_though_messages_are_duplicated(
+    fresh: &FreshLinkMailboxes<'_>,
+) -> CheckResult {
+    run_with_faults(fresh, MailboxFaults { duplicated: 60, ..MailboxFaults::default() })
+}
+
+pub(super) fn a_run_succeeds_though_messages_are_late_and_out_of_order(
+    fresh: &FreshLinkMailboxes<'_>,
+) -> CheckResult {
+    let longest = Duration::from_millis(700);
+    run_with_faults(
+        fresh,
+        MailboxFaults { delayed: 50, delay_max: longest, ..MailboxFaults::default() },
+    )
+}
+
+fn run_with_faults(fresh: &FreshLinkMailboxes<'_>, weather: MailboxFaults) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let crew = LinkTestWorkers::start_workers(place, weather)?;
+        let leader = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal()).await?;
+        leader.submit().await?;
+        leader.expect_success(&crew).await
+    })
+}
+
+pub(super) fn a_run_succeeds_though_every_node_was_disconnected(
+    fresh: &FreshLinkMailboxes<'_>,
+) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let crew = LinkTestWorkers::start_workers(place, MailboxFaults::default())?;
+        let leader = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal()).await?;
+        leader.submit().await?;
+        crew.has_begun().await?;
+        crew.set_disconnected(true);
+        sleep(DISCONNECTED_FOR).await;
+        crew.set_disconnected(false);
+        leader.expect_success(&crew).await
+    })
+}
+
+pub(super) fn the_next_leader_goes_on_with_a_run(fresh: &FreshLinkMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let (journal, crew) =
+            (journal(), LinkTestWorkers::start_workers(place, MailboxFaults::default())?);
+        let leader = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal).await?;
+        leader.submit().await?;
+        crew.has_begun().await?;
+        leader.crash(&*journal).await;
+        let next = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal).await?;
+        next.expect_success(&crew).await
+    })
+}
+
+pub(super) fn a_final_status_ends_every_worker(fresh: &FreshLinkMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let mut crew = LinkTestWorkers::start_workers(place, MailboxFaults::default())?;
+        let leader = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal()).await?;
+        leader.submit().await?;
+        leader.expect_success(&crew).await?;
+        leader.final_status.write("succeeded");
+        leader.shutdown.shut_down();
+        drop(leader.mailbox_server.await);
+        let over = Err(WorkerError::Finished("succeeded".to_owned()));
+        for worker in crew.workers.drain(..) {
+            let ended = worker.await.map_err(|error| CheckDifference::new(error.to_string()))?;
+            expect_same("how a worker ended", &ended, &over)?;
+        }
+        Ok(())
+    })
+}
+
+fn journal() -> Arc<dyn Journal> {
+    Arc::new(MemoryJournal::new(|| Time::from_millis(1_790_000_000_000)))
+}
+
+fn plan() -> Arc<Plan> {
+    let mut plan = PlanBuilder::new("storm");
+    for step in 0..STEPS {
+        let retry = RetryPolicy { lost: 100, ..RetryPolicy::default() };
+        plan.step(&format!("step-{step}"), StepSpec { retry, ..StepSpec::default() });
+    }
+    Arc::new(plan.build().expect("a valid plan"))
+}
+
+fn key() -> MailboxKey {
+    MailboxKey::new("storm", Some("secret"))
+}
+
+/// A leader at the place.
+struct LinkTestLeader {
+    handle: NodeHandle,
+    final_status: LeaderFinalStatus,
+    node: JoinHandle<()>,
+    mailbox_server: JoinHandle<()>,
+    shutdown: ShutdownSender,
+}
+
+impl LinkTestLeader {
+    async fn begin(
+        mailboxes: &Arc<dyn Mailboxes>,
+        journal: &Arc<dyn Journal>,
+    ) -> Result<Self, CheckDifference> {
+        let config = NodeConfig {
+            candidate: LeaderCandidate { node: "leader".to_owned(), address: None },
+            engine: EngineConfig::default(),
+            ttl: TTL,
+            own: None,
+            stand_by: StandbyPolicy::Wait,
+            clock: ProcessClock::runtime(),
+        };
+        let node = ControllerNode::open(Arc::clone(journal), config).await;
+        let (node, handle) = node.map_err(|error| CheckDifference::new(error.to_string()))?;
+        let (shutdown, ends) = ShutdownSender::new();
+        let node = node.run(ends.clone());
+        let node = tokio::spawn(async move { drop(node.await) });
+        let histories = Arc::new(RunHistories::default());
+        let intake = LogIngest::new(handle.clone(), histories, Arc::new(MemoryLogs::new()));
+        let terms = MailboxServerOptions {
+            term: BINDING_TERM,
+            ..MailboxServerOptions::of("leader".to_owned())
+        };
+        let place = (Arc::clone(mailboxes), key());
+        let desk =
+            MailboxServer::bind(place, terms, "storm".to_owned(), (handle.clone(), intake)).await;
+        let desk = desk.map_err(|error| CheckDifference::new(error.to_string()))?;
+        let epitaph = desk.final_status();
+        let desk = tokio::spawn(async move { drop(desk.run(ends).await) });
+        Ok(Self { handle, final_status: epitaph, node, mailbox_server: desk, shutdown })
+    }
+
+    async fn submit(&self) -> CheckResult {
+        let submit = EngineRequest::Submit(SubmitRun::new(RUN, plan()));
+        let submitted = self.handle.ask(submit).await;
+        expect_true("the leader does not lead", submitted.is_ok())
+    }
+
+    /// Waits for the end of the run, which must be the right one.
+    async fn expect_success(&self, crew: &LinkTestWorkers) -> CheckResult {
+        let began = Instant::now();
+        let ended = loop {
+            let status = self.handle.views().look(|view| view.engine.run_status(RUN));
+            if status.is_some_and(RunStatus::is_terminal) || began.elapsed() > ENDS_WITHIN {
+                break status;
+            }
+            sleep(Duration::from_millis(5)).await;
+        };
+        expect_same("how the run ended", &ended, &Some(RunStatus::Succeeded))?;
+        let seen = crew.recorder.seen();
+        expect_same("steps that were started", &seen.steps.len(), &STEPS)?;
+        expect_same("leases that were started twice", &seen.twice, &0)
+    }
+
+    /// Ends as a crash would: nobody is told, and the place is bound until its term is over.
+    async fn crash(self, journal: &dyn Journal) {
+        let term = self.handle.views().look(|view| view.engine.term());
+        self.mailbox_server.abort();
+        self.node.abort();
+        drop((self.mailbox_server.await, self.node.await));
+        // In a journal in memory a term ends with its process.
+        drop(journal.resign(term).await);
+    }
+}
+
+/// Three workers, and the weather between them and who leads.
+struct LinkTestWorkers {
+    mailboxes: Mutex<Vec<FaultyMailboxes>>,
+    faults: MailboxFaults,
+    recorder: Arc<StartRecorder>,
+    workers: Vec<JoinHandle<Result<(), WorkerError>>>,
+}
+
+impl LinkTestWorkers {
+    fn start_workers(
+        place: &dyn StorageHarness<dyn Mailboxes>,
+        weather: MailboxFaults,
+    ) -> Result<Self, CheckDifference> {
+        let (storms, witness) = (Mutex::default(), Arc::new(StartRecorder::default()));
+        let mut crew =
+            Self { mailboxes: storms, faults: weather, recorder: witness, workers: Vec::new() };
+        for number in 0..3 {
+            let worker = start_worker(&crew.open_mailboxes(place), number, &crew.recorder)
+                .map_err(|error| CheckDifference::new(error.to_string()))?;
+            crew.workers.push(worker);
+        }
+        Ok(crew)
+    }
+
+    /// Another handle on the place, in the same weather.
+    fn open_mailboxes(&self, place: &dyn StorageHarness<dyn Mailboxes>) -> Arc<dyn Mailboxes> {
+        let mut storms = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let storm = FaultyMailboxes::new(place.open(), self.faults, storms.len() as u64);
+        storms.push(storm.clone());
+        Arc::new(storm)
+    }
+
+    fn set_disconnected(&self, is_cut: bool) {
+        let storms = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        storms.iter().for_each(|storm| storm.set_disconnected(is_cut));
+    }
+
+    async fn has_begun(&self) -> CheckResult {
+        let began = Instant::now();
+        while self.recorder.seen().steps.len() < 3 {
+            expect_true("no step was started", began.elapsed() < ENDS_WITHIN)?;
+            sleep(Duration::from_millis(2)).await;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for LinkTestWorkers {
+    fn drop(&mut self) {
+        self.workers.iter().for_each(JoinHandle::abort);
+    }
+}
+
+fn start_worker(
+    mailboxes: &Arc<dyn Mailboxes>,
+    number: usize,
+    witness: &Arc<StartRecorder>,
+) -> std::io::Result<JoinHandle<Result<(), WorkerError>>> {
+    let secret = WorkerSecret::generate()?;
+    let (link, postman) = MailboxWorkerLink::new(Arc::clone(mailboxes), key(), &secret)?;
+    let hands = RecordingExecutor(Arc::clone(witness));
+    let worker = test_worker(&secret, number, (Arc::new(link), Arc::new(hands)));
+    Ok(tokio::spawn(async move {
+        let (_open, ends) = ShutdownSender::new();
+        let postman = tokio::spawn(postman.run(ends.clone()));
+        let ended = worker.run(ends).await;
+        postman.abort();
+        ended
+    }))
+}
+
+/// Sees what workers do.
+#[derive(Debug, Default)]
+struct StartRecorder(Mutex<RecordedStarts>);
+
+#[derive(Debug, Default)]
+struct RecordedStarts {
+    fences: BTreeSet<Fence>,
+    twice: usize,
+    steps: BTreeMap<Box<str>, usize>,
+}
+
+impl StartRecorder {
+    fn seen(&self) -> MutexGuard<'_, RecordedStarts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs steps that take a moment.
+#[derive(Debug)]
+struct RecordingExecutor(Arc<StartRecorder>);
+
+impl Executor for RecordingExecutor {
+    fn start(&self, grant: LeaseGrant, _: watch::Receiver<AttemptOrders>) -> AttemptFuture {
+        let mut seen = self.0.seen();
+        let is_new = seen.fences.insert(grant.lease.fence);
+        seen.twice += usize::from(!is_new);
+        *seen.steps.entry(grant.name).or_default() += 1;
+        Box::pin(async {
+            sleep(Duration::from_millis(20)).await;
+            Outcome::exit(0)
+        })
+    }
+}

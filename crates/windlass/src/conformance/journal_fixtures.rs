@@ -1,0 +1,193 @@
+//! Words to tell a story about a journal with: who leads, what it writes, what is there.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use windlass_core::engine::{Engine, EngineConfig, Event};
+use windlass_core::id::{Fence, RunId, Seq, StepIx, Term, WorkerId};
+use windlass_core::time::Time;
+
+use super::harness::JournalHandle;
+use super::report::{CheckDifference, CheckResult, expect_same, expect_same_list, expect_true};
+use crate::db::StoreError;
+use crate::journal::{
+    BatchId, CampaignOutcome, JournalAppend, JournalLeadership, LeaderCandidate, Position,
+    RecordedEvent, StoredBatch,
+};
+
+/// Waits for a future on this thread: the checks need no runtime, and a backend that does brings its own.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    struct UnparkWaker(Thread);
+    impl Wake for UnparkWaker {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// A leader that counts its own head, as a real one does.
+#[derive(Debug)]
+pub struct JournalTestLeader {
+    /// Its way to the journal.
+    pub journal: JournalHandle,
+    /// What it won.
+    pub leadership: JournalLeadership,
+    /// The position that its next batch follows.
+    pub head: Position,
+    batches: u64,
+}
+
+impl JournalTestLeader {
+    /// Wins a campaign that nobody else can win.
+    pub fn win(journal: &JournalHandle, node: &str) -> Result<Self, CheckDifference> {
+        match campaign(journal, node)? {
+            CampaignOutcome::Won(leadership) => {
+                let (journal, head) = (Arc::clone(journal), leadership.head);
+                Ok(Self { journal, leadership, head, batches: 0 })
+            }
+            CampaignOutcome::LedBy { node, .. } => {
+                Err(CheckDifference(format!("nobody leads, and yet a campaign lost to `{node}`")))
+            }
+        }
+    }
+
+    /// Its term.
+    pub fn term(&self) -> Term {
+        self.leadership.term
+    }
+
+    /// Its next batch, of so many events, behind the head that it knows.
+    pub fn batch(&mut self, events: usize) -> JournalAppend {
+        let first = self.head.0;
+        let events = (1..=events as u64).map(|event| filler(first + event)).collect();
+        self.batch_of(events)
+    }
+
+    /// Its next batch, of these events.
+    pub fn batch_of(&mut self, events: Vec<RecordedEvent>) -> JournalAppend {
+        self.batches += 1;
+        let batch = BatchId((self.term().0 << 32) | self.batches);
+        JournalAppend { term: self.term(), after: self.head, batch, events }
+    }
+
+    /// Appends a batch that must be taken, and returns it as it must be stored.
+    pub fn append_accepted(
+        &mut self,
+        append: JournalAppend,
+    ) -> Result<StoredBatch, CheckDifference> {
+        let position = block_on(self.journal.append(append.clone()))?;
+        let stored = stored(append);
+        expect_same("the position of an append", &position, &stored.position)?;
+        self.head = position;
+        Ok(stored)
+    }
+
+    /// Appends so many events, which must be taken.
+    pub fn write(&mut self, events: usize) -> Result<StoredBatch, CheckDifference> {
+        let append = self.batch(events);
+        self.append_accepted(append)
+    }
+
+    /// Gives its term up.
+    pub fn resign(&self) -> CheckResult {
+        Ok(block_on(self.journal.resign(self.term()))?)
+    }
+}
+
+/// An event that tells where it was meant to be.
+pub(super) fn filler(position: u64) -> RecordedEvent {
+    let event = Event::Granted {
+        run: RunId(1),
+        step: StepIx(u32::try_from(position).unwrap_or(u32::MAX)),
+        attempt: 1,
+        delivery: 1,
+        worker: WorkerId(1),
+        fence: Fence::new(0, position),
+        seq: Seq(position),
+        expires: None,
+    };
+    RecordedEvent { at: Time::from_millis(1_790_000_000_000 + position), event }
+}
+
+/// The batch as it must be stored if it is taken.
+pub(super) fn stored(append: JournalAppend) -> StoredBatch {
+    let JournalAppend { term, after, batch, events } = append;
+    StoredBatch { position: Position(after.0 + events.len() as u64), term, batch, events }
+}
+
+pub(super) fn candidate(node: &str) -> LeaderCandidate {
+    LeaderCandidate { node: node.to_owned(), address: Some(format!("{node}.example:7000")) }
+}
+
+pub(super) fn campaign(journal: &JournalHandle, node: &str) -> Result<CampaignOutcome, StoreError> {
+    block_on(journal.campaign(candidate(node)))
+}
+
+pub(super) fn append(
+    journal: &JournalHandle,
+    append: JournalAppend,
+) -> Result<Position, StoreError> {
+    block_on(journal.append(append))
+}
+
+pub(super) fn tail(
+    journal: &JournalHandle,
+    after: u64,
+    most: usize,
+) -> Result<Vec<StoredBatch>, CheckDifference> {
+    Ok(block_on(journal.tail(Position(after), most))?)
+}
+
+/// Demands that the append is refused for its term.
+pub(super) fn expect_stale(what: &str, answer: &Result<Position, StoreError>) -> CheckResult {
+    let stale = matches!(answer, Err(StoreError::Stale { .. }));
+    expect_true(&format!("{what}: found {answer:?}, promised Stale"), stale)
+}
+
+/// Everything in the journal, read from the beginning, after checking that there is no hole in it.
+pub fn read_all_batches(journal: &JournalHandle) -> Result<Vec<StoredBatch>, CheckDifference> {
+    let mut all: Vec<StoredBatch> = Vec::new();
+    let mut at = Position(0);
+    loop {
+        let page = block_on(journal.tail(at, 1000))?;
+        if page.is_empty() {
+            break;
+        }
+        for batch in page {
+            expect_true("a batch without events was read", !batch.events.is_empty())?;
+            expect_same("the position that a batch follows", &batch.after(), &at)?;
+            at = batch.position;
+            all.push(batch);
+        }
+    }
+    expect_same("the head, beside the last batch", &block_on(journal.head())?, &at)?;
+    Ok(all)
+}
+
+/// Demands that the journal holds this and nothing else.
+pub(super) fn expect_batches(journal: &JournalHandle, batches: &[StoredBatch]) -> CheckResult {
+    expect_same_list("the journal", &read_all_batches(journal)?, batches)
+}
+
+/// An engine that folded all of it.
+pub fn fold_events<'a>(
+    batches: impl IntoIterator<Item = &'a [RecordedEvent]>,
+) -> Result<Engine, CheckDifference> {
+    let mut engine = Engine::new(EngineConfig::default());
+    for recorded in batches.into_iter().flatten() {
+        let applied = engine.apply(recorded.at, &recorded.event);
+        applied.map_err(|error| CheckDifference(format!("{error}: {:?}", recorded.event)))?;
+    }
+    Ok(engine)
+}

@@ -1,0 +1,101 @@
+//! All checks of links through mailboxes, and how they are run.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::check::{ConformanceCheck, checks, run_all};
+use super::harness::{FreshStorage, StorageHarness};
+use super::report::{CheckDifference, CheckResult, ConformanceReport};
+use super::{faulty_link, mailbox_binding, messages};
+use crate::link::mailbox::{MailboxError, Mailboxes};
+
+/// How long a check may take: a call that never ends fails it.
+const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Every check, in the order in which they are run: what the others rest on comes first.
+pub const LINK_CHECKS: &[ConformanceCheck<dyn Mailboxes>] = checks! {
+    mailbox_binding::initially_no_leader_is_bound,
+    mailbox_binding::first_bind_succeeds_and_is_visible,
+    mailbox_binding::second_bind_is_refused_with_the_holder,
+    mailbox_binding::of_many_at_once_one_is_bound,
+    mailbox_binding::a_binding_given_up_is_free_at_once,
+    mailbox_binding::an_epoch_never_repeats,
+    mailbox_binding::a_binding_lapses_with_its_term,
+    mailbox_binding::a_binding_that_is_kept_lasts,
+    mailbox_binding::a_passed_binding_is_not_kept,
+    mailbox_binding::a_passed_binding_gives_up_nothing,
+    mailbox_binding::an_epoch_that_never_was_is_gone,
+    mailbox_binding::a_final_status_is_read_by_every_handle,
+    mailbox_binding::no_leader_is_bound_after_a_final_status,
+    mailbox_binding::a_passed_binding_leaves_no_final_status,
+    messages::what_is_sent_arrives_as_it_was,
+    messages::every_byte_and_size_arrives,
+    messages::a_message_that_is_too_large_is_refused,
+    messages::mailboxes_are_apart,
+    messages::a_message_without_a_reader_waits,
+    messages::what_was_taken_is_gone,
+    messages::messages_to_several_mailboxes_all_arrive,
+    messages::of_many_messages_a_bounded_part_is_taken,
+    messages::messages_of_many_senders_all_arrive,
+    messages::a_waiting_reader_is_woken,
+    messages::waiting_ends_at_its_deadline,
+    messages::an_unread_mailbox_fills_up,
+    messages::a_full_mailbox_blocks_no_other_mailbox,
+    faulty_link::a_run_succeeds_over_a_reliable_link,
+    faulty_link::a_run_succeeds_though_messages_get_lost,
+    faulty_link::a_run_succeeds_though_messages_are_duplicated,
+    faulty_link::a_run_succeeds_though_messages_are_late_and_out_of_order,
+    faulty_link::a_run_succeeds_though_every_node_was_disconnected,
+    faulty_link::the_next_leader_goes_on_with_a_run,
+    faulty_link::a_final_status_ends_every_worker,
+};
+
+/// Runs every check against the link and panics with all that failed.
+pub fn check_link<H: StorageHarness<dyn Mailboxes> + 'static>(
+    backend: &str,
+    fresh: impl Fn() -> H,
+) {
+    let report = examine_link(backend, fresh);
+    assert!(report.failures.is_empty(), "{report}");
+}
+
+/// Runs every check against the link. The argument makes a new, empty place each time; every handle that it opens on it
+/// stands for a process. Handles are opened and used inside a runtime of tokio.
+pub fn examine_link<H: StorageHarness<dyn Mailboxes> + 'static>(
+    backend: &str,
+    fresh: impl Fn() -> H,
+) -> ConformanceReport {
+    run_all("link", backend, LINK_CHECKS, fresh)
+}
+
+/// Runs the checks of these names against the link.
+pub fn examine_link_checks<H: StorageHarness<dyn Mailboxes> + 'static>(
+    backend: &str,
+    names: &[&str],
+    fresh: impl Fn() -> H,
+) -> ConformanceReport {
+    let wanted = LINK_CHECKS.iter().filter(|check| names.contains(&check.name));
+    run_all("link", backend, wanted, fresh)
+}
+
+impl From<MailboxError> for CheckDifference {
+    fn from(error: MailboxError) -> Self {
+        Self(format!("a call that has to succeed was refused: {error}"))
+    }
+}
+
+/// A new place, and what is told of it, in a runtime of its own.
+pub(super) fn with_new_mailboxes(
+    fresh: &FreshStorage<'_, dyn Mailboxes>,
+    tell: impl AsyncFnOnce(&dyn StorageHarness<dyn Mailboxes>) -> CheckResult,
+) -> CheckResult {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| CheckDifference::new(error.to_string()))?;
+    let harness = fresh();
+    let told = runtime.block_on(async { timeout(CHECK_TIMEOUT, tell(&*harness)).await });
+    let late = || Err(CheckDifference::new("a call does not end: nothing came of it in a minute"));
+    runtime.shutdown_background();
+    told.unwrap_or_else(|_| late())
+}

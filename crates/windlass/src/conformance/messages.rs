@@ -1,0 +1,270 @@
+//! Letters arrive, whole, where they were sent, and a mailbox has a bound.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use super::harness::FreshStorage;
+use super::link_checks::with_new_mailboxes;
+use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
+use crate::link::mailbox::{
+    MAILBOX_MESSAGE_MAX, MAILBOX_MESSAGES_MAX, MailboxError, MailboxId, MailboxMessage, Mailboxes,
+    RECEIVED_MAX,
+};
+
+type FreshMessageMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
+
+/// A call that waits this long for a letter that was sent before has lost it.
+const LONG: Duration = Duration::from_secs(5);
+
+/// A wait that is meant to be in vain.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Mailboxes of this story.
+const FIRST_MAILBOX: MailboxId = MailboxId(u64::MAX);
+const SECOND_MAILBOX: MailboxId = MailboxId(77);
+
+fn message(to: MailboxId, bytes: impl Into<Vec<u8>>) -> MailboxMessage {
+    MailboxMessage { to, bytes: bytes.into() }
+}
+
+/// So many letters that are all different.
+fn distinct_messages(to: MailboxId, many: usize) -> Vec<MailboxMessage> {
+    (0..many).map(|number| message(to, format!("letter {number}"))).collect()
+}
+
+/// Receives until there are so many, or nothing comes any more.
+async fn collect(
+    mailboxes: &dyn Mailboxes,
+    mailbox: MailboxId,
+    many: usize,
+) -> Result<BTreeSet<Vec<u8>>, CheckDifference> {
+    let mut all = BTreeSet::new();
+    while all.len() < many {
+        let some = mailboxes.receive(mailbox, LONG).await?;
+        if some.is_empty() {
+            break;
+        }
+        all.extend(some);
+    }
+    Ok(all)
+}
+
+/// Demands that these letters are in a mailbox.
+async fn expect_messages(
+    mailboxes: &dyn Mailboxes,
+    mailbox: MailboxId,
+    sent: &[MailboxMessage],
+) -> CheckResult {
+    let sent: BTreeSet<Vec<u8>> = sent.iter().map(|letter| letter.bytes.clone()).collect();
+    let found = collect(mailboxes, mailbox, sent.len()).await?;
+    let lost = sent.difference(&found).count();
+    expect_same("letters that did not arrive", &lost, &0)?;
+    expect_same("letters that nobody sent", &found.difference(&sent).count(), &0)
+}
+
+pub(super) fn what_is_sent_arrives_as_it_was(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let sent = distinct_messages(MailboxId::LEADER, 3);
+        place.open().send(sent.clone()).await?;
+        expect_messages(&*place.open(), MailboxId::LEADER, &sent).await
+    })
+}
+
+pub(super) fn every_byte_and_size_arrives(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let mailboxes = place.open();
+        let all_bytes: Vec<u8> = (0..=255).collect();
+        let sizes = [0, 1, 4_095, 4_096, 65_537, MAILBOX_MESSAGE_MAX];
+        let of_each = sizes.map(|size| all_bytes.iter().copied().cycle().take(size).collect());
+        for bytes in of_each.into_iter().chain([b"\r\n\0$-1\r\n".to_vec()]) {
+            let (sent, many): (Vec<u8>, usize) = (bytes.clone(), bytes.len());
+            mailboxes.send(vec![message(FIRST_MAILBOX, bytes)]).await?;
+            let found = mailboxes.receive(FIRST_MAILBOX, LONG).await?;
+            expect_true(
+                &format!("a letter of {many} bytes is not what was sent"),
+                found == [sent],
+            )?;
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn a_message_that_is_too_large_is_refused(
+    fresh: &FreshMessageMailboxes<'_>,
+) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let bytes = MAILBOX_MESSAGE_MAX + 1;
+        let sent = place.open().send(vec![message(FIRST_MAILBOX, vec![b'x'; bytes])]).await;
+        expect_same("a letter that is too large", &sent, &Err(MailboxError::TooLarge { bytes }))
+    })
+}
+
+pub(super) fn mailboxes_are_apart(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let mailboxes = place.open();
+        let (to_ann, to_ben) =
+            (message(FIRST_MAILBOX, "for ann"), message(SECOND_MAILBOX, "for ben"));
+        mailboxes.send(vec![to_ann.clone(), to_ben.clone()]).await?;
+        expect_messages(&*mailboxes, SECOND_MAILBOX, &[to_ben]).await?;
+        expect_messages(&*mailboxes, FIRST_MAILBOX, &[to_ann]).await
+    })
+}
+
+pub(super) fn a_message_without_a_reader_waits(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let sent = distinct_messages(SECOND_MAILBOX, 1);
+        place.open().send(sent.clone()).await?;
+        sleep(SHORT * 5).await;
+        expect_messages(&*place.open(), SECOND_MAILBOX, &sent).await
+    })
+}
+
+pub(super) fn what_was_taken_is_gone(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let mailboxes = place.open();
+        mailboxes.send(distinct_messages(FIRST_MAILBOX, 20)).await?;
+        collect(&*mailboxes, FIRST_MAILBOX, 20).await?;
+        let again = mailboxes.receive(FIRST_MAILBOX, SHORT).await?;
+        expect_same("letters that were handed over twice", &again.len(), &0)?;
+        let other = place.open().receive(FIRST_MAILBOX, SHORT).await?;
+        expect_same("letters that were handed over to two", &other.len(), &0)
+    })
+}
+
+pub(super) fn messages_to_several_mailboxes_all_arrive(
+    fresh: &FreshMessageMailboxes<'_>,
+) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let mailboxes = place.open();
+        let sent: Vec<MailboxMessage> =
+            (1..=40).flat_map(|to| distinct_messages(MailboxId(to), 2)).collect();
+        mailboxes.send(sent).await?;
+        for to in 1..=40 {
+            expect_messages(&*mailboxes, MailboxId(to), &distinct_messages(MailboxId(to), 2))
+                .await?;
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn of_many_messages_a_bounded_part_is_taken(
+    fresh: &FreshMessageMailboxes<'_>,
+) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let mailboxes = place.open();
+        let sent = distinct_messages(FIRST_MAILBOX, 2 * RECEIVED_MAX + 10);
+        mailboxes.send(sent.clone()).await?;
+        let first = mailboxes.receive(FIRST_MAILBOX, LONG).await?;
+        let many = first.len();
+        let what = format!("{many} letters at once, where {RECEIVED_MAX} are the most");
+        expect_true(&what, (1..=RECEIVED_MAX).contains(&many))?;
+        let rest: Vec<MailboxMessage> =
+            sent.into_iter().filter(|letter| !first.contains(&letter.bytes)).collect();
+        expect_messages(&*mailboxes, FIRST_MAILBOX, &rest).await
+    })
+}
+
+pub(super) fn messages_of_many_senders_all_arrive(
+    fresh: &FreshMessageMailboxes<'_>,
+) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let mut senders = JoinSet::new();
+        let of = |sender: usize| -> Vec<MailboxMessage> {
+            let text = |number| format!("letter {number} of {sender}");
+            (0..50).map(|number| message(MailboxId::LEADER, text(number))).collect()
+        };
+        for sender in 0..8 {
+            let (mailboxes, letters) = (place.open(), of(sender));
+            senders.spawn(async move {
+                for letter in letters {
+                    mailboxes.send(vec![letter]).await?;
+                }
+                Ok::<(), MailboxError>(())
+            });
+        }
+        let sent: Vec<MailboxMessage> = (0..8).flat_map(of).collect();
+        let arrived = expect_messages(&*place.open(), MailboxId::LEADER, &sent).await;
+        senders.join_all().await.into_iter().collect::<Result<(), MailboxError>>()?;
+        arrived
+    })
+}
+
+pub(super) fn a_waiting_reader_is_woken(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let (ann, ben) = (place.open(), place.open());
+        for number in 0..3 {
+            let waiting = ann.receive(FIRST_MAILBOX, LONG);
+            let sending = async {
+                sleep(SHORT).await;
+                let sent = Instant::now();
+                ben.send(vec![message(FIRST_MAILBOX, format!("letter {number}"))])
+                    .await
+                    .map(|()| sent)
+            };
+            let (received, sent) = tokio::join!(waiting, sending);
+            let took = sent?.elapsed();
+            expect_same("letters for who waits", &received?.len(), &1)?;
+            let what = format!("who waited was woken {took:?} after the letter had come");
+            expect_true(&what, took < Duration::from_secs(2))?;
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn waiting_ends_at_its_deadline(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let mailboxes = place.open();
+        for within in [SHORT, Duration::from_millis(1_200)] {
+            let began = Instant::now();
+            let received = mailboxes.receive(FIRST_MAILBOX, within).await?;
+            expect_same("letters in an empty mailbox", &received.len(), &0)?;
+            let took = began.elapsed();
+            let what = format!("a wait of {within:?} took {took:?}");
+            expect_true(&what, took >= within / 2 && took < within + Duration::from_secs(2))?;
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn an_unread_mailbox_fills_up(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let sent = fill(&*place.open()).await?;
+        expect_true(
+            &format!("a mailbox was full with {sent} letters"),
+            sent >= MAILBOX_MESSAGES_MAX / 2,
+        )
+    })
+}
+
+pub(super) fn a_full_mailbox_blocks_no_other_mailbox(
+    fresh: &FreshMessageMailboxes<'_>,
+) -> CheckResult {
+    with_new_mailboxes(fresh, async |place| {
+        let mailboxes = place.open();
+        fill(&*mailboxes).await?;
+        let sent = distinct_messages(FIRST_MAILBOX, 3);
+        mailboxes.send(sent.clone()).await?;
+        expect_messages(&*mailboxes, FIRST_MAILBOX, &sent).await?;
+        // There is room once it was read.
+        mailboxes.receive(SECOND_MAILBOX, LONG).await?;
+        Ok(mailboxes.send(distinct_messages(SECOND_MAILBOX, 1)).await?)
+    })
+}
+
+/// Sends until nothing more is taken, and says how many letters were.
+async fn fill(mailboxes: &dyn Mailboxes) -> Result<usize, CheckDifference> {
+    const BATCH: usize = 128;
+    let mut sent = 0;
+    while sent <= MAILBOX_MESSAGES_MAX + BATCH {
+        match mailboxes.send(distinct_messages(SECOND_MAILBOX, BATCH)).await {
+            Ok(()) => sent += BATCH,
+            Err(MailboxError::Full { .. }) => return Ok(sent),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let what = format!("a mailbox that nobody reads took {sent} letters: it has no bound");
+    Err(CheckDifference::new(what))
+}

@@ -1,0 +1,403 @@
+//! At least one event of each kind, with every field in use, for checks that events survive a journal.
+
+use std::sync::Arc;
+
+use windlass_core::access::{
+    AccessScope, AuditAction, AuditSubject, NewToken, Principal, SecretDigest,
+};
+use windlass_core::engine::{
+    CancelLevel, CancelReason, Event, LeaseEndKind, ProvenTime, ReusedOutcome, RunOptions,
+    StepFollowUp, StepSettlement, UnplaceablePolicy,
+};
+use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
+use windlass_core::idempotency::IdempotencyOrigin;
+use windlass_core::large_value::{LargeValueLocation, LargeValueRef};
+use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
+use windlass_core::plan::{
+    IdempotencySpec, LockOrder, LockUse, OnFailure, OnLostContact, PinTarget, Placement, Plan,
+    PlanBuilder, RetryOn, RetryPolicy, StatusCondition, StepSpec, ValueCondition,
+};
+use windlass_core::requirement::{
+    AmountComparison, Labels, Requirement, RequirementAtom, RequirementClause,
+};
+use windlass_core::session::{StopReason, WorkerLocality};
+use windlass_core::time::{Span, Time};
+
+use crate::journal::RecordedEvent;
+
+const RUN: RunId = RunId::new(1_790_000_000_000, 5);
+const STEP: StepIx = StepIx(u32::MAX);
+const FENCE: Fence = Fence::new(u16::MAX, 12);
+const WORKER: WorkerId = WorkerId(u64::MAX);
+
+/// How many kinds of events there are.
+pub const EVENT_KINDS: usize = 30;
+
+/// The name of an event's kind. A kind that is added is missed here first; then give it a specimen, a place in the
+/// history and in the next golden journal.
+pub const fn event_kind(event: &Event) -> &'static str {
+    match event {
+        Event::Led { .. } => "Led",
+        Event::WorkerRegistered { .. } => "WorkerRegistered",
+        Event::WorkerLost { .. } => "WorkerLost",
+        Event::WorkerReturned { .. } => "WorkerReturned",
+        Event::WorkerDrained { .. } => "WorkerDrained",
+        Event::WorkerEnded { .. } => "WorkerEnded",
+        Event::WorkerForgotten { .. } => "WorkerForgotten",
+        Event::Braked { .. } => "Braked",
+        Event::RunSubmitted { .. } => "RunSubmitted",
+        Event::RunCancelled { .. } => "RunCancelled",
+        Event::RunEnded { .. } => "RunEnded",
+        Event::RunSealed { .. } => "RunSealed",
+        Event::Granted { .. } => "Granted",
+        Event::Confirmed { .. } => "Confirmed",
+        Event::Started { .. } => "Started",
+        Event::StopOrdered { .. } => "StopOrdered",
+        Event::Ended { .. } => "Ended",
+        Event::BackoffEnded { .. } => "BackoffEnded",
+        Event::ConditionHeld { .. } => "ConditionHeld",
+        Event::StepSettled { .. } => "StepSettled",
+        Event::LateOutcome { .. } => "LateOutcome",
+        Event::LockForced { .. } => "LockForced",
+        Event::WorkerEnrolled { .. } => "WorkerEnrolled",
+        Event::WorkerRevoked { .. } => "WorkerRevoked",
+        Event::TokenCreated { .. } => "TokenCreated",
+        Event::TokenRevoked { .. } => "TokenRevoked",
+        Event::Acted { .. } => "Acted",
+        Event::KeyTaken { .. } => "KeyTaken",
+        Event::KeyAwaited { .. } => "KeyAwaited",
+        Event::KeyRecalled { .. } => "KeyRecalled",
+    }
+}
+
+/// Events of every kind, at times that jump forth and back: a journal keeps what it is given.
+pub fn sample_events() -> Vec<RecordedEvent> {
+    const TIMES: [u64; 5] = [0, 1_790_000_000_000, 1_790_000_000_001, u64::MAX, 1];
+    let groups = [workers(), runs(), leases(), endings(), settlements(), access(), acts(), keys()];
+    let times = TIMES.into_iter().cycle().map(Time::from_millis);
+    let events = groups.into_iter().flatten().zip(times);
+    events.map(|(event, at)| RecordedEvent { at, event }).collect()
+}
+
+fn workers() -> Vec<Event> {
+    let worker = WORKER;
+    let led = |generation, own, embargo| Event::Led {
+        term: Term(3),
+        ttl: Span::secs(15),
+        generation,
+        own,
+        embargo,
+        proven: ProvenTime { passed: Span::secs(4), led: Span::millis(generation.into()) },
+    };
+    let registered = |home, labels| Event::WorkerRegistered {
+        worker,
+        name: "Werkbank 1 – ü".into(),
+        incarnation: Incarnation(2),
+        labels,
+        slots: 10_000,
+        home,
+    };
+    vec![
+        led(0, None, None),
+        led(u16::MAX, Some(worker), Some(Time::from_millis(u64::MAX))),
+        registered(WorkerLocality::Apart, Labels::new(["Docker", "os=linux", "cpu=8"])),
+        registered(WorkerLocality::SharedFate, Labels::default()),
+        Event::WorkerLost { worker },
+        Event::WorkerReturned { worker },
+        Event::WorkerDrained { worker },
+        Event::WorkerEnded { worker, incarnation: Incarnation(u64::MAX) },
+        Event::WorkerForgotten { worker },
+        Event::Braked { late: 7, of: u32::MAX },
+    ]
+}
+
+fn runs() -> Vec<Event> {
+    let run = RUN;
+    let reused = |step, output| ReusedOutcome { step: StepIx(step), from: RunId(1), output };
+    let options = RunOptions {
+        root: Some(RunId(1)),
+        keep_going: true,
+        unplaceable: UnplaceablePolicy::Skip,
+        timeout: Some(Span::hours(2)),
+    };
+    let reused = vec![
+        reused(0, StepOutput::None),
+        reused(1, StepOutput::Inline("{\"version\":\"1.2\"}".into())),
+        reused(2, StepOutput::Digest { hash: [0xa5; 32], size: u64::MAX }),
+    ];
+    let cancelled = |level, reason| Event::RunCancelled { run, level, reason };
+    let ended = |status| Event::RunEnded { run, status };
+    let plain = RunOptions { unplaceable: UnplaceablePolicy::Fail, ..RunOptions::default() };
+    vec![
+        Event::RunSubmitted { run, plan: plan(), options, reused },
+        Event::RunSubmitted { run, plan: plan(), options: plain, reused: Vec::new() },
+        cancelled(CancelLevel::Stop, CancelReason::Asked),
+        cancelled(CancelLevel::Kill, CancelReason::Deadline),
+        cancelled(CancelLevel::Kill, CancelReason::Condemned),
+        ended(RunStatus::Succeeded),
+        ended(RunStatus::Failed),
+        ended(RunStatus::Cancelled),
+        Event::RunSealed { run },
+    ]
+}
+
+fn access() -> Vec<Event> {
+    let (worker, id) = (WORKER, TokenId(u64::MAX));
+    let token = |scopes: &[AccessScope], expires| NewToken {
+        name: "Bahnhof – ü".into(),
+        scopes: scopes.iter().copied().collect(),
+        digest: SecretDigest::new([0x5a; 32]),
+        expires,
+    };
+    let (by, digest) = (Principal::TokenFile, SecretDigest::new([1; 32]));
+    vec![
+        Event::WorkerEnrolled { worker, digest, by },
+        Event::WorkerRevoked { worker },
+        Event::TokenCreated {
+            id,
+            token: token(&AccessScope::ALL, Some(Time::from_millis(u64::MAX))),
+        },
+        Event::TokenCreated { id: TokenId(1), token: token(&[AccessScope::Read], None) },
+        Event::TokenRevoked { id },
+    ]
+}
+
+fn acts() -> Vec<Event> {
+    let by_token = || Principal::Token { id: TokenId(7), name: "ci".into() };
+    let worker = || AuditSubject::Worker { id: WORKER, name: "build-7".into() };
+    let token = || AuditSubject::Token { id: TokenId(2), name: "ci".into() };
+    let lock = AuditSubject::Lock { name: "ship/production".into(), fence: FENCE };
+    let acted = |by, act, about| Event::Acted { by, act, about };
+    vec![
+        acted(Principal::Local, AuditAction::Submit, AuditSubject::Run(RUN)),
+        acted(Principal::TokenFile, AuditAction::Cancel, AuditSubject::Run(RUN)),
+        acted(Principal::Worker { id: WORKER }, AuditAction::Join, worker()),
+        acted(by_token(), AuditAction::Drain, worker()),
+        acted(by_token(), AuditAction::RevokeWorker, worker()),
+        acted(by_token(), AuditAction::ForceRelease, lock),
+        acted(by_token(), AuditAction::CreateToken, token()),
+        acted(by_token(), AuditAction::RevokeToken, token()),
+    ]
+}
+
+fn keys() -> Vec<Event> {
+    let (run, step) = (RUN, STEP);
+    let key = || "ship/v1.2 – ü".into();
+    let origin = IdempotencyOrigin {
+        run: RunId(u64::MAX),
+        step: StepIx(7),
+        name: "deploy[linux]".into(),
+        at: Time::from_millis(1_790_000_000_000),
+    };
+    let recalled = |output| {
+        let origin = origin.clone();
+        Event::KeyRecalled { run, step, key: key(), origin, output }
+    };
+    let mut plan = PlanBuilder::new("once");
+    let once = |asks, again| StepSpec {
+        when: ValueCondition::Once(IdempotencySpec {
+            key: "./${{ steps.a.outputs.b }}".into(),
+            asks,
+            again,
+        }),
+        ..StepSpec::default()
+    };
+    plan.step("a", once(None, true));
+    plan.step("b", once(Some("steps.a.outputs.c".into()), false));
+    let plan = Arc::new(plan.build().expect("the plan has no mistakes"));
+    let (options, reused) = (RunOptions::default(), Vec::new());
+    vec![
+        Event::RunSubmitted { run, plan, options, reused },
+        Event::KeyTaken { run, step, key: key() },
+        Event::KeyAwaited { run, step, key: key(), by: RunId(1) },
+        recalled(StepOutput::None),
+        recalled(StepOutput::Inline("{\"url\":\"x\"}".into())),
+        Event::StepSettled { run, step, settled: StepSettlement::FailedKey { why: "null".into() } },
+        Event::StepSettled { run, step, settled: StepSettlement::FailedNoKey { by: RunId(1) } },
+    ]
+}
+
+fn leases() -> Vec<Event> {
+    let (run, step, fence) = (RUN, STEP, FENCE);
+    let why = [
+        StopReason::RunCancelled,
+        StopReason::FailFast,
+        StopReason::Superseded,
+        StopReason::Overdue,
+        StopReason::Stale,
+    ];
+    let granted = Event::Granted {
+        run,
+        step,
+        attempt: u16::MAX,
+        delivery: 2,
+        worker: WORKER,
+        fence,
+        seq: Seq(u64::MAX),
+        expires: Some(Time::from_millis(u64::MAX)),
+    };
+    let mut events = vec![
+        granted,
+        Event::Confirmed { run, step, fence },
+        Event::Started { run, step, fence },
+        Event::BackoffEnded { run, step },
+        Event::ConditionHeld { run, step },
+        Event::LockForced { lock: "ship/production".into(), fence },
+    ];
+    events.extend(why.map(|why| Event::StopOrdered { run, step, fence, why }));
+    events
+}
+
+fn endings() -> Vec<Event> {
+    let (run, step, fence) = (RUN, STEP, FENCE);
+    let at = Time::from_millis(1_790_000_001_000);
+    let with_output = |output| Outcome { output, ..Outcome::exit(0) };
+    let ended = |outcome, next, ended| Event::Ended { run, step, fence, outcome, next, ended };
+    let reported = |outcome, next| ended(outcome, next, LeaseEndKind::Reported);
+    let given_up = |kind, next| ended(Outcome::plain(kind), next, LeaseEndKind::GivenUp);
+    let done = StepFollowUp::Done;
+    let digest = StepOutput::Digest { hash: [7; 32], size: 1 << 40 };
+    let kept = |place| {
+        let (attempt, delivery) = (u16::MAX, 1);
+        StepOutput::Kept(Arc::new(LargeValueRef { run, step, attempt, delivery, place }))
+    };
+    let with_leader = LargeValueLocation::Leader { hash: [9; 32], size: 1 << 24 };
+    vec![
+        reported(
+            with_output(StepOutput::Inline("ü".repeat(1000).into())),
+            done(StepStatus::Succeeded),
+        ),
+        reported(with_output(digest), done(StepStatus::Succeeded)),
+        reported(with_output(kept(with_leader)), done(StepStatus::Succeeded)),
+        reported(
+            with_output(kept(LargeValueLocation::Worker { name: "leader".into() })),
+            done(StepStatus::Succeeded),
+        ),
+        reported(Outcome::exit(-1), done(StepStatus::Failed)),
+        ended(
+            Outcome::exit(0),
+            done(StepStatus::Succeeded),
+            LeaseEndKind::Ran(Span::millis(1 << 40)),
+        ),
+        ended(
+            Outcome::exit(0),
+            done(StepStatus::Succeeded),
+            LeaseEndKind::Late { ran: Some(Span::millis(1 << 40)) },
+        ),
+        ended(
+            Outcome::exit(1),
+            StepFollowUp::Retry { at, avoid: None },
+            LeaseEndKind::Late { ran: None },
+        ),
+        reported(Outcome::plain(OutcomeKind::TimedOut), done(StepStatus::TimedOut)),
+        reported(Outcome::plain(OutcomeKind::Cancelled), done(StepStatus::Cancelled)),
+        reported(Outcome::exit(75), StepFollowUp::Retry { at, avoid: Some(WORKER) }),
+        reported(Outcome::exit(i32::MIN), StepFollowUp::Retry { at, avoid: None }),
+        given_up(OutcomeKind::Lost, StepFollowUp::Again { charged: true }),
+        given_up(OutcomeKind::Released, StepFollowUp::Again { charged: false }),
+        Event::LateOutcome { run, step, fence, outcome: Outcome::exit(0) },
+    ]
+}
+
+fn settlements() -> Vec<Event> {
+    let cause = StepIx(3);
+    let settled = [
+        StepSettlement::SkippedByCondition,
+        StepSettlement::SkippedByValues { why: "params.a == 1  (params.a = 2)".into() },
+        StepSettlement::FailedCondition { why: "neither true nor false".into() },
+        StepSettlement::SkippedUnplaceable,
+        StepSettlement::Blocked { cause },
+        StepSettlement::Withheld { cause },
+        StepSettlement::CancelledWithRun,
+        StepSettlement::CancelledByFailure { cause },
+        StepSettlement::Superseded { by: RunId(u64::MAX) },
+        StepSettlement::FailedNoWorker,
+        StepSettlement::FailedNoLock,
+        StepSettlement::FailedTooLarge { bytes: u64::MAX },
+    ];
+    settled.map(|settled| Event::StepSettled { run: RUN, step: STEP, settled }).into()
+}
+
+/// A plan in which every field of a spec says something.
+fn plan() -> Arc<Plan> {
+    let mut plan = PlanBuilder::new("ship");
+    let lint = plan.step_with("lint", StepSpec::default(), "{\"run\":\"cargo clippy\"}");
+    let cells = ["stable", "beta"].map(|cell| (cell.to_owned(), particular()));
+    let test = plan.matrix("test", cells);
+    plan.needs(test, lint);
+    let deploy = plan.step("deploy", locking());
+    plan.needs(deploy, test);
+    let tell = StepSpec { condition: StatusCondition::Failure, ..StepSpec::default() };
+    let tell = plan.step("tell", tell);
+    plan.needs_optional(tell, deploy);
+    plan.lock_slots("database", 3);
+    Arc::new(plan.build().expect("the plan has no mistakes"))
+}
+
+fn particular() -> StepSpec {
+    let number = |compare, n| RequirementAtom::Number("cpu".into(), compare, n);
+    let clauses = vec![
+        RequirementClause(vec![RequirementAtom::has("docker"), RequirementAtom::has("podman")]),
+        RequirementClause(vec![RequirementAtom::lacks("spot")]),
+        RequirementClause(vec![
+            number(AmountComparison::Less, 64),
+            number(AmountComparison::AtMost, 64),
+        ]),
+        RequirementClause(vec![
+            number(AmountComparison::Greater, 3),
+            number(AmountComparison::AtLeast, 4),
+        ]),
+    ];
+    let on = vec![RetryOn::Exit(-1), RetryOn::Failed, RetryOn::TimedOut];
+    StepSpec {
+        placement: Placement {
+            requirement: Requirement(clauses),
+            pin: PinTarget::Leader,
+            allow: vec!["alpha".into(), "beta".into()],
+            deny: vec!["gamma".into()],
+        },
+        locks: Vec::new(),
+        retry: RetryPolicy {
+            times: 3,
+            wait_min: Span::millis(1),
+            wait_max: Span::hours(1),
+            on,
+            elsewhere: true,
+            lost: 0,
+        },
+        timeout: Some(Span::mins(30)),
+        kill_grace: Span::ZERO,
+        priority: i32::MIN,
+        condition: StatusCondition::Always,
+        when: ValueCondition::Asks("steps.a.outputs.b == 1".into()),
+        reads: vec![StepIx(0)],
+        on_failure: OnFailure::Ignore,
+        per_worker: Some(2),
+        wait_for_worker: Span::hours(1),
+        wait_for_lock: Span::mins(1),
+        on_lost_contact: OnLostContact::Stop,
+    }
+}
+
+fn locking() -> StepSpec {
+    let lock = |name: &str, order| LockUse { name: name.into(), order };
+    let locks = vec![
+        lock("database", LockOrder::Fifo),
+        lock("./staging", LockOrder::NewestFirst),
+        lock("production", LockOrder::CancelOlder),
+    ];
+    StepSpec { locks, priority: 7, ..StepSpec::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_specimen() {
+        let found: BTreeSet<_> = sample_events().iter().map(|it| event_kind(&it.event)).collect();
+        assert_eq!(found.len(), EVENT_KINDS);
+    }
+}

@@ -1,0 +1,52 @@
+//! What may be called how: names go into logs, tables, terminals and paths.
+
+use windlass_core::display_text::{NAME_MAX, is_displayable, is_label};
+
+use super::api_error::ApiError;
+
+/// Labels of one worker.
+const LABELS_MAX: usize = 256;
+
+/// Refuses what is no name: empty, too long, with line breaks or other control characters, or like a path.
+pub(super) fn check(what: &str, name: &str) -> Result<(), ApiError> {
+    let bad = !is_displayable(name) || matches!(name, "." | "..") || name.contains(['/', '\\']);
+    if !bad {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(40).collect();
+    Err(ApiError::bad_request(format!(
+        "{what} cannot be {shown:?}: it has 1 to {NAME_MAX} bytes, no line breaks, and no `/` or `\\`"
+    )))
+}
+
+/// Refuses labels that nobody could ask for.
+pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<(), ApiError> {
+    for (at, label) in labels.enumerate() {
+        if at == LABELS_MAX {
+            return Err(ApiError::bad_request(format!("a worker has at most {LABELS_MAX} labels")));
+        }
+        if !is_label(label) {
+            let shown: String = label.chars().take(40).collect();
+            return Err(ApiError::bad_request(format!(
+                "a label cannot be {shown:?}: it is one word of 1 to {NAME_MAX} bytes"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_go_on_one_line() {
+        for good in ["build-7", "Büro", "my box", "10.0.0.1", ".config"] {
+            assert_eq!(check("a name", good), Ok(()), "{good}");
+        }
+        let long = "x".repeat(NAME_MAX + 1);
+        for bad in ["", "a\nb", "../etc", "a/b", "a\\b", "..", "\u{1b}[2J", "a\u{202e}b", &long] {
+            assert!(check("a name", bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The tables after stories, after chance, and after a million steps.
+
+mod faults;
+mod random_histories;
+mod scale;
+mod scenarios;
+mod test_leader;

@@ -1,0 +1,33 @@
+//! Which cluster a store is the truth of.
+
+use std::io;
+use std::path::Path;
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::db::private_files;
+
+const FILE: &str = "cluster";
+
+/// Whether the stores in a folder are those of a cluster: a controller has led them.
+pub fn is_of_cluster(folder: &Path) -> bool {
+    folder.join(FILE).exists()
+}
+
+/// The id of the cluster whose stores are in a folder, made by chance the first time that it is asked for. A copy of the
+/// store is the same cluster.
+pub fn cluster_id(folder: &Path) -> io::Result<String> {
+    let file = folder.join(FILE);
+    match std::fs::read_to_string(&file) {
+        Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(_) | Err(_) => {}
+    }
+    let mut chance = [0_u8; 8];
+    getrandom(&mut chance, GetRandomFlags::empty())?;
+    let id = format!("{:016x}", u64::from_le_bytes(chance));
+    let draft = folder.join(format!("{FILE}.new"));
+    private_files::write(&draft, format!("{id}\n"))?;
+    std::fs::rename(draft, file)?;
+    Ok(id)
+}

@@ -1,0 +1,119 @@
+//! Logs that are also shown as they are written.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+use windlass_core::id::RunId;
+
+use crate::db::{StoreError, StoreFuture};
+use crate::logs::{LogFullPolicy, LogId, LogPart, LogSpaceWait, LogStore};
+
+/// What a step has just printed.
+#[derive(Debug)]
+pub struct EchoedChunk {
+    /// Which attempt.
+    pub log: LogId,
+    /// Its bytes, covered like those in the log.
+    pub bytes: Vec<u8>,
+}
+
+/// A store of logs that passes on what was written to it. A screen that is slower than the steps slows them down.
+#[derive(Debug)]
+pub struct EchoLogStore {
+    logs: Arc<dyn LogStore>,
+    shown: mpsc::Sender<EchoedChunk>,
+    stalled: Mutex<Option<StoreError>>,
+    /// How far each log was shown: what is sent over a link may come twice.
+    upto: Mutex<BTreeMap<LogId, u64>>,
+}
+
+/// Logs of which it is remembered how far they were shown. Of others something may be shown twice, and nothing is lost.
+const REMEMBERED_MAX: usize = 4_096;
+
+/// Chunks that may wait for the screen.
+const WAITING_MAX: usize = 256;
+
+impl EchoLogStore {
+    /// Passes on what is written to the logs.
+    pub fn new(logs: Arc<dyn LogStore>) -> (Self, mpsc::Receiver<EchoedChunk>) {
+        let (shown, receiver) = mpsc::channel(WAITING_MAX);
+        let (stalled, upto) = (Mutex::new(None), Mutex::default());
+        (Self { logs, shown, stalled, upto }, receiver)
+    }
+
+    /// Why what steps print cannot be kept at the moment.
+    pub fn stalled(&self) -> Option<StoreError> {
+        self.stalled.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What of a piece was not shown yet.
+    fn bytes_not_shown(&self, log: LogId, at: u64, mut bytes: Vec<u8>) -> Vec<u8> {
+        let mut upto = self.upto.lock().unwrap_or_else(PoisonError::into_inner);
+        if upto.len() >= REMEMBERED_MAX && !upto.contains_key(&log) {
+            upto.pop_first();
+        }
+        let shown = upto.entry(log).or_insert(at);
+        let known = usize::try_from(shown.saturating_sub(at)).unwrap_or(usize::MAX);
+        *shown = (*shown).max(at + bytes.len() as u64);
+        bytes.split_off(known.min(bytes.len()))
+    }
+
+    fn set_stalled(&self, why: Option<StoreError>) {
+        *self.stalled.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+}
+
+impl LogStore for EchoLogStore {
+    fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let written = self.logs.append(log, at, bytes.clone()).await;
+            // It will be written again: it is shown once.
+            let stalled = written.as_ref().err().filter(|error| error.is_retryable()).cloned();
+            // What comes before its time comes once more.
+            let again = stalled.is_some() || matches!(written, Err(StoreError::Gap { .. }));
+            self.set_stalled(stalled);
+            if !again && log.is_printed() {
+                let bytes = self.bytes_not_shown(log, at, bytes);
+                if !bytes.is_empty() {
+                    // A screen that is gone shows nothing.
+                    drop(self.shown.send(EchoedChunk { log, bytes }).await);
+                }
+            }
+            written
+        })
+    }
+
+    fn close(&self, log: LogId) -> StoreFuture<'_, ()> {
+        self.logs.close(log)
+    }
+
+    fn close_cut(&self, log: LogId, line: String) -> StoreFuture<'_, ()> {
+        self.logs.close_cut(log, line)
+    }
+
+    fn when_full(&self) -> LogFullPolicy {
+        self.logs.when_full()
+    }
+
+    fn note_wait(&self, wait: &LogSpaceWait<'_>) {
+        self.logs.note_wait(wait);
+    }
+
+    fn read(&self, log: LogId, range: Range<u64>) -> StoreFuture<'_, LogPart> {
+        self.logs.read(log, range)
+    }
+
+    fn list(&self, run: RunId) -> StoreFuture<'_, Vec<(LogId, u64)>> {
+        self.logs.list(run)
+    }
+
+    fn remove(&self, run: RunId) -> StoreFuture<'_, ()> {
+        self.logs.remove(run)
+    }
+
+    fn runs(&self) -> StoreFuture<'_, Vec<(RunId, u64)>> {
+        self.logs.runs()
+    }
+}

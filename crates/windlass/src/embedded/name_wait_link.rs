@@ -1,0 +1,188 @@
+//! A link of a controller's own worker, which waits for its name.
+//!
+//! A store may know a live worker of that name which is gone: that of a controller that was killed and has lost its state
+//! directory, or that of the cluster that the store was copied from. Nothing proves that it is gone, so the leader gives it up
+//! when it has been silent for a lease of that controller, and later where many workers are silent at once. A controller that
+//! took the refusal for final would run nothing for good, so it is never final here.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use windlass_core::session::{
+    Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
+};
+
+use crate::link::{LinkError, LinkFuture, WorkerLink};
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How often it says that it still waits.
+const TELL_EVERY: Duration = Duration::from_mins(1);
+
+/// What is done with a line for operators.
+#[derive(Clone)]
+pub struct OperatorMessages(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl OperatorMessages {
+    /// Has a function print it.
+    pub fn with(print: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(print))
+    }
+
+    /// Leaves it out.
+    pub fn silent() -> Self {
+        Self::with(|_| {})
+    }
+}
+
+impl fmt::Debug for OperatorMessages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tell")
+    }
+}
+
+/// A link that registers again while another live worker has the name.
+#[derive(Debug)]
+pub struct NameWaitLink {
+    link: Arc<dyn WorkerLink>,
+    tell: OperatorMessages,
+}
+
+impl NameWaitLink {
+    /// Waits for as long as the name is taken.
+    pub fn new(link: Arc<dyn WorkerLink>, tell: OperatorMessages) -> Self {
+        Self { link, tell }
+    }
+
+    async fn registered(
+        &self,
+        register: RegisterRequest,
+    ) -> Result<Result<RegisterReply, WorkerRefusal>, LinkError> {
+        let mut tell_at = Instant::now();
+        loop {
+            let answered = self.link.register(register.clone()).await?;
+            let Err(refusal @ WorkerRefusal::NameTaken { .. }) = &answered else {
+                return Ok(answered);
+            };
+            if Instant::now() >= tell_at {
+                tell_at += TELL_EVERY;
+                (self.tell.0)(&format!(
+                    "no steps run here yet: {refusal}. The worker of an earlier controller is given up when it has been silent for a lease; trying again until then"
+                ));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+impl WorkerLink for NameWaitLink {
+    fn register(
+        &self,
+        register: RegisterRequest,
+    ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>> {
+        Box::pin(self.registered(register))
+    }
+
+    fn exchange(&self, exchange: Exchange) -> LinkFuture<'_, ExchangeReply> {
+        self.link.exchange(exchange)
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> LinkFuture<'_, ()> {
+        self.link.cancel_run(lease)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use windlass_core::id::{Incarnation, Term, WorkerId};
+    use windlass_core::requirement::Labels;
+    use windlass_core::session::{FormerLifeProof, WorkerLocality};
+    use windlass_core::time::Span;
+
+    use super::*;
+
+    /// A leader that says so often that the name is taken.
+    #[derive(Debug)]
+    struct NameTakenLink(AtomicU32);
+
+    impl WorkerLink for NameTakenLink {
+        fn register(
+            &self,
+            register: RegisterRequest,
+        ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>> {
+            let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_sub(1))
+            });
+            Box::pin(async move {
+                if left.is_ok_and(|left| left > 0) {
+                    return Ok(Err(WorkerRefusal::NameTaken {
+                        name: register.name,
+                        by: WorkerId(7),
+                    }));
+                }
+                let (ttl, interval) = (Span::secs(3), Span::secs(1));
+                Ok(Ok(RegisterReply { term: Term(1), ttl, interval, verdicts: Vec::new() }))
+            })
+        }
+
+        fn exchange(&self, _exchange: Exchange) -> LinkFuture<'_, ExchangeReply> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn register() -> RegisterRequest {
+        RegisterRequest {
+            worker: WorkerId(1),
+            name: "c0".into(),
+            incarnation: Incarnation(1),
+            labels: Labels::new(["linux"]),
+            slots: 1,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
+            spooled: Vec::new(),
+        }
+    }
+
+    /// How a registration ends that is refused so often, after how long, and what is told.
+    async fn ended(refusals: u32) -> (Result<RegisterReply, WorkerRefusal>, Duration, Vec<String>) {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&told);
+        let tell = OperatorMessages::with(move |line| lines.lock().unwrap().push(line.to_owned()));
+        let link = NameWaitLink::new(Arc::new(NameTakenLink(refusals.into())), tell);
+        let began = Instant::now();
+        let ended = link.register(register()).await.unwrap();
+        let told = told.lock().unwrap().clone();
+        (ended, began.elapsed(), told)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn name_is_taken_once_free_and_the_wait_is_reported_once() {
+        let (ended, took, told) = ended(20).await;
+        assert!(ended.is_ok(), "{ended:?}");
+        assert_eq!(took, 20 * PAUSE);
+        let [line] = &told[..] else { panic!("{told:?}") };
+        for word in ["no steps run here yet", "`c0` is taken by worker", "--name", "trying again"] {
+            assert!(line.contains(word), "{word}: {line}");
+        }
+    }
+
+    /// As long as the longest lease, and longer.
+    #[tokio::test(start_paused = true)]
+    async fn taken_name_is_awaited_and_reported_every_minute() {
+        let (ended, took, told) = ended(1_500).await;
+        assert!(ended.is_ok(), "{ended:?}");
+        assert_eq!((took, told.len()), (1_500 * PAUSE, 13));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_is_free_is_taken_at_once() {
+        let (ended, took, told) = ended(0).await;
+        assert!(ended.is_ok() && took.is_zero() && told.is_empty(), "{ended:?} {told:?}");
+    }
+}

@@ -1,0 +1,185 @@
+//! The way of a node's own worker to whoever leads.
+//!
+//! Where several controllers share a store, each has a worker of its own, which is one like any other: its leases end by
+//! time, and a guard ends its steps with them. What is different is the way: while its node leads it is asked directly, so
+//! that no port, token or certificate stands between them; else the worker goes over HTTP to who leads, as its node knows
+//! from the store. So when its node loses the lead with steps under way, they go on, and their outcomes are told to the next
+//! leader with the credential that the worker got when it joined.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use windlass_core::access::Principal;
+use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::id::Incarnation;
+use windlass_core::session::{
+    Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
+};
+
+use crate::controller::{LogIngest, LogIngestError, NodeHandle, ResultPartRequest};
+use crate::link::http::{HttpClient, HttpWorkerLink, report_own_end};
+use crate::link::output::{LogChunk, LogChunksReply, OutputLink};
+use crate::link::{LinkError, LinkFuture, WorkerLink, WorkerSecret};
+use crate::logs::{LogId, LogPart};
+
+/// Bytes of output that are taken at once: they are in memory already.
+const CREDIT: usize = 512 << 10;
+
+/// The pause between two tries to say goodbye.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A link to this node while it leads, and to who leads otherwise.
+#[derive(Debug)]
+pub struct NodeLink {
+    handle: NodeHandle,
+    intake: LogIngest,
+    client: Arc<HttpClient>,
+    secret: WorkerSecret,
+}
+
+/// Who is to be told.
+enum NodeLinkRoute {
+    InProcess,
+    Http(HttpWorkerLink),
+}
+
+impl NodeLink {
+    /// The link of the worker that has this secret, and that a client speaks for. What it prints is taken in here while
+    /// the node leads.
+    pub const fn new(
+        handle: NodeHandle,
+        intake: LogIngest,
+        client: Arc<HttpClient>,
+        secret: WorkerSecret,
+    ) -> Self {
+        Self { handle, intake, client, secret }
+    }
+
+    fn route(&self) -> Result<NodeLinkRoute, LinkError> {
+        let (leads, leader) = self.handle.views().look(|view| (view.leads(), view.led_by.clone()));
+        if leads {
+            return Ok(NodeLinkRoute::InProcess);
+        }
+        let leader = leader.ok_or_else(|| LinkError::NotLeader("this node".to_owned()))?;
+        let place = leader.address.and_then(|address| address.parse().ok());
+        let place = place.ok_or_else(|| LinkError::Unreachable {
+            place: leader.node,
+            reason: "it leads and does not say where it is reached".to_owned(),
+        })?;
+        Ok(NodeLinkRoute::Http(HttpWorkerLink::new(Arc::clone(&self.client), vec![place])))
+    }
+
+    /// The worker's own last word: nothing of its life is left, and every outcome has its verdict. While there is no leader
+    /// it is tried again; a worker that is not heard is given up after a TTL.
+    pub async fn deregister(&self, incarnation: Incarnation) {
+        let worker = self.secret.worker_id();
+        loop {
+            match self.route() {
+                Ok(NodeLinkRoute::InProcess) => {
+                    let ended =
+                        EngineRequest::GuardEnded { worker, incarnation, started: Vec::new() };
+                    if self.handle.ask(ended).await.is_ok() {
+                        return;
+                    }
+                }
+                Ok(NodeLinkRoute::Http(link)) => {
+                    return report_own_end(&link, worker, incarnation).await;
+                }
+                Err(_) => {}
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn join_here(
+        &self,
+        register: RegisterRequest,
+    ) -> Result<Result<RegisterReply, WorkerRefusal>, LinkError> {
+        let join = EngineRequest::Join { register, digest: self.secret.digest() };
+        match self.handle.ask(join.by(Principal::Local)).await? {
+            EngineAnswer::Registered(told) => Ok(Ok(told)),
+            EngineAnswer::Refused(refusal) => Ok(Err(refusal)),
+            other => unreachable!("a registration is accepted or refused, not {other:?}"),
+        }
+    }
+}
+
+impl WorkerLink for NodeLink {
+    fn register(
+        &self,
+        register: RegisterRequest,
+    ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>> {
+        Box::pin(async move {
+            match self.route()? {
+                NodeLinkRoute::InProcess => self.join_here(register).await,
+                NodeLinkRoute::Http(link) => match link.register(register).await {
+                    // It lets in who shows a token, and this node has none for it: the worker joins when its node leads.
+                    Err(LinkError::Denied { place, .. }) => Err(LinkError::NotLeader(place)),
+                    joined => joined,
+                },
+            }
+        })
+    }
+
+    fn exchange(&self, exchange: Exchange) -> LinkFuture<'_, ExchangeReply> {
+        Box::pin(async move {
+            match self.route()? {
+                NodeLinkRoute::InProcess => Ok(self.handle.exchange(exchange).await?),
+                NodeLinkRoute::Http(link) => link.exchange(exchange).await,
+            }
+        })
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> LinkFuture<'_, ()> {
+        Box::pin(async move {
+            match self.route()? {
+                NodeLinkRoute::InProcess => {
+                    Ok(self.handle.cancel_by_step(Some(self.secret.worker_id()), lease).await?)
+                }
+                NodeLinkRoute::Http(link) => link.cancel_run(lease).await,
+            }
+        })
+    }
+}
+
+/// A refusal is final; a store that failed is asked again.
+fn not_fetched(error: &LogIngestError) -> LinkError {
+    let (place, reason) = ("this node".to_owned(), error.to_string());
+    match error {
+        LogIngestError::ResultNotRead(_) => LinkError::Denied { place, reason },
+        _ => LinkError::Unreachable { place, reason },
+    }
+}
+
+impl OutputLink for NodeLink {
+    fn ship(&self, pieces: Vec<LogChunk>) -> LinkFuture<'_, LogChunksReply> {
+        Box::pin(async move {
+            match self.route()? {
+                NodeLinkRoute::InProcess => {
+                    match self.intake.take(self.secret.worker_id(), pieces).await {
+                        Ok(sizes) => Ok(LogChunksReply { sizes, credit: CREDIT }),
+                        Err(error) => Err(LinkError::Unreachable {
+                            place: "this node".to_owned(),
+                            reason: error.to_string(),
+                        }),
+                    }
+                }
+                NodeLinkRoute::Http(link) => link.ship(pieces).await,
+            }
+        })
+    }
+
+    fn fetch(&self, value: LogId, from: u64) -> LinkFuture<'_, LogPart> {
+        Box::pin(async move {
+            match self.route()? {
+                NodeLinkRoute::InProcess => {
+                    let asked = ResultPartRequest { value, from, most: CREDIT as u64 };
+                    let part = self.intake.value(self.secret.worker_id(), asked).await;
+                    part.map_err(|error| not_fetched(&error))
+                }
+                NodeLinkRoute::Http(link) => link.fetch(value, from).await,
+            }
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! A look at what a store's leader knew last, without leading it.
+
+use std::sync::Arc;
+
+use windlass_core::engine::{Engine, EngineConfig};
+use windlass_core::time::Span;
+
+use super::address::StoreAddress;
+use super::stores::Stores;
+use crate::clock::ProcessClock;
+use crate::controller::{ControllerNode, NodeConfig, NodeError, StandbyPolicy};
+use crate::journal::{Journal, LeaderCandidate, SqliteJournal};
+
+/// No term is asked for, however long it would last.
+const TERM: Span = Span::secs(6);
+
+/// Looks at the state that follows from the journal at an address. Nothing is decided; `None` if there is no journal.
+pub async fn read_state<T>(
+    address: &StoreAddress,
+    look: impl FnOnce(&Engine) -> T,
+) -> Result<Option<T>, NodeError> {
+    let journal: Arc<dyn Journal> = match address.folder() {
+        Some(folder) if !SqliteJournal::exists(folder) => return Ok(None),
+        Some(folder) => Arc::new(SqliteJournal::read(folder)?),
+        None => Stores::at(address, TERM).await?.journal,
+    };
+    let config = NodeConfig {
+        candidate: LeaderCandidate { node: String::new(), address: None },
+        engine: EngineConfig::default(),
+        ttl: Span::secs(15),
+        own: None,
+        stand_by: StandbyPolicy::Refuse,
+        clock: ProcessClock::runtime(),
+    };
+    // A node that is not run decides nothing.
+    let (_node, handle) = ControllerNode::open(journal, config).await?;
+    Ok(Some(handle.views().look(|view| look(&view.engine))))
+}

@@ -1,0 +1,236 @@
+//! Folders and files in which this user may not do what it has to: what it is told.
+//!
+//! Permissions do not bind root, so a test that runs as root starts a process as somebody else.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::fixtures::{
+    TestChildProcess, append_batch, campaign, everything, executable, folder, now, open,
+    print_line, snapshot, wait, win,
+};
+use crate::db::StoreError;
+use crate::journal::sqlite::snapshots;
+use crate::journal::{BatchId, Journal, JournalSnapshot, Position, SqliteJournal, StoredBatch};
+
+/// The user "nobody".
+const NOBODY: u32 = 65534;
+
+/// What `processes::child` does in this role: says what comes of each thing that can be done.
+pub(super) fn try_everything(folder: &Path) {
+    let opened = SqliteJournal::open(folder, now);
+    let led = opened.as_ref().map_err(StoreError::clone);
+    print_outcome("lead", Some(led.and_then(|journal| campaign(journal, "nobody").map(drop))));
+    let read = SqliteJournal::read(folder);
+    let read = read.and_then(|journal| wait(journal.tail(Position(0), 9)).map(|_| journal));
+    let found = read.as_ref().ok().map(|journal| wait(journal.snapshot()).map(drop));
+    print_outcome("snapshot", found);
+    print_outcome("read", Some(read.map(drop)));
+    let snapshot = JournalSnapshot { position: Position(0), batch: BatchId(0), state: vec![7] };
+    print_outcome("save", opened.ok().map(|journal| wait(journal.save(snapshot))));
+}
+
+fn print_outcome(word: &str, tried: Option<Result<(), StoreError>>) {
+    let told = match tried {
+        None => "not tried".to_owned(),
+        Some(Ok(())) => "it works".to_owned(),
+        Some(Err(error @ StoreError::Unusable { .. })) => format!("unusable: {error}"),
+        Some(Err(error)) => format!("otherwise: {error}"),
+    };
+    print_line(&format!("{word}: {told}"));
+}
+
+/// A folder in which a journal is, or will be, and that another user may come to.
+struct SharedJournalFolder {
+    _above: TempDir,
+    folder: PathBuf,
+    written: Vec<StoredBatch>,
+}
+
+/// What another user was told.
+#[derive(Debug)]
+struct OtherUserReport {
+    lead: String,
+    save: String,
+    read: String,
+    snapshot: String,
+}
+
+impl SharedJournalFolder {
+    fn new() -> Self {
+        let above = folder();
+        permit(above.path(), 0o755);
+        let folder = above.path().join("journal");
+        let written = {
+            let journal = open(&folder);
+            let term = win(&journal).term;
+            for position in [1, 2] {
+                append_batch(&journal, term, position - 1, 1);
+                let saved = snapshot(&journal, position, vec![7]);
+                assert_eq!(wait(journal.save(saved)), Ok(()));
+            }
+            everything(&journal)
+        };
+        Self { _above: above, folder, written }
+    }
+
+    /// Lets another user do everything.
+    fn open_to_all(&self) {
+        permit(&self.folder, 0o777);
+        for entry in fs::read_dir(&self.folder).unwrap() {
+            permit(&entry.unwrap().path(), 0o666);
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What another user is told here; whoever is not root cannot become another and is bound by permissions itself.
+    fn try_as_other_user(&self, folder: &Path) -> OtherUserReport {
+        // Others may not come to where this executable is.
+        let program = self.folder.parent().unwrap().join("program");
+        if !program.exists() {
+            // By another process: a test that starts one just now would take a copy of the descriptor with it, and what
+            // is open to write cannot be executed.
+            let copied = Command::new("cp").arg(executable()).arg(&program).status();
+            assert!(copied.is_ok_and(|status| status.success()), "the executable can be copied");
+            permit(&program, 0o755);
+        }
+        let mut command = Command::new(program);
+        if fs::metadata(&self.folder).unwrap().uid() == 0 {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command.current_dir("/");
+        let mut mate = TestChildProcess::start_by(command, "try", folder);
+        let mut next = |word| mate.next_line(word).expect("it says what came of it");
+        let (lead, snapshot) = (next("lead:"), next("snapshot:"));
+        let (read, save) = (next("read:"), next("save:"));
+        OtherUserReport { lead, save, read, snapshot }
+    }
+
+    /// Nothing was lost by all that.
+    fn is_as_before(&self) {
+        self.open_to_all();
+        assert_eq!(everything(&open(&self.folder)), self.written);
+    }
+}
+
+fn permit(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn assert_advice(told: &str, place: &Path, advice: &str) {
+    let named = told.contains(&*place.to_string_lossy());
+    assert!(told.starts_with("unusable: ") && named && told.contains(advice), "{told}");
+}
+
+#[test]
+fn a_folder_that_is_shared_works_for_another_user() {
+    let place = SharedJournalFolder::new();
+    place.open_to_all();
+    let told = place.try_as_other_user(&place.folder);
+    for told in [told.lead, told.save, told.read, told.snapshot] {
+        assert_eq!(told, "it works");
+    }
+    place.is_as_before();
+}
+
+#[test]
+fn a_folder_of_another_user_is_refused_with_what_to_do() {
+    let place = SharedJournalFolder::new();
+    permit(&place.folder, if is_root(&place) { 0o700 } else { 0 });
+    let told = place.try_as_other_user(&place.folder);
+    let file = place.file("journal.db");
+    assert_advice(&told.lead, &file, "a folder in which this user may read and write");
+    assert_advice(&told.read, &file, "run windlass as its owner, or name another folder");
+    // And what would be below it.
+    let below = place.file("below");
+    let told = place.try_as_other_user(&below);
+    assert_advice(&told.lead, &below, "run windlass as its owner, or name another folder");
+    assert_advice(&told.read, &below, "run windlass as its owner, or name another folder");
+    place.is_as_before();
+}
+
+#[test]
+fn a_read_only_folder_is_refused_with_what_to_do() {
+    let place = SharedJournalFolder::new();
+    place.open_to_all();
+    permit(&place.folder, 0o555);
+    let told = place.try_as_other_user(&place.folder);
+    assert_advice(&told.lead, &place.file("journal.db"), "give this user the right to write there");
+    // SQLite has to make a file beside it to read it, unless somebody has it open.
+    assert_advice(&told.read, &place.file("journal.db"), "give this user the right to write there");
+    let below = place.file("below");
+    assert_advice(
+        &place.try_as_other_user(&below).lead,
+        &below,
+        "run windlass as its owner, or name another folder",
+    );
+    place.is_as_before();
+    // One without a journal.
+    for entry in fs::read_dir(&place.folder).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    permit(&place.folder, 0o555);
+    let told = place.try_as_other_user(&place.folder);
+    assert_advice(
+        &told.lead,
+        &place.file("journal.db"),
+        "a folder in which this user may read and write",
+    );
+    assert_advice(&told.read, &place.file("journal.db"), "nobody has led here yet");
+    permit(&place.folder, 0o755);
+}
+
+#[test]
+fn a_file_of_another_user_is_refused_with_what_to_do() {
+    let place = SharedJournalFolder::new();
+    let file = place.file("journal.db");
+    for (mode, advice) in [(0o444, "give this user the right to write"), (0, "may read and write")]
+    {
+        place.open_to_all();
+        permit(&file, mode);
+        let told = place.try_as_other_user(&place.folder);
+        assert_advice(&told.lead, &file, advice);
+    }
+    place.is_as_before();
+}
+
+#[test]
+fn a_lock_of_another_user_is_refused_with_what_to_do() {
+    let place = SharedJournalFolder::new();
+    for lock in ["leader.lock", "snapshot.lock"] {
+        place.open_to_all();
+        permit(&place.file(lock), 0);
+        let told = place.try_as_other_user(&place.folder);
+        let refused = if lock == "leader.lock" { told.lead } else { told.save };
+        assert_advice(&refused, &place.file("journal.db"), "run windlass as its owner");
+    }
+    place.is_as_before();
+}
+
+#[test]
+fn snapshots_of_another_user_do_not_pass_for_none() {
+    let place = SharedJournalFolder::new();
+    place.open_to_all();
+    for file in snapshots::list_snapshots(&place.folder).expect("the folder is read") {
+        permit(&file.path, 0);
+    }
+    let told = place.try_as_other_user(&place.folder);
+    assert_advice(&told.snapshot, &place.file("journal.db"), "run windlass as its owner");
+    assert_eq!(told.save, "it works");
+    place.open_to_all();
+    let newest = wait(open(&place.folder).snapshot());
+    assert_eq!(newest.unwrap().unwrap().position, Position(2), "who saved left them alone");
+    place.is_as_before();
+}
+
+fn is_root(place: &SharedJournalFolder) -> bool {
+    fs::metadata(&place.folder).unwrap().uid() == 0
+}

@@ -1,0 +1,38 @@
+//! What a worker leaves to its guard.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use windlass_core::id::{Incarnation, WorkerId};
+
+use super::mailbox::MailboxNoticeConfig;
+
+/// What a guard needs to report the end of its worker.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeathNoticeConfig {
+    /// Where leaders are, or the database that says who leads.
+    pub ways: Vec<String>,
+    /// The file that has the certificates of who vouches for leaders.
+    pub ca: Option<String>,
+    /// The cluster's token.
+    pub token: Option<String>,
+    /// The worker's secret.
+    pub secret: String,
+    /// The worker.
+    pub worker: WorkerId,
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// The mailboxes that leaders read, where that is the way.
+    pub mail: Option<MailboxNoticeConfig>,
+}
+
+impl fmt::Debug for DeathNoticeConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { worker, incarnation, ways, mail, .. } = self;
+        // What stands before a host is a password.
+        let shown =
+            |way: &String| way.rsplit_once('@').map_or(way.clone(), |(_, it)| it.to_owned());
+        let ways: Vec<String> = ways.iter().map(shown).collect();
+        write!(f, "Will(of {worker} {incarnation} to {ways:?} {mail:?})")
+    }
+}

@@ -1,0 +1,165 @@
+//! Mailboxes in the memory of one process.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use super::mailboxes::{
+    BindingEpoch, MAILBOX_BYTES_MAX, MAILBOX_MESSAGE_MAX, MAILBOX_MESSAGES_MAX, MailboxBinding,
+    MailboxError, MailboxFuture, MailboxId, MailboxMessage, Mailboxes, RECEIVED_MAX,
+};
+
+/// Mailboxes in the memory of one process, for as long as it lives. A clone is a handle on the same place.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryMailboxes(Arc<MemoryMailboxesShared>);
+
+#[derive(Debug, Default)]
+struct MemoryMailboxesShared {
+    state: Mutex<MemoryMailboxesState>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct MemoryMailboxesState {
+    epoch: BindingEpoch,
+    bound: Option<(String, Instant)>,
+    final_status: Option<String>,
+    boxes: BTreeMap<MailboxId, VecDeque<Vec<u8>>>,
+}
+
+impl MemoryMailboxesState {
+    fn by(&self) -> Option<String> {
+        let holds = |(_, until): &&(String, Instant)| Instant::now() < *until;
+        self.bound.as_ref().filter(holds).map(|(by, _)| by.clone())
+    }
+
+    fn bind(&mut self, by: String, term: Duration) -> Result<BindingEpoch, MailboxError> {
+        if let Some(epitaph) = self.final_status.clone() {
+            return Err(MailboxError::Finished { final_status: epitaph });
+        }
+        if let Some(by) = self.by() {
+            return Err(MailboxError::AlreadyLed { by });
+        }
+        self.epoch.0 += 1;
+        self.bound = Some((by, Instant::now() + term));
+        Ok(self.epoch)
+    }
+
+    fn renew(&mut self, epoch: BindingEpoch, term: Duration) -> Result<(), MailboxError> {
+        if epoch > self.epoch {
+            let reason = format!("{epoch} was never bound here");
+            return Err(MailboxError::StateLost { place: "memory".to_owned(), reason });
+        }
+        match &mut self.bound {
+            Some((_, until)) if self.epoch == epoch => {
+                *until = Instant::now() + term;
+                Ok(())
+            }
+            _ => Err(MailboxError::Deposed { now: self.epoch }),
+        }
+    }
+
+    fn unbind(&mut self, epoch: BindingEpoch, epitaph: Option<String>) {
+        if self.epoch == epoch {
+            self.bound = None;
+            self.final_status = self.final_status.take().or(epitaph);
+        }
+    }
+
+    fn put(&mut self, letter: MailboxMessage) -> Result<(), MailboxError> {
+        if letter.bytes.len() > MAILBOX_MESSAGE_MAX {
+            return Err(MailboxError::TooLarge { bytes: letter.bytes.len() });
+        }
+        let mailbox = self.boxes.entry(letter.to).or_default();
+        let held: usize = mailbox.iter().map(Vec::len).sum();
+        if mailbox.len() >= MAILBOX_MESSAGES_MAX || held + letter.bytes.len() > MAILBOX_BYTES_MAX {
+            let reason = "nobody reads one of its mailboxes".to_owned();
+            return Err(MailboxError::Full { place: "memory".to_owned(), reason });
+        }
+        mailbox.push_back(letter.bytes);
+        Ok(())
+    }
+
+    fn take(&mut self, mailbox: MailboxId) -> Vec<Vec<u8>> {
+        let Some(letters) = self.boxes.get_mut(&mailbox) else { return Vec::new() };
+        let taken = letters.drain(..letters.len().min(RECEIVED_MAX)).collect();
+        if letters.is_empty() {
+            self.boxes.remove(&mailbox);
+        }
+        taken
+    }
+}
+
+impl MemoryMailboxes {
+    /// A new place.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, MemoryMailboxesState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, letters: Vec<MailboxMessage>) -> Result<(), MailboxError> {
+        let mut place = self.lock();
+        let put = letters.into_iter().try_for_each(|letter| place.put(letter));
+        drop(place);
+        self.0.changed.notify_waiters();
+        put
+    }
+
+    async fn wait(&self, mailbox: MailboxId) -> Vec<Vec<u8>> {
+        loop {
+            // Before looking: what comes between looking and waiting is heard too.
+            let news = self.0.changed.notified();
+            let taken = self.lock().take(mailbox);
+            if !taken.is_empty() {
+                return taken;
+            }
+            news.await;
+        }
+    }
+}
+
+impl Mailboxes for MemoryMailboxes {
+    fn place(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn bind(&self, by: String, term: Duration) -> MailboxFuture<'_, BindingEpoch> {
+        Box::pin(async move { self.lock().bind(by, term) })
+    }
+
+    fn renew(&self, epoch: BindingEpoch, term: Duration) -> MailboxFuture<'_, ()> {
+        Box::pin(async move { self.lock().renew(epoch, term) })
+    }
+
+    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
+        Box::pin(async move {
+            self.lock().unbind(epoch, epitaph);
+            Ok(())
+        })
+    }
+
+    fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
+        Box::pin(async move {
+            let place = self.lock();
+            Ok(MailboxBinding {
+                epoch: place.epoch,
+                by: place.by(),
+                final_status: place.final_status.clone(),
+            })
+        })
+    }
+
+    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
+        Box::pin(async move { self.put(letters) })
+    }
+
+    fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {
+        Box::pin(async move { Ok(timeout(within, self.wait(mailbox)).await.unwrap_or_default()) })
+    }
+}

@@ -1,0 +1,63 @@
+//! Where a log is, and what log a path means.
+
+use std::path::{Path, PathBuf};
+
+use windlass_core::id::{RunId, StepIx};
+
+use crate::logs::LogId;
+
+/// The folder of a run's logs.
+pub(super) fn run_folder(folder: &Path, run: RunId) -> PathBuf {
+    folder.join(run.to_string())
+}
+
+/// The file of a log.
+pub(super) fn log_file(folder: &Path, log: LogId) -> PathBuf {
+    run_folder(folder, log.run).join(log_file_name(log))
+}
+
+/// The run that a folder belongs to; nothing if it was not made by us.
+pub(super) fn parse_run_folder(name: &str) -> Option<RunId> {
+    RunId::parse(name).filter(|run| run.to_string() == name)
+}
+
+/// The log that a file of a run is; nothing if it was not made by us.
+pub(super) fn parse_log_file(run: RunId, name: &str) -> Option<LogId> {
+    let mut numbers = name.strip_suffix(".log")?.split('.');
+    let step = StepIx(numbers.next()?.parse().ok()?);
+    let attempt = numbers.next()?.parse().ok()?;
+    let delivery = numbers.next()?.parse().ok()?;
+    let log = LogId { run, step, attempt, delivery };
+    // One log has one name: `01.1.1.log` is another file.
+    (log_file_name(log) == name).then_some(log)
+}
+
+fn log_file_name(log: LogId) -> String {
+    format!("{}.{}.{}.log", log.step.0, log.attempt, log.delivery)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_and_its_path_mean_each_other() {
+        let run = RunId::new(1_790_000_000_000, 5);
+        let log = LogId { run, step: StepIx(u32::MAX), attempt: u16::MAX, delivery: 1 };
+        let path = log_file(Path::new("logs"), log);
+        let mut parts = path.iter().skip(1).map(|part| part.to_str().unwrap());
+        assert_eq!(parse_run_folder(parts.next().unwrap()), Some(run));
+        assert_eq!(parse_log_file(run, parts.next().unwrap()), Some(log));
+    }
+
+    #[test]
+    fn what_we_did_not_write_is_no_log() {
+        let foreign = ["", ".log", "1.1.log", "1.1.1", "01.1.1.log", "1.1.1.1.log", "+1.1.1.log"];
+        for name in foreign.into_iter().chain(["1.1.65536.log", "a.b.c.log", "1.1.1.log~"]) {
+            assert_eq!(parse_log_file(RunId(1), name), None, "{name}");
+        }
+        for name in ["", "lost+found", "01", "A", "zzzzzzzzzzzzz"] {
+            assert_eq!(parse_run_folder(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Books: partitions of the bytes of logs that began one after the other.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error};
+
+use super::statement;
+use crate::db::StoreError;
+use crate::db::postgres::connection::{PgConnection, PgWork};
+use crate::db::postgres::partition::PgPartitions;
+use crate::db::sql_number::to_sql;
+
+/// Whoever begins a book before the last one is full holds this lock of the database meanwhile.
+const LOCK: i64 = 0x7769_6e64_6c6f_6773;
+
+/// The most logs of a book: small ones fill it by number, large ones by their bytes.
+const LOGS_PER_PARTITION: u64 = 1 << 16;
+
+/// Every book.
+pub(super) const LOG_PARTITIONS: PgPartitions =
+    PgPartitions::of("windlass_log_chunks", LOGS_PER_PARTITION);
+
+/// When to begin the next book.
+#[derive(Debug)]
+pub(super) struct LogPartitions {
+    /// Bytes of a book.
+    bytes: u64,
+    /// Bytes that were written since the book was last looked at.
+    written: AtomicU64,
+}
+
+impl LogPartitions {
+    pub(super) const fn with_size(bytes: u64) -> Self {
+        Self { bytes, written: AtomicU64::new(0) }
+    }
+
+    /// Makes the book that the next log is in.
+    pub(super) async fn make(&self, line: &PgConnection) -> Result<(), StoreError> {
+        let next = line.call(|client| Box::pin(number(client, statement::NEXT_ID))).await?;
+        LOG_PARTITIONS.make(line, next).await
+    }
+
+    /// Notes that so many bytes were written, and now and then looks whether the book is full. What fails is tried again
+    /// the next time: a book may be larger.
+    pub(super) async fn record_written(&self, line: &PgConnection, bytes: u64) {
+        let written = self.written.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if written < self.bytes / 4 {
+            return;
+        }
+        self.written.store(0, Ordering::Relaxed);
+        let full = self.bytes;
+        drop(line.call(move |client| begin_next_partition(client, full)).await);
+    }
+}
+
+/// Begins the next book if the last one is full.
+fn begin_next_partition(client: &Client, full: u64) -> PgWork<'_, ()> {
+    Box::pin(async move {
+        let book = LOG_PARTITIONS.of_key(number(client, statement::LAST_ID).await?);
+        let name = format!("windlass_log_chunks_{book}");
+        let asked = "SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)";
+        let size = client.query_typed(asked, &[(&name, Type::TEXT)]).await?;
+        if size.first().is_none_or(|row| row.get::<_, i64>(0).cast_unsigned() < full) {
+            return Ok(());
+        }
+        let (first, next) = (LOG_PARTITIONS.first_key(book), LOG_PARTITIONS.first_key(book + 1));
+        // One message with several statements is one transaction. Nobody begins two books: whoever comes later finds that
+        // the last id is of the next one.
+        let turn = format!(
+            "SELECT pg_advisory_xact_lock({LOCK});
+             SELECT setval('windlass_log_ids', {next}, false) FROM windlass_log_ids
+             WHERE last_value >= {first} AND last_value < {next}"
+        );
+        client.batch_execute(&turn).await
+    })
+}
+
+/// The books that no log is in. Not the last two: a log may be on its way into them.
+pub(super) async fn empty_partitions(client: &Client) -> Result<Vec<u64>, Error> {
+    let last = LOG_PARTITIONS.of_key(number(client, statement::LAST_ID).await?);
+    let there = LOG_PARTITIONS.numbers(client).await?;
+    let old: Vec<u64> = there.into_iter().filter(|number| number + 1 < last).collect();
+    let keys = |shift| -> Vec<i64> {
+        old.iter().map(|number| to_sql(LOG_PARTITIONS.first_key(number + shift))).collect()
+    };
+    let (first, next) = (keys(0), keys(1));
+    let asked = [(&first as _, Type::INT8_ARRAY), (&next as _, Type::INT8_ARRAY)];
+    let rows = client.query_typed(statement::EMPTY, &asked).await?;
+    let number = |key: i64| LOG_PARTITIONS.of_key(key.cast_unsigned());
+    Ok(rows.iter().map(|row| number(row.get(0))).collect())
+}
+
+async fn number(client: &Client, statement: &str) -> Result<u64, Error> {
+    let rows = client.query_typed(statement, &[]).await?;
+    Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned())
+}

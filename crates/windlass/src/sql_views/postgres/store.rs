@@ -1,0 +1,56 @@
+//! A database with tables in it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::writer::PostgresViewsWriter;
+use crate::archive::ARCHIVE_TABLES;
+use crate::db::postgres::runtime::PgRuntime;
+use crate::db::postgres::schema;
+use crate::db::{StoreError, StoreFuture};
+use crate::journal::JOURNAL_TABLES;
+use crate::sql_views::{SqlViews, SqlViewsDiff, SqlViewsOutcome};
+
+const TABLES: schema::PgSchema = schema::PgSchema {
+    store: "tables",
+    migrations: &[
+        include_str!("migrations/0001_tables.sql"),
+        include_str!("migrations/0002_idempotency.sql"),
+    ],
+};
+
+/// How long a difference may take: it has some ten thousand rows at most.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Tables in PostgreSQL.
+///
+/// A call is on its way when it returns; dropping its promise does not take it back.
+#[derive(Debug)]
+pub struct PostgresSqlViews {
+    office: PgRuntime,
+    writer: Arc<PostgresViewsWriter>,
+}
+
+impl PostgresSqlViews {
+    /// The tables at an address (`postgres://…`), which are made if there are none. They show what the archive has and who
+    /// leads, so its tables and the journal's are made too.
+    pub async fn open(url: &str) -> Result<Self, StoreError> {
+        let office = PgRuntime::open(url)?;
+        for tables in [JOURNAL_TABLES, ARCHIVE_TABLES, TABLES] {
+            office.migrate(tables).await?;
+        }
+        let writer = Arc::new(PostgresViewsWriter { line: office.connection(CALL_TIMEOUT) });
+        Ok(Self { office, writer })
+    }
+}
+
+impl SqlViews for PostgresSqlViews {
+    fn write(&self, diff: Arc<SqlViewsDiff>) -> StoreFuture<'_, SqlViewsOutcome> {
+        let writer = Arc::clone(&self.writer);
+        self.office.spawn(async move { writer.write(diff).await })
+    }
+
+    fn shows_contacts(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,186 @@
+//! A leader and its workers in one process, by the clock of the runtime.
+
+use std::future::pending;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use windlass_core::engine::{EngineConfig, SubmitRun};
+use windlass_core::environment::EnvironmentPolicy;
+use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::requirement::Labels;
+use windlass_core::session::{
+    FormerLifeProof, LeaseGrant, OutcomeVerdict, RegisterRequest, WorkerLocality,
+};
+use windlass_core::time::{Span, Time};
+
+use super::test_result::PipelineTestResult;
+use crate::clock::ProcessClock;
+use crate::controller::{ControllerNode, NodeConfig, NodeError, NodeHandle, StandbyPolicy};
+use crate::embedded::{EmbeddedNodeError, Stores};
+use crate::journal::LeaderCandidate;
+use crate::sdk::{RunError, follow};
+use crate::shutdown::{ShutdownReceiver, ShutdownSender};
+use crate::worker::executors::{
+    CallExecutor, CallStopSignal, CalleeRegistry, ExecutorSettings, GuardSource, MaskCache,
+};
+use crate::worker::{AttemptFuture, AttemptOrders, Executor, WorkerRuntime};
+
+/// Steps that a worker runs at a time.
+const SLOTS: u32 = 4;
+
+/// How long a worker may be silent.
+const TTL: Span = Span::secs(15);
+
+/// A worker of a rehearsal.
+#[derive(Clone, Debug)]
+pub(super) struct PipelineTestWorker {
+    pub(super) name: String,
+    pub(super) labels: Vec<String>,
+    /// It dies when it is about to begin this step.
+    pub(super) dies_at: Option<String>,
+}
+
+/// The time at which every rehearsal begins.
+pub(super) fn now() -> Time {
+    Time::from_millis(1_790_000_000_000)
+}
+
+/// What a run is played on.
+pub(super) struct PipelineTestCluster {
+    callees: CalleeRegistry,
+    workers: Vec<PipelineTestWorker>,
+}
+
+impl PipelineTestCluster {
+    pub(super) const fn new(callees: CalleeRegistry, workers: Vec<PipelineTestWorker>) -> Self {
+        Self { callees, workers }
+    }
+
+    /// Plays a run to its end.
+    pub(super) async fn play(self, submit: SubmitRun) -> Result<PipelineTestResult, RunError> {
+        let stores = Stores::in_memory_at(now);
+        let config = NodeConfig {
+            candidate: LeaderCandidate { node: "stage".to_owned(), address: None },
+            engine: EngineConfig::default(),
+            ttl: TTL,
+            own: Some(WorkerId(1)),
+            stand_by: StandbyPolicy::Refuse,
+            clock: ProcessClock::runtime(),
+        };
+        let opened = ControllerNode::open(Arc::clone(&stores.journal), config).await;
+        let (node, handle) = opened.map_err(EmbeddedNodeError::from)?;
+        let (sender, ends) = ShutdownSender::new();
+        let node = tokio::spawn(node.run(ends));
+        let mut workers = JoinSet::new();
+        for (hand, number) in self.workers.iter().zip(1..) {
+            workers.spawn(self.worker(hand, number, &handle, &stores));
+        }
+        self.until_all_have_joined(&handle).await;
+        let began = tokio::time::Instant::now();
+        let run = submit.run;
+        let summary = follow(&handle, &stores, submit).await;
+        let took = began.elapsed();
+        workers.abort_all();
+        sender.shut_down();
+        let ended: Result<Result<(), NodeError>, _> = node.await;
+        let summary = summary?;
+        if let Ok(ended) = ended {
+            ended.map_err(EmbeddedNodeError::from)?;
+        }
+        PipelineTestResult::new(summary, &stores, (run, took)).await
+    }
+
+    /// A worker from its start to its death.
+    fn worker(
+        &self,
+        hand: &PipelineTestWorker,
+        number: u64,
+        handle: &NodeHandle,
+        stores: &Stores,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let place = ExecutorSettings {
+            root: std::env::current_dir().unwrap_or_default(),
+            scratch: PathBuf::new(),
+            worker: hand.name.clone(),
+            environment: Vec::new(),
+            policy: EnvironmentPolicy::PassAll,
+            masks: MaskCache::default(),
+        };
+        let logs = Arc::clone(&stores.logs);
+        let executor = CallExecutor::new(self.callees.clone(), place, GuardSource::later(), logs);
+        let executor = executor.with_link(Arc::new(handle.clone()));
+        let death = Arc::new(CallStopSignal::default());
+        let mortal = MortalExecutor {
+            executor: Arc::new(executor),
+            dies_at: hand.dies_at.clone(),
+            death: Arc::clone(&death),
+            died: AtomicBool::new(false),
+        };
+        let labels = hand.labels.iter().cloned().chain(self.callees.labels());
+        let register = RegisterRequest {
+            worker: WorkerId(number),
+            name: hand.name.as_str().into(),
+            incarnation: Incarnation(1),
+            labels: Labels::new(labels),
+            slots: SLOTS,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
+            spooled: Vec::new(),
+        };
+        let link = Arc::new(handle.clone());
+        let worker = WorkerRuntime {
+            leases_expire: true,
+            ..WorkerRuntime::in_process(register, SLOTS, link, Arc::new(mortal))
+        };
+        let (sender, ends): (ShutdownSender, ShutdownReceiver) = ShutdownSender::new();
+        async move {
+            let _never_told = sender;
+            tokio::select! {
+                _ = worker.run(ends) => {}
+                () = death.wait() => {}
+            }
+        }
+    }
+
+    async fn until_all_have_joined(&self, handle: &NodeHandle) {
+        let views = Arc::clone(handle.views());
+        let mut follower = views.follow(views.look(|view| view.position));
+        while views.look(|view| view.engine.workers().count()) < self.workers.len() {
+            follower.next().await;
+        }
+    }
+}
+
+/// An executor of a worker that may die.
+#[derive(Debug)]
+struct MortalExecutor {
+    executor: Arc<dyn Executor>,
+    dies_at: Option<String>,
+    death: Arc<CallStopSignal>,
+    died: AtomicBool,
+}
+
+impl Executor for MortalExecutor {
+    fn start(&self, grant: LeaseGrant, orders: watch::Receiver<AttemptOrders>) -> AttemptFuture {
+        if self.dies_at.as_deref() == Some(&*grant.name) && !self.died.swap(true, Ordering::AcqRel)
+        {
+            self.death.send();
+            return Box::pin(pending());
+        }
+        let (attempt, death) = (self.executor.start(grant, orders), Arc::clone(&self.death));
+        Box::pin(async move {
+            tokio::select! {
+                outcome = attempt => outcome,
+                // Nothing of a dead worker goes on.
+                () = death.wait() => pending().await,
+            }
+        })
+    }
+
+    fn on_verdicts(&self, verdicts: &[(Fence, OutcomeVerdict)]) {
+        self.executor.on_verdicts(verdicts);
+    }
+}

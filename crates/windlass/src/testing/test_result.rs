@@ -1,0 +1,125 @@
+//! What became of a rehearsal.
+
+use std::fmt;
+use std::time::Duration;
+
+use windlass_core::engine::Event;
+use windlass_core::id::RunId;
+use windlass_core::plan::Plan;
+use windlass_core::summary::RunSummary;
+use windlass_core::time::Time;
+
+use crate::embedded::Stores;
+use crate::journal::Position;
+use crate::sdk::{Report, RunError};
+
+/// Events that are read at once.
+const PAGE: usize = 16_384;
+
+/// A run that was played: its report, and all that happened.
+#[derive(Debug)]
+pub struct PipelineTestResult {
+    report: Report,
+    events: Vec<(Time, Event)>,
+    took: Duration,
+}
+
+impl PipelineTestResult {
+    pub(super) async fn new(
+        summary: RunSummary,
+        stores: &Stores,
+        (run, took): (RunId, Duration),
+    ) -> Result<Self, RunError> {
+        let mut events = Vec::new();
+        let mut from = Position(0);
+        loop {
+            let batches = stores.journal.tail(from, PAGE).await?;
+            let Some(last) = batches.last() else { break };
+            from = last.position;
+            let all = batches.into_iter().flat_map(|batch| batch.events);
+            let own = all.filter(|it| it.event.run().is_none_or(|of| of == run));
+            events.extend(own.map(|it| (it.at, it.event)));
+        }
+        let report = Report::new(summary, std::sync::Arc::clone(&stores.logs)).await;
+        Ok(Self { report, events, took })
+    }
+
+    /// What became of the run, with typed results.
+    pub const fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// How long it took, by the clock of the runtime.
+    pub const fn took(&self) -> Duration {
+        self.took
+    }
+
+    /// Everything that the engine decided, in order.
+    pub fn events(&self) -> &[(Time, Event)] {
+        &self.events
+    }
+
+    /// The names of the workers that a step, or a cell, was handed to, in order.
+    pub fn workers_of(&self, step: &str) -> Vec<String> {
+        let summary = self.report.summary();
+        let step = summary.plan().find(step).and_then(|step| summary.step(step));
+        let tries = step.map(|step| step.deliveries()).unwrap_or_default();
+        tries.iter().map(|one| one.worker.to_owned()).collect()
+    }
+
+    /// Whether one step had ended before another was handed to anybody.
+    pub fn ended_before(&self, one: &str, other: &str) -> bool {
+        let plan = self.report.summary().plan();
+        let (Some(one), Some(other)) = (plan.find(one), plan.find(other)) else { return false };
+        let is_end = |event: &Event| matches!(event, Event::Ended { step, .. } if *step == one);
+        let is_grant =
+            |event: &Event| matches!(event, Event::Granted { step, .. } if *step == other);
+        let end = self.events.iter().rposition(|(_, event)| is_end(event));
+        let grant = self.events.iter().position(|(_, event)| is_grant(event));
+        matches!((end, grant), (Some(end), Some(grant)) if end < grant)
+    }
+
+    /// What happened, one line for each event that a reader asks about, to be compared as a whole.
+    pub fn transcript(&self) -> String {
+        let tale = EventTranscript { plan: self.report.summary().plan(), events: &self.events };
+        tale.to_string()
+    }
+}
+
+struct EventTranscript<'a> {
+    plan: &'a Plan,
+    events: &'a [(Time, Event)],
+}
+
+impl EventTranscript<'_> {
+    fn worker(&self, id: windlass_core::id::WorkerId) -> &str {
+        let mut registered = self.events.iter().filter_map(|(_, event)| match event {
+            Event::WorkerRegistered { worker, name, .. } if *worker == id => Some(&**name),
+            _ => None,
+        });
+        registered.next().unwrap_or("somebody")
+    }
+
+    fn line(&self, event: &Event) -> Option<String> {
+        let name = |step| self.plan.name(step);
+        Some(match event {
+            Event::Granted { step, worker, .. } => {
+                format!("{} is handed to {}", name(*step), self.worker(*worker))
+            }
+            Event::Ended { step, outcome, .. } => format!("{} {}", name(*step), outcome.kind),
+            Event::StepSettled { step, settled, .. } => {
+                format!("{} {}", name(*step), settled.status())
+            }
+            Event::WorkerLost { worker } => format!("{} is lost", self.worker(*worker)),
+            Event::RunEnded { status, .. } => format!("the run {status}"),
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for EventTranscript<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = self.events.iter().filter_map(|(_, event)| self.line(event));
+        lines.try_for_each(|line| writeln!(f, "{line}"))
+    }
+}

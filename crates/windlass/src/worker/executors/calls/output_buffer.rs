@@ -1,0 +1,70 @@
+//! What a function says, on its way to the log of its step.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Bytes that may wait to be written. Who can wait does; what is said by who cannot is counted and left out.
+const UNWRITTEN_MAX: usize = 4 << 20;
+
+/// Lines that were said and not written yet.
+#[derive(Debug, Default)]
+pub struct CallOutputBuffer {
+    buffered: Mutex<BufferedOutput>,
+    more: Notify,
+    room: Notify,
+}
+
+#[derive(Debug, Default)]
+struct BufferedOutput {
+    bytes: Vec<u8>,
+    left_out: u64,
+}
+
+impl CallOutputBuffer {
+    /// Says something; what there is no room for is left out.
+    pub fn push(&self, bytes: &[u8]) {
+        {
+            let mut said = self.buffered.lock().unwrap_or_else(PoisonError::into_inner);
+            if said.bytes.len() + bytes.len() > UNWRITTEN_MAX {
+                said.left_out += bytes.len() as u64;
+                return;
+            }
+            said.bytes.extend_from_slice(bytes);
+        }
+        self.more.notify_one();
+    }
+
+    /// Passes bytes on as soon as there is room for them.
+    pub(super) async fn push_when_room(&self, bytes: &[u8]) {
+        loop {
+            let room = self.room.notified();
+            let length = self.buffered.lock().unwrap_or_else(PoisonError::into_inner).bytes.len();
+            if length == 0 || length + bytes.len() <= UNWRITTEN_MAX {
+                return self.push(bytes);
+            }
+            room.await;
+        }
+    }
+
+    /// Waits until something was said.
+    pub(super) async fn wait_for_output(&self) {
+        self.more.notified().await;
+    }
+
+    /// What was said since.
+    pub(super) fn take(&self) -> Vec<u8> {
+        let mut said = self.buffered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = std::mem::take(&mut said.bytes);
+        let left_out = std::mem::take(&mut said.left_out);
+        drop(said);
+        if left_out > 0 {
+            let told = format!("\nwindlass: {left_out} bytes were said too fast to be kept\n");
+            bytes.extend(told.into_bytes());
+        }
+        if !bytes.is_empty() {
+            self.room.notify_waiters();
+        }
+        bytes
+    }
+}

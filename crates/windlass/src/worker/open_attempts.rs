@@ -1,0 +1,178 @@
+//! The attempts of a worker that are not over: how each begins, what it is told, and what is heard of it.
+
+use std::collections::BTreeMap;
+use std::future::{poll_fn, ready};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::{mpsc, watch};
+use windlass_core::id::Fence;
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::session::{ContactDeadline, LeaseGrant};
+use windlass_core::time::{Span, Time};
+
+use super::executor::{AttemptFuture, AttemptOrders, AttemptUpdate, Executor, StartQueueTurn};
+use super::guard::StartQueueLimits;
+
+/// News that may wait to be heard. An attempt with more to tell waits, and nothing else does.
+const UPDATES_MAX: usize = 1_024;
+
+/// Those that an executor has.
+#[derive(Debug)]
+pub(super) struct OpenAttempts {
+    executor: Arc<dyn Executor>,
+    queue_limits: StartQueueLimits,
+    open: BTreeMap<Fence, OpenAttempt>,
+    /// How many of them would not line up.
+    unqueued: usize,
+    updates_sender: mpsc::Sender<(Fence, AttemptUpdate)>,
+    updates: mpsc::Receiver<(Fence, AttemptUpdate)>,
+}
+
+/// What is to be known of an attempt that is not over.
+#[derive(Debug)]
+struct OpenAttempt {
+    orders: watch::Sender<AttemptOrders>,
+    /// Whether it is one of those that line up.
+    can_queue: bool,
+}
+
+/// What attempts have come to since it was asked last.
+#[derive(Debug, Default)]
+pub(super) struct AttemptUpdates {
+    /// Who stood in line and began, and when.
+    pub(super) begun: Vec<(Fence, Time)>,
+    /// Of whom nothing is left, and since when.
+    pub(super) gone: Vec<(Fence, Time)>,
+    pub(super) ended: Vec<(Fence, Outcome)>,
+    /// For how long the oldest beginning has not been told.
+    pub(super) begun_ago: Span,
+}
+
+impl OpenAttempts {
+    pub(super) fn new(executor: Arc<dyn Executor>, queue_limits: StartQueueLimits) -> Self {
+        let (updates_sender, updates) = mpsc::channel(UPDATES_MAX);
+        Self { executor, queue_limits, open: BTreeMap::new(), unqueued: 0, updates_sender, updates }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Whether others may stand in line. Who does not line up has a slot that those in line do not know of.
+    pub(super) const fn may_queue(&self) -> bool {
+        self.unqueued == 0
+    }
+
+    /// Begins an attempt now.
+    pub(super) fn start(&mut self, grant: LeaseGrant, deadline: Option<ContactDeadline>) {
+        self.unqueued += 1;
+        let fence = grant.lease.fence;
+        let orders = self.track(fence, deadline, false);
+        self.spawn_attempt(fence, self.executor.start(grant, orders));
+    }
+
+    /// Has an attempt stand in line. Who is to start at once takes a place there as well: those behind it cannot take its
+    /// slot.
+    pub(super) fn enqueue(&mut self, grant: LeaseGrant, deadline: Option<ContactDeadline>) {
+        let fence = grant.lease.fence;
+        let orders = self.track(fence, deadline, true);
+        let turn = StartQueueTurn {
+            fence,
+            limits: self.queue_limits,
+            updates: self.updates_sender.clone(),
+        };
+        let attempt = self.executor.enqueue(grant, orders, turn);
+        // Here and now: a task of its own would take its place whenever it came to it.
+        self.spawn_attempt(fence, poll_once(attempt));
+    }
+
+    /// Changes what an attempt is told, if it is not over.
+    pub(super) fn order(&self, fence: Fence, change: impl FnOnce(&mut AttemptOrders)) {
+        if let Some(attempt) = self.open.get(&fence) {
+            attempt.orders.send_modify(change);
+        }
+    }
+
+    /// Tells all of them by when they must have ended.
+    pub(super) fn move_deadlines(&self, deadline: impl Fn(Fence) -> Option<ContactDeadline>) {
+        for (fence, attempt) in &self.open {
+            let deadline = deadline(*fence);
+            attempt.orders.send_if_modified(|orders| {
+                std::mem::replace(&mut orders.deadline, deadline) != deadline
+            });
+        }
+    }
+
+    /// Waits until there is news; nothing is lost if it is given up.
+    pub(super) async fn next_update(&mut self) -> (Fence, AttemptUpdate) {
+        self.updates.recv().await.expect("it has a sender of its own")
+    }
+
+    /// All news there is, behind the first of it.
+    pub(super) fn drain_updates(
+        &mut self,
+        first: (Fence, AttemptUpdate),
+        now: Time,
+    ) -> AttemptUpdates {
+        let mut heard = AttemptUpdates::default();
+        let mut next = Some(first);
+        while let Some((fence, news)) = next {
+            match news {
+                AttemptUpdate::Began(ago) => {
+                    heard.begun.push((fence, now - ago));
+                    heard.begun_ago = heard.begun_ago.max(ago);
+                }
+                AttemptUpdate::Gone(ago) => heard.gone.push((fence, now - ago)),
+                AttemptUpdate::Ended(outcome) => {
+                    self.forget(fence);
+                    heard.ended.push((fence, outcome));
+                }
+            }
+            next = self.updates.try_recv().ok();
+        }
+        heard
+    }
+
+    fn forget(&mut self, fence: Fence) {
+        let gone = self.open.remove(&fence);
+        self.unqueued -= usize::from(gone.is_some_and(|it| !it.can_queue));
+    }
+
+    /// Keeps the way to an attempt that is about to be made.
+    fn track(
+        &mut self,
+        fence: Fence,
+        deadline: Option<ContactDeadline>,
+        lines_up: bool,
+    ) -> watch::Receiver<AttemptOrders> {
+        let (orders, given) =
+            watch::channel(AttemptOrders { deadline, ..AttemptOrders::default() });
+        self.open.insert(fence, OpenAttempt { orders, can_queue: lines_up });
+        given
+    }
+
+    fn spawn_attempt(&self, fence: Fence, mut attempt: AttemptFuture) {
+        let tells = self.updates_sender.clone();
+        tokio::spawn(async move {
+            let outcome = poll_fn(move |context| poll(&mut attempt, context)).await;
+            drop(tells.send((fence, AttemptUpdate::Ended(outcome))).await);
+        });
+    }
+}
+
+/// An attempt that has gone as far as it can without waiting.
+fn poll_once(mut attempt: AttemptFuture) -> AttemptFuture {
+    // Nobody is woken by it: whoever follows the attempt asks it again.
+    match poll(&mut attempt, &mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => Box::pin(ready(outcome)),
+        Poll::Pending => attempt,
+    }
+}
+
+/// A panic of an executor is a failure of its step, and of nothing else.
+fn poll(attempt: &mut AttemptFuture, context: &mut Context<'_>) -> Poll<Outcome> {
+    let polled = catch_unwind(AssertUnwindSafe(|| attempt.as_mut().poll(context)));
+    polled.unwrap_or(Poll::Ready(Outcome::plain(OutcomeKind::Failed)))
+}

@@ -1,0 +1,134 @@
+//! An observer that missed what has left the journal, and one whose leader is gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+use windlass::clock::ProcessClock;
+use windlass::controller::replica::UpstreamCluster;
+use windlass::controller::{ControllerNode, EngineView, NodeConfig, NodeHandle, StandbyPolicy};
+use windlass::core::engine::{EngineAnswer, EngineConfig, EngineRequest};
+use windlass::core::id::RunId;
+use windlass::core::time::Span;
+use windlass::embedded::Stores;
+use windlass::journal::{LeaderCandidate, Position};
+use windlass::link::http::{ControllerAddresses, TcpDialer};
+use windlass::shutdown::ShutdownSender;
+
+use super::arrange::{ApiController, ApiSetup};
+use crate::cluster::arrange::{asked, free_port};
+use crate::run::arrange::{RunFolder, until};
+
+const PIPELINE: &str = "steps: { a: { run: make } }";
+
+/// Longer than anything here takes on a machine that is overloaded.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A node that observes a controller, as far as that is now; it reads on when it is run.
+async fn observer_of(controller: &ApiController) -> (ControllerNode, NodeHandle) {
+    let places: ControllerAddresses =
+        format!("http://{}", controller.address).parse().expect("an address");
+    let upstream = Arc::new(UpstreamCluster::new(places, Arc::new(TcpDialer), None));
+    let cluster = upstream.cluster().await.expect("it answers").id;
+    let config = NodeConfig {
+        candidate: LeaderCandidate { node: "looker".to_owned(), address: None },
+        engine: EngineConfig::default(),
+        ttl: Span::secs(15),
+        own: None,
+        stand_by: StandbyPolicy::Wait,
+        clock: ProcessClock::runtime(),
+    };
+    ControllerNode::open(Stores::observing(upstream, cluster).journal, config)
+        .await
+        .expect("it opens")
+}
+
+fn position(handle: &NodeHandle) -> Position {
+    handle.views().look(|view| view.position)
+}
+
+async fn until_it_has_read_all(handle: &NodeHandle, controller: &ApiController) {
+    let all = async {
+        while position(handle) != position(controller.station.handle()) {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, all).await.expect("it has read everything");
+}
+
+fn knows(handle: &NodeHandle, run: &str) -> bool {
+    let run = RunId::parse(run).expect("an id");
+    handle.views().look(|view| view.engine.run_status(run)).is_some()
+}
+
+#[tokio::test]
+async fn an_observer_that_missed_what_has_left_begins_with_the_newest_state_and_goes_on() {
+    let stores = Stores::in_memory();
+    let controller =
+        ApiController::with(ApiSetup { stores: stores.clone(), ..ApiSetup::default() }).await;
+    let before = controller.submit(PIPELINE).await;
+    let (node, observer) = observer_of(&controller).await;
+    assert!(knows(&observer, &before));
+    // It is away, and the leader goes on without it: the journal keeps two states, and what is behind the older.
+    let mut missed = Vec::new();
+    for _ in 0..3 {
+        missed.push(controller.submit(PIPELINE).await);
+        let views = controller.station.handle().views();
+        let snapshot = views.look(EngineView::snapshot).expect("events are durable");
+        stores.journal.save(snapshot).await.expect("it saves");
+    }
+    let upto = stores.journal.prune(Position(u64::MAX)).await.expect("it prunes");
+    let had = position(&observer);
+    assert!(upto > had, "what comes next has left: {upto} and {had}");
+    let gone = controller.get(&format!("/journal?after={}", had.0 - 1)).await;
+    assert_eq!(gone.refusal(), (410, "gone"));
+    assert!(!knows(&observer, &missed[0]));
+
+    let (end, shutdown) = ShutdownSender::new();
+    let running = tokio::spawn(node.run(shutdown));
+    until_it_has_read_all(&observer, &controller).await;
+    for run in missed.iter().chain([&before]) {
+        assert!(knows(&observer, run), "{run}");
+    }
+    let after = controller.submit(PIPELINE).await;
+    until_it_has_read_all(&observer, &controller).await;
+    assert!(knows(&observer, &after), "it follows as before");
+    end.shut_down();
+    running.await.expect("it does not panic").expect("it ends in good order");
+    controller.shut_down().await;
+}
+
+/// The run has left the engine, and its archive is with its leader.
+#[tokio::test(flavor = "multi_thread")]
+async fn replica_lists_a_sealed_run_after_its_leader_is_gone() {
+    let controller = ApiController::start().await;
+    let place = RunFolder::with("");
+    let port = free_port();
+    let leader = format!("http://{}", controller.address);
+    let serve = format!("serve --observe {leader} --listen 127.0.0.1:{port} --no-token");
+    let _observer = place.start(&serve);
+    let get = |path: &str| asked((port, PATIENCE), ("GET", path), "");
+    let run = controller.submit(PIPELINE).await;
+    let cancelled = controller.post(&format!("/runs/{run}/cancel"), &json!({})).await;
+    assert_eq!(cancelled.status, 200, "{cancelled:?}");
+    let own = controller.station.handle();
+    let sealed = own.ask(EngineRequest::Seal { run: RunId::parse(&run).expect("an id") }).await;
+    assert_eq!(sealed, Ok(EngineAnswer::Done));
+    assert!(!knows(own, &run), "it is sealed");
+    let upto = position(own).0;
+    until("the observer has read all", || {
+        let there = get("/cluster").filter(|there| there.status == 200);
+        there.is_some_and(|there| there.json()["position"].as_u64() >= Some(upto))
+    });
+    controller.shut_down().await;
+    let told = get("/runs").expect("the observer answers");
+    assert_eq!(told.status, 200, "{told:?}");
+    let listed = &told.json()[0];
+    assert_eq!(
+        (listed["id"].as_str(), listed["status"].as_str()),
+        (Some(&*run), Some("cancelled"))
+    );
+    let since = told.header("windlass-stale-since");
+    assert!(since.is_some_and(|at| at.ends_with('Z')), "{told:?}");
+}

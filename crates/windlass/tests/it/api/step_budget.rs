@@ -1,0 +1,51 @@
+//! A controller whose worker does what it is allowed to.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, watch};
+use windlass::core::outcome::{Outcome, OutcomeKind};
+use windlass::core::requirement::Labels;
+use windlass::core::session::LeaseGrant;
+use windlass::embedded::LocalWorkerOptions;
+use windlass::worker::{AttemptFuture, AttemptOrders, Executor, PeerWorkers};
+
+use super::arrange::ApiController;
+
+/// Does as many steps as it is allowed to, and stops when it is told to.
+#[derive(Debug)]
+struct StepBudgetExecutor(Arc<Semaphore>);
+
+impl Executor for StepBudgetExecutor {
+    fn start(&self, _: LeaseGrant, mut orders: watch::Receiver<AttemptOrders>) -> AttemptFuture {
+        let allowed = Arc::clone(&self.0);
+        Box::pin(async move {
+            tokio::select! {
+                permit = allowed.acquire() => {
+                    permit.expect("nobody closes it").forget();
+                    Outcome::exit(0)
+                }
+                _ = orders.wait_for(|orders| orders.stop.is_some()) => {
+                    Outcome::plain(OutcomeKind::Cancelled)
+                }
+            }
+        })
+    }
+}
+
+/// A controller with a worker, and what the worker may do.
+pub(super) async fn working() -> (ApiController, Arc<Semaphore>) {
+    let mut controller = ApiController::start().await;
+    let allowed = Arc::new(Semaphore::new(0));
+    let executor = Arc::new(StepBudgetExecutor(Arc::clone(&allowed)));
+    let labels = Labels::new(["linux"]);
+    let crew = LocalWorkerOptions {
+        name: "here".to_owned(),
+        slots: 8,
+        labels,
+        beside: PeerWorkers::Never,
+        executor,
+        orphan_guard: None,
+    };
+    controller.station.start_worker(crew).await.expect("it works");
+    (controller, allowed)
+}

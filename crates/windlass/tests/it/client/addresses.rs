@@ -1,0 +1,128 @@
+//! Where a command looks, and who is let in.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::arrange::ClientCluster;
+use crate::run::arrange::RunFolder;
+
+const ONE: &str = "name: one\nsteps:\n  a: { run: 'true' }\n";
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// Two controllers, and a folder with a run of its own. Each knows one run, of a pipeline that is called like it.
+struct TwoControllers {
+    there: ClientCluster,
+    saved: ClientCluster,
+    here: RunFolder,
+}
+
+impl TwoControllers {
+    fn new() -> Self {
+        let cluster = |name: &str| {
+            let cluster =
+                ClientCluster::start(RunFolder::with(&ONE.replace("one", name)), "--no-token");
+            cluster.submit();
+            cluster
+        };
+        let (there, saved) = (cluster("there"), cluster("saved"));
+        let here = RunFolder::with(&ONE.replace("one", "here"));
+        here.data("run");
+        Self { there, saved, here }
+    }
+
+    /// Where a command with these flags and this variable looks, and what it says about that.
+    fn looks(&self, flags: &str, url: Option<&str>) -> (String, String) {
+        let mut command = self.here.command(&format!("runs --json {flags}"));
+        command.envs(url.map(|url| ("WINDLASS_URL", url)));
+        let ended = self.here.start_command(command).ended();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let run: serde_json::Value = serde_json::from_str(&ended.out).expect("one run");
+        (run["pipeline"].as_str().expect("it has one").to_owned(), ended.err)
+    }
+}
+
+#[test]
+fn most_specific_setting_selects_the_address() {
+    let world = TwoControllers::new();
+    let place = |place: &str, said: &str| (place.to_owned(), said.to_owned());
+    let (there, saved) = (world.there.url.as_str(), world.saved.url.as_str());
+    assert_eq!(world.looks("", None), place("here", ""));
+    let ended = world.here.run(&format!("context {saved}"));
+    assert_eq!(ended.err, format!("saved: commands that read runs ask {saved}\n"));
+    assert_eq!(world.looks("", None), place("saved", &format!("asking {saved} (saved context)\n")));
+    let by_variable = place("there", &format!("asking {there} (WINDLASS_URL)\n"));
+    assert_eq!(world.looks("", Some(there)), by_variable);
+    assert_eq!(world.looks(&format!("--to {there}"), Some(saved)), place("there", ""));
+    assert_eq!(world.looks("--store .windlass", Some(there)), place("here", ""));
+    assert_eq!(world.here.data("context"), format!("{saved}\n"));
+    assert_eq!(world.here.run("context --none").err, "forgotten\n");
+    assert_eq!(world.looks("", None), place("here", ""));
+    let both = world.here.run(&format!("runs --store .windlass --to {there}"));
+    assert_eq!(both.code, Some(2), "two places at once make no sense: {both:?}");
+    let rerun = world.here.run(&format!("rerun latest --jobs 2 --to {there}"));
+    assert_eq!(rerun.code, Some(2));
+    assert!(rerun.err.contains("--jobs is about steps that run here"), "{}", rerun.err);
+}
+
+#[test]
+fn missing_token_error_names_the_flag() {
+    let place = RunFolder::with(ONE);
+    place.file("token", format!("{TOKEN}\n"));
+    place.file("other", "fedcba9876543210fedcba9876543210");
+    let cluster = ClientCluster::start(place, "--token-file token");
+    let none = cluster.run("runs");
+    assert_eq!(none.code, Some(2), "{none:?}");
+    assert!(none.err.contains("asks for a token") && none.err.contains("--token-file"), "{none:?}");
+    let wrong = cluster.run("runs --token-file other");
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.err.contains("does not take this token"), "{wrong:?}");
+    let absent = cluster.run("runs --token-file absent");
+    assert_eq!(absent.code, Some(2), "{absent:?}");
+    assert!(absent.err.contains("absent"), "{absent:?}");
+    let right = cluster.run("submit --wait --token-file token");
+    assert_eq!(right.code, Some(0), "{right:?}");
+    for text in [none.err, wrong.err, right.err] {
+        assert!(!text.contains(TOKEN), "a token is never shown: {text}");
+    }
+}
+
+#[test]
+fn a_context_remembers_where_the_token_is_and_not_the_token() {
+    let place = RunFolder::with(ONE);
+    place.file("token", TOKEN);
+    let cluster = ClientCluster::start(place, "--token-file token");
+    let place = &cluster.place;
+    assert_eq!(place.run(&format!("context {} --token-file token", cluster.url)).code, Some(0));
+    assert_eq!(place.run("submit --wait").code, Some(0));
+    assert_eq!(cluster.run("runs").code, Some(0), "it is the token of that controller");
+    let file = place.config().join("windlass/context");
+    let text = fs::read_to_string(&file).expect("it was written");
+    assert!(!text.contains(TOKEN) && text.contains("token"), "{text}");
+    let mode = fs::metadata(&file).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let other = ClientCluster::start(RunFolder::with(ONE), "--no-token");
+    let asked = place.run(&format!("runs --to {}", other.url));
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+    place.file("../config/windlass/context", "{ nonsense");
+    let broken = place.run("runs");
+    assert_eq!(broken.code, Some(2));
+    assert!(broken.err.contains("`windlass context --none` removes it"), "{}", broken.err);
+}
+
+#[test]
+fn places_where_no_controller_is() {
+    let place = RunFolder::with(ONE);
+    for (url, code, words) in [
+        ("ftp://a", 2, "only http:// and https:// are known"),
+        ("http://a/b", 2, "more than a host and a port"),
+        ("http://127.0.0.1:1", 5, "cannot be reached"),
+        ("http://no-such-host.invalid:7700", 5, "cannot be reached"),
+    ] {
+        let ended = place.run(&format!("runs --to {url}"));
+        assert_eq!(ended.code, Some(code), "{url}: {ended:?}");
+        assert!(ended.err.contains(words), "{url}: {}", ended.err);
+    }
+    let ended = place.set("WINDLASS_URL", "http://a:b").run("runs");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("it comes from WINDLASS_URL"), "{}", ended.err);
+}

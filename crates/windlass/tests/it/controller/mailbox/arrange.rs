@@ -1,0 +1,219 @@
+//! A leader and workers at one place with mailboxes, in one line each.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use windlass::controller::mailbox_server::{
+    LeaderFinalStatus, MailboxServer, MailboxServerError, MailboxServerOptions,
+};
+use windlass::controller::{LogIngest, RunHistories};
+use windlass::core::id::{Incarnation, RunId, WorkerId};
+use windlass::core::outcome::{Outcome, OutcomeKind, RunStatus};
+use windlass::core::requirement::Labels;
+use windlass::core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
+use windlass::core::time::Span;
+use windlass::link::WorkerSecret;
+use windlass::link::mailbox::{MailboxKey, MailboxWorkerLink, Mailboxes};
+use windlass::link::output::SpooledLogs;
+use windlass::logs::{LogId, LogStore, MemoryLogs};
+use windlass::shutdown::ShutdownSender;
+use windlass::worker::{
+    AttemptFuture, AttemptOrders, Executor, PeerWorkers, ProcessClock, WorkerError, WorkerRuntime,
+};
+
+use super::super::arrange::{TestJournal, TestNode, pass, start};
+
+pub(super) const GRACE: Duration = Duration::from_secs(30);
+
+pub(super) fn key() -> MailboxKey {
+    MailboxKey::new("run-7", Some("secret"))
+}
+
+/// A leader whose desk is at a place.
+pub(super) struct MailboxLeader {
+    pub(super) node: TestNode,
+    pub(super) logs: Arc<MemoryLogs>,
+    pub(super) epitaph: LeaderFinalStatus,
+    shutdown: ShutdownSender,
+    desk: JoinHandle<Result<(), MailboxServerError>>,
+}
+
+impl MailboxLeader {
+    pub(super) async fn start(
+        journal: &Arc<TestJournal>,
+        mailboxes: &Arc<dyn Mailboxes>,
+    ) -> Result<Self, MailboxServerError> {
+        let node = start(journal, "ann").await;
+        node.led().await;
+        let logs = Arc::new(MemoryLogs::new());
+        let kept: Arc<dyn LogStore> = Arc::clone(&logs) as _;
+        let intake = LogIngest::new(node.handle.clone(), Arc::new(RunHistories::default()), kept);
+        let terms = MailboxServerOptions {
+            link_grace: GRACE,
+            ..MailboxServerOptions::of("ann, pid 7".to_owned())
+        };
+        let place = (Arc::clone(mailboxes), key());
+        let desk =
+            MailboxServer::bind(place, terms, "ours".to_owned(), (node.handle.clone(), intake))
+                .await?;
+        let (shutdown, ends) = ShutdownSender::new();
+        let epitaph = desk.final_status();
+        Ok(Self { node, logs, epitaph, shutdown, desk: tokio::spawn(desk.run(ends)) })
+    }
+
+    /// Waits until a run has ended, and says how.
+    pub(super) async fn ended(&self, run: RunId) -> RunStatus {
+        loop {
+            if let Some(status) = self.node.run_status(run).filter(|it| it.is_terminal()) {
+                return status;
+            }
+            pass(Span::millis(5)).await;
+        }
+    }
+
+    /// Ends in good order.
+    pub(super) async fn end(self) -> Result<(), MailboxServerError> {
+        self.shutdown.shut_down();
+        self.desk.await.expect("it does not panic")
+    }
+
+    /// Ends as a crash would.
+    pub(super) async fn crash(self, journal: &TestJournal) {
+        self.desk.abort();
+        drop(self.desk.await);
+        self.node.crash(journal).await;
+    }
+
+    /// Why its desk ended by itself.
+    pub(super) async fn desk_ends(self) -> Result<(), MailboxServerError> {
+        self.desk.await.expect("it does not panic")
+    }
+}
+
+/// What workers did.
+#[derive(Debug, Default)]
+pub(super) struct MailboxWitness(Mutex<BTreeMap<(RunId, Box<str>), u32>>);
+
+impl MailboxWitness {
+    pub(super) fn starts(&self) -> MutexGuard<'_, BTreeMap<(RunId, Box<str>), u32>> {
+        self.0.lock().expect("nobody panics")
+    }
+}
+
+/// Runs steps that take a while, and print their names. One that is called `long` takes for ever.
+#[derive(Debug)]
+struct MailboxExecutor {
+    witness: Arc<MailboxWitness>,
+    logs: Arc<dyn LogStore>,
+}
+
+impl Executor for MailboxExecutor {
+    fn start(
+        &self,
+        grant: LeaseGrant,
+        mut orders: watch::Receiver<AttemptOrders>,
+    ) -> AttemptFuture {
+        let name = grant.name.clone();
+        *self.witness.starts().entry((grant.lease.run, name.clone())).or_default() += 1;
+        let log = LogId {
+            run: grant.lease.run,
+            step: grant.lease.step,
+            attempt: grant.lease.attempt,
+            delivery: grant.delivery,
+        };
+        let logs = Arc::clone(&self.logs);
+        let takes = if &*name == "long" { Duration::MAX } else { Duration::from_millis(20) };
+        Box::pin(async move {
+            tokio::select! {
+                () = sleep(takes) => {}
+                _ = orders.wait_for(|orders| orders.stop.is_some()) => {
+                    return Outcome::plain(OutcomeKind::Cancelled);
+                }
+            }
+            let said = format!("this is {name}\n").into_bytes();
+            logs.append(log, 0, said).await.expect("there is room");
+            logs.close(log).await.expect("there is room");
+            Outcome::exit(0)
+        })
+    }
+}
+
+/// How a worker of this number registers.
+pub(super) fn register(worker: WorkerId) -> RegisterRequest {
+    RegisterRequest {
+        worker,
+        name: format!("{worker:?}").into(),
+        incarnation: Incarnation(1),
+        labels: Labels::default(),
+        slots: 2,
+        home: WorkerLocality::Apart,
+        former: FormerLifeProof::Unknown,
+        spooled: Vec::new(),
+    }
+}
+
+/// A worker that runs.
+pub(super) struct MailboxWorker {
+    pub(super) secret: WorkerSecret,
+    pub(super) link: MailboxWorkerLink,
+    running: JoinHandle<Result<(), WorkerError>>,
+    _postman: ShutdownSender,
+    _folder: TempDir,
+}
+
+impl MailboxWorker {
+    pub(super) fn join(mailboxes: &Arc<dyn Mailboxes>, witness: &Arc<MailboxWitness>) -> Self {
+        Self::with_key(mailboxes, witness, key())
+    }
+
+    pub(super) fn with_key(
+        mailboxes: &Arc<dyn Mailboxes>,
+        witness: &Arc<MailboxWitness>,
+        key: MailboxKey,
+    ) -> Self {
+        let secret = WorkerSecret::generate().expect("there is chance");
+        let (link, postman) =
+            MailboxWorkerLink::new(Arc::clone(mailboxes), key, &secret).expect("there is chance");
+        let folder = TempDir::new().expect("a folder");
+        let (logs, shipping) =
+            SpooledLogs::open(folder.path().join("logs"), Arc::new(link.clone()))
+                .expect("it can be written");
+        let (sender, ends) = ShutdownSender::new();
+        tokio::spawn(postman.run(ends.clone()));
+        tokio::spawn(shipping.run(ends));
+        let worker = WorkerRuntime {
+            register: register(secret.worker_id()),
+            capacity: 8,
+            leases_expire: true,
+            peers: PeerWorkers::Possible,
+            clock: ProcessClock::runtime(),
+            leader_grace: Some(GRACE),
+            membership: None,
+            link: Arc::new(link.clone()),
+            executor: Arc::new(MailboxExecutor {
+                witness: Arc::clone(witness),
+                logs: Arc::new(logs),
+            }),
+        };
+        let running = tokio::spawn(async move {
+            let (_never, ends) = ShutdownSender::new();
+            worker.run(ends).await
+        });
+        Self { secret, link, running, _postman: sender, _folder: folder }
+    }
+
+    /// How it ended.
+    pub(super) async fn ends(self) -> Result<(), WorkerError> {
+        self.running.await.expect("it does not panic")
+    }
+
+    /// Dies, and nobody is told.
+    pub(super) fn die(&self) {
+        self.running.abort();
+    }
+}

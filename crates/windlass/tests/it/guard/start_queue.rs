@@ -1,0 +1,179 @@
+//! Steps that stand in line: they start by themselves, in their order, and only in their turn.
+
+use std::io::PipeReader;
+
+use windlass::core::session::StopMode;
+use windlass::core::time::Span;
+use windlass::worker::guard::{GuardHandle, GuardedStep, StartQueueLimits, StepExit};
+
+use super::arrange::{guard, is_alive, rest, run, shell, started, step, story};
+
+/// Has a step wait until nothing else runs.
+async fn line_up(guard: &GuardHandle, fence: u64, argv: &[&str]) -> (GuardedStep, PipeReader) {
+    line_up_below(guard, 1, (fence, argv)).await
+}
+
+/// Has a step wait until fewer than so many run.
+async fn line_up_below(
+    guard: &GuardHandle,
+    below: u32,
+    (fence, argv): (u64, &[&str]),
+) -> (GuardedStep, PipeReader) {
+    let (mut spawn, output) = step(fence, argv);
+    spawn.queue_limits = Some(StartQueueLimits { below, news_wait: Span::millis(20) });
+    (guard.spawn(spawn).await.unwrap(), output)
+}
+
+#[test]
+fn queued_step_starts_when_another_ends() {
+    story(async {
+        let guard = guard().await;
+        let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let (second, _of_second) = line_up(&guard, 2, &["sleep", "1000"]).await;
+        let (third, _of_third) = line_up(&guard, 3, &["true"]).await;
+        // Told later, and done: those in line were heard of.
+        run(&guard, shell(4, "true")).await;
+        assert_eq!((second.pid(), third.pid()), (None, None));
+        first.stop(StopMode::Kill, Span::ZERO).await;
+        assert!(second.begun().await.is_some(), "its turn came");
+        run(&guard, shell(5, "true")).await;
+        assert_eq!(third.pid(), None, "one at a time");
+        second.stop(StopMode::Kill, Span::ZERO).await;
+        assert_eq!(second.gone().await, StepExit::Signal(9));
+        assert_eq!(third.gone().await, StepExit::Code(0));
+        guard.end().await;
+    });
+}
+
+#[test]
+fn withdrawn_or_stopped_queued_step_never_starts() {
+    story(async {
+        let guard = guard().await;
+        let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let (second, of_second) = line_up(&guard, 2, &["echo", "two"]).await;
+        let (third, of_third) = line_up(&guard, 3, &["echo", "three"]).await;
+        let (fourth, of_fourth) = line_up(&guard, 4, &["echo", "four"]).await;
+        second.withdraw().await;
+        assert_eq!(second.gone().await, StepExit::Withdrawn);
+        third.stop(StopMode::Term, Span::secs(1)).await;
+        assert_eq!(third.gone().await, StepExit::Withdrawn);
+        // It is no way to end what runs.
+        first.withdraw().await;
+        run(&guard, shell(5, "true")).await;
+        assert_eq!(first.pid().map(|_| fourth.pid()), Some(None));
+        first.stop(StopMode::Kill, Span::ZERO).await;
+        assert_eq!(fourth.gone().await, StepExit::Code(0));
+        let [second, third, fourth] = [of_second, of_third, of_fourth].map(rest);
+        assert_eq!(
+            (second.await, third.await, fourth.await),
+            (String::new(), String::new(), "four\n".to_owned())
+        );
+        guard.end().await;
+    });
+}
+
+#[test]
+fn queued_step_that_cannot_start_lets_the_next_one_start() {
+    story(async {
+        let guard = guard().await;
+        let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let (second, _of_second) = line_up(&guard, 2, &["/nowhere/at/all"]).await;
+        let (third, _of_third) = line_up(&guard, 3, &["true"]).await;
+        first.stop(StopMode::Kill, Span::ZERO).await;
+        assert_eq!(third.gone().await, StepExit::Code(0));
+        assert!(matches!(second.gone().await, StepExit::NotSpawned(_)));
+        assert_eq!(second.begun().await, None);
+        guard.end().await;
+    });
+}
+
+#[test]
+fn queued_steps_never_start_after_the_guard_ends() {
+    story(async {
+        let guard = guard().await;
+        let (_first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
+        let (second, of_second) = line_up(&guard, 2, &["echo", "two"]).await;
+        guard.end().await;
+        assert_eq!(second.gone().await, StepExit::Lost);
+        assert_eq!(rest(of_second).await, "");
+    });
+}
+
+/// What they are, and what has to come of them, in turn.
+const KINDS: [(&[&str], i32); 4] = [
+    (&["true"], 0),
+    (&["sh", "-c", "exit 3"], 3),
+    (&["no-such-program"], 127),
+    // Leaves somebody behind who is not in the step's group, and has come to rest: in the middle of an `exec` a process shows no
+    // environment by which its step would be known.
+    (
+        &[
+            "sh",
+            "-c",
+            "setsid sh -c 'kill -STOP $$' & until grep -q 'State:.T' /proc/$!/status; do :; done; echo $!",
+        ],
+        0,
+    ),
+];
+
+#[test]
+fn many_queued_steps_run_concurrently_to_their_own_ends() {
+    story(async {
+        let guard = guard().await;
+        let mut steps = Vec::new();
+        for (fence, (argv, code)) in (1..=200).zip(KINDS.into_iter().cycle()) {
+            let (guarded, output) = line_up_below(&guard, 3, (fence, argv)).await;
+            steps.push((guarded, output, code));
+        }
+        for (guarded, output, code) in steps {
+            let ended = match guarded.gone().await {
+                StepExit::Code(code) => code,
+                StepExit::NotSpawned(why) => why.code(),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(ended, code);
+            let left = rest(output).await;
+            assert!(!left.lines().any(is_alive), "{left} outlived its step");
+        }
+        guard.end().await;
+    });
+}
+
+#[test]
+fn no_more_run_at_a_time_than_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("cd {}; touch $$; ls | wc -l; rm $$", folder.path().display());
+    story(async {
+        let guard = guard().await;
+        let mut steps = Vec::new();
+        for fence in 1..=60 {
+            steps.push(line_up_below(&guard, 3, (fence, &["sh", "-c", &script])).await);
+        }
+        let mut most = 0;
+        for (guarded, output) in steps {
+            assert_eq!(guarded.gone().await, StepExit::Code(0));
+            most = most.max(rest(output).await.trim().parse::<u32>().unwrap());
+        }
+        assert!((2..=3).contains(&most), "{most}");
+        guard.end().await;
+    });
+}
+
+#[test]
+fn step_started_from_the_queue_can_be_stopped() {
+    story(async {
+        let guard = guard().await;
+        let mut steps = Vec::new();
+        for fence in 1..=8 {
+            steps.push(line_up_below(&guard, 8, (fence, &["sleep", "1000"])).await.0);
+        }
+        for step in &steps {
+            // Also those that are being started at this very moment.
+            step.stop(StopMode::Kill, Span::ZERO).await;
+        }
+        for step in steps {
+            assert!(matches!(step.gone().await, StepExit::Signal(9) | StepExit::Withdrawn));
+        }
+        guard.end().await;
+    });
+}

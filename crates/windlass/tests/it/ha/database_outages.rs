@@ -1,0 +1,55 @@
+//! A database that is not there when a controller starts, or takes no writes for a while.
+
+use super::arrange::HaFleet;
+use crate::run::arrange::until;
+
+#[test]
+fn a_controller_that_is_started_before_its_database_says_so_and_leads_when_it_is_there() {
+    let mut fleet = HaFleet::on_a_server_of_its_own(0);
+    fleet.server.stop();
+    fleet.add();
+    let said = |fleet: &HaFleet| fleet.members[0].running.said();
+    until("it says what it waits for", || said(&fleet).contains("it is waited for"));
+    assert!(said(&fleet).contains("does not answer"), "{}", said(&fleet));
+    fleet.server.start_again();
+    assert_eq!(fleet.leader(), 0);
+    assert_eq!(said(&fleet).matches("it is waited for").count(), 1, "{}", said(&fleet));
+}
+
+/// As a primary does that was made a standby, or whose disk is full at some providers.
+#[test]
+fn read_only_database_leaves_no_leader_and_stops_no_controller() {
+    let mut fleet = HaFleet::on_a_server_of_its_own(2);
+    let _one = fleet.worker("one", "--slots 1");
+    let before = fleet.ended(&fleet.submit("name: a\nsteps:\n  s: { run: 'true' }\n"));
+    assert_eq!(before["status"], "succeeded");
+    let writes = |take: bool| {
+        let takes = if take {
+            "RESET default_transaction_read_only"
+        } else {
+            "SET default_transaction_read_only = on"
+        };
+        fleet.server.psql("SET default_transaction_read_only = off");
+        fleet.server.psql(&format!("ALTER SYSTEM {takes}"));
+        fleet.server.psql("SELECT pg_reload_conf()");
+    };
+    writes(false);
+    until("nobody leads", || (0..2).all(|member| !fleet.leads(member)));
+    for member in 0..2 {
+        until("it says why it is not ready", || {
+            let ready = fleet.ask(member, "GET", "/readyz", "");
+            ready.is_some_and(|it| it.status == 503 && it.body.contains("stalled"))
+        });
+    }
+    // They have tried, and found out, more than once.
+    let long = "SELECT until < clock_timestamp() - interval '5 s' FROM windlass_leader";
+    fleet.until_psql(long, "t");
+    writes(true);
+    for member in 0..2 {
+        let running = &mut fleet.members[member].running;
+        assert!(!running.is_over(), "{}", running.said());
+    }
+    fleet.leader();
+    let after = fleet.ended(&fleet.submit("name: b\nsteps:\n  s: { run: 'true' }\n"));
+    assert_eq!(after["status"], "succeeded");
+}

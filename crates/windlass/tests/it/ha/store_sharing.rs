@@ -1,0 +1,113 @@
+//! Which store serves how many controllers: a folder one, a database any number.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::arrange::{HaFleet, ask};
+use crate::cluster::arrange::{ClusterFolder, free_port, step};
+use crate::postgres::server::server;
+use crate::run::arrange::{RunFolder, until};
+
+#[test]
+fn second_controller_on_a_folder_is_refused_with_the_leader() {
+    let cluster = ClusterFolder::start("--no-exec --name first");
+    let second = cluster.place.run("serve --no-exec --name second --listen 127.0.0.1:0");
+    assert_eq!(second.code, Some(5), "{second:?}");
+    let pid = cluster.controller.pid().to_string();
+    let told =
+        ["another windlass runs here: first", &pid, &format!("http://127.0.0.1:{}", cluster.port)];
+    for word in told {
+        assert!(second.err.contains(word), "{word}: {}", second.err);
+    }
+    assert_eq!(cluster.get("/cluster")["role"], "leader", "the first one goes on");
+}
+
+/// A folder cannot be led in turns, and nothing that only looks like it is taken for it.
+#[test]
+fn what_only_a_database_can_do_is_refused_of_a_folder() {
+    let place = RunFolder::with("");
+    for flags in ["--role auto", "--role leader", "--term 3s", "--role auto --store sqlite:runs"] {
+        let refused = place.run(&format!("serve --listen 127.0.0.1:0 {flags}"));
+        assert_eq!(refused.code, Some(2), "{flags}: {refused:?}");
+        for word in ["is a folder, which one controller leads", "--store postgres://"] {
+            assert!(refused.err.contains(word), "{flags}: {}", refused.err);
+        }
+    }
+    let other = place.run("serve --listen 127.0.0.1:0 --store mysql://db.example/windlass");
+    assert_eq!(other.code, Some(2), "{other:?}");
+    assert!(other.err.contains("name a folder, sqlite:FOLDER or postgres://"), "{}", other.err);
+    for folder in [".windlass", "runs", "mysql:"] {
+        assert!(!place.path().join(folder).exists(), "{folder} was made");
+    }
+    let joined = place.run("worker --join sqlite:.windlass --leader-grace 2s");
+    assert_eq!(joined.code, Some(2), "{joined:?}");
+}
+
+/// What a pipeline comes to, told without times and names.
+const MIXED: &str = "name: mixed
+steps:
+  make: { run: 'echo word=fish >> \"$WINDLASS_OUTPUT\"', outputs: [word] }
+  cut: { needs: make, matrix: { n: [1, 2, 3] }, run: 'true' }
+  flaky: { retry: 1, run: 'test -e tried || { touch tried; exit 3; }' }
+  never: { if: 'steps.make.outputs.word == \"bird\"', needs: make, run: 'false' }
+  last: { needs: [cut, flaky, never], run: 'true' }
+";
+
+fn told(run: &Value) -> BTreeMap<String, Value> {
+    let steps = run["steps"].as_array().expect("it lists steps").iter();
+    let names = steps.map(|it| it["name"].as_str().expect("a name").to_owned());
+    names
+        .map(|name| {
+            let of = step(run, &name);
+            let attempts = of["attempts"].as_array().map(Vec::len);
+            (name, json!([of["status"], attempts, of["outputs"]]))
+        })
+        .collect()
+}
+
+/// One controller is one controller, whatever it keeps its runs in.
+#[test]
+fn one_controller_on_a_database_does_what_one_on_a_folder_does() {
+    let folder = ClusterFolder::start("--jobs 1");
+    let fleet = HaFleet::start_with(1, "--jobs 1");
+    let on_folder = folder.ended(&folder.submit(MIXED));
+    let on_database = fleet.ended(&fleet.submit(MIXED));
+    assert_eq!(on_folder["status"], "succeeded", "{on_folder}");
+    assert_eq!(on_database["counts"], on_folder["counts"], "{on_database}");
+    assert_eq!(told(&on_database), told(&on_folder));
+}
+
+/// As containers and units are told what to do.
+#[test]
+fn a_cluster_is_set_up_by_variables_alone() {
+    let (server, port) = (server(), free_port());
+    let (store, schema) = server.fresh();
+    let (listen, at) = (format!("127.0.0.1:{port}"), format!("http://127.0.0.1:{port}"));
+    let controllers = RunFolder::with("")
+        .set("WINDLASS_STORE", &store)
+        .set("WINDLASS_ROLE", "leader")
+        .set("WINDLASS_TERM", "90s")
+        .set("WINDLASS_LEASE_TTL", "7s")
+        .set("WINDLASS_LISTEN", &listen)
+        .set("WINDLASS_ADVERTISE", &at)
+        .set("WINDLASS_NAME", "ann")
+        .set("WINDLASS_NO_TOKEN", "true")
+        .set("WINDLASS_JOBS", "0");
+    let _ann = controllers.start("serve");
+    until("it answers", || ask(port, "GET", "/workers", "").is_some_and(|it| it.status == 200));
+    let workers = RunFolder::with("")
+        .set("WINDLASS_JOIN", &at)
+        .set("WINDLASS_NAME", "bob")
+        .set("WINDLASS_SLOTS", "3")
+        .set("WINDLASS_LABEL", "gpu")
+        .set("WINDLASS_LEADER_GRACE", "30s");
+    let _bob = workers.start("worker");
+    let psql = |query: &str| server.psql(&format!("SET search_path = {schema};\n{query}"));
+    let worker = "SELECT name, status, slots, labels ? 'gpu' FROM windlass_workers";
+    until("the worker has joined", || psql(worker) == "bob|online|3|t");
+    let leader =
+        "SELECT node, address, until > clock_timestamp() + interval '60 s' FROM windlass_leader";
+    assert_eq!(psql(leader), format!("ann|{at}|t"));
+    assert_eq!(psql("SELECT ttl FROM windlass_as_of"), "00:00:07");
+}

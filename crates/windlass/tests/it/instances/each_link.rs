@@ -1,0 +1,74 @@
+//! Links to tell a story over: the same one for each.
+
+use std::any::Any;
+
+use tempfile::TempDir;
+
+use super::arrange::InstanceProcesses;
+use crate::links::arrange::dir_link;
+use crate::links::redis_server::RedisServer;
+use crate::postgres::server::server;
+use crate::run::arrange::RunFolder;
+
+/// A link of its own, for as long as this lives.
+pub(super) struct InstanceLink {
+    program: String,
+    url: String,
+    _held: Box<dyn Any>,
+}
+
+impl InstanceLink {
+    pub(super) fn redis() -> Self {
+        let redis = RedisServer::start(&[]);
+        Self::of_windlass(redis.url(), redis)
+    }
+
+    pub(super) fn postgres() -> Self {
+        Self::of_windlass(server().fresh().0, ())
+    }
+
+    /// That of the example, and its program.
+    pub(super) fn folder() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let url = format!("dir:{}", folder.path().display());
+        Self { program: dir_link(), url, _held: Box::new(folder) }
+    }
+
+    fn of_windlass(url: String, held: impl Any) -> Self {
+        let program = env!("CARGO_BIN_EXE_windlass").to_owned();
+        Self { program, url, _held: Box::new(held) }
+    }
+
+    /// Instances that meet there.
+    pub(super) fn fleet(&self, pipeline: &str) -> InstanceProcesses {
+        InstanceProcesses::of(self.program.clone(), &self.url, RunFolder::with(pipeline))
+    }
+}
+
+/// Tells each story over each link.
+macro_rules! over_each_link {
+    ($($story:ident),+ $(,)?) => {
+        mod over_redis {
+            $(#[test]
+            fn $story() {
+                super::$story(&super::InstanceLink::redis());
+            })+
+        }
+
+        mod over_postgres {
+            $(#[test]
+            fn $story() {
+                super::$story(&super::InstanceLink::postgres());
+            })+
+        }
+
+        mod over_the_folder_of_the_example {
+            $(#[test]
+            fn $story() {
+                super::$story(&super::InstanceLink::folder());
+            })+
+        }
+    };
+}
+
+pub(super) use over_each_link;

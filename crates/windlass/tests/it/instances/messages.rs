@@ -1,0 +1,61 @@
+//! What letters carry between instances, and which of them are believed.
+
+use std::fmt::Write as _;
+
+use rustix::process::Signal;
+
+use super::arrange::{ELSEWHERE, InstanceProcesses, ended_with};
+use crate::links::redis_server::RedisServer;
+use crate::run::arrange::until;
+
+/// Twenty-four outputs of sixty kilobytes, and a step on another instance that is handed all of them: more than a letter
+/// holds.
+fn heavy() -> String {
+    let mut file = "steps:\n".to_owned();
+    let names: Vec<String> = (0..24).map(|n| format!("part{n}")).collect();
+    for name in &names {
+        let _ = write!(
+            file,
+            "  {name}:\n    outputs: [text]\n    run: |\n      \
+             echo text=$(head -c 60000 /dev/zero | tr '\\0' x) >> $WINDLASS_OUTPUT\n"
+        );
+    }
+    let _ =
+        write!(file, "  whole:\n    requires: big\n    needs: [{}]\n    env:\n", names.join(", "));
+    for name in &names {
+        let _ = writeln!(file, "      {name}: ${{{{ steps.{name}.outputs.text }}}}");
+    }
+    file + "    run: env | grep '^part[0-9]*=x' | wc -c > counted\n"
+}
+
+#[test]
+fn step_with_input_larger_than_a_message_runs_on_another_instance() {
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), &heavy());
+    let leader = fleet.leader(2, "--jobs 2");
+    let worker = fleet.worker(1, 2, "--jobs 1 --label big");
+    ended_with(&leader.ended(), 0, "25 succeeded");
+    ended_with(&worker.ended(), 0, "succeeded");
+    let counted = fleet.place.read("counted");
+    assert!(counted.trim().parse::<u32>().unwrap() > 24 * 60_000, "{counted}");
+}
+
+#[test]
+fn leader_reports_an_instance_with_another_secret() {
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
+    let leader = fleet.leader(3, "--jobs 1");
+    let mut stranger = fleet.command(1, 3, "--label big");
+    stranger.env("WINDLASS_RUN_SECRET", "another");
+    let stranger = fleet.place.start_command(stranger);
+    let what = "does not know the secret: WINDLASS_RUN_SECRET has to be the same everywhere";
+    until("it is told", || leader.said().contains(what));
+    let worker = fleet.worker(2, 3, "--jobs 1 --label big");
+    fleet.place.until_lines("begun", 1);
+    fleet.enough();
+    let ended = leader.ended();
+    ended_with(&ended, 0, "1 succeeded");
+    assert_eq!(ended.err.matches(what).count(), 1, "{}", ended.err);
+    ended_with(&worker.ended(), 0, "succeeded");
+    stranger.signal(Signal::KILL);
+}

@@ -1,0 +1,105 @@
+//! Which part a process takes, as flags and variables say.
+
+use super::arrange::{InstanceProcesses, PATIENT, ended_with};
+use crate::links::redis_server::RedisServer;
+use crate::run::arrange::RunFolder;
+
+const HELLO: &str = "steps: { hello: { run: echo hi } }";
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_runs() {
+    let place = RunFolder::with(HELLO);
+    let wrong = [
+        ("--instance 1 --total 4", "has no way to instance 0"),
+        ("--instance 4 --total 4", "no instance 4 of 4"),
+        ("--instance -1 --total 4", "no instance -1 of 4"),
+        ("--instance 0 --total 0", "1 to 1024 instances"),
+        ("--instance 2", "of how many"),
+        ("--total 4", "which of 4 instances"),
+        ("--link redis://127.0.0.1:1", "say which one this is"),
+        ("--instance 0 --total 2 --link redis://127.0.0.1:1", "--run-id"),
+        ("--instance 0 --total 2 --link carrier:x --run-id r", "no such link"),
+        ("--instance 1 --total 2 --link carrier:x --run-id r", "no such link"),
+        ("--instance 0 --total 2 --link redis://127.0.0.1:1 --run-id a/b", "a run id has"),
+        (
+            "--instance 0 --total 2 --link redis://127.0.0.1:1 --run-id r --min-workers 2",
+            "1 can join, not 2",
+        ),
+    ];
+    for (flags, said) in wrong {
+        ended_with(&place.run(&format!("run {flags}")), 2, said);
+    }
+    let wrong = place.set("WINDLASS_INSTANCE", "first").set("WINDLASS_TOTAL", "2");
+    ended_with(&wrong.run("run"), 2, "WINDLASS_INSTANCE");
+    assert!(!wrong.path().join(".windlass").exists(), "nothing was begun");
+}
+
+#[test]
+fn the_first_without_a_link_does_everything_and_says_so() {
+    let place = RunFolder::with(HELLO);
+    let ended = place.run("run --instance 0 --total 4");
+    ended_with(&ended, 0, "instance 0 of 4 has no link");
+    assert!(ended.err.contains("1 succeeded"), "{}", ended.err);
+}
+
+#[test]
+fn variables_that_are_empty_change_nothing() {
+    let names =
+        ["INSTANCE", "TOTAL", "LINK", "RUN_ID", "MIN_WORKERS", "LEADER_GRACE", "LINK_GRACE"];
+    let place = RunFolder::with(HELLO);
+    let mut command = place.command("run");
+    command.envs(names.map(|name| (format!("WINDLASS_{name}"), "")));
+    let ended = place.start_command(command).ended();
+    ended_with(&ended, 0, "1 succeeded");
+    assert!(!ended.err.contains("instance"), "{}", ended.err);
+}
+
+#[test]
+fn the_ci_service_names_the_run_and_variables_are_as_good_as_flags() {
+    let redis = RedisServer::start(&[]);
+    let services: [(&str, &[(&str, &str)]); 2] = [
+        ("github-77-2", &[("GITHUB_RUN_ID", "77"), ("GITHUB_RUN_ATTEMPT", "2")]),
+        ("gitlab-5", &[("CI_PIPELINE_ID", "5")]),
+    ];
+    for (name, variables) in services {
+        let place = RunFolder::with(HELLO);
+        let begin = |instance: &str| {
+            let mut command = place.command("run");
+            command.env_remove("GITHUB_RUN_ID").env_remove("CI_PIPELINE_ID");
+            command.env("WINDLASS_INSTANCE", instance).env("WINDLASS_TOTAL", "2");
+            command.env("WINDLASS_LINK", redis.url()).env("WINDLASS_RUN_SECRET", "hush");
+            command.envs(variables.iter().copied());
+            if instance == "0" {
+                command.env("WINDLASS_MIN_WORKERS", "1");
+            }
+            place.start_command(command)
+        };
+        let worker = begin("1");
+        ended_with(&begin("0").ended(), 0, &format!("instance 0 of 2 leads {name}"));
+        ended_with(&worker.ended(), 0, "succeeded");
+    }
+}
+
+#[test]
+fn leader_without_workers_runs_every_step() {
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), HELLO);
+    let ended = fleet.start(0, 3, "--min-workers 2 --leader-grace 1s").ended();
+    ended_with(&ended, 0, "0 of 2 workers have come in 1 s");
+    assert!(ended.err.contains("none of the 2 others has joined"), "{}", ended.err);
+}
+
+#[test]
+fn an_instance_opens_no_store() {
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), PATIENT);
+    let apart = fleet.elsewhere(PATIENT);
+    let leader = fleet.leader(2, "--jobs 1");
+    let worker = apart.worker(1, 2, "--jobs 1");
+    fleet.enough();
+    ended_with(&leader.ended(), 0, "1 succeeded");
+    ended_with(&worker.ended(), 0, "succeeded");
+    let kept = std::fs::read_dir(apart.place.path().join(".windlass")).expect("it has a state");
+    let kept: Vec<_> = kept.flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(kept, ["workers"]);
+}

@@ -1,0 +1,70 @@
+//! What nobody can run, when everybody who was expected has come; and who is not expected any more.
+
+use rustix::process::Signal;
+
+use super::arrange::{ELSEWHERE, InstanceProcesses, ended_with};
+use crate::cluster::parity::outcomes;
+use crate::links::redis_server::RedisServer;
+use crate::run::arrange::RunFolder;
+
+/// A step that nobody can run, one that needs it, and one beside them.
+const MOON: &str = r"
+steps:
+  land: { requires: moon, run: echo landed }
+  walk: { needs: land, run: echo walked }
+  wave: { run: echo waved }
+";
+
+#[test]
+fn what_none_of_the_instances_can_run_ends_as_in_one_process() {
+    let redis = RedisServer::start(&[]);
+    for (night, flags) in [("skipped", ""), ("failed", "--no-skip --keep-going")] {
+        let alone = RunFolder::with(MOON);
+        let here = alone.run(&format!("run {flags}"));
+        let fleet = InstanceProcesses::at(&redis.url(), MOON).called(night);
+        let worker = fleet.start(1, 2, "");
+        let leader = fleet.start(0, 2, flags).ended();
+        assert_eq!(leader.code, here.code, "{leader:?}");
+        assert_eq!(worker.ended().code, Some(0));
+        assert_eq!(outcomes(&alone.show()), outcomes(&fleet.place.show()));
+    }
+}
+
+#[test]
+fn wait_for_a_missing_instance_is_bounded() {
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), MOON);
+    let leader = fleet.start(0, 3, "--leader-grace 1s").ended();
+    ended_with(&leader, 4, "1 step was skipped: nobody here can run it");
+}
+
+#[test]
+fn late_instance_gets_the_steps_that_wait_for_it() {
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), MOON);
+    let leader = fleet.leader(3, "");
+    let _plain = fleet.worker(1, 3, "");
+    let moon = fleet.start(2, 3, "--label moon");
+    ended_with(&leader.ended(), 0, "3 succeeded");
+    ended_with(&moon.ended(), 0, "succeeded");
+}
+
+#[test]
+fn after_a_dead_leader_the_next_run_in_its_store_has_its_numbers() {
+    let redis = RedisServer::start(&[]);
+    let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
+    let leader = fleet.leader(2, "--jobs 1 --link-grace 6s");
+    let old = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 2s");
+    fleet.place.until_lines("begun", 1);
+    leader.signal(Signal::KILL);
+    drop(leader);
+    let fleet = fleet.called("the-next");
+    let again = fleet.leader(2, "--jobs 1 --link-grace 6s");
+    let apart = fleet.elsewhere(ELSEWHERE);
+    apart.enough();
+    let new = apart.start(1, 2, "--jobs 1 --label big");
+    ended_with(&again.ended(), 0, "1 succeeded");
+    ended_with(&new.ended(), 0, "succeeded");
+    ended_with(&old.ended(), 5, "is instance 0 running");
+    fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
+}

@@ -1,0 +1,111 @@
+//! Steps that do not end when they should, in workers that die or lose contact.
+
+use rustix::process::Signal;
+use windlass::conformance::TestDisk;
+
+use super::arrange::{run, start};
+use crate::cluster::arrange::{ClusterFolder, step};
+use crate::run::arrange::{RunFolder, RunningProgram, until};
+
+fn worker(cluster: &ClusterFolder, place: &RunFolder, name: &str) -> RunningProgram {
+    worker_with(cluster, place, (name, ""))
+}
+
+fn worker_with(
+    cluster: &ClusterFolder,
+    place: &RunFolder,
+    (name, flags): (&str, &str),
+) -> RunningProgram {
+    let join = format!("http://127.0.0.1:{} {flags}", cluster.port);
+    let worker = start(place, "stubborn", &format!("worker --name {name} --slots 2 --join {join}"));
+    until("it has joined", || cluster.status_of(name) == "online");
+    worker
+}
+
+/// Submits one step of the program, and waits until it has begun.
+fn began(cluster: &ClusterFolder, place: &RunFolder, name: &str) -> String {
+    let to = format!("--to http://127.0.0.1:{}", cluster.port);
+    let ended = run(place, "stubborn", &format!("submit {name} {to} --json"));
+    let submitted = ended.out.lines().next().unwrap_or_default();
+    let submitted: serde_json::Value =
+        serde_json::from_str(submitted).unwrap_or_else(|_| panic!("{ended:?}"));
+    until("the step has begun", || place.lines(name).len() == 1);
+    submitted["id"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn a_step_that_holds_a_lock_and_does_not_return_costs_its_worker() {
+    let mut cluster = ClusterFolder::start("--no-exec --lease-ttl 3s");
+    let place = RunFolder::with("");
+    let mut first = worker(&cluster, &place, "first");
+    let run = began(&cluster, &place, "hog");
+    cluster.kill();
+    // Nobody tells it to end: its guard knows by when its lease may pass on.
+    until("the worker is dead", || first.is_over());
+    assert_eq!(first.ended().code, None, "its guard killed it");
+    cluster.restart();
+    let _second = worker(&cluster, &place, "second");
+    until("somebody else has the lock", || place.lines("hog").len() == 2);
+    assert!(place.lines("hog")[1].starts_with("second "));
+    let (status, _) = cluster.post(&format!("/runs/{run}/cancel"), &serde_json::json!({}));
+    assert!(status < 300, "{status}");
+}
+
+/// Its guard would kill it if the lease was not renewed while the worker waits for its disk.
+#[test]
+fn step_with_a_lock_on_a_full_disk_does_not_block_its_worker() {
+    let Some(disk) = TestDisk::mount("4m") else { return };
+    let cluster = ClusterFolder::start("--no-exec --lease-ttl 2s");
+    let place = RunFolder::with("");
+    let flags = format!("--disk-grace 1h --state {}", disk.path().join("state").display());
+    let worker = worker_with(&cluster, &place, ("far", &flags));
+    let run = began(&cluster, &place, "talk");
+    disk.fill();
+    place.file("go", "");
+    until("it waits", || worker.said().contains("its output cannot be written: no space left"));
+    // Three times as long as a lease that is not renewed.
+    place.until_lines("talked", place.lines("talked").len() + 60);
+    disk.make_room();
+    place.file("end", "");
+    let ended = cluster.ended(&run);
+    assert_eq!(step(&ended, "talk")["status"], "succeeded", "{ended}");
+    assert_eq!(place.lines("talk").len(), 1, "it was begun once");
+    let to = format!("--to http://127.0.0.1:{}", cluster.port);
+    until("what it said is there", || {
+        self::run(&place, "stubborn", &format!("logs {run} talk {to}")).out == "said\n"
+    });
+}
+
+#[test]
+fn what_had_begun_in_a_worker_that_dies_is_not_begun_again() {
+    let cluster = ClusterFolder::start("--no-exec");
+    let place = RunFolder::with("");
+    let (first, second) = (worker(&cluster, &place, "first"), worker(&cluster, &place, "second"));
+    let run = began(&cluster, &place, "once");
+    let on_first = place.lines("once")[0].starts_with("first ");
+    let victim = if on_first { &first } else { &second };
+    victim.signal(Signal::KILL);
+    let ended = cluster.ended(&run);
+    assert_eq!(step(&ended, "once")["status"], "failed", "{ended}");
+    assert_eq!(place.lines("once").len(), 1);
+}
+
+#[test]
+fn a_thread_that_works_for_a_step_is_waited_for() {
+    let place = RunFolder::with("");
+    let running = start(&place, "stubborn", "run compute");
+    until("it computes", || place.lines("compute").len() == 1);
+    running.signal(Signal::INT);
+    let ended = running.ended();
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(place.lines("computed").len(), 1, "it came to its end");
+}
+
+#[test]
+fn abandoned_command_is_killed() {
+    let place = RunFolder::with("");
+    let ended = run(&place, "stubborn", "run impatient");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains("the second ended with 7"), "{ended:?}");
+    assert_eq!(place.lines("verdict"), ["dead"]);
+}

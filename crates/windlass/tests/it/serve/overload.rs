@@ -1,0 +1,91 @@
+//! A controller that is under siege while a run goes on: everybody is refused as documented, and the run ends well.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::arrange::ServeController;
+use crate::run::arrange::{RunFolder, until};
+
+const SHIP: &str = "\
+name: ship
+steps:
+  first: { run: 'echo >> begun; until test -e go; do sleep 0.02; done' }
+  last: { needs: first, run: 'echo done' }
+";
+
+/// Silent connections: more than many systems give a process.
+const SILENT: usize = 1_500;
+
+/// Bytes of a body that nobody wants.
+const HUGE: usize = 100 << 20;
+
+/// Much less than what is thrown at it.
+const MEMORY_KIB: u64 = 120 << 10;
+
+impl ServeController {
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address()).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("it can wait");
+        stream
+    }
+
+    /// What it makes of a head and a piece of a body that comes again and again.
+    fn answers(&self, head: &str, piece: &[u8], times: usize) -> String {
+        let mut stream = self.connect();
+        let head = format!("{head} HTTP/1.1\r\nhost: {}\r\n", self.address());
+        let length = piece.len() * times;
+        let head = format!("{head}connection: close\r\ncontent-length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("it reads heads");
+        // It may be refused long before its end.
+        let _ = (0..times).try_for_each(|_| stream.write_all(piece));
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+}
+
+#[test]
+fn a_run_ends_well_while_its_controller_is_besieged() {
+    let controller = ServeController::start(RunFolder::with(SHIP), "");
+    let run = controller.place.data(&format!("submit --to {}", controller.url));
+    controller.place.until_lines("begun", 1);
+    let silent: Vec<TcpStream> = (0..SILENT).map(|_| controller.connect()).collect();
+    let mut slow: Vec<TcpStream> = (0..100).map(|_| controller.connect()).collect();
+    for stream in &mut slow {
+        stream.write_all(b"POST /runs HTTP/1.1\r\nhost: localhost\r\nx-slow: ").expect("it reads");
+    }
+    let piece = vec![b' '; 1 << 20];
+    let huge = controller.answers("POST /runs", &piece, HUGE >> 20);
+    // Where it is closed with much unread, the answer may be lost on its way; it is never taken.
+    assert!(huge.is_empty() || huge.starts_with("HTTP/1.1 413"), "{huge}");
+    let refused = controller.answers("POST /runs/latest/cancel", &piece, 3);
+    assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 413"), "{refused}");
+    let deep = format!("{{\"text\": {}", "[".repeat(1 << 20));
+    assert!(controller.answers("POST /runs", deep.as_bytes(), 1).starts_with("HTTP/1.1 400"));
+    for garbage in
+        [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"\0\0\0\0\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\n"]
+    {
+        controller.connect().write_all(garbage).expect("it listens");
+    }
+    for _ in 0..200 {
+        // Gone before they are answered.
+        let ask = format!("GET /runs HTTP/1.1\r\nhost: {}\r\n\r\n", controller.address());
+        controller.connect().write_all(ask.as_bytes()).expect("it listens");
+    }
+    assert_eq!(controller.get("/healthz").0, 200);
+    assert_eq!(controller.get("/readyz").0, 200);
+    controller.place.file("go", "");
+    let shown = || controller.get(&format!("/runs/{}", run.trim())).1;
+    until("the run has ended", || shown()["status"] != "running");
+    assert_eq!(shown()["status"], "succeeded");
+    assert_eq!(
+        controller.get("/runs").1.as_array().map(Vec::len),
+        Some(1),
+        "nothing else was taken"
+    );
+    let peak = controller.process.peak();
+    println!("the controller's memory was at most {} MiB", peak >> 10);
+    assert!(peak < MEMORY_KIB, "{peak} KiB");
+    drop((silent, slow));
+}
