@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A file is written under a name that nobody reads and then renamed, so that it is there whole or not at all. Who leads is
-//! in one file, which is read and written under a lock. `docs/links.md` walks through it.
+//! in one file, which is read and written under a lock. `docs/guides/links.md` walks through it.
 
 use std::fs::{self, File};
 use std::io;

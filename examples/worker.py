@@ -3,7 +3,7 @@
 
     examples/worker.py http://127.0.0.1:7700 --label python --token-file token
 
-It shows all that a worker of one's own has to do (docs/api.md, "Workers of your own"):
+It shows all that a worker of one's own has to do (docs/reference/api.md, "Workers of your own"):
 
     register    once; with its secret again, it takes over from its former life
     claim       a step, with a request_id that it repeats until it is answered: no step is claimed twice by mistake

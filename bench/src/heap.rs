@@ -1,6 +1,6 @@
 //! An allocator that counts when it is asked to: exact bytes that live on the heap, without asking the system.
 //!
-//! It is mimalloc, as docs/rust.md advises for programs of many small steps. What is counted is what was asked for, not what the allocator adds to
+//! It is mimalloc, as docs/guides/rust.md advises for programs of many small steps. What is counted is what was asked for, not what the allocator adds to
 //! it. The counters are plain loads and stores, exact while one thread works; otherwise nothing is counted, so that timed
 //! rows of several threads do not share a counter.
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use windlass_core::engine::Event;
 
-const PAGE: &str = include_str!("../../../../docs/events.md");
+const PAGE: &str = include_str!("../../../../docs/reference/events.md");
 
 /// The names of all variants, as whoever reads an event that is none of them is told.
 fn variants() -> Vec<String> {

@@ -32,7 +32,7 @@ impl Cli {
     }
 
     /// Adds a link, for addresses that begin with `SCHEME:`. `opens` only looks at the address: the place is reached when
-    /// it is used. docs/links.md is the guide.
+    /// it is used. docs/guides/links.md is the guide.
     #[must_use]
     pub fn link(
         self,
@@ -45,7 +45,7 @@ impl Cli {
         Self { links: self.links.with(scheme, opens), ..self }
     }
 
-    /// Adds the steps of a pipeline in Rust, which is meant where a command is given no file. docs/rust.md is the guide.
+    /// Adds the steps of a pipeline in Rust, which is meant where a command is given no file. docs/guides/rust.md is the guide.
     #[must_use]
     pub fn pipeline(self, pipeline: &Pipeline) -> Self {
         let mut compiled = self.compiled;

@@ -38,7 +38,7 @@ mod error;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod executor;
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/rust.md")]
+#[doc = include_str!("../../../../docs/guides/rust.md")]
 mod guide {}
 mod hand_on_result;
 mod hooks;

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// What `windlass run` takes so that several processes share a run. Each may also be said by a variable, such as
 /// `WINDLASS_INSTANCE`.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "One run by several processes (docs/ci.md)")]
+#[command(next_help_heading = "One run by several processes (docs/guides/ci.md)")]
 pub(crate) struct InstanceArgs {
     /// Which instance this is, from 0, which leads
     #[arg(long, value_name = "I", allow_negative_numbers = true)]
@@ -122,7 +122,7 @@ impl InstanceArgs {
             SharedRunRole::Leader(_) | SharedRunRole::RunsAll { .. } => return Ok(()),
             SharedRunRole::Standalone => (
                 format!("{flag} is for one run by several processes: here no lease ends by time"),
-                "leave it out, or add `--instance 0 --total N --link URL` (docs/ci.md)".to_owned(),
+                "leave it out, or add `--instance 0 --total N --link URL` (docs/guides/ci.md)".to_owned(),
             ),
             SharedRunRole::Worker { instance, .. } => (
                 format!("{flag} is for instance 0, which tells the others; this is {instance}"),

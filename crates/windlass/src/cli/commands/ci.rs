@@ -10,7 +10,7 @@ use crate::cli::output::{self, quoted};
 #[command(after_help = "\
 Each runner is an instance of one run: instance 0 leads and works, the others work. They meet at a Redis
 that all of them reach; its address is a secret of the repository, WINDLASS_LINK. Where windlass itself is
-installed from is a variable, WINDLASS_GIT. docs/ci.md tells the rest.
+installed from is a variable, WINDLASS_GIT. docs/guides/ci.md tells the rest.
 
 Examples:
   windlass ci github --instances 4 > .github/workflows/windlass.yml

@@ -1,4 +1,4 @@
-//! Every setting in Markdown: a part of `docs/configuration.md`.
+//! Every setting in Markdown: a part of `docs/reference/configuration.md`.
 
 use std::fmt::Write as _;
 

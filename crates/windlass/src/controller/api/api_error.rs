@@ -147,11 +147,11 @@ impl ApiError {
     }
 
     pub(super) fn no_such_path() -> Self {
-        Self::not_found("there is nothing at this path; see docs/api.md")
+        Self::not_found("there is nothing at this path; see docs/reference/api.md")
     }
 
     pub(super) fn no_such_method() -> Self {
-        let detail = "this path does not take this method; see docs/api.md".to_owned();
+        let detail = "this path does not take this method; see docs/reference/api.md".to_owned();
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
     }
 }

@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_page_on_metrics_lists_what_there_is() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
         let page = std::fs::read_to_string(file).expect("the page is there");
         let rows = page
             .lines()
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(
             rows.join("\n") + "\n",
             table(),
-            "docs/metrics.md has to have this table:\n{}",
+            "docs/reference/metrics.md has to have this table:\n{}",
             table()
         );
     }

@@ -7,7 +7,7 @@
 //!  /proc, when somebody asks ──► Process┘
 //! ```
 //!
-//! `family` is the table of everything that there is; `docs/metrics.md` has the same one. Counters are folded from what is
+//! `family` is the table of everything that there is; `docs/reference/metrics.md` has the same one. Counters are folded from what is
 //! durable, so a node that stands by counts what the leader does, and nothing is counted that a crash takes back. They begin
 //! at zero with the process, as Prometheus expects. Label values are bounded: no name of a pipeline, a step, a run or a
 //! worker is one.

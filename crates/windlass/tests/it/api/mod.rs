@@ -1,4 +1,4 @@
-//! The controller's API over real connections: what `docs/api.md` says, and what hostile clients try.
+//! The controller's API over real connections: what `docs/reference/api.md` says, and what hostile clients try.
 
 mod access;
 pub(crate) mod arrange;

@@ -1,4 +1,4 @@
-//! `ci`: what it prints is what the services accept, and what docs/ci.md shows is short and true.
+//! `ci`: what it prints is what the services accept, and what docs/guides/ci.md shows is short and true.
 //!
 //! The judge is `check-jsonschema` with the schemas of the services that it brings along, from `PyPI` into a virtualenv
 //! beside what tests leave.
@@ -28,7 +28,7 @@ fn what_it_prints_is_what_the_services_accept() {
             assert_eq!(accepted(&judge, schema, &text), Ok(()), "{text}");
         }
     }
-    let page = fs::read_to_string(repository().join("docs/ci.md")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/guides/ci.md")).unwrap();
     for (schema, text) in [(GITHUB, shown(&page, "github")), (GITLAB, shown(&page, "gitlab"))] {
         assert_eq!(accepted(&judge, schema, &text), Ok(()), "{text}");
     }
@@ -38,7 +38,7 @@ fn what_it_prints_is_what_the_services_accept() {
 
 #[test]
 fn the_documented_change_has_fewer_than_twenty_lines() {
-    let page = fs::read_to_string(repository().join("docs/ci.md")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/guides/ci.md")).unwrap();
     let changed = |text: &str| {
         let marked = text.lines().filter(|line| line.starts_with(['+', '-'])).count();
         assert!(marked > 0, "the page shows no change");
@@ -53,7 +53,7 @@ fn the_documented_change_has_fewer_than_twenty_lines() {
 /// Every setting that the page tells of is one, and the other way round.
 #[test]
 fn the_page_names_every_flag_and_its_variable() {
-    let page = fs::read_to_string(repository().join("docs/ci.md")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/guides/ci.md")).unwrap();
     let help = CliFolder::empty().data("run --help");
     let flags =
         ["instance", "total", "link", "run-id", "min-workers", "leader-grace", "link-grace"];

@@ -196,13 +196,13 @@ fn what_steps_get_is_no_mistake() {
 
 #[test]
 fn the_documentation_lists_every_setting() {
-    let file = repository().join("docs/configuration.md");
+    let file = repository().join("docs/reference/configuration.md");
     let text = fs::read_to_string(file).expect("it is there");
     let (_, behind) = text.split_once("<!-- reference -->\n").expect("it begins");
     let (written, _) = behind.split_once("<!-- /reference -->").expect("it ends");
     let printed = CliFolder::empty().data("config reference");
     assert!(
         written.trim() == printed.trim(),
-        "put what `windlass config reference` prints into docs/configuration.md:\n{printed}"
+        "put what `windlass config reference` prints into docs/reference/configuration.md:\n{printed}"
     );
 }

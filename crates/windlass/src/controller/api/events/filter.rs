@@ -43,7 +43,7 @@ impl ApiEventFilter {
             let known = Event::KINDS.into_iter().find(|kind| *kind == word);
             known.ok_or_else(|| {
                 ApiError::bad_request(format!(
-                    "`type={word}`: there are no such events; see docs/events.md"
+                    "`type={word}`: there are no such events; see docs/reference/events.md"
                 ))
             })
         };

@@ -1,4 +1,4 @@
-//! Every refusal: its code, its status. The table in `docs/api.md` says when; a test holds one against the other.
+//! Every refusal: its code, its status. The table in `docs/reference/api.md` says when; a test holds one against the other.
 
 /// Codes by status.
 pub(super) const CODES: &[(u16, &[&str])] = &[

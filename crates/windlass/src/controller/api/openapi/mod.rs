@@ -2,7 +2,7 @@
 //!
 //! The document is made of the table of routes: every route has its operation here, and what a route needs becomes what the
 //! document asks for. A route without a description fails a test, and so does a description without a route, a refusal that
-//! `docs/api.md` does not know, and an answer of a live controller that is not as its schema says.
+//! `docs/reference/api.md` does not know, and an answer of a live controller that is not as its schema says.
 //!
 //! | file | what it has |
 //! |---|---|

@@ -7,7 +7,7 @@ use super::document::document;
 use super::operations::operations;
 use crate::controller::api::routes::routes;
 
-const PAGE: &str = include_str!("../../../../../../docs/api.md");
+const PAGE: &str = include_str!("../../../../../../docs/reference/api.md");
 
 #[test]
 fn every_route_is_described_and_nothing_else() {
@@ -58,7 +58,7 @@ fn the_page_lists_every_route() {
     let told: BTreeSet<String> = shown.map(any_part).collect();
     for route in routes() {
         let named = any_part(&format!("{} {}", route.method().to_uppercase(), route.path));
-        assert!(told.contains(&named), "docs/api.md does not tell of {named}");
+        assert!(told.contains(&named), "docs/reference/api.md does not tell of {named}");
     }
 }
 
