@@ -4,11 +4,11 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::time::Duration;
 
-use windlass::archive::{Archive as _, SealedRun, SqliteArchive};
-use windlass::conformance::block_on;
-use windlass::journal::Position;
-use windlass::logs::{FileLogs, LogId, LogStore as _};
 use windlass_core::id::StepIx;
+use windlass_store::archive::{Archive as _, SealedRun, SqliteArchive};
+use windlass_store::conformance::block_on;
+use windlass_store::journal::Position;
+use windlass_store::logs::{FileLogs, LogId, LogStore as _};
 
 use crate::bench_leader::BenchLeader;
 use crate::disk::{REPEATS, ScratchFolder};

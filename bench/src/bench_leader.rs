@@ -7,15 +7,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass::conformance::block_on;
-use windlass::db::StoreFuture;
-use windlass::journal::{BatchId, Journal, JournalAppend, Position, RecordedEvent, SqliteJournal};
 use windlass_core::engine::{Engine, EngineConfig, EngineRequest, ProvenTime, SubmitRun};
 use windlass_core::id::{RunId, StepIx, Term};
 use windlass_core::leader::{Leader, LeaderBatch, LeaderEffect, WonTerm};
 use windlass_core::outcome::RunStatus;
 use windlass_core::plan::Plan;
 use windlass_core::time::{Span, Time};
+use windlass_store::conformance::block_on;
+use windlass_store::db::StoreFuture;
+use windlass_store::journal::{
+    BatchId, Journal, JournalAppend, Position, RecordedEvent, SqliteJournal,
+};
 
 use crate::bench_worker::{self, BenchWorker};
 use crate::disk::{REPEATS, ScratchFolder};

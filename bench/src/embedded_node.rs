@@ -6,13 +6,9 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use windlass::clock::ProcessClock;
-use windlass::controller::{
+use windlass_controller::{
     ControllerNode, FollowedEvents, NodeConfig, NodeError, NodeHandle, StandbyPolicy,
 };
-use windlass::journal::{Journal, LeaderCandidate, Position};
-use windlass::shutdown::ShutdownSender;
-use windlass::worker::{AttemptFuture, AttemptOrders, Executor, WorkerError, WorkerRuntime};
 use windlass_core::engine::{EngineConfig, EngineRequest, Event, SubmitRun};
 use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::{Outcome, RunStatus, StepOutput};
@@ -20,6 +16,10 @@ use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
 use windlass_core::time::Span;
+use windlass_net::clock::ProcessClock;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::journal::{Journal, LeaderCandidate, Position};
+use windlass_worker::{AttemptFuture, AttemptOrders, Executor, WorkerError, WorkerRuntime};
 
 use crate::cluster::time_to_executor_rows;
 use crate::deadline::within;

@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use windlass::conformance::block_on;
-use windlass::journal::{
+use windlass_core::engine::Event;
+use windlass_core::time::Time;
+use windlass_store::conformance::block_on;
+use windlass_store::journal::{
     BatchId, CampaignOutcome, Journal, JournalAppend, JournalLeadership, LeaderCandidate,
     MemoryJournal, Position, RecordedEvent, SqliteJournal,
 };
-use windlass_core::engine::Event;
-use windlass_core::time::Time;
 
 use crate::disk::{REPEATS, ScratchFolder};
 use crate::engine_fleet::{self, BEGINNING, FleetWorkers};

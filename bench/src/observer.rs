@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use windlass::link::http::{
-    ClientCredentials, ControllerAddress, HttpClient, HttpWorkerLink, TcpDialer,
-};
-use windlass::link::mailbox::{MailboxAddress, MailboxKey, MailboxRegistry, MailboxWorkerLink};
-use windlass::link::{WorkerLink, WorkerSecret};
-use windlass::shutdown::{ShutdownReceiver, ShutdownSender};
-use windlass::worker::{
-    AttemptFuture, AttemptOrders, Executor, PeerWorkers, ProcessClock, WorkerError, WorkerRuntime,
-};
 use windlass_core::id::Incarnation;
 use windlass_core::outcome::Outcome;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
+use windlass_link::WorkerLink;
+use windlass_link::http::HttpWorkerLink;
+use windlass_link::mailbox::{MailboxAddress, MailboxKey, MailboxRegistry, MailboxWorkerLink};
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::http::{ClientCredentials, ControllerAddress, HttpClient, TcpDialer};
+use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
+use windlass_worker::{
+    AttemptFuture, AttemptOrders, Executor, PeerWorkers, ProcessClock, WorkerError, WorkerRuntime,
+};
 
 use crate::deadline::{WAIT_MAX, within};
 use crate::engine_fleet::now;

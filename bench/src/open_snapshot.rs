@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use windlass::conformance::block_on;
-use windlass::journal::Journal as _;
+use windlass_store::conformance::block_on;
+use windlass_store::journal::Journal as _;
 
 use crate::bench_leader::{BenchLeader, OPEN};
 use crate::disk::{REPEATS, ScratchFolder};

@@ -7,16 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::Runtime;
-use windlass::archive::{Archive, RunRecord, SealedRun, SqliteArchive};
-use windlass::conformance::block_on;
-use windlass::controller::{ControllerNode, RetentionSettings};
-use windlass::journal::{
-    Journal, JournalSnapshot, Position, RecordedEvent, SqliteJournal, encode_state,
-};
+use windlass_controller::{ControllerNode, RetentionSettings};
 use windlass_core::engine::{EngineRequest, Event};
 use windlass_core::id::RunId;
 use windlass_core::outcome::RunStatus;
 use windlass_core::plan::Plan;
+use windlass_store::archive::{Archive, RunRecord, SealedRun, SqliteArchive};
+use windlass_store::conformance::block_on;
+use windlass_store::journal::{
+    Journal, JournalSnapshot, Position, RecordedEvent, SqliteJournal, encode_state,
+};
 
 use crate::bench_leader::{BenchLeader, PAGE};
 use crate::disk::{REPEATS, ScratchFolder};

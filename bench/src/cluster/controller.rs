@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass::link::http::{ClientCredentials, ControllerAddress, HttpClient, TcpDialer};
+use windlass_net::http::{ClientCredentials, ControllerAddress, HttpClient, TcpDialer};
 
 use super::running_cluster::SLOTS;
 use crate::disk::ScratchFolder;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use windlass::conformance::block_on;
-use windlass::journal::{
-    BatchId, Journal as _, JournalAppend, Position, PostgresJournal, PostgresJournalOptions,
-};
 use windlass_core::id::Term;
 use windlass_core::time::Span;
+use windlass_store::conformance::block_on;
+use windlass_store::journal::{
+    BatchId, Journal as _, JournalAppend, Position, PostgresJournal, PostgresJournalOptions,
+};
 
 use super::server::BenchPostgres;
 use crate::engine_fleet::now;

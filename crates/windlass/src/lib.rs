@@ -1,34 +1,19 @@
 //! Runs graphs of work on one machine or many.
 //!
-//! [`core`] is pure: plans, the pipeline file, the engine that makes every scheduling decision, and both ends of the
-//! session with a worker. Here is what touches the world: the stores ([`journal`], [`archive`], [`logs`], [`sql_views`]), the
-//! [`controller`] that leads, the [`worker`] that executes, what carries messages between them ([`link`]), all of it in
-//! one process ([`embedded`]), and the command line ([`cli`]).
+//! This crate is the face of windlass for programs in Rust: typed steps ([`step`], [`Pipeline`], [`Context`]), tests of
+//! them in virtual time ([`testing`]), the command line as a value ([`Cli`]), and the seams for links ([`link`]) and
+//! executors ([`executor`]) of a program. What runs beneath has crates of its own: `windlass-core` decides, and
+//! `windlass-store`, `windlass-link`, `windlass-worker` and `windlass-controller` act. Those make no promise of stability.
 
-pub mod archive;
 #[cfg(all(feature = "http", feature = "sqlite"))]
-pub mod cli;
-pub mod clock;
+mod cli;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod controller;
-pub mod db;
 pub mod embedded;
-pub mod journal;
-pub mod link;
-pub mod logs;
-#[cfg(feature = "http")]
-mod percent_encoding;
-mod random;
 #[cfg(unix)]
 pub mod sdk;
-pub mod shutdown;
-pub mod sql_views;
 #[cfg(unix)]
 pub mod testing;
-#[cfg(feature = "tls")]
-pub mod tls;
-pub mod worker;
 
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub use cli::Cli;
@@ -40,6 +25,7 @@ pub use sdk::{
     Parameter, Pipeline, Report, Result, Retries, Single, Step, Takes, Target,
 };
 pub use windlass_core as core;
+pub use windlass_link as link;
 #[cfg(unix)]
 pub use windlass_macros::step;
-pub use worker::guard::main_if_asked as init;
+pub use windlass_worker::guard::main_if_asked as init;

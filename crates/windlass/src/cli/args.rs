@@ -1,4 +1,4 @@
-//! What the user asked for, read from the arguments and nothing else.
+//! The command-line arguments: parsing and nothing else.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ use super::commands::{
 };
 use super::help;
 
-/// Runs graphs of work on one machine or many.
+/// Run pipelines of dependent steps on one machine or many.
 #[derive(Debug, Parser)]
 #[command(
     name = "windlass",
@@ -27,7 +27,7 @@ pub(super) struct CliArgs {
     pub(super) command: CliCommand,
 }
 
-/// One variant per file in `commands/`; its group in the help is in `help.rs`.
+/// One variant per file in `commands/`. `help.rs` assigns each to a group of the help.
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
     Run(run::RunArgs),
@@ -79,7 +79,7 @@ impl FromStr for ParamArg {
             Some((name, value)) if !name.is_empty() => {
                 Ok(Self { name: name.to_owned(), value: value.to_owned() })
             }
-            _ => Err("a param is given as NAME=VALUE".to_owned()),
+            _ => Err("write a param as NAME=VALUE".to_owned()),
         }
     }
 }
@@ -91,12 +91,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arguments_are_declared_soundly() {
+    fn clap_accepts_the_declared_arguments() {
         CliArgs::command().debug_assert();
     }
 
     #[test]
-    fn a_param_may_hold_anything_behind_its_first_equals_sign() {
+    fn param_value_may_contain_equals_signs() {
         let param: ParamArg = "channel=a=b".parse().unwrap();
         assert_eq!((&*param.name, &*param.value), ("channel", "a=b"));
         assert_eq!("empty=".parse::<ParamArg>().unwrap().value, "");

@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-/// Reads a number within bounds, and says what it has to be if it is none.
+/// Parses a number in a range; the error states the range.
 pub(crate) fn number(
     within: RangeInclusive<u32>,
 ) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync {
     move |text| {
         let read = text.parse().ok().filter(|number| within.contains(number));
         let (least, most) = (within.start(), within.end());
-        read.ok_or_else(|| format!("it has to be a number from {least} to {most}"))
+        read.ok_or_else(|| format!("write a number from {least} to {most}"))
     }
 }
 
@@ -18,11 +18,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_none_is_told_what_it_has_to_be() {
+    fn number_out_of_range_is_refused_with_the_range() {
         let jobs = number(1..=64);
         assert_eq!((jobs("1"), jobs("64")), (Ok(1), Ok(64)));
         for text in ["0", "65", "x", "", "-1", "1.5", "99999999999"] {
-            assert_eq!(jobs(text), Err("it has to be a number from 1 to 64".to_owned()), "{text}");
+            assert_eq!(jobs(text), Err("write a number from 1 to 64".to_owned()), "{text}");
         }
     }
 }

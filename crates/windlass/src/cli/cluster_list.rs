@@ -1,4 +1,4 @@
-//! What commands that list something of a cluster have in common.
+//! Shared parts of the commands that list something of a cluster.
 
 use serde_json::Value;
 use windlass_core::engine::Engine;
@@ -12,7 +12,7 @@ use super::run_source::{
 };
 use crate::embedded::system_now;
 
-/// What each of them takes.
+/// The arguments of each of them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterListArgs {
     /// Print one JSON object per line
@@ -22,25 +22,25 @@ pub(crate) struct ClusterListArgs {
     controller: ControllerArgs,
 }
 
-/// What a controller lists.
+/// A list that a controller serves.
 pub(crate) struct ClusterList {
-    /// Where it does.
+    /// Its path in the API.
     pub(crate) path: &'static str,
-    /// What the store of the folder that one stands in has of it, where no controller is named and none leads there. Without it
-    /// there has to be one.
+    /// Reads the list from the store of this folder when no controller is named and none leads there. Without it, a
+    /// controller is required.
     pub(crate) from_store: Option<fn(&Engine) -> Vec<Value>>,
-    /// What is said if there is nothing.
+    /// The message for an empty list.
     pub(crate) empty_message: &'static str,
-    /// For one that comes in pages: how many make one, and which field says where the next goes on.
+    /// For a paged list: the page size, and the field that names the next page.
     pub(crate) pages: Option<(usize, &'static str)>,
-    /// In which order it is shown.
+    /// Sorts the rows.
     pub(crate) sort: fn(&mut [Value]),
-    /// As a table.
+    /// Renders them as a table.
     pub(crate) table: fn(&[Value], Time) -> TextTable,
 }
 
 impl ClusterList {
-    /// Asks for it and prints it.
+    /// Fetches the list and prints it.
     pub(crate) fn print(
         &self,
         args: &ClusterListArgs,
@@ -89,5 +89,5 @@ impl ClusterList {
     }
 }
 
-/// The order in which it is told.
+/// Keeps the order of the answer.
 pub(crate) const fn as_received(_: &mut [Value]) {}

@@ -1,38 +1,39 @@
-//! What a command knows of its surroundings.
+//! The environment of a command.
 
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
+
+use windlass_link::mailbox::MailboxRegistry;
 
 use super::environment;
 use super::error::CliError;
 use super::extensions::ProgramExtensions;
 use super::output::{Terminal, TerminalCaps};
-use crate::link::mailbox::MailboxRegistry;
 
-/// Narrower than this, nothing could be laid out at all.
+/// Below this width no layout is readable.
 const COLUMNS_MIN: usize = 40;
 
-/// Where the command was given, and how what it says looks.
+/// The working directory of the command, and the capabilities of its terminal.
 #[derive(Clone, Debug)]
 pub(crate) struct CommandContext {
     /// The current directory.
     pub(crate) folder: PathBuf,
-    /// Of standard output.
+    /// The capabilities of stdout.
     pub(crate) out: TerminalCaps,
-    /// Of standard error.
+    /// The capabilities of stderr.
     pub(crate) err: TerminalCaps,
-    /// The links through mailboxes that this program knows.
+    /// The mailbox links of this program.
     pub(crate) links: MailboxRegistry,
-    /// What this program has beside windlass itself.
+    /// The functions, hooks and probes compiled into this program.
     pub(crate) compiled: ProgramExtensions,
 }
 
 impl CommandContext {
-    /// The surroundings of this process.
+    /// The context of this process.
     pub(crate) fn of_process() -> Result<Self, CliError> {
         let folder = std::env::current_dir().map_err(|error| {
             let what = format!("the current directory cannot be read: {error}");
-            CliError::usage(what).hint("it may have been removed: `cd` somewhere else")
+            CliError::usage(what).hint("it may have been removed: change to another directory with `cd`")
         })?;
         let terminal = || io::stderr().is_terminal().then(|| Terminal::size().columns);
         let width = environment::columns().or_else(terminal).map(|width| width.max(COLUMNS_MIN));

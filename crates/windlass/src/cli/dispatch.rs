@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use windlass_link::mailbox::MailboxRegistry;
+use windlass_worker::hide_memory;
 
 use super::args::CliCommand;
 use super::context::CommandContext;
@@ -12,16 +14,9 @@ use super::extensions::ProgramExtensions;
 use super::output::TerminalCaps;
 use super::settings::{ParseRefusal, parse};
 use super::{commands, exit, output};
-use crate::link::mailbox::MailboxRegistry;
-use crate::worker::platform::hide_memory;
 
-/// Answers the arguments that follow the program's name and returns the exit code.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    run_with(arguments, MailboxRegistry::built_in(), ProgramExtensions::default())
-}
-
-/// The same for a program with links and steps of its own.
-pub(super) fn run_with(
+/// Runs the arguments after the program's name, for a program with these links and steps, and returns the exit code.
+pub(super) fn run(
     arguments: impl IntoIterator<Item = OsString>,
     links: MailboxRegistry,
     compiled: ProgramExtensions,
@@ -84,7 +79,7 @@ fn answer(command: CliCommand, links: MailboxRegistry, compiled: ProgramExtensio
     answered.unwrap_or_else(|error| print_error(&error, &context.err))
 }
 
-/// Whether the process of a command holds secrets of steps, or the credentials of a cluster, for as long as it lives.
+/// Whether the process of a command holds secrets of steps or the credentials of a cluster.
 const fn holds_secrets(command: &CliCommand) -> bool {
     matches!(
         command,
@@ -101,7 +96,7 @@ fn print_error(error: &CliError, look: &TerminalCaps) -> u8 {
     error.exit_code()
 }
 
-/// Help and version are data; everything else that clap has to say is talk.
+/// Help and version go to stdout; all other output of clap goes to stderr.
 fn print_clap_output(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
     let text = output::with_program_name(text.trim_end());

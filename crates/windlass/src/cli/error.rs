@@ -1,28 +1,29 @@
-//! Whatever went wrong, as the user is told it: a kind, words, what to do, and the exit code.
+//! Errors as the user sees them: a kind, a message, a hint, and the exit code.
+
+use windlass_store::db::StoreError;
 
 use super::exit;
 use super::output::{ColorRole, TerminalCaps};
 use super::render::ProblemReport;
-use crate::db::StoreError;
 
-/// Why a command did not do what it was asked for.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum CliError {
-    /// The request makes no sense here.
+    /// The request is not possible here.
     Usage(CliErrorMessage),
     /// The file cannot be read.
     File(CliErrorMessage),
-    /// The file was read, and is wrong.
+    /// The file is readable but invalid.
     Pipeline(Box<ProblemReport>),
-    /// The store, or whoever leads it, cannot be reached.
+    /// The store or its leader is unreachable.
     Unreachable(CliErrorMessage),
-    /// The file is sound, and the params that were given do not fit it.
+    /// The file is valid, but the given params do not fit it.
     Params(Box<ProblemReport>),
-    /// A file of settings is wrong.
+    /// A settings file is invalid.
     Config(Box<ProblemReport>),
 }
 
-/// What is wrong, and what to do.
+/// A message and its hints.
 #[derive(Debug)]
 pub(crate) struct CliErrorMessage {
     what: String,
@@ -37,7 +38,7 @@ impl CliErrorMessage {
 }
 
 impl CliError {
-    /// The request makes no sense.
+    /// The request is not possible.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::Usage(CliErrorMessage::new(what))
     }
@@ -47,12 +48,12 @@ impl CliError {
         Self::File(CliErrorMessage::new(what))
     }
 
-    /// The store, or whoever leads it, cannot be reached.
+    /// The store or its leader is unreachable.
     pub(crate) fn unreachable(what: impl Into<String>) -> Self {
         Self::Unreachable(CliErrorMessage::new(what))
     }
 
-    /// The same, with what to do.
+    /// Adds a hint with the next action.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         if let Self::Usage(complaint) | Self::File(complaint) | Self::Unreachable(complaint) =
             &mut self
@@ -62,7 +63,7 @@ impl CliError {
         self
     }
 
-    /// The same, with a last line about something else that the user must know.
+    /// Adds a last line about another fact that the user must know.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
         if let Self::Usage(complaint) | Self::File(complaint) | Self::Unreachable(complaint) =
             &mut self
@@ -72,7 +73,7 @@ impl CliError {
         self
     }
 
-    /// The code that the program ends with.
+    /// The exit code of the program.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Params(_) | Self::Config(_) => exit::USAGE,
@@ -81,7 +82,7 @@ impl CliError {
         }
     }
 
-    /// What is said about it on standard error.
+    /// The text for standard error.
     pub(crate) fn text(&self, look: &TerminalCaps) -> String {
         match self {
             Self::Usage(complaint) | Self::File(complaint) | Self::Unreachable(complaint) => {

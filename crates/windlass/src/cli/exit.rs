@@ -1,18 +1,18 @@
 //! Every exit code of the program. Scripts rely on them: a code keeps its meaning.
 
-/// What was asked for was done.
+/// The command succeeded.
 pub(super) const SUCCESS: u8 = 0;
 
-/// A step failed, or its run did.
+/// A step or the run failed.
 pub(super) const STEP_FAILED: u8 = 1;
 
 /// The output could not be written.
 pub(super) const OUTPUT: u8 = 1;
 
-/// The arguments make no request that can be served.
+/// The arguments are invalid or cannot be served.
 pub(super) const USAGE: u8 = 2;
 
-/// The pipeline file cannot be read, or is wrong.
+/// The pipeline file cannot be read, or is invalid.
 pub(super) const INVALID_PIPELINE: u8 = 3;
 
 /// A step could not run because no worker matches its requirements, and nothing else failed.
@@ -24,5 +24,5 @@ pub(super) const UNREACHABLE: u8 = 5;
 /// The run was cancelled.
 pub(super) const CANCELLED: u8 = 6;
 
-/// The user interrupted it: 128 and the number of SIGINT, as shells have it.
+/// The user interrupted it: 128 plus the number of SIGINT, as in shells.
 pub(super) const INTERRUPTED: u8 = 130;

@@ -1,4 +1,4 @@
-//! What a program has beside windlass itself: steps of its own, and a pipeline of them.
+//! The parts compiled into a program besides windlass: its own steps, and a pipeline of them.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -8,34 +8,34 @@ use windlass_core::display_text::is_label;
 use windlass_core::problem::SourceFile;
 use windlass_core::requirement::Labels;
 use windlass_core::spec::{CallableCatalog, CallableSet};
-
-use super::error::CliError;
-use crate::link::{DeathNoticeConfig, WorkerLink};
-use crate::logs::LogStore;
-use crate::sdk::HookList;
-use crate::worker::Executor;
-use crate::worker::executors::{
+use windlass_link::{DeathNoticeConfig, WorkerLink};
+use windlass_store::logs::LogStore;
+use windlass_worker::Executor;
+use windlass_worker::executors::{
     BuiltinExecutor, CallExecutor, CalleeRegistry, ExecutorSettings, GuardSource, TracePropagation,
 };
-use crate::worker::guard::GuardHandle;
-use crate::worker::values::ValueStore;
+use windlass_worker::guard::GuardHandle;
+use windlass_worker::values::ValueStore;
 
-/// What is compiled into this program.
+use super::error::CliError;
+use crate::sdk::HookList;
+
+/// The extensions of this program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProgramExtensions {
-    /// Its steps, to be called.
+    /// Its callable steps.
     pub(crate) callees: CalleeRegistry,
-    /// Its steps, to check files by.
+    /// The signatures of its steps, to check files against.
     pub(crate) catalogue: CallableCatalog,
-    /// What is done around its runs.
+    /// The hooks of its runs.
     pub(crate) hooks: HookList,
-    /// What finds out more about its machine.
+    /// The probes for additional labels of its machine.
     pub(crate) probes: LabelProbes,
-    /// The pipeline that is meant where no file is named.
+    /// The default pipeline if no file is named.
     pub(crate) pipeline: Option<SourceFile>,
 }
 
-/// What finds out about the machine that a worker is on, in the order in which it was added.
+/// The probes that detect labels of a worker's machine, in the order of registration.
 #[derive(Clone, Default)]
 pub(crate) struct LabelProbes(Vec<Arc<LabelProbe>>);
 
@@ -46,7 +46,7 @@ impl LabelProbes {
         self.0.push(Arc::new(probe));
     }
 
-    /// What they find. What is no label is left out: it could not be asked for.
+    /// The detected labels. Invalid labels are left out: no step could require them.
     fn labels(&self) -> impl Iterator<Item = String> {
         self.0.iter().flat_map(|probe| probe()).filter(|label| is_label(label))
     }
@@ -58,45 +58,45 @@ impl fmt::Debug for LabelProbes {
     }
 }
 
-/// What an executor works with.
+/// The parts that an executor needs.
 #[derive(Debug)]
 pub(crate) struct StepExecutorSetup {
-    /// Where steps run.
+    /// The settings of steps.
     pub(crate) place: ExecutorSettings,
-    /// What starts their commands.
+    /// The guard that starts their commands.
     pub(crate) guard: GuardHandle,
-    /// What it tells if this process dies, and is told of every step for; nothing where a leader dies with it.
+    /// The death notice of this process, if its steps can outlive it; `None` where the leader ends with it.
     pub(crate) death_notice: Option<DeathNoticeConfig>,
-    /// Whether it ends this process with the steps in it, should they outlive what they were granted for.
+    /// Whether the guard ends this process when a function outlives its grant.
     pub(crate) ends_calls: bool,
-    /// Where what they say goes.
+    /// The store of step output.
     pub(crate) logs: Arc<dyn LogStore>,
-    /// Where large results go, and come from.
+    /// The store of large results.
     pub(crate) depot: Arc<ValueStore>,
-    /// The way to the leader.
+    /// The link to the leader.
     pub(crate) link: Arc<dyn WorkerLink>,
-    /// What commands are told of the trace that they are a part of.
+    /// The trace context that commands inherit.
     pub(crate) traces: TracePropagation,
 }
 
 impl ProgramExtensions {
-    /// What a file that is run here may call.
+    /// The functions that a file run here may call.
     pub(crate) fn allowed_calls(&self) -> CallableSet {
         CallableSet::Known(self.catalogue.clone())
     }
 
-    /// What a file that is run elsewhere may call: whatever is there, where nothing is here.
+    /// The functions that a file run elsewhere may call; any, if this program has none.
     pub(crate) fn allowed_calls_elsewhere(&self) -> CallableSet {
         if self.catalogue.0.is_empty() { CallableSet::Any } else { self.allowed_calls() }
     }
 
-    /// What a worker advertises that is this program.
+    /// The labels of a worker of this program.
     pub(crate) fn labels(&self, others: &Labels) -> Labels {
         let own = self.callees.labels().chain(self.probes.labels());
         Labels::new(others.iter().map(str::to_owned).chain(own))
     }
 
-    /// The executor of a worker that is this program: it calls its steps, and leaves the rest to the built-in one.
+    /// The executor of a worker of this program: it calls its functions, and leaves other steps to the built-in one.
     pub(crate) fn executor(&self, at: StepExecutorSetup) -> Result<Arc<dyn Executor>, CliError> {
         let StepExecutorSetup {
             place,
@@ -129,8 +129,8 @@ impl ProgramExtensions {
     }
 }
 
-/// The runtime of steps. It is another than that of leader and worker, which a step that blocks would stop; and it lasts as
-/// long as the process, since a step that blocks would keep it from ending.
+/// The runtime of functions. It is separate from that of leader and worker, which a blocking function would stall. It
+/// lives as long as the process, since a blocking function would keep it from ending.
 fn steps() -> Result<Handle, CliError> {
     static STEPS: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = STEPS.get() {
@@ -138,6 +138,6 @@ fn steps() -> Result<Handle, CliError> {
     }
     let runtime = Builder::new_multi_thread().thread_name("windlass-steps").enable_all().build();
     let runtime =
-        runtime.map_err(|error| CliError::unreachable(format!("no threads for steps: {error}")))?;
+        runtime.map_err(|error| CliError::unreachable(format!("threads for steps cannot start: {error}")))?;
     Ok(STEPS.get_or_init(|| runtime).handle().clone())
 }

@@ -1,10 +1,10 @@
-//! `windlass --help`: the commands in groups. Every word about a command comes from the command itself.
+//! `windlass --help`: the commands in groups, with the descriptions of their own help.
 
 use clap::CommandFactory as _;
 
 use super::args::CliArgs;
 
-/// Where the list of commands goes: clap has one flat list, so it is written here.
+/// The template of the help. clap knows only a flat list of commands, so the groups are inserted here.
 pub(super) const TEMPLATE: &str = "{about}\n\nUsage: {usage}\n\n{commands}{options}{after-help}";
 
 /// The smallest pipeline, at the end of the help.
@@ -15,9 +15,9 @@ The smallest pipeline, in a file windlass.yml:
     hello:
       run: echo hi
 
-`windlass init` writes one that fits the folder. `windlass COMMAND --help` tells more, with examples.";
+`windlass init` creates one for this folder. `windlass COMMAND --help` has details and examples.";
 
-/// The commands by what one wants to do. A command that is in no group fails a test.
+/// The commands by purpose. A command without a group fails a test.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "rerun", "cancel", "watch"]),
     ("Look", &["runs", "show", "logs", "why", "plan", "graph", "explain"]),

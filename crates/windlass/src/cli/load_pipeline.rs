@@ -1,4 +1,4 @@
-//! Reads the file of a request through all stages: bytes, pipeline, plan.
+//! Loads the file of a request in all stages: bytes, pipeline, plan.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ use super::error::CliError;
 use super::project::{FILE, Project};
 use super::render::ProblemReport;
 
-/// What can be wrong with the params that were given, rather than with the file.
+/// Problems with the given params, as opposed to the file.
 const PARAMS: [ProblemCode; 4] = [
     ProblemCode::ParamUnknown,
     ProblemCode::ParamMissing,
@@ -27,25 +27,25 @@ const PARAMS: [ProblemCode; 4] = [
     ProblemCode::ParamType,
 ];
 
-/// Steps that are named to somebody who asked for one that is not there.
+/// Steps that are listed when a named step does not exist.
 const LISTED_MAX: usize = 12;
 
-/// A file that was read and is sound.
+/// A valid pipeline file.
 #[derive(Debug)]
 pub(crate) struct LoadedPipeline {
-    /// Where it is.
+    /// Its location.
     pub(crate) project: Project,
     /// Its text.
     pub(crate) source: SourceFile,
-    /// What it says.
+    /// Its declarations.
     pub(crate) pipeline: PipelineDecl,
-    /// What is worth knowing about it.
+    /// Notes about it.
     pub(crate) notes: Vec<Problem>,
 }
 
 impl LoadedPipeline {
-    /// Reads the file that was given, or the one that is found. Keys that this version cannot execute are as bad as
-    /// `not_available` says: to look at a file they are notes, to run it errors.
+    /// Reads the given file, or the nearest one. Keys that this version cannot execute get the severity
+    /// `not_available`: notes for commands that inspect a file, errors for those that run it.
     pub(crate) fn read(
         context: &CommandContext,
         file: Option<&Path>,
@@ -54,7 +54,7 @@ impl LoadedPipeline {
         Self::read_calling(context, file, (not_available, &context.compiled.allowed_calls()))
     }
 
-    /// The same, of a file that may call what it is said to.
+    /// The same, for a file that may call these functions.
     pub(crate) fn read_calling(
         context: &CommandContext,
         file: Option<&Path>,
@@ -84,7 +84,7 @@ impl LoadedPipeline {
         Ok((project, source))
     }
 
-    /// The part of it that was asked for.
+    /// The selected part of the file.
     pub(crate) fn select(mut self, selection: &StepSelection) -> Result<Self, CliError> {
         let names: Vec<&str> =
             self.pipeline.steps.iter().map(|step| &*step.name.value).take(LISTED_MAX).collect();
@@ -92,7 +92,7 @@ impl LoadedPipeline {
         self.pipeline = selection.select_from(self.pipeline).map_err(|error| {
             let hint = match &error {
                 SelectionError::NoStep { name, .. } if name.contains('[') => {
-                    Some("a matrix is run as a whole: name it without its cell".to_owned())
+                    Some("a matrix runs as a whole: name it without a cell".to_owned())
                 }
                 SelectionError::NoStep { nearest: None, .. } => Some(steps),
                 _ => None,
@@ -132,7 +132,7 @@ fn invalid(source: SourceFile, problems: Vec<Problem>) -> CliError {
     CliError::Pipeline(Box::new(ProblemReport { source, problems }))
 }
 
-/// The bytes of the file, at most one more than may be read.
+/// The bytes of the file, at most one more than the limit.
 fn bytes(project: &Project) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     let bound = u64::try_from(SOURCE_MAX).unwrap_or(u64::MAX).saturating_add(1);
@@ -148,7 +148,7 @@ fn unreadable(project: &Project, error: &io::Error) -> CliError {
     match error.kind() {
         ErrorKind::NotFound if shown.contains('[') => {
             CliError::file(format!("there is no file {shown}"))
-                .hint("a first argument with `/` is a file; for a step, name the file before it")
+                .hint("a first argument with `/` is a file; to name a step, put the file before it")
         }
         ErrorKind::NotFound => CliError::file(format!("there is no file {shown}")),
         ErrorKind::IsADirectory if shown.ends_with(FILE) => {
@@ -156,8 +156,8 @@ fn unreadable(project: &Project, error: &io::Error) -> CliError {
         }
         ErrorKind::IsADirectory => CliError::file(format!("{shown} is a directory, not a file"))
             .hint(format!("name the file in it: {}/{FILE}", shown.trim_end_matches('/'))),
-        ErrorKind::PermissionDenied => CliError::file(format!("{shown} may not be read"))
-            .hint(format!("ask for permission, or see it with `ls -l {shown}`")),
+        ErrorKind::PermissionDenied => CliError::file(format!("no permission to read {shown}"))
+            .hint(format!("check its permissions with `ls -l {shown}`")),
         _ => CliError::file(format!("{shown} cannot be read: {error}")),
     }
 }

@@ -1,14 +1,17 @@
 //! The command line: arguments in, text out, an exit code at the end.
 //!
-//! `program` is all of it as a value, for somebody's own binary, and `extensions` the steps in Rust that it has; `args` only
-//! parses; `commands` has one file per command, whose doc comments are its help; `context` is what a command
-//! knows of its surroundings; `project` finds the file and the root; `pipeline_args` says which part of a file is wanted, `load_pipeline`
-//! reads it; `local_run_args` is what every command that runs steps takes, `logging` what every command
-//! that stays does, `environment_args` what steps inherit, `otlp` where spans go; `run_source` finds runs, in a store or at
-//! a controller; `local_run` does them, `remote_watch` shows those of others, `daemon` is for clusters, `ci_instances` for processes that share a run without one; `settings` is what files
-//! and the environment say beside flags; `step_summaries` is what steps wrote for
-//! people; `render` makes texts, pure; `output` alone prints; `error` turns whatever went wrong into words and a code of
-//! `exit`.
+//! | module | contents |
+//! |---|---|
+//! | `program`, `extensions` | the command line as a value for other binaries, and the Rust steps compiled into it |
+//! | `args`, `commands`, `dispatch`, `help` | parsing, and one file per command, whose doc comments are its help |
+//! | `context`, `environment`, `settings` | the environment of a command; flags, variables and settings files |
+//! | `project`, `pipeline_args`, `load_pipeline` | finding a file, selecting a part of it, and loading it |
+//! | `local_run_args`, `logging`, `environment_args`, `otlp` | options that several commands share |
+//! | `run_source` | finding runs, in a store or on a controller |
+//! | `local_run`, `remote_watch`, `daemon`, `ci_instances` | local runs, runs elsewhere, cluster processes, shared runs |
+//! | `step_summaries` | the summaries that steps write |
+//! | `render`, `output` | pure rendering, and the only code that prints |
+//! | `error`, `exit` | errors as messages, and exit codes |
 
 mod args;
 mod bounded_number;
@@ -29,7 +32,7 @@ mod local_run;
 mod local_run_args;
 mod logging;
 mod otlp;
-pub mod output;
+pub(crate) mod output;
 mod pipeline_args;
 mod program;
 mod project;
@@ -39,6 +42,5 @@ mod run_source;
 mod settings;
 mod step_summaries;
 
-pub use dispatch::run;
 pub(crate) use extensions::ProgramExtensions;
 pub use program::Cli;

@@ -1,10 +1,11 @@
-//! Where spans go, by the command line or by the variables that every program of OpenTelemetry reads.
+//! The span collector, from the command line or the standard OpenTelemetry variables.
+
+use windlass_controller::traces::TraceCollector;
 
 use super::{environment, output};
-use crate::controller::traces::TraceCollector;
 
-/// The collector that was named, or else that of the environment. What is wrong with the latter is said and no more: the
-/// variables may be meant for others.
+/// The named collector, or else that of the environment. An error in the environment only prints a warning: the
+/// variables may be meant for other programs.
 pub(crate) fn collector(named: Option<&TraceCollector>) -> Option<TraceCollector> {
     let known = named.cloned().or_else(|| from_variables(&environment::otel))?;
     let headers = environment::otel("EXPORTER_OTLP_HEADERS").unwrap_or_default();
@@ -35,7 +36,7 @@ fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Option<TraceColl
     }
 }
 
-/// A collector, as it is named on the command line.
+/// Parses a collector address of the command line.
 pub(crate) fn named(address: &str) -> Result<TraceCollector, String> {
     TraceCollector::from_base_address(address).map_err(|error| error.to_string())
 }
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_of_traces_comes_before_that_of_everything() {
+    fn trace_endpoint_variable_overrides_the_general_one() {
         let all = ("EXPORTER_OTLP_ENDPOINT", "http://a:4318");
         let traces = ("EXPORTER_OTLP_TRACES_ENDPOINT", "http://b:9/in");
         assert_eq!(told(&[]), "");

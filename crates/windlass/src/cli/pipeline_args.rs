@@ -1,29 +1,29 @@
-//! Which pipeline is meant, with which params, and which part of it.
+//! The selected pipeline, its params, and the selected part of it.
 
 use windlass_core::expand::StepSelection;
 
 use super::args::ParamArg;
 use super::project::PipelineTarget;
 
-/// The arguments of every command that makes a run.
+/// The arguments of every command that creates a run.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PipelineArgs {
-    /// The pipeline file, if it ends in .yml or .yaml or contains `/`; then steps
+    /// Name the pipeline file (ending in .yml or .yaml, or containing `/`), then steps
     #[arg(value_name = "FILE | STEP")]
     target: Vec<String>,
-    /// Give a param a value
+    /// Set a param
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     pub(crate) param: Vec<ParamArg>,
-    /// Run this step and nothing else
+    /// Run only this step
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
-    /// Run this step and everything that needs it
+    /// Run this step and its dependents
     #[arg(long, value_name = "STEP")]
     from: Vec<String>,
-    /// Run this step and everything that it needs
+    /// Run this step and its needs
     #[arg(long, value_name = "STEP")]
     until: Vec<String>,
-    /// Run steps with this tag and everything that they need
+    /// Run steps with this tag and their needs
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 }
@@ -34,7 +34,7 @@ impl PipelineArgs {
         PipelineTarget::read(&self.target)
     }
 
-    /// The steps that are wanted.
+    /// The selected steps.
     pub(crate) fn selection(&self) -> StepSelection {
         StepSelection {
             steps: self.target().steps.into_iter().chain(self.until.iter().cloned()).collect(),

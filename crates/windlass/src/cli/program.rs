@@ -1,13 +1,14 @@
-//! The program as a value: what somebody's own binary is made of.
+//! The program as a value, on which other binaries are built.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use windlass_link::mailbox::{MailboxAddress, MailboxError, MailboxRegistry, Mailboxes};
+
 use super::extensions::ProgramExtensions;
 use super::{dispatch, help, output};
-use crate::link::mailbox::{MailboxAddress, MailboxError, MailboxRegistry, Mailboxes};
 use crate::sdk::{ExecutorCallee, Pipeline, ScriptExecutor};
 
 /// The command line of windlass, with what a program adds to it.
@@ -26,13 +27,13 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// The one that `windlass` itself is.
+    /// The command line of `windlass` itself.
     pub fn new() -> Self {
         Self { links: MailboxRegistry::built_in(), compiled: ProgramExtensions::default() }
     }
 
-    /// Adds a link, for addresses that begin with `SCHEME:`. `opens` only looks at the address: the place is reached when
-    /// it is used. docs/guides/links.md is the guide.
+    /// Adds a link for addresses that begin with `SCHEME:`. `opens` only parses the address: the connection is opened
+    /// on first use. docs/guides/links.md is the guide.
     #[must_use]
     pub fn link(
         self,
@@ -45,7 +46,8 @@ impl Cli {
         Self { links: self.links.with(scheme, opens), ..self }
     }
 
-    /// Adds the steps of a pipeline in Rust, which is meant where a command is given no file. docs/guides/rust.md is the guide.
+    /// Adds the steps of a pipeline in Rust, the default of a command without a file. docs/guides/rust.md is the
+    /// guide.
     #[must_use]
     pub fn pipeline(self, pipeline: &Pipeline) -> Self {
         let mut compiled = self.compiled;
@@ -64,8 +66,8 @@ impl Cli {
         self
     }
 
-    /// Adds something that finds out about the machine: what it returns are labels of every worker of this program, beside
-    /// those that windlass finds itself. It is asked when a worker starts.
+    /// Adds a probe for labels: every worker of this program gets the returned labels in addition to the detected ones.
+    /// The probe runs when a worker starts.
     ///
     /// ```no_run
     /// use std::process::ExitCode;
@@ -85,15 +87,15 @@ impl Cli {
         self
     }
 
-    /// Answers the arguments of this process. It has to come first in `main`, before a thread is started: the process may
-    /// have been started to be the guard of a worker, and is nothing else then.
+    /// Runs the arguments of this process. Call it first in `main`, before any thread starts: the process may have
+    /// been started as the guard of a worker, and then does nothing else.
     pub fn main(self) -> ExitCode {
-        crate::worker::guard::main_if_asked_with(&self.links);
+        windlass_worker::guard::main_if_asked_with(&self.links);
         let program = std::env::args_os().next().map(PathBuf::from);
         if let Some(name) = program.as_deref().and_then(Path::file_stem).and_then(OsStr::to_str) {
             output::set_program_name(name, help::commands());
         }
-        dispatch::run_with(std::env::args_os().skip(1), self.links, self.compiled)
+        dispatch::run(std::env::args_os().skip(1), self.links, self.compiled)
     }
 }
 

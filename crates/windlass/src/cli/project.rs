@@ -1,9 +1,9 @@
-//! The pipeline file and the root: where steps run and where the store is.
+//! The pipeline file and the root: the folder of steps and of the store.
 //!
-//! Without FILE: the `windlass.yml` of the current directory or of the nearest one above it, like git; its folder is the
-//! root. With FILE: that file; the root is the nearest folder, from the current directory upwards, that holds `.windlass`
-//! or `windlass.yml`, else the current directory. What to run and where to run it are two questions: `windlass run
-//! examples/tour.yml` works on the project that one stands in.
+//! Without FILE: the `windlass.yml` of the current directory or of the nearest parent, as in git; its folder is the
+//! root. With FILE: that file; the root is the nearest folder, from the current directory upwards, that contains
+//! `.windlass` or `windlass.yml`, else the current directory. The file and the root are independent: `windlass run
+//! examples/tour.yml` runs in the current project.
 
 use std::path::{Path, PathBuf};
 
@@ -13,25 +13,25 @@ use windlass_core::problem::SourceFile;
 use super::error::CliError;
 use crate::embedded::StoreAddress;
 
-/// What a pipeline file is called.
+/// The name of a pipeline file.
 pub(crate) const FILE: &str = "windlass.yml";
 /// The folder of the store.
 pub(crate) const STORE: &str = ".windlass";
-/// In the store: what steps write for windlass.
+/// The folder in the store for files through which steps report to windlass.
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// Where a store was said to be.
+/// Parses the address of a store.
 pub(crate) fn store_address(named: &str) -> Result<StoreAddress, CliError> {
     StoreAddress::parse(named).map_err(|error| CliError::usage(error.to_string()))
 }
 
-/// The folder that a store was named by, where it has to be one.
+/// Parses the address of a store that must be a folder.
 pub(crate) fn store_folder(named: &str) -> Result<PathBuf, CliError> {
     match store_address(named)? {
         StoreAddress::Folder(folder) => Ok(folder),
         shared @ StoreAddress::Postgres { .. } => {
-            Err(CliError::usage(format!("{shared} is led by controllers, and they are asked"))
-                .hint("`windlass serve --store postgres://…` is one; `--to URL` asks it"))
+            Err(CliError::usage(format!("{shared} is led by controllers, and only they can answer"))
+                .hint("start one with `windlass serve --store postgres://…`; use one with `--to URL`"))
         }
     }
 }
@@ -41,14 +41,14 @@ pub(crate) fn store_folder(named: &str) -> Result<PathBuf, CliError> {
 pub(crate) struct Project {
     /// The pipeline file.
     pub(crate) file: PathBuf,
-    /// Its name in messages: as it was given, or seen from the current directory.
+    /// Its name in messages: as given, or relative to the current directory.
     pub(crate) shown: String,
-    /// Where steps run, and where the store is.
+    /// The folder of steps and of the store.
     pub(crate) root: PathBuf,
 }
 
 impl Project {
-    /// Finds the file, whether it was given or not, from the current directory `folder`.
+    /// Finds the given or the nearest file from the current directory `folder`.
     pub(crate) fn find(folder: &Path, given: Option<&Path>) -> Result<Self, CliError> {
         match given {
             Some(file) => Ok(Self::given(folder, file)),
@@ -56,14 +56,14 @@ impl Project {
         }
     }
 
-    /// That of a pipeline which is compiled in: it has no file.
+    /// The project of a compiled pipeline, which has no file.
     pub(crate) fn compiled(folder: &Path, source: &SourceFile) -> Self {
         let shown = source.name().to_owned();
         Self { file: PathBuf::from(&shown), shown, root: root(folder) }
     }
 
-    /// What the pipeline is called if it does not say so: like its file, or like its folder if that is what every file is
-    /// called. Two files of one folder are two pipelines: a run of one is not resumed by the other.
+    /// The default name of the pipeline: its file name, or the folder's name for `windlass.yml`. Two files of one
+    /// folder are two pipelines: a run of one is not resumed by the other.
     pub(crate) fn name(&self) -> String {
         if self.file.file_name().is_some_and(|name| name != FILE) {
             let stem = self.file.file_stem().unwrap_or_default();
@@ -90,13 +90,13 @@ impl Project {
     }
 }
 
-/// Where steps run that are not of the project's own file, as seen from the current directory.
+/// The folder of steps that are not of the project's own file, from the current directory.
 pub(crate) fn root(folder: &Path) -> PathBuf {
     let marked = |folder: &&Path| folder.join(STORE).is_dir() || folder.join(FILE).is_file();
     folder.ancestors().find(marked).unwrap_or(folder).to_path_buf()
 }
 
-/// The text with `-` for what a name cannot have.
+/// The text with `-` for characters that a name cannot have.
 fn to_valid_name(text: &str) -> String {
     let sign = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = text.chars().take(NAME_MAX - 1).map(sign).collect();
@@ -108,15 +108,15 @@ fn to_valid_name(text: &str) -> String {
 }
 
 fn nothing_found(folder: &Path) -> CliError {
-    let what = format!("there is no {FILE} in {} or above it", folder.display());
+    let what = format!("no {FILE} in {} or its parent folders", folder.display());
     let other = ["windlass.yaml", ".windlass.yml"].into_iter().find(|n| folder.join(n).is_file());
     CliError::usage(what).hint(match other {
-        Some(other) => format!("there is {other}: rename it, or name it: `windlass … ./{other}`"),
-        None => "`windlass init` writes one; or name a file".to_owned(),
+        Some(other) => format!("there is {other}: rename it, or name it in the command: `windlass … ./{other}`"),
+        None => "create one with `windlass init`, or name a file".to_owned(),
     })
 }
 
-/// FILE and STEPs as they were given: the first argument is a file if it looks like one.
+/// FILE and STEPs as given: the first argument is a file if it looks like one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PipelineTarget {
     /// The file, if one was given.
@@ -126,7 +126,7 @@ pub(crate) struct PipelineTarget {
 }
 
 impl PipelineTarget {
-    /// Tells the file from the steps: it ends in `.yml` or `.yaml`, or contains `/`.
+    /// Separates the file from the steps: it ends in `.yml` or `.yaml`, or contains `/`.
     pub(crate) fn read(words: &[String]) -> Self {
         match words.split_first() {
             Some((first, steps)) if is_file(first) => {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_word_is_a_file_if_it_looks_like_one() {
+    fn first_argument_is_a_file_if_it_looks_like_one() {
         let steps = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
         assert_eq!(target(&[]), (None, vec![]));
         assert_eq!(target(&["test"]), (None, steps(&["test"])));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_lends_its_name_as_far_as_it_is_one() {
+    fn name_of_a_folder_becomes_a_valid_pipeline_name() {
         assert_eq!(to_valid_name("app"), "app");
         assert_eq!(to_valid_name("my app (2)"), "my-app--2");
         assert_eq!(to_valid_name("2nd"), "_2nd");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_found_upwards() {
+    fn root_is_found_in_parent_folders() {
         let home = tempfile::tempdir().unwrap();
         let deep = home.path().join("app/src/deep");
         fs::create_dir_all(&deep).unwrap();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_file_does_not_move_the_root() {
+    fn given_file_does_not_move_the_root() {
         let home = tempfile::tempdir().unwrap();
         let (app, other) = (home.path().join("app/src"), home.path().join("other"));
         fs::create_dir_all(&app).unwrap();
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(
             Project::find(&app, given).unwrap().root,
             app,
-            "nothing above: where one stands"
+            "no marker in any parent: the current directory"
         );
         fs::create_dir(home.path().join("app/.windlass")).unwrap();
         assert_eq!(Project::find(&app, given).unwrap().root, home.path().join("app"));

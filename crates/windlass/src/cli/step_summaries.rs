@@ -1,28 +1,27 @@
-//! What steps wrote for people, in Markdown: `$WINDLASS_SUMMARY`.
+//! The summaries that steps write in Markdown: `$WINDLASS_SUMMARY`.
 
 use std::collections::BTreeMap;
 
 use windlass_core::id::{Fence, RunId};
 use windlass_core::summary::{RunSummary, StepSummary};
+use windlass_store::logs::LogId;
 
-use crate::logs::LogId;
-
-/// Bytes of all steps together: GitHub takes a megabyte with everything else on the page.
+/// The limit for all steps together: GitHub allows a megabyte for the whole page.
 const ALL_MAX: usize = 512 << 10;
 
-/// What the steps of a run wrote, by the output of the hand-out that wrote it.
+/// The summaries of a run's steps, by the log of the delivery that wrote them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepSummaries(BTreeMap<LogId, String>);
 
 impl StepSummaries {
-    /// What a step wrote in its last try.
+    /// The summary that a step wrote in its last try.
     pub(crate) fn of(&self, run: RunId, step: StepSummary<'_>) -> Option<&String> {
         let last = step.last_delivery()?;
         let (attempt, delivery) = (last.attempt, last.delivery);
         self.0.get(&LogId { run, step: step.ix(), attempt, delivery })
     }
 
-    /// The name of each step that wrote something in its last try, and what it wrote.
+    /// The name and summary of each step that wrote one in its last try.
     pub(crate) fn by_step_name(&self, summary: &RunSummary) -> Vec<(String, String)> {
         gathered(summary, |step| self.of(summary.run(), step).cloned())
     }
@@ -34,7 +33,7 @@ impl FromIterator<(LogId, String)> for StepSummaries {
     }
 }
 
-/// The same where `of` has what was written under a lease.
+/// The same, where `of` returns the summary written under a lease.
 pub(crate) fn summaries_by_step(
     of: impl Fn(Fence) -> Option<String>,
     summary: &RunSummary,

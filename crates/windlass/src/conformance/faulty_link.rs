@@ -7,29 +7,30 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+use windlass_controller::mailbox_server::{LeaderFinalStatus, MailboxServer, MailboxServerOptions};
+use windlass_controller::{
+    ControllerNode, LogIngest, NodeConfig, NodeHandle, RunHistories, StandbyPolicy,
+};
 use windlass_core::engine::{EngineConfig, EngineRequest, SubmitRun};
 use windlass_core::id::{Fence, RunId};
 use windlass_core::outcome::{Outcome, RunStatus};
 use windlass_core::plan::{Plan, PlanBuilder, RetryPolicy, StepSpec};
 use windlass_core::session::LeaseGrant;
 use windlass_core::time::{Span, Time};
+use windlass_link::mailbox::{MailboxKey, MailboxWorkerLink, Mailboxes};
+use windlass_net::clock::ProcessClock;
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::conformance::{
+    CheckDifference, CheckResult, FreshStorage, StorageHarness, expect_same, expect_true,
+};
+use windlass_store::journal::{Journal, LeaderCandidate, MemoryJournal};
+use windlass_store::logs::MemoryLogs;
+use windlass_worker::{AttemptFuture, AttemptOrders, Executor, WorkerError};
 
 use super::faulty_mailboxes::{FaultyMailboxes, MailboxFaults};
-use super::fixtures::test_worker;
-use super::harness::{FreshStorage, StorageHarness};
+use super::test_worker::test_worker;
 use super::link_checks::with_new_mailboxes;
-use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
-use crate::clock::ProcessClock;
-use crate::controller::mailbox_server::{LeaderFinalStatus, MailboxServer, MailboxServerOptions};
-use crate::controller::{
-    ControllerNode, LogIngest, NodeConfig, NodeHandle, RunHistories, StandbyPolicy,
-};
-use crate::journal::{Journal, LeaderCandidate, MemoryJournal};
-use crate::link::WorkerSecret;
-use crate::link::mailbox::{MailboxKey, MailboxWorkerLink, Mailboxes};
-use crate::logs::MemoryLogs;
-use crate::shutdown::ShutdownSender;
-use crate::worker::{AttemptFuture, AttemptOrders, Executor, WorkerError};
 
 type FreshLinkMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
 

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::sleep;
-
-use crate::link::mailbox::{
+use windlass_link::mailbox::{
     BindingEpoch, MailboxBinding, MailboxError, MailboxFuture, MailboxId, MailboxMessage, Mailboxes,
 };
 

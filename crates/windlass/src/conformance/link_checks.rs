@@ -1,20 +1,23 @@
 //! All checks of links through mailboxes, and how they are run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use windlass_link::mailbox::Mailboxes;
+use windlass_store::conformance::{
+    CheckDifference, CheckResult, ConformanceCheck, ConformanceReport, FreshStorage, SharedStorage,
+    StorageHarness, run_all,
+};
+use windlass_store::conformance_checks;
 
-use super::check::{ConformanceCheck, checks, run_all};
-use super::harness::{FreshStorage, StorageHarness};
-use super::report::{CheckDifference, CheckResult, ConformanceReport};
 use super::{faulty_link, mailbox_binding, messages};
-use crate::link::mailbox::{MailboxError, Mailboxes};
 
 /// How long a check may take: a call that never ends fails it.
 const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Every check, in the order in which they are run: what the others rest on comes first.
-pub const LINK_CHECKS: &[ConformanceCheck<dyn Mailboxes>] = checks! {
+pub const LINK_CHECKS: &[ConformanceCheck<dyn Mailboxes>] = conformance_checks! {
     mailbox_binding::initially_no_leader_is_bound,
     mailbox_binding::first_bind_succeeds_and_is_visible,
     mailbox_binding::second_bind_is_refused_with_the_holder,
@@ -79,10 +82,9 @@ pub fn examine_link_checks<H: StorageHarness<dyn Mailboxes> + 'static>(
     run_all("link", backend, wanted, fresh)
 }
 
-impl From<MailboxError> for CheckDifference {
-    fn from(error: MailboxError) -> Self {
-        Self(format!("a call that has to succeed was refused: {error}"))
-    }
+/// Mailboxes that live in one process, as storage that every handle shares.
+pub fn shared_mailboxes(mailboxes: impl Mailboxes + 'static) -> SharedStorage<dyn Mailboxes> {
+    SharedStorage::of(Arc::new(mailboxes))
 }
 
 /// A new place, and what is told of it, in a runtime of its own.

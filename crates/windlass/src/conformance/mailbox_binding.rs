@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
+use windlass_link::mailbox::{BindingEpoch, MailboxBinding, MailboxError, Mailboxes};
+use windlass_store::conformance::{
+    CheckDifference, CheckResult, FreshStorage, expect_same, expect_true,
+};
 
-use super::harness::FreshStorage;
 use super::link_checks::with_new_mailboxes;
-use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
-use crate::link::mailbox::{BindingEpoch, MailboxBinding, MailboxError, Mailboxes};
 
 /// Longer than any check here takes.
 const LONG: Duration = Duration::from_mins(1);

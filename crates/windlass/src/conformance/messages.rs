@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
-
-use super::harness::FreshStorage;
-use super::link_checks::with_new_mailboxes;
-use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
-use crate::link::mailbox::{
+use windlass_link::mailbox::{
     MAILBOX_MESSAGE_MAX, MAILBOX_MESSAGES_MAX, MailboxError, MailboxId, MailboxMessage, Mailboxes,
     RECEIVED_MAX,
 };
+use windlass_store::conformance::{
+    CheckDifference, CheckResult, FreshStorage, expect_same, expect_true,
+};
+
+use super::link_checks::with_new_mailboxes;
 
 type FreshMessageMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
 

@@ -1,88 +1,31 @@
-//! What every journal, archive, log store and link must do, as checks that a backend runs in one line.
+//! The promises of links through mailboxes, as checks that a link runs in one line, beside those of the stores.
 //!
 //! ```
-//! use windlass::archive::MemoryArchive;
-//! use windlass::conformance::{self, Shared};
-//! use windlass::core::time::Time;
-//! use windlass::journal::MemoryJournal;
-//! use windlass::link::post::MemoryMailboxes;
-//! use windlass::logs::MemoryLogs;
+//! use windlass::conformance;
+//! use windlass::link::mailbox::MemoryMailboxes;
 //!
-//! conformance::journal("memory", || Shared::new(MemoryJournal::new(|| Time::ZERO)));
-//! conformance::archive("memory", || Shared::archive(MemoryArchive::new()));
-//! conformance::logs("memory", || Shared::logs(MemoryLogs::new()));
-//! conformance::link("memory", || Shared::mailboxes(MemoryMailboxes::new()));
+//! conformance::check_link("memory", || conformance::shared_mailboxes(MemoryMailboxes::new()));
 //! ```
-//!
-//! The argument makes new, empty storage each time it is called: a [`StorageHarness`]. A backend whose stores outlive their
-//! handles gives a function that opens another handle on the same storage, and the checks on reopening are run too. A
-//! handle stands for a process: when it is dropped, its term must end as it would with the process.
-//!
-//! Every check runs, and all that failed are told at once, each with the backend, its name and what differed. A check is
-//! a function whose name is the promise; [`CHECKS`] lists those of journals, [`ARCHIVE_CHECKS`], [`LOG_CHECKS`] and
-//! [`LINK_CHECKS`] the others.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `append` | what an append does, and when a batch counts as a repeat |
-//! | `positions` | contiguous positions; what does not follow the head is refused |
-//! | `terms` | one leader at a time; nothing is written under a term that has passed |
-//! | `tail` | reading in pages; what was written reads the same |
-//! | `snapshot` | snapshots, and what may leave because they are there |
-//! | `crash` | answers that are lost on the way |
-//! | `reopen` | what is there after a restart |
-//! | `journal_model` | random operations answer like the journal in memory |
-//! | `archive`, `submission_keys` | runs that ended read as before and are found; a submission repeated is one run |
-//! | `logs` | bytes at offsets, once and in order |
-//! | `mailbox_binding`, `messages` | one leader at a place with mailboxes; letters arrive, within bounds |
-//! | `faulty_link` | a leader and workers over a link, in bad weather |
-//! | `journal_checks`, `store_checks`, `link_checks`, `check` | the lists of checks, and running them |
-//! | `report`, `harness` | telling what failed, coming to the storage |
-//! | `journal_fixtures`, `sample_events`, `sample_history` | leaders and batches, one event of each kind, and a real history |
-//! | `faulty_journal`, `test_disk` | a wrapper that loses, holds up and refuses calls; a disk that can be filled |
-//! | `faulty_mailboxes` | what a link may do to letters |
+//! | `mailbox_binding` | one leader at a time at an address |
+//! | `messages` | messages arrive, within bounds |
+//! | `faulty_link` | a leader and workers over a link that loses, repeats and delays messages |
+//! | `faulty_mailboxes` | the wrapper that does so |
+//! | `link_checks` | the list of checks, and running them |
+//! | `test_worker` | a worker as its leader sees it |
 
-mod append;
-mod archive;
-mod check;
-mod condemned;
-mod crash;
-mod faulty_journal;
 mod faulty_link;
 mod faulty_mailboxes;
-mod fixtures;
-mod harness;
-mod journal_checks;
-mod journal_fixtures;
-mod journal_model;
 mod link_checks;
-mod logs;
 mod mailbox_binding;
 mod messages;
-mod positions;
-mod reopen;
-mod report;
-mod sample_events;
-mod sample_history;
-mod snapshot;
-mod store_checks;
-mod submission_keys;
-mod tail;
-mod terms;
-mod test_disk;
+mod test_worker;
 
-pub use check::ConformanceCheck;
-pub use faulty_journal::{CallGate, FaultyJournal, JournalCall, JournalFault};
 pub use faulty_mailboxes::{FaultyMailboxes, MailboxFaults};
-pub use fixtures::{sealed_run, test_worker};
-pub use harness::{FreshStorage, JournalHandle, SharedStorage, StorageHarness};
-pub use journal_checks::{JOURNAL_CHECKS, check_journal, examine_journal};
-pub use journal_fixtures::{JournalTestLeader, block_on, fold_events, read_all_batches};
-pub use link_checks::{LINK_CHECKS, check_link, examine_link, examine_link_checks};
-pub use report::{CheckDifference, CheckFailure, CheckResult, ConformanceReport};
-pub use sample_events::{EVENT_KINDS, event_kind, sample_events};
-pub use sample_history::{SampleHistory, sample_history};
-pub use store_checks::{
-    ARCHIVE_CHECKS, LOG_CHECKS, check_archive, check_logs, examine_archive, examine_logs,
+pub use link_checks::{
+    LINK_CHECKS, check_link, examine_link, examine_link_checks, shared_mailboxes,
 };
-pub use test_disk::TestDisk;
+pub use test_worker::test_worker;
+pub use windlass_store::conformance::*;

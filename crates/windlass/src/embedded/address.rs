@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::db::StoreError;
+use windlass_store::db::StoreError;
 #[cfg(feature = "postgres")]
-use crate::db::postgres::address::PgAddress;
+use windlass_store::db::postgres::address::PgAddress;
 
 /// The address of a node's stores.
 #[derive(Clone, PartialEq, Eq)]

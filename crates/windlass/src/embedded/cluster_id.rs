@@ -4,8 +4,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::rand::{GetRandomFlags, getrandom};
-
-use crate::db::private_files;
+use windlass_net::files::private_files;
 
 const FILE: &str = "cluster";
 

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use windlass_core::engine::Event;
 use windlass_core::id::RunId;
 use windlass_core::time::Span;
+use windlass_store::db::StoreError;
+use windlass_store::journal::{CampaignOutcome, Journal, LeaderCandidate, Position, SqliteJournal};
 
 use super::address::StoreAddress;
 use super::stores::Stores;
-use crate::db::StoreError;
-use crate::journal::{CampaignOutcome, Journal, LeaderCandidate, Position, SqliteJournal};
 
 /// How long a term lasts unless it is given back: if the command is killed, the store can be led after it.
 const TERM: Span = Span::secs(30);

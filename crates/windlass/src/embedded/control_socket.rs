@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::UnixListener;
+use windlass_controller::api::{Api, HttpServer, router};
 use windlass_core::engine::CancelLevel;
 use windlass_core::id::RunId;
-
-use crate::controller::api::{Api, HttpServer, router};
-use crate::link::http::{
+use windlass_net::http::{
     ClientCredentials, ControllerAddress, HttpCallError, HttpClient, UnixSocketDialer,
 };
-use crate::shutdown::ShutdownReceiver;
+use windlass_net::shutdown::ShutdownReceiver;
 
 const NAME: &str = "leader.sock";
 

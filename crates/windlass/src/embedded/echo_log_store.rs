@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use windlass_core::id::RunId;
-
-use crate::db::{StoreError, StoreFuture};
-use crate::logs::{LogFullPolicy, LogId, LogPart, LogSpaceWait, LogStore};
+use windlass_store::db::{StoreError, StoreFuture};
+use windlass_store::logs::{LogFullPolicy, LogId, LogPart, LogSpaceWait, LogStore};
 
 /// What a step has just printed.
 #[derive(Debug)]

@@ -6,33 +6,33 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+#[cfg(feature = "http")]
+use windlass_controller::LogIngest;
+#[cfg(feature = "http")]
+use windlass_controller::api::{Api, ApiStores, ControllerIdentity};
+use windlass_controller::metrics::EventCounter;
+use windlass_controller::{
+    ControllerNode, EngineView, MaintenanceDriver, NodeConfig, NodeError, NodeHandle,
+    RetentionSettings, RunHistories, SqlViewUpdater, StandbyPolicy,
+};
 use windlass_core::engine::EngineConfig;
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::requirement::Labels;
 use windlass_core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
 use windlass_core::time::Span;
+use windlass_net::clock::ProcessClock;
+use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
+use windlass_store::db::StoreError;
+use windlass_store::journal::LeaderCandidate;
+#[cfg(feature = "http")]
+use windlass_store::logs::{LogStore, NotifyingLogStore};
+use windlass_worker::{
+    Executor, GuardLockIdentity, PeerWorkers, WorkerError, WorkerIncarnations, WorkerRuntime,
+};
 
 use super::clock::system_now;
 use super::name_wait_link::{NameWaitLink, OperatorMessages};
 use super::stores::Stores;
-use crate::clock::ProcessClock;
-#[cfg(feature = "http")]
-use crate::controller::LogIngest;
-#[cfg(feature = "http")]
-use crate::controller::api::{Api, ApiStores, ControllerIdentity};
-use crate::controller::metrics::EventCounter;
-use crate::controller::{
-    ControllerNode, EngineView, MaintenanceDriver, NodeConfig, NodeError, NodeHandle,
-    RetentionSettings, RunHistories, SqlViewUpdater, StandbyPolicy,
-};
-use crate::db::StoreError;
-use crate::journal::LeaderCandidate;
-#[cfg(feature = "http")]
-use crate::logs::{LogStore, NotifyingLogStore};
-use crate::shutdown::{ShutdownReceiver, ShutdownSender};
-use crate::worker::{
-    Executor, GuardLockIdentity, PeerWorkers, WorkerError, WorkerIncarnations, WorkerRuntime,
-};
 
 /// The worker of a store that nobody else works for.
 const LOCAL_WORKER_ID: WorkerId = WorkerId(1);

@@ -13,8 +13,7 @@ use tokio::time::{Instant, sleep};
 use windlass_core::session::{
     Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
 };
-
-use crate::link::{LinkError, LinkFuture, WorkerLink};
+use windlass_link::{LinkError, LinkFuture, WorkerLink};
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -10,18 +10,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
+use windlass_controller::{LogIngest, LogIngestError, NodeHandle, ResultPartRequest};
 use windlass_core::access::Principal;
 use windlass_core::engine::{EngineAnswer, EngineRequest};
 use windlass_core::id::Incarnation;
 use windlass_core::session::{
     Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
 };
-
-use crate::controller::{LogIngest, LogIngestError, NodeHandle, ResultPartRequest};
-use crate::link::http::{HttpClient, HttpWorkerLink, report_own_end};
-use crate::link::output::{LogChunk, LogChunksReply, OutputLink};
-use crate::link::{LinkError, LinkFuture, WorkerLink, WorkerSecret};
-use crate::logs::{LogId, LogPart};
+use windlass_link::http::{HttpWorkerLink, report_own_end};
+use windlass_link::output::{LogChunk, LogChunksReply, OutputLink};
+use windlass_link::{LinkError, LinkFuture, WorkerLink};
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::http::HttpClient;
+use windlass_store::logs::{LogId, LogPart};
 
 /// Bytes of output that are taken at once: they are in memory already.
 const CREDIT: usize = 512 << 10;

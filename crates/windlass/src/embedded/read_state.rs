@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use windlass_controller::{ControllerNode, NodeConfig, NodeError, StandbyPolicy};
 use windlass_core::engine::{Engine, EngineConfig};
 use windlass_core::time::Span;
+use windlass_net::clock::ProcessClock;
+use windlass_store::journal::{Journal, LeaderCandidate, SqliteJournal};
 
 use super::address::StoreAddress;
 use super::stores::Stores;
-use crate::clock::ProcessClock;
-use crate::controller::{ControllerNode, NodeConfig, NodeError, StandbyPolicy};
-use crate::journal::{Journal, LeaderCandidate, SqliteJournal};
 
 /// No term is asked for, however long it would last.
 const TERM: Span = Span::secs(6);

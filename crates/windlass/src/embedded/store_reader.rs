@@ -7,11 +7,11 @@ use windlass_core::id::RunId;
 use windlass_core::outcome::StepStatus;
 use windlass_core::summary::{RunSummary, StepDurations};
 use windlass_core::time::Time;
+use windlass_store::archive::{FindRunError, RunQuery, RunRecord, find_run};
+use windlass_store::db::StoreError;
+use windlass_store::journal::{Position, decode_state};
 
 use super::stores::Stores;
-use crate::archive::{FindRunError, RunQuery, RunRecord, find_run};
-use crate::db::StoreError;
-use crate::journal::{Position, decode_state};
 
 /// Events that are read at once.
 const PAGE: usize = 16_384;

@@ -4,39 +4,39 @@
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "http")]
+use windlass_controller::replica::{ReplicaJournal, UpstreamCluster};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 use windlass_core::time::Span;
 use windlass_core::time::Time;
+#[cfg(feature = "postgres")]
+use windlass_store::archive::PostgresArchive;
+#[cfg(feature = "sqlite")]
+use windlass_store::archive::SqliteArchive;
+use windlass_store::archive::{Archive, MemoryArchive};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use windlass_store::db::StoreError;
+#[cfg(feature = "postgres")]
+use windlass_store::journal::{
+    PostgresJournal, PostgresJournalOptions, StartMark, foreign_snapshot_warning,
+};
+#[cfg(feature = "sqlite")]
+use windlass_store::journal::SqliteJournal;
+use windlass_store::journal::{Journal, MemoryJournal};
+#[cfg(feature = "sqlite")]
+use windlass_store::logs::FileLogs;
+#[cfg(feature = "postgres")]
+use windlass_store::logs::PostgresLogs;
+use windlass_store::logs::{LogStore, MemoryLogs};
+#[cfg(feature = "postgres")]
+use windlass_store::sql_views::PostgresSqlViews;
+use windlass_store::sql_views::SqlViews;
+#[cfg(feature = "sqlite")]
+use windlass_store::sql_views::SqliteSqlViews;
 
 #[cfg(feature = "sqlite")]
 use super::address::StoreAddress;
 use super::clock::system_now;
-#[cfg(feature = "postgres")]
-use crate::archive::PostgresArchive;
-#[cfg(feature = "sqlite")]
-use crate::archive::SqliteArchive;
-use crate::archive::{Archive, MemoryArchive};
-#[cfg(feature = "http")]
-use crate::controller::replica::{ReplicaJournal, UpstreamCluster};
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-use crate::db::StoreError;
-#[cfg(feature = "sqlite")]
-use crate::journal::SqliteJournal;
-use crate::journal::{Journal, MemoryJournal};
-#[cfg(feature = "postgres")]
-use crate::journal::{
-    PostgresJournal, PostgresJournalOptions, StartMark, foreign_snapshot_warning,
-};
-#[cfg(feature = "sqlite")]
-use crate::logs::FileLogs;
-#[cfg(feature = "postgres")]
-use crate::logs::PostgresLogs;
-use crate::logs::{LogStore, MemoryLogs};
-#[cfg(feature = "postgres")]
-use crate::sql_views::PostgresSqlViews;
-use crate::sql_views::SqlViews;
-#[cfg(feature = "sqlite")]
-use crate::sql_views::SqliteSqlViews;
 
 /// Journal, archive, logs, and tables for people.
 #[derive(Clone, Debug)]
@@ -165,6 +165,6 @@ impl Stores {
 fn keep_out_of_git(folder: &Path) {
     let file = folder.join(".gitignore");
     if !file.exists() {
-        drop(crate::db::private_files::write(&file, "*\n"));
+        drop(windlass_net::files::private_files::write(&file, "*\n"));
     }
 }

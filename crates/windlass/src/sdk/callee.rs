@@ -7,12 +7,12 @@ use serde::Serialize;
 use windlass_core::expand::WorkAction;
 use windlass_core::spec::CallableStep;
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
+use windlass_worker::executors::{CallFuture, CallResult, CallRetry, Callee, StepCall};
 
 use super::context::Context;
 use super::error::Error;
 use super::hand_on_result::hand_on_result;
 use super::step::Step;
-use crate::worker::executors::{CallFuture, CallResult, CallRetry, Callee, StepCall};
 
 /// Which errors a step tries again, if it decides that itself. What defaults say comes when the pipeline is whole.
 pub(crate) type RetryPredicate = Arc<OnceLock<fn(&Error) -> bool>>;

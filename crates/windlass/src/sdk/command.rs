@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 
+use windlass_worker::executors::{CommandOutput, GuardedCommand, StepCall};
+
 use super::error::{Error, Result};
-use crate::worker::executors::{CommandOutput, GuardedCommand, StepCall};
 
 /// A command that a step runs, made by [`Context::command`](super::Context::command).
 ///

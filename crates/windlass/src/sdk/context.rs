@@ -11,14 +11,14 @@ use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use windlass_core::outcome::StepStatus;
+use windlass_worker::executors::StepCall;
+use windlass_worker::values::InMemoryValue;
 
 use super::command::Command;
 use super::error::{Error, Result};
 use super::parameter_types::{Cell, Ended, Out};
 use super::step::Step;
 use super::value::{decode, from_text};
-use crate::worker::executors::StepCall;
-use crate::worker::values::InMemoryValue;
 
 /// One attempt, as its function sees it. Cheap to clone, and may be handed to whatever the function starts.
 #[derive(Clone)]

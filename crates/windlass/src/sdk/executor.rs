@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 use windlass_core::expand::WorkAction;
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
+use windlass_worker::executors::{CallFuture, CallRetry, Callee, StepCall};
 
 use super::context::Context;
 use super::error::Result;
 use super::hand_on_result::hand_on_result;
-use crate::worker::executors::{CallFuture, CallRetry, Callee, StepCall};
 
 /// Runs scripts of a language of its own: those of steps whose `shell:` has its name. [`Cli::executor`](crate::Cli::executor)
 /// adds it to a program, whose workers advertise `executor=NAME`.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use windlass_core::outcome::StepOutput;
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
+use windlass_worker::executors::StepCall;
 
 use super::value::{EncodedResult, UnfitResult, encode};
-use crate::worker::executors::StepCall;
 
 /// What to do about a result that cannot travel.
 const PIN: &str = "hand large data on in a file; or give both this step and those that take its result `pin`, and it stays \

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use windlass_core::step_failure::StepFailure;
+use windlass_worker::executors::{CallFuture, CallRetry, Callee, StepCall, catch_panics};
 
 use super::context::Context;
 use super::error::Result;
 use super::report::Report;
-use crate::worker::executors::{CallFuture, CallRetry, Callee, StepCall, catch_panics};
 
 /// What is done before and after each step of a pipeline, and before and after its runs. Every method has a default that
 /// does nothing.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use windlass_core::expand::{ExpandInputs, ExpandedPipeline, expand_pipeline};
 use windlass_core::problem::{Problem, ProblemSeverity, SourceFile};
 use windlass_core::spec::{self, CallableCatalog, CallableSet};
+use windlass_worker::executors::{Callee, CalleeRegistry};
 
 use super::callee::{RetryPredicate, TypedCallee};
 use super::hooks::{HookList, Hooks};
@@ -18,7 +19,6 @@ use super::run::{RunError, Runner};
 use super::shape::TypeShape;
 use super::step::{IntoStep, Step};
 use super::takes::Takes;
-use crate::worker::executors::{Callee, CalleeRegistry};
 
 /// A graph of typed steps.
 ///

@@ -9,13 +9,13 @@ use windlass_core::large_value::{LargeValueLocation, LargeValueRef};
 use windlass_core::outcome::{RunStatus, StepOutput, StepStatus};
 use windlass_core::step_failure::StepFailure;
 use windlass_core::summary::RunSummary;
+use windlass_link::output::LocalOutputLink;
+use windlass_store::logs::{LogId, LogStore, READ_MAX};
+use windlass_worker::values::ValueStore;
 
 use super::parameter_types::Cell;
 use super::step::{IntoStep, Matrix, Single};
 use super::value::decode;
-use crate::link::output::LocalOutputLink;
-use crate::logs::{LogId, LogStore, READ_MAX};
-use crate::worker::values::ValueStore;
 
 /// What became of a run, with typed results.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use windlass_controller::{FollowedEvents, NodeHandle, NotLeader, PublishedEvents};
 use windlass_core::engine::{
     EngineAnswer, EngineRequest, Event, RunOptions, SubmitRun, UnplaceablePolicy,
 };
@@ -14,23 +15,22 @@ use windlass_core::problem::{Problem, ProblemStyle, SourceFile, render_problem};
 use windlass_core::requirement::Labels;
 use windlass_core::summary::RunSummary;
 use windlass_core::time::Time;
-
-use super::pipeline::Pipeline;
-use super::report::Report;
-use crate::controller::{FollowedEvents, NodeHandle, NotLeader, PublishedEvents};
-use crate::db::StoreError;
-use crate::embedded::{
-    EmbeddedNode, EmbeddedNodeError, LeaderOptions, LocalWorkerOptions, Stores, system_now,
-};
-use crate::journal::Position;
-use crate::random::new_run_id;
-use crate::worker::executors::{
+use windlass_net::random::new_run_id;
+use windlass_store::db::StoreError;
+use windlass_store::journal::Position;
+use windlass_worker::executors::{
     CallExecutor, CalleeRegistry, ExecutorSettings, GuardSource, MaskCache, missing_here,
     process_environment,
 };
-use crate::worker::guard::begin_pipeline;
-use crate::worker::platform::hide_memory;
-use crate::worker::{PeerWorkers, labels};
+use windlass_worker::guard::begin_pipeline;
+use windlass_worker::hide_memory;
+use windlass_worker::{PeerWorkers, labels};
+
+use super::pipeline::Pipeline;
+use super::report::Report;
+use crate::embedded::{
+    EmbeddedNode, EmbeddedNodeError, LeaderOptions, LocalWorkerOptions, Stores, system_now,
+};
 
 /// Events that are read at once.
 const PAGE: usize = 16_384;

@@ -8,8 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, StepOutput};
-
-use crate::logs::VALUE_MAX;
+use windlass_store::logs::VALUE_MAX;
 
 /// The name that stands for a result without fields of its own: `steps.count.outputs.value`.
 const WHOLE: &str = "value";

@@ -6,14 +6,14 @@ use std::future::Future;
 use std::sync::Arc;
 
 use windlass_core::engine::{RunOptions, SubmitRun, UnplaceablePolicy};
+use windlass_net::random::new_run_id;
+use windlass_worker::executors::{CallFuture, Callee, StepCall};
 
 use super::test_cluster::{PipelineTestCluster, PipelineTestWorker};
 use super::test_result::PipelineTestResult;
-use crate::random::new_run_id;
 use crate::sdk::{
     Context, IntoStep, Pipeline, Result, RetryPredicate, RunError, Single, Step, outcome_of,
 };
-use crate::worker::executors::{CallFuture, Callee, StepCall};
 
 /// A run of a pipeline that is put on for a test.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use windlass_controller::{ControllerNode, NodeConfig, NodeError, NodeHandle, StandbyPolicy};
 use windlass_core::engine::{EngineConfig, SubmitRun};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
@@ -15,18 +16,17 @@ use windlass_core::session::{
     FormerLifeProof, LeaseGrant, OutcomeVerdict, RegisterRequest, WorkerLocality,
 };
 use windlass_core::time::{Span, Time};
-
-use super::test_result::PipelineTestResult;
-use crate::clock::ProcessClock;
-use crate::controller::{ControllerNode, NodeConfig, NodeError, NodeHandle, StandbyPolicy};
-use crate::embedded::{EmbeddedNodeError, Stores};
-use crate::journal::LeaderCandidate;
-use crate::sdk::{RunError, follow};
-use crate::shutdown::{ShutdownReceiver, ShutdownSender};
-use crate::worker::executors::{
+use windlass_net::clock::ProcessClock;
+use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
+use windlass_store::journal::LeaderCandidate;
+use windlass_worker::executors::{
     CallExecutor, CallStopSignal, CalleeRegistry, ExecutorSettings, GuardSource, MaskCache,
 };
-use crate::worker::{AttemptFuture, AttemptOrders, Executor, WorkerRuntime};
+use windlass_worker::{AttemptFuture, AttemptOrders, Executor, WorkerRuntime};
+
+use super::test_result::PipelineTestResult;
+use crate::embedded::{EmbeddedNodeError, Stores};
+use crate::sdk::{RunError, follow};
 
 /// Steps that a worker runs at a time.
 const SLOTS: u32 = 4;

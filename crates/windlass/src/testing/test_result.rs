@@ -8,9 +8,9 @@ use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
 use windlass_core::time::Time;
+use windlass_store::journal::Position;
 
 use crate::embedded::Stores;
-use crate::journal::Position;
 use crate::sdk::{Report, RunError};
 
 /// Events that are read at once.

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-#[cfg(feature = "sqlite")]
-use windlass::archive::SqliteArchive;
-use windlass::archive::{
-    Archive, MemoryArchive, RunQuery, RunRecord, SealedRun, SubmissionKeyClaim,
-    SubmissionKeyOutcome,
-};
-use windlass::conformance::{self, ARCHIVE_CHECKS, SharedStorage};
+use windlass::conformance;
 use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::Time;
-use windlass::db::StoreFuture;
-use windlass::journal::{Position, RecordedEvent};
+#[cfg(feature = "sqlite")]
+use windlass_store::archive::SqliteArchive;
+use windlass_store::archive::{
+    Archive, MemoryArchive, RunQuery, RunRecord, SealedRun, SubmissionKeyClaim,
+    SubmissionKeyOutcome,
+};
+use windlass_store::conformance::{ARCHIVE_CHECKS, SharedStorage};
+use windlass_store::db::StoreFuture;
+use windlass_store::journal::{Position, RecordedEvent};
 
 #[test]
 fn memory_conforms() {
@@ -327,7 +328,9 @@ impl Archive for FlawedArchive {
     fn claim(&self, claim: SubmissionKeyClaim) -> StoreFuture<'_, SubmissionKeyOutcome> {
         if claim.key.len() > 256 {
             let (place, reason) = ("here".to_owned(), "a long key".to_owned());
-            return Box::pin(async { Err(windlass::db::StoreError::Unusable { place, reason }) });
+            return Box::pin(async {
+                Err(windlass_store::db::StoreError::Unusable { place, reason })
+            });
         }
         Box::pin(async move { Ok(self.claim_now(claim)) })
     }

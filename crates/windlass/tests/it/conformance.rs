@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use windlass::conformance::{self, JOURNAL_CHECKS, JournalHandle, SharedStorage};
+use windlass::conformance;
 use windlass::core::time::Time;
-use windlass::journal::MemoryJournal;
+use windlass_store::conformance::{JOURNAL_CHECKS, JournalHandle, SharedStorage};
+use windlass_store::journal::MemoryJournal;
 #[cfg(feature = "sqlite")]
-use windlass::journal::SqliteJournal;
+use windlass_store::journal::SqliteJournal;
 
 use crate::flawed_journal::{FlawedJournal, JournalFlaw};
 

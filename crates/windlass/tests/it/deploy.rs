@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use windlass::controller::api::{RouteAccess, route_descriptions};
+use windlass_controller::api::{RouteAccess, route_descriptions};
 
 use crate::python::python;
 

@@ -1,16 +1,16 @@
 //! Disks without room, and disks that cannot be written: archives and logs refuse clearly, lose nothing, and go on.
 
-use windlass::archive::{
-    Archive, RunQuery, RunRecord, SealedRun, SqliteArchive, SubmissionKeyClaim,
-    SubmissionKeyOutcome,
-};
-use windlass::conformance::{TestDisk, block_on, sample_events};
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::Time;
-use windlass::db::StoreError;
-use windlass::journal::Position;
-use windlass::logs::{FileLogs, LogId, LogStore};
+use windlass_store::archive::{
+    Archive, RunQuery, RunRecord, SealedRun, SqliteArchive, SubmissionKeyClaim,
+    SubmissionKeyOutcome,
+};
+use windlass_store::conformance::{TestDisk, block_on, sample_events};
+use windlass_store::db::StoreError;
+use windlass_store::journal::Position;
+use windlass_store::logs::{FileLogs, LogId, LogStore};
 
 /// A run that takes more room than a full disk has left: chance does not become less by packing.
 fn large(run: u64) -> SealedRun {

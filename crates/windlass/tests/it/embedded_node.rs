@@ -5,23 +5,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use windlass::controller::FollowedEvents;
 use windlass::core::engine::{EngineAnswer, EngineRequest, Event, SubmitRun};
 use windlass::core::environment::EnvironmentPolicy;
-use windlass::core::expand::{self, ExpandInputs};
+use windlass::core::expand::ExpandInputs;
 use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::Plan;
 use windlass::core::problem::{ProblemSeverity, SourceFile};
 use windlass::core::requirement::Labels;
-use windlass::core::spec;
 use windlass::core::time::Span;
+use windlass::core::{expand, spec};
 use windlass::embedded::{EmbeddedNode, LocalWorkerOptions, StoreReader, Stores, system_now};
-use windlass::journal::Position;
-use windlass::logs::LogId;
-use windlass::worker::PeerWorkers;
-use windlass::worker::executors::{BuiltinExecutor, ExecutorSettings, MaskCache};
-use windlass::worker::guard::GuardHandle;
+use windlass_controller::FollowedEvents;
+use windlass_store::journal::Position;
+use windlass_store::logs::LogId;
+use windlass_worker::PeerWorkers;
+use windlass_worker::executors::{BuiltinExecutor, ExecutorSettings, MaskCache};
+use windlass_worker::guard::GuardHandle;
 
 /// A pipeline's plan.
 pub(crate) fn plan(text: &str) -> Arc<Plan> {

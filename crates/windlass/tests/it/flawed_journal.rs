@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use windlass::core::engine::StoreHistory;
 use windlass::core::id::{RunId, Term};
 use windlass::core::time::{Span, Time};
-use windlass::db::{StoreError, StoreFuture};
-use windlass::journal::{
+use windlass_store::db::{StoreError, StoreFuture};
+use windlass_store::journal::{
     CampaignOutcome, Journal, JournalAppend, JournalLeadership, JournalSnapshot, LeaderCandidate,
     Position, StartMark, StoredBatch,
 };

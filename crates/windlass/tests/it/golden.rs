@@ -10,11 +10,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Once;
 
-use windlass::conformance::{
+use windlass::core::engine::{Engine, EngineConfig};
+use windlass_store::conformance::{
     EVENT_KINDS, SampleHistory, event_kind, fold_events, sample_events, sample_history,
 };
-use windlass::core::engine::{Engine, EngineConfig};
-use windlass::journal::{RecordedEvent, decode_events, decode_state, encode_events, encode_state};
+use windlass_store::journal::{
+    RecordedEvent, decode_events, decode_state, encode_events, encode_state,
+};
 
 #[test]
 fn the_journal_gives_the_state_that_it_gave_before() {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use windlass::conformance::{self, LOG_CHECKS, SharedStorage};
+use windlass::conformance;
 use windlass::core::id::RunId;
-use windlass::db::{StoreError, StoreFuture};
-use windlass::journal::Position;
+use windlass_store::conformance::{LOG_CHECKS, SharedStorage};
+use windlass_store::db::{StoreError, StoreFuture};
+use windlass_store::journal::Position;
 #[cfg(feature = "sqlite")]
-use windlass::logs::FileLogs;
-use windlass::logs::{LogId, LogPart, LogStore, MemoryLogs, READ_MAX};
+use windlass_store::logs::FileLogs;
+use windlass_store::logs::{LogId, LogPart, LogStore, MemoryLogs, READ_MAX};
 
 #[test]
 fn memory_conforms() {

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use serde_json::Value;
-use windlass::conformance::sample_events;
 use windlass::core::problem::ProblemCode;
-use windlass::journal::RecordedEvent;
-use windlass::sql_views::{SqlViews as _, SqlViewsDiff, SqlViewsMark, SqliteSqlViews};
+use windlass_store::conformance::sample_events;
+use windlass_store::journal::RecordedEvent;
+use windlass_store::sql_views::{SqlViews as _, SqlViewsDiff, SqlViewsMark, SqliteSqlViews};
 
 use crate::api::arrange::ApiController;
 

@@ -1,4 +1,4 @@
-//! What was said about instances, and what follows from it.
+//! The flags and variables of instances, and the options that follow from them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,59 +6,61 @@ use std::time::Duration;
 use windlass_core::engine::UnplaceablePolicy;
 use windlass_core::instance::{CiVariables, InstanceGroup, InstanceOptions, SharedRunRole};
 use windlass_core::time::Span;
+use windlass_link::mailbox::{MailboxAddress, MailboxKey};
 
 use super::leader_instance::LeaderInstanceOptions;
 use super::link_reachability::watch_links;
 use super::worker_instance::InstanceJoinOptions;
 use crate::cli::commands::serve::{lease, within};
 use crate::cli::context::CommandContext;
-use crate::cli::environment::{self, set};
+use crate::cli::environment;
+use crate::cli::environment::set;
 use crate::cli::error::CliError;
 use crate::cli::local_run_args::read_duration;
 use crate::embedded::EMBEDDED_LEASE_TTL;
-use crate::link::mailbox::{MailboxAddress, MailboxKey};
 
-/// How long an instance goes on without its leader: a restart of it takes less, also if the link keeps its place for
-/// [`LINK_GRACE`] first.
+/// How long an instance continues without its leader. A leader restart takes less, even if the link keeps the old
+/// binding for [`LINK_GRACE`] first.
 const GRACE: Duration = Duration::from_mins(1);
 
-/// How long an instance goes on without the link: a restart of the link takes less.
+/// How long an instance continues without the link; a restart of the link takes less.
 const LINK_GRACE: Duration = Duration::from_secs(30);
 
-/// The shortest: less is lost by the pause of a busy machine. A tenth of it and half a second are left to stop in.
+/// The minimum survives the pause of a busy machine. A tenth of it and half a second remain for stopping.
 const LINK_GRACES: (Span, Span) = (Span::secs(2), Span::hours(1));
 
-/// How long others are waited for that may not have begun: runners of a CI service start minutes apart.
+/// How long to wait for instances that may not have started: CI runners start minutes apart.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// What `windlass run` takes so that several processes share a run. Each may also be said by a variable, such as
+/// Options of `windlass run` by which several processes share a run. Each can also be set by a variable such as
 /// `WINDLASS_INSTANCE`.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "One run by several processes (docs/guides/ci.md)")]
+#[command(next_help_heading = "One run shared by several processes (docs/guides/ci.md)")]
 pub(crate) struct InstanceArgs {
-    /// Which instance this is, from 0, which leads
+    /// Set the number of this instance; instance 0 leads
     #[arg(long, value_name = "I", allow_negative_numbers = true)]
     instance: Option<i64>,
-    /// How many instances there are
+    /// Set the number of instances
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     total: Option<i64>,
-    /// Where they meet: the address of a Redis, a PostgreSQL, or a link of one's own
+    /// Exchange messages through this link: the address of a Redis or a PostgreSQL, or a link of your own
     #[arg(long, value_name = "URL")]
     link: Option<String>,
-    /// The name of the run, the same in every instance; known by itself in GitHub Actions and GitLab
+    /// Name the run, the same in every instance (default in GitHub Actions and GitLab: from their run ids)
     #[arg(long, value_name = "NAME")]
     run_id: Option<String>,
-    /// Have instance 0 wait for so many others before it begins
+    /// Start instance 0 only after this many other instances have joined
     #[arg(long, value_name = "N")]
     min_workers: Option<u32>,
-    /// How long to go on without instance 0; 60s if not said. One that has not come yet is waited for as long, or for ten
-    /// minutes if this is not said
+    /// Continue without instance 0 for this long (default: 60s), and wait this long for an instance that has not
+    /// started yet (default: 10m)
     #[arg(long, value_name = "DURATION", value_parser = read_duration)]
     leader_grace: Option<Span>,
-    /// Go on without the link for this long; a killed instance 0 keeps its place there for as long (default: 30s)
+    /// Continue without the link for this long; the binding of a killed instance 0 also lasts this long (default:
+    /// 30s)
     #[arg(long, value_name = "DURATION", value_parser = link_grace)]
     link_grace: Option<Span>,
-    /// Keep a step for another instance that is not heard for this long (default: 15s)
+    /// Keep a step assigned to an instance that has lost contact for this long (default: 15s)
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease_ttl: Option<Span>,
     /// Have the other instances report this often (default: a third of the lease duration)
@@ -66,23 +68,23 @@ pub(crate) struct InstanceArgs {
     heartbeat: Option<Span>,
 }
 
-/// The part of this process in a run.
+/// The role of this process in a run.
 pub(crate) enum InstanceRole {
-    /// All of it.
+    /// The only process of the run.
     Alone,
-    /// All of it, in the place of others.
+    /// Runs everything, since no other instance can join.
     StandIn {
-        /// How many there should be.
+        /// The declared number of instances.
         total: u32,
     },
-    /// It leads.
+    /// The leader of the run.
     Leader(Box<LeaderInstanceOptions>),
-    /// It works for whoever leads.
+    /// A worker of the leader.
     Worker(Box<InstanceJoinOptions>),
 }
 
 impl InstanceArgs {
-    /// What follows from flags and variables.
+    /// Derives the role from flags and variables.
     pub(crate) fn part(&self, context: &CommandContext) -> Result<InstanceRole, CliError> {
         let said = InstanceSettings::of(self)?;
         let ci = [set("GITHUB_RUN_ID"), set("GITHUB_RUN_ATTEMPT"), set("CI_PIPELINE_ID")];
@@ -110,7 +112,7 @@ impl InstanceArgs {
 }
 
 impl InstanceArgs {
-    /// Refuses the pace of leases where no leader would read it. Variables are usually set for all instances at once, so
+    /// Refuses lease times where no leader would read them. Variables are usually set for all instances at once, so
     /// they are not refused.
     fn refuse_idle_pace(&self, role: &SharedRunRole) -> Result<(), CliError> {
         let (flag, variable) = match (self.lease_ttl, self.heartbeat) {
@@ -121,11 +123,12 @@ impl InstanceArgs {
         let (what, hint) = match role {
             SharedRunRole::Leader(_) | SharedRunRole::RunsAll { .. } => return Ok(()),
             SharedRunRole::Standalone => (
-                format!("{flag} is for one run by several processes: here no lease ends by time"),
-                "leave it out, or add `--instance 0 --total N --link URL` (docs/guides/ci.md)".to_owned(),
+                format!("{flag} is for one run by several processes: leases do not expire in a single process"),
+                "leave it out, or add `--instance 0 --total N --link URL` (docs/guides/ci.md)"
+                    .to_owned(),
             ),
             SharedRunRole::Worker { instance, .. } => (
-                format!("{flag} is for instance 0, which tells the others; this is {instance}"),
+                format!("{flag} is for instance 0, which sends it to the others; this is {instance}"),
                 format!("give it to instance 0 alone, or set {variable}: the others ignore it"),
             ),
         };
@@ -133,7 +136,7 @@ impl InstanceArgs {
     }
 }
 
-/// What was said, by flag or by variable.
+/// The settings of an instance, from flags or variables.
 struct InstanceSettings {
     instance: Option<i64>,
     total: Option<i64>,
@@ -148,8 +151,8 @@ struct InstanceSettings {
 
 impl InstanceSettings {
     fn of(args: &InstanceArgs) -> Result<Self, CliError> {
-        let number = |text: &str| text.parse().map_err(|_| "is no number".to_owned());
-        let count = |text: &str| text.parse().map_err(|_| "is no number".to_owned());
+        let number = |text: &str| text.parse().map_err(|_| "write a number".to_owned());
+        let count = |text: &str| text.parse().map_err(|_| "write a number".to_owned());
         let time = |span: Span| Duration::from_millis(span.as_millis());
         Ok(Self {
             instance: or_variable(args.instance, "WINDLASS_INSTANCE", number)?,
@@ -175,7 +178,7 @@ impl InstanceSettings {
         if min_workers > others {
             let what =
                 format!("of {} instances {others} can join, not {min_workers}", shared.total);
-            return Err(CliError::usage(what).hint("--min-workers counts without instance 0"));
+            return Err(CliError::usage(what).hint("--min-workers does not count instance 0"));
         }
         self.check_pace()?;
         let (site, key) = mailbox_site(&shared);
@@ -202,8 +205,8 @@ impl InstanceSettings {
         if heartbeat > Span::ZERO && heartbeat.times(2) <= ttl {
             return Ok(());
         }
-        let what = format!("--heartbeat {heartbeat} does not fit into --lease-ttl {ttl} twice");
-        Err(CliError::usage(what).hint("leave --heartbeat out: it is a third of --lease-ttl then"))
+        let what = format!("--lease-ttl {ttl} is shorter than two heartbeats of {heartbeat} (--heartbeat)");
+        Err(CliError::usage(what).hint("leave --heartbeat out (default: a third of --lease-ttl)"))
     }
 
     fn join_options(
@@ -213,7 +216,7 @@ impl InstanceSettings {
         context: &CommandContext,
     ) -> Result<InstanceJoinOptions, CliError> {
         let (site, key) = mailbox_site(&shared);
-        // An address that makes no sense is told before anything is begun.
+        // Reports an invalid address before anything starts.
         context.links.open(&site).map_err(|error| CliError::usage(error.to_string()))?;
         let (links, contact) = watch_links(&context.links, site.scheme());
         Ok(InstanceJoinOptions {
@@ -232,10 +235,10 @@ impl InstanceSettings {
 }
 
 fn link_grace(text: &str) -> Result<Span, String> {
-    within(text, LINK_GRACES, "it lasts from 2s to 1h")
+    within(text, LINK_GRACES, "it must be from 2s to 1h")
 }
 
-/// The mailboxes of a run, and what proves letters there.
+/// The mailboxes of a run, and the key that authenticates their messages.
 fn mailbox_site(shared: &InstanceGroup) -> (MailboxAddress, MailboxKey) {
     let (run, ca) = (shared.rendezvous.name.clone(), set("WINDLASS_CA"));
     let key = MailboxKey::new(&run, environment::run_secret().as_deref());
@@ -249,7 +252,7 @@ fn mailbox_site(shared: &InstanceGroup) -> (MailboxAddress, MailboxKey) {
     )
 }
 
-/// What a flag says, or else a variable.
+/// Returns the flag's value, or else the variable's.
 fn or_variable<T>(
     flag: Option<T>,
     variable: &str,

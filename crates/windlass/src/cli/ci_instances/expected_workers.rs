@@ -1,4 +1,4 @@
-//! Who is there: whom instance 0 waits for, whom it still expects, and who is gone.
+//! The other instances: those instance 0 waits for, those it still expects, and those that have left.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,47 +6,47 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::time::{Instant, sleep_until};
+use windlass_controller::NodeHandle;
 use windlass_core::engine::{EngineRequest, WorkerStatus};
 use windlass_core::id::{Incarnation, RunId, WorkerId};
+use windlass_net::files::private_files;
 
 use super::leader_instance::LeaderInstanceOptions;
-use crate::controller::NodeHandle;
-use crate::db::private_files;
 
-/// The file in a store that says under which name instances met there last.
+/// The file in a store with the rendezvous name of the last run there.
 const MEETING_FILE: &str = "met-as";
 
 impl LeaderInstanceOptions {
-    /// Waits for those whom it is not to begin without; what to say if they did not come.
+    /// Waits for `min_workers` instances; returns a message if they did not join in time.
     pub(crate) async fn wait_for_workers(&self, handle: &NodeHandle) -> Option<String> {
         let (least, by) = (self.min_workers as usize, Instant::now() + self.patience);
         let there = wait_for_count(handle, least, by).await;
         let waited = self.patience.as_secs();
-        (there < least).then(|| format!("{there} of {least} workers have come in {waited} s"))
+        (there < least).then(|| format!("{there} of {least} workers joined within {waited} s"))
     }
 
-    /// Notes when nobody is expected any more: all have come, or have had time to. What nobody can run ends then as in one
-    /// process.
+    /// Notes that no further instance is expected: all have joined or the time is over. Steps that no worker can run
+    /// then end as in a single process.
     pub(crate) async fn report_instances_complete(self: Arc<Self>, handle: NodeHandle, run: RunId) {
         let (others, by) = (self.total as usize - 1, Instant::now() + self.expected_for);
         wait_for_count(&handle, others, by).await;
         let crewed = EngineRequest::NoMoreWorkers { run, unplaceable: self.unplaceable };
-        // One that does not lead any more has no run to end.
+        // A node that no longer leads has no run to end.
         drop(handle.ask(crewed).await);
     }
 
-    /// Notes that the others have gone, as they do when they are told that it is over: their names are free for the next
-    /// run in this store.
+    /// Notes that the other workers have left, as they do when the run ends: the next run in this store can reuse
+    /// their names.
     pub(crate) async fn forget_workers(handle: &NodeHandle) {
         for (worker, incarnation) in other_workers(handle) {
             let ended = EngineRequest::GuardEnded { worker, incarnation, started: Vec::new() };
-            // A leader that cannot note it any more finds them gone after a while.
+            // A leader that cannot note it any more marks them as lost later.
             drop(handle.ask(ended).await);
         }
     }
 
-    /// Notes that workers of another run are gone for this one, if its leader died before it could: they meet elsewhere,
-    /// and their names are wanted here. Those of the same run may come back, and are waited for.
+    /// Notes that workers of an earlier run are gone, in case its leader died before it could: they use another
+    /// rendezvous, and this run needs their names. Workers of the same run may return and are waited for.
     pub(crate) async fn forget_workers_of_other_runs(
         &self,
         handle: &NodeHandle,
@@ -57,12 +57,12 @@ impl LeaderInstanceOptions {
             return;
         }
         Self::forget_workers(handle).await;
-        // Without it somebody is gone sooner than need be, or later.
+        // Without this file, a worker is given up too early or too late.
         drop(private_files::write(&file, &self.meeting.name));
     }
 }
 
-/// Waits for so many to have come, or until then; how many have.
+/// Waits until `least` workers have joined or `by` has passed; returns how many have joined.
 async fn wait_for_count(handle: &NodeHandle, least: usize, by: Instant) -> usize {
     let mut moved = handle.views().moved();
     let mut came: BTreeSet<WorkerId> = BTreeSet::new();
@@ -78,7 +78,7 @@ async fn wait_for_count(handle: &NodeHandle, least: usize, by: Instant) -> usize
     }
 }
 
-/// Workers other than instance 0's own that are there now.
+/// The workers that are present, without instance 0's own.
 pub(super) fn other_workers(handle: &NodeHandle) -> Vec<(WorkerId, Incarnation)> {
     let live = |status| matches!(status, WorkerStatus::Online | WorkerStatus::Draining);
     handle.views().look(|view| {

@@ -1,4 +1,4 @@
-//! What instance 0 does beside running the pipeline.
+//! The leader's side of a shared run: everything instance 0 does besides running the pipeline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,63 +6,63 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
+use windlass_controller::mailbox_server::{
+    LeaderFinalStatus as Left, MailboxServer, MailboxServerError, MailboxServerOptions,
+};
+use windlass_controller::{LogIngest, NodeHandle};
 use windlass_core::engine::{CancelLevel, EngineRequest, UnplaceablePolicy};
 use windlass_core::instance::{InstanceRendezvous, RunFinalStatus};
 use windlass_core::summary::RunSummary;
 use windlass_core::time::{Span, Time};
+use windlass_link::mailbox::{MailboxError, MailboxKey, Mailboxes, UnreadableMessage};
+use windlass_net::clock::ProcessClock;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::logs::LogStore;
+use windlass_worker::guard::GuardHandle;
 
 use super::expected_workers::other_workers;
 use super::partial_retry;
 use crate::cli::environment;
 use crate::cli::error::CliError;
-use crate::clock::ProcessClock;
-use crate::controller::mailbox_server::{
-    LeaderFinalStatus as Left, MailboxServer, MailboxServerError, MailboxServerOptions,
-};
-use crate::controller::{LogIngest, NodeHandle};
 use crate::embedded::{EMBEDDED_LEASE_TTL, EmbeddedNode};
-use crate::link::mailbox::{MailboxError, MailboxKey, Mailboxes, UnreadableMessage};
-use crate::logs::LogStore;
-use crate::shutdown::ShutdownSender;
-use crate::worker::guard::GuardHandle;
 
-/// Wishes of other instances that wait: the first two mean something.
+/// Queued cancel requests of other instances: only the first two have an effect.
 const CANCEL_REQUESTS_MAX: usize = 4;
 
-/// Kinds of letters that cannot be read.
+/// Kinds of unreadable messages that are queued for the log.
 const UNREADABLE_MAX: usize = 4;
 
-/// How long after the end of its binding instance 0 may still say why it ends, before its guard ends its steps and, if
-/// functions run in it, itself. It is less than what is left of the shortest binding then.
+/// How long instance 0 may still report its final status after its binding ended, before its guard ends its steps
+/// and, if functions run in it, the process. It is shorter than the rest of the shortest binding.
 const FINAL_STATUS_GRACE: Span = Span::millis(250);
 
-/// How long it may take until it is known that the link has failed, where something else failed because of it.
+/// How long to wait for a link failure to be noticed when another part failed because of it.
 const LINK_FAILURE_WITHIN: Duration = Duration::from_secs(1);
 
-/// How instance 0 leads.
+/// Options of instance 0.
 #[derive(Debug)]
 pub(crate) struct LeaderInstanceOptions {
-    /// Where the others are met.
+    /// The mailboxes through which the others join.
     pub(crate) mailboxes: Arc<dyn Mailboxes>,
-    /// What proves letters.
+    /// The key that authenticates messages.
     pub(crate) key: MailboxKey,
-    /// How many instances there are.
+    /// The number of instances.
     pub(crate) total: u32,
-    /// Under which name they meet.
+    /// The rendezvous name of the run.
     pub(crate) meeting: InstanceRendezvous,
-    /// Others that are waited for before it begins.
+    /// The number of other instances to wait for before the run starts.
     pub(crate) min_workers: u32,
-    /// How long they are waited for.
+    /// How long to wait for them.
     pub(crate) patience: Duration,
-    /// How long one that has not come is still expected once the run has begun.
+    /// How long a missing instance is still expected once the run has started.
     pub(crate) expected_for: Duration,
-    /// What becomes of a step that none of them can run.
+    /// The policy for a step that no instance can run.
     pub(crate) unplaceable: UnplaceablePolicy,
-    /// How long it goes on without the link, which keeps its place for as long.
+    /// How long instance 0 continues without the link; its binding lasts as long.
     pub(crate) link_grace: Duration,
-    /// How long a step belongs to another instance that is not heard, if that was set.
+    /// The lease duration of the other instances, if it was set.
     pub(crate) lease_ttl: Option<Span>,
-    /// How often the others exchange at least.
+    /// The longest interval between exchanges of the other instances.
     pub(crate) heartbeat: Option<Span>,
 }
 
@@ -70,18 +70,18 @@ impl LeaderInstanceOptions {
     /// The name of its own worker.
     pub(crate) const WORKER: &str = "instance-0";
 
-    /// How long a step belongs to another instance that is not heard.
+    /// The lease duration of the other instances.
     pub(crate) fn ttl(&self) -> Span {
         self.lease_ttl.unwrap_or(EMBEDDED_LEASE_TTL)
     }
 
-    /// What is said when it begins.
+    /// The message at the start.
     pub(crate) fn greeting(&self) -> String {
         let (name, place) = (&self.meeting.name, self.mailboxes.place());
         format!("instance 0 of {} leads {name}; the others join at {place}", self.total)
     }
 
-    /// What is said at the end, if the others had no part in it.
+    /// The message at the end if no other instance took part.
     pub(crate) fn no_instance_joined_note(
         &self,
         handle: &NodeHandle,
@@ -98,13 +98,13 @@ impl LeaderInstanceOptions {
         };
         match error {
             MailboxError::AlreadyLed { by } => {
-                let what = format!("instance 0 of {name} is there already: {by} leads");
-                CliError::usage(what).hint("two of them would do everything twice")
+                let what = format!("instance 0 of {name} is already running: {by} leads");
+                CliError::usage(what).hint("two leaders would run every step twice")
             }
             MailboxError::Finished { final_status: epitaph } => {
-                CliError::usage(format!("{name} is over: {epitaph}")).hint(
+                CliError::usage(format!("{name} has ended: {epitaph}")).hint(
                     "to run it again, start all instances under another name (--run-id): \
-                     a job that is repeated alone finds its run ended",
+                     a single repeated job finds its run ended",
                 )
             }
             error => CliError::unreachable(format!("{place}: {error}")),
@@ -112,7 +112,7 @@ impl LeaderInstanceOptions {
     }
 }
 
-/// The leader's end of the link, while it is at work.
+/// The leader's end of the link while it runs.
 #[derive(Debug)]
 pub(crate) struct InstanceMailboxServer {
     server_task: JoinHandle<Result<(), MailboxServerError>>,
@@ -125,18 +125,18 @@ pub(crate) struct InstanceMailboxServer {
     acts_until: watch::Receiver<Option<Time>>,
 }
 
-/// What comes of the link beside letters.
+/// An event from the link other than an answered message.
 pub(crate) enum InstanceMailboxEvent {
-    /// An instance wants the run to end.
+    /// An instance requests that the run be cancelled.
     Cancel(CancelLevel),
-    /// Somebody sends what cannot be read.
+    /// An unreadable message arrived.
     Unread(UnreadableMessage),
-    /// It cannot be gone on with.
+    /// The link cannot continue.
     Failed(CliError),
 }
 
 impl InstanceMailboxServer {
-    /// Binds the link, or says who leads there.
+    /// Binds the link, or reports the current leader there.
     pub(crate) async fn open(
         leading: &Arc<LeaderInstanceOptions>,
         station: &EmbeddedNode,
@@ -144,7 +144,7 @@ impl InstanceMailboxServer {
     ) -> Result<Self, CliError> {
         let host = environment::host_name();
         let by = format!("instance 0 on {host} (process {})", std::process::id());
-        // It leads for as long as the link keeps its place, and no longer.
+        // It leads for as long as its binding of the link lasts, and no longer.
         let (term, link_grace) = (leading.link_grace, leading.link_grace);
         let terms =
             MailboxServerOptions { by, term, link_grace, clock: ProcessClock::since_boot() };
@@ -163,7 +163,8 @@ impl InstanceMailboxServer {
         let (epitaph, acts_until) = (desk.final_status(), desk.binding_valid_until());
         let follows_another = desk.follows_another();
         if follows_another {
-            // Before any other instance is answered. A leader that has ended grants nothing, and says so where the run is begun.
+            // Before any other instance is answered: a leader that has ended grants nothing and reports that when the
+            // run starts.
             drop(station.handle().ask(EngineRequest::Embargo { lasts: leading.ttl() }).await);
         }
         let desk = tokio::spawn(desk.run(ends));
@@ -180,14 +181,14 @@ impl InstanceMailboxServer {
         })
     }
 
-    /// Whether another instance 0 has led there, and did not end the run: a step that it gave to another instance may hold a
-    /// lock for another lease, and locks are held back for as long.
+    /// Whether an earlier instance 0 led there and did not end the run. One of its steps may still hold a lock, so
+    /// locks are withheld for one more lease duration.
     pub(crate) const fn follows_another(&self) -> bool {
         self.follows_another
     }
 
-    /// Has the guard end the steps of this process when the binding is over, also if this process is stopped or waits for
-    /// its terminal. To be called before the first step.
+    /// Makes the guard end the steps of this process when the binding ends, even if this process is stopped or waits
+    /// for its terminal. Call it before the first step.
     pub(crate) async fn bind_steps(&self, guard: GuardHandle) {
         let mut acts_until = self.acts_until.clone();
         let first = *acts_until.borrow_and_update();
@@ -200,7 +201,7 @@ impl InstanceMailboxServer {
         });
     }
 
-    /// Why the link has failed, if that is why something else has.
+    /// Returns the link's error if it explains another failure.
     pub(crate) async fn failure(&mut self) -> Option<CliError> {
         let ended = timeout(LINK_FAILURE_WITHIN, &mut self.server_task).await.ok()?;
         Some(self.failed(ended))
@@ -214,7 +215,7 @@ impl InstanceMailboxServer {
         }
     }
 
-    /// Waits for something that is not answered by a letter.
+    /// Waits for an event that needs no answer by message.
     pub(crate) async fn next(&mut self) -> InstanceMailboxEvent {
         tokio::select! {
             Some(level) = self.cancel_requests.recv() => InstanceMailboxEvent::Cancel(level),
@@ -223,13 +224,13 @@ impl InstanceMailboxServer {
         }
     }
 
-    /// Tells everybody what became of the run, and those who come later.
+    /// Sends the run's final status to all instances, including those that join later.
     pub(crate) async fn end(self, summary: &RunSummary) {
         self.close_with_status(&RunFinalStatus::new(&summary.run().to_string(), summary.status()))
             .await;
     }
 
-    /// Tells everybody that there will be no run.
+    /// Tells all instances that there will be no run.
     pub(crate) async fn announce_no_run(self) {
         let epitaph = RunFinalStatus::never_started(&self.leading.meeting.name);
         self.close_with_status(&epitaph).await;

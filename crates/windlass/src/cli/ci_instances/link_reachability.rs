@@ -1,23 +1,22 @@
-//! Whether a link is reached.
+//! Reachability of a link.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-
-use crate::link::mailbox::{
+use windlass_link::mailbox::{
     BindingEpoch, MailboxAddress, MailboxBinding, MailboxError, MailboxFuture, MailboxId,
     MailboxMessage, MailboxRegistry, Mailboxes,
 };
 
-/// How often it is looked whether a link has been away for too long.
+/// How often to check whether a link has been unreachable for too long.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What is known of the way to a link. A clone knows the same.
+/// The reachability of a link. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinkReachability(Arc<Mutex<Option<LinkOutage>>>);
 
-/// A link that is not reached.
+/// A link that is not reachable.
 #[derive(Clone, Debug)]
 struct LinkOutage {
     since: Instant,
@@ -25,7 +24,7 @@ struct LinkOutage {
 }
 
 impl LinkReachability {
-    /// Waits until the link has not been reached for so long; why it was not.
+    /// Waits until the link has been unreachable for `grace`; returns the reason.
     pub(super) async fn lost(&self, grace: Duration) -> String {
         loop {
             let away = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -43,14 +42,14 @@ impl LinkReachability {
                 let since = away.as_ref().map_or_else(Instant::now, |away| away.since);
                 *away = Some(LinkOutage { since, why: error.to_string() });
             }
-            // Whatever it answered, it was reached.
+            // Any answer shows that the link is reachable.
             Ok(_) | Err(_) => *away = None,
         }
         came
     }
 }
 
-/// The same links, those of a scheme watched.
+/// Returns the same links, with those of a scheme watched.
 pub(super) fn watch_links(
     links: &MailboxRegistry,
     scheme: &str,
@@ -63,7 +62,7 @@ pub(super) fn watch_links(
     (links.clone().with(scheme, open), contact)
 }
 
-/// Mailboxes that are watched.
+/// Mailboxes whose reachability is recorded.
 #[derive(Debug)]
 struct WatchedMailboxes {
     inner: Arc<dyn Mailboxes>,

@@ -1,19 +1,19 @@
-//! Instances of one run: processes that cannot reach each other and meet at a link.
+//! Instances of one run: processes that cannot reach each other and exchange messages through a link.
 //!
 //! ```text
-//!  instance 0:  Station (leads, works) ── Desk ──┐
-//!  instance 1:  Worker ── PostLink ──────────────┤  the link
-//!  instance 2:  Worker ── PostLink ──────────────┘
+//! instance 0:  EmbeddedNode (leads, works) ── MailboxServer ──┐
+//! instance 1:  Worker ── MailboxWorkerLink ───────────────────┤  the link
+//! instance 2:  Worker ── MailboxWorkerLink ───────────────────┘
 //! ```
 //!
-//! | file | what it does |
+//! | file | contents |
 //! |---|---|
-//! | `args` | what was said by flags and variables, and the part that follows from it |
-//! | `leader_instance` | what instance 0 does beside running the pipeline: it answers letters, and leaves an epitaph |
-//! | `expected_workers` | whom instance 0 waits for, whom it still expects, and who is gone |
+//! | `args` | flags and variables, and the role that follows from them |
+//! | `leader_instance` | instance 0 besides running the pipeline: answers messages and leaves a final status |
+//! | `expected_workers` | the instances that instance 0 waits for, still expects, or has lost |
 //! | `worker_instance` | every other instance: a worker that ends with the run |
-//! | `link_reachability` | whether the link is reached, so that one that stays away is told from a leader that does |
-//! | `partial_retry` | what is said when a CI service has repeated only a part of the instances |
+//! | `link_reachability` | distinguishes a link that is unreachable from a leader that is gone |
+//! | `partial_retry` | the explanation when a CI service repeated only some of the instances |
 
 mod args;
 mod expected_workers;

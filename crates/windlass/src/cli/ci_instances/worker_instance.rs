@@ -12,26 +12,26 @@ use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::instance::{InstanceRendezvous, RunFinalStatus};
 use windlass_core::requirement::Labels;
 use windlass_core::session::WorkerRefusal;
+use windlass_link::mailbox::{MailboxAddress, MailboxKey, MailboxRegistry, MailboxWorkerLink};
+use windlass_link::output::DISK_GRACE;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_worker::{StateDirectoryError, WorkerError, WorkerShutdown};
 
 use super::link_reachability::LinkReachability;
 use super::partial_retry;
 use crate::cli::daemon::{JoinTarget, WorkerDaemon, WorkerDaemonOptions, WorkerJoinFailure};
 use crate::cli::error::CliError;
-use crate::cli::exit;
 use crate::cli::extensions::ProgramExtensions;
-use crate::cli::output::{self, LogLevel, Logger};
-use crate::link::mailbox::{MailboxAddress, MailboxKey, MailboxRegistry, MailboxWorkerLink};
-use crate::link::output::DISK_GRACE;
-use crate::shutdown::ShutdownSender;
-use crate::worker::{StateDirectoryError, WorkerError, WorkerShutdown};
+use crate::cli::output::{LogLevel, Logger};
+use crate::cli::{exit, output};
 
-/// How long the leader may take to acknowledge that the run is to be killed: long beside a round trip through the link.
+/// How long the leader may take to acknowledge a kill request: long compared with a round trip through the link.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long it may take from then until the run has ended.
+/// How long the run may take to end after that.
 const KILLED_WITHIN: Duration = Duration::from_secs(3);
 
-/// Whom an instance meets, and how long it waits for them.
+/// The rendezvous of an instance, and how long it waits.
 #[derive(Debug)]
 pub(crate) struct InstanceJoinOptions {
     pub(super) instance: u32,
@@ -41,40 +41,40 @@ pub(crate) struct InstanceJoinOptions {
     pub(super) key: MailboxKey,
     pub(super) links: MailboxRegistry,
     pub(super) contact: LinkReachability,
-    /// For a leader that has not begun.
+    /// For a leader that has not started.
     pub(super) patience: Duration,
-    /// For a leader that was there.
+    /// For a leader that has lost contact.
     pub(super) leader_grace: Duration,
     /// For the link.
     pub(super) link_grace: Duration,
 }
 
-/// An instance to be.
+/// Options of a worker instance.
 #[derive(Debug)]
 pub(crate) struct WorkerInstanceOptions {
-    /// Whom it meets.
+    /// Its rendezvous and waiting times.
     pub(crate) join: InstanceJoinOptions,
-    /// Where its steps run.
+    /// The folder in which its steps run.
     pub(crate) root: PathBuf,
-    /// Where workers keep what they remember: each its own folder in it.
+    /// The folder of workers' state; each has its own folder in it.
     pub(crate) state_folder: PathBuf,
-    /// Steps at a time.
+    /// Concurrent steps.
     pub(crate) slots: u32,
-    /// What it advertises.
+    /// Advertised labels.
     pub(crate) labels: Labels,
-    /// What this program has beside windlass itself.
+    /// The functions and labels compiled into this program.
     pub(crate) compiled: ProgramExtensions,
-    /// What says what goes on.
+    /// The logger.
     pub(crate) log: Logger,
 }
 
-/// Works until the run has ended, and returns the exit code.
+/// Works until the run has ended; returns the exit code.
 pub(crate) fn work(order: WorkerInstanceOptions) -> Result<u8, CliError> {
     let (meets, work) = order.split();
     let runtime = crate::cli::run_source::runtime()?;
     let ended = runtime.block_on(async {
         let mut signals = InstanceSignals::listen()
-            .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
+            .map_err(|error| CliError::unreachable(format!("cannot listen for signals: {error}")))?;
         let joined = tokio::select! {
             joined = WorkerDaemon::new(&work) => joined,
             why = meets.contact.lost(meets.link_grace) => return Err(meets.link_lost_error(&why)),
@@ -88,7 +88,7 @@ pub(crate) fn work(order: WorkerInstanceOptions) -> Result<u8, CliError> {
         let ended = WorkerInstance { join: &meets, log: work.log }.work(joined, signals).await;
         unsent.append_to_last_line(ended, work.log)
     });
-    // Dropped, it would wait for threads that may be blocked.
+    // Dropping it would wait for threads that may be blocked.
     runtime.shutdown_background();
     ended
 }
@@ -104,7 +104,8 @@ impl WorkerInstanceOptions {
             name,
             slots,
             labels,
-            // The user who wrote the pipeline started all instances: they pass what one machine would.
+            // All instances belong to the user who wrote the pipeline: they pass the environment as a single machine
+            // does.
             policy: EnvironmentPolicy::PassAll,
             compiled,
             root,
@@ -117,15 +118,15 @@ impl WorkerInstanceOptions {
     }
 }
 
-/// An instance that works.
+/// A running worker instance.
 struct WorkerInstance<'a> {
     join: &'a InstanceJoinOptions,
     log: Logger,
 }
 
 impl WorkerInstance<'_> {
-    /// Ctrl-C ends the run, in every instance; SIGTERM ends this instance alone. The second of either ends this instance
-    /// whether or not the leader answers, the third without waiting for anything.
+    /// Ctrl-C ends the run in every instance; SIGTERM ends this instance alone. The second of either ends this
+    /// instance even if the leader does not answer, the third without waiting for anything.
     async fn work(
         &self,
         joined: WorkerDaemon,
@@ -172,7 +173,7 @@ impl WorkerInstance<'_> {
         }
     }
 
-    /// Asks the leader to end the run politely.
+    /// Requests a graceful end of the run.
     fn cancel(&self, leader: Option<MailboxWorkerLink>) {
         self.log.log_message(LogLevel::Info, "cancelling the run");
         if let Some(leader) = leader {
@@ -180,11 +181,11 @@ impl WorkerInstance<'_> {
         }
     }
 
-    /// Ends this instance: the first time when its steps have ended.
+    /// Ends this instance; the first request lets its steps finish.
     fn end(&self, times: u32, drain: &ShutdownSender, kill: &ShutdownSender) {
         let (what, order) = match times {
-            1 => ("ending: steps that run here are finished first", drain),
-            _ => ("ending: steps that run here are killed", kill),
+            1 => ("stopping: steps that run here finish first", drain),
+            _ => ("stopping: steps that run here are killed", kill),
         };
         self.log.log_message(LogLevel::Info, what);
         order.shut_down();
@@ -210,7 +211,7 @@ impl InstanceJoinOptions {
         format!("instance-{}", self.instance)
     }
 
-    /// What it comes to that the leader was not found.
+    /// Turns a failed join into an error.
     async fn join_failed(&self, why: WorkerJoinFailure) -> Result<u8, CliError> {
         match why {
             WorkerJoinFailure::Over(epitaph) => Ok(over(&epitaph)),
@@ -223,12 +224,12 @@ impl InstanceJoinOptions {
             WorkerJoinFailure::NoLeader(waited) => match self.earlier_final_status().await {
                 Some(epitaph) => {
                     output::print_message(&format!(
-                        "the attempt before this one has ended: {epitaph}"
+                        "the previous attempt has ended: {epitaph}"
                     ));
                     Ok(exit::SUCCESS)
                 }
                 None => {
-                    Err(self.no_leader_error(&format!("nobody has led for {} s", waited.as_secs())))
+                    Err(self.no_leader_error(&format!("no leader for {} s", waited.as_secs())))
                 }
             },
             WorkerJoinFailure::Refused(error) => Err(CliError::unreachable(error.to_string())),
@@ -236,8 +237,8 @@ impl InstanceJoinOptions {
         }
     }
 
-    /// What the attempt before this one came to, where it has left word. Then nobody will lead this one: those jobs that
-    /// went well are not repeated.
+    /// The final status of the previous attempt, if it left one. This attempt then has no leader: jobs that succeeded
+    /// are not repeated.
     async fn earlier_final_status(&self) -> Option<String> {
         let run = self.meeting.earlier.clone()?;
         let earlier = self.links.open(&MailboxAddress { run, ..self.site.clone() }).ok()?;
@@ -246,8 +247,8 @@ impl InstanceJoinOptions {
 
     fn name_taken_error(&self, first: &str) -> CliError {
         let (instance, total, name) = (self.instance, self.total, &self.meeting.name);
-        CliError::usage(format!("instance {instance} of {name} is there already: {first}"))
-            .hint(format!("each of the {total} has a number of its own, from 0"))
+        CliError::usage(format!("instance {instance} of {name} is already running: {first}"))
+            .hint(format!("each of the {total} instances needs its own number, from 0"))
     }
 
     fn no_leader_error(&self, why: &dyn std::fmt::Display) -> CliError {
@@ -262,8 +263,8 @@ impl InstanceJoinOptions {
     }
 }
 
-/// Asks the leader to kill the run. Returns when this instance must end by itself: the leader does not answer, or nothing
-/// comes of it.
+/// Requests that the leader kill the run. Returns when this instance must end by itself: the leader does not answer,
+/// or the run does not end.
 async fn kill_run(leader: Option<MailboxWorkerLink>) {
     let Some(leader) = leader else { return };
     let heard = timeout(ACKNOWLEDGED_WITHIN, leader.cancel(CancelLevel::Kill)).await;
@@ -272,21 +273,21 @@ async fn kill_run(leader: Option<MailboxWorkerLink>) {
     }
 }
 
-/// The run has ended, whatever it came to: instance 0 tells that.
+/// The run has ended; instance 0 reports how.
 fn over(epitaph: &str) -> u8 {
     output::print_message(epitaph);
     if RunFinalStatus::from_text(epitaph).is_cancelled() { exit::CANCELLED } else { exit::SUCCESS }
 }
 
-/// What somebody wants.
+/// A stop request by signal.
 enum InstanceStopRequest {
-    /// The run is to end.
+    /// End the run.
     CancelRun,
-    /// This instance is to end.
+    /// End this instance.
     EndInstance,
 }
 
-/// Hears Ctrl-C, SIGTERM and a closed terminal.
+/// Receives SIGINT, SIGTERM and SIGHUP.
 struct InstanceSignals {
     interrupt: Signal,
     terminate: Signal,

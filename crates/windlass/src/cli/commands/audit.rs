@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, ColumnAlign, TextTable};
+use crate::cli::output;
+use crate::cli::output::{ColumnAlign, TextTable};
 use crate::cli::run_source::{LeaderAccess, OriginArgs, runtime};
 
-/// Show what was changed on whose word, the newest last
+/// Show recent administrative changes and their authors, newest last
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The last 1,000 changes are at hand. All of them are in the journal, those about a run in its
-events.
+Lists the last 1,000 changes. The journal keeps all of them; those of a run are in its events.
 
 Examples:
   windlass audit
@@ -24,7 +24,7 @@ pub(crate) struct AuditArgs {
     origin: OriginArgs,
 }
 
-/// Asks whoever leads.
+/// Fetches the trail from the leader.
 pub(crate) fn run(args: &AuditArgs, context: &CommandContext) -> Result<u8, CliError> {
     let mut acts: Vec<Value> = runtime()?.block_on(async {
         let desk = LeaderAccess::find(&args.origin, context).await?;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &AuditArgs, context: &CommandContext) -> Result<u8, CliE
         return Ok(output::print_json_lines(&acts));
     }
     if acts.is_empty() {
-        output::print_message("nobody has changed anything yet");
+        output::print_message("no changes are recorded yet");
         return Ok(0);
     }
     Ok(output::print_data(&table(&acts).lines(&context.out).join("\n")))
@@ -63,7 +63,7 @@ fn table(acts: &[Value]) -> TextTable {
     table
 }
 
-/// Who it was, in a word or two.
+/// A short description of the author.
 fn actor_text(by: &Value) -> String {
     let text = |key: &str| by[key].as_str();
     match (text("name"), text("id"), text("kind")) {
@@ -73,7 +73,7 @@ fn actor_text(by: &Value) -> String {
     }
 }
 
-/// What it was done to.
+/// A short description of the subject.
 fn object_text(about: &Value) -> String {
     let text = |key: &str| about[key].as_str();
     let kind = ["run", "worker", "lock", "token"].into_iter().find(|kind| text(kind).is_some());

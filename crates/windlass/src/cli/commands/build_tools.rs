@@ -1,11 +1,11 @@
-//! What a folder is built with, and the steps that fit it.
+//! The build tools of a folder, and the steps that fit them.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// A tool that was found.
+/// A build tool that the folder uses.
 pub(super) struct BuildTool {
     /// Its name.
     pub(super) name: &'static str,
@@ -16,7 +16,7 @@ struct BuildToolStep {
     name: &'static str,
     needs: Option<&'static str>,
     run: String,
-    /// Why it is there, for the reader of the file.
+    /// The comment above each step that needs one.
     why: &'static str,
 }
 
@@ -36,7 +36,7 @@ impl BuildTool {
         self
     }
 
-    /// The steps as YAML. With other kits beside it, their names begin with this one's.
+    /// The steps as YAML. With other tools beside it, their names begin with this one's.
     pub(super) fn steps(&self, prefixed: bool) -> String {
         let named = |name: &str| {
             if prefixed { format!("{}-{name}", self.name.to_lowercase()) } else { name.to_owned() }
@@ -52,7 +52,7 @@ impl BuildTool {
     }
 }
 
-/// Every kit that the folder shows signs of.
+/// Detects every build tool of a folder.
 pub(super) fn kits(folder: &Path) -> Vec<BuildTool> {
     [cargo, npm, go, python, make].iter().filter_map(|kit| kit(folder)).collect()
 }
@@ -64,7 +64,7 @@ fn cargo(folder: &Path) -> Option<BuildTool> {
                 "fmt",
                 None,
                 "cargo fmt --all --check",
-                "These need nothing of each other and share one target folder.",
+                "These do not depend on each other and share one target folder.",
             )
             .step("lint", None, "cargo clippy --workspace --all-targets -- -D warnings", "")
             .step("test", None, "cargo test --workspace", "")
@@ -72,12 +72,12 @@ fn cargo(folder: &Path) -> Option<BuildTool> {
                 "build",
                 Some("test"),
                 "cargo build --release",
-                "Last, and only if the tests passed.",
+                "Last, and only if the tests pass.",
             )
     })
 }
 
-/// The scripts that `package.json` has, under the package manager that its lock file belongs to.
+/// The scripts of `package.json`, for the package manager of its lock file.
 fn npm(folder: &Path) -> Option<BuildTool> {
     let text = fs::read_to_string(folder.join("package.json")).ok()?;
     let package: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -90,7 +90,7 @@ fn npm(folder: &Path) -> Option<BuildTool> {
         () => ("npm", "npm install"),
     };
     let mut kit =
-        BuildTool::new("npm").step("install", None, install, "Everything else needs the packages.");
+        BuildTool::new("npm").step("install", None, install, "All other steps need the packages.");
     for script in ["lint", "test", "build"].into_iter().filter(|script| has(script)) {
         kit = kit.step(script, Some("install"), format!("{tool} run {script}"), "");
     }
@@ -100,9 +100,9 @@ fn npm(folder: &Path) -> Option<BuildTool> {
 fn go(folder: &Path) -> Option<BuildTool> {
     folder.join("go.mod").is_file().then(|| {
         BuildTool::new("Go")
-            .step("vet", None, "go vet ./...", "Vet and test need nothing of each other.")
+            .step("vet", None, "go vet ./...", "Vet and test do not depend on each other.")
             .step("test", None, "go test ./...", "")
-            .step("build", Some("test"), "go build ./...", "Only if the tests passed.")
+            .step("build", Some("test"), "go build ./...", "Only if the tests pass.")
     })
 }
 
@@ -119,7 +119,7 @@ fn python(folder: &Path) -> Option<BuildTool> {
                 "venv",
                 None,
                 "python3 -m venv .venv",
-                "An environment of its own; done again it changes nothing.",
+                "A virtual environment; creating it again changes nothing.",
             )
             .step("install", Some("venv"), install, "");
         match () {
@@ -127,26 +127,26 @@ fn python(folder: &Path) -> Option<BuildTool> {
             () if has_unit_tests(folder) => {
                 kit.step("test", Some("install"), ".venv/bin/python -m unittest", "")
             }
-            // Without a test, both would fail for want of one.
+            // Without tests, both would fail.
             () => kit,
         }
     })
 }
 
-/// Whether `unittest` finds something beside the project file.
+/// Whether `unittest` finds tests beside the project file.
 fn has_unit_tests(folder: &Path) -> bool {
     let mut paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let named = |path: &Path| path.file_stem()?.to_str().map(|stem| stem.starts_with("test"));
     paths.any(|path| path.extension().is_some_and(|of| of == "py") && named(&path) == Some(true))
 }
 
-/// The usual targets that the Makefile has.
+/// The usual targets of the Makefile.
 fn make(folder: &Path) -> Option<BuildTool> {
     let files = ["Makefile", "makefile", "GNUmakefile"];
     let text = files.iter().find_map(|file| fs::read_to_string(folder.join(file)).ok())?;
     let has = |target: &str| text.lines().any(|line| line.starts_with(&format!("{target}:")));
     let mut kit = BuildTool::new("Make");
-    let why = "make knows what is up to date; windlass runs its targets side by side.";
+    let why = "make skips targets that are up to date; windlass runs them in parallel.";
     for target in ["lint", "build", "test"].into_iter().filter(|target| has(target)) {
         let why = if kit.steps.is_empty() { why } else { "" };
         let needs = (target == "test").then_some("build");

@@ -3,26 +3,28 @@
 use std::path::PathBuf;
 
 use crate::cli::bounded_number::number;
-use crate::cli::output::{self, quoted};
+use crate::cli::output;
+use crate::cli::output::quoted;
 
 /// Print the configuration of a CI service whose runners share a run
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each runner is an instance of one run: instance 0 leads and works, the others work. They meet at a Redis
-that all of them reach; its address is a secret of the repository, WINDLASS_LINK. Where windlass itself is
-installed from is a variable, WINDLASS_GIT. docs/guides/ci.md tells the rest.
+Each runner is an instance of one run: instance 0 leads and works, the others work. They exchange
+messages through a Redis that all of them can reach; set its address as the repository secret
+WINDLASS_LINK. The variable WINDLASS_GIT sets where windlass is installed from. docs/guides/ci.md
+has the details.
 
 Examples:
   windlass ci github --instances 4 > .github/workflows/windlass.yml
   windlass ci gitlab --instances 4 ship.yml > .gitlab-ci.yml")]
 pub(crate) struct CiArgs {
-    /// Which service
+    /// Configure this service
     #[arg(value_enum)]
     service: CiService,
-    /// The pipeline that is run; windlass.yml if not said
+    /// Run this pipeline (default: windlass.yml)
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Runners that share a run
+    /// Share a run among this many runners
     #[arg(long, value_name = "N", value_parser = number(2..=200))]
     instances: u32,
 }
@@ -36,7 +38,7 @@ enum CiService {
     Gitlab,
 }
 
-/// Prints it.
+/// Prints the configuration.
 pub(crate) fn run(args: &CiArgs) -> u8 {
     let file = args.file.as_ref().map(|file| quoted(&file.to_string_lossy()));
     let run = file.map_or("windlass run".to_owned(), |file| format!("windlass run {file}"));
@@ -58,7 +60,7 @@ fn gitlab(instances: u32, run: &str) -> String {
     GITLAB.replace("@INSTANCES@", &instances.to_string()).replace("@RUN@", &run)
 }
 
-/// A line of shell as YAML has it: JSON's strings are YAML's, and a plain command needs none.
+/// Quotes a line of shell for YAML if it needs it: JSON strings are YAML strings.
 fn scalar(line: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || " ./_-$()".contains(c);
     if line.chars().all(plain) {
@@ -68,10 +70,10 @@ fn scalar(line: &str) -> String {
     }
 }
 
-/// Has windlass on a runner, wherever it is published.
+/// Installs windlass on a runner, wherever it is published.
 const INSTALL: &str = "cargo install --locked ${WINDLASS_GIT:+--git \"$WINDLASS_GIT\"} windlass";
 
-/// Every runner takes part to the end: `fail-fast` would cancel those that work when one cannot.
+/// Without `fail-fast: false`, one failing runner would cancel those that still work.
 const GITHUB: &str = "\
 name: windlass
 on: [push]
@@ -99,7 +101,7 @@ jobs:
       - run: @RUN@
 ";
 
-/// The secrets come from the project's variables by themselves.
+/// GitLab passes the project's variables to the job without further configuration.
 const GITLAB: &str = "\
 # WINDLASS_LINK and WINDLASS_RUN_SECRET are masked variables of the project: Settings, CI/CD, Variables.
 windlass:
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_a_file_is_called_its_command_is_one_line_of_yaml() {
+    fn command_with_any_file_name_is_one_line_of_yaml() {
         assert_eq!(scalar("windlass run a/b-c.yml"), "windlass run a/b-c.yml");
         assert_eq!(scalar("windlass run 'a: b.yml'"), r#""windlass run 'a: b.yml'""#);
         assert_eq!(scalar("windlass run 'a\"b.yml'"), r#""windlass run 'a\"b.yml'""#);

@@ -13,13 +13,13 @@ Examples:
   windlass completions bash > ~/.local/share/bash-completion/completions/windlass
   windlass completions zsh > ~/.zfunc/_windlass")]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// Write completions for this shell
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
 }
 
-/// Prints what the shell reads.
-#[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
+/// Prints the completions.
+#[expect(clippy::unnecessary_wraps, reason = "every command has this signature")]
 pub(crate) fn run(args: &CompletionsArgs, _context: &CommandContext) -> Result<u8, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut help::command(), "windlass", &mut script);

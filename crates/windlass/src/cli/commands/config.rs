@@ -5,20 +5,20 @@ use windlass_core::config::ConfigValueKind;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, ColorRole, ColumnAlign, TextTable};
-use crate::cli::run_source;
+use crate::cli::output::{ColorRole, ColumnAlign, TextTable};
 use crate::cli::settings::{
     CLIENT, CliSetting, ConfigFileArgs, SettingOrigin, SettingValue, SettingsCatalogue,
     SettingsLayers, SettingsSection, redacted, reference,
 };
+use crate::cli::{output, run_source};
 
-/// Show the settings of this machine, and where each comes from
+/// Show the settings of this machine and their sources
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\
-A flag comes before the variable (WINDLASS_ and the flag's name), the variable before the file,
-the file before the default. The file is --config, else WINDLASS_CONFIG, else windlass/config.yml
-in XDG_CONFIG_HOME or ~/.config, and behind that /etc/windlass/config.yml.
+The order of precedence is: a flag, its variable (WINDLASS_ and the flag's name), the file, the
+default. The file is --config or WINDLASS_CONFIG. Without these it is windlass/config.yml in
+XDG_CONFIG_HOME or ~/.config, and then /etc/windlass/config.yml.
 
 Examples:
   windlass config show serve
@@ -34,10 +34,10 @@ enum ConfigCommand {
     Reference(ConfigReferenceArgs),
 }
 
-/// Every setting, its value and where it comes from
+/// Show every setting, its value and its source
 #[derive(Debug, clap::Args)]
 struct ConfigShowArgs {
-    /// Only those of this section
+    /// Show only the settings of this section
     #[arg(value_name = "SECTION", value_enum)]
     section: Option<ConfigSectionArg>,
     /// Print one JSON object per line
@@ -47,23 +47,23 @@ struct ConfigShowArgs {
     file: ConfigFileArgs,
 }
 
-/// Every setting that there is, in Markdown
+/// Print the reference of all settings, in Markdown
 #[derive(Debug, clap::Args)]
 struct ConfigReferenceArgs {}
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ConfigSectionArg {
-    /// Of `windlass serve`
+    /// Settings of `windlass serve`
     Serve,
-    /// Of `windlass worker`
+    /// Settings of `windlass worker`
     Worker,
-    /// Of `windlass dev`
+    /// Settings of `windlass dev`
     Dev,
-    /// Of commands that ask a controller
+    /// Settings of commands that use a controller
     Client,
 }
 
-/// Shows them.
+/// Shows the settings.
 pub(crate) fn run(args: &ConfigArgs, context: &CommandContext) -> Result<u8, CliError> {
     match &args.command {
         ConfigCommand::Show(args) => show(args, context),
@@ -111,7 +111,7 @@ impl ConfigSectionArg {
     }
 }
 
-/// A setting as it is now.
+/// The current value of a setting.
 struct SettingRow<'a> {
     section: &'static str,
     setting: &'a CliSetting,

@@ -2,29 +2,29 @@
 
 use std::net::SocketAddr;
 
+use windlass_controller::StandbyPolicy;
 use windlass_core::time::Span;
 
 use super::serve::{RATE, address, lease};
 use crate::cli::bounded_number::number;
 use crate::cli::context::CommandContext;
-use crate::cli::daemon::{self, DevClusterOptions, OwnWorkerScope, ServeOptions};
+use crate::cli::daemon::{DevClusterOptions, OwnWorkerScope, ServeOptions};
 use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
 use crate::cli::local_run_args::{cores, with_labels};
 use crate::cli::logging::LoggingArgs;
 use crate::cli::project::{STORE, store_folder};
 use crate::cli::settings::ConfigFileArgs;
-use crate::cli::{environment, otlp};
-use crate::controller::StandbyPolicy;
+use crate::cli::{daemon, environment, otlp};
 use crate::embedded::StoreAddress;
 
-/// A folder is led for as long as its process lives.
+/// The lease duration of the leader; a folder stays led while its process lives.
 const TERM: Span = Span::secs(6);
 
-/// Start a controller and workers here, to try a cluster out
+/// Start a controller and workers on this machine, to try out a cluster
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Everything runs on this machine and ends with Ctrl-C. Kill a worker and see its steps run elsewhere.
+Everything runs on this machine and ends with Ctrl-C. Kill a worker to see its steps restart on another.
 
 Examples:
   windlass dev --workers 3
@@ -33,25 +33,25 @@ Examples:
 pub(crate) struct DevArgs {
     #[command(flatten)]
     _file: ConfigFileArgs,
-    /// How many workers
+    /// Start this many workers
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = number(1..=64))]
     workers: u32,
-    /// Steps at a time of each worker
+    /// Run at most this many steps at a time on each worker
     #[arg(long, value_name = "N", value_parser = number(1..=10_000))]
     slots: Option<u32>,
-    /// Where to listen
+    /// Listen on this address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7700", value_parser = address)]
     listen: SocketAddr,
-    /// Where to keep runs: a folder; `.windlass` if not said
+    /// Keep runs in this folder (default: .windlass)
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
-    /// How long a step belongs to a worker that is not heard
+    /// Keep a step assigned to a worker that has lost contact for this long
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = lease)]
     lease_ttl: Span,
-    /// Ask for no token on a loopback address: every user of this machine can run commands here
+    /// Require no token on a loopback address: every user of this machine can run commands here
     #[arg(long)]
     no_token: bool,
-    /// Start on a store in a folder that has lost what it had acknowledged; locks wait 10m for lost leases to end
+    /// Start although the store in a folder has lost acknowledged events; locks wait 10m for lost leases to expire
     #[arg(long)]
     accept_lost_history: bool,
     #[command(flatten)]
@@ -60,11 +60,11 @@ pub(crate) struct DevArgs {
     log: LoggingArgs,
 }
 
-/// Serves until it is told to end.
+/// Runs the cluster until it is stopped.
 pub(crate) fn run(args: &DevArgs, context: &CommandContext) -> Result<u8, CliError> {
     if !args.listen.ip().is_loopback() {
         return Err(CliError::usage("`windlass dev` listens on a loopback address only")
-            .hint("`windlass serve` and `windlass worker` are for others"));
+            .hint("use `windlass serve` and `windlass worker` to accept connections from other machines"));
     }
     let folder = match &args.store {
         Some(store) => store_folder(store)?,

@@ -7,24 +7,25 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_core::problem::ProblemSeverity;
+use windlass_worker::guard::GuardHandle;
+use windlass_worker::labels;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::load_pipeline::LoadedPipeline;
-use crate::cli::output::{self, ColorRole};
+use crate::cli::output;
+use crate::cli::output::ColorRole;
 use crate::cli::project::STORE;
 use crate::cli::run_source::runtime;
 use crate::embedded::Stores;
-use crate::worker::guard::GuardHandle;
-use crate::worker::labels;
 
-/// A disk that needs longer than this for a sync makes every step wait.
+/// A disk that needs longer than this for a sync delays every step.
 const SLOW_SYNC: Duration = Duration::from_millis(10);
 
-/// Syncs that are timed; the one in the middle counts.
+/// The number of timed syncs; the median counts.
 const SYNCS: usize = 9;
 
-/// Look at this machine: can windlass work here, and how well?
+/// Check whether windlass works on this machine, and how fast
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,13 +36,13 @@ pub(crate) struct DoctorArgs {
     json: bool,
 }
 
-/// What was found.
+/// The result of a check.
 enum DoctorFinding {
     Passed(String),
     Failed(String),
 }
 
-/// Looks at everything that a run needs. Fails if something is bad.
+/// Checks everything that a run needs; fails if a check does.
 pub(crate) fn run(args: &DoctorArgs, context: &CommandContext) -> Result<u8, CliError> {
     let root = root(context);
     let findings = [
@@ -87,9 +88,9 @@ fn file(context: &CommandContext) -> DoctorFinding {
     match LoadedPipeline::read(context, None, ProblemSeverity::Note) {
         Ok(loaded) => DoctorFinding::Passed(format!("{} is valid", loaded.project.shown)),
         Err(CliError::Pipeline(_)) => {
-            DoctorFinding::Failed("it is wrong: see `windlass validate`".to_owned())
+            DoctorFinding::Failed("the file is invalid: run `windlass validate`".to_owned())
         }
-        Err(_) => DoctorFinding::Passed("none here yet: `windlass init` writes one".to_owned()),
+        Err(_) => DoctorFinding::Passed("none here yet: `windlass init` creates one".to_owned()),
     }
 }
 
@@ -97,20 +98,20 @@ fn store(root: &Path) -> DoctorFinding {
     let folder = root.join(STORE);
     if !folder.exists() {
         return DoctorFinding::Passed(format!(
-            "{} will be made by the first run",
+            "the first run creates {}",
             folder.display()
         ));
     }
     match Stores::read(&folder) {
         Ok(stores) => match stores.warnings.first() {
             Some(warning) => DoctorFinding::Failed(warning.clone()),
-            None => DoctorFinding::Passed(format!("{} can be read", folder.display())),
+            None => DoctorFinding::Passed(format!("{} is readable", folder.display())),
         },
         Err(error) => DoctorFinding::Failed(error.to_string()),
     }
 }
 
-/// How long a commit takes here.
+/// Times a commit on this disk.
 fn disk(root: &Path) -> DoctorFinding {
     match sync_time(root) {
         Ok(took) if took > SLOW_SYNC => {
@@ -148,11 +149,11 @@ fn guard() -> Result<DoctorFinding, CliError> {
                 let took = began.elapsed();
                 guard.end().await;
                 DoctorFinding::Passed(format!(
-                    "steps can be started; their guard is up in {took:.1?}"
+                    "steps can start; the guard starts in {took:.1?}"
                 ))
             }
             Err(error) => {
-                DoctorFinding::Failed(format!("the process that starts steps fails: {error}"))
+                DoctorFinding::Failed(format!("the guard process cannot start: {error}"))
             }
         }
     }))

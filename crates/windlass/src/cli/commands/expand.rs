@@ -11,19 +11,19 @@ use crate::cli::load_pipeline::LoadedPipeline;
 use crate::cli::output;
 use crate::cli::render::definition;
 
-/// Print the pipeline with params and defaults in place
+/// Print the pipeline with params and defaults filled in
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-What is printed is a pipeline file itself and makes the same plan.
+The output is a pipeline file that results in the same plan.
 
 Examples:
   windlass expand
   windlass expand ship.yml -p channel=stable
   windlass expand --json | jq .steps.test")]
 pub(crate) struct ExpandArgs {
-    /// The pipeline file; the nearest windlass.yml upwards if left out
+    /// Expand this pipeline file (default: windlass.yml here or in the nearest parent folder)
     file: Option<PathBuf>,
-    /// Give a param a value
+    /// Set a param
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     param: Vec<ParamArg>,
     /// Print JSON instead of YAML
@@ -33,7 +33,7 @@ pub(crate) struct ExpandArgs {
 
 /// Prints the pipeline after expansion.
 pub(crate) fn run(args: &ExpandArgs, context: &CommandContext) -> Result<u8, CliError> {
-    // A key that cannot be executed has no expanded form.
+    // A key that this version cannot execute has no expanded form.
     let loaded = LoadedPipeline::read(context, args.file.as_deref(), ProblemSeverity::Error)?;
     let expanded = loaded.plan(&args.param)?;
     let tree = definition(&loaded.pipeline, &expanded);

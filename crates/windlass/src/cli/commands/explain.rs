@@ -5,16 +5,17 @@ use windlass_core::spec::nearest_name;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, ColorRole};
+use crate::cli::output;
+use crate::cli::output::ColorRole;
 
-/// Explain an error code; without one, list them all
+/// Explain an error code, or list all codes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   windlass explain E029
   windlass explain")]
 pub(crate) struct ExplainArgs {
-    /// The code, as a message shows it
+    /// Explain this code, as an error message shows it
     code: Option<String>,
 }
 
@@ -34,7 +35,7 @@ fn titles(context: &CommandContext) -> String {
     ProblemCode::ALL.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What follows the code in the first line of its page.
+/// The part of a page's first line after the code.
 fn title(code: ProblemCode) -> &'static str {
     let line = code.page().lines().next().unwrap_or_default();
     line.split_once(": ").map_or("", |(_, title)| title)

@@ -11,7 +11,7 @@ use crate::cli::load_pipeline::LoadedPipeline;
 use crate::cli::output;
 use crate::cli::render::{GraphFormat, PipelineGraph};
 
-/// Draw the pipeline: text, dot, mermaid or svg
+/// Draw the pipeline as text, dot, mermaid or svg
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,12 +19,12 @@ Examples:
   windlass graph --format svg > docs/pipeline.svg
   windlass graph --format dot | dot -Tpng > pipeline.png")]
 pub(crate) struct GraphArgs {
-    /// The pipeline file; the nearest windlass.yml upwards if left out
+    /// Draw this pipeline file (default: windlass.yml here or in the nearest parent folder)
     file: Option<PathBuf>,
-    /// What to draw it as
+    /// Draw in this format
     #[arg(short, long, value_enum, default_value_t = GraphFormat::Text)]
     format: GraphFormat,
-    /// Give a param a value
+    /// Set a param
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     param: Vec<ParamArg>,
 }

@@ -10,13 +10,13 @@ use crate::cli::error::CliError;
 use crate::cli::output::{ColumnAlign, TextTable, span_text};
 use crate::cli::run_source::moment_of;
 
-/// List what is done once (`idempotent:`): its keys, and who did it
+/// List idempotency keys (`idempotent:`) and the step that holds each
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-`run --again`, `submit --again` and `rerun --again` do it though it was done.
+With `--again`, `run`, `submit` and `rerun` run a step even if its key is done.
 
 Examples:
-  windlass keys                                     those of the runs in this folder
+  windlass keys                                     keys of the runs in this folder
   windlass keys --to http://build.example:7700
   windlass keys --json | jq -r 'select(.status == \"pending\") | .key'")]
 pub(crate) struct KeysArgs {
@@ -24,12 +24,12 @@ pub(crate) struct KeysArgs {
     list: ClusterListArgs,
 }
 
-/// Keys that are asked for at once.
+/// Keys per request.
 const PAGE: usize = 10_000;
 
-/// Lists them by key.
+/// Lists the keys in order.
 pub(crate) fn run(args: &KeysArgs, context: &CommandContext) -> Result<u8, CliError> {
-    let nothing = "nothing was done under a key";
+    let nothing = "no idempotency keys yet";
     let (pages, kept) = (Some((PAGE, "key")), Some(kept as fn(&Engine) -> Vec<Value>));
     ClusterList {
         path: "/keys",
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &KeysArgs, context: &CommandContext) -> Result<u8, CliEr
     .print(&args.list, context)
 }
 
-/// Those of the runs that were made in a folder.
+/// The keys of the runs in a folder.
 fn kept(engine: &Engine) -> Vec<Value> {
     engine.key_reports(None).map(|key| key.to_json()).collect()
 }

@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{ColumnAlign, TextTable, span_text};
 use crate::cli::run_source::moment_of;
 
-/// List the locks of a cluster, who holds them and how many wait
+/// List the locks of a cluster, their holders and the number of waiting steps
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 #[command(after_help = "\
@@ -24,18 +24,18 @@ pub(crate) struct LocksArgs {
     list: ClusterListArgs,
 }
 
-/// What is done to locks.
+/// Subcommands of `windlass locks`.
 #[derive(Debug, clap::Subcommand)]
 enum LocksCommand {
     Release(locks_release::LocksReleaseArgs),
 }
 
-/// Lists them by name.
+/// Lists the locks by name.
 pub(crate) fn run(args: &LocksArgs, context: &CommandContext) -> Result<u8, CliError> {
     if let Some(LocksCommand::Release(args)) = &args.command {
         return locks_release::run(args, context);
     }
-    let nothing = "no run that is not over names a lock";
+    let nothing = "no unfinished run uses a lock";
     ClusterList {
         path: "/locks",
         from_store: None,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &LocksArgs, context: &CommandContext) -> Result<u8, CliE
     .print(&args.list, context)
 }
 
-/// A row for each holder; the lock itself is named once.
+/// One row per holder; the lock's name is in the first.
 fn table(locks: &[Value], now: Time) -> TextTable {
     let head = [
         ("lock", ColumnAlign::Left),
@@ -65,7 +65,7 @@ fn table(locks: &[Value], now: Time) -> TextTable {
         let taken = format!("{}/{}", holders.len(), lock["slots"]);
         let mut lock_cells = [name.to_owned(), taken, lock["waiting"].to_string()];
         if holders.is_empty() {
-            let embargo = lock["embargo"].as_str().map(|until| format!("nobody before {until}"));
+            let embargo = lock["embargo"].as_str().map(|until| format!("withheld until {until}"));
             table.row(lock_cells.clone().into_iter().chain(embargo));
         }
         for holder in holders {

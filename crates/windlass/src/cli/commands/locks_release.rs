@@ -10,24 +10,24 @@ use crate::cli::run_source::{LeaderAccess, OriginArgs, runtime, segment};
 /// Take a lock away from the step that holds it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The step goes on, and so does whoever gets the lock next: what the lock kept apart is not kept
-apart any more. `windlass cancel` and `windlass worker revoke` end the holder instead.
+The step continues while the next holder also runs: the lock no longer keeps them apart. To end
+the holder instead, use `windlass cancel` or `windlass worker revoke`.
 
 Examples:
   windlass locks release production --to http://build.example:7700
   windlass locks release ship/registry --fence 17")]
 pub(crate) struct LocksReleaseArgs {
-    /// Which lock
+    /// Release this lock
     #[arg(value_name = "NAME")]
     name: String,
-    /// Which holder, as `windlass locks --json` tells it; needed where there are several
+    /// Release this holder, as `windlass locks --json` shows it; required if there are several
     #[arg(long, value_name = "N")]
     fence: Option<u64>,
     #[command(flatten)]
     origin: OriginArgs,
 }
 
-/// Asks whoever leads.
+/// Sends the request to the leader.
 pub(crate) fn run(args: &LocksReleaseArgs, context: &CommandContext) -> Result<u8, CliError> {
     let name = &args.name;
     let fence: Value = runtime()?.block_on(async {
@@ -40,8 +40,7 @@ pub(crate) fn run(args: &LocksReleaseArgs, context: &CommandContext) -> Result<u
         told.map(|told| told["fence"].clone())
     })?;
     output::print_message(&format!(
-        "lock {name} is taken away from lease {fence}, whose step goes on: until it ends, another may do beside it what \
-         the lock kept apart"
+        "lock {name} is released from lease {fence}; its step continues, so until it ends, the next holder runs beside it"
     ));
     Ok(0)
 }

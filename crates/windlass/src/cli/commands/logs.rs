@@ -8,52 +8,53 @@ use tokio::time::sleep;
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
+use windlass_store::logs::LogId;
 
 use super::logs_grep::{GrepQuery, grep};
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, ColorMode, ColorRole, LineSplitter, TerminalCaps};
+use crate::cli::output::{ColorMode, ColorRole, LineSplitter, TerminalCaps};
 use crate::cli::run_source::{
-    self, BlockingRunSource, KnownRun, OriginArgs, RunSource, retry_while_away,
+    BlockingRunSource, KnownRun, OriginArgs, RunSource, retry_while_away,
 };
-use crate::logs::LogId;
+use crate::cli::{output, run_source};
 
-/// How often it is looked whether any of several logs has grown.
+/// How often to check whether any of several logs has grown.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// How long one waits for more of a log before asking again.
+/// How long one request waits for more of a log.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Print what steps of a run printed
+/// Print the output of a run's steps
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   windlass logs latest test          the last attempt of `test`
-  windlass logs latest test -f       and what it prints from now on
+  windlass logs latest test -f       and its new output until it ends
   windlass logs latest               every step, one after the other
-  windlass logs latest -f            and what they print until the run has ended
-  windlass logs latest --grep error  lines that have a text, of all steps")]
+  windlass logs latest -f            and new output until the run has ended
+  windlass logs latest --grep error  matching lines of all steps")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct LogsArgs {
-    /// Which run
+    /// Print the output of this run
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// Which step; all if not said
+    /// Print only this step (default: all steps)
     #[arg(value_name = "STEP")]
     step: Option<String>,
-    /// Go on until the step, or the run, has ended
+    /// Continue until the step, or the run, has ended
     #[arg(short, long)]
     follow: bool,
-    /// Which attempt; of one step the last if not said, of all steps every one
+    /// Print this attempt (default: the last one of a named step, every one of all steps)
     #[arg(long, value_name = "N")]
     attempt: Option<u16>,
-    /// Only lines that have this text, each behind its step and its number
+    /// Print only lines that contain this text, each with its step and line number
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["follow", "attempt"])]
     grep: Option<String>,
     /// Print each line as a JSON object
     #[arg(long)]
     json: bool,
-    /// Print every byte as it is, also to a terminal, which obeys it
+    /// Print every byte unchanged, including terminal control sequences
     #[arg(long, conflicts_with = "json")]
     raw: bool,
     #[command(flatten)]
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &LogsArgs, context: &CommandContext) -> Result<u8, CliEr
     }
     let logs = wanted.of(reading.wait(reading.source.logs(run))?, None);
     if let (true, Some(name)) = (logs.is_empty(), &args.step) {
-        output::print_message(&format!("{name} printed nothing"));
+        output::print_message(&format!("{name} has no output"));
     }
     printer.print_all(&logs)?;
     printer.close();
@@ -111,7 +112,7 @@ fn step(summary: &RunSummary, name: &str) -> Result<StepIx, CliError> {
     Err(CliError::usage(format!("`{name}` is a matrix")).hint(hint))
 }
 
-/// Which logs of a run are asked for.
+/// The selected logs of a run.
 #[derive(Clone, Copy)]
 struct LogSelection {
     run: RunId,
@@ -120,7 +121,7 @@ struct LogSelection {
 }
 
 impl LogSelection {
-    /// Those among these, in order: of one step the last, and what is newer than one that was shown.
+    /// Selects from these, in order. For one step: the last one, and logs newer than the one that was shown.
     fn of(self, logs: Vec<(LogId, u64)>, shown: Option<LogId>) -> Vec<(LogId, u64)> {
         let logs: Vec<_> = logs.into_iter().filter(|(log, _)| self.has(*log)).collect();
         let last = logs.last().map(|(log, _)| *log);
@@ -133,7 +134,7 @@ impl LogSelection {
             && self.attempt.is_none_or(|attempt| log.attempt == attempt)
     }
 
-    /// The log of the one step that may still grow.
+    /// The log of the one selected step if it may still grow.
     fn open(self, summary: &RunSummary) -> Option<LogId> {
         let step = summary.step(self.step?)?;
         let last = step.last_delivery().filter(|last| last.outcome.is_none())?;
@@ -141,7 +142,7 @@ impl LogSelection {
         Some(LogId { run: self.run, step: step.ix(), attempt, delivery }).filter(|it| self.has(*it))
     }
 
-    /// Whether nothing more is to come.
+    /// Whether no further output can come.
     fn is_over(self, summary: &RunSummary) -> bool {
         match self.step {
             Some(step) => summary.step(step).is_none_or(|step| step.status().is_terminal()),
@@ -150,25 +151,25 @@ impl LogSelection {
     }
 }
 
-/// Prints logs, each from where it ended before.
+/// Prints logs, each from the last printed position.
 struct LogPrinter<'a> {
     reading: &'a BlockingRunSource,
     plan: Arc<Plan>,
     look: &'a TerminalCaps,
     form: LogPrintFormat,
-    /// How far each is printed, and the line that has begun.
+    /// The printed position of each log, and its incomplete line.
     ends: BTreeMap<LogId, (u64, LineSplitter)>,
     last: Option<LogId>,
 }
 
-/// How output is printed.
+/// The format of printed output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LogPrintFormat {
-    /// Every byte as it is: for files and programs.
+    /// Every byte unchanged: for files and programs.
     Raw,
-    /// In lines that no terminal obeys, but for colours.
+    /// Lines without control sequences, except for colors.
     Lines(ColorMode),
-    /// In lines, each as an object.
+    /// Lines, each as an object.
     Json,
 }
 
@@ -181,7 +182,7 @@ impl LogPrintFormat {
     }
 }
 
-/// Whether anybody still reads.
+/// Whether the output still has a reader.
 type LogPrintResult = Result<bool, CliError>;
 
 impl LogPrinter<'_> {
@@ -194,12 +195,12 @@ impl LogPrinter<'_> {
         Ok(true)
     }
 
-    /// How far a log is printed.
+    /// The printed position of a log.
     fn end(&self, log: LogId) -> u64 {
         self.ends.get(&log).map_or(0, |(end, _)| *end)
     }
 
-    /// Prints what is new in a log. Where there are several, a line says whose it is.
+    /// Prints the new part of a log. With several logs, a heading names the step.
     fn print(&mut self, log: LogId, several: bool) -> LogPrintResult {
         loop {
             let (reading, from) = (self.reading, self.end(log));
@@ -249,7 +250,7 @@ impl LogPrinter<'_> {
         output::print_bytes(format!("{object}\n").as_bytes())
     }
 
-    /// Prints the lines that have begun: nothing more comes.
+    /// Prints the incomplete lines: no further output comes.
     fn close(&mut self) {
         for (log, (_, mut lines)) in std::mem::take(&mut self.ends) {
             if let Some(line) = lines.flush().filter(|_| self.form != LogPrintFormat::Raw) {
@@ -259,7 +260,7 @@ impl LogPrinter<'_> {
     }
 }
 
-/// Prints what is there, then what comes, until the step or the run has ended.
+/// Prints the present output, then new output until the step or the run has ended.
 fn follow(
     printer: &mut LogPrinter<'_>,
     wanted: LogSelection,
@@ -285,8 +286,8 @@ fn follow(
     }
 }
 
-/// Waits for more of a log, or for something to happen to its run, and takes that in. Where it is not one log that is
-/// waited for, what is new in any of them is looked for again soon.
+/// Waits for more of a log, or for an event of its run, and applies it. With several logs, it looks for new output in
+/// any of them after a short wait.
 async fn wait_for_output(
     source: &dyn RunSource,
     awaited: Option<(LogId, u64)>,

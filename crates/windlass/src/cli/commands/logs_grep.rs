@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::plan::Plan;
+use windlass_store::logs::{LogMatch, LogSearchLimit};
 
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::cli::run_source::BlockingRunSource;
-use crate::logs::{LogMatch, LogSearchLimit};
 
-/// What is looked for, and where.
+/// The text to search for, and where.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GrepQuery<'a> {
     pub(super) run: RunId,
@@ -18,7 +18,7 @@ pub(super) struct GrepQuery<'a> {
     pub(super) json: bool,
 }
 
-/// Prints the lines that have the text.
+/// Prints the lines that contain the text.
 pub(super) fn grep(
     reading: &BlockingRunSource,
     plan: &Plan,
@@ -27,10 +27,10 @@ pub(super) fn grep(
     let GrepQuery { run, step, text, json } = sought;
     let hits = reading.wait(reading.source.search(run, step, text.to_owned()))?;
     if hits.list.is_empty() {
-        output::print_message(&format!("no line has `{text}`"));
+        output::print_message(&format!("no line contains `{text}`"));
     }
     if let Some(cut) = hits.cut {
-        output::print_message(&format!("there may be more: {}", why(cut)));
+        output::print_message(&format!("results may be incomplete: {}", why(cut)));
     }
     if json {
         let objects: Vec<Value> = hits.list.iter().map(|hit| object(plan, hit)).collect();
@@ -42,8 +42,8 @@ pub(super) fn grep(
 
 const fn why(cut: LogSearchLimit) -> &'static str {
     match cut {
-        LogSearchLimit::Limit => "these are as many lines as one search finds; name a step",
-        LogSearchLimit::Bytes => "it was looked through as much as in one search; name a step",
+        LogSearchLimit::Limit => "the search reached its limit of lines; name a step",
+        LogSearchLimit::Bytes => "the search reached its limit of bytes; name a step",
         LogSearchLimit::Time => "the search took too long; name a step",
     }
 }

@@ -1,4 +1,4 @@
-//! One file per command: its arguments, whose doc comments are its help, and `run`, which answers with an exit code.
+//! One file per command: its arguments, whose doc comments are the help, and `run`, which returns the exit code.
 
 pub(super) mod audit;
 mod build_tools;

@@ -2,31 +2,32 @@
 
 use windlass_core::expand::StepSelection;
 use windlass_core::problem::ProblemSeverity;
+use windlass_worker::labels;
 
 use crate::cli::args::ParamArg;
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::load_pipeline::LoadedPipeline;
-use crate::cli::output::{self, ColorRole};
+use crate::cli::output;
+use crate::cli::output::ColorRole;
 use crate::cli::project::PipelineTarget;
 use crate::cli::render::{PlanOutlook, plan_json, plan_text};
-use crate::worker::labels;
 
-/// Show what a run would do, and what would be skipped here
+/// Show the steps that a run would execute or skip on this machine
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Steps of one wave need nothing of each other. Nothing is run.
+Steps of one wave do not depend on each other. Nothing is run.
 
 Examples:
   windlass plan
-  windlass plan test                 what `test` needs, and itself
+  windlass plan test                 `test` and its needs
   windlass plan ship.yml deploy -p channel=stable
   windlass plan --json | jq '.steps[] | select(.groups[].skipped)'")]
 pub(crate) struct PlanArgs {
-    /// The pipeline file, if it ends in .yml or .yaml or contains `/`; then steps
+    /// Name the pipeline file (ending in .yml or .yaml, or containing `/`), then steps
     #[arg(value_name = "FILE | STEP")]
     target: Vec<String>,
-    /// Give a param a value
+    /// Set a param
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     param: Vec<ParamArg>,
     /// Print one JSON object
@@ -34,7 +35,7 @@ pub(crate) struct PlanArgs {
     json: bool,
 }
 
-/// Makes the plan and shows it for this machine.
+/// Plans the pipeline and shows the plan for this machine.
 pub(crate) fn run(args: &PlanArgs, context: &CommandContext) -> Result<u8, CliError> {
     let target = PipelineTarget::read(&args.target);
     let selection = StepSelection { steps: target.steps, ..StepSelection::default() };
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &PlanArgs, context: &CommandContext) -> Result<u8, CliEr
     show(&loaded.select(&selection)?, &args.param, context, args.json)
 }
 
-/// Shows what a run of the file would do.
+/// Shows the steps that a run of the file would execute.
 pub(crate) fn show(
     loaded: &LoadedPipeline,
     params: &[ParamArg],
@@ -57,7 +58,7 @@ pub(crate) fn show(
     Ok(output::print_data(&text))
 }
 
-/// Keys that keep the pipeline from being run by this version.
+/// Reports keys that this version cannot run.
 fn tell_unavailable(loaded: &LoadedPipeline, context: &CommandContext) {
     let mut titles: Vec<&str> = loaded.notes.iter().map(|note| &*note.title).collect();
     titles.sort_unstable();

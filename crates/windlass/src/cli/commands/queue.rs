@@ -9,12 +9,12 @@ use crate::cli::error::CliError;
 use crate::cli::output::{ColumnAlign, TextTable, span_text};
 use crate::cli::run_source::moment_of;
 
-/// List what is ready and waits for workers, by what it requires
+/// List steps that are ready and wait for a worker, by requirement
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A row is a demand that steps have in common: how many of them are ready, how many of these wait for
-locks, how long the first has waited, how many workers may run them, and how many of those have a
-free slot. `windlass why RUN STEP` tells of one step.
+Each row is one requirement: the number of steps that are ready, how many of these wait for locks,
+the longest wait, the number of workers that match, and how many of those have a free slot. For a
+single step, use `windlass why RUN STEP`.
 
 Examples:
   windlass queue --to http://build.example:7700
@@ -24,9 +24,9 @@ pub(crate) struct QueueArgs {
     list: ClusterListArgs,
 }
 
-/// Lists what waits.
+/// Lists the queue.
 pub(crate) fn run(args: &QueueArgs, context: &CommandContext) -> Result<u8, CliError> {
-    let nothing = "nothing waits for a worker";
+    let nothing = "no step waits for a worker";
     ClusterList {
         path: "/queue",
         from_store: None,

@@ -11,39 +11,39 @@ use windlass_core::summary::{RerunScope, RerunSubmission, RunSummary};
 use super::submit_response::{SubmitFollowUp, SubmitResponse};
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::local_run::{self, LocalRunKind, LocalRunOptions};
+use crate::cli::local_run::{LocalRunKind, LocalRunOptions};
 use crate::cli::local_run_args::LocalRunArgs;
 use crate::cli::remote_watch::WatchOutput;
 use crate::cli::run_source::{
-    self, ClusterClient, LocalRunSource, OriginArgs, RemoteRunSource, RunOrigin, RunSource as _,
+    ClusterClient, LocalRunSource, OriginArgs, RemoteRunSource, RunOrigin, RunSource as _,
 };
-use crate::cli::{exit, output};
+use crate::cli::{exit, local_run, output, run_source};
 
 /// Run the plan of an earlier run again, or a part of it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The plan is the one of that run, whatever the file says now. Steps with `if: always()` or `if: failure()`, and what needs
-them, are never taken over: they are about the run that they are part of.
+The new run uses the plan of that run, even if the file has changed since. Steps with `if: always()`
+or `if: failure()`, and their dependents, always run again: they report on the run they are part of.
 
 Examples:
-  windlass rerun latest --failed     only what did not succeed
-  windlass rerun latest --from test  `test` and what needs it
+  windlass rerun latest --failed     only steps that did not succeed
+  windlass rerun latest --from test  `test` and its dependents
   windlass rerun latest --failed --to http://build.example:7700 --wait")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RerunArgs {
-    /// Which run
+    /// Rerun this run: its id, a prefix of it, or `latest`
     #[arg(value_name = "RUN")]
     run: String,
-    /// Take over what succeeded
+    /// Reuse the outcomes of steps that succeeded
     #[arg(long, conflicts_with = "from")]
     failed: bool,
-    /// Take over everything but this step and what needs it; may be given several times
+    /// Run this step and its dependents, and reuse all other outcomes; can be repeated
     #[arg(long, value_name = "STEP")]
     from: Vec<String>,
-    /// Do what is done once (`idempotent:`) though it was done before
+    /// Run idempotent steps (`idempotent:`) even if they are already done
     #[arg(long)]
     again: bool,
-    /// Watch the run at a controller, and end with its exit code; here one always does
+    /// Watch the run on a controller and exit with its exit code; a local run always does
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -52,33 +52,33 @@ pub(crate) struct RerunArgs {
     origin: OriginArgs,
 }
 
-/// Makes a new run that takes outcomes over.
+/// Creates a run that reuses outcomes of an earlier one.
 pub(crate) fn run(args: &RerunArgs, context: &CommandContext) -> Result<u8, CliError> {
     let folder = match args.origin.origin(context)? {
         RunOrigin::Store(folder) => folder,
         RunOrigin::Controller(controller) => return run_there(args, context, *controller),
     };
-    // Whoever reads a store keeps files open that the next one wants to write, so this reading ends first.
+    // A reader of the store keeps files open that the leader has to write, so reading ends first.
     let Some(order) = local_run_options(args, context, folder)? else { return Ok(exit::SUCCESS) };
     local_run::run(order)
 }
 
-/// Has a controller make the new run.
+/// Requests the new run from a controller.
 fn run_there(
     args: &RerunArgs,
     context: &CommandContext,
     controller: ClusterClient,
 ) -> Result<u8, CliError> {
     if let Some(flag) = args.how.local_only_flag() {
-        let what = format!("{flag} is about steps that run here, and a controller has its workers");
-        return Err(CliError::usage(what).hint("leave it out, or mean a store with --store FOLDER"));
+        let what = format!("{flag} applies to steps that run here, and a controller runs them on its workers");
+        return Err(CliError::usage(what).hint("leave it out, or use a local store with --store FOLDER"));
     }
     let (runtime, remote) = (run_source::runtime()?, RemoteRunSource::new(controller));
     let summary = runtime.block_on(async {
         let run = remote.find(&args.run).await?;
         Ok::<_, CliError>(remote.load_run(run).await?.summary)
     })?;
-    // It decides itself; here it is seen sooner what makes no sense.
+    // The controller checks this again; checking here reports errors sooner.
     if args.rerun_request(&summary)?.is_none() {
         return Ok(exit::SUCCESS);
     }
@@ -97,7 +97,7 @@ fn run_there(
 }
 
 impl RerunArgs {
-    /// What there is to do; nothing if what did not succeed is asked for, and everything did.
+    /// Computes the new run; `None` if `--failed` is given and every step succeeded.
     fn rerun_request(&self, summary: &RunSummary) -> Result<Option<RerunSubmission>, CliError> {
         let from = self.from.iter().map(|from| run_source::step(summary, from));
         let from: Vec<StepIx> = from.collect::<Result<_, _>>()?;
@@ -108,13 +108,13 @@ impl RerunArgs {
         };
         let again = summary.rerun(part);
         if again.is_none() {
-            output::print_message(&format!("run {}: everything in it succeeded", summary.run()));
+            output::print_message(&format!("run {}: every step succeeded", summary.run()));
         }
         Ok(again)
     }
 }
 
-/// What there is to do here.
+/// Collects the options of a local rerun.
 fn local_run_options(
     args: &RerunArgs,
     context: &CommandContext,

@@ -10,56 +10,56 @@ use windlass_core::time::Span;
 
 use crate::cli::args::ParamArg;
 use crate::cli::ci_instances::{
-    self, InstanceArgs, InstanceJoinOptions, InstanceRole, LeaderInstanceOptions,
-    WorkerInstanceOptions,
+    InstanceArgs, InstanceJoinOptions, InstanceRole, LeaderInstanceOptions, WorkerInstanceOptions,
 };
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::load_pipeline::LoadedPipeline;
-use crate::cli::local_run::{self, LocalRunKind, LocalRunOptions};
+use crate::cli::local_run::{LocalRunKind, LocalRunOptions};
 use crate::cli::local_run_args::{LocalRunArgs, read_duration};
-use crate::cli::output::{self, ColorRole, CommandHints, LogFormat, LogLevel, Logger, quoted};
+use crate::cli::output::{ColorRole, CommandHints, LogFormat, LogLevel, Logger, quoted};
 use crate::cli::pipeline_args::PipelineArgs;
 use crate::cli::project::{PipelineTarget, STORE, store_address};
-use crate::cli::run_source;
+use crate::cli::{ci_instances, local_run, output, run_source};
 use crate::embedded::{StoreAddress, system_now};
 
 /// Run a pipeline on this machine
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(after_help = "\
-The first Ctrl-C ends the run politely, the second one at once. `t` shows what runs and what waits.
+The first Ctrl-C cancels the run and lets steps clean up, the second kills them. `t` shows running
+and waiting steps.
 
 Examples:
   windlass run
-  windlass run test                  `test` and what it needs
+  windlass run test                  `test` and its needs
   windlass run ship.yml -p channel=stable --jobs 8
-  windlass run --resume              go on with a run that was interrupted")]
+  windlass run --resume              continue an interrupted run")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     part: PipelineArgs,
-    /// After a failure, run what does not depend on it
+    /// After a failure, run the steps that do not depend on it
     #[arg(long)]
     keep_going: bool,
-    /// Do what is done once (`idempotent:`) though it was done before
+    /// Run idempotent steps (`idempotent:`) even if they are already done
     #[arg(long)]
     again: bool,
     /// Fail a step that this machine cannot run, instead of skipping it
     #[arg(long)]
     no_skip: bool,
-    /// Show what would be done
+    /// Show the plan without running it
     #[arg(long)]
     dry_run: bool,
-    /// Go on with a run that was interrupted, the newest one if none is named
+    /// Continue an interrupted run (default: the newest one)
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     resume: Option<String>,
-    /// The longest that the run may take, such as 90s or 2h
+    /// Cancel the run after this long, such as 90s or 2h
     #[arg(long, value_name = "DURATION", value_parser = read_duration)]
     timeout: Option<Span>,
-    /// Where to keep runs: a folder, or `memory`
+    /// Keep runs in this folder, or in `memory`
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
-    /// Start on a store in a folder that has lost what it had acknowledged; locks wait 10m for lost leases to end
+    /// Start although the store in a folder has lost acknowledged events; locks wait 10m for lost leases to expire
     #[arg(long)]
     accept_lost_history: bool,
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub(crate) struct RunArgs {
     instance: InstanceArgs,
 }
 
-/// Plans the run and does it.
+/// Plans the run and executes it.
 pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliError> {
     let target = args.part.target();
     let unavailable = if args.dry_run { ProblemSeverity::Note } else { ProblemSeverity::Error };
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliErr
         loaded.and_then(|loaded| Ok((loaded.plan(&args.part.param)?, loaded.project.root)));
     let (expanded, root) = match planned {
         Ok((expanded, root)) => (Some(expanded), root),
-        // A run that is named says by itself what it does.
+        // A resumed run has its own plan.
         Err(_) if args.names_run() && target.file.is_none() => (None, args.root(context)?),
         Err(error) => return Err(error),
     };
@@ -116,10 +116,10 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliErr
     })
 }
 
-/// Nobody is to think that several machines are at work.
+/// Warns that no other machine takes part.
 fn warn_stand_in(context: &CommandContext, total: u32) {
-    let what = format!("instance 0 of {total} has no link: nobody can join, everything runs here");
-    let hint = "--link URL, or WINDLASS_LINK, says where they meet";
+    let what = format!("instance 0 of {total} has no link: no instance can join, everything runs here");
+    let hint = "set the link with --link URL or WINDLASS_LINK";
     output::print_message(&format!(
         "{} {what}; {hint}",
         context.err.paint(ColorRole::Warn, "warning:")
@@ -127,7 +127,7 @@ fn warn_stand_in(context: &CommandContext, total: u32) {
 }
 
 impl RunArgs {
-    /// Commands about the run. What is resumed may have had other params: only its own plan knows.
+    /// Commands about the run. A resumed run may have had other params: only its own plan has them.
     fn hints(
         &self,
         target: &PipelineTarget,
@@ -165,12 +165,12 @@ impl RunArgs {
         })
     }
 
-    /// Whether it is said which run is to go on.
+    /// Whether `--resume` names a run.
     fn names_run(&self) -> bool {
         self.resume.as_deref().is_some_and(|run| !run.is_empty())
     }
 
-    /// Where the steps of a run without a file run.
+    /// The folder in which steps of a run without a file run.
     fn root(&self, context: &CommandContext) -> Result<PathBuf, CliError> {
         let store = self.store.as_deref();
         Ok(run_source::root(store, context, &run_source::folder(store, context)?))
@@ -187,13 +187,13 @@ impl RunArgs {
             shared @ StoreAddress::Postgres { .. } => {
                 let what = format!("`run` keeps its store in a folder, and {shared} is a database");
                 Err(CliError::usage(what).hint(
-                    "start a controller with `windlass serve --store postgres://…`, and run there: `windlass submit FILE --to URL --wait`",
+                    "start a controller with `windlass serve --store postgres://…` and submit the run: `windlass submit FILE --to URL --wait`",
                 ))
             }
         }
     }
 
-    /// What becomes of a step that nobody here can run.
+    /// The policy for a step that this machine cannot run.
     const fn unplaceable(&self) -> UnplaceablePolicy {
         if self.no_skip { UnplaceablePolicy::Fail } else { UnplaceablePolicy::Skip }
     }
@@ -209,7 +209,7 @@ impl RunArgs {
         let options = RunOptions {
             root: None,
             keep_going: self.keep_going,
-            // Whoever can run it may still join.
+            // A worker that can run it may still join.
             unplaceable: leading.map_or(self.unplaceable(), |_| UnplaceablePolicy::Wait),
             timeout: self.timeout.or(expanded.timeout),
         };

@@ -2,15 +2,16 @@
 
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
+use windlass_store::archive::RunQuery;
 
-use crate::archive::RunQuery;
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, ColumnAlign, TextTable, span_text};
+use crate::cli::output;
+use crate::cli::output::{ColumnAlign, TextTable, span_text};
 use crate::cli::run_source::{BlockingRunSource, OriginArgs, RunListEntry, moment_of};
 use crate::embedded::system_now;
 
-/// List runs, the newest first
+/// List runs, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,13 +19,13 @@ Examples:
   windlass runs --status failed
   windlass runs --json | jq -r .id")]
 pub(crate) struct RunsArgs {
-    /// Only runs of this pipeline
+    /// List only runs of this pipeline
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
-    /// Only runs that stand so
+    /// List only runs with this status
     #[arg(long, value_name = "STATUS", value_enum)]
     status: Option<RunStatusFilter>,
-    /// At most so many
+    /// List at most this many runs
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
     /// Print one JSON object per line
@@ -38,7 +39,7 @@ pub(crate) struct RunsArgs {
 enum RunStatusFilter {
     Running,
     Cancelling,
-    /// Not over, and nobody works on it
+    /// Unfinished, and no process works on it
     Interrupted,
     Succeeded,
     Failed,
@@ -46,7 +47,7 @@ enum RunStatusFilter {
 }
 
 impl RunStatusFilter {
-    /// As it is on record: nothing tells there whether somebody works on a run.
+    /// The status in the store, which does not record whether a process works on the run.
     const fn recorded(self) -> Option<RunStatus> {
         match self {
             Self::Interrupted => None,
@@ -59,7 +60,7 @@ impl RunStatusFilter {
     }
 }
 
-/// Lists runs, those that are not over first.
+/// Lists runs, unfinished ones first.
 pub(crate) fn run(args: &RunsArgs, context: &CommandContext) -> Result<u8, CliError> {
     let reading = BlockingRunSource::open(&args.origin, context)?;
     let query = RunQuery {
@@ -74,7 +75,7 @@ pub(crate) fn run(args: &RunsArgs, context: &CommandContext) -> Result<u8, CliEr
     }
     if listed.is_empty() {
         if !args.json {
-            output::print_message("no such runs");
+            output::print_message("no matching runs");
         }
         return Ok(0);
     }
@@ -98,7 +99,7 @@ fn table(listed: &[RunListEntry], now: Time) -> TextTable {
     for run in listed {
         let text = |key: &str| run.json[key].as_str().unwrap_or_default();
         let began = moment_of(&run.json["created_at"]).unwrap_or(now);
-        // A run that is not over and that nobody works on does not run, whatever the journal says.
+        // A run that no process works on is interrupted, even if the journal says that it runs.
         let status = if run.interrupted { "interrupted" } else { text("status") };
         table.row([
             text("id").to_owned(),

@@ -9,7 +9,7 @@ use crate::cli::output;
 /// Print the JSON Schema of pipeline files, for editors
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It is made from the tables that the parser uses.
+The schema is generated from the tables of the parser.
 
 Example:
   windlass schema > windlass.schema.json
@@ -19,7 +19,7 @@ and as the first line of windlass.yml, for editors with the YAML language server
 pub(crate) struct SchemaArgs {}
 
 /// Prints the schema.
-#[expect(clippy::unnecessary_wraps, reason = "every command has this form")]
+#[expect(clippy::unnecessary_wraps, reason = "every command has this signature")]
 pub(crate) fn run(_: &SchemaArgs, _: &CommandContext) -> Result<u8, CliError> {
     Ok(output::print_data(&format!("{:#}", pipeline_json_schema())))
 }

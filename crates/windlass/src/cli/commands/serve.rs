@@ -4,34 +4,34 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_controller::StandbyPolicy;
+use windlass_controller::replica::UpstreamCluster;
+use windlass_controller::traces::TraceCollector;
 use windlass_core::engine::LEASE_TTL_MAX;
 use windlass_core::spec::parse_duration;
 use windlass_core::time::Span;
+use windlass_link::mailbox::{MailboxAddress, MailboxKey};
+use windlass_net::http::{ControllerAddress, ControllerAddressError, ControllerAddresses, dialer};
 
 use crate::cli::bounded_number::number;
 use crate::cli::context::CommandContext;
-use crate::cli::daemon::{self, MailboxEndpoint, OwnWorkerScope, ServeOptions, TlsPaths};
+use crate::cli::daemon::{MailboxEndpoint, OwnWorkerScope, ServeOptions, TlsPaths};
 use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
 use crate::cli::local_run_args::{cores, label, with_labels};
 use crate::cli::logging::LoggingArgs;
 use crate::cli::project::{STORE, store_address};
 use crate::cli::settings::ConfigFileArgs;
-use crate::cli::{environment, otlp};
-use crate::controller::StandbyPolicy;
-use crate::controller::replica::UpstreamCluster;
-use crate::controller::traces::TraceCollector;
+use crate::cli::{daemon, environment, otlp};
 use crate::embedded::StoreAddress;
-use crate::link::http::{ControllerAddress, ControllerAddressError, ControllerAddresses, dialer};
-use crate::link::mailbox::{MailboxAddress, MailboxKey};
 
-/// Lead a cluster: keep its runs, and hand their steps to workers
+/// Lead a cluster: store its runs and dispatch steps to workers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It runs steps itself, too, unless told not to; workers join with `windlass worker --join`. Several
-controllers may share a database: one leads, the others stand by and take over. The
-first Ctrl-C or SIGTERM lets steps that run here finish, the second one ends them. Workers go on
-without it for a while and find it again.
+The controller also runs steps itself unless `--no-exec` is given; workers join with
+`windlass worker --join`. Several controllers can share a database: one leads, the others stand by
+and take over. The first Ctrl-C or SIGTERM lets steps that run here finish, the second kills them.
+Workers continue without the controller for a while and reconnect.
 
 Examples:
   windlass serve
@@ -39,81 +39,82 @@ Examples:
   windlass serve --listen 0.0.0.0:7700 --token-file token --tls-cert tls.pem --tls-key tls.key
   windlass serve --store postgres://windlass@db.example/windlass --listen 0.0.0.0:7700 \\
     --token-file token --advertise http://a.example:7700")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     _file: ConfigFileArgs,
-    /// Where to listen
+    /// Listen on this address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7700", value_parser = address)]
     listen: SocketAddr,
-    /// Where workers and clients reach it, if that is not where it listens
+    /// Announce this URL to workers and clients (default: the URL of the listen address)
     #[arg(long, value_name = "URL", value_parser = advertised)]
     advertise: Option<ControllerAddress>,
-    /// Answer to this name too: requests that call it by another than its own are refused
+    /// Accept requests for this host name, in addition to the controller's own; others are refused
     #[arg(long, value_name = "HOST", value_parser = host)]
     allow_host: Vec<String>,
-    /// Take so many requests a second of one token or address; workers that have joined are not counted
+    /// Limit requests per second of each token or address; joined workers are exempt
     #[arg(long, value_name = "N", default_value_t = RATE, value_parser = number(1..=1_000_000))]
     rate_limit: u32,
-    /// Where to keep runs: a folder, or a database that controllers share, `postgres://…`; `.windlass` if not said
+    /// Keep runs in this folder, or in a database that controllers share, `postgres://…` (default: .windlass)
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
-    /// Only answer who wants to know, from what this controller tells, or whoever leads of several with commas between; no
-    /// store is needed
+    /// Run as a read-only replica of this controller, or of the leader among several separated by commas; needs no
+    /// store
     #[arg(long, value_name = "URL", conflicts_with_all = ["store", "role"])]
     observe: Option<ControllerAddresses>,
-    /// A file with the token that is shown there
+    /// Read the token for the observed controller from this file
     #[arg(long, value_name = "FILE", requires = "observe")]
     observe_token_file: Option<PathBuf>,
-    /// What this controller keeps for itself; in the folder of runs, or in `.windlass`, if not said
+    /// Keep this controller's own files in this folder (default: the folder of runs, or .windlass)
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// What it is called; like its machine if not said
+    /// Name this controller (default: the host name)
     #[arg(long, value_name = "NAME", value_parser = super::worker::name)]
     name: Option<String>,
-    /// While another controller leads the same database: stand by (auto, if not said), or end (leader)
+    /// Choose the behavior while another controller leads the same database: stand by (auto) or exit (leader)
+    /// (default: auto)
     #[arg(long, value_name = "ROLE")]
     role: Option<ServeRole>,
-    /// How long a database is led without a word of who leads it, 6s if not said; it gives word four times in it
+    /// Set the leader lease duration; the lease is renewed four times per duration (default: 6s)
     #[arg(long, value_name = "DURATION", value_parser = term)]
     term: Option<Span>,
-    /// How long a step belongs to a worker that is not heard, such as 15s
+    /// Keep a step assigned to a worker that has lost contact for this long, such as 15s
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = lease)]
     lease_ttl: Span,
-    /// Start on a store in a folder that has lost what it had acknowledged; locks wait 10m for lost leases to end
+    /// Start although the store in a folder has lost acknowledged events; locks wait 10m for lost leases to expire
     #[arg(long)]
     accept_lost_history: bool,
-    /// Run nothing here but steps pinned to the leader
+    /// Run only steps that are pinned to the leader
     #[arg(long)]
     no_exec: bool,
-    /// Show metrics to everybody on this machine, at an address of their own such as 127.0.0.1:7701
+    /// Serve metrics without a token on a separate loopback address such as 127.0.0.1:7701
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     metrics_listen: Option<SocketAddr>,
-    /// Send spans of all runs to a collector of OpenTelemetry, at its address for OTLP over HTTP
+    /// Send spans of all runs to this OpenTelemetry collector (OTLP over HTTP)
     #[arg(long, value_name = "URL", value_parser = otlp::named)]
     otlp: Option<TraceCollector>,
-    /// Let workers that cannot reach it join by letters, at a place that both reach, such as `redis://HOST`
+    /// Accept workers through a message broker such as Redis, `redis://HOST`, if they cannot reach this controller
     #[arg(long, value_name = "URL")]
     link: Vec<String>,
-    /// A file with a token that opens everything, beside those that `windlass token create` makes
+    /// Read a token with all scopes from this file, in addition to those of `windlass token create`
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Speak TLS: a file with the certificate, and those between it and one that clients know
+    /// Serve TLS with the certificate in this PEM file, followed by its intermediate certificates
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// The file with its private key
+    /// Read the private key of the certificate from this file
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// A file with the certificates of who vouches for other controllers; else whom browsers believe
+    /// Trust other controllers by this CA bundle in PEM format (default: public root certificates)
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// Steps at a time here, none with 0; as many as there are cores if not said
+    /// Run at most this many steps at a time here; 0 runs none (default: the number of cores)
     #[arg(short, long, value_name = "N", value_parser = number(0..=10_000))]
     jobs: Option<u32>,
-    /// Advertise one more label
+    /// Advertise an additional label
     #[arg(long, value_name = "LABEL", value_parser = label)]
     label: Vec<String>,
-    /// Ask for no token on a loopback address: every user of this machine can run commands here
+    /// Require no token on a loopback address: every user of this machine can run commands here
     #[arg(long, conflicts_with = "token_file")]
     no_token: bool,
     #[command(flatten)]
@@ -122,26 +123,25 @@ pub(crate) struct ServeArgs {
     log: LoggingArgs,
 }
 
-/// Far more than anybody needs who reads what he asked for, and little for a controller.
+/// Far more than a client needs, and a small load for a controller.
 pub(super) const RATE: u32 = 1_000;
 
-/// A lease that is shorter than this is lost by the pause of a busy machine; one that is longer might outlast what locks
-/// wait for after lost history.
+/// The pause of a busy machine loses a shorter lease; a longer one could outlast the time that locks are withheld
+/// after lost history.
 const LEASES: (Span, Span) = (Span::secs(2), LEASE_TTL_MAX);
 
 pub(in crate::cli) fn lease(text: &str) -> Result<Span, String> {
-    within(text, LEASES, "it lasts from 2s to 10m: locks wait that long after lost history")
+    within(text, LEASES, "it must be from 2s to 10m: locks are withheld for 10m after lost history")
 }
 
-/// A term that is shorter is lost by the pause of a busy database; after one that is longer a cluster stands still for
-/// minutes.
+/// The pause of a busy database loses a shorter term; after a longer one a cluster is without a leader for minutes.
 const TERMS: (Span, Span) = (Span::secs(1), Span::mins(5));
 
-/// Longer than a database is away that is restarted, shorter than anybody waits for a cluster.
+/// Outlasts a restart of the database, and keeps the takeover short.
 const TERM: Span = Span::secs(6);
 
 fn term(text: &str) -> Result<Span, String> {
-    within(text, TERMS, "it lasts from 1s to 5m")
+    within(text, TERMS, "it must be from 1s to 5m")
 }
 
 pub(in crate::cli) fn within(
@@ -153,7 +153,7 @@ pub(in crate::cli) fn within(
     if (least..=most).contains(&span) { Ok(span) } else { Err(otherwise.to_owned()) }
 }
 
-/// What a controller does while another one leads.
+/// The behavior of a controller while another one leads.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ServeRole {
     Auto,
@@ -172,10 +172,10 @@ impl From<ServeRole> for StandbyPolicy {
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let mut found =
         text.to_socket_addrs().map_err(|_| "write it like 127.0.0.1:7700".to_owned())?;
-    found.next().ok_or_else(|| "it has no address".to_owned())
+    found.next().ok_or_else(|| "the host has no address".to_owned())
 }
 
-/// Others are told to go there: it has to be an address that they can use as it is.
+/// The address is announced to others, so they must be able to use it as it is.
 fn advertised(text: &str) -> Result<ControllerAddress, String> {
     if !text.contains("://") {
         return Err("write it like http://build.example:7700".to_owned());
@@ -184,12 +184,12 @@ fn advertised(text: &str) -> Result<ControllerAddress, String> {
         text.parse().map_err(|error: ControllerAddressError| error.to_string())?;
     let address = place.host().trim_matches(['[', ']']).parse::<IpAddr>();
     if address.is_ok_and(|address| address.is_unspecified()) {
-        return Err("nobody can be reached there: name a host, or one of its addresses".to_owned());
+        return Err("it is a wildcard address: name a host, or one of its addresses".to_owned());
     }
     Ok(place)
 }
 
-/// A name or an address, and nothing around it.
+/// Parses a host name or an address without a port.
 fn host(text: &str) -> Result<String, String> {
     match text.parse::<ControllerAddress>() {
         Ok(place) if place.host() == text => Ok(text.to_owned()),
@@ -197,20 +197,20 @@ fn host(text: &str) -> Result<String, String> {
     }
 }
 
-/// An address that only this machine reaches.
+/// Parses an address that only this machine can reach.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address = address(text)?;
     if address.ip().is_loopback() {
         return Ok(address);
     }
-    Err("it asks for no token, so it has to be a loopback address: others read /metrics of --listen".to_owned())
+    Err("it requires no token, so it must be a loopback address: other machines read /metrics of --listen".to_owned())
 }
 
 fn tls_paths((certificate, key): (PathBuf, PathBuf)) -> TlsPaths {
     TlsPaths { certificate, key }
 }
 
-/// Where runs are, and where this controller keeps what is its own: a folder may have both.
+/// The store and the controller's own folder; one folder can be both.
 fn places(args: &ServeArgs, context: &CommandContext) -> Result<(StoreAddress, PathBuf), CliError> {
     let here = context.folder.join(STORE);
     let store = args.store.as_deref().map(store_address).transpose()?;
@@ -220,19 +220,19 @@ fn places(args: &ServeArgs, context: &CommandContext) -> Result<(StoreAddress, P
     Ok((store, args.state.clone().unwrap_or(beside)))
 }
 
-/// Controllers take turns in a database only: who asks for that and names a folder would wait for the others in vain.
+/// Refuses election options for a folder: only a database has several controllers.
 fn refuse_turns(args: &ServeArgs, store: &StoreAddress) -> Result<(), CliError> {
     let asked = args.role.map(|_| "--role").or(args.term.map(|_| "--term"));
     let (Some(flag), Some(folder)) = (asked, store.folder()) else { return Ok(()) };
     let folder = folder.display();
     let what = format!(
-        "{flag} is for controllers that take turns in a database; {folder} is a folder, which one controller leads"
+        "{flag} applies to controllers that share a database; {folder} is a folder, which one controller leads"
     );
     Err(CliError::usage(what)
-        .hint(format!("name the database with --store postgres://…, or leave {flag} out")))
+        .hint(format!("name a database with --store postgres://…, or leave {flag} out")))
 }
 
-/// Whom it observes.
+/// The controllers that a replica observes.
 fn upstream(
     args: &ServeArgs,
     context: &CommandContext,
@@ -246,7 +246,7 @@ fn upstream(
     Ok(Some(Arc::new(UpstreamCluster::new(places, dial, token))))
 }
 
-/// Serves until it is told to end.
+/// Serves until it is stopped.
 pub(crate) fn run(args: &ServeArgs, context: &CommandContext) -> Result<u8, CliError> {
     let (store, state) = places(args, context)?;
     let observe = upstream(args, context)?;
@@ -289,7 +289,7 @@ pub(crate) fn run(args: &ServeArgs, context: &CommandContext) -> Result<u8, CliE
     })
 }
 
-/// Where workers may leave letters: at the places that it was told, and in a database that it shares with others.
+/// The mailboxes for workers: those of `--link`, and those in a shared database.
 fn mail(
     args: &ServeArgs,
     store: &StoreAddress,

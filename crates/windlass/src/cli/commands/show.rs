@@ -2,23 +2,24 @@
 
 use windlass_core::summary::StepSummary;
 use windlass_core::time::Time;
+use windlass_store::logs::LogId;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, ColorRole, ending, sanitize_lines};
+use crate::cli::output;
+use crate::cli::output::{ColorRole, ending, sanitize_lines};
 use crate::cli::run_source::{BlockingRunSource, OriginArgs, tail};
-use crate::logs::LogId;
 
-/// Show what became of a run
+/// Show the result of a run
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A run is named by its id, the beginning of it, or `latest`.
+RUN is the id of a run, a prefix of it, or `latest`.
 
 Examples:
   windlass show latest
   windlass show latest --json | jq '.steps[] | select(.status == \"failed\")'")]
 pub(crate) struct ShowArgs {
-    /// Which run
+    /// Show this run
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
     /// Print one JSON object
@@ -28,7 +29,7 @@ pub(crate) struct ShowArgs {
     origin: OriginArgs,
 }
 
-/// Shows the same as the end of the run did, or all of it as JSON.
+/// Shows the same report as the end of the run, or all of it as JSON.
 pub(crate) fn run(args: &ShowArgs, context: &CommandContext) -> Result<u8, CliError> {
     let reading = BlockingRunSource::open(&args.origin, context)?;
     let known = reading.load_run(&args.run)?;
@@ -56,13 +57,13 @@ pub(crate) fn run(args: &ShowArgs, context: &CommandContext) -> Result<u8, CliEr
         let resume = source.hints().resume(summary.run()).unwrap_or_default();
         let note = context.err.paint(ColorRole::Warn, "note:");
         output::print_message(&format!(
-            "{note} nobody works on it now; `{resume}` goes on with it"
+            "{note} no process works on this run; `{resume}` continues it"
         ));
     }
     Ok(code)
 }
 
-/// A step, with what it wrote for people.
+/// A step, with its summary.
 fn step_json(step: StepSummary<'_>, written: Option<&String>, now: Time) -> serde_json::Value {
     let mut object = step.to_json(now);
     if let Some(text) = written {

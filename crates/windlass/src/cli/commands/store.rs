@@ -9,7 +9,7 @@ use crate::embedded::{
     CondemnError, StoreAddress, TransferError, TransferTotals, condemn, transfer,
 };
 
-/// Copy a store to another place, or condemn a run in it
+/// Copy a store, or condemn a run in it
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\
@@ -28,16 +28,16 @@ enum StoreCommand {
     Condemn(StoreCondemnArgs),
 }
 
-/// Fail a run that a store cannot be started with, while nothing leads it
+/// Fail a run that prevents a store from starting; no controller may lead the store
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The next start does not build the run: it fails, and the other runs go on. Its steps may still run
-on workers, so steps with locks or keys wait for the longest lease, 10 minutes.")]
+The next start fails the run without rebuilding it; other runs continue. Its steps may still run on
+workers, so steps with locks or keys wait for the longest lease duration, 10 minutes.")]
 struct StoreCondemnArgs {
-    /// Which run: its id, or the beginning of its id
+    /// Condemn this run: its id, or a prefix of it
     #[arg(value_name = "RUN")]
     run: String,
-    /// Store of the run: a folder, sqlite:FOLDER or postgres://… (default: the store of this project)
+    /// Change this store: a folder, sqlite:FOLDER or postgres://… (default: the store of this project)
     #[arg(long, value_name = "ADDRESS")]
     store: Option<String>,
     /// Print one JSON object
@@ -45,13 +45,13 @@ struct StoreCondemnArgs {
     json: bool,
 }
 
-/// Copy runs, events, logs and keys to an empty store, while nobody leads either
+/// Copy runs, events, logs and keys to an empty store; no controller may lead either
 #[derive(Debug, clap::Args)]
 struct StoreCopyArgs {
-    /// What to copy: sqlite:FOLDER or postgres://…
+    /// Copy this store: sqlite:FOLDER or postgres://…
     #[arg(value_name = "FROM")]
     from: String,
-    /// Where to: sqlite:FOLDER or postgres://…
+    /// Write to this store: sqlite:FOLDER or postgres://…
     #[arg(value_name = "TO")]
     to: String,
     /// Print one JSON object
@@ -59,7 +59,7 @@ struct StoreCopyArgs {
     json: bool,
 }
 
-/// Does what is asked of a store.
+/// Runs the subcommand.
 pub(crate) fn run(args: &StoreArgs, context: &CommandContext) -> Result<u8, CliError> {
     match &args.command {
         StoreCommand::Copy(args) => run_copy(args, context),
@@ -74,7 +74,7 @@ fn address(text: &str, context: &CommandContext) -> Result<StoreAddress, CliErro
     })
 }
 
-/// Condemns, and says which run.
+/// Condemns the run and reports it.
 fn run_condemn(args: &StoreCondemnArgs, context: &CommandContext) -> Result<u8, CliError> {
     let store = match &args.store {
         Some(store) => address(store, context)?,
@@ -93,12 +93,12 @@ fn run_condemn(args: &StoreCondemnArgs, context: &CommandContext) -> Result<u8, 
         return Ok(output::print_data(&object.to_string()));
     }
     output::print_message(&format!(
-        "the next start of {store} fails run {run}; steps with locks or keys wait for 10 minutes then"
+        "the next start of {store} fails run {run}; steps with locks or keys then wait for 10 minutes"
     ));
     Ok(output::print_data(&format!("condemned {run}")))
 }
 
-/// Copies, and says what was copied.
+/// Copies the store and reports the amounts.
 fn run_copy(args: &StoreCopyArgs, context: &CommandContext) -> Result<u8, CliError> {
     let (from, to) = (address(&args.from, context)?, address(&args.to, context)?);
     let copied =
@@ -108,10 +108,10 @@ fn run_copy(args: &StoreCopyArgs, context: &CommandContext) -> Result<u8, CliErr
     }
     let TransferTotals { runs, events, journal, logs, bytes, keys } = copied;
     output::print_message(&format!(
-        "{from} is left as it was; {to} is a store of its own from now on"
+        "{from} is unchanged; {to} is an independent store from now on"
     ));
     Ok(output::print_data(&format!(
-        "copied {runs} runs with {events} events, {journal} events of the journal, {logs} logs of \
+        "copied {runs} runs with {events} events, {journal} journal events, {logs} logs of \
          {bytes} bytes and {keys} keys"
     )))
 }

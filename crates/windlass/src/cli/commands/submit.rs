@@ -14,11 +14,11 @@ use crate::cli::pipeline_args::PipelineArgs;
 use crate::cli::remote_watch::WatchOutput;
 use crate::cli::run_source::{ControllerArgs, runtime};
 
-/// Have a controller run a pipeline on its workers
+/// Submit a pipeline to a controller, which runs it on its workers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It prints the id of the run. The file is checked here first: nothing is sent that is wrong.
-Steps run in the folders that workers were started in: what they read has to be there.
+Prints the id of the run. The file is checked here first: an invalid file is not sent.
+Steps run in the folder that each worker was started in: files that they read must exist there.
 
 Examples:
   windlass submit --to http://build.example:7700
@@ -28,31 +28,31 @@ Examples:
 pub(crate) struct SubmitArgs {
     #[command(flatten)]
     part: PipelineArgs,
-    /// After a failure, run what does not depend on it
+    /// After a failure, run the steps that do not depend on it
     #[arg(long)]
     keep_going: bool,
-    /// Do what is done once (`idempotent:`) though it was done before
+    /// Run idempotent steps (`idempotent:`) even if they are already done
     #[arg(long)]
     again: bool,
-    /// The longest that the run may take, such as 90s or 2h
+    /// Cancel the run after this long, such as 90s or 2h
     #[arg(long, value_name = "DURATION", value_parser = read_duration)]
     timeout: Option<Span>,
-    /// Watch the run, and end with its exit code
+    /// Watch the run and exit with its exit code
     #[arg(long)]
     wait: bool,
-    /// The same key and file again mean the run that was made of them
+    /// Return the run of an earlier submission with the same key and file, instead of a new one
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Print one JSON object; with --wait, then events, one a line
+    /// Print one JSON object; with --wait, then one event per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     controller: ControllerArgs,
 }
 
-/// Sends the pipeline, and watches what becomes of it if that is wanted.
+/// Submits the pipeline, and watches the run if requested.
 pub(crate) fn run(args: &SubmitArgs, context: &CommandContext) -> Result<u8, CliError> {
-    // Whoever runs it has what it calls, or waits for somebody who has.
+    // The worker checks the calls; another worker may have functions that this program lacks.
     let calls = context.compiled.allowed_calls_elsewhere();
     let file = args.part.target().file;
     let loaded =

@@ -1,4 +1,4 @@
-//! A run that a controller made: told, and watched if that is wanted.
+//! A run that a controller created: reported, and watched if requested.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +7,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use windlass_core::id::RunId;
+use windlass_link::http::KEY_HEADER;
+use windlass_net::http::HttpRequest;
+use windlass_net::random;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, ColorRole};
+use crate::cli::output;
+use crate::cli::output::ColorRole;
 use crate::cli::remote_watch::{RemoteWatch, WatchOutput};
 use crate::cli::run_source::{ClusterClient, RemoteRunSource, RunSource as _};
-use crate::link::http::{HttpRequest, KEY_HEADER};
-use crate::random;
 
 /// How long a controller may take to plan a large pipeline.
 const PLANS_WITHIN: Duration = Duration::from_secs(45);
 
-/// What a controller makes of a submission.
+/// The answer to a submission.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct SubmitResponse {
     id: String,
@@ -27,12 +29,12 @@ pub(super) struct SubmitResponse {
     known: bool,
 }
 
-/// What is done when a run was made.
+/// Options for a run that was created.
 #[derive(Clone, Debug)]
 pub(super) struct SubmitFollowUp<'a> {
-    /// Whether it is watched.
+    /// Whether to watch it.
     pub(super) wait: bool,
-    /// What is printed of it.
+    /// The output format while watching.
     pub(super) prints: WatchOutput,
     /// Steps that the user named.
     pub(super) named: Vec<String>,
@@ -40,14 +42,14 @@ pub(super) struct SubmitFollowUp<'a> {
 }
 
 impl SubmitResponse {
-    /// Has a controller make a run, once: under the user's key, or one that nobody else has.
+    /// Requests a run idempotently: under the user's key, or a random one.
     pub(super) async fn request_run(
         controller: &ClusterClient,
         path: &str,
         body: &Value,
         key: Option<&str>,
     ) -> Result<Self, CliError> {
-        // A request whose answer was lost is made again: without a key it would be a second run.
+        // A request whose answer was lost is repeated: without a key it would create a second run.
         let once = format!("once-{}", random::random_hex());
         let headers = [(KEY_HEADER, key.unwrap_or(&once))];
         let ask = HttpRequest::post(controller.place(), path, body).with(&headers);
@@ -56,7 +58,7 @@ impl SubmitResponse {
         Ok(Self { known: submitted.known && key.is_some(), ..submitted })
     }
 
-    /// Tells of the run, and watches what becomes of it if that is wanted.
+    /// Reports the run, and watches it if requested.
     pub(super) fn report_and_watch(
         self,
         controller: ClusterClient,
@@ -77,7 +79,7 @@ impl SubmitResponse {
         runtime.block_on(RemoteWatch { source, known, look, output: prints, named }.watch())
     }
 
-    /// The id is data, the rest is talk.
+    /// The id goes to stdout, the note to stderr.
     fn tell(&self, run: RunId, controller: &ClusterClient, then: &SubmitFollowUp<'_>) {
         let look = then.context.err;
         let warning = look.paint(ColorRole::Warn, "warning:");
@@ -90,7 +92,7 @@ impl SubmitResponse {
         }
         if self.known {
             output::print_message(
-                "this was submitted before, under the same key: it is the same run",
+                "this key was submitted before: this is the same run",
             );
         } else if !then.wait {
             let watch = controller.hints().watch(run).unwrap_or_default();

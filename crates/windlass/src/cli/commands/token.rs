@@ -7,16 +7,17 @@ use windlass_core::time::Span;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, ColumnAlign, TextTable};
+use crate::cli::output;
+use crate::cli::output::{ColumnAlign, TextTable};
 use crate::cli::run_source::{LeaderAccess, OriginArgs, runtime, segment};
 
-/// Make, list and revoke what opens a controller
+/// Create, list and revoke access tokens of a controller
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\
-Without --to the store in this folder is meant: through its controller if one runs, or on the
-store itself, so that the first token can be made before `windlass serve`. From the first token on
-who comes has to show one.
+Without --to, the command uses the store in this folder: through its controller if one runs, or
+directly, so that the first token can be created before `windlass serve`. Once a token exists, every
+request needs one.
 
 Examples:
   windlass token create --scope admin > admin-token
@@ -34,23 +35,23 @@ enum TokenCommand {
     Revoke(TokenRevokeArgs),
 }
 
-/// Make a token and print it, this once
+/// Create a token and print it; it cannot be shown again
 #[derive(Debug, clap::Args)]
 struct TokenCreateArgs {
-    /// What it is called; after what it is for if not said
+    /// Name the token (default: after its scopes)
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// What it opens: read, submit, worker or admin; say it again for more
+    /// Grant this scope: read, submit, worker or admin; can be repeated
     #[arg(long, value_name = "SCOPE", required = true)]
     scope: Vec<AccessScope>,
-    /// When it ends by itself, such as 30d; never if not said
+    /// Let the token expire after this long, such as 30d (default: never)
     #[arg(long, value_name = "DURATION", value_parser = lasting)]
     expires: Option<Span>,
     #[command(flatten)]
     origin: OriginArgs,
 }
 
-/// List the tokens that are kept, those that are over too
+/// List all stored tokens, including expired and revoked ones
 #[derive(Debug, clap::Args)]
 struct TokenListArgs {
     /// Print one JSON object per line
@@ -60,10 +61,10 @@ struct TokenListArgs {
     origin: OriginArgs,
 }
 
-/// Take a token back: what it has open is closed at once
+/// Revoke a token and close its open connections
 #[derive(Debug, clap::Args)]
 struct TokenRevokeArgs {
-    /// Which, by name or id
+    /// Revoke this token, by name or id
     #[arg(value_name = "TOKEN")]
     token: String,
     #[command(flatten)]
@@ -74,7 +75,7 @@ fn lasting(text: &str) -> Result<Span, String> {
     parse_duration(text).map_err(|_| "write it like 12h or 30d".to_owned())
 }
 
-/// Asks whoever leads.
+/// Runs the subcommand on the leader.
 pub(crate) fn run(args: &TokenArgs, context: &CommandContext) -> Result<u8, CliError> {
     match &args.command {
         TokenCommand::Create(args) => create(args, context),
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &TokenArgs, context: &CommandContext) -> Result<u8, CliE
     }
 }
 
-/// The token alone is data: it can be written to a file.
+/// Only the token goes to stdout, so that it can be written to a file.
 fn create(args: &TokenCreateArgs, context: &CommandContext) -> Result<u8, CliError> {
     let scopes: Vec<String> = args.scope.iter().map(ToString::to_string).collect();
     let mut wanted = json!({ "scopes": scopes });
@@ -102,7 +103,7 @@ fn create(args: &TokenCreateArgs, context: &CommandContext) -> Result<u8, CliErr
     })?;
     let until = made["expires_at"].as_str().map_or_else(String::new, |at| format!(", until {at}"));
     output::print_message(&format!(
-        "token {} ({}) opens {}{until}; it is shown this once",
+        "token {} ({}) has the scopes {}{until}; it cannot be shown again",
         text(&made, "name"),
         text(&made, "id"),
         scopes.join(", "),
@@ -122,7 +123,7 @@ fn list(args: &TokenListArgs, context: &CommandContext) -> Result<u8, CliError> 
     }
     if tokens.is_empty() {
         output::print_message(
-            "no tokens yet: `windlass token create NAME --scope SCOPE` makes one",
+            "no tokens yet: create one with `windlass token create NAME --scope SCOPE`",
         );
         return Ok(0);
     }

@@ -6,6 +6,7 @@ use serde_json::json;
 use windlass_core::expand::ExpandedPipeline;
 use windlass_core::problem::ProblemSeverity;
 use windlass_core::spec::{ParamDecl, ParamKind};
+use windlass_worker::labels;
 
 use crate::cli::args::ParamArg;
 use crate::cli::context::CommandContext;
@@ -14,9 +15,8 @@ use crate::cli::load_pipeline::LoadedPipeline;
 use crate::cli::output::ColorRole;
 use crate::cli::render::{PlanOutlook, ProblemReport, count, listed, refused_here, routing_notes};
 use crate::cli::{exit, output};
-use crate::worker::labels;
 
-/// Tell everything that is wrong with a file, and how to mend it
+/// Report every problem in a pipeline file, with corrections
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Nothing is run. Keys that this version cannot execute yet are notes here and errors for `run`.
@@ -26,9 +26,9 @@ Examples:
   windlass validate
   windlass validate ci.yml --json")]
 pub(crate) struct ValidateArgs {
-    /// The pipeline file; the nearest windlass.yml upwards if left out
+    /// Check this pipeline file (default: windlass.yml here or in the nearest parent folder)
     file: Option<PathBuf>,
-    /// Give a param a value; required ones are assumed if left out
+    /// Set a param; required params without a value get an assumed one
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     param: Vec<ParamArg>,
     /// Print one JSON object
@@ -36,7 +36,7 @@ pub(crate) struct ValidateArgs {
     json: bool,
 }
 
-/// Reads the file through all stages and tells what was found.
+/// Checks the file in all stages and reports the problems.
 pub(crate) fn run(args: &ValidateArgs, context: &CommandContext) -> Result<u8, CliError> {
     match check(args.file.as_deref(), &args.param, context) {
         Ok(valid) => {
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ValidateArgs, context: &CommandContext) -> Result<u8, C
 
 struct ValidatedFile {
     report: ProblemReport,
-    /// Missing if that depends on params that must be given.
+    /// Absent if it depends on params without a value.
     expanded: Option<ExpandedPipeline>,
     loaded: LoadedPipeline,
 }
@@ -71,7 +71,7 @@ fn check(
     let all: Vec<ParamArg> = given.iter().cloned().chain(assumed.iter().cloned()).collect();
     let expanded = match loaded.plan(&all) {
         Ok(expanded) => Some(expanded),
-        // A problem of a value that nobody gave is none of the file.
+        // A problem of an assumed value is no problem of the file.
         Err(_) if !assumed.is_empty() => None,
         Err(error) => return Err(error),
     };
@@ -103,12 +103,12 @@ impl ValidatedFile {
         problems.into_iter().chain([ok]).chain(notes).collect::<Vec<_>>().join("\n")
     }
 
-    /// What a run would do here.
+    /// The outlook of a run on this machine.
     fn outlook(&self) -> Option<PlanOutlook<'_>> {
         self.expanded.as_ref().map(|expanded| PlanOutlook::new(expanded, &labels::detect()))
     }
 
-    /// What the file has.
+    /// The numbers of steps, matrix cells and params.
     fn found(&self) -> Vec<String> {
         let pipeline = &self.loaded.pipeline;
         let mut found = vec![count(pipeline.steps.len(), "step", "steps")];

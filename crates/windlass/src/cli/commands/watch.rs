@@ -7,27 +7,27 @@ use crate::cli::error::CliError;
 use crate::cli::remote_watch::{RemoteWatch, WatchOutput};
 use crate::cli::run_source::{BlockingRunSource, OriginArgs};
 
-/// Show a run that others do, to its end
+/// Follow a run of another process until it ends
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It looks as it does where the run was begun, and ends with the run's exit code. Ctrl-C leaves the
-run alone.
+Shows the same output as the process that started the run, and exits with the run's exit code.
+Ctrl-C stops watching and does not affect the run.
 
 Examples:
   windlass watch latest
   windlass watch 1m2n3 --to http://build.example:7700")]
 pub(crate) struct WatchArgs {
-    /// Which run
+    /// Watch this run
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// Print the run as a JSON object, one a line, whenever that changes
+    /// Print the run as one JSON object per line, on each change
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     origin: OriginArgs,
 }
 
-/// Shows it until it has ended.
+/// Watches the run until it has ended.
 pub(crate) fn run(args: &WatchArgs, context: &CommandContext) -> Result<u8, CliError> {
     let reading = BlockingRunSource::open(&args.origin, context)?;
     let known = reading.load_run(&args.run)?;

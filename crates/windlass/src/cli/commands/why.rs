@@ -4,20 +4,21 @@ use windlass_core::engine::WhyReport;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, why_phrase};
-use crate::cli::run_source::{self, BlockingRunSource, OriginArgs};
+use crate::cli::output::why_phrase;
+use crate::cli::run_source::{BlockingRunSource, OriginArgs};
+use crate::cli::{output, run_source};
 use crate::embedded::system_now;
 
-/// Tell why a step stands where it stands
+/// Explain why a step is waiting, skipped or failed
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   windlass why latest deploy")]
 pub(crate) struct WhyArgs {
-    /// Which run
+    /// Explain a step of this run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Which step
+    /// Explain this step
     #[arg(value_name = "STEP")]
     step: String,
     /// Print one JSON object
@@ -27,7 +28,7 @@ pub(crate) struct WhyArgs {
     origin: OriginArgs,
 }
 
-/// Asks the engine of a run that goes on, and the history of one that has ended.
+/// Asks the engine of an unfinished run, or reads the history of a finished one.
 pub(crate) fn run(args: &WhyArgs, context: &CommandContext) -> Result<u8, CliError> {
     let reading = BlockingRunSource::open(&args.origin, context)?;
     let summary = reading.load_run(&args.run)?.summary;

@@ -4,30 +4,30 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use windlass_core::time::Span;
+use windlass_link::mailbox::{MailboxAddress, MailboxKey};
+use windlass_net::http::{ControllerAddress, ControllerAddressError};
 
 use super::serve::within;
 use super::{worker_drain, worker_revoke};
 use crate::cli::bounded_number::number;
 use crate::cli::context::CommandContext;
-use crate::cli::daemon::{self, JoinTarget, WorkerDaemonOptions};
-use crate::cli::environment;
+use crate::cli::daemon::{JoinTarget, WorkerDaemonOptions};
 use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
 use crate::cli::local_run_args::{cores, label, with_labels};
 use crate::cli::logging::LoggingArgs;
 use crate::cli::project::STORE;
 use crate::cli::settings::ConfigFileArgs;
-use crate::link::http::{ControllerAddress, ControllerAddressError};
-use crate::link::mailbox::{MailboxAddress, MailboxKey};
+use crate::cli::{daemon, environment};
 
 /// Join a cluster and run its steps
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\
-Steps run in the current directory. It opens no port. The first Ctrl-C or SIGTERM lets steps
-finish and takes no more, the second one ends them and gives them back. Output that no controller
-has taken stays in the state directory; the next start with the same directory sends it.
+Steps run in the current directory. The worker opens no port. The first Ctrl-C or SIGTERM lets steps
+finish and takes no new ones, the second kills them and returns them to the leader. Output that no
+controller has received stays in the state directory; the next start with that directory sends it.
 
 Examples:
   windlass worker --join http://build.example:7700
@@ -37,32 +37,32 @@ pub(crate) struct WorkerArgs {
     command: Option<WorkerCommand>,
     #[command(flatten)]
     _file: ConfigFileArgs,
-    /// Where a controller is, or where it can be left letters, such as `redis://HOST`; others of the same cluster behind
-    /// commas, or say it again
+    /// Join the cluster of this controller, or through a message broker such as `redis://HOST`; further controllers
+    /// of the cluster after commas, or as further flags
     #[arg(long, value_name = "URL", required = true, value_delimiter = ',', value_parser = join_address)]
     join: Vec<String>,
-    /// Steps at a time; as many as there are cores if not said
+    /// Run at most this many steps at a time (default: the number of cores)
     #[arg(long, value_name = "N", value_parser = number(1..=10_000))]
     slots: Option<u32>,
-    /// Advertise one more label
+    /// Advertise an additional label
     #[arg(long, value_name = "LABEL", value_parser = label)]
     label: Vec<String>,
-    /// What it is called; like its machine if not said, with `-worker` beside a controller on the same
+    /// Name this worker (default: the host name, with `-worker` if a controller runs on the same host)
     #[arg(long, value_name = "NAME", value_parser = name)]
     name: Option<String>,
-    /// A file with the cluster's token
+    /// Read the cluster's token from this file
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A file with the certificates of who vouches for controllers; else `WINDLASS_CA`, else whom browsers believe
+    /// Trust controllers by this CA bundle in PEM format (default: `WINDLASS_CA`, or public root certificates)
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// End if no controller answers for so long, such as 60s; otherwise it waits for ever
+    /// Exit if no controller responds for this long, such as 60s (default: wait forever)
     #[arg(long, value_name = "DURATION", value_parser = super::serve::lease)]
     leader_grace: Option<Span>,
-    /// Fail a step whose output finds no room on the disk of the state directory for this long
+    /// Fail a step if the disk of the state directory has no space for its output for this long
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = disk_grace)]
     disk_grace: Span,
-    /// What it keeps between its lives; `.windlass/workers/NAME` if not said
+    /// Keep the worker's state in this folder (default: .windlass/workers/NAME)
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
     #[command(flatten)]
@@ -71,21 +71,21 @@ pub(crate) struct WorkerArgs {
     log: LoggingArgs,
 }
 
-/// What is done to workers that are there.
+/// Subcommands for registered workers.
 #[derive(Debug, clap::Subcommand)]
 enum WorkerCommand {
     Drain(worker_drain::WorkerDrainArgs),
     Revoke(worker_revoke::WorkerRevokeArgs),
 }
 
-/// Shorter than a moment would fail steps for a disk that is only slow; a wait of more than a day is a mistake.
+/// Less than a second would fail steps on a slow disk; more than a day is a mistake.
 const DISK_GRACES: (Span, Span) = (Span::secs(1), Span::hours(24));
 
 fn disk_grace(text: &str) -> Result<Span, String> {
-    within(text, DISK_GRACES, "it lasts from 1s to 24h")
+    within(text, DISK_GRACES, "it must be from 1s to 24h")
 }
 
-/// The address of a controller, or one that may be of a link: which of them there are depends on the program.
+/// Parses the address of a controller or a link. Which link schemes exist depends on the program.
 fn join_address(text: &str) -> Result<String, ControllerAddressError> {
     let is_link = text
         .split_once(':')
@@ -96,7 +96,7 @@ fn join_address(text: &str) -> Result<String, ControllerAddressError> {
     Ok(text.to_owned())
 }
 
-/// That of its machine. Beside a controller, whose own worker has that name, it is another.
+/// The host name. Beside a controller, whose own worker has that name, it gets a suffix.
 fn default_name(join: &[String]) -> String {
     let host = environment::host_name();
     let beside =
@@ -104,7 +104,7 @@ fn default_name(join: &[String]) -> String {
     if join.iter().any(beside) { format!("{host}-worker") } else { host }
 }
 
-/// A name is shown in tables and is that of a folder.
+/// A name appears in tables and is the name of a folder.
 pub(super) fn name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if (1..=64).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.') {
@@ -113,7 +113,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     Err("a name has 1 to 64 letters, digits, `.`, `_` or `-`".to_owned())
 }
 
-/// Where its leader may be.
+/// Determines how to reach the leader.
 fn join(args: &WorkerArgs, context: &CommandContext) -> Result<JoinTarget, CliError> {
     let ca = args.ca.as_ref().map(|file| context.folder.join(file));
     if let [url] = args.join.as_slice()
@@ -130,7 +130,7 @@ fn join(args: &WorkerArgs, context: &CommandContext) -> Result<JoinTarget, CliEr
     Ok(JoinTarget::Http { places, ca, token })
 }
 
-/// The way to a leader that may be left letters. In the cluster's own database it may also say where it is.
+/// The mailboxes to reach the leader through. In the cluster's own database, the leader's URL may also be found.
 fn mailbox_target(
     url: &str,
     ca: Option<PathBuf>,
@@ -153,7 +153,7 @@ fn mailbox_target(
     Ok(mail)
 }
 
-/// Works until it is told to end.
+/// Works until it is stopped.
 pub(crate) fn run(args: &WorkerArgs, context: &CommandContext) -> Result<u8, CliError> {
     match &args.command {
         Some(WorkerCommand::Drain(args)) => return worker_drain::run(args, context),

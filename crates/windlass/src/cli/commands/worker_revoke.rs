@@ -7,24 +7,25 @@ use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::cli::run_source::{LeaderAccess, OriginArgs, runtime, segment};
 
-/// Shut a worker out, at once and for good
+/// Exclude a worker immediately and permanently
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It ends what it runs as soon as it hears of it. What it holds is given to others when its lease
-has ended, not sooner: its processes may still run. To come back it joins as a new worker, with
-another --state folder and a token. `windlass worker drain` is the polite way.
+The worker kills its steps as soon as it receives the order. Its steps are assigned to others only
+when its leases have expired, since its processes may still run until then. To return, it must join
+as a new worker with another --state folder and a token. For an orderly exit, use
+`windlass worker drain`.
 
 Examples:
   windlass worker revoke build-7 --to http://build.example:7700")]
 pub(crate) struct WorkerRevokeArgs {
-    /// Which worker, by name or number
+    /// Revoke this worker, by name or number
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
     origin: OriginArgs,
 }
 
-/// Asks whoever leads.
+/// Sends the request to the leader.
 pub(crate) fn run(args: &WorkerRevokeArgs, context: &CommandContext) -> Result<u8, CliError> {
     let name = &args.name;
     runtime()?.block_on(async {
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &WorkerRevokeArgs, context: &CommandContext) -> Result<u
         revoked
     })?;
     output::print_message(&format!(
-        "worker {name} is revoked; what it holds is given to others when its leases have ended"
+        "worker {name} is revoked; its steps are assigned to others when its leases have expired"
     ));
     Ok(0)
 }

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 use windlass_core::time::Time;
+use windlass_worker::labels;
 
 use crate::cli::cluster_list::{ClusterList, ClusterListArgs};
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output::{ColumnAlign, TextTable, span_text};
 use crate::cli::run_source::moment_of;
-use crate::worker::labels;
 
 /// List the workers of a cluster
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ pub(crate) struct WorkersArgs {
     list: ClusterListArgs,
 }
 
-/// Lists them, those that work first.
+/// Lists the workers, online ones first.
 pub(crate) fn run(args: &WorkersArgs, context: &CommandContext) -> Result<u8, CliError> {
     let nothing = "no workers yet: `windlass worker --join` adds one";
     ClusterList {
@@ -57,7 +57,7 @@ fn table(workers: &[Value], now: Time) -> TextTable {
     table
 }
 
-/// Its status, with the word that a plain worker has for itself.
+/// Its status, with the status that a plain worker reports itself.
 fn status_of(worker: &Value) -> String {
     let status = text(worker, "status");
     match worker["reported"]["status"].as_str() {
@@ -66,7 +66,7 @@ fn status_of(worker: &Value) -> String {
     }
 }
 
-/// Its labels, those that somebody has given first: every machine has the others, and a line ends.
+/// Its labels, configured ones first: every machine has the detected ones, and the column may be cut.
 fn labels_of(worker: &Value) -> Vec<&str> {
     let labels = worker["labels"].as_array().into_iter().flatten();
     let mut labels: Vec<&str> = labels.filter_map(Value::as_str).collect();
@@ -78,7 +78,7 @@ fn sort_by_status(workers: &mut [Value]) {
     workers.sort_by_key(|worker| (status_rank(worker), text(worker, "name").to_owned()));
 }
 
-/// Those that work, those that are about to end, and those that are gone.
+/// Ranks online workers first, then stale and draining ones, then those that are gone.
 fn status_rank(worker: &Value) -> u8 {
     match text(worker, "status") {
         "online" => 0,

@@ -1,4 +1,4 @@
-//! `windlass dev`: a controller and worker processes of its own, on loopback, to try things out.
+//! `windlass dev`: a controller and worker processes on loopback, to try out a cluster.
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -11,6 +11,7 @@ use std::{fs, io};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{sleep, timeout};
 use windlass_core::environment::EnvironmentPolicy;
+use windlass_net::credentials::TokenSecret;
 
 use super::serve::{ControllerDaemon, RUNTIME_WITHIN, ServeOptions, no_signals};
 use super::shutdown_signals::ShutdownSignals;
@@ -18,33 +19,32 @@ use crate::cli::error::CliError;
 use crate::cli::output::LogLevel;
 use crate::cli::{environment, exit};
 use crate::embedded::{EmbeddedNodeError, StoreAddress, read_state};
-use crate::link::TokenSecret;
 
-/// How long workers may take to end once they are told to end at once.
+/// How long workers may take to end after the order to end immediately.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// In the store: what its workers show.
+/// The file in the store with the token of its workers.
 const TOKEN_FILE: &str = "dev-token";
 
 /// How long workers outlive a controller that was killed.
 const LEADER_GRACE: &str = "60s";
 
-/// How often it is looked whether a worker has ended, and how long one that has stays away.
+/// How often to check whether a worker has ended, and the pause before its restart.
 const RESTART_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A cluster on one machine.
 #[derive(Debug)]
 pub(crate) struct DevClusterOptions {
-    /// Its controller.
+    /// Options of the controller.
     pub(crate) serve: ServeOptions,
-    /// How many workers.
+    /// The number of workers.
     pub(crate) workers: u32,
-    /// Steps at a time of each.
+    /// Concurrent steps of each worker.
     pub(crate) slots: u32,
 }
 
-/// A file with a token for its own workers, where the store asks for one. Whoever may write to the store may do anything
-/// there, so it is given without asking; it is valid for as long as this process lives.
+/// Writes a token for its own workers to a file, if the store requires one. Write access to the store already grants
+/// full control, so no authorization is needed; the token is valid while this process lives.
 pub(crate) fn token_for_workers(store: &Path) -> Result<Option<PathBuf>, CliError> {
     let address = StoreAddress::Folder(store.to_owned());
     let asks = read_state(&address, |engine| engine.keys().requires_token());
@@ -54,7 +54,8 @@ pub(crate) fn token_for_workers(store: &Path) -> Result<Option<PathBuf>, CliErro
     }
     let file = store.join(TOKEN_FILE);
     let written = TokenSecret::generate().and_then(|token| {
-        // One that others could read is not written over: who has it open would read this one.
+        // A file with wider permissions is replaced, not overwritten: a process that has it open could read the new
+        // token.
         drop(fs::remove_file(&file));
         let mut options = fs::OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(&file)?;
@@ -69,10 +70,10 @@ pub(crate) fn token_for_workers(store: &Path) -> Result<Option<PathBuf>, CliErro
     }
 }
 
-/// Serves until it is told to end, and its workers with it.
+/// Serves until it is stopped, and stops its workers.
 pub(crate) fn dev(order: &DevClusterOptions) -> Result<u8, CliError> {
     let program = std::env::current_exe().map_err(|error| {
-        CliError::unreachable(format!("the program cannot be found to start workers: {error}"))
+        CliError::unreachable(format!("the path of this program is unknown, so no worker can start: {error}"))
     })?;
     let runtime = crate::cli::run_source::runtime()?;
     let ended = runtime.block_on(async {
@@ -89,7 +90,7 @@ pub(crate) fn dev(order: &DevClusterOptions) -> Result<u8, CliError> {
             failed = controller.wait_for_failure() => Some(failed),
             () = ends.next() => None,
         };
-        let what = "ending: steps that run are finished first; once more ends them now";
+        let what = "stopping: running steps finish first; a second signal kills them";
         order.serve.log.log_message(LogLevel::Info, what);
         tokio::select! {
             () = crew.end() => {}
@@ -97,7 +98,7 @@ pub(crate) fn dev(order: &DevClusterOptions) -> Result<u8, CliError> {
         }
         let ended = controller.end(&mut ends).await;
         if let Some(file) = &order.serve.token_file {
-            // It is good for nothing any more.
+            // The token is no longer valid.
             drop(fs::remove_file(file));
         }
         failed.map_or(ended, Err)
@@ -106,7 +107,7 @@ pub(crate) fn dev(order: &DevClusterOptions) -> Result<u8, CliError> {
     ended
 }
 
-/// The workers.
+/// The worker processes.
 struct DevWorkers<'a> {
     order: &'a DevClusterOptions,
     program: PathBuf,
@@ -115,7 +116,7 @@ struct DevWorkers<'a> {
 }
 
 impl DevWorkers<'_> {
-    /// Starts the workers, and each again that ends. Returns when one cannot be started.
+    /// Starts the workers, and restarts each that ends. Returns when one cannot be started.
     async fn keep(&mut self) -> io::Error {
         for number in 1..=self.order.workers {
             match self.start(number) {
@@ -129,7 +130,7 @@ impl DevWorkers<'_> {
                 if is_running(&mut self.workers[at]) {
                     continue;
                 }
-                let what = format!("the process of worker dev-{number} is gone; starting another");
+                let what = format!("the process of worker dev-{number} has ended; starting another");
                 self.order.serve.log.log_message(LogLevel::Warn, what);
                 match self.start(number) {
                     Ok(worker) => self.workers[at] = worker,
@@ -143,7 +144,7 @@ impl DevWorkers<'_> {
         let name = format!("dev-{number}");
         let state = self.order.serve.state.join("workers").join(&name);
         let mut command = Command::new(&self.program);
-        // What workers of this machine are set to be otherwise is not meant for these.
+        // Settings for the workers of this machine do not apply to these.
         let not_meant = |name: &str| name.starts_with("WINDLASS_") && name != "WINDLASS_STATE_DIR";
         for (name, _) in environment::all().iter().filter(|(name, _)| not_meant(name)) {
             command.env_remove(name);
@@ -160,7 +161,8 @@ impl DevWorkers<'_> {
             .args(["--slots", &self.order.slots.to_string(), "--leader-grace", LEADER_GRACE])
             .arg("--state")
             .arg(state)
-            // A terminal's Ctrl-C is for this process alone: it tells the workers, and they must not hear it twice.
+            // A terminal's Ctrl-C must reach only this process: it forwards the signal, and workers must not receive
+            // it twice.
             .process_group(0)
             .current_dir(&self.order.serve.root)
             .stdin(Stdio::null())
@@ -169,7 +171,7 @@ impl DevWorkers<'_> {
             .spawn()
     }
 
-    /// Has the workers finish what they have.
+    /// Lets the workers finish their steps.
     async fn end(&mut self) {
         self.tell(Signal::TERM);
         while self.workers.iter_mut().any(is_running) {
@@ -177,12 +179,12 @@ impl DevWorkers<'_> {
         }
     }
 
-    /// Has them end at once: the second order gives their steps back, the last one leaves that to their guards.
+    /// Makes them end immediately: the second signal returns their steps, the last one leaves that to their guards.
     async fn end_now(&mut self) {
         if timeout(END_WITHIN, self.end()).await.is_err() {
             self.tell(Signal::KILL);
         }
-        // Each of them has ended, or does so now.
+        // Each of them has ended, or is about to.
         self.workers.iter_mut().for_each(|worker| drop(worker.wait()));
     }
 

@@ -1,5 +1,5 @@
-//! A worker that knows the cluster's database: it finds out where the leader is, over HTTP if it can be reached, by letters
-//! in the database if not, and finds out anew when it does not answer any more.
+//! A worker that knows the cluster's database. It finds the leader there and uses HTTP if it can reach it, else
+//! mailboxes in the database. When the leader stops answering, it looks again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,26 +8,27 @@ use tokio::time::{Instant, timeout};
 use windlass_core::session::{
     Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
 };
+use windlass_link::output::{LogChunk, LogChunksReply, OutputLink};
+use windlass_link::{LinkError, LinkFuture, WorkerLink};
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::http::ControllerAddress;
+use windlass_store::journal::PostgresJournal;
+use windlass_store::logs::{LogId, LogPart};
 
 use super::join::{JoinRoute, JoinTarget};
 use crate::cli::error::CliError;
-use crate::journal::PostgresJournal;
-use crate::link::http::ControllerAddress;
-use crate::link::output::{LogChunk, LogChunksReply, OutputLink};
-use crate::link::{LinkError, LinkFuture, WorkerLink, WorkerSecret};
-use crate::logs::{LogId, LogPart};
 
-/// How long a controller may take to answer before it counts as one that cannot be reached.
+/// How long a controller may take to answer before it counts as unreachable.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 
-/// How often it is looked for anew, at most.
+/// The shortest interval between two lookups.
 const DISCOVERY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A way to whoever leads the cluster of a database.
+/// A connection to the leader of a cluster, found through its database.
 #[derive(Debug)]
 pub(super) struct DiscoveredLink {
     url: String,
-    /// How controllers are asked.
+    /// The options of HTTP connections.
     http: JoinTarget,
     mail: JoinRoute,
     worker: Option<WorkerSecret>,
@@ -36,13 +37,13 @@ pub(super) struct DiscoveredLink {
 
 #[derive(Debug)]
 struct DiscoveryState {
-    /// The way over HTTP, while there is one.
+    /// The HTTP connection, while there is one.
     direct: Option<Arc<JoinRoute>>,
     looked: Option<Instant>,
 }
 
 impl DiscoveredLink {
-    /// Sets out by letters, until a controller has been reached.
+    /// Starts with mailboxes, until a controller has been reached.
     pub(super) fn new(
         url: &str,
         http: JoinTarget,
@@ -57,7 +58,7 @@ impl DiscoveredLink {
         self.direct().map_or_else(|| self.mail.place(), |way| way.place())
     }
 
-    /// Asks which cluster it is.
+    /// Fetches the id of the cluster.
     pub(super) async fn cluster(&self) -> Result<String, LinkError> {
         self.find_leader().await;
         match self.direct() {
@@ -81,7 +82,7 @@ impl DiscoveredLink {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).direct.clone()
     }
 
-    /// Looks where the leader is, and whether it can be reached.
+    /// Looks up the leader, and tests whether it can be reached.
     pub(super) async fn find_leader(&self) {
         let now = Instant::now();
         {
@@ -114,7 +115,7 @@ impl DiscoveredLink {
         join.open(self.worker.clone()).map(Some)
     }
 
-    /// Passes an answer on. Where there is none it is looked for the leader anew.
+    /// Passes an answer on; a missing answer triggers a new lookup.
     async fn note_answer<T>(&self, answered: Result<T, LinkError>) -> Result<T, LinkError> {
         if answered.as_ref().is_err_and(|error| !error.is_final()) {
             self.find_leader().await;

@@ -1,39 +1,39 @@
-//! What a controller says of what goes on: a line for each thing that somebody may have to know.
+//! The log of a controller: one line for each event that an operator may need.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use windlass_controller::api::ControllerMode;
+use windlass_controller::{FollowedEvents, SharedView};
 use windlass_core::access::AuditAction;
 use windlass_core::engine::{CancelReason, Event, StepFollowUp};
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::time::Time;
+use windlass_net::shutdown::ShutdownReceiver;
+use windlass_store::journal::Position;
 
 use crate::cli::output::{LogFields, LogLevel, LogRecord, Logger};
 use crate::cli::render::count;
-use crate::controller::api::ControllerMode;
-use crate::controller::{FollowedEvents, SharedView};
-use crate::journal::Position;
-use crate::shutdown::ShutdownReceiver;
 
-/// Leases that have ended and are kept in mind: a late outcome is told with who had it.
+/// Ended leases that are remembered, to name the worker of a late outcome.
 const ENDED_MAX: usize = 1_024;
 
-/// Follows what is durable and says what of it matters.
+/// Follows durable events and logs those that matter.
 #[derive(Debug)]
 pub(super) struct EventLogger {
     views: Arc<SharedView>,
     log: Logger,
     leases: BTreeMap<Fence, LoggedLease>,
-    /// Leases that have ended, the oldest first.
+    /// Ended leases, oldest first.
     ended: VecDeque<Fence>,
-    /// Whether others lead at times, and under whose term it is.
+    /// Whether other controllers can lead, and the current term.
     company: ControllerMode,
     is_ours: bool,
     generation: u16,
 }
 
-/// What is said of a lease beside what its events say.
+/// Details of a lease that its events do not repeat.
 #[derive(Clone, Copy, Debug)]
 struct LoggedLease {
     attempt: (u16, u16),
@@ -41,13 +41,13 @@ struct LoggedLease {
 }
 
 impl EventLogger {
-    /// Says what it sees in these views.
+    /// Logs what it sees in these views.
     pub(super) fn new(views: Arc<SharedView>, log: Logger, company: ControllerMode) -> Self {
         let (leases, ended) = (BTreeMap::new(), VecDeque::new());
         Self { views, log, leases, ended, company, is_ours: false, generation: 0 }
     }
 
-    /// Until it is told to end.
+    /// Runs until shutdown.
     pub(super) async fn run(mut self, mut shutdown: ShutdownReceiver) {
         let views = Arc::clone(&self.views);
         let mut follower = views.follow(self.begin());
@@ -64,13 +64,13 @@ impl EventLogger {
                         self.tell(*at, event);
                     }
                 }
-                // More than can be read: what is missing is in the journal.
+                // Too many events to follow: the journal has those that are skipped.
                 FollowedEvents::Behind(_) => follower.skip_to(self.begin()),
             }
         }
     }
 
-    /// Learns which leases are open, and as of when.
+    /// Reads the open leases, and the position they are from.
     fn begin(&mut self) -> Position {
         self.ended.clear();
         let (position, leases, (is_ours, generation)) = self.views.look(|view| {
@@ -85,14 +85,14 @@ impl EventLogger {
         position
     }
 
-    /// Says that deletion waits because the clock may be wrong.
+    /// Warns that deletion is delayed because the clock may be wrong.
     fn warn_clock_jump(&self) {
         let leap = self.views.look(|view| view.engine.suspected_clock_jump(view.engine.now()));
         let Some((leapt, left)) = leap.filter(|_| self.is_reported()) else { return };
         let what = format!(
-            "the clock is {leapt} ahead of the last event of this store: the store was not in use, or the clock is wrong"
+            "the clock is {leapt} ahead of the last event of this store: the store was unused, or the clock is wrong"
         );
-        let then = format!("what is too old only by that is deleted after {left} of leading");
+        let then = format!("items that are too old only because of that are deleted after {left} of leading");
         self.log.log_message(
             LogLevel::Warn,
             format!("{what}. Runs, logs and idempotency keys: {then}"),
@@ -109,19 +109,19 @@ impl EventLogger {
         self.log.log(&LogRecord { level, at: Some(at), message, about });
     }
 
-    /// Of several controllers that follow the same runs, who leads says what happens.
+    /// Of several controllers that follow the same runs, only the leader logs their events.
     fn is_reported(&self) -> bool {
         self.is_ours || self.company == ControllerMode::Exclusive
     }
 
-    /// Who leads, where it may be another one, and whether the store is what it was.
+    /// Messages about changes of the leader, where there can be several, and about a restored store.
     fn words_of_leader(&mut self, event: &Event) -> Option<(LogLevel, String)> {
         let Event::Led { term, generation, .. } = event else { return None };
         self.is_ours = self.views.look(|view| view.has_led(*term));
         let before = std::mem::replace(&mut self.generation, *generation);
         if *generation > before && self.is_reported() {
-            let what = "the store has lost what was committed: it was restored, or a standby of it took over";
-            let then = "leases of before are to be presented anew, and those that it does not know are refused";
+            let what = "the store has lost committed events: it was restored, or a standby of the database took over";
+            let then = "workers present earlier leases again, and unknown ones are refused";
             return Some((LogLevel::Warn, format!("{what}. Generation {generation}: {then}")));
         }
         self.warn_clock_jump();
@@ -132,7 +132,7 @@ impl EventLogger {
         Some((LogLevel::Info, format!("{who}, term {}", term.0)))
     }
 
-    /// Keeps in mind who has which lease.
+    /// Remembers the lease of each worker.
     fn track_lease(&mut self, event: &Event) {
         if let Event::Granted { attempt, delivery, worker, fence, .. } = event {
             let lease = LoggedLease { attempt: (*attempt, *delivery), worker: *worker };
@@ -147,7 +147,7 @@ impl EventLogger {
         }
     }
 
-    /// Every field that is known of what an event is about.
+    /// All known fields of an event's subject.
     fn about(&self, event: &Event) -> LogFields {
         let (step, worker, fence) = event.references();
         let lease = fence.and_then(|fence| self.leases.get(&fence));
@@ -163,7 +163,7 @@ impl EventLogger {
         }
     }
 
-    /// What there is to say, if it matters enough.
+    /// The message about an event, if it matters enough.
     fn words(&self, event: &Event) -> Option<(LogLevel, String)> {
         let words = self.words_of_cluster(event).or_else(|| words_of_run(event));
         let words = words.or_else(|| words_of_act(event)).or_else(|| self.words_of_lease(event));
@@ -174,24 +174,24 @@ impl EventLogger {
         let name = |worker: &WorkerId| self.worker(*worker);
         Some(match event {
             Event::WorkerRegistered { name, slots, .. } => {
-                (LogLevel::Info, format!("worker {name} joined, {slots} at a time"))
+                (LogLevel::Info, format!("worker {name} joined with {slots} slots"))
             }
             Event::WorkerLost { worker } => {
-                let what = "is lost: it was not heard for a lease's time";
+                let what = "is lost: no contact for its lease duration";
                 (LogLevel::Warn, format!("worker {} {what}", name(worker)))
             }
             Event::WorkerReturned { worker } => {
                 (LogLevel::Info, format!("worker {} is back", name(worker)))
             }
             Event::WorkerDrained { worker } => {
-                (LogLevel::Info, format!("worker {} gets no more steps", name(worker)))
+                (LogLevel::Info, format!("worker {} gets no new steps", name(worker)))
             }
             Event::WorkerEnded { worker, .. } => {
-                let what = "has ended; nothing of its steps is left";
+                let what = "has ended; none of its steps is left";
                 (LogLevel::Info, format!("worker {} {what}", name(worker)))
             }
             Event::Braked { late, of } => {
-                let what = "workers fell silent at once: they are given up little by little";
+                let what = "workers lost contact at once: they are given up gradually";
                 (LogLevel::Warn, format!("{late} of {of} {what}"))
             }
             _ => return None,
@@ -219,7 +219,7 @@ impl EventLogger {
                 let follows = match next {
                     StepFollowUp::Done(_) => "",
                     StepFollowUp::Retry { .. } => "; another attempt follows",
-                    StepFollowUp::Again { .. } => "; it is handed out again",
+                    StepFollowUp::Again { .. } => "; it is dispatched again",
                 };
                 let late =
                     if ended.is_late() { ", reported after the lease had ended" } else { "" };
@@ -267,12 +267,12 @@ fn words_of_run(event: &Event) -> Option<(LogLevel, String)> {
                 (LogLevel::Info, format!("run {run} is cancelled: its deadline passed"))
             }
             CancelReason::Defect => {
-                let what = "is ended: deciding on it failed by a defect of windlass";
+                let what = "has ended: a defect of windlass made its next decision fail";
                 (LogLevel::Error, format!("run {run} {what}"))
             }
             CancelReason::Condemned => {
                 let what =
-                    "is ended as failed: an operator condemned it with `windlass store condemn`";
+                    "has failed: an operator condemned it with `windlass store condemn`";
                 (LogLevel::Error, format!("run {run} {what}"))
             }
         },
@@ -281,18 +281,18 @@ fn words_of_run(event: &Event) -> Option<(LogLevel, String)> {
     })
 }
 
-/// What was done on somebody's word. What has a line of its own beside is told to those who want to know everything.
+/// The message about an operator's action. If the action has its own message, this one is logged at debug level.
 fn words_of_act(event: &Event) -> Option<(LogLevel, String)> {
     let Event::Acted { by, act, about } = event else { return None };
     let (level, done) = match act {
         AuditAction::Submit => (LogLevel::Debug, "submitted"),
         AuditAction::Cancel => (LogLevel::Info, "cancelled"),
-        AuditAction::Join => (LogLevel::Debug, "let in"),
+        AuditAction::Join => (LogLevel::Debug, "admitted"),
         AuditAction::Drain => (LogLevel::Info, "drained"),
         AuditAction::RevokeWorker => (LogLevel::Warn, "revoked"),
-        AuditAction::ForceRelease => (LogLevel::Warn, "freed by force"),
+        AuditAction::ForceRelease => (LogLevel::Warn, "released by force"),
         AuditAction::CreateToken => (LogLevel::Info, "made"),
-        AuditAction::RevokeToken => (LogLevel::Info, "taken back"),
+        AuditAction::RevokeToken => (LogLevel::Info, "revoked"),
     };
     Some((level, format!("{about} was {done} by {by}")))
 }
@@ -313,7 +313,7 @@ mod tests {
         let about = AuditSubject::Lock { name: "port".into(), fence: Fence(17) };
         let event =
             Event::Acted { by: Principal::TokenFile, act: AuditAction::ForceRelease, about };
-        let told = "lock port of lease 17 was freed by force by token file".to_owned();
+        let told = "lock port of lease 17 was released by force by token file".to_owned();
         assert_eq!(words_of_act(&event), Some((LogLevel::Warn, told)));
         assert_eq!(actor(&event).as_deref(), Some("token file"));
     }

@@ -1,16 +1,16 @@
-//! What a process that runs steps has beside itself: a guard, and a place for its steps.
+//! The setup of a process that runs steps: its guard, and the settings of its steps.
 
 use std::io;
 use std::path::Path;
 
 use windlass_core::environment::EnvironmentPolicy;
+use windlass_worker::executors::{ExecutorSettings, MaskCache, clear, process_environment};
+use windlass_worker::guard::GuardHandle;
+use windlass_worker::{GuardLock, GuardLockIdentity, StateDirectory, StateDirectoryError};
 
 use crate::cli::error::CliError;
-use crate::worker::executors::{ExecutorSettings, MaskCache, clear, process_environment};
-use crate::worker::guard::GuardHandle;
-use crate::worker::{GuardLock, GuardLockIdentity, StateDirectory, StateDirectoryError};
 
-/// Starts the guard of a worker in its leader's process, whose leases do not expire.
+/// Starts the guard of a worker in its leader's process; these leases do not expire.
 pub(super) async fn guard(
     state: &StateDirectory,
 ) -> Result<(GuardHandle, GuardLockIdentity), CliError> {
@@ -18,7 +18,7 @@ pub(super) async fn guard(
     Ok((kept(state, GuardHandle::start_holding(lock).await)?, place))
 }
 
-/// Starts the guard of a worker whose leases expire: each step hangs on a tether.
+/// Starts the guard of a worker whose leases expire: each step has a tether.
 pub(super) async fn guard_with_tethers(
     state: &StateDirectory,
 ) -> Result<(GuardHandle, GuardLockIdentity), CliError> {
@@ -26,8 +26,8 @@ pub(super) async fn guard_with_tethers(
     Ok((kept(state, GuardHandle::start_with_tethers(lock).await)?, place))
 }
 
-/// Takes the lock that the guard of this life is to hold. Processes that a former guard left alive are killed first: they may
-/// hold locks.
+/// Takes the lock that the guard will hold. First kills processes that an earlier guard left alive: they may hold
+/// locks.
 async fn take_lock(state: &StateDirectory) -> Result<(GuardLock, GuardLockIdentity), CliError> {
     state.kill_strays().await?;
     Ok(state.take_guard_lock().await?)
@@ -35,13 +35,13 @@ async fn take_lock(state: &StateDirectory) -> Result<(GuardLock, GuardLockIdenti
 
 fn kept(state: &StateDirectory, started: io::Result<GuardHandle>) -> Result<GuardHandle, CliError> {
     let guard = started.map_err(|error| {
-        CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
+        CliError::unreachable(format!("the guard process cannot start: {error}"))
     })?;
     state.keep_guard(&guard)?;
     Ok(guard)
 }
 
-/// Where the steps of a worker run: in a folder, under its name, with what it passes on of its environment.
+/// The settings of a worker's steps: folder, worker name and passed environment.
 pub(super) fn place(
     state: &StateDirectory,
     root: &Path,
@@ -64,7 +64,7 @@ impl From<StateDirectoryError> for CliError {
         let complaint = Self::unreachable(error.to_string());
         match error {
             StateDirectoryError::InUse { .. } => {
-                complaint.hint("`--state FOLDER` gives it another place")
+                complaint.hint("give it another folder with `--state FOLDER`")
             }
             StateDirectoryError::Unusable { .. } => complaint,
         }

@@ -1,63 +1,63 @@
-//! How a worker comes to its leader: over HTTP, or by letters.
+//! How a worker reaches its leader: over HTTP, or through mailboxes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_core::id::Incarnation;
+use windlass_link::http::{HttpWorkerLink, report_own_end};
+use windlass_link::mailbox::{
+    MailboxAddress, MailboxKey, MailboxKeyText, MailboxNoticeConfig, MailboxReceiveLoop,
+    MailboxRegistry, MailboxWorkerLink, Mailboxes,
+};
+use windlass_link::output::OutputLink;
+use windlass_link::{DeathNoticeConfig, LinkError, WorkerLink};
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::http::{ClientCredentials, ControllerAddress, HttpClient, dialer};
+use windlass_net::shutdown::ShutdownSender;
 
 #[cfg(feature = "postgres")]
 use super::discovery::DiscoveredLink;
 use crate::cli::error::CliError;
-use crate::link::http::{
-    ClientCredentials, ControllerAddress, HttpClient, HttpWorkerLink, dialer, report_own_end,
-};
-use crate::link::mailbox::{
-    MailboxAddress, MailboxKey, MailboxKeyText, MailboxNoticeConfig, MailboxReceiveLoop,
-    MailboxRegistry, MailboxWorkerLink, Mailboxes,
-};
-use crate::link::output::OutputLink;
-use crate::link::{DeathNoticeConfig, LinkError, WorkerLink, WorkerSecret};
-use crate::shutdown::ShutdownSender;
 
-/// Where a leader may be.
+/// Where to look for the leader.
 #[derive(Clone, Debug)]
 pub(crate) enum JoinTarget {
-    /// Controllers.
+    /// Controllers over HTTP.
     Http {
-        /// Where they are.
+        /// Their addresses.
         places: Vec<ControllerAddress>,
-        /// Who vouches for them.
+        /// The CA bundle.
         ca: Option<PathBuf>,
-        /// What is shown to them.
+        /// The token.
         token: Option<String>,
     },
     /// Mailboxes.
     Mailbox {
-        /// Where they are.
+        /// Their address.
         site: MailboxAddress,
-        /// What proves letters.
+        /// The key that authenticates messages.
         key: MailboxKey,
-        /// What opens them.
+        /// The registry that opens them.
         links: MailboxRegistry,
     },
-    /// Whoever leads the cluster of a database, by letters in it if it cannot be reached.
+    /// The leader of a database's cluster, through mailboxes in it if it cannot be reached over HTTP.
     #[cfg(feature = "postgres")]
     Database {
-        /// How controllers are asked.
+        /// The options of HTTP connections.
         http: Box<JoinTarget>,
         /// The mailboxes in the database.
         mail: Box<JoinTarget>,
     },
 }
 
-/// A way to the leader, taken by a worker that shows who it is, or by one who only asks.
+/// A connection to the leader, for a registered worker or for requests without a worker.
 #[derive(Debug)]
 pub(super) enum JoinRoute {
     Http(Arc<HttpWorkerLink>),
     Mailbox {
         link: MailboxWorkerLink,
         mailboxes: Arc<dyn Mailboxes>,
-        /// Its postman ends with it.
+        /// Ends its receive loop when dropped.
         _postman: ShutdownSender,
     },
     #[cfg(feature = "postgres")]
@@ -65,7 +65,7 @@ pub(super) enum JoinRoute {
 }
 
 impl JoinTarget {
-    /// Sets out.
+    /// Opens the connection.
     pub(super) fn open(&self, worker: Option<WorkerSecret>) -> Result<JoinRoute, CliError> {
         match self {
             Self::Http { places, ca, token } => {
@@ -90,7 +90,7 @@ impl JoinTarget {
             #[cfg(feature = "postgres")]
             Self::Database { http, mail } => {
                 let Self::Mailbox { site, .. } = &**mail else {
-                    unreachable!("letters go to mailboxes");
+                    unreachable!("mailbox targets are opened as mailboxes");
                 };
                 let by_letters = mail.open(worker.clone())?;
                 let found = DiscoveredLink::new(&site.url, Self::clone(http), by_letters, worker);
@@ -99,7 +99,7 @@ impl JoinTarget {
         }
     }
 
-    /// What the guard needs to report the end of a worker.
+    /// The settings by which the guard reports the death of the worker.
     pub(super) fn death_notice(
         &self,
         secret: &WorkerSecret,
@@ -118,7 +118,7 @@ impl JoinTarget {
                     key: MailboxKeyText(key.to_hex()),
                 });
             }
-            // Letters reach whoever leads, wherever that is by then.
+            // Mailbox messages reach the current leader, wherever it is.
             #[cfg(feature = "postgres")]
             Self::Database { mail, .. } => return mail.death_notice(secret, incarnation),
         }
@@ -128,7 +128,7 @@ impl JoinTarget {
 }
 
 impl JoinRoute {
-    /// Asks which cluster it is.
+    /// Fetches the id of the cluster.
     pub(super) async fn cluster(&self) -> Result<String, LinkError> {
         match self {
             Self::Http(link) => link.cluster().await.map(|cluster| cluster.id),
@@ -138,7 +138,7 @@ impl JoinRoute {
         }
     }
 
-    /// Finds out where to go, where that is to be found out.
+    /// Looks up the leader, where a lookup is needed.
     pub(super) async fn discover(&self) {
         match self {
             Self::Http(_) | Self::Mailbox { .. } => {}
@@ -147,7 +147,7 @@ impl JoinRoute {
         }
     }
 
-    /// Where it leads, for people.
+    /// The leader's address, for messages.
     pub(super) fn place(&self) -> String {
         match self {
             Self::Http(link) => link.place().to_string(),
@@ -157,7 +157,7 @@ impl JoinRoute {
         }
     }
 
-    /// The end of a worker that comes by letters and in no other way.
+    /// The mailbox link of a worker that has no other.
     pub(super) fn mailbox_link(&self) -> Option<MailboxWorkerLink> {
         let Self::Mailbox { link, .. } = self else { return None };
         Some(link.clone())
@@ -181,7 +181,7 @@ impl JoinRoute {
         }
     }
 
-    /// A worker's own last word, tried once: a worker that is not heard is given up after a TTL.
+    /// Deregisters the worker, in one attempt: a worker that has lost contact is given up after its lease duration.
     pub(super) async fn deregister(&self, worker: &WorkerSecret, incarnation: Incarnation) {
         match self {
             Self::Http(link) => report_own_end(link, worker.worker_id(), incarnation).await,

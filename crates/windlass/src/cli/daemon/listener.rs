@@ -1,28 +1,28 @@
-//! The port of a controller: with TLS or without.
+//! The listening port of a controller, with or without TLS.
 
 use std::io;
 use std::path::PathBuf;
 
 use tokio::net::TcpListener;
+#[cfg(feature = "tls")]
+use windlass_controller::api::TlsListener;
+use windlass_controller::api::{ConnectionListener, IncomingConnection};
+#[cfg(feature = "tls")]
+use windlass_net::tls::{ServerCertificate, TlsFiles};
 
 use super::serve::ServeOptions;
 use crate::cli::error::CliError;
 #[cfg(feature = "tls")]
 use crate::cli::output::LogLevel;
-#[cfg(feature = "tls")]
-use crate::controller::api::TlsListener;
-use crate::controller::api::{ConnectionListener, IncomingConnection};
-#[cfg(feature = "tls")]
-use crate::tls::{ServerCertificate, TlsFiles};
 
-/// Where the certificate of a controller is, and its key.
+/// The files of a controller's certificate and key.
 #[derive(Clone, Debug)]
 pub(crate) struct TlsPaths {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
 }
 
-/// Where others are let in.
+/// The listener of a controller.
 #[derive(Debug)]
 pub(super) enum ControllerListener {
     Plain(TcpListener),
@@ -31,7 +31,7 @@ pub(super) enum ControllerListener {
 }
 
 impl ControllerListener {
-    /// Those at a port, with TLS if there are files for it.
+    /// Listens on a port, with TLS if files are given.
     #[cfg(feature = "tls")]
     pub(super) fn new(listener: TcpListener, order: &ServeOptions) -> Result<Self, CliError> {
         let Some(TlsPaths { certificate, key }) = order.tls.clone() else {
@@ -50,7 +50,7 @@ impl ControllerListener {
             None => Ok(Self::Plain(listener)),
             Some(TlsPaths { certificate, key }) => {
                 let (certificate, key) = (certificate.display(), key.display());
-                let what = format!("{certificate} and {key} are of no use");
+                let what = format!("{certificate} and {key} cannot be used");
                 Err(CliError::usage(what).hint("this windlass was built without TLS"))
             }
         }

@@ -1,4 +1,4 @@
-//! The leader's end of links through mailboxes, beside a controller's API.
+//! The leader's end of mailbox links, beside a controller's API.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -6,38 +6,40 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::sleep;
+use windlass_controller::mailbox_server::{
+    MailboxServer, MailboxServerError, MailboxServerOptions,
+};
+use windlass_controller::{EngineView, LogIngest, NodeHandle, RunHistories};
+use windlass_link::mailbox::{MailboxKey, Mailboxes, UnreadableMessage};
+use windlass_net::clock::ProcessClock;
+use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
+use windlass_store::logs::NotifyingLogStore;
 
 use crate::cli::output::{LogLevel, Logger};
-use crate::clock::ProcessClock;
-use crate::controller::mailbox_server::{MailboxServer, MailboxServerError, MailboxServerOptions};
-use crate::controller::{EngineView, LogIngest, NodeHandle, RunHistories};
-use crate::link::mailbox::{MailboxKey, Mailboxes, UnreadableMessage};
-use crate::logs::NotifyingLogStore;
-use crate::shutdown::{ShutdownReceiver, ShutdownSender};
 
-/// How often it is looked whether this node leads.
+/// How often to check whether this node leads.
 const LEADER_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The pause before a place is tried again that could not be used.
+/// The pause before mailboxes that failed are tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
-/// Kinds of letters that cannot be read.
+/// Kinds of unreadable messages that are queued for the log.
 const UNREADABLE_MAX: usize = 4;
 
-/// A place where workers may leave letters for whoever leads.
+/// Mailboxes through which workers reach the leader.
 #[derive(Clone, Debug)]
 pub(crate) struct MailboxEndpoint {
-    /// Where.
+    /// The mailboxes.
     pub(crate) mailboxes: Arc<dyn Mailboxes>,
-    /// What proves letters.
+    /// The key that authenticates messages.
     pub(crate) key: MailboxKey,
 }
 
-/// Answers letters whenever this node leads.
+/// Answers mailbox messages whenever this node leads.
 #[derive(Debug)]
 pub(super) struct MailboxService {
     pub(super) place: MailboxEndpoint,
-    /// Who leads, for others who would.
+    /// The name of this leader, shown to other controllers.
     pub(super) leader_name: String,
     pub(super) cluster: String,
     pub(super) handle: NodeHandle,
@@ -47,7 +49,7 @@ pub(super) struct MailboxService {
 }
 
 impl MailboxService {
-    /// Answers until it is told to end. A place that fails is tried again: the controller has others, and its API.
+    /// Answers until shutdown. Mailboxes that fail are tried again: the controller has others, and its API.
     pub(super) async fn run(self, mut shutdown: ShutdownReceiver) {
         while !shutdown.is_due() {
             if !self.leads() {
@@ -55,14 +57,14 @@ impl MailboxService {
                 continue;
             }
             if let Err(error) = self.serve(&mut shutdown).await {
-                let what = format!("workers cannot join by letters: {error}; trying again");
+                let what = format!("workers cannot join by mailbox: {error}; trying again");
                 self.log.log_message(LogLevel::Warn, what);
                 self.wait(&mut shutdown, RETRY_PAUSE).await;
             }
         }
     }
 
-    /// Answers as long as this node leads.
+    /// Answers while this node leads.
     async fn serve(&self, shutdown: &mut ShutdownReceiver) -> Result<(), MailboxServerError> {
         let MailboxEndpoint { mailboxes, key } = self.place.clone();
         let (handle, place) = (self.handle.clone(), mailboxes.place());
@@ -78,7 +80,7 @@ impl MailboxService {
             () = shutdown.wait() => return Ok(()),
             desk = bound => desk?,
         };
-        self.log.log_message(LogLevel::Info, format!("workers can join by letters at {place}"));
+        self.log.log_message(LogLevel::Info, format!("workers can join by mailbox at {place}"));
         let (sender, ends) = ShutdownSender::new();
         let (notes, unread) = mpsc::channel(UNREADABLE_MAX);
         let desk = desk.with_unread_channel(notes).run(ends);
@@ -93,7 +95,7 @@ impl MailboxService {
         desk.await
     }
 
-    /// Tells of letters that cannot be read, for ever.
+    /// Logs unreadable messages, forever.
     async fn log_unreadable(&self, mut unread: mpsc::Receiver<UnreadableMessage>) {
         while let Some(why) = unread.recv().await {
             self.log

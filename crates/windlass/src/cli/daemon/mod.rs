@@ -1,9 +1,10 @@
-//! Processes that stay: a controller, a worker that joins one, and both at once for trying things out.
+//! Long-running processes: a controller, a worker, and both at once for trials.
 //!
-//! `serve` leads a store and answers its API; `worker_daemon` joins a cluster; `dev` is a controller with worker processes of its
-//! own. `node_setup` has its stores and its node, `own_worker` is the worker of a controller that shares its store; `join` is how a
-//! worker comes to its leader, `mailbox_service` how a controller is reached by letters. `event_log` and `worker_logging` say what goes on,
-//! `unsent_output` what a worker could not send, and `shutdown_signals` hears when it is to end.
+//! `serve` leads a store and answers its API; `worker_daemon` joins a cluster; `dev` is a controller with worker
+//! processes of its own. `node_setup` opens the stores and the node. `own_worker` is the worker of a controller with a
+//! shared store. `join` connects a worker to its leader, and `mailbox_service` accepts workers through mailboxes.
+//! `event_log` and `worker_logging` write log lines, `unsent_output` reports output that a worker could not send, and
+//! `shutdown_signals` receives signals.
 
 mod dev;
 #[cfg(feature = "postgres")]

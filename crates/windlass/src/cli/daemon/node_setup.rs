@@ -1,10 +1,20 @@
-//! Where a controller sits: its stores, its node, and who works there.
+//! The parts of a controller: its stores, its node, and its own worker.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use windlass_controller::StandbyPolicy;
+use windlass_controller::api::{Api, ControllerIdentity, ControllerMode};
+use windlass_controller::replica::UpstreamCluster;
+use windlass_link::WorkerLink;
+use windlass_link::output::LocalOutputLink;
+use windlass_net::http::HttpCallError;
+use windlass_store::logs::NotifyingLogStore;
+use windlass_worker::executors::TracePropagation;
+use windlass_worker::values::ValueStore;
+use windlass_worker::{PeerWorkers, StateDirectory};
 
 use super::guard_setup::{guard, place};
 use super::mailbox_service::{MailboxEndpoint, MailboxService};
@@ -12,53 +22,43 @@ use super::own_worker::{OWN_STATE, OwnWorker, OwnWorkerIdentity};
 use super::serve::ServeOptions;
 use crate::cli::error::CliError;
 use crate::cli::extensions::StepExecutorSetup;
-use crate::controller::StandbyPolicy;
-use crate::controller::api::{Api, ControllerIdentity, ControllerMode};
-use crate::controller::replica::UpstreamCluster;
 use crate::embedded::{
     EmbeddedNode, LeaderOptions, LocalWorkerOptions, StoreAddress, Stores, cluster_id,
 };
-use crate::link::WorkerLink;
-use crate::link::http::HttpCallError;
-use crate::link::output::LocalOutputLink;
-use crate::logs::NotifyingLogStore;
-use crate::worker::executors::TracePropagation;
-use crate::worker::values::ValueStore;
-use crate::worker::{PeerWorkers, StateDirectory};
 
-/// How long an observer that begins looks for whom it observes, and how soon it looks again.
+/// How long a starting replica tries to reach its upstream, and the pause between tries.
 const UPSTREAM_WAIT_MAX: Duration = Duration::from_mins(1);
 const UPSTREAM_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A controller's stores, and the node that leads them or stands by to.
+/// A controller's stores, and the node that leads them or stands by.
 #[derive(Debug)]
 pub(super) struct NodeSetup {
     pub(super) stores: Stores,
     pub(super) station: EmbeddedNode,
-    /// Which cluster it is of.
+    /// The id of the cluster.
     pub(super) cluster: String,
     logs: Arc<NotifyingLogStore>,
     worker_identity: Option<OwnWorkerIdentity>,
-    /// Whom it observes, if it does nothing else.
+    /// The upstream of a read-only replica.
     upstream: Option<Arc<UpstreamCluster>>,
 }
 
-/// Who runs steps at a controller.
+/// The worker inside a controller.
 #[derive(Debug)]
 pub(super) enum ControllerWorker {
-    /// Nobody.
+    /// It has no worker.
     None,
-    /// A worker that shares its fate, and where that lives.
+    /// A worker that lives and dies with the leader, and its state directory.
     Embedded {
-        /// Held as long as the worker lives.
+        /// Held while the worker lives.
         _state: StateDirectory,
     },
-    /// A worker that works for whoever leads.
+    /// A worker with its own leases, which works for any leader.
     Separate(OwnWorker),
 }
 
 impl NodeSetup {
-    /// Leads stores in a folder, or says who does; where they are shared, stands by to. An observer stands by for ever.
+    /// Leads stores in a folder, or reports their leader; stands by for shared stores. A replica stands by forever.
     pub(super) async fn open(order: &ServeOptions, advertise: &str) -> Result<Self, CliError> {
         let stores = match &order.observe {
             Some(upstream) => observed_stores(upstream).await?,
@@ -96,7 +96,7 @@ impl NodeSetup {
         Ok(Self { stores, station, cluster, logs, worker_identity: post, upstream })
     }
 
-    /// What is answered there.
+    /// The API of this node.
     pub(super) fn api(&self, about: ControllerIdentity) -> Api {
         let api = self.station.api(&self.stores, &self.logs, about);
         match &self.upstream {
@@ -105,7 +105,7 @@ impl NodeSetup {
         }
     }
 
-    /// Who else can lead.
+    /// Whether other controllers can lead.
     pub(super) const fn company(&self) -> ControllerMode {
         if self.stores.shared.is_some() {
             ControllerMode::Shared
@@ -114,7 +114,7 @@ impl NodeSetup {
         }
     }
 
-    /// Those who answer letters whenever it leads.
+    /// The services that answer mailbox messages whenever this node leads.
     pub(super) fn mailbox_services(
         &self,
         order: &ServeOptions,
@@ -136,7 +136,7 @@ impl NodeSetup {
         order.mail.iter().map(room).collect()
     }
 
-    /// Has somebody work there, where somebody is to. Who has to lead does so from here on.
+    /// Starts the controller's worker, if it has one. A node that must lead does so from here on.
     pub(super) async fn start_worker(
         &mut self,
         order: &ServeOptions,
@@ -165,7 +165,7 @@ impl NodeSetup {
     }
 }
 
-/// The stores of an observer, once it has reached whom it observes.
+/// The stores of a replica, once it has reached its upstream.
 async fn observed_stores(upstream: &Arc<UpstreamCluster>) -> Result<Stores, CliError> {
     let began = Instant::now();
     let mut pause = UPSTREAM_POLL_INTERVAL;
@@ -182,7 +182,7 @@ async fn observed_stores(upstream: &Arc<UpstreamCluster>) -> Result<Stores, CliE
     }
 }
 
-/// The controller's own worker. What a former life of it left alive is killed: its leases end with its life.
+/// Starts the embedded worker. Kills processes that an earlier start left alive, since their leases ended with it.
 async fn embedded_worker(
     order: &ServeOptions,
     state: &StateDirectory,
@@ -216,5 +216,5 @@ async fn embedded_worker(
 /// The id of a cluster whose stores are in a folder.
 fn own_cluster(folder: &Path) -> Result<String, CliError> {
     cluster_id(folder)
-        .map_err(|error| CliError::unreachable(format!("the store cannot be named: {error}")))
+        .map_err(|error| CliError::unreachable(format!("the store has no readable id: {error}")))
 }

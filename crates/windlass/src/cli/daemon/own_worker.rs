@@ -1,15 +1,26 @@
 //! The worker of a controller that shares its store with others.
 //!
-//! It is a worker like any other: it has an id of its own, its leases end by time, and a guard ends its steps with them.
-//! Steps that are pinned to the leader are for that of the node that leads, by its id. See [`NodeLink`] for its way.
+//! It is a regular worker: it has its own id, its leases expire, and a guard ends its steps with them. Steps that are
+//! pinned to the leader run only on the worker of the leading node, identified by its id. [`NodeLink`] is its connection.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use windlass_controller::{LogIngest, NodeHandle};
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
+use windlass_link::DeathNoticeConfig;
+use windlass_link::output::{OutputLink, SpooledLogs};
+use windlass_net::http::{ClientCredentials, HttpClient, dialer};
+use windlass_net::shutdown::ShutdownSender;
+use windlass_worker::executors::TracePropagation;
+use windlass_worker::guard::GuardHandle;
+use windlass_worker::values::ValueStore;
+use windlass_worker::{
+    ClusterMembership, PeerWorkers, ProcessClock, StateDirectory, WorkerRuntime,
+};
 
 use super::guard_setup::{guard_with_tethers, place};
 use super::serve::ServeOptions;
@@ -20,24 +31,15 @@ use super::worker_logging::{RoomWaitLogger, log_state_faults};
 use crate::cli::error::CliError;
 use crate::cli::extensions::StepExecutorSetup;
 use crate::cli::output::{LogLevel, Logger};
-use crate::controller::{LogIngest, NodeHandle};
 use crate::embedded::{NameWaitLink, NodeLink, StoreAddress, system_now};
-use crate::link::DeathNoticeConfig;
-use crate::link::http::{ClientCredentials, HttpClient, dialer};
-use crate::link::output::{OutputLink, SpooledLogs};
-use crate::shutdown::ShutdownSender;
-use crate::worker::executors::TracePropagation;
-use crate::worker::guard::GuardHandle;
-use crate::worker::values::ValueStore;
-use crate::worker::{ClusterMembership, PeerWorkers, ProcessClock, StateDirectory, WorkerRuntime};
 
-/// Where a controller's own worker lives, in the folder of what is the controller's own.
+/// The worker's state directory in the controller's own folder.
 pub(super) const OWN_STATE: &str = "workers/leader";
 
-/// How long a controller that ends leads on for a worker that has nothing to finish: an exchange, and its end.
+/// How long a stopping controller continues to lead for an idle worker: one exchange, and its end.
 const LEAVES_WITHIN: Duration = Duration::from_millis(500);
 
-/// Where the worker of a controller will work, and who it is there.
+/// A controller's worker before it starts: its state and its identity.
 #[derive(Debug)]
 pub(super) struct OwnWorkerIdentity {
     state: StateDirectory,
@@ -45,7 +47,7 @@ pub(super) struct OwnWorkerIdentity {
 }
 
 impl OwnWorkerIdentity {
-    /// Finds out who the worker is in a cluster; nobody where no steps are to run.
+    /// Reads the worker's identity in a cluster; `None` if no steps run here.
     pub(super) fn enter(order: &ServeOptions, cluster: &str) -> Result<Option<Self>, CliError> {
         if order.slots == 0 {
             return Ok(None);
@@ -59,7 +61,7 @@ impl OwnWorkerIdentity {
         self.membership.worker_id()
     }
 
-    /// Begins to work for whoever leads.
+    /// Starts to work for the leader.
     pub(super) async fn begin(
         self,
         order: &ServeOptions,
@@ -72,7 +74,7 @@ impl OwnWorkerIdentity {
         let link = Arc::new(link(order, handle, intake, &membership)?);
         let (logs, shipping) =
             SpooledLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn OutputLink>)
-                .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
+                .map_err(|error| CliError::unreachable(format!("the folder for output cannot be opened: {error}")))?;
         let listener = Arc::new(RoomWaitLogger { worker: order.name.clone(), log: order.log });
         let logs = logs.with_listener(listener);
         tokio::spawn(log_state_faults(membership.fault(), order.log));
@@ -125,37 +127,37 @@ fn register(
     }
 }
 
-/// A controller goes on without its worker: to lead is more than to run steps.
-fn tell(error: Option<crate::worker::WorkerError>, log: Logger) {
+/// A controller continues without its worker: leading matters more than running steps.
+fn tell(error: Option<windlass_worker::WorkerError>, log: Logger) {
     if let Some(error) = error {
-        let what = format!("no steps run here any more: {error}");
+        let what = format!("this controller runs no more steps: {error}");
         log.log_message(LogLevel::Error, what);
     }
 }
 
-/// The worker at work.
+/// The running worker.
 #[derive(Debug)]
 pub(super) struct OwnWorker {
     drain: ShutdownSender,
     working: JoinHandle<()>,
-    /// What carries its output.
+    /// The task that sends its output.
     shipping: (ShutdownSender, JoinHandle<()>),
     guard: GuardHandle,
     link: Arc<NodeLink>,
     unsent: UnsentWorkerOutput,
     log: Logger,
-    /// Held as long as the worker lives: nobody else may live there.
+    /// Held while the worker lives: no other may use the directory.
     _state: StateDirectory,
 }
 
 impl OwnWorker {
-    /// What it has not sent, and where that is told.
+    /// The unsent output, and the logger for it.
     pub(super) fn unsent(&self) -> (UnsentWorkerOutput, Logger) {
         (self.unsent.clone(), self.log)
     }
 
-    /// Has it finish what it has, and waits for that. A worker that has nothing leaves while its controller still leads, which
-    /// retires then; for one that has something its controller retires first, and the leader then hears of its end.
+    /// Lets the worker finish its steps and waits for that. An idle worker leaves while its controller still leads,
+    /// which then retires. Otherwise the controller retires first, and the next leader records the worker's end.
     pub(super) async fn end(mut self, retire: impl FnOnce()) {
         self.drain.shut_down();
         if timeout(LEAVES_WITHIN, &mut self.working).await.is_ok() {
@@ -168,13 +170,13 @@ impl OwnWorker {
         }
     }
 
-    /// Ends its guard, sends what it has printed, and says goodbye: until then, or for a TTL, it holds its name.
+    /// Ends its guard, sends its output and says goodbye; until then, or for a TTL, it holds its name.
     async fn shut_down(self) {
         let (shipped, shipping) = self.shipping;
         shipped.shut_down();
         let ending = async {
             drop(tokio::join!(self.guard.end(), shipping));
-            // Outcomes without a verdict are for its next life to tell.
+            // Outcomes without a verdict are reported by its next start.
             if self.unsent.membership.outcomes().is_empty() {
                 self.link.deregister(self.unsent.membership.incarnation()).await;
             }
@@ -184,7 +186,7 @@ impl OwnWorker {
     }
 }
 
-/// What its guard tells, if this process dies, and whom: whoever leads then, as the database says.
+/// The death notice of its guard, addressed to the leader that the database names.
 fn death_notice(
     order: &ServeOptions,
     membership: &ClusterMembership,
@@ -205,7 +207,7 @@ fn death_notice(
     }
 }
 
-/// The way to whoever leads. The token that opens this controller is that of all where they are set alike.
+/// The connection to the leader. Controllers that are configured alike accept the same token.
 fn link(
     order: &ServeOptions,
     handle: &NodeHandle,

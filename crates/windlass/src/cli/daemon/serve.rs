@@ -1,4 +1,4 @@
-//! `windlass serve`: leads a store, answers its API, and runs steps itself.
+//! `windlass serve`: leads a store, answers its API, and runs steps.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,18 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use windlass_controller::StandbyPolicy;
+use windlass_controller::api::{
+    AllowedHosts, ControllerIdentity, FileTokens, HttpServer, metrics_router, router,
+};
+use windlass_controller::replica::UpstreamCluster;
+use windlass_controller::traces::{RunTracer, TraceCollector};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::rate_limit::BucketRate;
 use windlass_core::requirement::Labels;
 use windlass_core::time::Span;
+use windlass_net::http::ControllerAddress;
+use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
 
 use super::event_log::EventLogger;
 use super::listener::{ControllerListener, TlsPaths};
@@ -24,79 +32,71 @@ use crate::cli::error::CliError;
 use crate::cli::extensions::ProgramExtensions;
 use crate::cli::output::{LogLevel, Logger};
 use crate::cli::{environment, exit};
-use crate::controller::StandbyPolicy;
-use crate::controller::api::{
-    AllowedHosts, ControllerIdentity, FileTokens, HttpServer, metrics_router, router,
-};
-use crate::controller::replica::UpstreamCluster;
-use crate::controller::traces::{RunTracer, TraceCollector};
 use crate::embedded::{
     ControlSocket, EmbeddedNode, EmbeddedNodeError, OperatorMessages, StoreAddress, read_state,
 };
-use crate::link::http::ControllerAddress;
-use crate::shutdown::{ShutdownReceiver, ShutdownSender};
 
-/// How long threads are waited for when everything has ended. One that waits for a guard that hangs never returns.
+/// How long to wait for threads at exit. A thread that waits for a hanging guard never returns.
 pub(super) const RUNTIME_WITHIN: Duration = Duration::from_millis(500);
 
-/// The label of a worker that runs nothing but what is pinned to the leader.
+/// The label of a worker that runs only steps pinned to the leader.
 const PINNED_ONLY: &str = "pinned-only";
 
-/// A controller to be.
+/// Options of a controller.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ServeOptions {
-    /// Where it listens.
+    /// The listen address.
     pub(crate) listen: SocketAddr,
-    /// Where others reach it; where it listens if nothing else is said.
+    /// The announced URL; without it, the listen address.
     pub(crate) advertise: Option<ControllerAddress>,
-    /// What it speaks TLS with, if it does.
+    /// The TLS files, if it serves TLS.
     pub(crate) tls: Option<TlsPaths>,
-    /// What else it is known by.
+    /// Additional host names.
     pub(crate) hosts: Vec<String>,
-    /// Requests a second of one token or address.
+    /// Requests per second of one token or address.
     pub(crate) rate: u32,
-    /// Where its stores are.
+    /// The address of its stores.
     pub(crate) store: StoreAddress,
-    /// Whom it observes, if it does nothing else.
+    /// The observed cluster, if it is a read-only replica.
     pub(crate) observe: Option<Arc<UpstreamCluster>>,
-    /// The folder of what is its own.
+    /// The folder of its own files.
     pub(crate) state: PathBuf,
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
-    /// What it does while another one leads the same stores.
+    /// The behavior while another controller leads the same stores.
     pub(crate) stand_by: StandbyPolicy,
-    /// How long its term lasts unless it is renewed, where others can lead.
+    /// The duration of its term without a renewal, where others can lead.
     pub(crate) term: Span,
-    /// Whether a folder is led that has lost what it had acknowledged.
+    /// Whether to lead a folder that has lost acknowledged events.
     pub(crate) accept_lost_history: bool,
-    /// Who vouches for other controllers.
+    /// The CA bundle for other controllers.
     pub(crate) ca: Option<PathBuf>,
-    /// How long leases last.
+    /// The lease duration.
     pub(crate) ttl: Span,
-    /// What it runs itself.
+    /// The steps that it runs itself.
     pub(crate) own_worker_scope: OwnWorkerScope,
-    /// Whether it asks for no token on a loopback address.
+    /// Whether it requires no token on a loopback address.
     pub(crate) no_token: bool,
     /// The file of tokens that are in no store.
     pub(crate) token_file: Option<PathBuf>,
-    /// Steps at a time.
+    /// Concurrent steps.
     pub(crate) slots: u32,
-    /// What it advertises.
+    /// Advertised labels.
     pub(crate) labels: Labels,
-    /// Where its steps run.
+    /// The folder in which its steps run.
     pub(crate) root: PathBuf,
-    /// Where metrics are for everybody, if they are.
+    /// The address of metrics without a token.
     pub(crate) metrics: Option<SocketAddr>,
-    /// Where spans go, if they do.
+    /// The collector of spans.
     pub(crate) collector: Option<TraceCollector>,
-    /// Where workers may leave letters.
+    /// The mailboxes for workers.
     pub(crate) mail: Vec<MailboxEndpoint>,
-    /// What its own steps inherit of its environment.
+    /// The environment policy of its own steps.
     pub(crate) policy: EnvironmentPolicy,
-    /// What this program has beside windlass itself.
+    /// The functions, hooks and probes compiled into this program.
     pub(crate) compiled: ProgramExtensions,
-    /// What says what goes on.
+    /// The logger.
     pub(crate) log: Logger,
 }
 
@@ -108,40 +108,40 @@ impl ServeOptions {
     }
 }
 
-/// What a controller runs itself.
+/// The steps that a controller runs itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnWorkerScope {
-    /// Whatever it can.
+    /// Every step that it can run.
     Anything,
-    /// What is pinned to the leader.
+    /// Steps that are pinned to the leader.
     PinnedOnly,
 }
 
 impl ServeOptions {
-    /// The folder in which commands find it.
+    /// The folder in which local commands find it.
     pub(super) fn home(&self) -> &Path {
         self.store.folder().unwrap_or(&self.state)
     }
 
-    /// What its own worker advertises.
+    /// The labels of its own worker.
     pub(super) fn own_labels(&self) -> Labels {
         let more = (self.own_worker_scope == OwnWorkerScope::PinnedOnly).then_some(PINNED_ONLY);
         Labels::new(self.labels.iter().chain(more))
     }
 
-    /// What operators are told while its own worker waits.
+    /// Logs the operator messages of its own worker.
     pub(super) fn tell(&self) -> OperatorMessages {
         let log = self.log;
         OperatorMessages::with(move |what| log.log_message(LogLevel::Warn, what))
     }
 
-    /// What is spoken where it listens.
+    /// The URL scheme of the listener.
     const fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 }
 
-/// Serves until it is told to end.
+/// Serves until it is stopped.
 pub(crate) fn serve(order: &ServeOptions) -> Result<u8, CliError> {
     let runtime = crate::cli::run_source::runtime()?;
     let ended = runtime.block_on(async {
@@ -156,7 +156,7 @@ pub(crate) fn serve(order: &ServeOptions) -> Result<u8, CliError> {
             () = ends.next() => {}
             failed = controller.wait_for_failure() => return Err(failed),
         }
-        let what = "ending: steps that run here are finished first; once more ends them now";
+        let what = "stopping: steps that run here finish first; a second signal kills them";
         order.log.log_message(LogLevel::Info, what);
         controller.end(&mut ends).await
     });
@@ -164,37 +164,37 @@ pub(crate) fn serve(order: &ServeOptions) -> Result<u8, CliError> {
     ended
 }
 
-/// Every connection is a descriptor, and many systems give a process 1,024 unless it asks for more. It asks once the
-/// guard is there: steps are to have what they would have anywhere.
+/// Raises the descriptor limit: every connection needs one, and many systems set a soft limit of 1,024. Runs after
+/// the guard has started, so that steps keep the original limit.
 fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
-    // Where it is not given, connections wait sooner for others to end.
+    // If it fails, connections reach the limit sooner and wait.
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
 pub(super) fn no_signals(error: &std::io::Error) -> CliError {
-    CliError::unreachable(format!("signals cannot be heard: {error}"))
+    CliError::unreachable(format!("cannot listen for signals: {error}"))
 }
 
-/// A controller at work.
+/// A running controller.
 #[derive(Debug)]
 pub(super) struct ControllerDaemon {
     station: EmbeddedNode,
     /// Its own worker.
     worker: ControllerWorker,
-    /// Where it listens.
+    /// The listen URL.
     url: String,
     advertise: String,
     cluster: String,
-    /// Told first: nobody new is to be sent here.
+    /// Fired first: no new requests may be directed here.
     ending: ShutdownSender,
-    /// Told last: what went on here was seen to its end.
+    /// Fired last, after the remaining work has ended.
     servers: ShutdownSender,
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// Refuses a replica that every host could read from: it has tokens only once its leader told them.
+/// Refuses a replica that every host could read: it has tokens only after its leader sent them.
 fn refuse_open_replica(order: &ServeOptions, seat: &NodeSetup) -> Result<(), CliError> {
     let is_open = order.observe.is_some()
         && !order.listen.ip().is_loopback()
@@ -203,7 +203,7 @@ fn refuse_open_replica(order: &ServeOptions, seat: &NodeSetup) -> Result<(), Cli
 }
 
 impl ControllerDaemon {
-    /// Leads the store and answers.
+    /// Opens the store and starts all services.
     pub(super) async fn start(order: &ServeOptions) -> Result<Self, CliError> {
         let waits = |what| order.log.log_message(LogLevel::Warn, what);
         wait_for_store(&order.store, waits).await.map_err(EmbeddedNodeError::from)?;
@@ -245,7 +245,7 @@ impl ControllerDaemon {
         for room in seat.mailbox_services(order, &about) {
             tasks.push(tokio::spawn(room.run(ends.clone())));
         }
-        // For commands that are given in its folder. Others find it by its address.
+        // For commands in its folder. Others use its address.
         if let Ok(socket) = ControlSocket::bind(order.home(), seat.api(about)) {
             tasks.push(tokio::spawn(socket.run(ends)));
         }
@@ -254,7 +254,7 @@ impl ControllerDaemon {
         Ok(Self { station, worker: hands, url, advertise, cluster, ending, servers, tasks })
     }
 
-    /// Where it listens.
+    /// The listen URL.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
@@ -262,12 +262,12 @@ impl ControllerDaemon {
     pub(super) fn log_startup(&self, order: &ServeOptions) {
         let what = match order.own_worker_scope {
             _ if order.slots == 0 => "no steps run here".to_owned(),
-            OwnWorkerScope::Anything => format!("{} steps at a time run here too", order.slots),
+            OwnWorkerScope::Anything => format!("{} steps at a time also run here", order.slots),
             OwnWorkerScope::PinnedOnly => "only steps pinned to the leader run here".to_owned(),
         };
         if let Some(upstream) = &order.observe {
             return order.log.log_banner(&format!(
-                "windlass {} observes cluster {} at {} on {}\nnothing runs and nothing is kept here; it answers who only wants to know",
+                "windlass {} is a read-only replica of cluster {} at {}, on {}\nit runs no steps and stores no runs",
                 env!("CARGO_PKG_VERSION"),
                 self.cluster,
                 upstream.place(),
@@ -293,12 +293,12 @@ impl ControllerDaemon {
         ));
     }
 
-    /// Waits until it cannot go on; for ever if it can.
+    /// Waits until the node fails; forever if it does not.
     pub(super) async fn wait_for_failure(&mut self) -> CliError {
         self.station.wait_for_failure().await.into()
     }
 
-    /// Ends it: its own steps are finished first, unless it is told again.
+    /// Ends the controller: its own steps finish first, unless a second signal arrives.
     pub(super) async fn end(self, ends: &mut ShutdownSignals) -> Result<u8, CliError> {
         let Self { station, worker: hands, ending, servers, tasks, .. } = self;
         ending.shut_down();
@@ -308,7 +308,7 @@ impl ControllerDaemon {
         };
         let finish = async {
             match hands {
-                // Others need not wait for what is finished here: its outcomes are told to who leads then.
+                // A standby can take over at once: outcomes of these steps go to the new leader.
                 ControllerWorker::Separate(own) => {
                     own.end(|| station.retire()).await;
                 }
@@ -334,7 +334,7 @@ impl ControllerDaemon {
     }
 }
 
-/// Those who tell of what goes on: in lines, in numbers and in spans.
+/// The tasks that report events: log, metrics and spans.
 async fn observers(
     order: &ServeOptions,
     seat: &NodeSetup,
@@ -357,7 +357,7 @@ async fn observers(
     Ok(tasks)
 }
 
-/// What it is known by: where it listens, what its machine is called, and what else it was told.
+/// The accepted host names: the listen address, the name of the machine, and configured ones.
 fn hosts(order: &ServeOptions, address: SocketAddr) -> AllowedHosts {
     let hosts = order
         .hosts
@@ -370,20 +370,20 @@ fn hosts(order: &ServeOptions, address: SocketAddr) -> AllowedHosts {
     }
 }
 
-/// Whether who comes has to show a token.
+/// Whether requests need a token.
 fn requires_token(order: &ServeOptions, station: &EmbeddedNode) -> bool {
     let in_store = || station.handle().views().look(|view| view.engine.keys().requires_token());
     order.token_file.is_some() || in_store()
 }
 
-/// Whoever reaches a controller that asks for nothing can run anything on its workers.
+/// Refuses to listen without tokens beyond loopback: any host could run commands on the workers.
 async fn refuse_open_access(order: &ServeOptions) -> Result<(), CliError> {
     let secure = order.advertise.as_ref().is_none_or(ControllerAddress::is_secure);
     if order.tls.is_some() && !secure {
-        let what = "TLS is spoken here, and --advertise says http://";
-        return Err(CliError::usage(what).hint("write it with https://"));
+        let what = "this controller serves TLS, and --advertise starts with http://";
+        return Err(CliError::usage(what).hint("write the URL with https://"));
     }
-    // Of an observer it is known when it has read who may ask.
+    // A replica reads the tokens from its upstream later.
     let later = order.observe.is_some();
     if later || order.listen.ip().is_loopback() || order.token_file.is_some() {
         return Ok(());
@@ -396,9 +396,9 @@ async fn refuse_open_access(order: &ServeOptions) -> Result<(), CliError> {
 }
 
 fn open_access_error(order: &ServeOptions) -> CliError {
-    let what = format!("{} can be reached from elsewhere, and there is no token", order.listen);
+    let what = format!("{} is reachable from other machines, and no token exists", order.listen);
     CliError::usage(what).hint(
-        "make one first: `windlass token create --scope admin > token`, to be shown with --token-file token; workers get one with --scope worker",
+        "create one first: `windlass token create --scope admin > token`, then use it with --token-file token; create others for workers with --scope worker",
     )
 }
 
@@ -407,6 +407,6 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
 }
 
 fn address_in_use_error(address: SocketAddr, error: &std::io::Error) -> CliError {
-    let error = CliError::unreachable(format!("{address} cannot be listened on: {error}"));
-    error.hint("another windlass may be there: choose another port with --listen 127.0.0.1:PORT")
+    let error = CliError::unreachable(format!("cannot listen on {address}: {error}"));
+    error.hint("another process may use the port: choose another with --listen 127.0.0.1:PORT")
 }

@@ -1,10 +1,10 @@
-//! Being told to end: politely the first time, at once the second.
+//! Shutdown by signal: gracefully the first time, immediately the second time.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Hears Ctrl-C, SIGTERM and a closed terminal.
+/// Receives SIGINT, SIGTERM and SIGHUP.
 #[derive(Debug)]
 pub(super) struct ShutdownSignals {
     interrupt: Signal,
@@ -22,7 +22,7 @@ impl ShutdownSignals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

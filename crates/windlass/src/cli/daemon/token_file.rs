@@ -5,30 +5,30 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::time::sleep;
+use windlass_controller::api::{FileTokens, file_tokens};
+use windlass_net::credentials::TokenSecret;
+use windlass_net::http::make_loopback_token;
+use windlass_net::shutdown::ShutdownReceiver;
 
 use super::serve::ServeOptions;
 use crate::cli::error::CliError;
 use crate::cli::output::{LogLevel, Logger};
-use crate::controller::api::{FileTokens, file_tokens};
 use crate::embedded::{EmbeddedNodeError, read_state};
-use crate::link::TokenSecret;
-use crate::link::http::make_loopback_token;
-use crate::shutdown::ShutdownReceiver;
 
-/// The most bytes of a token file: a file that is larger is another one.
+/// The size limit of a token file: a larger file is something else.
 const FILE_MAX: u64 = 4_096;
 
-/// How often a controller looks whether its file has changed. A closed terminal sends the signal that others reread
-/// their files at, and ends a controller.
+/// How often a controller checks whether its file has changed. SIGHUP does not trigger that: it is also the signal of
+/// a closed terminal, which ends a controller.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The token that somebody shows: the first of its file, which is the newer one while it is rotated.
+/// Reads the token that a client presents: the first of its file, which is the newer one during a rotation.
 pub(crate) fn read(file: &Path) -> Result<String, CliError> {
     let mut tokens = read_all(file)?;
     Ok(tokens.swap_remove(0))
 }
 
-/// All tokens of a file.
+/// Reads all tokens of a file.
 pub(super) fn read_all(file: &Path) -> Result<Vec<String>, CliError> {
     let shown = file.display();
     let unreadable = |error: &std::io::Error| {
@@ -36,14 +36,14 @@ pub(super) fn read_all(file: &Path) -> Result<Vec<String>, CliError> {
     };
     let size = std::fs::metadata(file).map_err(|error| unreadable(&error))?.len();
     if size > FILE_MAX {
-        return Err(CliError::usage(format!("{shown} is too large to be a token file")));
+        return Err(CliError::usage(format!("{shown} is too large for a token file")));
     }
     let text = std::fs::read_to_string(file).map_err(|error| unreadable(&error))?;
-    file_tokens(&text).map_err(|why| CliError::usage(format!("{shown} holds no token: {why}")))
+    file_tokens(&text).map_err(|why| CliError::usage(format!("{shown} contains no token: {why}")))
 }
 
-/// The token that a controller on a loopback address asks for where no other is set up: every user of the machine reaches
-/// it. Commands and workers of the same user find it by its address.
+/// The token of a controller on a loopback address without other tokens: every user of the machine can connect there.
+/// Commands and workers of the same user find it by the address.
 pub(super) async fn of_loopback(
     order: &ServeOptions,
     address: SocketAddr,
@@ -51,7 +51,7 @@ pub(super) async fn of_loopback(
     if !address.ip().is_loopback() {
         return Ok(Vec::new());
     }
-    // An observer learns from its leader whether there are tokens.
+    // A replica learns from its leader whether there are tokens.
     if order.observe.is_none() {
         let asks = read_state(&order.store, |engine| engine.keys().requires_token()).await;
         if asks.map_err(EmbeddedNodeError::from)? == Some(true) {
@@ -64,15 +64,15 @@ pub(super) async fn of_loopback(
         return Ok(Vec::new());
     }
     let made = make_loopback_token(address).map_err(|error| {
-        CliError::unreachable(format!("no token can be kept for commands of this user: {error}"))
+        CliError::unreachable(format!("no token for commands of this user can be stored: {error}"))
             .hint(
-                "set WINDLASS_STATE_DIR to a folder of this user, or name a file with --token-file",
+                "set WINDLASS_STATE_DIR to a folder of this user, or use --token-file",
             )
     });
     made.map(|(token, _)| vec![token])
 }
 
-/// Has a controller take the tokens that its file has now.
+/// Applies changes of the token file.
 #[derive(Debug)]
 pub(super) struct TokenFileWatcher {
     pub(super) file: PathBuf,
@@ -81,8 +81,8 @@ pub(super) struct TokenFileWatcher {
 }
 
 impl TokenFileWatcher {
-    /// Looks until it is told to end. A file that cannot be read, or is half written, changes nothing; one that is empty
-    /// or gone, twice in a row, opens nothing any more.
+    /// Polls until shutdown. An unreadable or half-written file changes nothing; a file that is empty or missing
+    /// twice in a row revokes its tokens.
     pub(super) async fn run(self, mut shutdown: ShutdownReceiver) {
         let mut known = TokenFileContent::in_file(&self.file);
         let mut before = known.clone();
@@ -107,30 +107,30 @@ impl TokenFileWatcher {
         match held {
             TokenFileContent::Tokens(tokens) => {
                 self.tokens.replace(tokens);
-                self.log.log_message(LogLevel::Info, format!("the tokens of {file} have changed"));
+                self.log.log_message(LogLevel::Info, format!("the tokens in {file} have changed"));
             }
             TokenFileContent::Nothing => {
                 // An unknown token replaces the old ones, because an empty list would open the controller.
                 let Ok(unknown) = TokenSecret::generate() else { return };
                 self.tokens.replace(&[unknown.text().to_owned()]);
-                let what = "holds no token any more: what it held before opens nothing";
+                let what = "contains no token any more: its earlier tokens are revoked";
                 self.log.log_message(LogLevel::Warn, format!("{file} {what}"));
             }
             TokenFileContent::Unreadable => {
-                let what = "cannot be read as a token file: what it held before stays valid";
+                let what = "is not readable as a token file: its earlier tokens remain valid";
                 self.log.log_message(LogLevel::Warn, format!("{file} {what}"));
             }
         }
     }
 }
 
-/// What a token file has.
+/// The contents of a token file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TokenFileContent {
     Tokens(Vec<String>),
-    /// It is empty, or gone.
+    /// It is empty or missing.
     Nothing,
-    /// It cannot be read, or has something else.
+    /// It cannot be read, or is no token file.
     Unreadable,
 }
 

@@ -1,13 +1,14 @@
-//! What a worker could not send, in the last line that it prints.
+//! Output that a worker could not send, reported in its last line.
 
 use std::sync::Arc;
 
+use windlass_link::output::SpooledLogs;
+use windlass_worker::ClusterMembership;
+
 use crate::cli::error::CliError;
 use crate::cli::output::{LogLevel, Logger};
-use crate::link::output::SpooledLogs;
-use crate::worker::ClusterMembership;
 
-/// What a worker has for its leader and could not send.
+/// The outcomes and output that a worker could not send.
 #[derive(Clone, Debug)]
 pub(crate) struct UnsentWorkerOutput {
     pub(super) logs: SpooledLogs,
@@ -15,7 +16,7 @@ pub(crate) struct UnsentWorkerOutput {
 }
 
 impl UnsentWorkerOutput {
-    /// Has the last line of a worker say how much is left, and where.
+    /// Appends the amount and the location of unsent output to the last line of a worker.
     pub(crate) fn append_to_last_line(
         &self,
         ended: Result<u8, CliError>,
@@ -33,7 +34,7 @@ impl UnsentWorkerOutput {
         }
     }
 
-    /// Says how much is left, and where, if something is.
+    /// Logs the amount and the location of unsent output, if any.
     pub(crate) fn log_if_any(&self, log: Logger) {
         if let Some(line) = self.line() {
             log.log_message(LogLevel::Warn, line);
@@ -51,7 +52,7 @@ impl UnsentWorkerOutput {
         let what: Vec<String> = [outcomes, output].into_iter().flatten().collect();
         let folder = unsent.map_or_else(|| self.membership.folder().to_owned(), |it| it.folder);
         let line = format!(
-            "not sent: {}; kept in {} and sent by the next start with this state directory",
+            "not sent: {}; kept in {}; the next start with this state directory sends it",
             what.join(" and "),
             folder.display()
         );

@@ -1,23 +1,23 @@
-//! A controller that is started before its database: it waits for it, for a while.
+//! Waits for the database of a controller that starts before it.
 
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-
-use crate::db::StoreError;
-use crate::embedded::StoreAddress;
+use windlass_store::db::StoreError;
 #[cfg(feature = "postgres")]
-use crate::journal::PostgresJournal;
+use windlass_store::journal::PostgresJournal;
 
-/// How long it waits: a database that is restarted takes less, and who supervises controllers wants to know.
+use crate::embedded::StoreAddress;
+
+/// The longest wait: a database restart takes less, and a supervisor needs the error.
 const STORE_WAIT_MAX: Duration = Duration::from_mins(1);
 
-/// How soon it looks again, at first and at most.
+/// The first and the longest interval between tries.
 const STORE_POLL_MIN: Duration = Duration::from_millis(250);
 const STORE_POLL_MAX: Duration = Duration::from_secs(2);
 
-/// Waits until a store that others share answers, whatever it says. `tell` is told once why it does not.
+/// Waits until a shared store gives any answer. `tell` receives the first error once.
 #[cfg(feature = "postgres")]
 pub(super) async fn wait_for_store(
     store: &StoreAddress,
@@ -35,8 +35,8 @@ pub(super) async fn wait_for_store(
     Ok(())
 }
 
-/// Asks until there is an answer, or there was none for too long: then what was said last.
-#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "nothing else is waited for"))]
+/// Polls until an answer arrives or the time is over; then returns the last error.
+#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only databases are awaited"))]
 async fn wait_for<F: Future<Output = Result<(), StoreError>>>(
     mut ask: impl FnMut() -> F,
     tell: impl FnOnce(String),
@@ -46,14 +46,14 @@ async fn wait_for<F: Future<Output = Result<(), StoreError>>>(
     loop {
         let error = match ask().await {
             Err(error) if error.is_retryable() => error,
-            // What is wrong with a store that answers is told by who opens it.
+            // An error of a reachable store is reported when it is opened.
             Ok(()) | Err(_) => return Ok(()),
         };
         if began.elapsed() >= STORE_WAIT_MAX {
             return Err(error);
         }
         if let Some(tell) = tell.take() {
-            tell(format!("{error}; it is waited for, for {STORE_WAIT_MAX:?} at most"));
+            tell(format!("{error}; waiting for it for up to {STORE_WAIT_MAX:?}"));
         }
         sleep(pause).await;
         pause = (pause * 2).min(STORE_POLL_MAX);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_comes_is_found_and_one_that_refuses_is_there() {
+    async fn late_store_is_found_and_refusing_store_counts_as_reachable() {
         let asked = Cell::new(0);
         let ask = || {
             asked.set(asked.get() + 1);
@@ -94,7 +94,7 @@ mod tests {
         };
         assert_eq!(wait_for(ask, drop).await, Ok(()));
         assert_eq!(asked.get(), 5);
-        let refuses = StoreError::Unusable { place: "db".to_owned(), reason: "who?".to_owned() };
+        let refuses = StoreError::Unusable { place: "db".to_owned(), reason: "access denied".to_owned() };
         let told = |what| panic!("{what}");
         assert_eq!(wait_for(|| async { Err(refuses.clone()) }, told).await, Ok(()));
     }

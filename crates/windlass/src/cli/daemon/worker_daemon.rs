@@ -10,6 +10,17 @@ use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::Incarnation;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{RegisterRequest, WorkerLocality};
+use windlass_link::LinkError;
+use windlass_link::mailbox::MailboxWorkerLink;
+use windlass_link::output::{OutputShipper, SpooledLogs};
+use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
+use windlass_worker::executors::TracePropagation;
+use windlass_worker::guard::GuardHandle;
+use windlass_worker::values::ValueStore;
+use windlass_worker::{
+    ClusterMembership, GuardLockIdentity, PeerWorkers, ProcessClock, StateDirectory,
+    StateDirectoryError, WorkerError, WorkerRuntime, WorkerShutdown,
+};
 
 use super::guard_setup::{guard_with_tethers, place};
 use super::join::{JoinRoute, JoinTarget};
@@ -22,61 +33,50 @@ use crate::cli::exit;
 use crate::cli::extensions::{ProgramExtensions, StepExecutorSetup};
 use crate::cli::output::{LogLevel, Logger};
 use crate::embedded::system_now;
-use crate::link::LinkError;
-use crate::link::mailbox::MailboxWorkerLink;
-use crate::link::output::{OutputShipper, SpooledLogs};
-use crate::shutdown::{ShutdownReceiver, ShutdownSender};
-use crate::worker::executors::TracePropagation;
-use crate::worker::guard::GuardHandle;
-use crate::worker::values::ValueStore;
-use crate::worker::{
-    ClusterMembership, GuardLockIdentity, PeerWorkers, ProcessClock, StateDirectory,
-    StateDirectoryError, WorkerError, WorkerRuntime, WorkerShutdown,
-};
 
-/// Leases beyond the slots: several times what is over before a reply comes, for steps that do next to nothing. Each is
+/// Leases beyond the slots: several times the number of trivial steps that end before a reply arrives. Each takes
 /// memory of the worker while a reply is read.
 pub(super) const LEASES_AHEAD: u32 = 256;
 
-/// How long a worker that has nothing to run any more takes to end: guard, output and goodbye together.
+/// How long an idle worker takes to end: guard, output and goodbye together.
 pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-/// The same for one that is told to end at once.
+/// The same after the order to end immediately.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The pause between two tries to reach a controller.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A worker to be.
+/// Options of a worker.
 #[derive(Debug)]
 pub(crate) struct WorkerDaemonOptions {
-    /// Where its leader may be.
+    /// Where to look for the leader.
     pub(crate) join: JoinTarget,
     /// Its name.
     pub(crate) name: String,
-    /// Steps at a time.
+    /// Concurrent steps.
     pub(crate) slots: u32,
-    /// What it advertises.
+    /// Advertised labels.
     pub(crate) labels: Labels,
-    /// What it keeps between its lives.
+    /// The state directory.
     pub(crate) state: PathBuf,
-    /// Where its steps run.
+    /// The folder in which its steps run.
     pub(crate) root: PathBuf,
-    /// How long it waits for a leader to answer the first time; for ever without.
+    /// How long it waits for the first answer of a leader; forever without.
     pub(crate) patience: Option<Duration>,
-    /// How long it goes on without its leader; for ever without.
+    /// How long it continues without its leader; forever without.
     pub(crate) leader_grace: Option<Duration>,
-    /// How long a step waits for room for its output before it fails.
+    /// How long a step waits for space for its output before it fails.
     pub(crate) disk_grace: Duration,
-    /// What steps inherit of its environment.
+    /// The environment policy of its steps.
     pub(crate) policy: EnvironmentPolicy,
-    /// What this program has beside windlass itself.
+    /// The functions, hooks and probes compiled into this program.
     pub(crate) compiled: ProgramExtensions,
-    /// What says what goes on.
+    /// The logger.
     pub(crate) log: Logger,
 }
 
-/// Works until it is told to end: the first time it finishes what it has, the second time it kills it.
+/// Works until it is stopped: the first signal lets its steps finish, the second kills them.
 pub(crate) fn work(order: &WorkerDaemonOptions) -> Result<u8, CliError> {
     let runtime = crate::cli::run_source::runtime()?;
     let ended = runtime.block_on(async {
@@ -89,7 +89,7 @@ pub(crate) fn work(order: &WorkerDaemonOptions) -> Result<u8, CliError> {
         let ended = work_joined(order, joined, &mut signals).await;
         unsent.append_to_last_line(ended, order.log)
     });
-    // Dropped, it would wait for threads that may be blocked, such as one that waits for a guard that hangs.
+    // Dropping it would wait for threads that may be blocked, such as one that waits for a hanging guard.
     runtime.shutdown_background();
     ended
 }
@@ -107,7 +107,7 @@ async fn work_joined(
         done = &mut worker => return exit_result(done),
         () = signals.next() => drain.shut_down(),
     }
-    let what = "ending: steps that run here are finished first; once more gives them back now";
+    let what = "stopping: steps that run here finish first; a second signal kills them and returns them to the leader";
     order.log.log_message(LogLevel::Info, what);
     tokio::select! {
         done = &mut worker => return exit_result(done),
@@ -115,43 +115,43 @@ async fn work_joined(
     }
     tokio::select! {
         done = &mut worker => exit_result(done),
-        // The guard ends what is left when this process is gone.
+        // The guard ends the remaining steps when this process is gone.
         () = signals.next() => Ok(exit::INTERRUPTED),
     }
 }
 
 fn exit_result(done: Result<(), WorkerError>) -> Result<u8, CliError> {
     match done {
-        // All that there was to do is done.
+        // All work is done.
         Ok(()) | Err(WorkerError::Finished(_)) => Ok(exit::SUCCESS),
         Err(error) => Err(CliError::unreachable(error.to_string())),
     }
 }
 
-/// Why a worker found no leader to work for.
+/// Why a worker could not join its leader.
 #[derive(Debug)]
 pub(crate) enum WorkerJoinFailure {
-    /// Everything that there was to do is done.
+    /// All work is done.
     Over(String),
-    /// Nobody has answered for so long.
+    /// No controller has answered for this long.
     NoLeader(Duration),
-    /// Nothing will come of asking again.
+    /// The refusal is final.
     Refused(LinkError),
-    /// It cannot remember anything.
+    /// The state directory cannot be used.
     State(StateDirectoryError),
-    /// Something else is missing here.
+    /// Another part failed to start.
     Failed(CliError),
 }
 
 impl WorkerJoinFailure {
-    /// As it is told where a controller was looked for.
+    /// The error of a cluster's worker, with the addresses that it tried.
     fn of_cluster(self, order: &WorkerDaemonOptions) -> CliError {
         match self {
             Self::Over(epitaph) => CliError::usage(LinkError::Finished(epitaph).to_string()),
             Self::Refused(error) => CliError::usage(error.to_string()),
             Self::NoLeader(waited) => {
                 let at = order.join.open(None).map(|way| way.place()).unwrap_or_default();
-                let what = format!("no controller has answered at {at} for {} s", waited.as_secs());
+                let what = format!("no controller responded at {at} for {} s", waited.as_secs());
                 CliError::unreachable(what).hint("is `windlass serve` running there?")
             }
             Self::State(error) => error.into(),
@@ -172,7 +172,7 @@ impl From<StateDirectoryError> for WorkerJoinFailure {
     }
 }
 
-/// A worker that knows which cluster it works for.
+/// A worker that knows its cluster.
 pub(crate) struct WorkerDaemon {
     worker: WorkerRuntime,
     logs: SpooledLogs,
@@ -180,7 +180,7 @@ pub(crate) struct WorkerDaemon {
     guard: GuardHandle,
     way: JoinRoute,
     membership: Arc<ClusterMembership>,
-    /// Held as long as the worker lives: nobody else may live there.
+    /// Held while the worker lives: no other may use the directory.
     _state: StateDirectory,
 }
 
@@ -189,7 +189,7 @@ impl WorkerDaemon {
     pub(crate) async fn new(order: &WorkerDaemonOptions) -> Result<Self, WorkerJoinFailure> {
         let state = StateDirectory::open(&order.state)?;
         let (guard, guard_place) = guard_with_tethers(&state).await?;
-        // Who this worker is is told to its own cluster only.
+        // The worker's identity is sent only to its own cluster.
         let cluster = find_within(order, &order.join.open(None)?).await?;
         let membership = Arc::new(state.join_cluster(&cluster)?);
         let way = order.join.open(Some(membership.secret().clone()))?;
@@ -199,7 +199,7 @@ impl WorkerDaemon {
             .log
             .log_message(LogLevel::Info, format!("worker {name} joins cluster {cluster} at {at}"));
         let (logs, shipping) = SpooledLogs::open(membership.logs(), way.ships())
-            .map_err(|error| CliError::unreachable(format!("no place for output: {error}")))?;
+            .map_err(|error| CliError::unreachable(format!("the folder for output cannot be opened: {error}")))?;
         let listener = Arc::new(RoomWaitLogger { worker: name.clone(), log: order.log });
         let logs = logs.with_disk_grace(order.disk_grace).with_listener(listener);
         tokio::spawn(log_state_faults(membership.fault(), order.log));
@@ -229,18 +229,18 @@ impl WorkerDaemon {
         Ok(Self { worker, logs, shipping, guard, way, membership, _state: state })
     }
 
-    /// Its way to the leader, where that is by letters.
+    /// Its mailbox link, if it uses one.
     pub(crate) fn mailbox_link(&self) -> Option<MailboxWorkerLink> {
         self.way.mailbox_link()
     }
 
-    /// What it has not sent, at any time until its process ends.
+    /// Its unsent output, readable until the process ends.
     pub(crate) fn unsent(&self) -> UnsentWorkerOutput {
         UnsentWorkerOutput { logs: self.logs.clone(), membership: Arc::clone(&self.membership) }
     }
 
-    /// Works until it is told to end, or cannot go on. From then on it takes [`ENDS_WITHIN`] at most, less if it is told to
-    /// end at once or no leader is there.
+    /// Works until it is stopped, or cannot continue. It then takes [`ENDS_WITHIN`] at most, less if it must end
+    /// immediately or has no leader.
     pub(crate) async fn work(self, ends: WorkerShutdown) -> Result<(), WorkerError> {
         let mut kill = ends.kill.clone();
         let (shutdown, ships) = ShutdownSender::new();
@@ -251,14 +251,15 @@ impl WorkerDaemon {
         let ending = async {
             shutdown.shut_down();
             let ships = async {
-                // Where no leader has answered for the grace, none takes output either.
+                // If no leader answered for the grace period, none takes output either.
                 if done.is_ok() {
                     drop(shipping.await);
                 }
             };
-            // Nothing runs any more, and what ended was told or is kept: the guard has nothing to report.
+            // No step runs, and every outcome is reported or kept: the guard has nothing to report.
             tokio::join!(self.guard.end(), ships);
-            // Outcomes without a verdict are for its next life to tell: until then, or for a TTL, it counts as alive.
+            // Outcomes without a verdict are reported by its next start: until then, or for a TTL, it counts as
+            // online.
             if done.is_ok() && self.membership.outcomes().is_empty() {
                 let (worker, life) = (self.membership.secret(), self.membership.incarnation());
                 self.way.deregister(worker, life).await;
@@ -291,7 +292,7 @@ fn register(
     })
 }
 
-/// Asks which cluster it is, for as long as it was to wait.
+/// Fetches the cluster id within the worker's waiting time.
 async fn find_within(
     order: &WorkerDaemonOptions,
     way: &JoinRoute,
@@ -301,7 +302,7 @@ async fn find_within(
     found.unwrap_or(Err(WorkerJoinFailure::NoLeader(patience)))
 }
 
-/// Asks which cluster it is, until somebody answers.
+/// Fetches the cluster id, retrying until an answer arrives.
 async fn find(way: &JoinRoute, log: Logger) -> Result<String, WorkerJoinFailure> {
     let mut told = false;
     loop {

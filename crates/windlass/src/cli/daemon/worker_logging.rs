@@ -1,6 +1,6 @@
-//! What a worker says of its steps and of its way to the controller.
+//! Log lines of a worker about its steps and its link.
 //!
-//! Both stand between the worker and what it uses, so that neither the worker nor its executor has to know of lines.
+//! Both wrappers sit between the worker and its executor or link, so that neither of these has to log.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,32 +16,32 @@ use windlass_core::session::{
 };
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
 use windlass_core::time::{Span, Time};
-
-use crate::cli::output::{LogFields, LogLevel, LogRecord, Logger};
-use crate::db::StoreError;
-use crate::link::output::RoomWaitListener;
-use crate::link::{LinkError, LinkFuture, WorkerLink};
-use crate::logs::LogSpaceWait;
-use crate::worker::{
+use windlass_link::output::RoomWaitListener;
+use windlass_link::{LinkError, LinkFuture, WorkerLink};
+use windlass_store::db::StoreError;
+use windlass_store::logs::LogSpaceWait;
+use windlass_worker::{
     AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, ExecutorReadyFuture,
     StateDirectoryError,
 };
 
-/// Leases without a verdict that are kept in mind: more than a worker holds.
+use crate::cli::output::{LogFields, LogLevel, LogRecord, Logger};
+
+/// Remembered leases without a verdict: more than a worker holds.
 const LEASES_MAX: usize = 4_096;
 
-/// An executor whose attempts are told of.
+/// An executor that logs its attempts.
 #[derive(Debug)]
 pub(super) struct LoggingExecutor {
     steps: Arc<dyn Executor>,
     worker: String,
     log: Logger,
-    /// What lines say of leases that have no verdict.
+    /// The log fields of leases without a verdict.
     leases: Mutex<BTreeMap<Fence, LogFields>>,
 }
 
 impl LoggingExecutor {
-    /// Tells of the steps that a worker has run by an executor.
+    /// Logs the steps that a worker runs with an executor.
     pub(super) fn new(steps: Arc<dyn Executor>, worker: &str, log: Logger) -> Self {
         Self { steps, worker: worker.to_owned(), log, leases: Mutex::default() }
     }
@@ -56,7 +56,7 @@ impl LoggingExecutor {
 
     fn forget(&self, fence: Fence) -> LogFields {
         let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
-        // One of an earlier life is not known here.
+        // The step of an earlier start is unknown here.
         let (fence, worker) = (Some(fence), Some(self.worker.clone()));
         let unknown = || LogFields { worker, fence, ..LogFields::default() };
         fence.and_then(|fence| leases.remove(&fence)).unwrap_or_else(unknown)
@@ -104,7 +104,7 @@ impl Executor for LoggingExecutor {
 fn about(grant: &LeaseGrant, worker: &str) -> LogFields {
     LogFields {
         run: Some(grant.lease.run),
-        // A worker is not told of which pipeline a run is.
+        // A worker does not know the pipeline of a run.
         pipeline: None,
         step: Some(grant.name.to_string()),
         attempt: Some((grant.lease.attempt, grant.delivery)),
@@ -142,7 +142,7 @@ fn level(outcome: &Outcome) -> LogLevel {
     }
 }
 
-/// Tells of steps whose output finds no room.
+/// Logs steps whose output finds no space.
 #[derive(Debug)]
 pub(super) struct RoomWaitLogger {
     pub(super) worker: String,
@@ -176,11 +176,11 @@ fn room_wait_message(wait: &LogSpaceWait<'_>, now: Time) -> (LogLevel, String) {
     });
     (
         LogLevel::Warn,
-        format!("it waits, for its output cannot be written: {why}{}", until.unwrap_or_default()),
+        format!("it waits because its output cannot be written: {why}{}", until.unwrap_or_default()),
     )
 }
 
-/// Tells when outcomes cannot be kept for another life of a worker, and when they can again.
+/// Logs when outcomes cannot be saved for the next start of a worker, and when they can again.
 pub(super) async fn log_state_faults(
     mut fault: watch::Receiver<Option<StateDirectoryError>>,
     log: Logger,
@@ -191,15 +191,15 @@ pub(super) async fn log_state_faults(
             Some(error) => log.log_message(
                 LogLevel::Warn,
                 format!(
-                    "outcomes cannot be kept: {error}. They are lost if this worker ends before a controller answers"
+                    "outcomes cannot be saved: {error}. They are lost if this worker ends before a controller answers"
                 ),
             ),
-            None => log.log_message(LogLevel::Info, "outcomes can be kept again"),
+            None => log.log_message(LogLevel::Info, "outcomes can be saved again"),
         }
     }
 }
 
-/// A link of which it is told when it breaks, and when it is whole again.
+/// A link that logs when contact is lost and when it returns.
 #[derive(Debug)]
 pub(super) struct LoggingLink {
     link: Arc<dyn WorkerLink>,
@@ -209,7 +209,7 @@ pub(super) struct LoggingLink {
 }
 
 impl LoggingLink {
-    /// Tells of the link of a worker.
+    /// Logs the contact of a worker's link.
     pub(super) fn new(link: Arc<dyn WorkerLink>, worker: &str, log: Logger) -> Self {
         Self { link, worker: worker.to_owned(), log, is_broken: AtomicBool::new(false) }
     }
@@ -219,7 +219,7 @@ impl LoggingLink {
             Ok(_) if self.is_broken.swap(false, Ordering::Relaxed) => {
                 (LogLevel::Info, "contact with the controller is back".to_owned())
             }
-            // What is final is told by whoever ends because of it.
+            // A final error is reported by the caller that ends because of it.
             Err(error) if error.is_final() => return,
             Err(error) if !self.is_broken.swap(true, Ordering::Relaxed) => (
                 LogLevel::Warn,

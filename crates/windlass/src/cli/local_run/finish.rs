@@ -1,4 +1,4 @@
-//! What is said, written and returned when a run has ended.
+//! The report, files and exit code of a run that has ended.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -9,32 +9,32 @@ use windlass_core::outcome::RunStatus;
 use windlass_core::summary::{RunSummary, RunVerdict, VerdictRequest};
 
 use crate::cli::output::{
-    self, ColorRole, CommandHints, DisplayKind, LogTailReader, TerminalCaps, annotations, ending,
-    junit, markdown,
+    ColorRole, CommandHints, DisplayKind, LogTailReader, TerminalCaps, annotations, ending, junit,
+    markdown,
 };
-use crate::cli::{environment, exit};
+use crate::cli::{environment, exit, output};
 use crate::embedded::system_now;
 
-/// A run that has ended.
+/// The report of a run that has ended.
 pub(crate) struct FinishedRunReport<'a> {
-    /// What became of it.
+    /// The summary of the run.
     pub(crate) summary: &'a RunSummary,
-    /// How talk looks.
+    /// The terminal capabilities of stderr.
     pub(crate) look: TerminalCaps,
     /// The steps that were named.
     pub(crate) named: &'a [String],
-    /// Commands about it.
+    /// Commands about the run.
     pub(crate) hints: &'a CommandHints,
-    /// What steps wrote for people, each behind its name.
+    /// The summaries of its steps, with step names.
     pub(crate) step_summaries: &'a dyn Fn() -> Vec<(String, String)>,
-    /// Where a report in the format of `JUnit` goes.
+    /// The file of the `JUnit` report.
     pub(crate) junit: Option<&'a Path>,
-    /// Whether it was whoever watched that ended it.
+    /// Whether the user of this process cancelled it.
     pub(crate) interrupted: bool,
 }
 
 impl FinishedRunReport<'_> {
-    /// Tells what became of it, and returns the exit code.
+    /// Prints the report and returns the exit code.
     pub(crate) fn tell(&self, logs: &mut dyn LogTailReader) -> u8 {
         let Self { summary, look, .. } = self;
         let now = system_now();
@@ -55,7 +55,7 @@ impl FinishedRunReport<'_> {
         }
         let code = exit_code(summary, self.named, self.interrupted);
         if code == exit::UNMET_REQUIREMENT && summary.status() == RunStatus::Succeeded {
-            let what = "a step that was asked for by its name was skipped: nobody here can run it";
+            let what = "a step that was named was skipped: no worker here can run it";
             output::print_message(&format!("{} {what}", look.paint(ColorRole::Bad, "error:")));
         }
         code
@@ -74,7 +74,7 @@ impl FinishedRunReport<'_> {
     }
 }
 
-/// What a run means for scripts.
+/// The exit code for a run's result.
 pub(super) fn exit_code(summary: &RunSummary, named: &[String], interrupted: bool) -> u8 {
     let named: Vec<StepIx> = named.iter().filter_map(|name| summary.plan().find(name)).collect();
     match summary.verdict(VerdictRequest { named: &named, interrupted }) {

@@ -1,4 +1,4 @@
-//! Other instances, before the run begins: the link is bound, and who has to be there is waited for.
+//! The other instances before the run starts: binds the link, and waits for required instances.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use super::interrupts::{InterruptListener, UserRequest};
 use super::options::LocalRunOptions;
 use crate::cli::ci_instances::{InstanceMailboxEvent, InstanceMailboxServer};
 use crate::cli::error::CliError;
-use crate::cli::exit;
-use crate::cli::output::{self, ColorRole};
+use crate::cli::output::ColorRole;
+use crate::cli::{exit, output};
 use crate::embedded::{EchoLogStore, EmbeddedNode};
 
-/// Whether a run begins.
+/// Whether a run starts.
 pub(super) enum GatherOutcome {
-    /// Everybody is there who has to be; without instances that is nobody.
+    /// All required instances have joined; `None` without instances.
     Ready(Option<InstanceMailboxServer>),
-    /// Somebody does not want it any more: the exit code.
+    /// A user cancelled it; the exit code.
     Cancelled(u8),
 }
 
-/// Takes the lead of other instances, where there are any.
+/// Binds the link as leader, where there are other instances.
 pub(super) async fn bind_link(
     order: &LocalRunOptions,
     station: &EmbeddedNode,
@@ -27,7 +27,7 @@ pub(super) async fn bind_link(
 ) -> Result<GatherOutcome, CliError> {
     let Some(leading) = &order.leading else { return Ok(GatherOutcome::Ready(None)) };
     leading.forget_workers_of_other_runs(station.handle(), order.store.as_deref()).await;
-    // One whose place does not answer is tried for a while: whoever waits may give up before.
+    // A link that does not answer is retried for a while, unless the user stops waiting.
     let post = tokio::select! {
         post = InstanceMailboxServer::open(leading, station, Arc::clone(logs) as _) => post?,
         () = interrupted(interrupts) => return Ok(GatherOutcome::Cancelled(exit::INTERRUPTED)),
@@ -43,7 +43,7 @@ pub(super) async fn bind_link(
     Ok(GatherOutcome::Ready(Some(post)))
 }
 
-/// Waits for other instances, if it was told to. If it comes to nothing those who are there are told.
+/// Waits for other instances, if required. If the run does not start, those that joined are notified.
 pub(super) async fn gather(
     order: &LocalRunOptions,
     station: &EmbeddedNode,
@@ -59,7 +59,7 @@ pub(super) async fn gather(
         let code = tokio::select! {
             missing = &mut gathering => {
                 if let Some(missing) = missing {
-                    warn(order, &format!("{missing}; it begins all the same"));
+                    warn(order, &format!("{missing}; the run starts without them"));
                 }
                 return Ok(GatherOutcome::Ready(Some(post)));
             }

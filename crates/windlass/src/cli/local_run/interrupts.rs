@@ -1,4 +1,4 @@
-//! What a person does to a run while it runs: Ctrl-C, a signal, a key.
+//! User input during a run: Ctrl-C, a signal, a key.
 
 use std::io;
 
@@ -8,21 +8,21 @@ use windlass_core::time::Span;
 
 use crate::cli::output::KeyInput;
 
-/// What somebody wants.
+/// A request of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UserRequest {
-    /// The run is to end.
+    /// End the run.
     EndRun,
-    /// What runs now is to be shown.
+    /// Show the running steps.
     ShowStatus,
-    /// The process was stopped and goes on.
+    /// The process was stopped and continues.
     ProcessResumed,
 }
 
-/// How long a key is waited for before it is looked whether anybody still wants it.
+/// How long to wait for a key before checking whether the run still listens.
 const KEY_TIMEOUT: Span = Span::millis(200);
 
-/// Hears all of them.
+/// Receives all of them.
 #[derive(Debug)]
 pub(crate) struct InterruptListener {
     interrupt: Signal,
@@ -34,7 +34,8 @@ pub(crate) struct InterruptListener {
 }
 
 impl InterruptListener {
-    /// Listens to signals from now on: before the first step starts, or one of them could end windlass and not the run.
+    /// Listens for signals from now on. Before the first step starts, since a signal could otherwise end windlass and
+    /// not the run.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -46,21 +47,21 @@ impl InterruptListener {
         })
     }
 
-    /// Listens to keys too, where a person may press one.
+    /// Also listens for keys, on a terminal.
     pub(crate) fn listen_to_keys(&mut self) -> io::Result<()> {
         let Some(keys) = KeyInput::listen() else { return Ok(()) };
         let (sender, receiver) = mpsc::channel(8);
         self.keys = receiver;
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
             while !sender.is_closed() {
-                // Keys that nobody takes in time are not wanted.
+                // Keys are dropped if the queue is full.
                 keys.next(KEY_TIMEOUT).map(|key| sender.try_send(key));
             }
         })?;
         Ok(())
     }
 
-    /// The next wish.
+    /// The next request.
     pub(crate) async fn next(&mut self) -> UserRequest {
         loop {
             tokio::select! {

@@ -6,19 +6,19 @@ use windlass_core::environment::MissingSecret;
 use windlass_core::id::StepIx;
 use windlass_core::plan::{Plan, StepSpec};
 use windlass_core::summary::RunSummary;
+use windlass_worker::executors::missing_here;
 
 use super::options::{LocalRunKind, LocalRunOptions};
 use crate::cli::error::CliError;
-use crate::worker::executors::missing_here;
 
 /// Refuses a new run that lacks a secret.
 pub(super) fn refuse_missing(order: &LocalRunOptions) -> Result<(), CliError> {
     let LocalRunKind::New { plan, reused, .. } = &order.kind else { return Ok(()) };
-    // What is taken over from an earlier run needs no secret.
+    // Reused outcomes need no secret.
     refuse(order, plan, &reused.iter().map(|reused| reused.step).collect(), "begun")
 }
 
-/// Refuses to resume a run whose steps that have not ended lack a secret. It can be resumed later.
+/// Refuses to resume a run whose unfinished steps lack a secret. It can be resumed later.
 pub(super) fn refuse_missing_of_rest(
     order: &LocalRunOptions,
     summary: &RunSummary,
@@ -27,7 +27,7 @@ pub(super) fn refuse_missing_of_rest(
     refuse(order, summary.plan(), &ended.map(|step| step.ix()).collect(), "resumed")
 }
 
-/// Where other machines take part, the steps themselves fail: only their workers know which secrets they have.
+/// With other machines in the run, the steps themselves fail: only their workers know which secrets they have.
 fn refuse(
     order: &LocalRunOptions,
     plan: &Plan,
@@ -49,7 +49,7 @@ fn refuse(
     let sets: Vec<String> = missing.iter().map(|it| format!("{}=…", it.secret)).collect();
     let what = format!("the run was not {what_not}: {}", what.join("; "));
     Err(CliError::usage(what).hint(format!(
-        "set it in the environment: `{} windlass run …`; `secrets:` of the step lists what it gets",
+        "set it in the environment: `{} windlass run …`; `secrets:` of the step lists the variables that it gets",
         sets.join(" ")
     )))
 }

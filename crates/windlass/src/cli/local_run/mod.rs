@@ -1,15 +1,15 @@
 //! A run on this machine, from its submission to its summary.
 //!
-//! | file | what it does |
+//! | file | contents |
 //! |---|---|
-//! | `options` | what was asked for |
+//! | `options` | the options of the run |
 //! | `past_durations` | how long its steps took before |
-//! | `start` | opens the stores, starts the station, submits or resumes |
-//! | `gather_instances` | other instances, before it begins: bound, and waited for |
+//! | `start` | opens the stores, starts the node, submits or resumes |
+//! | `gather_instances` | other instances: binds the link and waits for them |
 //! | `missing_secrets` | refuses a run whose secrets are not set |
 //! | `watch` | follows the run: events and output to the screen, signals to the leader |
 //! | `interrupts` | Ctrl-C, SIGTERM, a closed terminal, `t` |
-//! | `finish` | the ending, JUnit, GitHub, the exit code |
+//! | `finish` | the final report, `JUnit`, GitHub, the exit code |
 
 mod finish;
 mod gather_instances;

@@ -1,58 +1,58 @@
-//! What was asked for.
+//! Options of a local run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use windlass_controller::traces::TraceCollector;
 use windlass_core::engine::{ReusedOutcome, RunOptions};
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 use windlass_core::trace::TraceParent;
+use windlass_worker::executors::TracePropagation;
 
 use crate::cli::ci_instances::LeaderInstanceOptions;
 use crate::cli::output::{CommandHints, OutputMode, TerminalCaps};
 use crate::cli::project::SCRATCH;
 use crate::cli::{ProgramExtensions, environment};
-use crate::controller::traces::TraceCollector;
-use crate::worker::executors::TracePropagation;
 
-/// A run to be done here, and how it is shown.
+/// A run on this machine, and how it is shown.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct LocalRunOptions {
-    /// Where steps run.
+    /// The folder in which steps run.
     pub(crate) root: PathBuf,
-    /// Where the stores are; `None`: in memory.
+    /// The folder of the stores; `None` keeps them in memory.
     pub(crate) store: Option<PathBuf>,
-    /// Whether they are led though they have lost what they had acknowledged.
+    /// Whether to start although the stores have lost acknowledged events.
     pub(crate) accept_lost_history: bool,
-    /// What is to be done.
+    /// The work to do.
     pub(crate) kind: LocalRunKind,
-    /// Steps at a time.
+    /// Concurrent steps.
     pub(crate) slots: u32,
-    /// What this machine advertises.
+    /// Labels of this machine.
     pub(crate) labels: Labels,
-    /// What this program has beside windlass itself.
+    /// The functions, hooks and probes compiled into this program.
     pub(crate) compiled: ProgramExtensions,
     /// The steps that were named.
     pub(crate) named: Vec<String>,
     /// Commands about this run that a reader can paste.
     pub(crate) hints: CommandHints,
-    /// What is shown of what steps print.
+    /// The output mode of steps.
     pub(crate) mode: Option<OutputMode>,
-    /// Whether events go to standard output as JSON, one a line.
+    /// Whether to print events to standard output, as one JSON object per line.
     pub(crate) json: bool,
-    /// Where a report in the format of `JUnit` goes.
+    /// The file of the `JUnit` report.
     pub(crate) junit: Option<PathBuf>,
-    /// Where spans go, if they do.
+    /// The collector of spans.
     pub(crate) collector: Option<TraceCollector>,
-    /// How it leads other instances, if it does.
+    /// The options of instance 0, if there are other instances.
     pub(crate) leading: Option<Arc<LeaderInstanceOptions>>,
-    /// How talk looks.
+    /// The terminal capabilities of stderr.
     pub(crate) look: TerminalCaps,
 }
 
 impl LocalRunOptions {
-    /// What a new run is a part of. One that goes on has begun as a part of something else.
+    /// The parent span of a new run. A resumed run keeps its first one.
     pub(super) fn parent(&self) -> Option<TraceParent> {
         match self.kind {
             LocalRunKind::New { .. } => environment::trace_parent(),
@@ -60,13 +60,13 @@ impl LocalRunOptions {
         }
     }
 
-    /// Where its spans go; nowhere if nobody gathers what it is a part of.
+    /// The collector of its spans; `None` if its parent trace is not sampled.
     pub(super) fn traced_by(&self) -> Option<&TraceCollector> {
         let gathered = self.parent().is_none_or(|parent| parent.sampled);
         self.collector.as_ref().filter(|_| gathered)
     }
 
-    /// What steps are told of their trace: where no spans are sent, that of whoever began the run.
+    /// The trace context of its steps: without a collector, that of this process's parent.
     pub(super) fn traces(&self) -> TracePropagation {
         match self.traced_by() {
             Some(_) => TracePropagation::Own(self.parent()),
@@ -74,7 +74,7 @@ impl LocalRunOptions {
         }
     }
 
-    /// Where steps write for windlass.
+    /// The folder of files through which steps report to windlass.
     pub(super) fn scratch(&self) -> PathBuf {
         match &self.store {
             Some(store) => store.join(SCRATCH),
@@ -83,23 +83,23 @@ impl LocalRunOptions {
     }
 }
 
-/// What is to be done.
+/// The work of a run.
 #[derive(Debug)]
 pub(crate) enum LocalRunKind {
     /// A new run.
     New {
-        /// Of this plan.
+        /// Its plan.
         plan: Arc<Plan>,
-        /// How.
+        /// Its options.
         options: RunOptions,
-        /// Outcomes that are taken over.
+        /// Outcomes that are reused.
         reused: Vec<ReusedOutcome>,
     },
-    /// A run that was interrupted goes on.
+    /// An interrupted run continues.
     Resume {
-        /// Which: an id, the beginning of one, or `latest`; `None`: the newest of the pipeline.
+        /// The run: an id, a prefix, or `latest`; `None` is the newest of the pipeline.
         run: Option<String>,
-        /// What the file says now, to tell whether it changed; `None` if there is no file and the run was named.
+        /// The plan of the current file, to detect changes; `None` if there is no file and the run was named.
         plan: Option<Arc<Plan>>,
     },
 }

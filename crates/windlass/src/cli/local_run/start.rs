@@ -1,4 +1,4 @@
-//! Opens the stores, starts the station, submits or resumes.
+//! Opens the stores, starts the node, submits or resumes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
+use windlass_controller::api::ControllerIdentity;
+use windlass_controller::traces::RunTracer;
+use windlass_controller::{EngineView, NodeError};
 use windlass_core::engine::{
     CancelLevel, EngineAnswer, EngineRequest, Event, SubmitRun, SubmitWarning,
 };
@@ -13,6 +16,16 @@ use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
+use windlass_link::WorkerLink;
+use windlass_link::output::LocalOutputLink;
+use windlass_net::files::{durable_folder, private_files};
+use windlass_net::random::new_run_id;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::logs::NotifyingLogStore;
+use windlass_worker::executors::{ExecutorSettings, MaskCache, clear, process_environment};
+use windlass_worker::guard::{GuardHandle, kill_strays};
+use windlass_worker::values::ValueStore;
+use windlass_worker::{GuardLock, GuardLockIdentity, PeerWorkers, WorkerIncarnations};
 
 use super::gather_instances::{self, GatherOutcome};
 use super::interrupts::InterruptListener;
@@ -22,39 +35,26 @@ use super::watch::{FollowedRun, LocalRunWatch};
 use crate::cli::ci_instances::{InstanceMailboxServer, LeaderInstanceOptions};
 use crate::cli::error::CliError;
 use crate::cli::extensions::StepExecutorSetup;
-use crate::cli::output::{self, ColorRole};
-use crate::cli::{environment, exit};
-use crate::controller::api::ControllerIdentity;
-use crate::controller::traces::RunTracer;
-use crate::controller::{EngineView, NodeError};
-use crate::db::{durable_folder, private_files};
+use crate::cli::output::ColorRole;
+use crate::cli::{environment, exit, output};
 use crate::embedded::{
     ControlSocket, EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, LeaderOptions,
     LocalWorkerOptions, OperatorMessages, StoreReader, Stores, is_of_cluster, system_now,
 };
-use crate::link::WorkerLink;
-use crate::link::output::LocalOutputLink;
-use crate::logs::NotifyingLogStore;
-use crate::random::new_run_id;
-use crate::shutdown::ShutdownSender;
-use crate::worker::executors::{ExecutorSettings, MaskCache, clear, process_environment};
-use crate::worker::guard::{GuardHandle, kill_strays};
-use crate::worker::values::ValueStore;
-use crate::worker::{GuardLock, GuardLockIdentity, PeerWorkers, WorkerIncarnations};
 
-/// Does what was asked for, and returns the exit code.
+/// Executes the order and returns the exit code.
 pub(crate) fn run(order: LocalRunOptions) -> Result<u8, CliError> {
     refuse_missing(&order)?;
-    // One thread for leader and worker, which hand each other everything, and this one for the screen: a terminal that
-    // is stopped stops nothing else.
+    // One thread for leader and worker, which exchange everything, and this one for the screen: a stopped terminal
+    // stops nothing else.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| CliError::unreachable(format!("no threads: {error}")))?;
+    let runtime = runtime.map_err(|error| CliError::unreachable(format!("cannot start threads: {error}")))?;
     runtime.block_on(begin(order))
 }
 
 async fn begin(order: LocalRunOptions) -> Result<u8, CliError> {
-    // It takes as long to start as the stores to open.
+    // Starting the guard takes as long as opening the stores.
     let guard = PendingGuard::early(order.store.as_deref());
     let stores = match &order.store {
         Some(folder) if order.accept_lost_history => Stores::open_accepting_loss(folder)?,
@@ -72,7 +72,7 @@ async fn begin(order: LocalRunOptions) -> Result<u8, CliError> {
     let station = EmbeddedNode::start_leader(&stores, leader_options(&order)).await?;
     let (sockets, ends) = ShutdownSender::new();
     let socket = order.store.as_deref().and_then(|folder| {
-        // A run that nobody else can talk to is still a run.
+        // The run continues even if no other process can connect to it.
         let about = ControllerIdentity { cluster: "local".to_owned(), advertise: String::new() };
         ControlSocket::bind(folder, station.api(&stores, &announced, about)).ok()
     });
@@ -91,7 +91,7 @@ async fn begin(order: LocalRunOptions) -> Result<u8, CliError> {
         drop(tracing.await);
     }
     if order.store.is_none() {
-        // A run in memory leaves nothing; what is not there need not go.
+        // A run in memory leaves nothing behind; a missing folder is no error.
         drop(std::fs::remove_dir_all(order.scratch()));
     }
     sockets.shut_down();
@@ -101,21 +101,21 @@ async fn begin(order: LocalRunOptions) -> Result<u8, CliError> {
     done
 }
 
-/// What a worker needs, got ready while there is nothing to do for it.
+/// The parts of a worker, prepared while it has nothing to do.
 struct PreparedWorker {
     logs: Arc<EchoLogStore>,
     printed: mpsc::Receiver<EchoedChunk>,
     guard: Option<PendingGuard>,
 }
 
-/// A guard that is about to be there, and where it holds its lock.
+/// A guard that is starting, and the location of its lock.
 struct PendingGuard {
     guard: JoinHandle<io::Result<GuardHandle>>,
     place: GuardLockIdentity,
 }
 
 impl PendingGuard {
-    /// Starts one, unless the guard of an earlier windlass is still there, or that windlass itself.
+    /// Starts a guard, unless the guard of an earlier windlass is still there, or that windlass itself.
     fn early(store: Option<&Path>) -> Option<Self> {
         let Some(folder) = store else {
             return Some(Self {
@@ -123,20 +123,20 @@ impl PendingGuard {
                 place: GuardLockIdentity::default(),
             });
         };
-        // What is wrong with the folder is told by the store.
+        // The store reports problems of the folder.
         durable_folder::create_durably(folder).ok()?;
         let (lock, place) = GuardLock::try_take(folder).ok()??;
         Some(Self { guard: tokio::spawn(GuardHandle::start_holding(lock)), place })
     }
 
-    /// Starts one when this process leads the store: the guard of an earlier windlass is waited for.
+    /// Starts a guard once this process leads the store: it waits for the guard of an earlier windlass.
     async fn late(folder: &Path) -> Result<Self, CliError> {
         let (lock, place) = GuardLock::take(folder).await.map_err(|error| not_started(&error))?;
         Ok(Self { guard: tokio::spawn(GuardHandle::start_holding(lock)), place })
     }
 }
 
-/// Decides what goes on and what does not, and only then works.
+/// Resumes or cancels earlier runs first, and only then starts to work.
 async fn lead(
     order: &LocalRunOptions,
     stores: &Stores,
@@ -154,7 +154,7 @@ async fn lead(
     };
     cancel_unfinished_runs(order, &station, resumed).await?;
     let mut interrupts = InterruptListener::listen()
-        .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
+        .map_err(|error| CliError::unreachable(format!("cannot listen for signals: {error}")))?;
     let mut company = gather_instances::bind_link(order, &station, &logs, &mut interrupts).await?;
     if let GatherOutcome::Ready(post) = company {
         start_worker(order, (&mut station, post.as_ref()), &logs, guard).await?;
@@ -193,7 +193,7 @@ async fn lead(
     watch.run(summary, from).await
 }
 
-/// Starts the worker of this process, with the guard that was started early or one that is started now.
+/// Starts the worker of this process, with the guard that was started early or with a new one.
 async fn start_worker(
     order: &LocalRunOptions,
     (station, post): (&mut EmbeddedNode, Option<&InstanceMailboxServer>),
@@ -202,7 +202,7 @@ async fn start_worker(
 ) -> Result<(), CliError> {
     let guard = match (guard, &order.store) {
         (None, Some(folder)) => PendingGuard::late(folder).await?,
-        (guard, _) => guard.expect("a run in memory waits for no other"),
+        (guard, _) => guard.expect("a run in memory starts its guard early"),
     };
     let (link, guard_place) = (Arc::new(station.handle().clone()), guard.place);
     let guard = started(guard.guard).await?;
@@ -225,10 +225,10 @@ async fn started(guard: JoinHandle<io::Result<GuardHandle>>) -> Result<GuardHand
 }
 
 fn not_started(error: &io::Error) -> CliError {
-    CliError::unreachable(format!("the process that starts steps cannot be started: {error}"))
+    CliError::unreachable(format!("the guard process cannot start: {error}"))
 }
 
-/// The lives of the worker in a store, which number each start above the last.
+/// The starts of the worker in a store, each with a higher number than the last.
 fn worker_lives(
     order: &LocalRunOptions,
     guard: GuardLockIdentity,
@@ -237,7 +237,7 @@ fn worker_lives(
     Ok(Some((Arc::new(WorkerIncarnations::open(&folder.join("lives"))?), guard)))
 }
 
-/// How it leads: alone, or other instances at the pace that was set.
+/// The leader options: for a single process, or for other instances with the configured lease times.
 fn leader_options(order: &LocalRunOptions) -> LeaderOptions {
     let look = order.look;
     let tell = OperatorMessages::with(move |what| {
@@ -282,22 +282,22 @@ fn local_worker(
     Ok(LocalWorkerOptions { name, slots, labels, beside, executor, orphan_guard: None })
 }
 
-/// A folder for what steps write for windlass, without what those of a killed one left.
+/// A folder for files through which steps report to windlass, emptied of those that a killed process left.
 fn scratch(order: &LocalRunOptions) -> Result<PathBuf, CliError> {
     let scratch = order.scratch();
     durable_folder::create_durably(&scratch).map_err(|error| {
-        CliError::unreachable(format!("{} cannot be made: {error}", scratch.display()))
+        CliError::unreachable(format!("{} cannot be created: {error}", scratch.display()))
     })?;
-    // A folder for temporary files is everybody's: another user may have made this one.
+    // The folder for temporary files is shared: another user may have created this one.
     if order.store.is_none() && !private_files::is_owned_by_user(&scratch) {
         let what = format!("{} belongs to another user", scratch.display());
         return Err(
-            CliError::unreachable(what).hint("remove it, or set TMPDIR to a folder of yours")
+            CliError::unreachable(what).hint("remove it, or set TMPDIR to a folder of this user")
         );
     }
     clear(&scratch);
     scratch.canonicalize().map_err(|error| {
-        CliError::unreachable(format!("{} cannot be found: {error}", scratch.display()))
+        CliError::unreachable(format!("{} is not accessible: {error}", scratch.display()))
     })
 }
 
@@ -307,7 +307,7 @@ async fn submit(order: &LocalRunOptions, station: &EmbeddedNode) -> Result<Follo
     };
     let before = order.compiled.hooks.before_run(plan.pipeline()).await;
     before.map_err(|error| {
-        CliError::usage(format!("the run was not begun: {}", error.to_failure()))
+        CliError::usage(format!("the run was not started: {}", error.to_failure()))
     })?;
     let from = station.handle().views().look(|view| view.position);
     let now = system_now();
@@ -318,27 +318,27 @@ async fn submit(order: &LocalRunOptions, station: &EmbeddedNode) -> Result<Follo
     match answer.map_err(|_| CliError::unreachable("the leader has ended"))? {
         EngineAnswer::Submitted { warnings } => tell_warnings(order, &warnings),
         EngineAnswer::Denied(denial) => return Err(CliError::unreachable(denial.to_string())),
-        other => unreachable!("a submission is taken or denied, not {other:?}"),
+        other => unreachable!("a submission is accepted or denied, not {other:?}"),
     }
-    // By the journal's clock, which all that follows is told by.
+    // Uses the journal's clock, like all later events.
     let submitted = |view: &EngineView| view.engine.run(run).map(|run| run.submitted_at);
     let at = station.handle().views().look(submitted).unwrap_or(now);
     let event = Event::RunSubmitted { run, plan, options, reused };
-    let mut summary = RunSummary::from_submitted(at, &event).expect("it is a submission");
+    let mut summary = RunSummary::from_submitted(at, &event).expect("the event is a submission");
     add_leader_and_workers(&mut summary, station);
     Ok(FollowedRun { run, summary, from })
 }
 
-/// What comes of a wish to resume.
+/// The result of a resume request.
 enum ResumeOutcome {
-    /// There was none.
+    /// Resume was not requested.
     NotRequested,
     Continues(RunId),
-    /// There is nothing to do.
+    /// The run has already ended.
     Finished(u8),
 }
 
-/// Finds the run that is to go on.
+/// Finds the run to resume.
 async fn resume(order: &LocalRunOptions, stores: &Stores) -> Result<ResumeOutcome, CliError> {
     let LocalRunKind::Resume { run, plan } = &order.kind else {
         return Ok(ResumeOutcome::NotRequested);
@@ -361,7 +361,7 @@ async fn resume(order: &LocalRunOptions, stores: &Stores) -> Result<ResumeOutcom
     }
 }
 
-/// What is known of a run that goes on.
+/// Loads the state of a resumed run.
 async fn load_resumed_run(stores: &Stores, run: RunId) -> Result<FollowedRun, CliError> {
     let records = StoreReader::read(stores.clone()).await?;
     let summary = records.summary(run).await?;
@@ -369,7 +369,8 @@ async fn load_resumed_run(stores: &Stores, run: RunId) -> Result<FollowedRun, Cl
     Ok(FollowedRun { run, summary, from: records.position })
 }
 
-/// That nobody here can run a step is told when it is skipped; where others may come it is told now.
+/// Prints warnings about steps that no worker can run yet. In a single process such a step is reported when it is
+/// skipped.
 fn tell_warnings(order: &LocalRunOptions, warnings: &[SubmitWarning]) {
     let told = |it: &&SubmitWarning| {
         order.leading.is_some() || !matches!(it, SubmitWarning::NoWorkerYet { .. })
@@ -382,8 +383,8 @@ fn tell_warnings(order: &LocalRunOptions, warnings: &[SubmitWarning]) {
     }
 }
 
-/// Runs that an earlier windlass left open would go on beside the one that is wanted, and what is left of their steps
-/// beside their next attempts.
+/// Cancels runs that an earlier windlass left unfinished: they would run beside the requested one, and leftover
+/// processes beside their next attempts.
 async fn cancel_unfinished_runs(
     order: &LocalRunOptions,
     station: &EmbeddedNode,
@@ -396,14 +397,14 @@ async fn cancel_unfinished_runs(
     refuse_cluster_runs(order, &open)?;
     for run in open {
         kill_strays(&format!("WINDLASS_RUN={run}")).await.map_err(|error| {
-            CliError::unreachable(format!("steps of the interrupted run {run} still run: {error}"))
+            CliError::unreachable(format!("processes of the interrupted run {run} are still running: {error}"))
         })?;
         if Some(run) == resumed {
             continue;
         }
-        let what = format!("run {run} was interrupted and is cancelled now");
+        let what = format!("run {run} was interrupted and is now cancelled");
         let hint = format!(
-            "`--resume` would have gone on with it; `windlass rerun {run} --failed` does what it had not"
+            "`--resume` would have continued it; `windlass rerun {run} --failed` runs its remaining steps"
         );
         output::print_message(&format!(
             "{} {what}; {hint}",
@@ -416,18 +417,18 @@ async fn cancel_unfinished_runs(
     Ok(())
 }
 
-/// Runs of a cluster whose controller is not there now are not this command's to end, nor to go on with.
+/// Refuses to end or resume runs of a cluster whose controller is not running now.
 fn refuse_cluster_runs(order: &LocalRunOptions, open: &[RunId]) -> Result<(), CliError> {
     let theirs = order.store.as_deref().is_some_and(is_of_cluster);
     if !theirs || open.is_empty() {
         return Ok(());
     }
     let what = match open.len() {
-        1 => "a run of a cluster is kept here and not over".to_owned(),
-        several => format!("{several} runs of a cluster are kept here and not over"),
+        1 => "this store contains an unfinished run of a cluster".to_owned(),
+        several => format!("this store contains {several} unfinished runs of a cluster"),
     };
     Err(CliError::usage(what)
-        .hint("`windlass serve` goes on with it; `--store FOLDER` runs this elsewhere"))
+        .hint("to continue it, start `windlass serve`; to run this elsewhere, use `--store FOLDER`"))
 }
 
 fn add_leader_and_workers(summary: &mut RunSummary, station: &EmbeddedNode) {
@@ -452,7 +453,7 @@ fn unfinished(records: &StoreReader, run: Option<RunId>, pipeline: &str) -> Opti
 fn tell_changes(order: &LocalRunOptions, summary: &RunSummary, now: Option<&Plan>) {
     let tally = summary.status_counts();
     let so_far = format!(
-        "run {} goes on: {} of {} steps had ended",
+        "run {} continues: {} of {} steps had ended",
         summary.run(),
         tally.ended(),
         tally.total()
@@ -461,8 +462,8 @@ fn tell_changes(order: &LocalRunOptions, summary: &RunSummary, now: Option<&Plan
     let began = summary.plan();
     let other = |now: &Plan| now.fingerprint() != began.fingerprint();
     if now.is_some_and(|now| now.pipeline() == began.pipeline() && other(now)) {
-        let what = "the file has changed since, or other params or steps are asked for";
-        let so = "this run keeps the plan that it began with";
+        let what = "the file has changed since, or other params or steps are selected";
+        let so = "this run keeps its original plan";
         output::print_message(&format!(
             "{} {what}: {so}",
             order.look.paint(ColorRole::Warn, "note:")
@@ -491,7 +492,7 @@ async fn nothing_to_resume(
     };
     let status = summary.status();
     output::print_message(&match run {
-        Some(run) => format!("run {run} is not unfinished: it {status}"),
+        Some(run) => format!("run {run} cannot be resumed: it {status}"),
         None => format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"),
     });
     Ok(super::finish::exit_code(&summary, &order.named, false))
@@ -502,23 +503,23 @@ impl From<EmbeddedNodeError> for CliError {
         match error {
             EmbeddedNodeError::Node(NodeError::Led { node, pid, address }) => {
                 let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-                let led = Self::unreachable(format!("another windlass runs here: {node}{pid}"));
+                let led = Self::unreachable(format!("another windlass is running here: {node}{pid}"));
                 match address {
                     Some(address) if pid.is_empty() => Self::unreachable(format!(
-                        "{node} leads already, at {address}"
+                        "{node} already leads, at {address}"
                     ))
-                    .hint(format!("`--role auto` stands by; commands ask it: `--to {address}`")),
+                    .hint(format!("stand by with `--role auto`, or send commands to it with `--to {address}`")),
                     Some(address) => led
-                        .hint(format!("it is a controller: `windlass submit FILE --to {address}`")),
+                        .hint(format!("it is a controller: submit the run with `windlass submit FILE --to {address}`")),
                     None => led.hint(
-                        "wait for its end (`windlass watch latest`), end it (`windlass cancel latest`), or \
-                         run beside it with `--store FOLDER`",
+                        "wait for its end (`windlass watch latest`), cancel it (`windlass cancel latest`), or \
+                         use another store with `--store FOLDER`",
                     ),
                 }
             }
             EmbeddedNodeError::Node(error @ NodeError::Diverged { .. }) => {
                 Self::unreachable(error.to_string())
-                    .hint("start it again: it begins with what the store has")
+                    .hint("start it again: it continues with the contents of the store")
             }
             other => Self::unreachable(other.to_string()),
         }

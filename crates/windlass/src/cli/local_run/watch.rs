@@ -1,4 +1,4 @@
-//! Follows a run: events and output to the screen, wishes to the leader.
+//! Follows a local run: events and output to the screen, user requests to the leader.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -8,11 +8,17 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep, sleep_until};
+use windlass_controller::{EventFollower, FollowedEvents, PublishedEvents};
 use windlass_core::engine::{CancelLevel, EngineRequest, Event, WhyReport};
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::outcome::StepStatus;
 use windlass_core::summary::{RunSummary, StepDurations};
 use windlass_core::time::Span;
+use windlass_store::db::StoreError;
+use windlass_store::journal::Position;
+use windlass_store::logs;
+use windlass_store::logs::LogId;
+use windlass_worker::executors;
 
 use super::finish::FinishedRunReport;
 use super::interrupts::{InterruptListener, UserRequest};
@@ -22,41 +28,35 @@ use crate::cli::ci_instances::{
     InstanceMailboxEvent, InstanceMailboxServer, LeaderInstanceOptions,
 };
 use crate::cli::error::CliError;
-use crate::cli::exit;
 use crate::cli::output::{
-    self, ColorRole, DisplayKind, OutputMode, Screen, ScreenOptions, Terminal, live_status,
+    ColorRole, DisplayKind, OutputMode, Screen, ScreenOptions, Terminal, live_status,
 };
 use crate::cli::step_summaries::{StepSummaries, summaries_by_step};
-use crate::controller::{EventFollower, FollowedEvents, PublishedEvents};
-use crate::db::StoreError;
+use crate::cli::{exit, output};
 use crate::embedded::{
     EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, Stores, system_now,
 };
-use crate::journal::Position;
-use crate::logs::{self, LogId};
 use crate::sdk::Report;
-use crate::worker::executors;
 
-/// Steps whose reasons are asked for when somebody wants to see what runs.
+/// Steps whose waiting reasons are queried for a status request.
 const STATUS_REASONS_MAX: usize = 20;
 
-/// How long events gather before they are looked at again: to be woken for each would take more from short steps than
-/// anybody sees.
+/// How long events are collected: a wakeup for each would slow short steps more than a user notices.
 const BATCH_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Whoever asks for the end a third time does not want to wait for the journal.
+/// A user who cancels a third time does not want to wait for the journal.
 const CANCELS_MAX: u32 = 3;
 
-/// The run that is followed.
+/// A run that is followed.
 #[derive(Debug)]
 pub(super) struct FollowedRun {
     pub(super) run: RunId,
-    /// What is known of it at the position.
+    /// Its summary at the position.
     pub(super) summary: RunSummary,
     pub(super) from: Position,
 }
 
-/// Whoever follows it.
+/// Follows a run and shows it.
 pub(super) struct LocalRunWatch<'a> {
     pub(super) options: &'a LocalRunOptions,
     pub(super) stores: &'a Stores,
@@ -65,24 +65,24 @@ pub(super) struct LocalRunWatch<'a> {
     pub(super) printed: mpsc::Receiver<EchoedChunk>,
     pub(super) run: RunId,
     pub(super) interrupts: InterruptListener,
-    /// How long steps took before, if that comes to be known.
+    /// Past durations of the steps, once they are known.
     pub(super) past_durations: mpsc::Receiver<StepDurations>,
-    /// The way to other instances, where there are any.
+    /// The mailbox server for other instances, if there are any.
     pub(super) mailbox_server: Option<InstanceMailboxServer>,
 }
 
-/// How far a run was followed.
+/// How following a run ended.
 enum WatchOutcome {
-    /// It has ended, and was asked to so many times.
+    /// The run ended, after this many cancel requests.
     Ended { ends: u32 },
-    /// Whoever followed it does not wait for its end; the code says why.
+    /// The user does not wait for the end; the exit code.
     Abandoned(u8),
 }
 
-/// The events, a few at a time.
+/// The events, in batches.
 struct LocalEventFeed {
     follower: EventFollower,
-    /// No event is looked at before.
+    /// Events are not read before.
     not_before: Instant,
 }
 
@@ -95,7 +95,7 @@ impl LocalEventFeed {
     }
 }
 
-/// What happened.
+/// An event of the watch loop.
 enum LocalWatchEvent {
     Events(Position, FollowedEvents),
     Printed(EchoedChunk),
@@ -108,7 +108,7 @@ enum LocalWatchEvent {
 }
 
 impl LocalRunWatch<'_> {
-    /// Shows the run until it has ended, and what it came to.
+    /// Shows the run until it has ended; returns the exit code.
     pub(super) async fn run(mut self, summary: RunSummary, from: Position) -> Result<u8, CliError> {
         let mut screen = self.screen(summary)?;
         let mut terminal = Terminal::new(self.options.look.display);
@@ -117,7 +117,7 @@ impl LocalRunWatch<'_> {
             WatchOutcome::Abandoned(code) => return Ok(code),
         };
         if let Some(post) = self.mailbox_server.take() {
-            // Before anything else: others wait for it.
+            // First, since other instances wait for it.
             post.end(screen.summary()).await;
         }
         self.drain_output(&mut screen, &mut terminal);
@@ -158,13 +158,13 @@ impl LocalRunWatch<'_> {
         if self.options.look.display == DisplayKind::Live {
             self.interrupts
                 .listen_to_keys()
-                .map_err(|error| CliError::unreachable(format!("keys cannot be heard: {error}")))?;
+                .map_err(|error| CliError::unreachable(format!("cannot read keys: {error}")))?;
             self.past_durations = past_durations(self.stores, screen.summary().plan().pipeline());
         }
         Ok(screen)
     }
 
-    /// Follows it until it has ended, or until nobody wants to any more.
+    /// Follows the run until it has ended, or until the user gives up.
     async fn follow(
         &mut self,
         screen: &mut Screen,
@@ -225,7 +225,7 @@ impl LocalRunWatch<'_> {
         tokio::select! {
             biased;
             wish = self.interrupts.next() => LocalWatchEvent::UserRequest(wish),
-            // Before events and output, of which there may be no end.
+            // Before events and output, which may be endless.
             news = next_mailbox_event(&mut self.mailbox_server) => LocalWatchEvent::Mailbox(news),
             failed = self.station.wait_for_failure() => LocalWatchEvent::Failed(failed),
             news = events.next() => LocalWatchEvent::Events(behind, news),
@@ -273,7 +273,8 @@ impl LocalRunWatch<'_> {
         }
     }
 
-    /// What steps printed comes before what became of them. What they print meanwhile can wait: some print without end.
+    /// Shows the output of steps before their outcomes. Output that arrives meanwhile can wait: some steps print
+    /// endlessly.
     fn drain_output(&mut self, screen: &mut Screen, terminal: &mut Terminal) {
         for _ in 0..self.printed.len() {
             let Ok(printed) = self.printed.try_recv() else { return };
@@ -282,7 +283,7 @@ impl LocalRunWatch<'_> {
         }
     }
 
-    /// The first time politely, the second time not.
+    /// Cancels the run: the first time gracefully, the second time by killing.
     fn end_run(&self, times: u32) {
         self.cancel(if times == 1 { CancelLevel::Stop } else { CancelLevel::Kill });
     }
@@ -290,21 +291,21 @@ impl LocalRunWatch<'_> {
     fn cancel(&self, level: CancelLevel) {
         let run = self.run;
         let handle = self.station.handle().clone();
-        // Nobody waits for the answer: it comes when it is durable, and a journal may have stopped.
+        // The answer arrives when it is durable, and the journal may be stalled, so nothing waits for it.
         tokio::spawn(async move { drop(handle.ask(EngineRequest::Cancel { run, level }).await) });
     }
 
-    /// Whether to end without waiting for the run. The guard ends what runs; the journal knows what was durable.
+    /// Whether to exit without waiting for the run. The guard ends its steps; the journal keeps durable events.
     fn is_over(&self, ends: u32) -> Result<bool, CliError> {
         match self.stalled() {
-            // Nothing can be cancelled in good order.
+            // The run cannot be cancelled in order.
             Some(error) => Err(error.into()),
             None => Ok(ends >= CANCELS_MAX),
         }
     }
 
-    /// What failed, and how to go on with what was durable. Without its link an instance has no guard either, and that is
-    /// not what failed.
+    /// The error, and how to resume from the durable state. An instance without its link has no guard either; the
+    /// link is the cause.
     async fn failed(&mut self, error: EmbeddedNodeError) -> CliError {
         let of_link = match &mut self.mailbox_server {
             Some(post) => post.failure().await,
@@ -315,23 +316,23 @@ impl LocalRunWatch<'_> {
 
     fn hinted(&self, error: CliError) -> CliError {
         match self.options.hints.resume(self.run) {
-            Some(resume) => error.hint(format!("`{resume}` goes on where it was")),
+            Some(resume) => error.hint(format!("`{resume}` continues the run")),
             None => error,
         }
     }
 
-    /// Why nothing becomes durable at the moment.
+    /// Why the journal is stalled, if it is.
     fn stalled(&self) -> Option<StoreError> {
         let journal = self.station.handle().views().look(|view| view.stalled.clone());
         journal.or_else(|| self.logs.stalled())
     }
 
-    /// Says once why nothing goes on, and once that it does again.
+    /// Reports once why the journal is stalled, and once that it continues.
     fn tell_stalled(&self, screen: &mut Screen, told: bool) -> bool {
         let stalled = self.stalled();
         match &stalled {
             Some(error) if !told => screen.insert(&format!("waiting: {error}")),
-            None if told => screen.insert("the store works again"),
+            None if told => screen.insert("the store is writable again"),
             Some(_) | None => {}
         }
         stalled.is_some()
@@ -354,7 +355,7 @@ impl LocalRunWatch<'_> {
     }
 }
 
-/// What comes of other instances; nothing ever where there are none.
+/// The next event of other instances; pends forever if there are none.
 async fn next_mailbox_event(post: &mut Option<InstanceMailboxServer>) -> InstanceMailboxEvent {
     match post {
         Some(post) => post.next().await,
@@ -362,7 +363,7 @@ async fn next_mailbox_event(post: &mut Option<InstanceMailboxServer>) -> Instanc
     }
 }
 
-/// What steps wrote for people: here, or beside the output that other instances sent.
+/// The summaries that steps wrote: here, or with the output that other instances sent.
 fn step_summaries(
     order: &LocalRunOptions,
     stores: &Stores,
@@ -387,7 +388,7 @@ fn tail(stores: &Stores, log: LogId, bytes: usize) -> Vec<u8> {
 }
 
 fn draw(screen: &mut Screen, terminal: &mut Terminal) -> Span {
-    // A reader that has closed standard output has seen enough; the run goes on.
+    // The run continues even if the reader of standard output has closed it.
     terminal.draw(screen, system_now()).unwrap_or(Span::secs(1))
 }
 

@@ -1,25 +1,25 @@
-//! Colours, each with one meaning.
+//! Colors, each with one meaning.
 
 use super::terminal_caps::{ColorMode, TerminalCaps};
 
-/// What a colour says. Names have colours of their own, none of which means good or bad.
+/// The meaning of a color. Names have colors that mean neither success nor failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColorRole {
-    /// It went well.
+pub(crate) enum ColorRole {
+    /// Success.
     Good,
-    /// It did not.
+    /// Failure.
     Bad,
-    /// Somebody should look.
+    /// Needs attention.
     Warn,
-    /// Less important than the rest.
+    /// Less important text.
     Quiet,
-    /// More important than the rest.
+    /// More important text.
     Strong,
-    /// The step of this number, told from others.
+    /// The name of the step with this number.
     Name(u32),
 }
 
-/// Cyan, magenta and blue, dark and bright: green, red and yellow mean something.
+/// Cyan, magenta and blue, dark and bright: green, red and yellow have a meaning.
 const NAMES: [&str; 6] = ["36", "35", "34", "96", "95", "94"];
 
 impl ColorRole {
@@ -36,8 +36,8 @@ impl ColorRole {
 }
 
 impl TerminalCaps {
-    /// The text in this ink, or as it is where there are no colours.
-    pub fn paint(&self, ink: ColorRole, text: &str) -> String {
+    /// The text in this color, or unchanged without colors.
+    pub(crate) fn paint(&self, ink: ColorRole, text: &str) -> String {
         match self.color {
             ColorMode::On if !text.is_empty() => format!("\x1b[{}m{text}\x1b[0m", ink.code()),
             ColorMode::On | ColorMode::Off => text.to_owned(),

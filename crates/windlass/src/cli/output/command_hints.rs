@@ -1,24 +1,25 @@
-//! Commands that a reader can paste, about the run that is shown.
+//! Commands about the shown run that a reader can paste.
 
 use windlass_core::id::RunId;
 
 use super::program_name::with_program_name;
 
-/// How the run that is shown is spoken of on a command line.
+/// The flags by which commands refer to the shown run.
 #[derive(Clone, Debug, Default)]
-pub struct CommandHints {
-    /// What runs a step of the same file, with the same params, but for the step's name; nothing if no file is known.
+pub(crate) struct CommandHints {
+    /// The command that runs a step of the same file with the same params, without the step's name; `None` if no file
+    /// is known.
     pub run: Option<String>,
-    /// The flag that names the store, with a blank before it; empty where the store is found without; nothing where it
-    /// ended with its process.
+    /// The flag of the store with a leading blank; empty for the default store, `None` for a store in memory.
     pub store: Option<String>,
-    /// The flags that name the controller, each with a blank before it, where the run is at one.
+    /// The flags of the controller, each with a leading blank, if the run is on one.
     pub controller: Option<String>,
 }
 
 impl CommandHints {
-    /// What runs a step again. A file's matrix is run as a whole; of an earlier run a cell can be done alone.
-    pub fn again(&self, run: RunId, step: &str) -> Option<String> {
+    /// The command that runs a step again. A file's matrix runs as a whole; a cell of an earlier run can be rerun
+    /// alone.
+    pub(crate) fn again(&self, run: RunId, step: &str) -> Option<String> {
         if let Some(command) = &self.run {
             let matrix = step.split('[').next().unwrap_or(step);
             return Some(own(&format!("{command} {}", quoted(matrix))));
@@ -27,26 +28,26 @@ impl CommandHints {
         Some(own(&format!("windlass rerun {run} --from {}{place}", quoted(step))))
     }
 
-    /// What prints all that a step printed.
-    pub fn logs(&self, run: RunId, step: &str) -> Option<String> {
+    /// The command that prints a step's output.
+    pub(crate) fn logs(&self, run: RunId, step: &str) -> Option<String> {
         let place = self.place()?;
         Some(own(&format!("windlass logs {run} {}{place}", quoted(step))))
     }
 
-    /// What shows the whole run.
-    pub fn show(&self, run: RunId) -> Option<String> {
+    /// The command that shows the run.
+    pub(crate) fn show(&self, run: RunId) -> Option<String> {
         let place = self.place()?;
         Some(own(&format!("windlass show {run}{place}")))
     }
 
-    /// What shows the run until it has ended.
-    pub fn watch(&self, run: RunId) -> Option<String> {
+    /// The command that follows the run until it has ended.
+    pub(crate) fn watch(&self, run: RunId) -> Option<String> {
         let place = self.place()?;
         Some(own(&format!("windlass watch {run}{place}")))
     }
 
-    /// What ends the run.
-    pub fn cancel(&self, run: RunId) -> Option<String> {
+    /// The command that cancels the run.
+    pub(crate) fn cancel(&self, run: RunId) -> Option<String> {
         let place = self.place()?;
         Some(own(&format!("windlass cancel {run}{place}")))
     }
@@ -55,20 +56,20 @@ impl CommandHints {
         self.store.as_ref().or(self.controller.as_ref())
     }
 
-    /// What goes on with the run if it is interrupted.
-    pub fn resume(&self, run: RunId) -> Option<String> {
+    /// The command that continues the run if it is interrupted.
+    pub(crate) fn resume(&self, run: RunId) -> Option<String> {
         let store = self.store.as_ref()?;
         Some(own(&format!("windlass run --resume={run}{store}")))
     }
 }
 
-/// A command as one of this program.
+/// The command with the name of this program.
 fn own(command: &str) -> String {
     with_program_name(command).into_owned()
 }
 
-/// The text as a shell takes it: brackets and blanks mean something there.
-pub fn quoted(text: &str) -> String {
+/// Quotes the text for a shell, where brackets and blanks have a meaning.
+pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_a_shell_would_read_otherwise_is_quoted() {
+    fn shell_metacharacters_are_quoted() {
         assert_eq!(quoted("examples/tour.yml"), "examples/tour.yml");
         assert_eq!(quoted("title=My site"), "'title=My site'");
         assert_eq!(quoted("test[linux,a]"), "'test[linux,a]'");
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_run_again_by_its_matrix_or_out_of_its_run() {
+    fn cell_is_rerun_by_its_matrix_or_from_its_run() {
         let run = RunId(77);
         let mut hints = CommandHints {
             run: Some("windlass run".to_owned()),
@@ -103,12 +104,12 @@ mod tests {
         let rerun = "windlass rerun 2d --from 'test[linux]'";
         assert_eq!(hints.again(run, "test[linux]").as_deref(), Some(rerun));
         hints.store = None;
-        assert_eq!(hints.again(run, "test"), None, "nothing is left of a run in memory");
+        assert_eq!(hints.again(run, "test"), None, "a run in memory leaves no store");
         assert_eq!(hints.logs(run, "test"), None);
     }
 
     #[test]
-    fn a_run_at_a_controller_is_looked_at_there() {
+    fn hints_for_a_run_on_a_controller_name_the_controller() {
         let hints = CommandHints {
             controller: Some(" --to http://a:1".to_owned()),
             ..CommandHints::default()

@@ -1,11 +1,10 @@
-//! Text of others, made visible: names, lines of files and messages are printed, and no terminal obeys them.
+//! Escapes untrusted text: names, lines of files and messages cannot control the terminal.
 
 use std::borrow::Cow;
 
 use windlass_core::display_text::is_unsafe_to_display;
 
-/// The text with everything that a terminal would obey, or that would mislead its reader, written as an escape. Line ends,
-/// tabs and colours stay.
+/// Escapes everything that controls a terminal or misleads the reader. Line ends, tabs and colors remain.
 pub(super) fn escape_control_chars(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| is_unsafe_to_display(c) && !matches!(c, '\n' | '\t')) {
         return Cow::Borrowed(text);
@@ -25,7 +24,7 @@ pub(super) fn escape_control_chars(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Bytes of the colour that a text begins with: `ESC [`, numbers, `m`.
+/// The bytes of a color sequence at the start of a text: `ESC [`, numbers, `m`.
 fn colour(text: &str) -> Option<usize> {
     let numbers = text.strip_prefix("\x1b[")?;
     let end = numbers.find(|c: char| !matches!(c, '0'..='9' | ';' | ':'))?;
@@ -37,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_and_lines_stay_and_what_a_terminal_obeys_is_written_out() {
+    fn colors_and_lines_remain_and_control_sequences_are_escaped() {
         for same in ["", "a\n\tb", "\x1b[1;31mred\x1b[0m", "Büro 鎖 👩\u{200d}💻"] {
             assert_eq!(escape_control_chars(same), same);
         }

@@ -1,10 +1,11 @@
-//! One failure, told so that it can be mended: what, where, the last lines, and how to see it again.
+//! The report of a failure: the error, the step, its last lines, and the commands to see more.
 
 use std::fmt::Write as _;
 
 use windlass_core::id::StepIx;
 use windlass_core::summary::{RootCause, RunSummary, StepSummary};
 use windlass_core::time::Time;
+use windlass_store::logs::LogId;
 
 use super::color::ColorRole;
 use super::command_hints::CommandHints;
@@ -13,17 +14,16 @@ use super::line_splitter::{LineSplitter, sanitize_phrase};
 use super::span_text::span_text;
 use super::terminal_caps::{ColorMode, DisplayKind, TerminalCaps};
 use super::text_width::{columns, flow};
-use crate::logs::LogId;
 
-/// Failures that are told in full. Who has more mends these first.
+/// Failures that are reported in full; the first ones should be fixed first.
 const FAILURES_MAX: usize = 8;
 /// Further failures that are named.
 const NAMED_MAX: usize = 10;
-/// The last lines of a log that are shown, and the bytes in which they are looked for.
+/// The last lines of a log that are shown, and the bytes that are searched for them.
 const LINES_MAX: usize = 20;
 const TAIL_BYTES: usize = 64 * 1024;
 
-/// What failed by itself, the first failure first; each is some lines.
+/// The steps that failed on their own, in order; each takes several lines.
 pub(super) fn failures(
     look: &TerminalCaps,
     summary: &RunSummary,
@@ -51,7 +51,7 @@ pub(super) fn failures(
     parts
 }
 
-/// The last lines of the last try of a step, without blank ones around them.
+/// The last lines of a step's last try, without surrounding blank lines.
 pub(super) fn last_lines(
     summary: &RunSummary,
     step: StepIx,
@@ -73,7 +73,7 @@ pub(super) fn last_lines(
     lines
 }
 
-/// The bytes of a log as harmless lines.
+/// The bytes of a log as sanitized lines.
 pub(super) fn clean_lines(bytes: &[u8], colour: ColorMode) -> Vec<String> {
     let mut maker = LineSplitter::new(colour);
     let mut lines = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn clean_lines(bytes: &[u8], colour: ColorMode) -> Vec<String> {
     lines
 }
 
-/// Everything about the last try that is known: `exit 101 after 3.1s, try 2 of 2, on alpha`.
+/// The details of the last try: `exit 101 after 3.1s, try 2 of 2, on alpha`.
 pub(super) fn what_happened(step: &StepSummary<'_>, summary: &RunSummary, now: Time) -> String {
     let mut text = sanitize_phrase(&step.reason().unwrap_or_else(|| "failed".to_owned()));
     let Some(last) = step.last_delivery() else {
@@ -101,7 +101,7 @@ pub(super) fn what_happened(step: &StepSummary<'_>, summary: &RunSummary, now: T
 
 fn headline(look: &TerminalCaps, step: &StepSummary<'_>, cause: &RootCause, now: Time) -> String {
     let name = look.paint(ColorRole::Bad, step.name());
-    let ignored = if cause.ignored { " (its file says to ignore it)" } else { "" };
+    let ignored = if cause.ignored { " (ignored: `ignore_failure`)" } else { "" };
     let what = what_happened(step, step.summary(), now);
     format!("{} {name}  {what}{ignored}", look.status_glyph(step.status()))
 }
@@ -124,7 +124,7 @@ fn next_steps(
     told.map(|(label, text)| hint_line(look, label, &text)).collect()
 }
 
-/// A command stays in one piece: it is to be pasted.
+/// A command stays on one line, so that it can be pasted.
 fn hint_line(look: &TerminalCaps, label: &str, text: &str) -> String {
     let head = look.paint(ColorRole::Quiet, &format!("{label:<13}"));
     let line = format!("  {head} {text}");
@@ -154,6 +154,6 @@ fn others(look: &TerminalCaps, summary: &RunSummary, named: &[RootCause]) -> Str
         let _ = write!(list, " and {} more", named.len() - NAMED_MAX);
     }
     let head =
-        format!("{} failed by themselves too:", counted(named.len(), "other step", "other steps"));
+        format!("{} also failed on their own:", counted(named.len(), "other step", "other steps"));
     format!("{} {list}", look.paint(ColorRole::Bad, &head))
 }

@@ -1,9 +1,10 @@
-//! What is said when a run has ended: the table first, what went wrong last, where the eye is.
+//! The final report of a run: first the table, last the failures, which stay in view.
 
 use windlass_core::engine::CancelReason;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::summary::{CriticalPath, RunSummary, StepSummary};
 use windlass_core::time::Time;
+use windlass_store::logs::LogId;
 
 use super::color::ColorRole;
 use super::command_hints::CommandHints;
@@ -14,11 +15,10 @@ use super::steps_table::steps_table;
 use super::table::{ColumnAlign, TextTable};
 use super::terminal_caps::TerminalCaps;
 use super::text_width::{columns, flow, pad};
-use crate::logs::LogId;
 
-/// Reads what steps printed.
-pub trait LogTailReader {
-    /// The last bytes of a log, about so many; nothing if there is none.
+/// Reads the output of steps.
+pub(crate) trait LogTailReader {
+    /// About the last `bytes` bytes of a log; empty if there is none.
     fn tail(&mut self, log: LogId, bytes: usize) -> Vec<u8>;
 }
 
@@ -28,15 +28,15 @@ impl<F: FnMut(LogId, usize) -> Vec<u8>> LogTailReader for F {
     }
 }
 
-/// Steps that are skipped for want of a worker and named one by one.
+/// Steps skipped without a matching worker that are listed individually.
 const UNPLACEABLE_MAX: usize = 10;
-/// Workers that are told of one by one.
+/// Workers that are listed individually.
 const WORKERS_MAX: usize = 32;
-/// Steps of the critical path that are named; of a longer one the beginning and the end.
+/// Steps of the critical path that are named; of a longer one the first and the last.
 const PATH_MAX: usize = 6;
 
-/// All that is to be said about a run that has ended, line by line.
-pub fn ending(
+/// The whole report of a run that has ended, line by line.
+pub(crate) fn ending(
     look: &TerminalCaps,
     summary: &RunSummary,
     now: Time,
@@ -61,7 +61,7 @@ pub fn ending(
     lines
 }
 
-/// What each worker did, where there were several.
+/// The share of each worker, if there were several.
 fn shares(look: &TerminalCaps, summary: &RunSummary, now: Time) -> Vec<String> {
     let shares = summary.worker_shares(now);
     if shares.len() < 2 {
@@ -84,7 +84,7 @@ fn shares(look: &TerminalCaps, summary: &RunSummary, now: Time) -> Vec<String> {
     lines
 }
 
-/// What the time went to, and whether something came between.
+/// How the run spent its time, and its interruptions.
 fn course(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
     let path = summary.critical_path();
@@ -92,7 +92,7 @@ fn course(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
         lines.push(flow(look, &path_line(look, summary, &path), 2));
     }
     if let Some(interrupted) = interrupted(summary) {
-        let text = format!("{interrupted}; steps that had ended were not run again");
+        let text = format!("{interrupted}; finished steps were not run again");
         lines.push(look.paint(ColorRole::Warn, &flow(look, &text, 2)));
     }
     lines
@@ -130,7 +130,7 @@ fn path_line(look: &TerminalCaps, summary: &RunSummary, path: &CriticalPath) -> 
     )
 }
 
-/// Said again here: a run that succeeded without what nobody could run must not look complete.
+/// Repeated here: a run that succeeded without steps that no worker could run must not look complete.
 fn unplaceable(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
     let steps: Vec<StepSummary<'_>> = summary.unplaceable().collect();
     if steps.is_empty() {
@@ -139,12 +139,12 @@ fn unplaceable(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
     let shown = &steps[..steps.len().min(UNPLACEABLE_MAX)];
     let width = shown.iter().map(|step| columns(step.name())).max().unwrap_or(0);
     let count = counted(steps.len(), "step was", "steps were");
-    let head = format!("{count} skipped: nobody here can run what they need");
-    let head = if steps.len() == 1 { head.replace("what they need", "it") } else { head };
+    let head = format!("{count} skipped: no worker here can run them");
+    let head = if steps.len() == 1 { head.replace("run them", "run it") } else { head };
     let mut lines = vec![look.paint(ColorRole::Warn, &flow(look, &head, 2))];
     for step in shown {
         let reason = step.unmet().unwrap_or_default();
-        let reason = reason.replace(", which nobody here has", "");
+        let reason = reason.replace(", which no worker here has", "");
         let line =
             format!("{} {}  {reason}", look.status_glyph(step.status()), pad(step.name(), width));
         lines.push(flow(look, &line, 4));
@@ -155,7 +155,7 @@ fn unplaceable(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
     lines
 }
 
-/// The last line, which says everything to who reads no other.
+/// The last line: a complete result for a reader who sees only it.
 fn verdict_line(look: &TerminalCaps, summary: &RunSummary, now: Time) -> String {
     let (mark, ink) = match summary.status() {
         RunStatus::Succeeded => (StepStatus::Succeeded, ColorRole::Good),
@@ -187,7 +187,7 @@ pub(super) fn tally_text(summary: &RunSummary) -> String {
     parts.collect::<Vec<String>>().join(", ")
 }
 
-/// The word of a status as people write it.
+/// The name of a status in plain words.
 pub(super) fn words(status: StepStatus) -> String {
     status.word().replace('_', " ")
 }

@@ -1,4 +1,4 @@
-//! What GitHub Actions shows beside its log: annotations, and the summary page of the job.
+//! Output for GitHub Actions: annotations, and the summary page of the job.
 
 use std::fmt::Write as _;
 
@@ -11,15 +11,15 @@ use super::final_report::{LogTailReader, interrupted, tally_text, words};
 use super::span_text::span_text;
 use super::terminal_caps::ColorMode;
 
-/// GitHub shows ten annotations of a kind for a step of its own.
+/// GitHub shows at most ten annotations of a kind per step.
 const ANNOTATIONS_MAX: usize = 10;
-/// Rows of the table on the summary page, which may have a megabyte in all.
+/// Rows of the table on the summary page, which is limited to a megabyte.
 const ROWS_MAX: usize = 200;
-/// Failures whose last lines are on it.
+/// Failures with their last lines on the page.
 const FAILURES_MAX: usize = 10;
 
-/// One `::error` line for each step that failed by itself, to be written to standard output as it is.
-pub fn annotations(summary: &RunSummary, now: Time, logs: &mut dyn LogTailReader) -> Vec<String> {
+/// One `::error` line for each step that failed on its own, for standard output.
+pub(crate) fn annotations(summary: &RunSummary, now: Time, logs: &mut dyn LogTailReader) -> Vec<String> {
     let causes = summary.root_causes();
     let failing = causes.iter().filter(|cause| !cause.ignored).take(ANNOTATIONS_MAX);
     let annotate = |cause: &RootCause| {
@@ -35,8 +35,8 @@ pub fn annotations(summary: &RunSummary, now: Time, logs: &mut dyn LogTailReader
     failing.filter_map(annotate).collect()
 }
 
-/// The page for `$GITHUB_STEP_SUMMARY`, with what steps wrote for it, each behind the step's name.
-pub fn markdown(
+/// The page for `$GITHUB_STEP_SUMMARY`, with the summaries that steps wrote, after their names.
+pub(crate) fn markdown(
     summary: &RunSummary,
     now: Time,
     logs: &mut dyn LogTailReader,
@@ -78,7 +78,7 @@ fn push_failure(
     let _ = write!(page, "**{}** {what}{because}\n\n", escape(step.name()));
     let lines = last_lines(summary, cause.step, logs, ColorMode::Off);
     if !lines.is_empty() {
-        // A fence longer than any in the text cannot be ended by it.
+        // A fence longer than any in the text cannot be closed by it.
         let longest = lines.iter().map(|line| backticks(line)).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
         let _ = write!(page, "{fence}text\n{}\n{fence}\n\n", lines.join("\n"));
@@ -96,7 +96,7 @@ fn push_table(page: &mut String, summary: &RunSummary, now: Time) {
     }
 }
 
-/// What each worker did, where there were several.
+/// The share of each worker, if there were several.
 fn push_shares(page: &mut String, summary: &RunSummary, now: Time) {
     let shares = summary.worker_shares(now);
     if shares.len() < 2 {
@@ -130,7 +130,7 @@ fn backticks(line: &str) -> usize {
     line.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// Text that Markdown takes as it is.
+/// Escapes text for Markdown.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -144,12 +144,12 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// The text of a command: it ends at the line's end, so that is written otherwise.
+/// Escapes the text of a workflow command, which ends at the end of the line.
 fn message_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of a command, which ends at a comma or colon too.
+/// Escapes a property of a workflow command, which also ends at a comma or colon.
 fn property(text: &str) -> String {
     message_data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,4 +1,4 @@
-//! The signs before steps and between things.
+//! The glyphs before steps and between items.
 
 use windlass_core::outcome::StepStatus;
 
@@ -13,7 +13,7 @@ impl TerminalCaps {
         }
     }
 
-    /// The sign of a status, one column wide, in its colour.
+    /// The glyph of a status, one column wide, in its color.
     pub(super) fn status_glyph(&self, status: StepStatus) -> String {
         let (unicode, ascii) = match status {
             StepStatus::Succeeded => ("✓", "+"),
@@ -28,33 +28,33 @@ impl TerminalCaps {
         self.paint(status_color(status), self.glyph(unicode, ascii))
     }
 
-    /// The sign of a try that is not the last.
+    /// The glyph of a try that is not the last.
     pub(super) fn retry_glyph(&self) -> String {
         self.paint(ColorRole::Warn, self.glyph("↻", "~"))
     }
 
-    /// What stands between a step's name and what it printed.
+    /// The separator between a step's name and its output.
     pub(super) fn name_separator(&self) -> &'static str {
         self.glyph("│", "|")
     }
 
-    /// What stands for text that was left out.
+    /// The glyph for omitted text.
     pub(super) fn ellipsis(&self) -> &'static str {
         self.glyph("…", "...")
     }
 
-    /// From one step to the next.
+    /// The arrow from one step to the next.
     pub(super) fn arrow(&self) -> &'static str {
         self.glyph("→", "->")
     }
 
-    /// What a progress bar is made of: done and not done.
+    /// The parts of a progress bar: done and not done.
     pub(super) fn blocks(&self) -> (&'static str, &'static str) {
         (self.glyph("━", "#"), self.glyph("─", "-"))
     }
 }
 
-/// The colour of a status: only what needs a look has one that is seen from afar.
+/// The color of a status: only statuses that need attention stand out.
 pub(super) const fn status_color(status: StepStatus) -> ColorRole {
     match status {
         StepStatus::Succeeded => ColorRole::Good,

@@ -1,4 +1,4 @@
-//! A run as `JUnit` XML: each step is a case, and each earlier try is told as Surefire and nextest do.
+//! A run as `JUnit` XML: each step is a test case; earlier tries are recorded as Surefire and nextest do.
 
 use std::fmt::Write as _;
 
@@ -6,19 +6,19 @@ use windlass_core::engine::UtcTime;
 use windlass_core::outcome::{OutcomeKind, StepStatus};
 use windlass_core::summary::{DeliverySummary, RunSummary, StepSummary};
 use windlass_core::time::{Span, Time};
+use windlass_store::logs::LogId;
 
 use super::failure::clean_lines;
 use super::final_report::LogTailReader;
 use super::step_line::try_reason;
 use super::terminal_caps::ColorMode;
-use crate::logs::LogId;
 
-/// Bytes of one log, and of all of them: what shows such files reads them whole.
+/// The size limits of one log, and of all of them: readers of such files load them whole.
 const LOG_MAX: usize = 64 * 1024;
 const LOGS_MAX: usize = 8 << 20;
 
-/// The whole document. Logs are those of tries that failed.
-pub fn junit(summary: &RunSummary, now: Time, logs: &mut dyn LogTailReader) -> String {
+/// The whole document. It contains the logs of failed tries.
+pub(crate) fn junit(summary: &RunSummary, now: Time, logs: &mut dyn LogTailReader) -> String {
     let tally = summary.status_counts();
     let failures = tally.of(StepStatus::Failed) + tally.of(StepStatus::TimedOut);
     let skipped = [StepStatus::Skipped, StepStatus::Blocked, StepStatus::Cancelled];
@@ -47,7 +47,7 @@ struct JunitReport<'a> {
     summary: &'a RunSummary,
     now: Time,
     logs: &'a mut dyn LogTailReader,
-    /// Bytes of logs that are left.
+    /// The remaining bytes for logs.
     room: usize,
     xml: String,
 }
@@ -119,7 +119,7 @@ impl JunitReport<'_> {
         }
     }
 
-    /// The end of what a try printed, as far as there is room.
+    /// The end of a try's output, within the remaining bytes.
     fn log(&mut self, step: &StepSummary<'_>, one: &DeliverySummary<'_>) -> String {
         let (attempt, delivery) = (one.attempt, one.delivery);
         let log = LogId { run: self.summary.run(), step: step.ix(), attempt, delivery };
@@ -131,7 +131,7 @@ impl JunitReport<'_> {
     }
 }
 
-/// Text as XML takes it. Characters that it cannot have at all become U+FFFD.
+/// Escapes text for XML. Characters that XML does not allow become U+FFFD.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Single keys while a run is shown.
+//! Single key presses while a run is shown.
 
 use std::io;
 
@@ -7,20 +7,20 @@ use windlass_core::time::Span;
 use super::terminal;
 use super::tty::next_key;
 
-/// The terminal hands over keys one by one while this lives; afterwards it is as it was.
+/// Puts the terminal in single-key mode; dropping it restores the terminal.
 #[derive(Debug)]
-pub struct KeyInput {
+pub(crate) struct KeyInput {
     stdin: io::Stdin,
 }
 
 impl KeyInput {
     /// Listens, if standard input is a terminal and this process is in its foreground.
-    pub fn listen() -> Option<Self> {
+    pub(crate) fn listen() -> Option<Self> {
         terminal::enter_key_mode().then(|| Self { stdin: io::stdin() })
     }
 
-    /// The next key, if one comes in time. Blocks the thread until then.
-    pub fn next(&self, wait: Span) -> Option<u8> {
+    /// The next key within the wait. Blocks the thread.
+    pub(crate) fn next(&self, wait: Span) -> Option<u8> {
         next_key(&self.stdin, wait.as_millis())
     }
 }

@@ -1,7 +1,8 @@
-//! What steps print, made harmless and cut into lines.
+//! Sanitizes the output of steps and splits it into lines.
 //!
-//! Colours pass, and nothing else that a terminal obeys: a step cannot move the cursor, set a title or hide what another
-//! printed. A line that a progress bar writes over and over is shown as it was last. Memory is bounded, whatever comes.
+//! Color sequences pass; all other control sequences are removed: a step cannot move the cursor, set a title or hide
+//! the output of another. A line that a progress bar overwrites is shown in its last state. Memory is bounded for any
+//! input.
 
 use std::mem;
 
@@ -9,59 +10,60 @@ use windlass_core::display_text::is_unsafe_to_display;
 
 use super::terminal_caps::ColorMode;
 
-/// Bytes of a line; what is longer is cut. More than any line for people, less than a screen of them hurts.
+/// The longest line in bytes; longer ones are cut. Longer than any readable line, and small enough for a full screen
+/// of them.
 const LINE_MAX: usize = 16 * 1024;
-/// Said at the end of a line that was cut.
+/// Appended to a line that was cut.
 const CUT: &str = " [line cut at 16 KiB]";
-/// Bytes of one escape sequence, or of colours in force, that are kept in mind; the longest sensible colour has about 40.
+/// The longest escape sequence, and the most active color codes, in bytes; the longest sensible color has about 40.
 const ESCAPE_MAX: usize = 64;
 const RESET: &str = "\x1b[0m";
 const TAB: usize = 8;
 
-/// Makes lines of the bytes of one log.
+/// Splits the bytes of one log into lines.
 #[derive(Debug)]
-pub struct LineSplitter {
+pub(crate) struct LineSplitter {
     color: ColorMode,
     line: String,
-    /// Characters of the line, for tabs.
+    /// The column, for tabs.
     place: usize,
-    /// A character of which not all bytes have come.
+    /// An incomplete character.
     partial_char: Vec<u8>,
     state: EscapeState,
-    /// What has come of an escape sequence that may be a colour.
+    /// The start of an escape sequence that may be a color.
     escape: String,
-    /// Colours in force, which the next line begins with.
+    /// Active colors, which the next line starts with.
     active: String,
     continuation: LineContinuation,
 }
 
-/// Where in an escape sequence the text is.
+/// The position within an escape sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EscapeState {
     Text,
-    /// Behind an escape character.
+    /// After an escape character.
     Escape,
-    /// In a control sequence, `ESC [` and what follows.
+    /// In a control sequence, `ESC [` and its parameters.
     Control,
     /// In a string that ends with BEL or `ESC \`: a title, a link.
     ControlString,
-    /// Behind an escape character in such a string.
+    /// After an escape character in such a string.
     ControlStringEscape,
 }
 
-/// What is to become of the line when more of it comes.
+/// The effect of further input on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineContinuation {
     Append,
-    /// A carriage return came: the next character begins the line anew.
+    /// After a carriage return: the next character starts the line again.
     Overwrite,
     /// The line was cut: the rest of it is dropped.
     Drop,
 }
 
 impl LineSplitter {
-    /// Nothing yet. Where there are no colours the steps' own are left out too.
-    pub fn new(color: ColorMode) -> Self {
+    /// An empty splitter. Without colors, the colors of steps are also removed.
+    pub(crate) fn new(color: ColorMode) -> Self {
         Self {
             color,
             line: String::new(),
@@ -74,8 +76,8 @@ impl LineSplitter {
         }
     }
 
-    /// Takes bytes, and hands over each line that they complete.
-    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(String)) {
+    /// Takes bytes, and passes on each line that they complete.
+    pub(crate) fn push(&mut self, bytes: &[u8], mut each: impl FnMut(String)) {
         let joined;
         let bytes = if self.partial_char.is_empty() {
             bytes
@@ -90,7 +92,7 @@ impl LineSplitter {
             if invalid.is_empty() {
                 continue;
             }
-            // Bytes at the very end may be a character whose rest comes later.
+            // The last bytes may be a character whose rest comes later.
             if chunks.peek().is_none() && may_continue(invalid) {
                 self.partial_char = invalid.to_vec();
             } else {
@@ -99,13 +101,13 @@ impl LineSplitter {
         }
     }
 
-    /// Whether a line has begun and not ended.
-    pub fn has_partial(&self) -> bool {
+    /// Whether a line is incomplete.
+    pub(crate) fn has_partial(&self) -> bool {
         !self.line.is_empty() || !self.partial_char.is_empty()
     }
 
-    /// Ends the line that has begun; what follows of it comes as a line of its own.
-    pub fn flush(&mut self) -> Option<String> {
+    /// Ends the incomplete line; its rest becomes a separate line.
+    pub(crate) fn flush(&mut self) -> Option<String> {
         if !mem::take(&mut self.partial_char).is_empty() {
             self.put(char::REPLACEMENT_CHARACTER);
         }
@@ -120,7 +122,7 @@ impl LineSplitter {
             EscapeState::ControlString => match c {
                 '\x07' | '\u{9c}' => self.state = EscapeState::Text,
                 '\x1b' => self.state = EscapeState::ControlStringEscape,
-                // A title has no line end: somebody forgot to close it, and the rest is text.
+                // A title has no line end: it was not closed, and the rest is text.
                 '\n' => {
                     self.state = EscapeState::Text;
                     each(self.end_line());
@@ -148,7 +150,7 @@ impl LineSplitter {
             '\u{9b}' => self.begin_control(),
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = EscapeState::ControlString,
             c if c.is_control() => {}
-            // What hides itself, or turns the order of a text round, is written out.
+            // Invisible and reordering characters are escaped.
             c if is_unsafe_to_display(c) => c.escape_default().for_each(|c| self.put(c)),
             c => self.put(c),
         }
@@ -158,7 +160,7 @@ impl LineSplitter {
         match c {
             '[' => self.begin_control(),
             ']' | 'P' | 'X' | '^' | '_' => self.state = EscapeState::ControlString,
-            // Between the escape and its end more may stand, as in `ESC ( B`.
+            // Intermediate characters, as in `ESC ( B`.
             ' '..='/' | '\x1b' => {}
             _ => self.state = EscapeState::Text,
         }
@@ -178,12 +180,12 @@ impl LineSplitter {
                 self.paint();
             }
             '@'..='~' => self.state = EscapeState::Text,
-            // Anything else makes it no colour.
+            // Any other character means that it is no color.
             _ => self.escape.extend(std::iter::repeat_n('?', ESCAPE_MAX)),
         }
     }
 
-    /// Passes a colour on, if that is what came.
+    /// Passes on the sequence if it is a color.
     fn paint(&mut self) {
         if self.color == ColorMode::Off
             || self.escape.len() >= ESCAPE_MAX
@@ -198,7 +200,7 @@ impl LineSplitter {
             self.active.clear();
         }
         if self.escape.chars().any(|c| !matches!(c, '0' | ';')) {
-            // More colours than anybody needs at once: the oldest are forgotten with the rest.
+            // Too many active colors: the oldest are dropped.
             if self.active.len() > ESCAPE_MAX {
                 self.active.clear();
             }
@@ -225,7 +227,7 @@ impl LineSplitter {
         self.place += 1;
     }
 
-    /// Begins the line anew if a carriage return asked for it.
+    /// Starts the line again after a carriage return.
     fn overwrite(&mut self) {
         if self.continuation == LineContinuation::Overwrite {
             self.line.clear();
@@ -248,8 +250,8 @@ impl LineSplitter {
     }
 }
 
-/// A text of a step's as harmless lines without colours.
-pub fn sanitize_lines(text: &str) -> Vec<String> {
+/// Text of a step as sanitized lines without colors.
+pub(crate) fn sanitize_lines(text: &str) -> Vec<String> {
     let mut maker = LineSplitter::new(ColorMode::Off);
     let mut lines = Vec::new();
     maker.push(text.as_bytes(), |line| lines.push(line));
@@ -257,12 +259,12 @@ pub fn sanitize_lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// A phrase that may carry values of the user's, as one harmless line without colours.
+/// A phrase that may contain user values, as one sanitized line without colors.
 pub(super) fn sanitize_phrase(text: &str) -> String {
     sanitize_lines(text).join(" ")
 }
 
-/// Whether bytes that are no character yet may become one.
+/// Whether an incomplete character may be continued.
 fn may_continue(bytes: &[u8]) -> bool {
     let wanted = match bytes.first() {
         Some(0xc2..=0xdf) => 2,
@@ -277,7 +279,7 @@ fn may_continue(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Every way to cut the bytes in two must give the same lines.
+    /// Splits the bytes at every position; each split must give the same lines.
     fn lines(bytes: &[u8]) -> Vec<String> {
         let cut_at = |at: usize| {
             let mut lines = LineSplitter::new(ColorMode::On);
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_pass_and_end_with_the_line() {
+    fn colors_pass_and_end_with_the_line() {
         assert_eq!(
             lines(b"\x1b[31mred\nstill\x1b[0m not\n"),
             ["\x1b[31mred\x1b[0m", "\x1b[31mstill\x1b[0m not\x1b[0m"]
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_reaches_the_terminal() {
+    fn other_control_sequences_are_removed() {
         assert_eq!(lines(b"a\x1b[2J\x1b[10;10Hb\x1b]0;title\x07c\n"), ["abc"]);
         assert_eq!(lines(b"a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b\n"), ["alinkb"]);
         assert_eq!(lines(b"a\x1b(Bb\x1bMc\x1b[?25ld\x08\x07\x7fe\n"), ["abcde"]);
@@ -316,19 +318,19 @@ mod tests {
     }
 
     #[test]
-    fn a_progress_bar_is_shown_as_it_was_last() {
+    fn progress_bar_is_shown_in_its_last_state() {
         assert_eq!(lines(b"10%\r50%\r100%\ndone\r\n"), ["100%", "done"]);
         assert_eq!(lines(b"kept\r"), ["kept"]);
     }
 
     #[test]
-    fn bytes_that_are_not_utf8_are_labelled() {
+    fn bytes_that_are_not_utf8_are_escaped() {
         assert_eq!(lines(b"a\xffb\xe2\x82\n\xe2\x82\xac\n"), ["a\u{fffd}b\u{fffd}", "€"]);
         assert_eq!(lines(b"end\xe2\x82"), ["end\u{fffd}"]);
     }
 
     #[test]
-    fn a_line_without_end_is_cut_and_costs_no_memory() {
+    fn endless_line_is_cut_and_uses_bounded_memory() {
         let mut lines = LineSplitter::new(ColorMode::On);
         let mut found = Vec::new();
         for _ in 0..100 {
@@ -343,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phrase_is_one_harmless_line() {
+    fn phrase_becomes_one_sanitized_line() {
         assert_eq!(sanitize_phrase("\x1b[31ma\x1b]0;t\x07\nb\x1b[2J"), "a b");
     }
 

@@ -1,7 +1,7 @@
-//! Lines that scroll above a block that stays: what a terminal is sent for that.
+//! Lines that scroll above a pinned block: the bytes to send to the terminal.
 //!
-//! Only what every terminal knows: up, erase below, no wrapping while the block is drawn. No alternate screen, so the
-//! lines stay in the terminal's own history.
+//! Uses only what every terminal supports: cursor up, erase below, and no wrapping while the block is drawn. It uses no
+//! alternate screen, so the lines stay in the terminal's scrollback.
 
 use std::fmt::Write as _;
 
@@ -12,19 +12,19 @@ const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 const WRAP_OFF: &str = "\x1b[?7l";
 const WRAP_ON: &str = "\x1b[?7h";
-/// Terminals that know it show everything between as one picture; others ignore it.
+/// Synchronized output: supporting terminals draw everything between as one frame; others ignore it.
 const SYNC_ON: &str = "\x1b[?2026h";
 const SYNC_OFF: &str = "\x1b[?2026l";
 
-/// What is on the terminal below the last line.
+/// The state of the terminal below the last line.
 #[derive(Debug, Default)]
-pub struct LiveRegion {
+pub(crate) struct LiveRegion {
     block: Vec<String>,
 }
 
 impl LiveRegion {
-    /// What to send so that these lines stand above this block. Empty if nothing has changed.
-    pub fn paint(&mut self, lines: &[ScreenLine], block: Vec<String>, width: usize) -> String {
+    /// The bytes that print these lines above this block. Empty if nothing has changed.
+    pub(crate) fn paint(&mut self, lines: &[ScreenLine], block: Vec<String>, width: usize) -> String {
         if lines.is_empty() && block == self.block {
             return String::new();
         }
@@ -42,25 +42,25 @@ impl LiveRegion {
         out
     }
 
-    /// What to send so that the block is gone, and the cursor back where it was.
-    pub fn erase(&mut self, width: usize) -> String {
+    /// The bytes that remove the block and restore the cursor.
+    pub(crate) fn erase(&mut self, width: usize) -> String {
         let rows = self.rows(width);
         self.block.clear();
         erase_rows(rows)
     }
 
-    /// Somebody else has removed the block.
-    pub fn forget(&mut self) {
+    /// Forgets the block, which another program has removed.
+    pub(crate) fn forget(&mut self) {
         self.block.clear();
     }
 
-    /// Rows that the block takes. A terminal that became narrower has broken its lines.
-    pub fn rows(&self, width: usize) -> usize {
+    /// Rows of the block. A terminal that became narrower has wrapped its lines.
+    pub(crate) fn rows(&self, width: usize) -> usize {
         self.block.iter().map(|line| columns(line).div_ceil(width.max(1)).max(1)).sum()
     }
 }
 
-/// What to send so that this many rows, on the last of which the cursor is, are gone.
+/// The bytes that erase this many rows, with the cursor on the last one.
 pub(super) fn erase_rows(rows: usize) -> String {
     match rows {
         0 => String::new(),
@@ -85,17 +85,17 @@ mod tests {
         let first = painter.paint(&[line("a")], block.clone(), 80);
         assert_eq!(
             first, "\x1b[?2026ha\n\x1b[?25l\x1b[?7lone\ntwo\x1b[?7h\x1b[?2026l",
-            "nothing is erased where nothing was"
+            "no block, no erase"
         );
         assert_eq!(painter.paint(&[], block, 80), "", "nothing has changed");
         let next = painter.paint(&[line("b")], vec!["three".to_owned()], 80);
         assert!(next.starts_with("\x1b[?2026h\r\x1b[1A\x1b[J\x1b[?7h\x1b[?25hb\n"), "{next:?}");
         assert_eq!(painter.erase(80), "\r\x1b[J\x1b[?7h\x1b[?25h");
-        assert_eq!(painter.erase(80), "", "it is gone already");
+        assert_eq!(painter.erase(80), "", "the block is already gone");
     }
 
     #[test]
-    fn a_terminal_that_became_narrower_has_broken_the_lines_of_the_block() {
+    fn narrower_terminal_has_wrapped_the_lines_of_the_block() {
         let mut painter = LiveRegion::default();
         painter.paint(&[], vec!["x".repeat(80), "y".repeat(20)], 80);
         assert_eq!((painter.rows(80), painter.rows(40), painter.rows(30)), (2, 3, 4));

@@ -1,4 +1,4 @@
-//! What runs now, since when, and what waits for what: the answer to `t` and to SIGUSR1.
+//! Running steps with their durations, and waiting steps with their reasons: the answer to `t` and to SIGUSR1.
 
 use windlass_core::engine::{UtcTime, WhyReport};
 use windlass_core::id::StepIx;
@@ -13,13 +13,13 @@ use super::step_line::TIME_WIDTH;
 use super::terminal_caps::TerminalCaps;
 use super::text_width::{columns, flow, pad, pad_left};
 
-/// Steps of each kind that are listed, and names within one reason.
+/// Steps listed per kind, and names within one reason.
 const LISTED_MAX: usize = 20;
 const NAMES_MAX: usize = 4;
 
-/// The run at this moment. `waits` are reasons of waiting steps as the engine gives them; steps without one are said to
-/// wait for their needs, as far as the summary knows.
-pub fn live_status(
+/// The status of the run at this time. `waits` are the engine's reasons for waiting steps; steps without one wait for
+/// their needs, according to the summary.
+pub(crate) fn live_status(
     look: &TerminalCaps,
     summary: &RunSummary,
     now: Time,
@@ -54,8 +54,8 @@ pub fn live_status(
     lines.iter().map(|line| flow(look, line, 4)).collect()
 }
 
-/// Why a step stands where it stands, as one phrase.
-pub fn why_phrase(why: &WhyReport, summary: &RunSummary, now: Time) -> String {
+/// The state of a step and its reason, as one phrase.
+pub(crate) fn why_phrase(why: &WhyReport, summary: &RunSummary, now: Time) -> String {
     let name = |step: StepIx| summary.plan().name(step).to_owned();
     match why {
         WhyReport::Needs { waiting } => {
@@ -89,12 +89,12 @@ pub fn why_phrase(why: &WhyReport, summary: &RunSummary, now: Time) -> String {
         WhyReport::Queue { ahead, .. } => format!("for a free slot, {ahead} before it"),
         WhyReport::Held { started_at, .. } => {
             let since = started_at.map(|at| span_text(now.since(at)));
-            since.map_or("handed out".to_owned(), |since| format!("running for {since}"))
+            since.map_or("dispatched".to_owned(), |since| format!("running for {since}"))
         }
         WhyReport::Key { key, run, name: other, .. } if *run == summary.run() => {
-            format!("for {key}, which {other} is at")
+            format!("for {key}, which {other} is running")
         }
-        WhyReport::Key { key, run, .. } => format!("for {key}, which run {run} is at"),
+        WhyReport::Key { key, run, .. } => format!("for {key}, which run {run} is running"),
         WhyReport::Ended { cause, .. } => {
             cause.map_or("ended".to_owned(), |cause| format!("ended because of {}", name(cause)))
         }
@@ -103,25 +103,25 @@ pub fn why_phrase(why: &WhyReport, summary: &RunSummary, now: Time) -> String {
 
 fn held_line(look: &TerminalCaps, step: &StepSummary<'_>, now: Time, width: usize) -> String {
     let last = step.last_delivery();
-    // Who was handed out ahead of time waits for a slot.
+    // A step that was dispatched in advance waits for a slot.
     let begun = step.status() == StepStatus::Running;
     let status = if begun { StepStatus::Running } else { StepStatus::Waiting };
     let elapsed = last.filter(|_| begun).map(|last| clock_text(last.time(now))).unwrap_or_default();
     let mut about = Vec::new();
     if !begun {
-        about.push("handed out, begins next".to_owned());
+        about.push("dispatched, starts next".to_owned());
     }
     if step.attempt_count() > 1 {
         about.push(format!("try {}", step.attempt_count()));
     }
     about.extend(last.map(|last| format!("on {}", last.worker)));
-    about.extend(last.and_then(|last| last.stop).map(|why| format!("told to stop: {why}")));
+    about.extend(last.and_then(|last| last.stop).map(|why| format!("ordered to stop: {why}")));
     let mark = look.status_glyph(status);
     let elapsed = pad_left(&elapsed, TIME_WIDTH);
     format!("{mark} {} {elapsed}  {}", pad(step.name(), width), about.join(", "))
 }
 
-/// Waiting steps with their reasons: those that the engine was asked about, or the first that wait for needs.
+/// Waiting steps with their reasons: those that the engine was queried for, or the first that wait for needs.
 fn waiting_lines<'a>(
     summary: &'a RunSummary,
     now: Time,

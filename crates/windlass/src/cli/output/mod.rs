@@ -1,22 +1,22 @@
-//! The only place that prints: data goes to standard output, talk to standard error.
+//! The only code that prints: data to standard output, messages to standard error.
 //!
-//! What people see of a run is made in three layers. [`Screen`] is pure: events, output and time in, lines out.
-//! [`LiveRegion`] is pure too: it turns lines and the pinned block into what a terminal is sent. [`Terminal`] writes it,
-//! knows the size, and leaves everything as it found it.
+//! The view of a run has three layers. [`Screen`] is pure: events, output and time in, lines out. [`LiveRegion`] is
+//! also pure: it turns lines and the pinned block into terminal bytes. [`Terminal`] writes them, tracks the size, and
+//! restores the terminal.
 //!
-//! | file | what it shows |
+//! | file | contents |
 //! |---|---|
-//! | `terminal_caps`, `color`, `glyphs` | what the reader's terminal can do; colours and signs with a meaning |
+//! | `terminal_caps`, `color`, `glyphs` | terminal capabilities; colors and glyphs with a meaning |
 //! | `span_text`, `text_width`, `table` | durations, columns, tables |
-//! | `line_splitter`, `output_buffer`, `step_output`, `open_group` | what steps print: made harmless, cut into lines, held back or shown |
-//! | `screen`, `pinned_block`, `step_line` | a run while it runs |
-//! | `live_region`, `terminal`, `tty`, `key_input` | getting it onto the terminal |
+//! | `line_splitter`, `output_buffer`, `step_output`, `open_group` | output of steps: sanitized, split into lines, buffered or shown |
+//! | `screen`, `pinned_block`, `step_line` | a running run |
+//! | `live_region`, `terminal`, `tty`, `key_input` | terminal input and output |
 //! | `final_report`, `failure`, `command_hints`, `steps_table` | a run that has ended |
-//! | `escape_control` | names and messages of others, which no terminal obeys |
-//! | `program_name` | commands as those of somebody's own program |
-//! | `live_status` | what runs now and what waits for what |
-//! | `process_log` | what processes that stay say, in lines or objects |
-//! | `github`, `junit` | the same for machines that show it to people |
+//! | `escape_control` | escaping of untrusted names and messages |
+//! | `program_name` | commands with the name of another program |
+//! | `live_status` | running steps, and reasons of waiting ones |
+//! | `process_log` | log lines of long-running processes, as text or objects |
+//! | `github`, `junit` | reports for GitHub and `JUnit` readers |
 
 mod color;
 mod command_hints;
@@ -49,25 +49,23 @@ mod tests;
 mod text_width;
 mod tty;
 
-pub use color::ColorRole;
-pub use command_hints::{CommandHints, quoted};
-pub use final_report::{LogTailReader, ending};
-pub use github::{annotations, markdown};
-pub use junit::junit;
-pub use key_input::KeyInput;
-pub use line_splitter::{LineSplitter, sanitize_lines};
-pub use live_region::LiveRegion;
-pub use live_status::{live_status, why_phrase};
+pub(crate) use color::ColorRole;
+pub(crate) use command_hints::{CommandHints, quoted};
+pub(crate) use final_report::{LogTailReader, ending};
+pub(crate) use github::{annotations, markdown};
+pub(crate) use junit::junit;
+pub(crate) use key_input::KeyInput;
+pub(crate) use line_splitter::{LineSplitter, sanitize_lines};
+pub(crate) use live_status::{live_status, why_phrase};
 pub(super) use print::{
     print_bytes, print_data, print_event, print_json_lines, print_message, stdout_is_terminal,
 };
 pub(super) use process_log::{LogFields, LogFormat, LogLevel, LogRecord, Logger};
 pub(super) use program_name::{set_program_name, with_program_name};
-pub use screen::{OutputStream, Screen, ScreenLine, ScreenOptions};
-pub use span_text::span_text;
-pub use step_output::OutputMode;
-pub use table::{ColumnAlign, TextTable};
-pub use terminal::{Terminal, restore};
-pub use terminal_caps::{ColorMode, DisplayKind, GlyphSet, TerminalCaps};
-pub use text_width::{columns, fit, flow, pad};
-pub use tty::TerminalSize;
+pub(crate) use screen::{Screen, ScreenOptions};
+pub(crate) use span_text::span_text;
+pub(crate) use step_output::OutputMode;
+pub(crate) use table::{ColumnAlign, TextTable};
+pub(crate) use terminal::Terminal;
+pub(crate) use terminal_caps::{ColorMode, DisplayKind, GlyphSet, TerminalCaps};
+pub(crate) use text_width::columns;

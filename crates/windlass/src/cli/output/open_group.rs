@@ -1,26 +1,26 @@
-//! Who has the floor in a log that folds groups.
+//! The open group in a log that folds groups.
 //!
-//! Groups cannot be inside each other, so one step at a time speaks in its group as it prints. What others have finished
-//! meanwhile waits until it ends, or has waited long enough: then its group is closed and begins again later.
+//! Groups cannot be nested, so only one step at a time prints into its group. Finished output of other steps waits until
+//! that group ends, or has waited long enough: then the group is closed and opened again later.
 
 use windlass_core::time::{Span, Time};
+use windlass_store::logs::LogId;
 
 use super::screen::{OutputStream, Screen, ScreenLine};
 use super::step_output::{OutputMode, OutputTiming};
 use super::terminal_caps::DisplayKind;
-use crate::logs::LogId;
 
-/// Lines that wait, in bytes, and for how long: a reader who watches should not miss a failure for the sake of order.
+/// The most bytes that wait. The time limit keeps failures visible to a reader who watches.
 const QUEUE_MAX: usize = 1 << 20;
 const WAIT_MAX: Span = Span::secs(5);
 
 impl Screen {
-    /// Whether each step's output is a group of its own.
+    /// Whether each step's output is a separate group.
     pub(super) fn has_groups(&self) -> bool {
         self.look.display == DisplayKind::GitHub && self.mode == OutputMode::Group
     }
 
-    /// Opens the group of a step, with what it has said so far.
+    /// Opens the group of a step, with its output so far.
     pub(super) fn open_group_for(&mut self, log: LogId) {
         let name = self.summary.plan().name(log.step).to_owned();
         self.open_group.open(log);
@@ -30,7 +30,7 @@ impl Screen {
         }
     }
 
-    /// Ends the group that is open, and shows what waited for it.
+    /// Closes the open group, and prints the lines that waited for it.
     pub(super) fn close_group(&mut self) {
         if let Some(owner) = self.open_group.owner() {
             self.step_output.set_timing(owner, OutputTiming::AtEnd);
@@ -41,7 +41,7 @@ impl Screen {
         }
     }
 
-    /// A step has ended: its group ends, or comes as a whole.
+    /// Ends the group of a step that has ended, or prints it as a whole.
     pub(super) fn end_group(
         &mut self,
         now: Time,
@@ -80,7 +80,7 @@ impl Screen {
     }
 }
 
-/// Whose group is open, and what waits for its end.
+/// The step of the open group, and the lines that wait for its end.
 #[derive(Debug, Default)]
 pub(super) struct OpenGroup {
     owner: Option<LogId>,
@@ -98,7 +98,7 @@ impl OpenGroup {
         self.owner = Some(log);
     }
 
-    /// Has lines wait for the end of the group that is open.
+    /// Queues lines until the open group ends.
     pub(super) fn enqueue(&mut self, now: Time, lines: Vec<ScreenLine>) {
         self.queued += lines.iter().map(|line| line.text.len()).sum::<usize>();
         self.queue.extend(lines);
@@ -111,7 +111,7 @@ impl OpenGroup {
         late || self.queued > QUEUE_MAX
     }
 
-    /// The group is closed: returns what waited for it.
+    /// Closes the group; returns the lines that waited for it.
     pub(super) fn close(&mut self) -> Vec<ScreenLine> {
         *self = Self { owner: None, queue: std::mem::take(&mut self.queue), ..Self::default() };
         std::mem::take(&mut self.queue)

@@ -1,12 +1,12 @@
-//! What one step printed, held back until it is known whether somebody wants it.
+//! The output of one step, buffered until it is shown or dropped.
 
 use std::collections::VecDeque;
 
-/// Bytes of the beginning that are kept, and of the end: a compiler says first what it does and last what went wrong.
+/// Bytes of the start and of the end that are kept: a compiler prints its command first and its errors last.
 const HEAD_MAX: usize = 32 * 1024;
 const TAIL_MAX: usize = 96 * 1024;
 
-/// The first and the last lines; the middle is left out when it is too much.
+/// The first and the last lines; the middle is dropped if there is too much.
 #[derive(Debug, Default)]
 pub(super) struct StepOutputBuffer {
     head: Vec<String>,
@@ -32,16 +32,16 @@ impl StepOutputBuffer {
         }
     }
 
-    /// The newest line that says something.
+    /// The newest line with text.
     pub(super) fn newest(&self) -> Option<&str> {
         let newest = self.tail.iter().rev().chain(self.head.iter().rev()).take(3);
         newest.map(|line| line.trim()).find(|line| !line.is_empty())
     }
 
-    /// All lines, with one that tells how many are missing.
+    /// All lines, with one that counts the dropped ones.
     pub(super) fn into_lines(self) -> impl Iterator<Item = String> {
         let gap = (self.left_out > 0)
-            .then(|| format!("[{} lines left out; all of them: windlass logs]", self.left_out));
+            .then(|| format!("[{} lines omitted; all of them: windlass logs]", self.left_out));
         self.head.into_iter().chain(gap).chain(self.tail)
     }
 }

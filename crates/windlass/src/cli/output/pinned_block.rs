@@ -1,4 +1,4 @@
-//! The block that is pinned below the lines: what runs, and how far the run is.
+//! The block below the lines: running steps and the progress of the run.
 
 use windlass_core::outcome::StepStatus;
 use windlass_core::summary::StepSummary;
@@ -11,16 +11,15 @@ use super::span_text::clock_text;
 use super::step_line::TIME_WIDTH;
 use super::text_width::{columns, fit, pad, pad_left};
 
-/// Running steps that are shown: more are a wall, not a view.
+/// Running steps that are shown; more would hide the lines above.
 const RUNNING_MAX: usize = 8;
-/// The bar, and the terminal that has room for it.
+/// The width of the progress bar.
 const BAR_WIDTH: usize = 20;
 const BAR_FROM: usize = 70;
 
 impl Screen {
-    /// The lines of the block, none wider than the terminal and no more than a third of its rows. Empty when the run has
-    /// ended.
-    pub fn block(&mut self, now: Time, rows: usize) -> Vec<String> {
+    /// The lines of the block, within the terminal's width and a third of its rows. Empty when the run has ended.
+    pub(crate) fn block(&mut self, now: Time, rows: usize) -> Vec<String> {
         if self.summary.ended_at().is_some() {
             return Vec::new();
         }
@@ -38,8 +37,8 @@ impl Screen {
         lines.iter().map(|line| fit(&self.look, line, self.look.width)).collect()
     }
 
-    /// What workers run now. A worker may hold steps ahead of time: it takes them in the order of their leases, so the
-    /// oldest are those that run.
+    /// The steps that workers run now. A worker may hold leases in advance: it takes them in order, so the oldest
+    /// ones run.
     pub(super) fn running(&self) -> Vec<StepSummary<'_>> {
         let mut held: Vec<StepSummary<'_>> = self.summary.held().collect();
         held.sort_by_key(|step| {
@@ -58,7 +57,7 @@ impl Screen {
         let elapsed = last.map_or_else(String::new, |last| clock_text(last.time(now)));
         let again = step.attempt_count() > 1;
         let attempt = if again { format!("  try {}", step.attempt_count()) } else { String::new() };
-        // A few milliseconds of hundreds are no news.
+        // Differences of a few milliseconds are not shown.
         let usual = self.forecast.expected(step.ix()).filter(|usual| *usual >= Span::secs(1));
         let usual =
             usual.map(|usual| look.paint(ColorRole::Quiet, &format!(" of {}", clock_text(usual))));
@@ -69,7 +68,7 @@ impl Screen {
             pad_left(&elapsed, TIME_WIDTH),
             usual.unwrap_or_default()
         );
-        // Colours of the step's own would make the block louder than the lines.
+        // Colors of the step's output would outshine the lines above.
         match self.step_output.newest(self.log_of(step.ix())).map(sanitize_phrase) {
             Some(newest) if look.width >= BAR_FROM => {
                 let room = look.width.saturating_sub(columns(&head) + 2);

@@ -1,19 +1,19 @@
-//! Prints: data to standard output, talk to standard error.
+//! Prints data to standard output and messages to standard error.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use windlass_core::engine::Event;
 use windlass_core::plan::Plan;
 use windlass_core::time::Time;
+use windlass_store::journal::Position;
 
 use super::escape_control::escape_control_chars;
 use crate::cli::exit;
-use crate::journal::Position;
 
-/// Prints what the user asked for and returns the exit code that tells whether it arrived.
+/// Prints requested data and returns the exit code for the write.
 ///
-/// A reader that has closed the pipe has seen enough, so that is a success. A program gets the text as it is; a terminal
-/// obeys nothing in it but colours.
+/// A reader that closes the pipe has seen enough, so that counts as success. A program receives the text unchanged;
+/// for a terminal, control sequences except colors are escaped.
 pub(in crate::cli) fn print_data(text: &str) -> u8 {
     let mut stdout = io::stdout().lock();
     let text = if stdout.is_terminal() { escape_control_chars(text) } else { text.into() };
@@ -27,24 +27,24 @@ pub(in crate::cli) fn print_data(text: &str) -> u8 {
     }
 }
 
-/// Prints bytes as they are; whether anybody still reads. Who has closed the pipe has seen enough.
+/// Prints bytes unchanged; returns whether the output still has a reader. A closed pipe is no error.
 pub(in crate::cli) fn print_bytes(bytes: &[u8]) -> bool {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).is_ok()
 }
 
-/// Whether data goes to a terminal, which obeys what is printed.
+/// Whether standard output is a terminal, which interprets control sequences.
 pub(in crate::cli) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Prints objects, one a line.
+/// Prints one object per line.
 pub(in crate::cli) fn print_json_lines(objects: &[serde_json::Value]) -> u8 {
     let lines: Vec<String> = objects.iter().map(ToString::to_string).collect();
     if lines.is_empty() { exit::SUCCESS } else { print_data(&lines.join("\n")) }
 }
 
-/// Prints an event of a run as everybody shows it, and the name of its step: who reads along has no plan.
+/// Prints an event of a run in its common form, with the name of its step: the reader of the stream has no plan.
 pub(in crate::cli) fn print_event(
     plan: &Plan,
     (position, at): (Position, Time),
@@ -57,7 +57,7 @@ pub(in crate::cli) fn print_event(
     print_data(&object.to_string())
 }
 
-/// Tells the user something that is not the answer. Nobody is left to tell where standard error is closed.
+/// Prints a message to standard error. Errors are ignored: without standard error, they cannot be reported.
 pub(in crate::cli) fn print_message(text: &str) {
     drop(writeln!(io::stderr(), "{}", escape_control_chars(text)));
 }

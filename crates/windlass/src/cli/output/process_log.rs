@@ -1,4 +1,4 @@
-//! What processes that stay say: a line for people, or an object for machines.
+//! Log lines of long-running processes: text, or objects for programs.
 
 use std::str::FromStr;
 
@@ -11,25 +11,25 @@ use windlass_core::time::Time;
 
 use super::print::print_message;
 
-/// How much a line matters.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cli) enum LogLevel {
-    /// It cannot go on, or has a defect.
+    /// The process cannot continue, or has a defect.
     Error,
-    /// Somebody may have to do something.
+    /// An operator may have to act.
     Warn,
-    /// What happens now and then.
+    /// Occasional events.
     Info,
-    /// What happens all the time.
+    /// Frequent events.
     Debug,
 }
 
-/// What lines look like.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum LogFormat {
-    /// For people.
+    /// Plain text.
     Text,
-    /// An object of JSON each.
+    /// One JSON object per line.
     Json,
 }
 
@@ -73,36 +73,36 @@ fn one_of<T: Copy>(known: &[(&str, T)], text: &str) -> Result<T, String> {
     let words = || known.iter().map(|(word, _)| *word);
     Err(match nearest_name(text, words()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("it is one of {}", words().collect::<Vec<_>>().join(", ")),
+        None => format!("use one of {}", words().collect::<Vec<_>>().join(", ")),
     })
 }
 
-/// Something to say.
+/// A log record.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct LogRecord {
     pub(in crate::cli) level: LogLevel,
-    /// When it was so; now if it is not said.
+    /// The time of the event (default: now).
     pub(in crate::cli) at: Option<Time>,
     pub(in crate::cli) message: String,
     pub(in crate::cli) about: LogFields,
 }
 
-/// What something is about. A field that is known stands on every line about it.
+/// The subject of a record. Every line about it has the known fields.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cli) struct LogFields {
     pub(in crate::cli) run: Option<RunId>,
     pub(in crate::cli) pipeline: Option<String>,
     pub(in crate::cli) step: Option<String>,
-    /// The how-manieth attempt, and the how-manieth hand-out of it.
+    /// The attempt number, and the delivery number within that attempt.
     pub(in crate::cli) attempt: Option<(u16, u16)>,
     pub(in crate::cli) worker: Option<String>,
     pub(in crate::cli) fence: Option<Fence>,
-    /// On whose word.
+    /// The author of an action.
     pub(in crate::cli) by: Option<String>,
 }
 
 impl LogRecord {
-    /// Something that is about nothing but who says it.
+    /// A record without a subject.
     pub(in crate::cli) fn new(level: LogLevel, message: impl Into<String>) -> Self {
         Self { level, at: None, message: message.into(), about: LogFields::default() }
     }
@@ -110,7 +110,7 @@ impl LogRecord {
     fn text(&self) -> String {
         let clock = self.at.map(|at| UtcTime(at).to_string());
         let clock = clock.as_deref().and_then(|text| text.get(11..19));
-        // A line is one line, whatever a name or an error of somebody else's has in it.
+        // A record is one line, even if a name or a foreign error contains line ends.
         let message = plain(&self.message);
         clock.map_or_else(|| message.clone(), |clock| format!("{clock} {message}"))
     }
@@ -136,13 +136,13 @@ impl LogRecord {
     }
 }
 
-/// The text in one line, with nothing in it that a terminal obeys.
+/// The text as one line without control sequences.
 fn plain(text: &str) -> String {
     let shown = |c: char| if is_unsafe_to_display(c) { '\u{fffd}' } else { c };
     text.lines().map(|line| line.chars().map(shown).collect()).collect::<Vec<String>>().join(" ")
 }
 
-/// Says what matters enough, in the form that is wanted.
+/// Writes records above a level, in the configured format.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Logger {
     pub(in crate::cli) format: LogFormat,
@@ -151,12 +151,12 @@ pub(in crate::cli) struct Logger {
 }
 
 impl Logger {
-    /// Whether lines of a level are said.
+    /// Whether records of a level are written.
     pub(in crate::cli) fn is_enabled(&self, level: LogLevel) -> bool {
         level <= self.level
     }
 
-    /// Says something.
+    /// Writes a record.
     pub(in crate::cli) fn log(&self, said: &LogRecord) {
         if self.is_enabled(said.level) {
             match self.format {
@@ -166,12 +166,12 @@ impl Logger {
         }
     }
 
-    /// Says something that is about nothing else.
+    /// Writes a record without a subject.
     pub(in crate::cli) fn log_message(&self, level: LogLevel, message: impl Into<String>) {
         self.log(&LogRecord::new(level, message));
     }
 
-    /// Says something for people only, in as many lines as it takes; machines get the first.
+    /// Writes text of several lines; in JSON format only the first line.
     pub(in crate::cli) fn log_banner(&self, text: &str) {
         match self.format {
             LogFormat::Text if self.is_enabled(LogLevel::Info) => print_message(text),
@@ -205,12 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people_is_one_line_that_no_terminal_obeys() {
+    fn text_record_is_one_line_without_control_sequences() {
         assert_eq!(said().text(), "01:02:03 run 7 \"s\" \u{fffd}[2J is lost");
     }
 
     #[test]
-    fn an_object_has_every_field_that_is_known() {
+    fn json_record_has_every_known_field() {
         let expected = serde_json::json!({
             "time": "1970-01-01T01:02:03.004Z", "level": "warn",
             "message": "run 7 \"s\"\n\u{1b}[2J is lost", "run": "7", "pipeline": "ship",
@@ -230,6 +230,6 @@ mod tests {
     fn misspelt_log_level_is_corrected() {
         assert_eq!("warn".parse(), Ok(LogLevel::Warn));
         assert_eq!("debgu".parse::<LogLevel>(), Err("did you mean `debug`?".to_owned()));
-        assert_eq!("xml".parse::<LogFormat>(), Err("it is one of text, json".to_owned()));
+        assert_eq!("xml".parse::<LogFormat>(), Err("use one of text, json".to_owned()));
     }
 }

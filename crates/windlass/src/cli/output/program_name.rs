@@ -1,31 +1,31 @@
-//! What this program is called: `windlass`, or what somebody has made of it.
+//! The name of this program: `windlass`, or the name of another binary that contains it.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// The word that stands in every text.
+/// The name in all texts.
 const WINDLASS: &str = "windlass";
 
-/// What stands for it where the program is somebody's own.
+/// The replacement in another binary.
 static PROGRAM_NAME: OnceLock<ProgramName> = OnceLock::new();
 
 #[derive(Debug)]
 struct ProgramName {
     name: String,
-    /// What may follow the name of a program: elsewhere the word means windlass itself.
+    /// The words that may follow the program's name: elsewhere `windlass` means windlass itself.
     commands: Vec<String>,
 }
 
-/// Has commands be told as those of a program of this name.
+/// Shows commands with this program name from now on.
 pub(in crate::cli) fn set_program_name(name: &str, commands: impl IntoIterator<Item = String>) {
     if name != WINDLASS {
-        // The first one counts: a process has one name.
+        // The first call wins: a process has one name.
         let own = ProgramName { name: name.to_owned(), commands: commands.into_iter().collect() };
         drop(PROGRAM_NAME.set(own));
     }
 }
 
-/// The text, with commands of windlass as those of this program.
+/// The text, with windlass commands under this program's name.
 pub(in crate::cli) fn with_program_name(text: &str) -> Cow<'_, str> {
     match PROGRAM_NAME.get() {
         Some(own) if text.contains(WINDLASS) => Cow::Owned(own.replaced(text)),
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_commands_are_those_of_the_program() {
+    fn only_commands_get_the_program_name() {
         let commands = ["run".to_owned(), "logs".to_owned()].to_vec();
         let own = ProgramName { name: "ship".to_owned(), commands };
         let told = |text| own.replaced(text);

@@ -1,13 +1,14 @@
-//! What a person sees of a run while it runs: events, output and time in, lines out.
+//! The view of a run while it runs: events, output and time in, lines out.
 //!
-//! Pure: it reads no clock and writes nothing. A step that went as it should takes one line; what follows from a failure
-//! (blocked and cancelled steps) takes none, since the ending counts it.
+//! Pure: it reads no clock and writes nothing. A successful step takes one line. Consequences of a failure (blocked
+//! and cancelled steps) take none, since the final report counts them.
 
 use windlass_core::engine::{CancelLevel, CancelReason, Event, StepFollowUp, StepSettlement};
 use windlass_core::id::{StepIx, WorkerId};
 use windlass_core::outcome::{OutcomeKind, StepStatus};
 use windlass_core::summary::{RunForecast, RunSummary, StepDurations, StepSummary};
 use windlass_core::time::{Span, Time};
+use windlass_store::logs::LogId;
 
 use super::color::ColorRole;
 use super::open_group::OpenGroup;
@@ -15,21 +16,20 @@ use super::step_line::{StepColumns, StepLine, try_reason};
 use super::step_output::{OutputMode, OutputTiming, StepOutputStreams};
 use super::terminal_caps::{DisplayKind, TerminalCaps};
 use super::text_width::{fit, pad};
-use crate::logs::LogId;
 
-/// Where a line goes where standard output and standard error are not the same.
+/// The output stream of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputStream {
-    /// Standard output: what steps printed.
+pub(crate) enum OutputStream {
+    /// Standard output: the output of steps.
     Stdout,
-    /// Standard error: what is said about it.
+    /// Standard error: messages about the run.
     Stderr,
 }
 
-/// A line to be shown above the pinned block.
+/// A line above the pinned block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScreenLine {
-    /// Where it goes.
+pub(crate) struct ScreenLine {
+    /// Its stream.
     pub stream: OutputStream,
     /// The line, without its end.
     pub text: String,
@@ -37,20 +37,20 @@ pub struct ScreenLine {
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug)]
-pub struct ScreenOptions {
-    /// How text looks.
+pub(crate) struct ScreenOptions {
+    /// The terminal capabilities.
     pub look: TerminalCaps,
-    /// What is shown of what steps print.
+    /// The output mode of steps.
     pub mode: OutputMode,
-    /// Steps at a time.
+    /// Concurrent steps.
     pub slots: u32,
-    /// Whether Ctrl-C ends the run, and not only the watching of it.
+    /// Whether Ctrl-C ends the run, or only stops watching it.
     pub ctrl_c_ends: bool,
 }
 
 /// A run while it runs.
 #[derive(Debug)]
-pub struct Screen {
+pub(crate) struct Screen {
     pub(super) look: TerminalCaps,
     pub(super) mode: OutputMode,
     pub(super) slots: u32,
@@ -60,22 +60,22 @@ pub struct Screen {
     pub(super) step_output: StepOutputStreams,
     pub(super) columns: StepColumns,
     pub(super) open_group: OpenGroup,
-    /// What was said about the rest, and in which second.
+    /// The last estimate of the remaining time, and its second.
     rest: (u64, Option<String>),
     out: Vec<ScreenLine>,
     out_bytes: usize,
-    /// Lines that were not shown because nobody took them in time.
+    /// Lines that were dropped because the reader was too slow.
     dropped: u64,
 }
 
-/// Lines that wait to be taken, in bytes. Who takes them is behind by then; more would only be older.
+/// The most bytes of pending lines. A reader that far behind would only see old lines.
 const OUT_MAX: usize = 4 << 20;
-/// The widest that the name of a step is before what it printed.
+/// The widest step name before its output.
 const PREFIX_MAX: usize = 24;
 
 impl Screen {
-    /// Shows a run, of which the summary may know a part already.
-    pub fn new(summary: RunSummary, options: ScreenOptions) -> Self {
+    /// Shows a run; the summary may already contain a part of it.
+    pub(crate) fn new(summary: RunSummary, options: ScreenOptions) -> Self {
         let ScreenOptions { look, mode, slots, ctrl_c_ends } = options;
         Self {
             look,
@@ -94,32 +94,32 @@ impl Screen {
         }
     }
 
-    /// What is known of the run.
-    pub const fn summary(&self) -> &RunSummary {
+    /// The summary of the run.
+    pub(crate) const fn summary(&self) -> &RunSummary {
         &self.summary
     }
 
-    /// How text looks here; its width follows the terminal.
-    pub const fn look(&self) -> &TerminalCaps {
+    /// The terminal capabilities; the width follows the terminal.
+    pub(crate) const fn look(&self) -> &TerminalCaps {
         &self.look
     }
 
-    /// Learns how long steps took before.
-    pub fn set_past_durations(&mut self, earlier: &StepDurations) {
+    /// Sets the past durations of the steps.
+    pub(crate) fn set_past_durations(&mut self, earlier: &StepDurations) {
         self.forecast = RunForecast::new(self.summary.plan(), earlier);
         self.rest.0 = 0;
     }
 
-    /// The terminal has another width now.
-    pub fn resize(&mut self, width: usize) {
+    /// Sets the new width of the terminal.
+    pub(crate) fn resize(&mut self, width: usize) {
         if self.look.width != width.max(1) {
             self.look.width = width.max(1);
             self.columns = StepColumns::of(&self.look, self.summary.plan());
         }
     }
 
-    /// Takes in what happened. What a step printed should have been [heard](Self::hear) before its end is told.
-    pub fn apply_event(&mut self, at: Time, event: &Event) {
+    /// Applies an event. Output of a step should be [fed](Self::feed_output) before the event of its end.
+    pub(crate) fn apply_event(&mut self, at: Time, event: &Event) {
         let interruptions = self.summary.interruptions();
         self.summary.apply_event(at, event);
         if event.run().is_some_and(|run| run != self.summary.run()) {
@@ -132,31 +132,31 @@ impl Screen {
         } else if let Event::KeyRecalled { step, .. } = event {
             self.ended_without_lease(at, *step);
         } else if let Event::RunCancelled { level, reason, .. } = event {
-            // Only who sits before it can press it.
+            // The hint is useful only on a live terminal.
             let live = self.look.display == DisplayKind::Live && *level == CancelLevel::Stop;
-            let again = if live && self.ctrl_c_ends { " (Ctrl-C kills it)" } else { "" };
+            let again = if live && self.ctrl_c_ends { " (Ctrl-C kills them)" } else { "" };
             self.put_message(
                 at,
                 ColorRole::Warn,
                 &format!("{}{again}", cancel_text(*level, *reason)),
             );
         } else if self.summary.interruptions() > interruptions {
-            self.put_message(at, ColorRole::Warn, "the run was interrupted and goes on");
+            self.put_message(at, ColorRole::Warn, "the run was interrupted and continues");
         }
     }
 
-    /// Learns the name of a worker.
-    pub fn know_worker(&mut self, worker: WorkerId, name: &str) {
+    /// Sets the name of a worker.
+    pub(crate) fn know_worker(&mut self, worker: WorkerId, name: &str) {
         self.summary.add_worker(worker, name, None);
     }
 
-    /// Learns how many steps a worker runs at a time, and since when.
-    pub fn know_slots(&mut self, worker: WorkerId, slots: u32, since: Time) {
+    /// Sets the slots of a worker, and when they became known.
+    pub(crate) fn know_slots(&mut self, worker: WorkerId, slots: u32, since: Time) {
         self.summary.set_worker_slots(worker, slots, since);
     }
 
-    /// Takes in what a step printed.
-    pub fn feed_output(&mut self, now: Time, log: LogId, bytes: &[u8]) {
+    /// Takes the output of a step.
+    pub(crate) fn feed_output(&mut self, now: Time, log: LogId, bytes: &[u8]) {
         if self.mode == OutputMode::None || log.run != self.summary.run() {
             return;
         }
@@ -170,8 +170,8 @@ impl Screen {
         }
     }
 
-    /// Time passes: lines that have begun are shown after a while.
-    pub fn tick(&mut self, now: Time) {
+    /// Advances the time: incomplete lines are shown after a while.
+    pub(crate) fn tick(&mut self, now: Time) {
         for (log, line) in self.step_output.overdue(now) {
             self.put_output(now, log, vec![line]);
         }
@@ -180,13 +180,13 @@ impl Screen {
         }
     }
 
-    /// Whether [`tick`](Self::tick) has something to do soon, though nothing else happens.
-    pub fn wants_tick(&self) -> bool {
+    /// Whether [`tick`](Self::tick) has to be called soon, even without other events.
+    pub(crate) fn wants_tick(&self) -> bool {
         self.step_output.waits() || self.open_group.owner().is_some()
     }
 
-    /// Says something about the run between its lines, as it is.
-    pub fn insert(&mut self, text: &str) {
+    /// Inserts a message about the run, unchanged.
+    pub(crate) fn insert(&mut self, text: &str) {
         if self.open_group.owner().is_some() {
             self.close_group();
         }
@@ -195,8 +195,8 @@ impl Screen {
         }
     }
 
-    /// Shows what is still held back, for the end of the run.
-    pub fn close(&mut self, now: Time) {
+    /// Shows the lines that are still held back, at the end of the run.
+    pub(crate) fn close(&mut self, now: Time) {
         if self.open_group.owner().is_some() {
             self.close_group();
         }
@@ -209,17 +209,17 @@ impl Screen {
         }
     }
 
-    /// Bytes of lines that wait to be taken.
-    pub const fn pending(&self) -> usize {
+    /// Bytes of pending lines.
+    pub(crate) const fn pending(&self) -> usize {
         self.out_bytes
     }
 
-    /// Hands over the lines that are to be shown.
-    pub fn take(&mut self) -> Vec<ScreenLine> {
+    /// Returns the pending lines.
+    pub(crate) fn take(&mut self) -> Vec<ScreenLine> {
         self.out_bytes = 0;
         let mut lines = std::mem::take(&mut self.out);
         if self.dropped > 0 {
-            let text = format!("[{} lines were not shown: the terminal is slower]", self.dropped);
+            let text = format!("[{} lines were dropped: the terminal is too slow]", self.dropped);
             lines.push(ScreenLine {
                 stream: OutputStream::Stderr,
                 text: self.look.paint(ColorRole::Quiet, &text),
@@ -237,7 +237,8 @@ impl Screen {
         let lines = self.step_output.end(log);
         let wanted = match self.mode {
             OutputMode::Stream | OutputMode::Group => true,
-            // At the end the failure is told with its last lines; only where that may be far off is it told now too.
+            // The final report shows the last lines of failures. With `keep_going` that may be much later, so they
+            // are also shown now.
             OutputMode::Failures => self.summary.options().keep_going && is_failure(next),
             OutputMode::None => false,
         };
@@ -258,7 +259,7 @@ impl Screen {
         let last = step.last_delivery()?;
         let line = match next {
             StepFollowUp::Done(status) => {
-                // Who was stopped because of another, or never began, is counted at the end.
+                // A step that was stopped because of another, or never started, is counted at the end.
                 let begun = last.outcome != Some(OutcomeKind::Released);
                 if status == StepStatus::Cancelled && !(self.is_cancelled() && begun) {
                     return None;
@@ -280,7 +281,7 @@ impl Screen {
                 StepLine { step, mark: self.look.retry_glyph(), time, detail }
             }
             StepFollowUp::Again { charged: true } => {
-                let detail = format!("worker {} was lost; handed out again", last.worker);
+                let detail = format!("worker {} was lost; dispatched again", last.worker);
                 StepLine { step, mark: self.look.retry_glyph(), time: Some(last.time(at)), detail }
             }
             StepFollowUp::Again { charged: false } => return None,
@@ -331,7 +332,7 @@ impl Screen {
         }
     }
 
-    /// What stands before the lines of a step: its name among others, nothing where it is alone or in its group.
+    /// The prefix of a step's lines: its name, or nothing for a single step or inside its group.
     fn prefix(&self, log: LogId) -> String {
         let alone = self.summary.plan().step_count() == 1;
         match self.mode {
@@ -351,7 +352,7 @@ impl Screen {
         self.announce(at, text);
     }
 
-    /// Says something about the run, and not into the group of a step.
+    /// Prints a message about the run, outside the group of any step.
     fn announce(&mut self, at: Time, text: String) {
         let line = ScreenLine { stream: OutputStream::Stderr, text };
         match self.open_group.owner() {
@@ -369,7 +370,7 @@ impl Screen {
         self.out.push(line);
     }
 
-    /// How far the run is, before each line of a log that has no block to tell it.
+    /// The progress of the run, before each line of a log without a block.
     fn counter(&self, next: StepFollowUp) -> String {
         if self.look.display == DisplayKind::Live || self.summary.plan().step_count() == 1 {
             return String::new();
@@ -384,7 +385,7 @@ impl Screen {
         self.look.paint(ColorRole::Quiet, &format!("{text:>width$}  "))
     }
 
-    /// Where several workers were met it matters which it was.
+    /// Adds the worker, if the run has had several.
     fn with_worker(&self, reason: String, worker: &str) -> String {
         match self.summary.workers_met_count() {
             0 | 1 => reason,
@@ -405,7 +406,7 @@ impl Screen {
     fn is_open(&self, log: LogId) -> bool {
         let step = self.summary.step(log.step);
         let last = step.and_then(|step| step.last_delivery());
-        // A log may be ahead of the event that tells of its lease.
+        // A log may be ahead of the event of its lease.
         last.is_none_or(|last| {
             let same = (last.attempt, last.delivery) == (log.attempt, log.delivery);
             !same || last.outcome.is_none()
@@ -418,7 +419,7 @@ impl Screen {
         LogId { run: self.summary.run(), step, attempt, delivery }
     }
 
-    /// How long the rest will take, in words. Made once a second: it costs more than all else that is drawn.
+    /// The remaining time in words. Computed once per second: it costs more than the rest of the drawing.
     pub(super) fn remaining_text(&mut self, now: Time) -> Option<String> {
         let second = now.as_millis() / 1000;
         if self.rest.0 != second {
@@ -429,7 +430,7 @@ impl Screen {
 
     fn estimate_remaining(&self, now: Time) -> Option<String> {
         let rest = self.forecast.remaining(&self.summary, now, self.slots)?;
-        // To the second it would be a promise: short rests by 5 s, long ones by the minute.
+        // Exact seconds would suggest precision: short times are rounded to 5 s, long ones to the minute.
         let unit = if rest < Span::mins(2) { 5_000 } else { 60_000 };
         let rest = Span::millis(rest.as_millis().div_ceil(unit) * unit);
         Some(format!("about {rest} left"))
@@ -438,14 +439,14 @@ impl Screen {
 
 const fn cancel_text(level: CancelLevel, reason: CancelReason) -> &'static str {
     match (level, reason) {
-        (CancelLevel::Kill, _) => "cancelling: everything is killed",
+        (CancelLevel::Kill, _) => "cancelling: running steps are killed",
         (CancelLevel::Stop, CancelReason::Deadline) => {
-            "the run's deadline passed: what runs is being stopped"
+            "the run's deadline passed: running steps are being stopped"
         }
         (
             CancelLevel::Stop,
             CancelReason::Asked | CancelReason::Defect | CancelReason::Condemned,
-        ) => "cancelling: what runs is being stopped",
+        ) => "cancelling: running steps are being stopped",
     }
 }
 

@@ -11,17 +11,17 @@ use super::span_text::span_text;
 use super::terminal_caps::{DisplayKind, TerminalCaps};
 use super::text_width::{columns, fit, flow, pad, pad_left};
 
-/// How wide things are, so that lines that come one by one stand under each other.
+/// Column widths, so that consecutive lines align.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepColumns {
     pub(super) name: usize,
 }
 
-/// The widest that the column of names gets; a longer name moves the rest of its line.
+/// The widest column of names; a longer name shifts the rest of its line.
 const NAME_MAX: usize = 32;
 /// `59m 59s`.
 pub(super) const TIME_WIDTH: usize = 7;
-/// Names that are looked at for the width: who has more steps has them of one kind.
+/// Names that are measured for the width: with more steps, names are similar.
 const NAMES_MEASURED: u32 = 4096;
 
 impl StepColumns {
@@ -32,7 +32,7 @@ impl StepColumns {
     }
 }
 
-/// What is to be said about a step.
+/// The parts of a line about a step.
 pub(super) struct StepLine<'a> {
     pub(super) step: StepSummary<'a>,
     pub(super) mark: String,
@@ -44,7 +44,7 @@ impl StepLine<'_> {
     pub(super) fn text(&self, look: &TerminalCaps, widths: StepColumns, counter: &str) -> String {
         let name = match look.display {
             DisplayKind::Live => fit(look, self.step.name(), widths.name),
-            // A log is searched for names.
+            // A log is searched for full names.
             DisplayKind::Plain | DisplayKind::GitHub => self.step.name().to_owned(),
         };
         let time = self.time.map(span_text).unwrap_or_default();
@@ -63,11 +63,11 @@ impl StepLine<'_> {
     }
 }
 
-/// How a try ended that is not the last.
+/// The result of a try that is not the last.
 pub(super) fn try_reason(one: &DeliverySummary<'_>) -> String {
     match (one.outcome, one.exit_code) {
         (Some(OutcomeKind::Failed), Some(code)) => format!("exit {code}"),
-        (Some(OutcomeKind::TimedOut), _) => "ran too long".to_owned(),
+        (Some(OutcomeKind::TimedOut), _) => "timed out".to_owned(),
         (Some(OutcomeKind::Lost), _) => format!("worker {} was lost", one.worker),
         (Some(kind), _) => kind.to_string(),
         (None, _) => "running".to_owned(),

@@ -1,31 +1,31 @@
-//! What running steps say, and whether it is shown now, later or never.
+//! The output of running steps: shown immediately, at the end, or never.
 
 use std::collections::BTreeMap;
 
 use windlass_core::time::{Span, Time};
+use windlass_store::logs::LogId;
 
 use super::line_splitter::LineSplitter;
 use super::output_buffer::StepOutputBuffer;
 use super::terminal_caps::{ColorMode, DisplayKind, TerminalCaps};
-use crate::logs::LogId;
 
-/// What is shown of what steps print.
+/// The output mode of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputMode {
-    /// Each line as it comes, behind the name of its step.
+pub(crate) enum OutputMode {
+    /// Each line at once, after the name of its step.
     Stream,
-    /// All of a step when it has ended.
+    /// The output of a step when it has ended.
     Group,
-    /// That of steps that failed.
+    /// The output of failed steps.
     Failures,
-    /// Nothing.
+    /// No output.
     None,
 }
 
 impl OutputMode {
-    /// What is best where nobody chose: one step at a time is watched as if it were run by hand. Many at a time are noise
-    /// to somebody at a terminal until one fails; a log that is read later should have everything, step by step.
-    pub fn default_for(look: &TerminalCaps, at_once: u32) -> Self {
+    /// The default mode. A single step is shown as if it ran by hand. The output of several steps on a terminal is
+    /// shown only if one fails; a log for later reading gets all output, step by step.
+    pub(crate) fn default_for(look: &TerminalCaps, at_once: u32) -> Self {
         match look.display {
             DisplayKind::GitHub => Self::Group,
             _ if at_once <= 1 => Self::Stream,
@@ -35,11 +35,11 @@ impl OutputMode {
     }
 }
 
-/// A line that has begun is shown after this time, so that a prompt or a dot is seen. Long enough for the rest of a line
-/// that is written in pieces.
+/// An incomplete line is shown after this time, so that a prompt or a dot is visible. Long enough for the rest of a
+/// line that is written in pieces.
 const PARTIAL_MAX: Span = Span::millis(200);
 
-/// The logs that are being written.
+/// The output streams of running steps.
 #[derive(Debug)]
 pub(super) struct StepOutputStreams {
     color: ColorMode,
@@ -49,18 +49,18 @@ pub(super) struct StepOutputStreams {
 #[derive(Debug)]
 struct StepOutputStream {
     lines: LineSplitter,
-    /// Since when a line waits for its end.
+    /// When the incomplete line started.
     partial_since: Option<Time>,
     buffer: StepOutputBuffer,
     timing: OutputTiming,
 }
 
-/// When a voice is heard.
+/// When output is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OutputTiming {
-    /// As it speaks.
+    /// Immediately.
     Immediate,
-    /// When it has ended.
+    /// When the step has ended.
     AtEnd,
 }
 
@@ -69,7 +69,7 @@ impl StepOutputStreams {
         Self { color, streams: BTreeMap::new() }
     }
 
-    /// Takes what a step printed and returns the lines that are to be shown at once.
+    /// Takes output of a step and returns the lines to show at once.
     pub(super) fn feed_output(
         &mut self,
         now: Time,
@@ -93,7 +93,7 @@ impl StepOutputStreams {
         shown
     }
 
-    /// Lines that waited for their end for too long.
+    /// Incomplete lines that have waited too long.
     pub(super) fn overdue(&mut self, now: Time) -> Vec<(LogId, String)> {
         let mut overdue = Vec::new();
         for (log, voice) in &mut self.streams {
@@ -106,14 +106,14 @@ impl StepOutputStreams {
         overdue
     }
 
-    /// Whether the clock has to tick soon for a line that has begun.
+    /// Whether an incomplete line needs a tick soon.
     pub(super) fn waits(&self) -> bool {
         self.streams
             .values()
             .any(|it| it.partial_since.is_some() && it.timing == OutputTiming::Immediate)
     }
 
-    /// Changes when a voice is heard, and returns what it has said so far if that is now.
+    /// Changes the timing of a stream, and returns its buffered lines if they are to be shown now.
     pub(super) fn set_timing(&mut self, log: LogId, manner: OutputTiming) -> Vec<String> {
         let Some(voice) = self.streams.get_mut(&log) else {
             return Vec::new();
@@ -125,7 +125,7 @@ impl StepOutputStreams {
         }
     }
 
-    /// The log has ended: returns all of it that was not shown.
+    /// Ends a stream; returns its remaining lines.
     pub(super) fn end(&mut self, log: LogId) -> Vec<String> {
         let Some(mut voice) = self.streams.remove(&log) else {
             return Vec::new();
@@ -134,12 +134,12 @@ impl StepOutputStreams {
         voice.buffer.into_lines().chain(last).collect()
     }
 
-    /// The newest line that a step printed and that was not shown.
+    /// The newest line of a step that was not shown.
     pub(super) fn newest(&self, log: LogId) -> Option<&str> {
         self.streams.get(&log)?.buffer.newest()
     }
 
-    /// The logs that are being written and hold lines back, oldest first.
+    /// The running streams with buffered lines, oldest first.
     pub(super) fn held_back(&self) -> impl Iterator<Item = LogId> {
         let silent = self.streams.iter().filter(|(_, voice)| voice.buffer.newest().is_some());
         silent.map(|(log, _)| *log)

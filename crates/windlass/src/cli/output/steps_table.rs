@@ -13,16 +13,16 @@ use super::span_text::span_text;
 use super::table::{ColumnAlign, TextTable};
 use super::terminal_caps::TerminalCaps;
 
-/// Up to so many rows everything is shown: it fits a screen.
+/// Up to this many rows the whole table is shown: it fits a screen.
 const ROWS_MAX: usize = 30;
-/// Cells of a matrix that went alike are one row from this many on.
+/// The smallest group of matrix cells with equal results that becomes one row.
 const CELLS_MIN: usize = 6;
-/// Of more steps than fit, the slowest that are shown.
+/// The number of slowest steps in a shortened table.
 const SLOWEST: usize = 5;
-/// Of more steps than fit, the others that are shown because something happened to them.
+/// The number of other notable steps in a shortened table.
 const NOTABLE_MAX: usize = 15;
 
-/// Every step, or of many those that say something and how many others there are. A run of one step needs no table.
+/// Every step, or the notable ones of many and the number of others. A run of one step needs no table.
 pub(super) fn steps_table(
     look: &TerminalCaps,
     summary: &RunSummary,
@@ -58,7 +58,7 @@ pub(super) fn steps_table(
     lines
 }
 
-/// One step, or cells of a matrix that went alike.
+/// One step, or matrix cells with equal results.
 struct StepsTableRow<'a> {
     name: String,
     steps: Vec<StepSummary<'a>>,
@@ -90,7 +90,7 @@ fn rows(summary: &RunSummary) -> Vec<StepsTableRow<'_>> {
     rows
 }
 
-/// How many cells of each matrix ended alike, without another try.
+/// The number of cells of each matrix with an equal result and no retry.
 fn alike(summary: &RunSummary) -> BTreeMap<(&str, StepStatus), usize> {
     let mut alike = BTreeMap::new();
     let cells = summary
@@ -106,7 +106,7 @@ fn family(name: &str) -> &str {
     name.split('[').next().unwrap_or(name)
 }
 
-/// What failed by itself, was tried again or skipped for want of a worker; then the slowest.
+/// Steps that failed on their own, were retried, or were skipped without a matching worker; then the slowest.
 fn notable(summary: &RunSummary, now: Time) -> Vec<StepsTableRow<'_>> {
     let failed =
         |step: &StepSummary<'_>| matches!(step.status(), StepStatus::Failed | StepStatus::TimedOut);
@@ -128,7 +128,7 @@ fn notable(summary: &RunSummary, now: Time) -> Vec<StepsTableRow<'_>> {
 fn cells(look: &TerminalCaps, row: &StepsTableRow<'_>, now: Time) -> Vec<String> {
     let first = &row.steps[0];
     let status = first.status();
-    // Good is said by the sign: a column of green words would hide the red one.
+    // The glyph marks success: a column of green text would hide the red one.
     let ink = match super::glyphs::status_color(status) {
         ColorRole::Good => ColorRole::Quiet,
         other => other,
@@ -151,7 +151,7 @@ fn cells(look: &TerminalCaps, row: &StepsTableRow<'_>, now: Time) -> Vec<String>
     ]
 }
 
-/// More than one is worth a look.
+/// More than one try is highlighted.
 fn tries(look: &TerminalCaps, row: &StepsTableRow<'_>) -> String {
     match row.steps.iter().map(StepSummary::begun_delivery_count).max().unwrap_or(0) {
         1 => look.paint(ColorRole::Quiet, "1"),
@@ -165,7 +165,7 @@ fn worker(row: &StepsTableRow<'_>) -> String {
     names.sort_unstable();
     names.dedup();
     match names.as_slice() {
-        // Nobody here did it: whose it was stands in the place of who it was.
+        // No worker ran this step; show the run whose outcome was reused.
         [] => row.steps[0]
             .idempotency_origin()
             .map_or_else(String::new, |origin| format!("run {}", origin.run)),

@@ -1,65 +1,60 @@
-//! A small table: columns as wide as they must be, no lines around them.
+//! A small table: columns as wide as needed, without borders.
 
 use super::color::ColorRole;
 use super::terminal_caps::TerminalCaps;
 use super::text_width::{columns, fit, pad, pad_left};
 
-/// On which side of its column a text stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnAlign {
-    /// Words.
+pub(crate) enum ColumnAlign {
+    /// For text.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// Rows under a quiet head. Texts may have colours.
+/// Rows under a dimmed head. Cells may contain colors.
 #[derive(Debug)]
-pub struct TextTable {
+pub(crate) struct TextTable {
     head: Vec<(&'static str, ColumnAlign)>,
     rows: Vec<Vec<String>>,
-    /// The column that is cut where there is no room.
+    /// The column that is cut if the table is too wide.
     cut: Option<&'static str>,
-    /// The columns that are left out before, the least important first.
+    /// The columns that are omitted first, the least important first.
     left_out: &'static [&'static str],
 }
 
-/// Blanks between columns.
+/// The gap between columns.
 const GAP: &str = "  ";
-/// The least that a column is cut to, and that is left of it while another can be left out.
+/// The smallest width of the cut column, kept while another column can be omitted.
 const CUT_MIN: usize = 8;
 
 impl TextTable {
-    /// A table of these columns.
-    pub fn new(head: impl IntoIterator<Item = (&'static str, ColumnAlign)>) -> Self {
+    /// A table with these columns.
+    pub(crate) fn new(head: impl IntoIterator<Item = (&'static str, ColumnAlign)>) -> Self {
         let head = head.into_iter().collect();
         Self { head, rows: Vec::new(), cut: None, left_out: &[] }
     }
 
-    /// Cuts this column where the terminal is narrow.
+    /// Cuts this column on a narrow terminal.
     #[must_use]
-    pub fn cuts(self, column: &'static str) -> Self {
+    pub(crate) fn cuts(self, column: &'static str) -> Self {
         Self { cut: Some(column), ..self }
     }
 
-    /// Leaves these columns out, one after the other, where the terminal is narrow.
+    /// Omits these columns, one after the other, on a narrow terminal.
     #[must_use]
-    pub fn leaves_out(self, columns: &'static [&'static str]) -> Self {
+    pub(crate) fn leaves_out(self, columns: &'static [&'static str]) -> Self {
         Self { left_out: columns, ..self }
     }
 
-    /// Adds a row; what is missing is empty.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    /// Adds a row; missing cells are empty.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Whether it has no rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// The lines of the table. Columns that are empty in every row are left out.
-    pub fn lines(&self, look: &TerminalCaps) -> Vec<String> {
+    /// The lines of the table. Columns that are empty in every row are omitted.
+    pub(crate) fn lines(&self, look: &TerminalCaps) -> Vec<String> {
         let widths = self.fitted(look.width);
         let head: Vec<String> =
             self.head.iter().map(|(name, _)| look.paint(ColorRole::Quiet, name)).collect();
@@ -67,7 +62,7 @@ impl TextTable {
         rows.map(|row| self.line(look, row, &widths)).collect()
     }
 
-    /// The width of each column; none for one that is left out.
+    /// The width of each column; zero for an omitted one.
     fn fitted(&self, room: usize) -> Vec<usize> {
         let mut widths = self.widths();
         let place = |name: &str| self.head.iter().position(|(head, _)| *head == name);
@@ -108,7 +103,7 @@ impl TextTable {
     }
 }
 
-/// How much wider these columns are than there is room.
+/// The width of these columns beyond the available width.
 fn excess(widths: &[usize], room: usize) -> usize {
     let used: usize =
         widths.iter().filter(|width| **width > 0).map(|width| width + GAP.len()).sum();

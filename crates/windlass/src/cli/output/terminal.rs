@@ -1,4 +1,4 @@
-//! Writes a screen to the terminal, and leaves the terminal as it was, however the program ends.
+//! Writes a screen to the terminal, and restores the terminal however the program ends.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -11,30 +11,30 @@ use super::screen::{OutputStream, Screen, ScreenLine};
 use super::terminal_caps::DisplayKind;
 use super::tty::{SIZE_DEFAULT, TerminalModes, TerminalSize, size};
 
-/// Between two pictures: 15 a second are smooth, and cost nothing.
+/// The pause between two frames: 15 per second are smooth and cheap.
 const FRAME_INTERVAL: Span = Span::millis(66);
-/// With so many bytes waiting the terminal is written to at once: a step that floods is slowed down by it, not kept.
+/// With this many pending bytes the terminal is written immediately, which slows down a step that floods.
 const PENDING_MAX: usize = 64 * 1024;
-/// How often the clock in the block moves.
+/// How often the clock in the block changes.
 const CLOCK_INTERVAL: Span = Span::secs(1);
 
-/// Rows of the block that is on the terminal, for who has to remove it from outside.
+/// Rows of the drawn block, for a panic hook or exit that removes it.
 static BLOCK_ROWS: AtomicUsize = AtomicUsize::new(0);
-/// How the terminal's keys were set before.
+/// The terminal modes before key input.
 static SAVED_KEY_MODES: Mutex<Option<TerminalModes>> = Mutex::new(None);
 static PANIC_HOOK: Once = Once::new();
 
 /// Shows a [`Screen`].
 #[derive(Debug)]
-pub struct Terminal {
+pub(crate) struct Terminal {
     display: DisplayKind,
     painter: LiveRegion,
     drawn_at: Option<Time>,
 }
 
 impl Terminal {
-    /// The terminal of this process. A panic restores it before it is told.
-    pub fn new(display: DisplayKind) -> Self {
+    /// The terminal of this process. A panic restores it before the message is printed.
+    pub(crate) fn new(display: DisplayKind) -> Self {
         PANIC_HOOK.call_once(|| {
             let tell = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
@@ -46,13 +46,13 @@ impl Terminal {
     }
 
     /// Its size.
-    pub fn size() -> TerminalSize {
+    pub(crate) fn size() -> TerminalSize {
         size().unwrap_or(SIZE_DEFAULT)
     }
 
-    /// Shows what is new, and returns after what time to come again though nothing happens. An error says that nobody
-    /// reads standard output any more.
-    pub fn draw(&mut self, screen: &mut Screen, now: Time) -> io::Result<Span> {
+    /// Shows new lines, and returns the time until the next draw. An error means that standard output has no reader
+    /// any more.
+    pub(crate) fn draw(&mut self, screen: &mut Screen, now: Time) -> io::Result<Span> {
         let age = self.drawn_at.map_or(FRAME_INTERVAL, |at| now.since(at));
         if age < FRAME_INTERVAL && screen.pending() < PENDING_MAX {
             return Ok(FRAME_INTERVAL.saturating_sub(age));
@@ -61,8 +61,8 @@ impl Terminal {
         Ok(if screen.wants_tick() { FRAME_INTERVAL } else { CLOCK_INTERVAL })
     }
 
-    /// Shows what is new at once, for the end of a run or an answer to a key.
-    pub fn draw_now(&mut self, screen: &mut Screen, now: Time) -> io::Result<()> {
+    /// Shows new lines immediately, at the end of a run or after a key.
+    pub(crate) fn draw_now(&mut self, screen: &mut Screen, now: Time) -> io::Result<()> {
         self.drawn_at = Some(now);
         screen.tick(now);
         if self.display != DisplayKind::Live {
@@ -74,19 +74,19 @@ impl Terminal {
         self.forget_if_removed();
         let picture = self.painter.paint(&screen.take(), block, size.columns);
         BLOCK_ROWS.store(self.painter.rows(size.columns), Ordering::Relaxed);
-        // A terminal that was closed is told to the program by a signal.
+        // A closed terminal sends SIGHUP, so an error here needs no report.
         drop(write_all(&mut io::stderr().lock(), picture.as_bytes()));
         Ok(())
     }
 
-    /// The process was stopped and goes on: whoever had the terminal meanwhile wrote below the block, and set its keys.
-    pub fn resumed(&mut self) {
+    /// After a stop and continue: another program may have written below the block and changed the terminal modes.
+    pub(crate) fn resumed(&mut self) {
         self.painter.forget();
         reenter_key_mode();
     }
 
     /// Removes the block.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         if self.display == DisplayKind::Live {
             self.forget_if_removed();
             let gone = self.painter.erase(Self::size().columns);
@@ -95,7 +95,7 @@ impl Terminal {
         }
     }
 
-    /// After a panic the block is gone already, and what stands there is its message.
+    /// After a panic the block is already removed, and the panic message is in its lines.
     fn forget_if_removed(&mut self) {
         if BLOCK_ROWS.load(Ordering::Relaxed) == 0 {
             self.painter.forget();
@@ -109,14 +109,14 @@ impl Drop for Terminal {
     }
 }
 
-/// Removes the block, shows the cursor and sets the keys as they were. May be called at any time, by anybody.
-pub fn restore() {
+/// Removes the block, shows the cursor and restores the terminal modes. Can be called at any time, from any thread.
+pub(crate) fn restore() {
     let gone = erase_rows(BLOCK_ROWS.swap(0, Ordering::Relaxed));
     drop(write_all(&mut io::stderr(), gone.as_bytes()));
     restore_key_mode();
 }
 
-/// Has keys come one by one, and remembers how it was before.
+/// Switches to single-key input, and saves the earlier modes.
 pub(super) fn enter_key_mode() -> bool {
     let mut before = SAVED_KEY_MODES.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(modes) = TerminalModes::set_unbuffered() else {
@@ -126,7 +126,7 @@ pub(super) fn enter_key_mode() -> bool {
     true
 }
 
-/// Has keys come one by one anew, if they did before.
+/// Switches to single-key input again, if it was on.
 fn reenter_key_mode() {
     let before = SAVED_KEY_MODES.lock().unwrap_or_else(PoisonError::into_inner);
     if before.is_some() {
@@ -134,14 +134,15 @@ fn reenter_key_mode() {
     }
 }
 
-/// Sets the keys as they were.
+/// Restores the saved modes.
 pub(super) fn restore_key_mode() {
     if let Some(before) = SAVED_KEY_MODES.lock().unwrap_or_else(PoisonError::into_inner).take() {
         before.restore();
     }
 }
 
-/// Data and talk to where they belong, in order. GitHub reads its commands, and with them everything, on standard output.
+/// Writes data and messages to their streams, in order. GitHub reads its workflow commands on standard output, so
+/// everything goes there.
 fn write_lines(manner: DisplayKind, lines: &[ScreenLine]) -> io::Result<()> {
     let sink = |line: &ScreenLine| {
         if manner == DisplayKind::GitHub { OutputStream::Stdout } else { line.stream }

@@ -1,64 +1,65 @@
-//! What the reader's terminal can do, and how to speak to it.
+//! The capabilities of the terminal.
 
-/// How text is to look.
+/// How text looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TerminalCaps {
-    /// Whether colours are used.
+pub(crate) struct TerminalCaps {
+    /// Whether colors are used.
     pub color: ColorMode,
-    /// Which signs are used.
+    /// The glyph set.
     pub glyphs: GlyphSet,
-    /// Whether a block can be pinned below the lines, or what else takes them.
+    /// Whether a block is pinned below the lines, or another reader takes them.
     pub display: DisplayKind,
-    /// Columns of a line; text that must be whole is not cut to them.
+    /// The columns of a line; text that must stay whole may be longer.
     pub width: usize,
 }
 
-/// Whether colours are used.
+/// Whether colors are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColorMode {
-    /// They are.
+pub(crate) enum ColorMode {
+    /// Colors are used.
     On,
-    /// They are not: text says everything by itself.
+    /// No colors: text alone has the full meaning.
     Off,
 }
 
-/// Which signs are used.
+/// The glyph set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GlyphSet {
+pub(crate) enum GlyphSet {
     /// `✓ ✗ │ …`.
     Unicode,
-    /// What every terminal has.
+    /// ASCII only.
     Ascii,
 }
 
-/// Who takes the lines.
+/// The reader of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DisplayKind {
-    /// A terminal with somebody before it: a block is pinned below the lines.
+pub(crate) enum DisplayKind {
+    /// An interactive terminal: a block is pinned below the lines.
     Live,
-    /// A file, a pipe, a log: lines only, each complete in itself.
+    /// A file, a pipe, a log: only complete lines.
     Plain,
     /// The log of GitHub Actions, which folds groups and shows annotations.
     GitHub,
 }
 
-/// Columns where nobody says how many there are: what people expect of a log.
+/// The default width, usual for logs.
 const WIDTH_DEFAULT: usize = 100;
 
 impl TerminalCaps {
-    /// Lines without colours or terminal, as a pipe gets them.
-    pub const PLAIN: Self = Self {
+    /// Lines without colors or terminal, as a pipe gets them.
+    pub(crate) const PLAIN: Self = Self {
         color: ColorMode::Off,
         glyphs: GlyphSet::Unicode,
         display: DisplayKind::Plain,
         width: WIDTH_DEFAULT,
     };
 
-    /// Chooses by the environment: `NO_COLOR`, `FORCE_COLOR` and `CLICOLOR_FORCE` as their sites define them, a dumb
-    /// terminal, `CI` and pipes get plain lines.
+    /// Chooses by the environment: `NO_COLOR`, `FORCE_COLOR` and `CLICOLOR_FORCE` as their specifications define
+    /// them; a dumb terminal, `CI` and pipes get plain lines.
     ///
-    /// `variable` looks up an environment variable; `terminal` says whether the stream is one, `text_width` its columns.
-    pub fn detect(
+    /// `variable` looks up an environment variable; `terminal` states whether the stream is one, `text_width` its
+    /// columns.
+    pub(crate) fn detect(
         variable: &dyn Fn(&str) -> Option<String>,
         terminal: bool,
         width: Option<usize>,
@@ -72,7 +73,7 @@ impl TerminalCaps {
             true if !dumb && !set("CI") => DisplayKind::Live,
             _ => DisplayKind::Plain,
         };
-        // GitHub's log is no terminal and shows colours all the same.
+        // GitHub's log is no terminal but shows colors.
         let able = github || (terminal && !dumb);
         let color = match () {
             () if set("NO_COLOR") => ColorMode::Off,
@@ -88,7 +89,7 @@ impl TerminalCaps {
     }
 }
 
-/// The locale says whether the terminal reads UTF-8; where nobody set one, everything modern does.
+/// The locale tells whether the terminal reads UTF-8; without a locale, UTF-8 is assumed.
 fn signs(variable: &dyn Fn(&str) -> Option<String>) -> GlyphSet {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| {
         let value = variable(name);
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_decides_how_text_looks() {
+    fn environment_determines_how_text_looks() {
         use ColorMode::{Off, On};
         use DisplayKind::{GitHub, Live, Plain};
         use GlyphSet::{Ascii, Unicode};
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!(look(false, &[("CLICOLOR_FORCE", "1")]), (Plain, On, Unicode));
         assert_eq!(look(false, &[("FORCE_COLOR", "1")]), (Plain, On, Unicode));
         let both = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
-        assert_eq!(look(false, &both), (Plain, Off, Unicode), "who refuses colour is heard first");
+        assert_eq!(look(false, &both), (Plain, Off, Unicode), "refusing colors takes precedence");
         assert_eq!(look(false, &[("GITHUB_ACTIONS", "true")]), (GitHub, On, Unicode));
         assert_eq!(look(true, &[("LANG", "C")]), (Live, On, Ascii));
         assert_eq!(look(true, &[("LC_ALL", "de_DE.ISO-8859-1")]), (Live, On, Ascii));

@@ -1,6 +1,6 @@
-//! How many columns text takes, and how to make it take a given number.
+//! The width of text in columns, and fitting text to a width.
 //!
-//! Text may carry colours: their escape sequences take no column and are never cut in two.
+//! Text may contain colors: their escape sequences have no width and are never split.
 
 use unicode_width::UnicodeWidthChar as _;
 
@@ -8,13 +8,13 @@ use super::terminal_caps::{DisplayKind, TerminalCaps};
 
 const RESET: &str = "\x1b[0m";
 
-/// Columns that a text takes on a terminal.
-pub fn columns(text: &str) -> usize {
+/// The columns of a text on a terminal.
+pub(crate) fn columns(text: &str) -> usize {
     pieces(text).map(|(_, width)| width).sum()
 }
 
-/// The text in at most so many columns, with a sign where it was cut.
-pub fn fit(look: &TerminalCaps, text: &str, max: usize) -> String {
+/// The text in at most this many columns, with an ellipsis where it was cut.
+pub(crate) fn fit(look: &TerminalCaps, text: &str, max: usize) -> String {
     if columns(text) <= max {
         return text.to_owned();
     }
@@ -37,9 +37,9 @@ pub fn fit(look: &TerminalCaps, text: &str, max: usize) -> String {
     cut
 }
 
-/// The text in lines that a terminal does not break, each behind so many blanks but for the first. Words stay whole. A
-/// log has whole lines: they are searched.
-pub fn flow(look: &TerminalCaps, text: &str, indent: usize) -> String {
+/// Wraps the text for a terminal, indenting all lines but the first. Words stay whole. Log lines are not wrapped, so
+/// that they can be searched.
+pub(crate) fn flow(look: &TerminalCaps, text: &str, indent: usize) -> String {
     if look.display != DisplayKind::Live || columns(text) <= look.width {
         return text.to_owned();
     }
@@ -59,17 +59,17 @@ pub fn flow(look: &TerminalCaps, text: &str, indent: usize) -> String {
     lines + &line
 }
 
-/// The text with blanks behind it, in at least so many columns.
-pub fn pad(text: &str, width: usize) -> String {
+/// Pads the text on the right to at least this many columns.
+pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// The text with blanks before it, in at least so many columns.
+/// Pads the text on the left to at least this many columns.
 pub(super) fn pad_left(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// Characters and colours, each with its width.
+/// Characters and color sequences, each with its width.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -84,7 +84,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// The length of the colour that the text begins with.
+/// The length of the color sequence at the start of the text.
 fn colour_length(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("\x1b[")?;
     let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';' && c != ':')?;
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_take_no_column_and_wide_characters_take_two() {
+    fn colors_have_no_width_and_wide_characters_have_two_columns() {
         assert_eq!(columns("\x1b[31mred\x1b[0m"), 3);
         assert_eq!(columns("測試"), 4);
         assert_eq!(fit(&TerminalCaps::PLAIN, "測試測試", 5), "測試…");

@@ -1,15 +1,15 @@
-//! What the operating system knows about the terminal. The only file here that differs between systems.
+//! The terminal interface of the operating system. The only file here that differs between systems.
 
 /// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TerminalSize {
+pub(crate) struct TerminalSize {
     /// Characters in a row.
     pub columns: usize,
     /// Rows.
     pub rows: usize,
 }
 
-/// What is assumed where nobody says.
+/// The size if it is unknown.
 pub(super) const SIZE_DEFAULT: TerminalSize = TerminalSize { columns: 80, rows: 24 };
 
 #[cfg(unix)]
@@ -34,13 +34,13 @@ mod unix {
         known.then(|| TerminalSize { columns: size.ws_col.into(), rows: size.ws_row.into() })
     }
 
-    /// How the terminal at standard input was set.
+    /// The saved modes of the terminal at standard input.
     #[derive(Clone, Debug)]
     pub(in super::super) struct TerminalModes(Termios);
 
     impl TerminalModes {
-        /// Has keys come one by one and unseen. Ctrl-C and its like stay signals, and lines end as before. `None` where
-        /// there is no terminal, or it is somebody else's now: a job in the background would be stopped for it.
+        /// Turns off line buffering and echo. Ctrl-C and similar keys still send signals, and output is unchanged.
+        /// `None` without a terminal, or if this process is in the background, where the change would stop it.
         pub(in super::super) fn set_unbuffered() -> Option<Self> {
             let stdin = io::stdin();
             let foreground = tcgetpgrp(&stdin).ok()? == rustix::process::getpgrp();
@@ -54,12 +54,12 @@ mod unix {
         }
 
         pub(in super::super) fn restore(&self) {
-            // Nobody is left to tell if it fails.
+            // An error cannot be reported.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
         }
     }
 
-    /// The next key, if one comes within so many milliseconds.
+    /// The next key within this many milliseconds.
     pub(in super::super) fn next_key(stdin: &io::Stdin, wait_ms: u64) -> Option<u8> {
         let wait = Timespec {
             tv_sec: i64::try_from(wait_ms / 1000).ok()?,
@@ -71,7 +71,7 @@ mod unix {
         if ready > 0 && rustix::io::read(stdin, &mut key) == Ok(1) {
             return Some(key[0]);
         }
-        // A terminal that is gone is always ready, and has nothing: who asks again and again must not do so in circles.
+        // A closed terminal is always ready and has no data: a loop of calls must not spin.
         if ready > 0 {
             let _ = poll(&mut [], Some(&wait));
         }

@@ -1,35 +1,35 @@
-//! What happens to a run, page by page, though its controller may be away for a while.
+//! The events of a run, page by page, across outages of its controller.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use windlass_core::id::RunId;
+use windlass_store::journal::Position;
 
 use crate::cli::error::CliError;
 use crate::cli::run_source::{RunEventsPage, RunSource, retry_while_away};
-use crate::journal::Position;
 
-/// How long one waits for something to happen before asking again.
+/// How long one request waits for an event.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// Pages that wait to be shown.
 const QUEUED_PAGES_MAX: usize = 4;
 
-/// What is told about a run.
+/// News about a run.
 #[derive(Debug)]
 pub(super) enum RemoteFeedEvent {
-    /// What happened next.
+    /// The next events.
     Page(RunEventsPage),
-    /// It cannot be asked at the moment.
+    /// The source is unreachable.
     Unreachable,
-    /// It can be asked again.
+    /// The source is reachable again.
     ReachableAgain,
-    /// It cannot be asked any more.
+    /// The source has failed for good.
     Failed(CliError),
 }
 
-/// Follows a run behind a position until nobody listens any more.
+/// Follows a run from a position until the receiver is dropped.
 pub(super) fn feed(
     source: Arc<dyn RunSource>,
     run: RunId,
@@ -41,7 +41,7 @@ pub(super) fn feed(
         loop {
             let mut away = false;
             let tell = || {
-                // Whoever is behind hears of the page that comes after it soon enough.
+                // A slow receiver gets the next page soon enough.
                 away = sender.try_send(RemoteFeedEvent::Unreachable).is_ok();
             };
             let page =

@@ -1,4 +1,4 @@
-//! What the steps of a run print, heard as it comes and to its end.
+//! Follows the output of steps to its end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+use windlass_store::logs::LogId;
 
 use crate::cli::error::CliError;
 use crate::cli::run_source::{RunSource, retry_while_away};
-use crate::logs::LogId;
 
-/// Steps that are heard at the same time. Others are heard when they have ended.
+/// Logs that are followed at the same time. Others are read when their step has ended.
 const FOLLOWERS_MAX: usize = 8;
 
-/// Of what a step had printed before somebody came to watch, so much is heard.
+/// The most bytes of earlier output that are read.
 const EARLIER_MAX: u64 = 64 * 1024;
 
-/// How long one waits for a step to print before asking again.
+/// How long one request waits for output.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// The pause after an answer without anything in it.
+/// The pause after an empty answer.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Pieces that wait to be shown: a screen that is slower holds up only who reads for it.
+/// Chunks that wait to be shown: a slow screen slows down only these readers.
 const QUEUED_CHUNKS_MAX: usize = 64;
 
-/// A piece of a log.
+/// A chunk of a log.
 #[derive(Debug)]
 pub(super) struct FollowedLogChunk {
     pub(super) log: LogId,
@@ -35,11 +35,11 @@ pub(super) struct FollowedLogChunk {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Hears the steps that run.
+/// Follows the logs of running steps.
 #[derive(Debug)]
 pub(super) struct LogFollowers {
     source: Arc<dyn RunSource>,
-    /// How far each log was heard.
+    /// The read position of each log.
     heard: BTreeMap<LogId, u64>,
     listeners: BTreeMap<LogId, JoinHandle<()>>,
     sender: mpsc::Sender<FollowedLogChunk>,
@@ -47,7 +47,7 @@ pub(super) struct LogFollowers {
 }
 
 impl LogFollowers {
-    /// Hears what is printed from now on; of the logs that are there already, the end.
+    /// Follows output from now on; of existing logs, the end.
     pub(super) fn new(source: Arc<dyn RunSource>, there: &[(LogId, u64)]) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUED_CHUNKS_MAX);
         let heard = there.iter().map(|(log, size)| (*log, size.saturating_sub(EARLIER_MAX)));
@@ -55,7 +55,7 @@ impl LogFollowers {
         Self { source, heard, listeners, sender, receiver }
     }
 
-    /// Listens to these logs, as far as there are ears left.
+    /// Follows these logs, up to the limit.
     pub(super) fn listen(&mut self, logs: impl IntoIterator<Item = LogId>) {
         for log in logs {
             if self.listeners.len() >= FOLLOWERS_MAX {
@@ -69,18 +69,18 @@ impl LogFollowers {
         }
     }
 
-    /// The next piece of some log.
+    /// The next chunk of any log.
     pub(super) async fn next(&mut self) -> FollowedLogChunk {
         loop {
-            let heard = self.receiver.recv().await.expect("it has a sender of its own");
+            let heard = self.receiver.recv().await.expect("it owns a sender");
             if let Some(heard) = self.advance(heard) {
                 return heard;
             }
         }
     }
 
-    /// The next piece of a log that has ended; nothing when all of it was heard, and then it is listened to no more. How far
-    /// it was heard is kept if its end may be told again: a lease that was given up can have an outcome after all.
+    /// The next chunk of a log that has ended; `None` when all of it was read, and then it is no longer followed. The
+    /// position is kept if its end may be reported again: a lease that was given up can still have an outcome.
     pub(super) async fn rest(
         &mut self,
         log: LogId,
@@ -107,7 +107,7 @@ impl LogFollowers {
         Ok(self.advance(FollowedLogChunk { log, at, bytes: part.bytes }))
     }
 
-    /// A log has ended, and nobody wants to hear the rest.
+    /// Drops a log that has ended, without reading its rest.
     pub(super) fn forget(&mut self, log: LogId) {
         self.heard.remove(&log);
         if let Some(listener) = self.listeners.remove(&log) {
@@ -115,7 +115,7 @@ impl LogFollowers {
         }
     }
 
-    /// Notes how far a log was heard; what was heard already, or belongs to a log that is over, is dropped.
+    /// Updates the position of a log; chunks that were read already, or belong to a closed log, are dropped.
     fn advance(&mut self, heard: FollowedLogChunk) -> Option<FollowedLogChunk> {
         let at = self.heard.get_mut(&heard.log).filter(|at| **at == heard.at)?;
         *at += heard.bytes.len() as u64;
@@ -137,10 +137,10 @@ async fn listen(
 ) {
     loop {
         let part = retry_while_away(source.patience(), || source.log(log, at, WAIT), || ()).await;
-        // That the source is gone for good is told by who follows the events.
+        // The event feed reports a source that has failed for good.
         let Ok(part) = part else { return };
         if part.bytes.is_empty() {
-            // A log whose attempt is over answers at once; that it is over is about to be told.
+            // A log whose attempt has ended answers at once; the event of its end follows shortly.
             sleep(PAUSE).await;
             continue;
         }

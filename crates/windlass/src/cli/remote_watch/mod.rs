@@ -1,10 +1,10 @@
-//! A run that others do, on the same screen as one that is done here.
+//! A run of another process, on the same screen as a local run.
 //!
-//! | file | what it does |
+//! | file | contents |
 //! |---|---|
-//! | `watch_loop` | the loop: events and output to the screen, wishes of whoever watches |
-//! | `event_feed` | what happens to the run, whether its controller is there or comes back |
-//! | `log_followers` | what its steps print |
+//! | `watch_loop` | the loop: events and output to the screen, requests of the user |
+//! | `event_feed` | the events of the run, across outages of its controller |
+//! | `log_followers` | the output of its steps |
 
 mod event_feed;
 mod log_followers;

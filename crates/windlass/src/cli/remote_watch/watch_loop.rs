@@ -1,4 +1,4 @@
-//! Shows a run that others do until it has ended, or until whoever watches has seen enough.
+//! Shows a run of another process until it has ended, or until the user stops watching.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,50 +11,50 @@ use windlass_core::engine::{Event, StepFollowUp, WhyReport};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::StepStatus;
 use windlass_core::time::Span;
+use windlass_store::journal::RecordedEvent;
+use windlass_store::logs::LogId;
 
 use super::event_feed::{RemoteFeedEvent, feed};
 use super::log_followers::{FollowedLogChunk, LogFollowers};
 use crate::cli::error::CliError;
-use crate::cli::exit;
 use crate::cli::local_run::{FinishedRunReport, InterruptListener, UserRequest};
 use crate::cli::output::{
-    self, DisplayKind, OutputMode, Screen, ScreenOptions, Terminal, TerminalCaps, live_status,
+    DisplayKind, OutputMode, Screen, ScreenOptions, Terminal, TerminalCaps, live_status,
 };
 use crate::cli::run_source::{KnownRun, RunEventsPage, RunSource, tail};
+use crate::cli::{exit, output};
 use crate::embedded::system_now;
-use crate::journal::RecordedEvent;
-use crate::logs::LogId;
 
-/// Steps whose reasons are asked for when somebody wants to see what runs.
+/// Steps whose waiting reasons are queried for a status request.
 const STATUS_REASONS_MAX: usize = 20;
 
-/// A run, and who watches it.
+/// A run to watch.
 #[derive(Debug)]
 pub(crate) struct RemoteWatch {
-    /// Where it is.
+    /// Its source.
     pub(crate) source: Arc<dyn RunSource>,
-    /// What is known of it.
+    /// Its known state.
     pub(crate) known: KnownRun,
-    /// How text looks.
+    /// The terminal capabilities.
     pub(crate) look: TerminalCaps,
-    /// What goes to standard output.
+    /// The contents of standard output.
     pub(crate) output: WatchOutput,
     /// The steps that were named.
     pub(crate) named: Vec<String>,
 }
 
-/// What goes to standard output.
+/// The contents of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WatchOutput {
-    /// What steps print.
+    /// The output of steps.
     Output,
-    /// Events as JSON, one a line.
+    /// Events, as one JSON object per line.
     Events,
-    /// The run as JSON, one a line, whenever a step has ended.
+    /// The run as one JSON object per line, whenever a step has ended.
     Run,
 }
 
-/// What happened.
+/// An event of the watch loop.
 enum RemoteWatchEvent {
     Feed(RemoteFeedEvent),
     Output(FollowedLogChunk),
@@ -62,22 +62,22 @@ enum RemoteWatchEvent {
     Time,
 }
 
-/// The loop's own things.
+/// The state of the watch loop.
 struct RemoteWatchLoop {
     attached: RemoteWatch,
     screen: Screen,
     terminal: Terminal,
     log_followers: LogFollowers,
     mode: OutputMode,
-    /// How many steps had ended, and whether all had, when the run was last printed.
+    /// The number of ended steps, and whether all had ended, when the run was last printed.
     printed: Option<(u32, bool)>,
 }
 
 impl RemoteWatch {
-    /// Shows the run, and what it came to. Returns the exit code: the run's, or that of somebody who left.
+    /// Shows the run and its result. Returns the run's exit code, or that of a user who stopped watching.
     pub(crate) async fn watch(self) -> Result<u8, CliError> {
         let mut interrupts = InterruptListener::listen()
-            .map_err(|error| CliError::unreachable(format!("signals cannot be heard: {error}")))?;
+            .map_err(|error| CliError::unreachable(format!("cannot listen for signals: {error}")))?;
         let (run, from) = (self.known.summary.run(), self.known.position);
         let there = self.source.logs(run).await?;
         let feed = feed(Arc::clone(&self.source), run, from);
@@ -85,7 +85,7 @@ impl RemoteWatch {
         if watch.attached.look.display == DisplayKind::Live {
             interrupts
                 .listen_to_keys()
-                .map_err(|error| CliError::unreachable(format!("keys cannot be heard: {error}")))?;
+                .map_err(|error| CliError::unreachable(format!("cannot read keys: {error}")))?;
         }
         watch.run(feed, interrupts).await
     }
@@ -94,7 +94,7 @@ impl RemoteWatch {
 impl RemoteWatchLoop {
     fn new(attached: RemoteWatch, there: &[(LogId, u64)]) -> Self {
         let summary = attached.known.summary.clone();
-        // How many run at a time is up to workers that come and go.
+        // The number of concurrent steps depends on workers that come and go.
         let slots = summary.plan().step_count();
         let look = attached.look;
         let mode = OutputMode::default_for(&look, slots);
@@ -133,10 +133,10 @@ impl RemoteWatchLoop {
                     self.apply_page(page).await?;
                 }
                 RemoteWatchEvent::Feed(RemoteFeedEvent::Unreachable) => {
-                    self.screen.insert("the controller does not answer: waiting for it");
+                    self.screen.insert("the controller does not answer; waiting for it");
                 }
                 RemoteWatchEvent::Feed(RemoteFeedEvent::ReachableAgain) => {
-                    self.screen.insert("the controller is back");
+                    self.screen.insert("the controller answers again");
                 }
                 RemoteWatchEvent::Feed(RemoteFeedEvent::Failed(error)) => return Err(error),
                 RemoteWatchEvent::Output(heard) => self.show_output(&heard),
@@ -151,7 +151,7 @@ impl RemoteWatchLoop {
         Ok(self.finish())
     }
 
-    /// Takes in what happened. What a step printed comes before what became of it.
+    /// Applies a page of events. The output of a step is shown before its outcome.
     async fn apply_page(&mut self, page: RunEventsPage) -> Result<(), CliError> {
         for (worker, name) in &page.workers {
             self.screen.know_worker(*worker, name);
@@ -174,7 +174,7 @@ impl RemoteWatchLoop {
         Ok(())
     }
 
-    /// Prints the run, if that is wanted and another step of it has ended.
+    /// Prints the run, if requested and if another step has ended.
     fn print_run(&mut self) {
         let summary = self.screen.summary();
         let ended = (summary.status_counts().ended(), summary.status().is_terminal());
@@ -209,11 +209,11 @@ impl RemoteWatchLoop {
     }
 
     fn draw(&mut self) -> Span {
-        // A reader that has closed standard output has seen enough of it; the rest is talk.
+        // A closed standard output has no reader any more; only messages remain.
         self.terminal.draw(&mut self.screen, system_now()).unwrap_or(Span::secs(1))
     }
 
-    /// What runs now, and why the rest waits, as far as the engine can be asked.
+    /// Shows running steps, and the reasons of waiting ones if the engine can be queried.
     async fn show(&mut self) {
         let summary = self.screen.summary();
         let waits = |status| matches!(status, StepStatus::Waiting | StepStatus::Ready);
@@ -227,13 +227,13 @@ impl RemoteWatchLoop {
         self.screen.insert(&lines.join("\n"));
     }
 
-    /// The run goes on without whoever watched it.
+    /// Stops watching; the run continues.
     fn detach(mut self) -> u8 {
         self.close();
         let (run, hints) = (self.screen.summary().run(), self.attached.source.hints());
         if let (Some(watch), Some(cancel)) = (hints.watch(run), hints.cancel(run)) {
             output::print_message(&format!(
-                "the run goes on; `{watch}` comes back, `{cancel}` ends it"
+                "the run continues; `{watch}` shows it again, `{cancel}` cancels it"
             ));
         }
         exit::INTERRUPTED
@@ -243,7 +243,7 @@ impl RemoteWatchLoop {
         self.close();
         let Self { attached, screen, .. } = self;
         let notes = attached.source.step_summaries(screen.summary().run());
-        // Who cannot be asked any more has told how it ended all the same.
+        // A source that no longer answers has already reported the end.
         let notes = block_in_place(|| Handle::current().block_on(notes)).unwrap_or_default();
         let finish = FinishedRunReport {
             summary: screen.summary(),
@@ -260,7 +260,7 @@ impl RemoteWatchLoop {
         })
     }
 
-    /// Shows what is still held back, and gives the terminal back.
+    /// Shows the lines that are still held back, and restores the terminal.
     fn close(&mut self) {
         self.screen.close(system_now());
         drop(self.terminal.draw_now(&mut self.screen, system_now()));
@@ -268,7 +268,7 @@ impl RemoteWatchLoop {
     }
 }
 
-/// The logs of steps that run.
+/// The logs of running steps.
 fn running(screen: &Screen, mode: OutputMode) -> Vec<LogId> {
     if mode == OutputMode::None {
         return Vec::new();
@@ -277,7 +277,7 @@ fn running(screen: &Screen, mode: OutputMode) -> Vec<LogId> {
     started.filter_map(|step| newest(screen, step.ix())).collect()
 }
 
-/// The log of a step's latest hand-out.
+/// The log of a step's latest delivery.
 fn newest(screen: &Screen, step: StepIx) -> Option<LogId> {
     let summary = screen.summary();
     let last = summary.step(step)?.last_delivery()?;

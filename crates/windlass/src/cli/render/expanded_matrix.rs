@@ -1,11 +1,11 @@
-//! A matrix after expansion: its values with the params in place, each once.
+//! A matrix after expansion: its values with the params filled in, each once.
 
 use windlass_core::spec::{MatrixAxis, MatrixCellPart, MatrixDecl, MatrixForm};
 
 use super::expanded_pipeline::{DocumentEntries, ResolvedParams};
 use super::ordered_document::OrderedDocument;
 
-/// The matrix as it would be written with the params at hand.
+/// The matrix with these params filled in.
 pub(super) fn matrix(known: &ResolvedParams, matrix: &MatrixDecl) -> OrderedDocument {
     let axes: Vec<(&str, Vec<String>)> =
         matrix.axes.iter().map(|axis| (&*axis.name.value, values(known, axis))).collect();
@@ -42,7 +42,7 @@ fn values(known: &ResolvedParams, axis: &MatrixAxis) -> Vec<String> {
     values
 }
 
-/// An `exclude` whose values come from params may fit no cell, and written out it would be taken for a mistake.
+/// An `exclude` with values of params may match no cell; written out it would be reported as a mistake.
 fn left_out(
     known: &ResolvedParams,
     cell: &MatrixCellPart,

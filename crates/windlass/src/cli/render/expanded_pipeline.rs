@@ -1,4 +1,4 @@
-//! The pipeline after expansion: every step with its defaults and params in place, as a file that makes the same plan.
+//! The pipeline after expansion: every step with its defaults and params, as a file with the same plan.
 
 use serde_json::Value;
 use windlass_core::expand::ExpandedPipeline;
@@ -13,7 +13,7 @@ use windlass_core::spec::{
 use super::expanded_matrix::matrix;
 use super::ordered_document::OrderedDocument;
 
-/// The document. It has no `defaults` and no `env` of its own: every step has its own.
+/// The document. It has no top-level `defaults` or `env`: every step has its own.
 pub(crate) fn definition(pipeline: &PipelineDecl, expanded: &ExpandedPipeline) -> OrderedDocument {
     let known = ResolvedParams::new(expanded);
     let mut map = DocumentEntries::default();
@@ -61,7 +61,7 @@ fn written(known: &ResolvedParams, pipeline: &PipelineDecl, step: &StepDecl) -> 
     OrderedDocument::Map(map.0)
 }
 
-/// What a step has of its own, or by default.
+/// The settings of a step, its own or by default.
 fn settings(
     known: &ResolvedParams,
     map: &mut DocumentEntries,
@@ -98,7 +98,7 @@ fn settings(
     map.some("nodes", of!(nodes).map(|of| nodes(known, of)));
 }
 
-/// Keys and values in the order in which they are put.
+/// Keys and values in insertion order.
 #[derive(Default)]
 pub(super) struct DocumentEntries(pub(super) Vec<(String, OrderedDocument)>);
 
@@ -119,7 +119,7 @@ impl DocumentEntries {
     }
 }
 
-/// The params of a plan, to be put where they are read.
+/// The params of a plan, to replace their references.
 pub(super) struct ResolvedParams(ExprScope);
 
 impl ResolvedParams {
@@ -128,12 +128,12 @@ impl ResolvedParams {
         Self(ExprScope::default().with("params", Value::Object(params)))
     }
 
-    /// The template with the params in place. One that cannot be rendered was refused when the plan was made.
+    /// The template with the params filled in. A template that cannot be rendered was refused at planning.
     pub(super) fn fold(&self, template: &Template) -> String {
         template.substitute_known(&self.0, &["params"]).as_ref().unwrap_or(template).to_string()
     }
 
-    /// The expression with the params in place.
+    /// The expression with the params filled in.
     fn within(&self, expression: &Expression) -> Expression {
         expression.substitute_known(&self.0, &["params"])
     }
@@ -157,7 +157,7 @@ impl ResolvedParams {
         }
     }
 
-    /// A number stays one, unless a cell decides on it.
+    /// A number stays one, unless it depends on the cell.
     fn number<T: ToString>(&self, setting: &SpannedSetting<T>) -> OrderedDocument {
         match &setting.value {
             TemplatedValue::Literal(value) => OrderedDocument::bare(value),
@@ -215,8 +215,8 @@ fn need(need: &NeedRef) -> OrderedDocument {
     ])
 }
 
-/// The status first, if it is not the usual one, then what is asked of values. A question that params alone answer is
-/// shown as it was asked.
+/// The status first, if it is not the default, then the value condition. A condition of params alone is shown
+/// unchanged.
 fn condition(known: &ResolvedParams, asked: &SpannedCondition) -> OrderedDocument {
     let status = match asked.condition.status {
         StatusCondition::Success => None,
@@ -281,7 +281,7 @@ fn retry(known: &ResolvedParams, retry: &RetryDecl) -> OrderedDocument {
     }
 }
 
-/// As `retry.on` has it.
+/// The value of `retry.on`.
 pub(super) fn retry_on(on: RetryOn) -> String {
     match on {
         RetryOn::Exit(code) => format!("exit-{code}"),
@@ -290,7 +290,7 @@ pub(super) fn retry_on(on: RetryOn) -> String {
     }
 }
 
-/// Variables of the pipeline, the defaults and the step; the later ones win, in the place of the first.
+/// Variables of the pipeline, the defaults and the step; a later one replaces an earlier one at its position.
 fn env(known: &ResolvedParams, layers: [&[VariableDecl]; 3]) -> Vec<(String, OrderedDocument)> {
     let mut env: Vec<(String, OrderedDocument)> = Vec::new();
     for variable in layers.into_iter().flatten() {

@@ -1,14 +1,15 @@
-//! A matrix that chooses machines, though nobody may have meant it to: said when a file is looked at.
+//! Notes about a matrix that selects machines, possibly by accident, for commands that inspect a file.
 
 use windlass_core::spec::{MatrixDecl, MatrixForm, PipelineDecl};
 
 use super::number_text::{count, listed};
 use super::plan_outlook::{PlanOutlook, PredictedSkip, StepOutlook};
 
-/// Names that one line can bear.
+/// The most names in one line.
 const NAMED_MAX: usize = 4;
 
-/// A line for each kind of matrix that chooses machines without saying `route:`, with what this machine cannot run.
+/// One line for each kind of matrix that selects machines without `route:`, with the cells that this machine cannot
+/// run.
 pub(crate) fn routing_notes(pipeline: &PipelineDecl, outlook: &PlanOutlook<'_>) -> Vec<String> {
     let of = |kind: fn(&MatrixDecl) -> bool| -> Vec<&StepOutlook<'_>> {
         let matrix = |name: &str| pipeline.step(name).and_then(|step| step.matrix.as_ref());
@@ -18,11 +19,11 @@ pub(crate) fn routing_notes(pipeline: &PipelineDecl, outlook: &PlanOutlook<'_>) 
     let axes = of(|matrix| matrix.platform_axes().next().is_some());
     let lists = of(|matrix| matrix.form == MatrixForm::List);
     let said = [
-        (axes, "axes called `os` and `arch` choose the machine, here in", ""),
+        (axes, "axes named `os` and `arch` select the machine, here in", ""),
         (
             lists,
-            "a matrix that is a list asks for machines with these labels, here in",
-            "; values that are no labels get a name: `matrix: { db: [a, b] }`",
+            "a matrix that is a list requires machines with these labels, here in",
+            "; to use values that are no labels, name the axis: `matrix: { db: [a, b] }`",
         ),
     ];
     let line = |(steps, what, instead): &(Vec<&StepOutlook<'_>>, &str, &str)| {

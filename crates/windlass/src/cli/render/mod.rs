@@ -1,4 +1,4 @@
-//! Texts for people and for programs, made from data without touching the world.
+//! Pure rendering of data as text, for readers and for programs.
 
 mod expanded_matrix;
 mod expanded_pipeline;

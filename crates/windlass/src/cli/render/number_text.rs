@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_readable() {
         assert_eq!(count(1, "step", "steps"), "1 step");
         assert_eq!(count(0, "step", "steps"), "0 steps");
         assert_eq!(count(100_000, "cell", "cells"), "100,000 cells");

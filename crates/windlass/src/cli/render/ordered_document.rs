@@ -1,4 +1,4 @@
-//! A document whose keys keep their order, written as YAML or as JSON.
+//! A document with ordered keys, written as YAML or as JSON.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ pub(crate) enum OrderedDocument {
     Bare(String),
     /// Items.
     List(Vec<OrderedDocument>),
-    /// Keys and what is under them.
+    /// Keys and their values.
     Map(Vec<(String, OrderedDocument)>),
 }
 
@@ -26,7 +26,7 @@ impl OrderedDocument {
         Self::Bare(value.to_string())
     }
 
-    /// One item is itself, several are a list.
+    /// One item alone, or several as a list.
     pub(crate) fn one_or_list(mut items: Vec<Self>) -> Self {
         match items.pop() {
             Some(only) if items.is_empty() => only,
@@ -128,7 +128,7 @@ fn json_parts<'a>(
     page.push(close);
 }
 
-/// Whether the text can be written line by line behind `|`, and should be.
+/// Whether the text can and should be written as a block after `|`.
 fn is_block(text: &str) -> bool {
     let odd = |c: char| c.is_control() && c != '\n';
     let first = text.trim_start_matches('\n');
@@ -157,14 +157,14 @@ fn literal(page: &mut String, text: &str, depth: usize) {
     }
 }
 
-/// Where a scalar stands: between brackets commas and braces would end it.
+/// The position of a scalar: within brackets, commas and braces would end it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ScalarPosition {
     Block,
     Flow,
 }
 
-/// The text as it is where YAML reads it so, else in quotes.
+/// The text unchanged if YAML reads it as text, else quoted.
 fn scalar(text: &str, at: ScalarPosition) -> String {
     let single =
         text.contains(['"', '\\']) && !text.contains('\'') && !text.contains(char::is_control);
@@ -175,16 +175,16 @@ fn scalar(text: &str, at: ScalarPosition) -> String {
     }
 }
 
-/// A key is no flag, whatever it is called, unless YAML has the word itself.
+/// A key that reads like a flag stays bare, unless it is a YAML keyword.
 fn key_text(key: &str, at: ScalarPosition) -> String {
     let own = ["true", "false", "null"].contains(&&*key.to_lowercase());
     if is_plain(key, at) && !own { key.to_owned() } else { quoted(key) }
 }
 
-/// Texts that some YAML reads as flags.
+/// Texts that some YAML versions read as flags.
 const WORDS: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
-/// Whether YAML reads the bare text as a text.
+/// Whether YAML reads the bare text as text.
 fn is_plain(text: &str, at: ScalarPosition) -> bool {
     let first = |c: char| c.is_ascii_alphanumeric() || "_./".contains(c);
     let rest = |c: char| {
@@ -198,7 +198,7 @@ fn is_plain(text: &str, at: ScalarPosition) -> bool {
         && (is_unit(text) || !text.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// `15m`, `5s..1m`: no number, however it looks.
+/// `15m`, `5s..1m`: not a number, despite the first character.
 fn is_unit(text: &str) -> bool {
     let amount = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_digit())
@@ -208,7 +208,7 @@ fn is_unit(text: &str) -> bool {
     text.starts_with("./") || text.split("..").all(amount)
 }
 
-/// JSON's quotes, which YAML reads too.
+/// JSON quoting, which YAML also reads.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_harmless_texts_are_bare() {
+    fn only_plain_texts_are_bare() {
         for bare in ["linux", "cargo test", "./a.sh", "15m", "5s..1m", "os=linux", "gpu | tpu"] {
             assert_eq!(scalar(bare, ScalarPosition::Flow), bare);
         }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_behind_a_bar() {
+    fn lines_become_a_block_scalar() {
         let tree = |text: &str| {
             OrderedDocument::Map(vec![("run".into(), OrderedDocument::text(text))]).yaml()
         };

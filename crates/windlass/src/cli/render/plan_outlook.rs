@@ -1,4 +1,4 @@
-//! What a run would do: waves, groups of cells that are alike, what would be skipped here, the longest chain.
+//! The outlook of a run: waves, groups of equal cells, steps that would be skipped here, the longest chain.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use windlass_core::id::StepIx;
 use windlass_core::plan::{Plan, StepSpec, ValueCondition, WorkerFacts};
 use windlass_core::requirement::Labels;
 
-/// The local worker's name, as `nodes:` would have it.
+/// The local worker's name, as `nodes:` refers to it.
 const LOCAL: &str = "local";
 
-/// What a run would do on this machine.
+/// The outlook of a run on this machine.
 #[derive(Debug)]
 pub(crate) struct PlanOutlook<'a> {
-    /// The plan and what stands beside it.
+    /// The plan and its details.
     pub(crate) expanded: &'a ExpandedPipeline,
-    /// The steps that take part: by wave, then as in the file.
+    /// The selected steps: by wave, then in the order of the file.
     pub(crate) steps: Vec<StepOutlook<'a>>,
-    /// How many waves there are.
+    /// The number of waves.
     pub(crate) waves: usize,
-    /// Names of the steps on the longest chain of needs.
+    /// The steps on the longest chain of needs.
     pub(crate) critical_path: Vec<&'a str>,
 }
 
@@ -32,16 +32,16 @@ pub(crate) struct StepOutlook<'a> {
     pub(crate) wave: usize,
     /// Whether it has a matrix.
     pub(crate) matrix: bool,
-    /// Its cells that are alike for the engine; one group of one for a step without a matrix.
+    /// Its cells in groups that are equal for the engine; a step without a matrix has one group of one cell.
     pub(crate) groups: Vec<CellGroup<'a>>,
 }
 
 /// Cells that the engine treats alike.
 #[derive(Debug)]
 pub(crate) struct CellGroup<'a> {
-    /// What the engine knows of them.
+    /// Their common specification.
     pub(crate) spec: &'a StepSpec,
-    /// Which they are.
+    /// The cells.
     pub(crate) cells: Vec<StepIx>,
     /// Why they would be skipped here.
     pub(crate) skipped: Option<PredictedSkip>,
@@ -50,14 +50,14 @@ pub(crate) struct CellGroup<'a> {
 /// Why a step would be skipped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PredictedSkip {
-    /// Its `if` is false whatever happens: the question, with its values.
+    /// Its `if` is always false: the condition, with its values.
     FalseCondition(String),
-    /// This machine does not do: `lacks os=windows`.
+    /// This machine does not match: `lacks os=windows`.
     UnmetRequirement(String),
 }
 
 impl<'a> PlanOutlook<'a> {
-    /// Looks ahead, for a machine with these labels.
+    /// Computes the outlook for a machine with these labels.
     pub(crate) fn new(expanded: &'a ExpandedPipeline, labels: &Labels) -> Self {
         let (waves, before) = waves(expanded);
         let mut steps: Vec<StepOutlook<'a>> = expanded
@@ -79,19 +79,19 @@ impl<'a> PlanOutlook<'a> {
         Self { expanded, steps, waves: waves.iter().copied().max().unwrap_or(0), critical_path }
     }
 
-    /// How many steps of the plan take part: cells count one by one.
+    /// The number of selected steps, with every cell counted.
     pub(crate) fn size(&self) -> usize {
         self.steps.iter().map(StepOutlook::size).sum()
     }
 }
 
 impl StepOutlook<'_> {
-    /// How many steps of the plan it is.
+    /// The number of cells.
     pub(crate) fn size(&self) -> usize {
         self.groups.iter().map(|group| group.cells.len()).sum()
     }
 
-    /// Why how many of its cells would be skipped.
+    /// The number of cells per reason to skip them.
     pub(crate) fn skipped(&self) -> BTreeMap<&PredictedSkip, usize> {
         let mut reasons = BTreeMap::new();
         for group in &self.groups {
@@ -103,7 +103,7 @@ impl StepOutlook<'_> {
     }
 }
 
-/// The wave of each step, and the need that it is in that wave for.
+/// The wave of each step, and the need that determines it.
 fn waves(expanded: &ExpandedPipeline) -> (Vec<usize>, Vec<Option<usize>>) {
     let index: BTreeMap<&str, usize> =
         expanded.steps.iter().enumerate().map(|(at, step)| (&*step.name, at)).collect();

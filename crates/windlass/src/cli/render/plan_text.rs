@@ -1,4 +1,4 @@
-//! A plan for people: waves down the page, one step a line, and what would be skipped.
+//! A plan for readers: waves down the page, one step per line, and the steps that would be skipped.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use super::number_text::{count, listed};
 use super::plan_outlook::{PlanOutlook, PredictedSkip, StepOutlook};
 use crate::cli::output::{ColorRole, TerminalCaps, columns};
 
-/// A name longer than this stands on a line of its own.
+/// A name longer than this has its own line.
 const NAME_WIDTH: usize = 24;
-/// Between two things that are said of one step.
+/// The separator between facts about one step.
 const DOT: &str = " · ";
 
 /// The whole page.
@@ -131,7 +131,7 @@ impl PlanTextLayout<'_> {
     }
 }
 
-/// Why cells would be skipped, a line for each reason.
+/// The reasons to skip cells, one per line.
 fn skipped(step: &StepOutlook<'_>) -> Vec<String> {
     let size = step.size();
     let line = |(reason, cells): (&PredictedSkip, usize)| {
@@ -151,7 +151,7 @@ fn unavailable(step: &StepOutlook<'_>) -> Option<String> {
     step.step.unavailable.map(|key| format!("cannot run: `{key}` is not available yet"))
 }
 
-/// Everything worth saying of a step, in the order in which one asks.
+/// The facts about a step, in the order of a reader's questions.
 fn step_facts(plan: &Plan, step: &StepOutlook<'_>) -> Vec<String> {
     let mut parts = Vec::new();
     if step.matrix {
@@ -178,10 +178,10 @@ fn step_facts(plan: &Plan, step: &StepOutlook<'_>) -> Vec<String> {
     parts
 }
 
-/// One thing that is said of cells that are alike.
+/// A fact about equal cells.
 type CellAspect = fn(&Plan, &StepSpec) -> Option<String>;
 
-/// What is said of all groups; where they differ, each with the number of its cells.
+/// The fact for all groups; where they differ, each with the number of its cells.
 fn of_groups(plan: &Plan, step: &StepOutlook<'_>, aspect: CellAspect) -> Option<String> {
     const SHOWN: usize = 4;
     let mut variants: BTreeMap<String, usize> = BTreeMap::new();
@@ -270,7 +270,7 @@ fn retries(_: &Plan, spec: &StepSpec) -> Option<String> {
         }
     }
     if retry.lost == 0 {
-        parts.push("never handed out twice".to_owned());
+        parts.push("never dispatched twice".to_owned());
     }
     (!parts.is_empty()).then(|| parts.join(" "))
 }
@@ -291,7 +291,7 @@ fn others(_: &Plan, spec: &StepSpec) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(DOT))
 }
 
-/// Lines of whole parts, as full as fits.
+/// Lines of whole parts, filled to the width.
 fn wrap(parts: &[String], between: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! The problems of a file, for people and for programs.
+//! The problems of a file, for readers and for programs.
 
 use serde_json::Value;
 use windlass_core::problem::{Problem, ProblemSeverity, ProblemStyle, SourceFile, render_problem};
@@ -6,7 +6,7 @@ use windlass_core::problem::{Problem, ProblemSeverity, ProblemStyle, SourceFile,
 use super::number_text::{count, listed};
 use crate::cli::output::{ColorMode, ColorRole, TerminalCaps};
 
-/// A file and what is to be said about it.
+/// A file and its problems.
 #[derive(Debug)]
 pub(crate) struct ProblemReport {
     /// The file.
@@ -16,7 +16,7 @@ pub(crate) struct ProblemReport {
 }
 
 impl ProblemReport {
-    /// Every problem with its lines, then how many there are.
+    /// Every problem with its source lines, then their number.
     pub(crate) fn text(&self, look: &TerminalCaps) -> String {
         let draw = |problem| render_problem(problem, &self.source, style(look));
         let pages: Vec<String> = self.problems.iter().map(draw).collect();
@@ -34,7 +34,7 @@ impl ProblemReport {
             counts.push(count(notes, "note", "notes"));
         }
         let first = self.problems.iter().min_by_key(|problem| problem.severity);
-        let more = first.map(|problem| format!("`windlass explain {}` tells more", problem.code));
+        let more = first.map(|problem| format!("for details, run `windlass explain {}`", problem.code));
         let name = self.source.name();
         format!("{name}: {}; {}", listed(&counts), more.unwrap_or_default())
     }

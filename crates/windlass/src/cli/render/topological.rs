@@ -1,7 +1,7 @@
-//! The order of a graph that is given as the needs of each node.
+//! The topological order of a graph that is given as the needs of each node.
 
-/// Every node after all that it needs; among those that could come next, the first one written. Nodes on a circle are
-/// left out: a plan has none.
+/// Every node after all of its needs; among possible next ones, the first in the file. Nodes on a cycle are omitted:
+/// a plan has none.
 pub(super) fn topological(needs: &[Vec<usize>]) -> Vec<usize> {
     let mut waiting: Vec<usize> = needs.iter().map(Vec::len).collect();
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];

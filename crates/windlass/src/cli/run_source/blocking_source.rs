@@ -1,4 +1,4 @@
-//! The questions of a command, one after the other.
+//! Queries of a command, one after the other.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::source::{KnownRun, RunSource, RunSourceFuture};
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 
-/// A source of runs, and what waits for its answers.
+/// A source of runs, and the runtime that waits for its answers.
 #[derive(Debug)]
 pub(crate) struct BlockingRunSource {
     pub(crate) runtime: Runtime,
@@ -22,7 +22,7 @@ pub(crate) struct BlockingRunSource {
 }
 
 impl BlockingRunSource {
-    /// Opens what was named, or the store of the project that one stands in.
+    /// Opens the named source, or the store of the current project.
     pub(crate) fn open(args: &OriginArgs, context: &CommandContext) -> Result<Self, CliError> {
         let source: Arc<dyn RunSource> = match args.origin(context)? {
             RunOrigin::Store(folder) => Arc::new(LocalRunSource::open(context, folder)?),
@@ -36,12 +36,12 @@ impl BlockingRunSource {
         self.runtime.block_on(asked)
     }
 
-    /// The run that a person means.
+    /// Finds the run that the text refers to.
     pub(crate) fn find(&self, text: &str) -> Result<RunId, CliError> {
         self.wait(self.source.find(text))
     }
 
-    /// What became of the run that a person means.
+    /// Loads the run that the text refers to.
     pub(crate) fn load_run(&self, text: &str) -> Result<KnownRun, CliError> {
         let run = self.find(text)?;
         self.wait(self.source.load_run(run))
@@ -52,10 +52,10 @@ impl BlockingRunSource {
 pub(crate) fn runtime() -> Result<Runtime, CliError> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    runtime.map_err(|error| CliError::unreachable(format!("no threads: {error}")))
+    runtime.map_err(|error| CliError::unreachable(format!("cannot start threads: {error}")))
 }
 
-/// The step of a run that a person means.
+/// Finds a step of a run by name.
 pub(crate) fn step(summary: &RunSummary, name: &str) -> Result<StepIx, CliError> {
     let plan = summary.plan();
     plan.find(name).ok_or_else(|| {

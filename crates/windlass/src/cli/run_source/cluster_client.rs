@@ -1,4 +1,4 @@
-//! Requests to a controller, and what its refusals mean to somebody at a command line.
+//! Requests to a controller, and the errors for its refusals.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,30 +8,30 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use windlass_core::engine::UtcTime;
 use windlass_core::time::Time;
-
-use super::leader_search::{LeaderSearch, LeaderSearchMiss};
-use crate::cli::error::CliError;
-use crate::cli::output::CommandHints;
-use crate::link::http::{
+use windlass_net::http::{
     ControllerAddress, ControllerAddresses, HttpCallError, HttpClient, HttpRequest, HttpResponse,
     ProblemDetails,
 };
 
-/// How long an answer may take that waits for nothing.
+use super::leader_search::{LeaderSearch, LeaderSearchMiss};
+use crate::cli::error::CliError;
+use crate::cli::output::CommandHints;
+
+/// How long an immediate answer may take.
 const WITHIN: Duration = Duration::from_secs(15);
 
-/// The controllers of a cluster that commands ask: who of them leads.
+/// A client for the controllers of a cluster, which finds their leader.
 #[derive(Debug)]
 pub(crate) struct ClusterClient {
     client: HttpClient,
     given: ControllerAddresses,
-    /// Who led last.
+    /// The last known leader.
     leader: Mutex<ControllerAddress>,
     hints: CommandHints,
 }
 
 impl ClusterClient {
-    /// The controllers at some places, which a client reaches, and which are named on a command line by these flags.
+    /// The controllers at these addresses; the flags refer to them in command hints.
     pub(crate) fn new(given: ControllerAddresses, client: HttpClient, flags: String) -> Self {
         let hints = CommandHints { controller: Some(flags), ..CommandHints::default() };
         let leader = Mutex::new(given.first().clone());
@@ -43,7 +43,7 @@ impl ClusterClient {
         &self.hints
     }
 
-    /// Where the first of them is.
+    /// The address of the first.
     pub(crate) fn place(&self) -> &ControllerAddress {
         self.given.first()
     }
@@ -54,12 +54,12 @@ impl ClusterClient {
         self.read(&answered)
     }
 
-    /// Has something done that `body` says.
+    /// Requests an action with `body`.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<HttpResponse, CliError> {
         self.call(HttpRequest::post(self.place(), path, body), Duration::ZERO).await
     }
 
-    /// Makes a request of whoever leads, whose answer may wait so long for something to happen.
+    /// Sends a request to the leader; its answer may wait this long for an event.
     pub(crate) async fn call(
         &self,
         ask: HttpRequest<'_>,
@@ -106,19 +106,19 @@ impl ClusterClient {
         LeaderSearchMiss::LedElsewhere
     }
 
-    /// What an answer says.
+    /// Parses an answer.
     pub(crate) fn read<T: DeserializeOwned>(&self, answered: &HttpResponse) -> Result<T, CliError> {
         serde_json::from_slice(&answered.body)
             .map_err(|error| self.unexpected_answer(&error.to_string()))
     }
 
-    /// An answer that no controller of this release gives.
+    /// The error for an answer that no controller of this release gives.
     pub(crate) fn unexpected_answer(&self, what: &str) -> CliError {
         CliError::unreachable(format!(
-            "{} gave an answer that makes no sense: {what}",
+            "{} gave an invalid answer: {what}",
             self.leader()
         ))
-        .hint("is it a controller of windlass, of this release?")
+        .hint("check that it is a windlass controller of this release")
     }
 }
 
@@ -126,34 +126,34 @@ impl From<HttpCallError> for CliError {
     fn from(error: HttpCallError) -> Self {
         match error {
             HttpCallError::Unreachable { .. } => Self::unreachable(error.to_string())
-                .hint("is `windlass serve` running there? `windlass context` shows what was saved"),
+                .hint("is `windlass serve` running there? `windlass context` shows the saved address"),
             HttpCallError::NotLeader { place, leader: Some(leader) } if !leader.is_empty() => {
                 Self::unreachable(format!("{place} does not lead; {leader} does"))
-                    .hint(format!("ask there: --to {leader}"))
+                    .hint(format!("send the command there: --to {leader}"))
             }
             HttpCallError::NotLeader { place, .. } => {
-                Self::unreachable(format!("{place} does not lead now: ask again in a moment"))
+                Self::unreachable(format!("{place} does not lead now: try again in a moment"))
             }
             HttpCallError::Refused(problem) => refusal_error(&problem),
         }
     }
 }
 
-/// What a refusal means: most are about what was asked for, some about the controller.
+/// The error for a refusal: most are about the request, some about the controller.
 fn refusal_error(problem: &ProblemDetails) -> CliError {
     let detail = problem.detail.as_str();
     match (problem.status, problem.code.as_str()) {
-        (_, "no_token") => CliError::usage("this controller asks for a token")
-            .hint("--token-file or WINDLASS_TOKEN_FILE names a file that has it"),
-        (_, "wrong_token") => CliError::usage("the controller does not take this token")
-            .hint("--token-file or WINDLASS_TOKEN_FILE names the file that it is read from"),
+        (_, "no_token") => CliError::usage("this controller requires a token")
+            .hint("name a file with the token by --token-file or WINDLASS_TOKEN_FILE"),
+        (_, "wrong_token") => CliError::usage("the controller does not accept this token")
+            .hint("the token is read from the file in --token-file or WINDLASS_TOKEN_FILE"),
         (_, "unknown") | (429 | 500.., _) => CliError::unreachable(detail),
         (422, "bad_pipeline") => CliError::file(detail),
         _ => CliError::usage(detail),
     }
 }
 
-/// A text as one segment of a path, or one value of a query.
+/// Escapes a text as one segment of a path, or one value of a query.
 pub(crate) fn segment(text: &str) -> String {
     let written = |byte: u8| match byte {
         b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
@@ -163,7 +163,7 @@ pub(crate) fn segment(text: &str) -> String {
     text.bytes().map(written).collect()
 }
 
-/// A moment in an answer, if there is one.
+/// A time in an answer, if present.
 pub(crate) fn moment_of(value: &Value) -> Option<Time> {
     value.as_str().and_then(UtcTime::parse).map(|UtcTime(at)| at)
 }
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_leave_its_place_in_a_path() {
+    fn name_cannot_leave_its_path_segment() {
         assert_eq!(segment("test[linux,a b]"), "test%5Blinux%2Ca%20b%5D");
         assert_eq!(segment("../x?y=1&z#"), "..%2Fx%3Fy%3D1%26z%23");
         assert_eq!(segment("é"), "%C3%A9");

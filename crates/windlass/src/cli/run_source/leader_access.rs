@@ -1,16 +1,22 @@
-//! Whoever decides on what a command wants: the controller that was named, or the leader of the store that one stands in.
+//! The leader for a command: the named controller, or the leader of the store in the current project.
 //!
-//! Where nobody leads that store, this process does for as long as the command takes, and asks itself: so the first token
-//! can be made before a controller is started that asks for one.
+//! If no controller leads that store, this process leads it for the duration of the command. So the first token can
+//! be created before a controller starts that requires one.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::task::JoinHandle;
+use windlass_controller::NodeError;
+use windlass_controller::api::ControllerIdentity;
 use windlass_core::engine::Engine;
 use windlass_core::id::WorkerId;
 use windlass_core::time::Span;
+use windlass_net::files::durable_folder::create_durably;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::journal::CurrentLeader;
+use windlass_store::logs::NotifyingLogStore;
 
 use super::cluster_client::ClusterClient;
 use super::origin::{OriginArgs, folder};
@@ -18,28 +24,22 @@ use crate::cli::context::CommandContext;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::project::{STORE, store_address};
-use crate::controller::NodeError;
-use crate::controller::api::ControllerIdentity;
-use crate::db::durable_folder::create_durably;
 use crate::embedded::{
     ControlSocket, EmbeddedNode, EmbeddedNodeError, LeaderOptions, StoreAddress, Stores, is_led,
     leader_client, read_state,
 };
-use crate::journal::CurrentLeader;
-use crate::logs::NotifyingLogStore;
-use crate::shutdown::ShutdownSender;
 
-/// The number of the worker in a leader's own process: what it holds ends with its process.
+/// The worker in a leader's own process: its leases end with the process.
 const OWN: WorkerId = WorkerId(1);
 
-/// How long a shared store stays without a leader if this process is killed in the middle.
+/// How long a shared store has no leader if this process is killed.
 const TERM: Span = Span::secs(2);
 
-/// Whoever decides, for as long as a command takes.
+/// Access to the leader, for the duration of a command.
 #[derive(Debug)]
 pub(crate) struct LeaderAccess {
     controller: ClusterClient,
-    /// What leads meanwhile, if nobody else does.
+    /// The temporary leader, if no controller leads.
     temporary_leader: Option<TemporaryLeader>,
 }
 
@@ -51,7 +51,7 @@ struct TemporaryLeader {
 }
 
 impl LeaderAccess {
-    /// Finds whoever decides.
+    /// Finds the leader.
     pub(crate) async fn find(
         args: &OriginArgs,
         context: &CommandContext,
@@ -61,9 +61,9 @@ impl LeaderAccess {
         }
         let named = args.store.as_deref().map(store_address).transpose()?;
         let (store, state) = match named {
-            // A controller that runs here keeps what is its own here, too.
+            // A controller that runs here also keeps its own files here.
             Some(shared @ StoreAddress::Postgres { .. }) => (shared, context.folder.join(STORE)),
-            // Where there is no store yet it is made as a controller would make it.
+            // A missing store is created as a controller would create it.
             Some(StoreAddress::Folder(_)) | None => {
                 let store = folder(args.store.as_deref(), context);
                 let store = store.unwrap_or_else(|_| context.folder.join(STORE));
@@ -81,7 +81,7 @@ impl LeaderAccess {
         Ok(desk)
     }
 
-    /// Whoever listens here may lead another store than the one that is named.
+    /// Refuses a local controller that leads another store than the named one.
     async fn refuse_another(&self, store: &StoreAddress, state: &Path) -> Result<(), CliError> {
         let StoreAddress::Postgres { .. } = store else { return Ok(()) };
         let wanted = Stores::at(store, TERM).await?.shared;
@@ -89,17 +89,17 @@ impl LeaderAccess {
         if there["id"].as_str() == wanted.as_deref() {
             return Ok(());
         }
-        let what = format!("the windlass that runs in {} has another store", state.display());
+        let what = format!("the windlass that runs in {} uses another store", state.display());
         Err(CliError::usage(what)
-            .hint("--to URL names a controller of this one; or ask from another folder"))
+            .hint("name a controller of this store with --to URL, or use another folder"))
     }
 
-    /// To be asked.
+    /// The client for the leader.
     pub(crate) const fn controller(&self) -> &ClusterClient {
         &self.controller
     }
 
-    /// Leaves the store as it was found, with what was decided.
+    /// Ends the temporary leader; the decisions remain in the store.
     pub(crate) async fn close(self) -> Result<(), CliError> {
         let Some(TemporaryLeader { station, servers, serving }) = self.temporary_leader else {
             return Ok(());
@@ -129,19 +129,19 @@ impl TemporaryLeader {
         let socket =
             made.and_then(|()| ControlSocket::bind(state, station.api(&stores, &logs, about)));
         let socket = socket.map_err(|error| {
-            CliError::unreachable(format!("nothing can be asked in {}: {error}", state.display()))
+            CliError::unreachable(format!("the store in {} cannot be led: {error}", state.display()))
         })?;
         Ok(Self { station, servers, serving: tokio::spawn(socket.run(ends)) })
     }
 }
 
-/// A takeover gives those who hold leases one TTL to be heard: by the time that their controller is back it may be over.
+/// A takeover gives holders of leases one TTL to reconnect, which could pass before their controller returns.
 async fn refuse_to_interrupt(store: &StoreAddress) -> Result<(), CliError> {
     let held = |engine: &Engine| engine.leases().filter(|lease| lease.worker != OWN).count();
     let held = read_state(store, held).await.map_err(EmbeddedNodeError::from)?.unwrap_or(0);
     if held == 0 {
         return Ok(());
     }
-    let what = format!("workers hold {held} steps of {store}, and nobody leads it");
-    Err(CliError::usage(what).hint("start its controller first: this command then asks it"))
+    let what = format!("workers hold {held} steps of {store}, and no controller leads it");
+    Err(CliError::usage(what).hint("start its controller first, then repeat the command"))
 }

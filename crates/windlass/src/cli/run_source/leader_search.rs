@@ -1,38 +1,38 @@
-//! Where to ask next, while it is looked for who leads.
+//! The search for the leader of a cluster.
 //!
-//! Of several controllers one leads. The others say who, and nobody does for some seconds after it has died. So whoever was
-//! named is asked in turn, who is told of is followed, and that somebody answered at all is reason to be patient.
+//! One of several controllers leads. The others name it, except for some seconds after it died. The search tries the
+//! given addresses in turn, follows the leader that they name, and keeps trying as long as any controller answers.
 
 use std::time::Duration;
 
-use crate::link::http::ControllerAddress;
+use windlass_net::http::ControllerAddress;
 
-/// How long nobody may lead before that is an error: longer than it takes another one to take over.
+/// How long a cluster may have no leader before that is an error: longer than a takeover.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The pause between two rounds.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What came of asking.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LeaderSearchMiss {
-    /// Nobody answered.
+    /// The controller did not answer.
     Unreachable,
-    /// Who answered does not lead, and does not know who does.
+    /// It does not lead, and knows no leader.
     NoLeader,
-    /// Who answered does not lead and says who does.
+    /// It does not lead, and names the leader.
     LedBy(ControllerAddress),
-    /// The same, and one must not go there.
+    /// The same, but the search must not go there.
     LedElsewhere,
 }
 
-/// A search for who leads.
+/// A search for the leader.
 #[derive(Debug)]
 pub(super) struct LeaderSearch<'a> {
     given: &'a [ControllerAddress],
-    /// Whoever is to be asked.
+    /// The current address.
     now: ControllerAddress,
-    /// Which of the given ones comes next.
+    /// The index of the next given address.
     next: usize,
     asked: usize,
     answered: bool,
@@ -40,18 +40,18 @@ pub(super) struct LeaderSearch<'a> {
 }
 
 impl<'a> LeaderSearch<'a> {
-    /// Begins with who led last, among those who were given.
+    /// Starts at the last known leader.
     pub(super) fn begin(given: &'a [ControllerAddress], last: ControllerAddress) -> Self {
         let next = given.iter().position(|place| *place == last).map_or(0, |at| at + 1);
         Self { given, now: last, next, asked: 0, answered: false, elsewhere: 0 }
     }
 
-    /// Whoever is to be asked now.
+    /// The current address.
     pub(super) const fn place(&self) -> &ControllerAddress {
         &self.now
     }
 
-    /// Turns to the next, after a pause. `None` if there is no hope, or it has taken too long.
+    /// Moves to the next address, after a pause. `None` if no controller answers, or the time is over.
     pub(super) fn advance(
         &mut self,
         miss: LeaderSearchMiss,
@@ -88,7 +88,7 @@ mod tests {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    /// Whoever is asked, in order, until there is no hope.
+    /// The visited addresses until the search gives up.
     fn asked(
         given: &[&str],
         most: usize,

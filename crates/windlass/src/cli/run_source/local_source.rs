@@ -1,4 +1,4 @@
-//! A store in a folder, read beside whoever writes to it.
+//! A store in a folder, read while another process may write to it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,23 +8,24 @@ use tokio::time::sleep;
 use windlass_core::engine::{CancelLevel, Engine, WhyReport};
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::summary::RunSummary;
+use windlass_store::archive::{FindRunError, RunQuery, RunRecord};
+use windlass_store::db::StoreError;
+use windlass_store::journal::{Position, RecordedEvent};
+use windlass_store::logs;
+use windlass_store::logs::{LogId, LogMatches, LogPart, LogQuery, MATCHES_MAX, READ_MAX};
 
 use super::origin::store_flag;
 use super::source::{KnownRun, RunEventsPage, RunListEntry, RunSource, RunSourceFuture, run_json};
-use crate::archive::{FindRunError, RunQuery, RunRecord};
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
 use crate::cli::step_summaries::StepSummaries;
-use crate::db::StoreError;
 use crate::embedded::{ControlSocketError, StoreReader, Stores, cancel, is_led, system_now};
-use crate::journal::{Position, RecordedEvent};
-use crate::logs::{self, LogId, LogMatches, LogPart, LogQuery, MATCHES_MAX, READ_MAX};
 
-/// How often a store is looked at for what is new: it tells nobody.
+/// How often to check a store for new events: it sends no notification.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Events that are read at once.
+/// Events per read.
 const PAGE: usize = 16_384;
 
 /// The stores in a folder.
@@ -33,7 +34,7 @@ pub(crate) struct LocalRunSource {
     folder: PathBuf,
     stores: Stores,
     hints: CommandHints,
-    /// What they said when they were first asked.
+    /// Their state at the first query.
     records: OnceCell<StoreReader>,
 }
 
@@ -46,7 +47,7 @@ impl LocalRunSource {
         Ok(Self { folder, stores, hints, records: OnceCell::new() })
     }
 
-    /// What they make an engine know.
+    /// The engine with their state.
     pub(crate) async fn engine(&self) -> Result<&Engine, CliError> {
         Ok(&self.records().await?.engine)
     }
@@ -71,14 +72,14 @@ impl LocalRunSource {
             return Ok(listed);
         }
         for record in records.sealed_runs(RunQuery { most, ..query }).await? {
-            // The whole of it is in its events.
+            // The full object is computed from the run's events.
             let summary = if machines { records.summary(record.run).await? } else { None };
             listed.push(sealed_run(&record, summary.as_ref()));
         }
         Ok(listed)
     }
 
-    /// What is new in the journal behind a position, as far as it may concern a run.
+    /// New journal events after a position that may concern a run.
     async fn new_events(&self, run: RunId, after: Position) -> Result<RunEventsPage, StoreError> {
         let batches = match self.stores.journal.tail(after, PAGE).await {
             // A run that has left the journal is in the archive.
@@ -111,7 +112,7 @@ impl LocalRunSource {
         let mut after = after;
         let mut left = wait;
         loop {
-            // Asked before the journal is read: who has ended since has left nothing open.
+            // Checked before the journal is read: a leader that ends later leaves no event unread.
             let led = is_led(&self.folder);
             let page = self.new_events(run, after).await?;
             if !page.events.is_empty() || left.is_zero() {
@@ -125,12 +126,12 @@ impl LocalRunSource {
         }
     }
 
-    /// Nobody works on a run that is not over.
+    /// The error for an unfinished run that no process works on.
     fn interrupted(&self, run: RunId) -> CliError {
-        let what = format!("run {run} was interrupted: nobody works on it now");
+        let what = format!("run {run} was interrupted: no process works on it");
         let error = CliError::unreachable(what);
         match self.hints.resume(run) {
-            Some(resume) => error.hint(format!("`{resume}` goes on with it")),
+            Some(resume) => error.hint(format!("`{resume}` continues it")),
             None => error,
         }
     }
@@ -161,7 +162,7 @@ impl RunSource for LocalRunSource {
             let led = is_led(&self.folder);
             let records = self.records().await?;
             let summary = records.summary(run).await?;
-            let gone = || CliError::usage(format!("there is no run {run} any more"));
+            let gone = || CliError::usage(format!("run {run} no longer exists"));
             let summary = summary.ok_or_else(gone)?;
             let interrupted = !led && !summary.status().is_terminal();
             Ok(KnownRun { summary, position: records.position, interrupted })
@@ -214,8 +215,8 @@ impl RunSource for LocalRunSource {
         Box::pin(async move {
             cancel(&self.folder, run, level).await.map_err(|error| match error {
                 ControlSocketError::Refused(why) => CliError::usage(why),
-                ControlSocketError::NoLeader => CliError::unreachable("nothing runs here now")
-                    .hint("a run that was interrupted is cancelled by the next `windlass run`"),
+                ControlSocketError::NoLeader => CliError::unreachable("no run is active here")
+                    .hint("the next `windlass run` cancels an interrupted run"),
                 ControlSocketError::NoAnswer(_) => CliError::unreachable(error.to_string()),
             })
         })
@@ -230,7 +231,7 @@ impl RunSource for LocalRunSource {
     }
 }
 
-/// Waits a moment before the next look, and takes it off what is left to wait.
+/// Waits before the next check, and subtracts the pause from the remaining time.
 async fn pause(left: &mut Duration) {
     let moment = LOOK_EVERY.min(*left);
     *left -= moment;
@@ -239,7 +240,7 @@ async fn pause(left: &mut Duration) {
 
 fn open_run(summary: &RunSummary, led: bool) -> RunListEntry {
     let interrupted = !led && !summary.status().is_terminal();
-    // Nothing has happened to one that was interrupted since.
+    // An interrupted run has had no events since.
     let now = if led { system_now() } else { summary.last_event_at() };
     RunListEntry {
         json: run_json(summary, now, interrupted),

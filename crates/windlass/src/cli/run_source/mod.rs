@@ -1,20 +1,21 @@
-//! What commands that read runs have in common: where they look, and what they can ask there.
+//! Shared parts of commands that read runs: the source of the runs, and the queries.
 //!
 //! ```text
-//!  command ──► Reading ──► Source ──┬──► Local    a store in a folder, beside whoever writes to it
-//!                                   └──► Remote   a controller, over its API
+//! command ──► BlockingRunSource ──► RunSource ──┬──► LocalRunSource    a store in a folder, read beside its writer
+//!                                               └──► RemoteRunSource   a controller, over its API
 //! ```
 //!
-//! | file | what it does |
+//! | file | contents |
 //! |---|---|
-//! | `origin` | where a command looks: arguments, variables, what was saved, the folder |
+//! | `origin` | choosing the source: arguments, variables, the saved context, the folder |
 //! | `saved_context` | the controller that was saved for later commands |
-//! | `cluster_client` | requests to a controller, and what its refusals mean here |
-//! | `leader_access` | whoever decides on what is no run: tokens, workers, locks |
-//! | `source` | the seam: all that can be asked of runs, wherever they are |
-//! | `local_source`, `remote_source` | its two sides |
-//! | `retry` | asks again while a source is away |
-//! | `blocking_source` | the questions of commands, one after the other |
+//! | `cluster_client` | requests to a controller, and the errors for its refusals |
+//! | `leader_search` | finding the leader of several controllers |
+//! | `leader_access` | the leader, for tokens, workers and locks |
+//! | `source` | the interface: all queries about runs |
+//! | `local_source`, `remote_source` | its two implementations |
+//! | `retry` | retries while a source is unreachable |
+//! | `blocking_source` | the queries of commands, one after the other |
 
 mod blocking_source;
 mod cluster_client;

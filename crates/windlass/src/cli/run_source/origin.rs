@@ -1,60 +1,62 @@
-//! Where a command looks: at a controller, or into the store of the project that one stands in.
+//! The source of a command: a controller, or the store of the current project.
 //!
-//! The first of these decides: `--to` or `--store`, `WINDLASS_URL`, the context that was saved, a file of settings, the
-//! folder `.windlass` here or above. Where it was not an argument and not the folder, one line says so: it must not be a riddle why a run
-//! is not in the list.
+//! The first of these applies: `--to` or `--store`, `WINDLASS_URL`, the saved context, a settings file, the folder
+//! `.windlass` here or in a parent folder. If it is neither an argument nor the folder, a line names it, so that a
+//! missing run is explained.
 
 use std::path::{Path, PathBuf};
+
+use windlass_net::http::{ClientCredentials, ControllerAddresses, HttpClient, dialer};
 
 use super::cluster_client::ClusterClient;
 use super::saved_context::SavedContext;
 use crate::cli::context::CommandContext;
 use crate::cli::daemon::read_token;
 use crate::cli::error::CliError;
-use crate::cli::output::{self, ColorRole, quoted};
-use crate::cli::project::{self, STORE};
+use crate::cli::output::{ColorRole, quoted};
+use crate::cli::project::STORE;
 use crate::cli::settings::{CLIENT, ConfigFileArgs, SettingOrigin, SettingValue, SettingsLayers};
+use crate::cli::{output, project};
 use crate::embedded::{is_led, is_of_cluster, leader_client};
-use crate::link::http::{ClientCredentials, ControllerAddresses, HttpClient, dialer};
 
-/// Which controller to ask.
+/// The controller to use.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ControllerArgs {
-    /// Ask this controller, or whoever leads of several with commas between; else `WINDLASS_URL`, `windlass context`, or who leads
-    /// here
+    /// Use this controller, or the leader among several separated by commas (default: `WINDLASS_URL`, the saved
+    /// context, or the leader of this folder's store)
     #[arg(long, value_name = "URL")]
     pub(crate) to: Option<String>,
-    /// A file with the controller's token; else `WINDLASS_TOKEN_FILE`
+    /// Read the controller's token from this file (default: `WINDLASS_TOKEN_FILE`)
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// A file with the certificates of who vouches for it; else `WINDLASS_CA`
+    /// Trust the controller by this CA bundle in PEM format (default: `WINDLASS_CA`, or public root certificates)
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) file: ConfigFileArgs,
 }
 
-/// Where runs are.
+/// The source of runs.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct OriginArgs {
-    /// Where runs are kept on this machine: a folder
+    /// Use runs in this folder on this machine
     #[arg(long, value_name = "STORE", conflicts_with = "to")]
     pub(crate) store: Option<String>,
     #[command(flatten)]
     pub(crate) controller: ControllerArgs,
 }
 
-/// Where a command looks.
+/// The source of a command.
 #[derive(Debug)]
 pub(crate) enum RunOrigin {
-    /// Into the store in a folder.
+    /// The store in a folder.
     Store(PathBuf),
-    /// At a controller.
+    /// A controller.
     Controller(Box<ClusterClient>),
 }
 
 impl OriginArgs {
-    /// What decides, in order.
+    /// Chooses the source, in order of precedence.
     pub(crate) fn origin(&self, context: &CommandContext) -> Result<RunOrigin, CliError> {
         match self.named(context)? {
             Some(controller) => Ok(RunOrigin::Controller(Box::new(controller))),
@@ -62,7 +64,7 @@ impl OriginArgs {
         }
     }
 
-    /// The controller that was named, unless a store was.
+    /// The named controller, unless a store was named.
     pub(super) fn named(
         &self,
         context: &CommandContext,
@@ -72,12 +74,12 @@ impl OriginArgs {
 }
 
 impl ControllerArgs {
-    /// The controller, where there has to be one.
+    /// The controller, for commands that require one.
     pub(crate) fn controller(&self, context: &CommandContext) -> Result<ClusterClient, CliError> {
         self.named_or_local(context)?.ok_or_else(no_controller_error)
     }
 
-    /// The controller that was named, or that leads here.
+    /// The named controller, or the one that leads here.
     pub(crate) fn named_or_local(
         &self,
         context: &CommandContext,
@@ -85,7 +87,7 @@ impl ControllerArgs {
         Ok(self.named(context)?.or_else(|| self.here(context)))
     }
 
-    /// The controller that leads the store of the project that one stands in.
+    /// The controller that leads the store of the current project.
     fn here(&self, context: &CommandContext) -> Option<ClusterClient> {
         let folder = folder(None, context).ok()?;
         if !is_of_cluster(&folder) || !is_led(&folder) {
@@ -95,7 +97,7 @@ impl ControllerArgs {
         Some(ClusterClient::new(place.into(), client, self.flags()))
     }
 
-    /// The controller that was named, if one was.
+    /// The named controller, if any.
     fn named(&self, context: &CommandContext) -> Result<Option<ClusterClient>, CliError> {
         let layers = SettingsLayers::load(self.file.config.as_deref(), context)?;
         let (url, by) = if let Some(url) = &self.to {
@@ -107,7 +109,7 @@ impl ControllerArgs {
         };
         let places: ControllerAddresses = url.parse().map_err(|error| bad_place(&by, &error))?;
         if self.to.is_none() {
-            let line = format!("asking {places} ({by})");
+            let line = format!("using {places} ({by})");
             output::print_message(&context.err.paint(ColorRole::Quiet, &line));
         }
         let files = CredentialFiles { places: &places, layers: &layers, context };
@@ -119,7 +121,7 @@ impl ControllerArgs {
         Ok(Some(ClusterClient::new(places, client, self.flags())))
     }
 
-    /// The flags that were given, for commands that are hinted at.
+    /// The given flags, for command hints.
     fn flags(&self) -> String {
         let to = self.to.iter().map(|to| format!(" --to {}", quoted(to)));
         let flag = |flag: &str, file: &Option<PathBuf>| {
@@ -132,13 +134,13 @@ impl ControllerArgs {
     }
 }
 
-/// There is no controller, and there has to be one.
+/// The error for a required controller that is missing.
 pub(crate) fn no_controller_error() -> CliError {
     CliError::usage("no controller is named, and none leads the store of this folder")
-        .hint("--to URL or WINDLASS_URL names one; `windlass context URL` saves one")
+        .hint("name one with --to URL or WINDLASS_URL, or save one with `windlass context URL`")
 }
 
-/// Looks for the files that go with a controller.
+/// Finds the credential files of a controller.
 struct CredentialFiles<'a> {
     places: &'a ControllerAddresses,
     layers: &'a SettingsLayers,
@@ -146,8 +148,8 @@ struct CredentialFiles<'a> {
 }
 
 impl CredentialFiles<'_> {
-    /// The file that a setting names. That of the saved context is for its controller alone, and so is that of a file of
-    /// settings which names one.
+    /// The file of a setting. A file of the saved context applies only to its controller; so does one of a settings
+    /// file that names a controller.
     fn named(&self, setting: &str, given: Option<&Path>) -> Option<PathBuf> {
         let is_it = |url: &str| url.parse().as_ref() == Ok(self.places);
         let given = || given.map(|file| self.context.folder.join(file));
@@ -166,7 +168,7 @@ impl CredentialFiles<'_> {
     }
 }
 
-/// What is said of a setting of clients beside its flag: by its variable, by what was saved, by a file.
+/// A client setting without its flag: from its variable, the saved context, or a file.
 pub(crate) fn client_setting(
     layers: &SettingsLayers,
     setting: &str,
@@ -180,7 +182,7 @@ pub(crate) fn client_setting(
     Ok(saved.or_else(|| layers.value_from_file(CLIENT, setting)))
 }
 
-fn bad_place(by: &str, error: &crate::link::http::ControllerAddressError) -> CliError {
+fn bad_place(by: &str, error: &windlass_net::http::ControllerAddressError) -> CliError {
     let error = CliError::usage(error.to_string());
     match by {
         "--to" => error,
@@ -188,7 +190,7 @@ fn bad_place(by: &str, error: &crate::link::http::ControllerAddressError) -> Cli
     }
 }
 
-/// The folder of the store that was named, or that is found from here.
+/// The folder of the named store, or the nearest one.
 pub(crate) fn folder(store: Option<&str>, context: &CommandContext) -> Result<PathBuf, CliError> {
     if let Some(store) = store {
         return project::store_folder(store);
@@ -196,13 +198,13 @@ pub(crate) fn folder(store: Option<&str>, context: &CommandContext) -> Result<Pa
     let kept = |folder: &&Path| folder.join(STORE).is_dir();
     let found = context.folder.ancestors().find(kept).map(|folder| folder.join(STORE));
     found.ok_or_else(|| {
-        let what = format!("no runs are kept in {} or above it", context.folder.display());
+        let what = format!("no runs are stored in {} or its parent folders", context.folder.display());
         CliError::usage(what)
-            .hint("`windlass run` makes one; `--store` names another place, `--to` a controller")
+            .hint("create one with `windlass run`, or name another store with --store or a controller with --to")
     })
 }
 
-/// Where steps of a run of that store run: beside it, or, if it was put elsewhere, in the project that one stands in.
+/// The folder for steps of that store's runs: beside it or, for a store elsewhere, the current project.
 pub(crate) fn root(store: Option<&str>, context: &CommandContext, folder: &Path) -> PathBuf {
     match (store, folder.parent()) {
         (None, Some(parent)) => parent.to_owned(),
@@ -210,7 +212,7 @@ pub(crate) fn root(store: Option<&str>, context: &CommandContext, folder: &Path)
     }
 }
 
-/// The flag that names a store, with a blank before it; nothing if it is found without.
+/// The flag of a store with a leading blank; empty if it is the default.
 pub(crate) fn store_flag(context: &CommandContext, folder: &Path) -> String {
     let stores = context.folder.ancestors().map(|folder| folder.join(STORE));
     let found = stores.into_iter().find(|store| store.is_dir() || store == folder);

@@ -7,25 +7,26 @@ use serde_json::{Value, json};
 use windlass_core::engine::{CancelLevel, WhyReport};
 use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::summary::RunSummary;
+use windlass_link::http::{EVENTS_TYPE, EventsPage, LOG_SIZE_HEADER};
+use windlass_net::http::HttpRequest;
+use windlass_store::archive::RunQuery;
+use windlass_store::journal::Position;
+use windlass_store::logs::{LogId, LogMatch, LogMatches, LogPart, LogSearchLimit, MATCHES_MAX};
 
 use super::cluster_client::{ClusterClient, moment_of, segment};
 use super::source::{KnownRun, RunEventsPage, RunListEntry, RunSource, RunSourceFuture};
-use crate::archive::RunQuery;
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
 use crate::cli::step_summaries::StepSummaries;
 use crate::embedded::system_now;
-use crate::journal::Position;
-use crate::link::http::{EVENTS_TYPE, EventsPage, HttpRequest, LOG_SIZE_HEADER};
-use crate::logs::{LogId, LogMatch, LogMatches, LogPart, LogSearchLimit, MATCHES_MAX};
 
-/// How long a controller that does not answer is waited for: it may be restarting.
+/// How long to wait for a controller that does not answer: it may be restarting.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The longest that a controller waits before it answers that there is nothing.
+/// The longest that a controller waits before it returns an empty answer.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Events that are asked for at once, and runs.
+/// Events or runs per request.
 const PAGE: usize = 4_096;
 const RUNS_PAGE: usize = 100;
 
@@ -35,7 +36,7 @@ pub(crate) struct RemoteRunSource {
     controller: ClusterClient,
 }
 
-/// Which events are asked for.
+/// The requested events.
 #[derive(Clone, Copy, Debug)]
 struct RemoteEventsQuery {
     after: Position,
@@ -43,7 +44,7 @@ struct RemoteEventsQuery {
     most: usize,
 }
 
-/// Lines that have a text.
+/// Lines that contain a text.
 #[derive(Debug, Deserialize)]
 struct RemoteSearchHits {
     lines: Vec<RemoteSearchLine>,
@@ -61,7 +62,7 @@ struct RemoteSearchLine {
     text: String,
 }
 
-/// What a step wrote for people.
+/// The summary of a step.
 #[derive(Debug, Deserialize)]
 struct RemoteStepSummary {
     step: u32,
@@ -70,7 +71,7 @@ struct RemoteStepSummary {
     text: String,
 }
 
-/// A log in the list of a run's.
+/// A log in the list of a run's logs.
 #[derive(Debug, Deserialize)]
 struct RemoteLogEntry {
     step: u32,
@@ -80,12 +81,12 @@ struct RemoteLogEntry {
 }
 
 impl RemoteRunSource {
-    /// The runs of the cluster that this controller is of.
+    /// The runs of this controller's cluster.
     pub(crate) const fn new(controller: ClusterClient) -> Self {
         Self { controller }
     }
 
-    /// The way to it, for what is no question about runs.
+    /// The client, for other requests.
     pub(crate) fn into_controller(self) -> ClusterClient {
         self.controller
     }
@@ -110,7 +111,7 @@ impl RemoteRunSource {
         Ok(runs)
     }
 
-    /// Events behind a position, and whether there are more already.
+    /// Events after a position, and whether more exist already.
     async fn events(
         &self,
         run: RunId,
@@ -132,13 +133,13 @@ impl RemoteRunSource {
         Ok((RunEventsPage { workers, slots: slots.collect(), events, upto }, page.more))
     }
 
-    /// A run as it was when it was submitted.
+    /// A run at its submission.
     pub(crate) async fn submitted_run(&self, run: RunId) -> Result<KnownRun, CliError> {
         let first = RemoteEventsQuery { after: Position(0), wait: Duration::ZERO, most: 1 };
         let (page, _) = self.events(run, first).await?;
         let event = page.events.first().map(|(_, event)| event);
         let summary = event.and_then(|it| RunSummary::from_submitted(it.at, &it.event));
-        let nobody = || self.controller.unexpected_answer("a run that nobody submitted");
+        let nobody = || self.controller.unexpected_answer("a run without a submission");
         Ok(KnownRun {
             summary: summary.ok_or_else(nobody)?,
             position: page.upto,
@@ -159,7 +160,7 @@ impl RemoteRunSource {
         }
     }
 
-    /// A run in a list with all that its store would tell of it: that is in its events.
+    /// A run in a list with all details that its store would have: they are in its events.
     async fn with_details(&self, json: Value) -> Result<RunListEntry, CliError> {
         let run = json["id"].as_str().and_then(RunId::parse);
         let run = run.ok_or_else(|| self.controller.unexpected_answer("a run without an id"))?;
@@ -204,7 +205,7 @@ impl RunSource for RemoteRunSource {
 
     fn find<'a>(&'a self, text: &'a str) -> RunSourceFuture<'a, RunId> {
         Box::pin(async move {
-            // Its steps are not wanted: there may be thousands.
+            // The answer leaves out its steps: there may be thousands.
             let path = format!("/runs/{}?from={}", segment(text), u32::MAX);
             let run: Value = self.controller.get(&path).await?;
             let id = run["id"].as_str().and_then(RunId::parse);

@@ -1,4 +1,4 @@
-//! Asks again while a source is away: a controller that is restarted must not end what somebody watches.
+//! Retries while a source is unreachable: a controller restart must not end a watch.
 
 use std::time::Duration;
 
@@ -7,11 +7,12 @@ use tokio::time::{Instant, sleep};
 use super::source::RunSourceFuture;
 use crate::cli::error::CliError;
 
-/// The pause before the next try, at first and at most.
+/// The first and the longest pause between tries.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// Asks until there is an answer, or nobody has been there for longer than one waits. `away` hears of the first time.
+/// Retries until there is an answer, or the source has been unreachable for too long. `away` is called at the first
+/// failure.
 pub(crate) async fn retry_while_away<'a, T>(
     patience: Duration,
     mut ask: impl FnMut() -> RunSourceFuture<'a, T>,
@@ -37,8 +38,8 @@ pub(crate) async fn retry_while_away<'a, T>(
 mod tests {
     use super::*;
 
-    /// Asks somebody who is there again after so many seconds, and returns what came of it, after how many seconds, and
-    /// how often it was said that nobody is there.
+    /// Queries a source that is unreachable for these seconds; returns the result, the time, and the number of
+    /// reports.
     async fn asked(patience: u64, away_for: u64) -> (Option<u8>, u64, u32) {
         let begun = Instant::now();
         let mut told = 0;

@@ -1,4 +1,4 @@
-//! The controller that was saved for later commands: its address, and which file has its token.
+//! The saved controller: its address, and the file of its token.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 use crate::cli::environment;
 use crate::cli::error::CliError;
 
-/// What `windlass context` keeps. The token itself stays where it is.
+/// The contents of `windlass context`. The token itself is not copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedContext {
     /// The controller's address.
     pub(crate) url: String,
-    /// The file that has its token.
+    /// The file with its token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token_file: Option<PathBuf>,
-    /// The file that has the certificates of who vouches for it.
+    /// The CA bundle for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ca: Option<PathBuf>,
 }
 
 impl SavedContext {
-    /// What was saved, if anything was.
+    /// Loads the saved context, if any.
     pub(crate) fn load() -> Result<Option<Self>, CliError> {
         let Some(file) = environment::context_file() else { return Ok(None) };
         let text = match fs::read_to_string(&file) {
@@ -32,12 +32,12 @@ impl SavedContext {
             text => text.map_err(|error| failed(&file, "read", &error))?,
         };
         serde_json::from_str(&text).map(Some).map_err(|error| {
-            CliError::usage(format!("{} makes no sense: {error}", file.display()))
+            CliError::usage(format!("{} is invalid: {error}", file.display()))
                 .hint("`windlass context --none` removes it")
         })
     }
 
-    /// What it says of a setting of clients.
+    /// Its value of a client setting.
     pub(crate) fn setting(self, name: &str) -> Option<String> {
         match name {
             "to" => Some(self.url),
@@ -47,17 +47,17 @@ impl SavedContext {
         }
     }
 
-    /// Saves it instead of what was saved before. Only its owner may read it.
+    /// Replaces the saved context. Only the owner can read it.
     pub(crate) fn store(&self) -> Result<(), CliError> {
         let file = environment::context_file().ok_or_else(|| {
             CliError::usage("there is no folder to save it in")
-                .hint("set HOME or XDG_CONFIG_HOME; WINDLASS_URL does without")
+                .hint("set HOME or XDG_CONFIG_HOME, or use WINDLASS_URL instead")
         })?;
         let text = serde_json::to_string_pretty(self).expect("it is plain data");
         write(&file, &text).map_err(|error| failed(&file, "written", &error))
     }
 
-    /// Forgets what was saved; says whether there was something.
+    /// Deletes the saved context; returns whether there was one.
     pub(crate) fn forget() -> Result<bool, CliError> {
         let Some(file) = environment::context_file() else { return Ok(false) };
         match fs::remove_file(&file) {
@@ -67,7 +67,7 @@ impl SavedContext {
     }
 }
 
-/// Written beside it and put in its place, so that nobody reads a half.
+/// Written to another file and renamed, so that no reader sees a part of it.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
     let new = file.with_extension(format!("{}.new", std::process::id()));
@@ -78,7 +78,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     fs::rename(&new, file)
 }
 
-/// A file, or a folder of its path, that is not there.
+/// A missing file, or a missing folder of its path.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -1,4 +1,4 @@
-//! The seam between commands and the runs that they read: a store in a folder, or a controller.
+//! The interface between commands and the runs that they read: a store in a folder, or a controller.
 
 use std::fmt;
 use std::future::Future;
@@ -9,39 +9,39 @@ use windlass_core::engine::{CancelLevel, WhyReport};
 use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::summary::RunSummary;
 use windlass_core::time::{Span, Time};
+use windlass_store::archive::RunQuery;
+use windlass_store::journal::{Position, RecordedEvent};
+use windlass_store::logs::{LogId, LogMatches, LogPart};
 
-use crate::archive::RunQuery;
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
 use crate::cli::step_summaries::StepSummaries;
 use crate::embedded::system_now;
-use crate::journal::{Position, RecordedEvent};
-use crate::logs::{LogId, LogMatches, LogPart};
 
-/// An answer on its way.
+/// A pending answer.
 pub(crate) type RunSourceFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, CliError>> + Send + 'a>>;
 
-/// What a run is known to have come to.
+/// The known state of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownRun {
     pub(crate) summary: RunSummary,
-    /// What happened up to here is in it.
+    /// It contains all events up to here.
     pub(crate) position: Position,
-    /// It is not over, and nobody works on it.
+    /// It is unfinished, and no process works on it.
     pub(crate) interrupted: bool,
 }
 
-/// What happened to a run next.
+/// The next events of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunEventsPage {
     /// Workers whose names may be new.
     pub(crate) workers: Vec<(WorkerId, String)>,
-    /// The slots of those that are there, and since when they are.
+    /// The slots of present workers, and since when they are known.
     pub(crate) slots: Vec<(WorkerId, u32, Time)>,
-    /// Events of the run, and those of the cluster where they are known, in order.
+    /// Events of the run, and those of the cluster if available, in order.
     pub(crate) events: Vec<(Position, RecordedEvent)>,
-    /// Up to here.
+    /// The position after them.
     pub(crate) upto: Position,
 }
 
@@ -50,26 +50,26 @@ pub(crate) struct RunEventsPage {
 pub(crate) struct RunListEntry {
     /// The run as an object: `id`, `pipeline`, `status`, `steps`, `created_at`, `ended_at`, …
     pub(crate) json: serde_json::Value,
-    /// How long it took, or has taken so far.
+    /// Its duration so far.
     pub(crate) took: Span,
-    /// It is not over, and nobody works on it.
+    /// It is unfinished, and no process works on it.
     pub(crate) interrupted: bool,
 }
 
-/// Whatever commands ask about runs.
+/// The queries of commands about runs.
 pub(crate) trait RunSource: Send + Sync + fmt::Debug {
-    /// Runs that fit, the newest first, as many as are wanted; for machines with all that is known of each, whose events
-    /// are read for that.
+    /// Matching runs, newest first, up to the limit; for JSON output with all details, which requires reading their
+    /// events.
     fn runs(&self, query: RunQuery, machines: bool) -> RunSourceFuture<'_, Vec<RunListEntry>>;
 
-    /// The run that a person means: `latest`, an id, or the beginning of one.
+    /// Finds the run that the text refers to: `latest`, an id, or a prefix of one.
     fn find<'a>(&'a self, text: &'a str) -> RunSourceFuture<'a, RunId>;
 
-    /// What became of a run so far.
+    /// The state of a run so far.
     fn load_run(&self, run: RunId) -> RunSourceFuture<'_, KnownRun>;
 
-    /// What happened to a run behind a position; waits for it, at most so long, and then there may be nothing. That
-    /// nobody works on a run that is not over is an error.
+    /// Events of a run after a position; waits for them for up to `wait`, and may then return none. An unfinished run
+    /// that no process works on is an error.
     fn next_events(
         &self,
         run: RunId,
@@ -80,10 +80,10 @@ pub(crate) trait RunSource: Send + Sync + fmt::Debug {
     /// The logs of a run, in order, with their sizes.
     fn logs(&self, run: RunId) -> RunSourceFuture<'_, Vec<(LogId, u64)>>;
 
-    /// Bytes of a log from a place on; waits for the first of them, at most so long, and then there may be none.
+    /// Bytes of a log from an offset; waits for the first for up to `wait`, and may then return none.
     fn log(&self, log: LogId, from: u64, wait: Duration) -> RunSourceFuture<'_, LogPart>;
 
-    /// Lines of a run's logs that have a text, or of those of one step.
+    /// Lines that contain a text, in a run's logs or in those of one step.
     fn search(
         &self,
         run: RunId,
@@ -91,35 +91,35 @@ pub(crate) trait RunSource: Send + Sync + fmt::Debug {
         text: String,
     ) -> RunSourceFuture<'_, LogMatches>;
 
-    /// Why a step stands where it stands, as the engine knows it; nothing where the run is not in an engine any more.
+    /// The engine's reason for the status of a step; `None` if the run is no longer in an engine.
     fn why(&self, run: RunId, step: StepIx) -> RunSourceFuture<'_, Option<WhyReport>>;
 
-    /// What steps of a run wrote for people.
+    /// The summaries that steps of a run wrote.
     fn step_summaries(&self, run: RunId) -> RunSourceFuture<'_, StepSummaries>;
 
-    /// Tells a run to end.
+    /// Requests the end of a run.
     fn cancel(&self, run: RunId, level: CancelLevel) -> RunSourceFuture<'_, ()>;
 
     /// Commands about its runs.
     fn hints(&self) -> &CommandHints;
 
-    /// How long one waits for it to come back when it does not answer.
+    /// How long to wait for an unreachable source to return.
     fn patience(&self) -> Duration;
 }
 
 impl KnownRun {
-    /// The moment at which it stands so: nothing has happened to a run that was interrupted since.
+    /// The time of this state: an interrupted run has had no events since.
     pub(crate) fn now(&self) -> Time {
         if self.interrupted { self.summary.last_event_at() } else { system_now() }
     }
 
-    /// The run as an object, which says whether nobody works on it though it is not over.
+    /// The run as an object, which tells whether it was interrupted.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         run_json(&self.summary, self.now(), self.interrupted)
     }
 }
 
-/// A run as an object, which says whether nobody works on it though it is not over.
+/// A run as an object, which tells whether it was interrupted.
 pub(super) fn run_json(summary: &RunSummary, now: Time, interrupted: bool) -> serde_json::Value {
     let mut run = summary.to_json(now);
     run["interrupted"] = interrupted.into();
@@ -127,7 +127,7 @@ pub(super) fn run_json(summary: &RunSummary, now: Time, interrupted: bool) -> se
 }
 
 impl RunEventsPage {
-    /// Adds what happened to what is known.
+    /// Applies the events to the summary.
     pub(crate) fn apply_to(&self, summary: &mut RunSummary) {
         for (worker, name) in &self.workers {
             summary.add_worker(*worker, name, None);
@@ -141,7 +141,7 @@ impl RunEventsPage {
     }
 }
 
-/// The last bytes of a log, about so many; nothing if they cannot be read.
+/// About the last `bytes` bytes of a log; empty if they cannot be read.
 pub(crate) async fn tail(source: &dyn RunSource, log: LogId, bytes: usize) -> Vec<u8> {
     let Ok(mut part) = source.log(log, 0, Duration::ZERO).await else { return Vec::new() };
     let size = part.size;

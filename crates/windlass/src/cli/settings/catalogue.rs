@@ -1,4 +1,4 @@
-//! Every setting, taken from the flags themselves.
+//! Every setting, derived from the flags.
 
 use clap::{Arg, ArgAction, Args as _, Command, CommandFactory as _};
 use windlass_core::config::{self, ConfigValueKind};
@@ -6,22 +6,22 @@ use windlass_core::config::{self, ConfigValueKind};
 use crate::cli::args::CliArgs;
 use crate::cli::run_source::ControllerArgs;
 
-/// The section of what commands need that ask a controller.
+/// The section of commands that use a controller.
 pub(crate) const CLIENT: &str = "client";
 
 /// Every section, and the command whose flags are its settings.
 pub(super) const SECTIONS: [&str; 4] = ["serve", "worker", "dev", CLIENT];
 
-/// What every variable begins with.
+/// The prefix of all variables.
 pub(super) const PREFIX: &str = "WINDLASS_";
 
-/// The variable that names the file: it cannot be a setting in it.
+/// The variable that names the file, which cannot be a setting in it.
 pub(super) const CONFIG: &str = "WINDLASS_CONFIG";
 
 /// Flags that are no settings.
 const FLAGS_WITHOUT_SETTING: [&str; 3] = ["config", "help", "version"];
 
-/// Variables that are not called like their flag.
+/// Variables with another name than their flag.
 const RENAMED_VARIABLES: [(&str, &str, &str); 1] = [(CLIENT, "to", "WINDLASS_URL")];
 
 /// All settings.
@@ -30,30 +30,30 @@ pub(crate) struct SettingsCatalogue {
     pub(crate) sections: Vec<SettingsSection>,
 }
 
-/// The settings of one command, or of all that ask a controller.
+/// The settings of one command, or of all commands that use a controller.
 #[derive(Debug)]
 pub(crate) struct SettingsSection {
     pub(crate) name: &'static str,
     pub(crate) settings: Vec<CliSetting>,
-    /// Reads their values.
+    /// Parses their values.
     pub(super) command: Command,
 }
 
-/// Something that can be set.
+/// A setting.
 #[derive(Clone, Debug)]
 pub(crate) struct CliSetting {
     /// Its flag without the dashes, and its key in a file.
     pub(crate) name: String,
-    /// The name that clap has for it.
+    /// Its name in clap.
     pub(super) id: String,
     /// Its variable.
     pub(crate) variable: String,
     pub(crate) takes: ConfigValueKind,
-    /// What a value is called in the help.
+    /// The name of its value in the help.
     pub(crate) value: String,
-    /// What it is if nobody says anything; nothing if the command finds out.
+    /// Its default; empty if the command computes one.
     pub(crate) default: Vec<String>,
-    /// What it is for.
+    /// Its help text.
     pub(crate) about: String,
 }
 
@@ -64,12 +64,12 @@ impl SettingsCatalogue {
         Self { sections: SECTIONS.map(|name| SettingsSection::new(name, &cli)).into() }
     }
 
-    /// The section of this name.
+    /// The section with this name.
     pub(crate) fn section(&self, name: &str) -> Option<&SettingsSection> {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// As the reader of files wants to know it.
+    /// The sections for the parser of settings files.
     pub(super) fn for_files(&self) -> Vec<config::ConfigSection> {
         let setting = |setting: &CliSetting| config::ConfigSetting {
             name: setting.name.clone(),
@@ -94,7 +94,7 @@ impl SettingsSection {
         Self { name, settings, command }
     }
 
-    /// The setting of this name.
+    /// The setting with this name.
     pub(crate) fn setting(&self, name: &str) -> Option<&CliSetting> {
         self.settings.iter().find(|setting| setting.name == name)
     }
@@ -122,7 +122,7 @@ impl CliSetting {
         })
     }
 
-    /// Whether its value is a place among files, which a file of settings says as seen from where it is.
+    /// Whether its value is a path, which is relative to the folder of a settings file.
     pub(super) fn is_path(&self) -> bool {
         ["FILE", "FOLDER", "STORE"].contains(&&*self.value)
     }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_that_is_a_setting_is_told_of() {
+    fn every_setting_has_a_help_text() {
         for section in SettingsCatalogue::new().sections {
             for setting in &section.settings {
                 assert!(!setting.about.is_empty(), "--{} of {}", setting.name, section.name);

@@ -1,4 +1,4 @@
-//! Whether a value can be what it is to be: asked of the flag that takes it.
+//! Checks whether a value is valid, using the parser of its flag.
 
 use std::error::Error as _;
 
@@ -9,15 +9,15 @@ use super::catalogue::{CliSetting, SettingsSection};
 use super::redact::redacted;
 
 impl SettingsSection {
-    /// What is wrong with a value of one of its settings, in words that follow the name of where it was found.
+    /// The problem with a value of one of its settings, as a phrase that follows the location of the value.
     pub(super) fn complaint(&self, setting: &CliSetting, value: &str) -> Option<String> {
         if setting.takes == ConfigValueKind::Switch {
             let fits = ["true", "false"].contains(&value);
-            return (!fits).then(|| format!("cannot be `{value}`: it is `true` or `false`"));
+            return (!fits).then(|| format!("cannot be `{value}`: use `true` or `false`"));
         }
         let flag = format!("--{}={value}", setting.name);
         let error = self.command.clone().try_get_matches_from([self.name, &flag]).err()?;
-        // What is missing beside it is another matter.
+        // Other missing arguments do not matter here.
         let of_value = [ErrorKind::ValueValidation, ErrorKind::InvalidValue];
         of_value.contains(&error.kind()).then(|| {
             let why = why(&error);
@@ -30,8 +30,8 @@ fn why(error: &clap::Error) -> String {
     match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(source), _) => source.to_string(),
         (None, Some(ContextValue::Strings(words))) if !words.is_empty() => {
-            format!("it is one of {}", words.join(", "))
+            format!("use one of {}", words.join(", "))
         }
-        (None, _) => "it takes something else".to_owned(),
+        (None, _) => "the value is invalid".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The files of settings: which are read, and what they say.
+//! The settings files that are read, and their values.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -13,15 +13,15 @@ use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::render::ProblemReport;
 
-/// Which file.
+/// The settings file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ConfigFileArgs {
-    /// Take settings from this file; else `WINDLASS_CONFIG`, else `config.yml` of the user and of the system
+    /// Read settings from this file (default: `WINDLASS_CONFIG`, or `config.yml` of the user and of the system)
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 
-/// The settings of everybody on a machine.
+/// The settings of all users of a machine.
 const SYSTEM_CONFIG_FILE: &str = "/etc/windlass/config.yml";
 
 /// A file that was read.
@@ -32,23 +32,23 @@ pub(crate) struct ConfigFile {
     given: Vec<ConfigAssignment>,
 }
 
-/// Which files there are to be read.
+/// The files to read.
 #[derive(Debug)]
 pub(super) enum ConfigFileSearch {
-    /// This one. It has to be there.
+    /// This file, which must exist.
     Named(PathBuf),
-    /// The first of these that says something of a setting decides. They may be absent.
+    /// The first of these files with a value applies. They may be missing.
     Usual(Vec<PathBuf>),
 }
 
 impl ConfigFileSearch {
-    /// The user's own file comes before that of the system.
+    /// The user's file takes precedence over that of the system.
     pub(super) fn usual() -> Self {
         let own = environment::config_folder().map(|folder| folder.join("config.yml"));
         Self::Usual(own.into_iter().chain([SYSTEM_CONFIG_FILE.into()]).collect())
     }
 
-    /// Reads them.
+    /// Reads the files.
     pub(super) fn read(self, catalogue: &SettingsCatalogue) -> Result<Vec<ConfigFile>, CliError> {
         match self {
             Self::Named(path) => Ok(vec![ConfigFile::read(path, catalogue)?]),
@@ -77,7 +77,7 @@ impl ConfigFile {
         Ok(Self { source, path, given })
     }
 
-    /// What it says of a setting. A path is as seen from the folder of the file.
+    /// Its value of a setting. A path is relative to the folder of the file.
     pub(super) fn value_of(&self, section: &str, setting: &CliSetting) -> Option<SettingValue> {
         let of_it =
             |given: &&ConfigAssignment| given.section == section && given.setting == setting.name;
@@ -90,7 +90,7 @@ impl ConfigFile {
         Some(SettingValue { values: given.values.iter().map(value).collect(), origin: whence })
     }
 
-    /// A place among files. `~/` is the user's home, as shells have it; what has a scheme is no file.
+    /// Resolves a path. `~/` is the user's home directory, as in shells; a value with a scheme is no path.
     fn place(&self, value: &str) -> String {
         if value.contains("://") {
             return value.to_owned();
@@ -122,7 +122,7 @@ fn wrong(source: SourceFile, problems: Vec<Problem>) -> CliError {
     CliError::Config(Box::new(ProblemReport { source, problems }))
 }
 
-/// At most one byte more than may be read.
+/// At most one byte more than the limit.
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let bound = u64::try_from(SOURCE_MAX).unwrap_or(u64::MAX).saturating_add(1);
@@ -130,7 +130,7 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file, or a folder of its path, that is not there.
+/// A missing file, or a missing folder of its path.
 fn is_absent(path: &Path) -> bool {
     let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
     std::fs::metadata(path).is_err_and(|error| absent.contains(&error.kind()))

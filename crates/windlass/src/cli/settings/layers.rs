@@ -1,4 +1,4 @@
-//! What is said of each setting beside its flag, and by whom.
+//! The values of settings without their flags, and their sources.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,30 +10,30 @@ use crate::cli::context::CommandContext;
 use crate::cli::environment;
 use crate::cli::error::CliError;
 
-/// What was said of a setting.
+/// A value and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SettingValue {
     /// One value, unless it takes several; a switch has `true` or `false`.
     pub(crate) values: Vec<String>,
-    /// Who said it.
+    /// Its source.
     pub(crate) origin: SettingOrigin,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SettingOrigin {
-    /// From the environment.
+    /// The environment.
     Variable(String),
-    /// From `windlass context`.
+    /// The context saved by `windlass context`.
     Saved,
-    /// From a line of a file.
+    /// A line of a file.
     File {
         /// The file.
         path: PathBuf,
         /// The line.
         line: usize,
     },
-    /// From nobody.
+    /// The default.
     Default,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct SettingsLayers {
 }
 
 impl SettingsLayers {
-    /// Reads all of them. `named` is the file that a flag names.
+    /// Reads all sources. `named` is the file of a flag.
     pub(crate) fn load(named: Option<&Path>, context: &CommandContext) -> Result<Self, CliError> {
         let catalogue = SettingsCatalogue::new();
         let variables = EnvironmentSettings::new(environment::all());
@@ -71,34 +71,34 @@ impl SettingsLayers {
         Ok(Self { catalogue, variables, files })
     }
 
-    /// Refuses what variables say of this section, if it makes no sense. What files say was looked at as they were read.
+    /// Refuses invalid variables of this section. Files were checked when they were read.
     pub(crate) fn check(&self, section: &str) -> Result<(), CliError> {
         self.variables.check_values(self.section(section))
     }
 
-    /// What the variable says, or else the first file that says something.
+    /// The value of the variable, or else of the first file that has one.
     pub(crate) fn value_of(&self, section: &str, setting: &str) -> Option<SettingValue> {
         self.value_from_variable(section, setting)
             .or_else(|| self.value_from_file(section, setting))
     }
 
-    /// What the variable says.
+    /// The value of the variable.
     pub(crate) fn value_from_variable(&self, section: &str, setting: &str) -> Option<SettingValue> {
         self.variables.value_of(self.section(section).setting(setting)?)
     }
 
-    /// What the first file says that says something.
+    /// The value of the first file that has one.
     pub(crate) fn value_from_file(&self, section: &str, setting: &str) -> Option<SettingValue> {
         let setting = self.section(section).setting(setting)?;
         self.files.iter().find_map(|file| file.value_of(section, setting))
     }
 
-    /// The files that were read, the one that is heard first at the front.
+    /// The files that were read, in order of precedence.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(ConfigFile::path)
     }
 
     pub(crate) fn section(&self, name: &str) -> &SettingsSection {
-        self.catalogue.section(name).expect("sections are named by the program itself")
+        self.catalogue.section(name).expect("section names come from the program")
     }
 }

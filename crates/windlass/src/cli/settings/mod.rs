@@ -1,14 +1,14 @@
-//! Settings: what flags, the environment and files say, and who of them is heard.
+//! Settings: the values of flags, the environment and files, and their precedence.
 //!
 //! ```text
 //! flag  >  variable (WINDLASS_…)  >  file  >  default
 //! ```
 //!
-//! The flags of `serve`, `worker`, `dev` and of every command that asks a controller are the one list of settings: their
-//! names are the keys of the file, the names of the variables follow from them, and `config show`, `config reference` and
-//! the documentation are made of them ([`Catalogue`]). What variables and files say is put among the arguments, before
-//! clap reads them ([`parse`]): a value is read by the same code wherever it comes from, and a command knows nothing of
-//! it. Each layer is heard as a whole: a list that is given as flags is not added to that of the file.
+//! The flags of `serve`, `worker`, `dev` and of every command that uses a controller are the single list of settings:
+//! their names are the keys of the file, the names of the variables are derived from them, and `config show`,
+//! `config reference` and the documentation are generated from them ([`SettingsCatalogue`]). Values of variables and files
+//! are inserted into the arguments before clap parses them ([`parse`]): the same code parses a value from any source, and
+//! commands need not know the source. A layer replaces a whole value: a list of flags is not added to that of the file.
 
 mod catalogue;
 mod check_value;

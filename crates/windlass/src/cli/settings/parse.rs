@@ -1,4 +1,4 @@
-//! From the arguments to the request, with what variables and files say put among them.
+//! Parses the arguments after inserting the values of variables and files.
 
 use std::ffi::OsString;
 
@@ -14,16 +14,16 @@ use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::help;
 
-/// Why there is no request.
+/// Why parsing failed.
 #[derive(Debug)]
 pub(crate) enum ParseRefusal {
-    /// The arguments make none, or ask for help.
+    /// The arguments are invalid, or request help.
     Arguments(Box<clap::Error>),
-    /// The settings beside them make no sense.
+    /// The other settings are invalid.
     Settings(Box<CliError>),
 }
 
-/// Reads the arguments, the program's name among them.
+/// Parses the arguments, including the program's name.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<CliArgs, ParseRefusal> {
     let matches = parse_leniently(&arguments)?;
     let matches = match settings_of(&matches) {
@@ -39,22 +39,22 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<CliArgs, ParseRefusal> {
     CliArgs::from_arg_matches(&matches).map_err(|error| ParseRefusal::Arguments(error.into()))
 }
 
-/// What was given as arguments. That something is missing is not said yet: it may be said elsewhere.
+/// Parses the given arguments. A missing argument is no error yet: another source may have it.
 fn parse_leniently(arguments: &[OsString]) -> Result<ArgMatches, ParseRefusal> {
     let lenient = with_valued_switches(help::command(), |arg| arg.required(false));
     lenient.try_get_matches_from(arguments).map_err(|error| {
-        // What is told is what the command is like.
+        // Errors are reported for the real command.
         let strict = help::command().try_get_matches_from(arguments);
         ParseRefusal::Arguments(suggest_command(strict.err().unwrap_or(error), arguments).into())
     })
 }
 
-/// Says which command was meant. Clap's own guess misses letters that changed places in short words: `rnu`.
+/// Suggests a command. clap's own suggestion misses swapped letters in short words: `rnu`.
 fn suggest_command(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
-    // It may also be a command of a command.
+    // The word may also be a subcommand.
     if arguments.get(1).is_none_or(|first| first != written.as_str()) {
         return error;
     }
@@ -67,8 +67,8 @@ fn suggest_command(mut error: clap::Error, arguments: &[OsString]) -> clap::Erro
     error
 }
 
-/// The section of the command, if settings of files and variables are put among its arguments. Those of clients have
-/// rules of their own: see `reading`.
+/// The section of the command, if values of files and variables are inserted into its arguments. Client settings have
+/// their own rules: see `run_source`.
 fn settings_of(matches: &ArgMatches) -> Option<(&'static str, &ArgMatches)> {
     let (name, given) = matches.subcommand()?;
     let section = SECTIONS.into_iter().find(|section| *section == name && *section != CLIENT)?;
@@ -83,7 +83,7 @@ fn layers(section: &str, given: &ArgMatches) -> Result<SettingsLayers, CliError>
     Ok(layers)
 }
 
-/// The arguments that stand for what is said beside the flags that were given.
+/// The arguments for values of other sources, except for flags that were given.
 fn setting_arguments(layers: &SettingsLayers, section: &str, given: &ArgMatches) -> Vec<OsString> {
     let SettingsSection { settings, .. } = layers.section(section);
     let absent = settings
@@ -97,7 +97,7 @@ fn setting_arguments(layers: &SettingsLayers, section: &str, given: &ArgMatches)
     arguments.collect()
 }
 
-/// The arguments with these behind the name of the command.
+/// The arguments with these inserted after the name of the command.
 fn parse_with_settings(
     mut arguments: Vec<OsString>,
     more: Vec<OsString>,

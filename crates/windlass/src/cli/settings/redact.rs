@@ -1,12 +1,12 @@
-//! What is not shown of a value: whoever sees the settings on a screen or in a report is not to learn a secret.
+//! Hides secrets in values, so that settings can be shown on a screen or in a report.
 
-/// What stands for it.
+/// The replacement text.
 const HIDDEN: &str = "(hidden)";
 
-/// Ends of names whose values may be secrets themselves. A file that has one is no secret: its path is shown.
+/// Suffixes of names whose values may be secrets. A file with a secret is no secret: its path is shown.
 const SECRET: [&str; 5] = ["token", "secret", "password", "header", "headers"];
 
-/// The value of a setting, as it may be shown.
+/// The value of a setting, with secrets hidden.
 pub(crate) fn redacted(setting: &str, value: &str) -> String {
     let last = setting.rsplit('-').next().unwrap_or_default();
     if SECRET.contains(&last) {
@@ -15,7 +15,7 @@ pub(crate) fn redacted(setting: &str, value: &str) -> String {
     without_user(value)
 }
 
-/// An address without the name and the password that may stand in it.
+/// An address without its user name and password.
 fn without_user(value: &str) -> String {
     let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
     let host_ends = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_hidden_and_places_are_not() {
+    fn secrets_are_hidden_and_addresses_are_not() {
         assert_eq!(redacted("token-file", "/etc/windlass/token"), "/etc/windlass/token");
         assert_eq!(redacted("token", "abc"), HIDDEN);
         assert_eq!(redacted("otlp-header", "authorization=abc"), HIDDEN);

@@ -1,4 +1,4 @@
-//! What the environment says.
+//! Settings in the environment.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::catalogue::{CONFIG, CliSetting, PREFIX, SettingsCatalogue, SettingsSe
 use super::layers::{SettingOrigin, SettingValue};
 use crate::cli::error::CliError;
 
-/// What steps get, and what windlass tells its own processes: no settings, and no mistakes.
+/// Variables of steps, and those that windlass sets for its own processes: neither settings nor mistakes.
 const STEP_VARIABLES: [&str; 12] = [
     "WINDLASS_ATTEMPT",
     "WINDLASS_FENCE",
@@ -25,7 +25,7 @@ const STEP_VARIABLES: [&str; 12] = [
     "WINDLASS_WORKER",
 ];
 
-/// What instances of one run are told, beside what is called like a setting.
+/// Variables of instances, besides those named like a setting.
 const INSTANCE_VARIABLES: [&str; 5] = [
     "WINDLASS_INSTANCE",
     "WINDLASS_LINK_GRACE",
@@ -34,15 +34,15 @@ const INSTANCE_VARIABLES: [&str; 5] = [
     "WINDLASS_TOTAL",
 ];
 
-/// What steps get for the axes of their matrix, whatever these are called.
+/// The prefix of variables for matrix axes.
 const AXIS_PREFIX: &str = "WINDLASS_MATRIX_";
 
-/// The variables of a process, those with a value.
+/// The variables of a process that have a value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EnvironmentSettings(Vec<(String, String)>);
 
 impl EnvironmentSettings {
-    /// Those of ours among these. One that is empty counts as absent.
+    /// The `WINDLASS_` variables among these. An empty one counts as absent.
     pub(crate) fn new(all: Vec<(String, String)>) -> Self {
         let ours = |(name, value): &(String, String)| name.starts_with(PREFIX) && !value.is_empty();
         Self(all.into_iter().filter(ours).collect())
@@ -52,7 +52,7 @@ impl EnvironmentSettings {
         self.0.iter().find(|(named, _)| named == name).map(|(_, value)| &**value)
     }
 
-    /// What the variable of a setting says. Several values stand between commas.
+    /// The value of a setting's variable. Several values are separated by commas.
     pub(super) fn value_of(&self, setting: &CliSetting) -> Option<SettingValue> {
         let value = self.get(&setting.variable)?;
         let values = match setting.takes {
@@ -64,7 +64,7 @@ impl EnvironmentSettings {
         Some(SettingValue { values, origin: SettingOrigin::Variable(setting.variable.clone()) })
     }
 
-    /// Refuses a variable that is almost the name of a setting: whoever wrote it thinks that it is heard.
+    /// Refuses a variable whose name is almost that of a setting, since it would have no effect.
     pub(super) fn check_names(&self, catalogue: &SettingsCatalogue) -> Result<(), CliError> {
         let settings = catalogue.sections.iter().flat_map(|section| &section.settings);
         let mut known: BTreeSet<&str> = settings.map(|setting| &*setting.variable).collect();
@@ -77,16 +77,16 @@ impl EnvironmentSettings {
             let short = |name: &'_ str| name.trim_start_matches(PREFIX).to_owned();
             let names: Vec<String> = known.iter().map(|name| short(name)).collect();
             if let Some(near) = nearest_name(&short(name), names.iter().map(String::as_str)) {
-                let what = format!("nothing reads the environment variable {name}");
+                let what = format!("no setting reads the environment variable {name}");
                 return Err(CliError::usage(what).hint(format!(
-                    "did you mean {PREFIX}{near}? `windlass config show` lists what is read"
+                    "did you mean {PREFIX}{near}? `windlass config show` lists the variables"
                 )));
             }
         }
         Ok(())
     }
 
-    /// Refuses a value that the setting cannot have.
+    /// Refuses a value that is invalid for the setting.
     pub(super) fn check_values(&self, section: &SettingsSection) -> Result<(), CliError> {
         for setting in &section.settings {
             let Some(said) = self.value_of(setting) else { continue };
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_almost_right_are_refused() {
+    fn misspelt_names_are_refused() {
         let catalogue = SettingsCatalogue::new();
         let refused = |name: &str| variables(&[(name, "x")]).check_names(&catalogue).is_err();
         for wrong in
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_variable_is_none_and_commas_make_a_list() {
+    fn empty_variable_counts_as_absent_and_commas_separate_values() {
         let catalogue = SettingsCatalogue::new();
         let serve = catalogue.section("serve").expect("there is one");
         let variables = variables(&[("WINDLASS_LISTEN", ""), ("WINDLASS_LABEL", "gpu, spot")]);

@@ -1,6 +1,6 @@
 //! Why nothing was copied.
 
-use crate::db::StoreError;
+use windlass_store::db::StoreError;
 
 /// Why a store was not copied.
 #[derive(Debug, thiserror::Error)]

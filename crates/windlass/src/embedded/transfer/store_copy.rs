@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use windlass_core::id::{RunId, Term};
+use windlass_store::archive::{PAGE_MAX, RunQuery, RunRecord, SealedRun};
+use windlass_store::db::StoreError;
+use windlass_store::journal::{JournalLeadership, Position, SqliteJournal};
+use windlass_store::logs::READ_MAX;
 
 use super::error::TransferError;
 use super::transfer_store::TransferStore;
-use crate::archive::{PAGE_MAX, RunQuery, RunRecord, SealedRun};
-use crate::db::StoreError;
 use crate::embedded::StoreAddress;
-use crate::journal::{JournalLeadership, Position, SqliteJournal};
-use crate::logs::READ_MAX;
 
 /// How often terms are renewed meanwhile.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
@@ -170,7 +170,8 @@ impl TransferPair<'_> {
     }
 
     async fn sealed(&self, record: RunRecord) -> Result<SealedRun, StoreError> {
-        let mut sealed = SealedRun { record, events: crate::archive::RunHistory::default() };
+        let mut sealed =
+            SealedRun { record, events: windlass_store::archive::RunHistory::default() };
         loop {
             let after = sealed.events.last().unwrap_or_default();
             let page = self.source.archive.events(sealed.record.run, after, EVENTS).await?;

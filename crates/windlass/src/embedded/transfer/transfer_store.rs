@@ -6,17 +6,18 @@ use std::{fs, io};
 
 use windlass_core::id::Term;
 use windlass_core::time::Span;
-
-use super::error::TransferError;
-use crate::archive::{Archive, PostgresArchive, RunQuery, SqliteArchive};
-use crate::db::postgres::copy_mark::CopyMark;
-use crate::db::{StoreError, durable_folder, private_files};
-use crate::embedded::{StoreAddress, system_now};
-use crate::journal::{
+use windlass_net::files::{durable_folder, private_files};
+use windlass_store::archive::{Archive, PostgresArchive, RunQuery, SqliteArchive};
+use windlass_store::db::StoreError;
+use windlass_store::db::postgres::copy_mark::CopyMark;
+use windlass_store::journal::{
     CampaignOutcome, JournalImport, JournalLeadership, LeaderCandidate, Position, PostgresJournal,
     PostgresJournalOptions, SqliteJournal,
 };
-use crate::logs::{FileLogs, LogStore, PostgresLogs};
+use windlass_store::logs::{FileLogs, LogStore, PostgresLogs};
+
+use super::error::TransferError;
+use crate::embedded::{StoreAddress, system_now};
 
 /// The file that marks a folder that is copied to.
 const MARK: &str = "copying";

@@ -10,14 +10,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use windlass::controller::api::{
-    AllowedHosts, ControllerIdentity, FileTokens, HttpServer, HttpServerLimits, router,
-};
 use windlass::core::rate_limit::BucketRate;
 use windlass::core::time::{Span, Time};
 use windlass::embedded::{EmbeddedNode, LeaderOptions, Stores};
-use windlass::logs::NotifyingLogStore;
-use windlass::shutdown::ShutdownSender;
+use windlass_controller::api::{
+    AllowedHosts, ControllerIdentity, FileTokens, HttpServer, HttpServerLimits, router,
+};
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::logs::NotifyingLogStore;
 
 /// Longer than any answer takes on a machine that is overloaded.
 const PATIENCE: Duration = Duration::from_mins(1);

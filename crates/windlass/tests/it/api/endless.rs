@@ -16,12 +16,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use windlass::controller::api::{
+use windlass::embedded::{EmbeddedNode, LeaderOptions, Stores};
+use windlass_controller::api::{
     ConnectionListener, ConnectionPeer, ControllerIdentity, HttpServer, IncomingConnection, router,
 };
-use windlass::embedded::{EmbeddedNode, LeaderOptions, Stores};
-use windlass::logs::NotifyingLogStore;
-use windlass::shutdown::ShutdownSender;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::logs::NotifyingLogStore;
 
 use super::arrange::read_to_end;
 

@@ -1,6 +1,6 @@
 //! Pages in a browser: they may name any address, and get nothing from a controller that is not theirs.
 
-use windlass::controller::api::AllowedHosts;
+use windlass_controller::api::AllowedHosts;
 
 use super::arrange::{ApiController, ApiSetup};
 

@@ -6,11 +6,11 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
-use windlass::controller::api::HttpServerLimits;
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::rate_limit::BucketRate;
-use windlass::link::output::{LOG_CHUNKS_MAX, LogChunk};
-use windlass::logs::{LogId, LogStore as _};
+use windlass_controller::api::HttpServerLimits;
+use windlass_link::output::{LOG_CHUNKS_MAX, LogChunk};
+use windlass_store::logs::{LogId, LogStore as _};
 
 use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup, TOKEN, read_to_end};
 

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::{sleep, timeout};
-use windlass::clock::ProcessClock;
-use windlass::controller::replica::UpstreamCluster;
-use windlass::controller::{ControllerNode, EngineView, NodeConfig, NodeHandle, StandbyPolicy};
 use windlass::core::engine::{EngineAnswer, EngineConfig, EngineRequest};
 use windlass::core::id::RunId;
 use windlass::core::time::Span;
 use windlass::embedded::Stores;
-use windlass::journal::{LeaderCandidate, Position};
-use windlass::link::http::{ControllerAddresses, TcpDialer};
-use windlass::shutdown::ShutdownSender;
+use windlass_controller::replica::UpstreamCluster;
+use windlass_controller::{ControllerNode, EngineView, NodeConfig, NodeHandle, StandbyPolicy};
+use windlass_net::clock::ProcessClock;
+use windlass_net::http::{ControllerAddresses, TcpDialer};
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::journal::{LeaderCandidate, Position};
 
 use super::arrange::{ApiController, ApiSetup};
 use crate::cluster::arrange::{asked, free_port};

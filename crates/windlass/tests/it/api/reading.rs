@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use windlass::core::engine::UtcTime;
 use windlass::core::id::{RunId, StepIx};
-use windlass::logs::{LogId, LogStore as _};
+use windlass_store::logs::{LogId, LogStore as _};
 
 use super::arrange::{ApiAnswer, ApiController, ApiRequest};
 use super::event_client::EventStreamClient;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use windlass::controller::api::{RouteAccess, RouteDescription, route_descriptions};
 use windlass::core::access::AccessScope;
+use windlass_controller::api::{RouteAccess, RouteDescription, route_descriptions};
 
 use super::access::{CredentialedWorker, expired, made};
 use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup, TOKEN};

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
-use windlass::archive::SealedRun;
 use windlass::core::engine::{Event, WhyReport};
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::summary::RunSummary;
 use windlass::embedded::Stores;
-use windlass::journal::Position;
-use windlass::link::http::{EVENTS_TYPE, EventsPage};
-use windlass::logs::{LogId, LogStore as _};
+use windlass_link::http::{EVENTS_TYPE, EventsPage};
+use windlass_store::archive::SealedRun;
+use windlass_store::journal::Position;
+use windlass_store::logs::{LogId, LogStore as _};
 
 use super::arrange::{ApiController, ApiRequest, ApiSetup};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
-use windlass::controller::api::HttpServerLimits;
+use windlass_controller::api::HttpServerLimits;
 
 use super::arrange::{ApiController, ApiSetup, read_to_end};
 

@@ -7,7 +7,7 @@ use windlass::core::outcome::{Outcome, OutcomeKind};
 use windlass::core::requirement::Labels;
 use windlass::core::session::LeaseGrant;
 use windlass::embedded::LocalWorkerOptions;
-use windlass::worker::{AttemptFuture, AttemptOrders, Executor, PeerWorkers};
+use windlass_worker::{AttemptFuture, AttemptOrders, Executor, PeerWorkers};
 
 use super::arrange::ApiController;
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::time::{Instant, sleep};
-use windlass::controller::api::HttpServerLimits;
-use windlass::controller::{EngineView, PublishedEvents};
 use windlass::core::engine::Event;
 use windlass::embedded::Stores;
-use windlass::journal::Position;
+use windlass_controller::api::HttpServerLimits;
+use windlass_controller::{EngineView, PublishedEvents};
+use windlass_store::journal::Position;
 
 use super::arrange::{ApiController, ApiRequest, ApiSetup};
 use super::event_client::{EventStreamClient, StreamedEvent};

@@ -97,7 +97,7 @@ fn invalid_settings_are_reported_with_their_source() {
     3 |   listen: here
       |           ^^^^
 
-    error[E042]: `jobs` cannot be `many`: it has to be a number from 0 to 10000
+    error[E042]: `jobs` cannot be `many`: write a number from 0 to 10000
      --> /wrong.yml:4:9
       |
     4 |   jobs: many
@@ -112,7 +112,7 @@ fn invalid_settings_are_reported_with_their_source() {
       = write:
     5 | worker:
 
-    /wrong.yml: 4 errors; `windlass explain E041` tells more
+    /wrong.yml: 4 errors; for details, run `windlass explain E041`
     "#);
 }
 
@@ -131,13 +131,13 @@ fn a_variable_that_makes_no_sense_is_named() {
     assert_snapshot!(serve("WINDLASS_NO_EXEC", "1"), @r#"
     exit code 2
     --- said ---
-    error: the environment variable WINDLASS_NO_EXEC cannot be `1`: it is `true` or `false`
+    error: the environment variable WINDLASS_NO_EXEC cannot be `1`: use `true` or `false`
     "#);
     assert_snapshot!(serve("WINDLASS_LEASETTL", "15s"), @r#"
     exit code 2
     --- said ---
-    error: nothing reads the environment variable WINDLASS_LEASETTL
-      hint: did you mean WINDLASS_LEASE_TTL? `windlass config show` lists what is read
+    error: no setting reads the environment variable WINDLASS_LEASETTL
+      hint: did you mean WINDLASS_LEASE_TTL? `windlass config show` lists the variables
     "#);
     assert_snapshot!(serve("WINDLASS_CONFIG", "absent.yml").replace(&place, ""), @r#"
     exit code 2
@@ -160,8 +160,8 @@ fn a_variable_that_makes_no_sense_is_named() {
     assert_snapshot!(asked, @r#"
     exit code 2
     --- said ---
-    error: nothing reads the environment variable WINDLASS_ULR
-      hint: did you mean WINDLASS_URL? `windlass config show` lists what is read
+    error: no setting reads the environment variable WINDLASS_ULR
+      hint: did you mean WINDLASS_URL? `windlass config show` lists the variables
     "#);
 }
 
@@ -177,10 +177,10 @@ fn what_the_file_says_is_required_no_more_and_can_be_turned_off() {
     // It gets as far as the door: everything before that was read.
     for flags in ["", "--no-exec", "--no-exec=false"] {
         let told = folder.run(&format!("serve --config right.yml {flags}"));
-        assert!(told.contains("203.0.113.1:1 can be reached from elsewhere"), "{told}");
+        assert!(told.contains("203.0.113.1:1 is reachable from other machines"), "{told}");
     }
     let told = folder.run("serve --config right.yml --listen 203.0.113.2:1");
-    assert!(told.contains("203.0.113.2:1 can be reached"), "a flag comes first: {told}");
+    assert!(told.contains("203.0.113.2:1 is reachable"), "a flag comes first: {told}");
     assert!(folder.run("serve --no-exec=maybe").contains("'maybe'"));
 }
 

@@ -22,8 +22,8 @@ fn no_file_anywhere() {
     assert_snapshot!(said.replace(folder.unwrap(), "HERE"), @r#"
     exit code 2
     --- said ---
-    error: there is no windlass.yml in HERE or above it
-      hint: `windlass init` writes one; or name a file
+    error: no windlass.yml in HERE or its parent folders
+      hint: create one with `windlass init`, or name a file
     "#);
 }
 
@@ -84,8 +84,8 @@ fn a_file_that_may_not_be_read() {
     assert_snapshot!(shown(&output), @r"
     exit code 3
     --- said ---
-    error: windlass.yml may not be read
-      hint: ask for permission, or see it with `ls -l windlass.yml`
+    error: no permission to read windlass.yml
+      hint: check its permissions with `ls -l windlass.yml`
     ");
 }
 
@@ -156,7 +156,7 @@ fn an_empty_file() {
       |
       = help: the smallest pipeline is `steps: { hello: { run: echo hi } }`; `windlass init` writes one
 
-    windlass.yml: 1 error; `windlass explain E010` tells more
+    windlass.yml: 1 error; for details, run `windlass explain E010`
     "#);
 }
 
@@ -173,7 +173,7 @@ fn a_binary_file() {
       |
       = help: a pipeline is YAML in UTF-8: is this the right file?
 
-    windlass.yml: 1 error; `windlass explain E001` tells more
+    windlass.yml: 1 error; for details, run `windlass explain E001`
     "#);
 }
 
@@ -190,6 +190,6 @@ fn a_file_beyond_bounds() {
       |
       = help: a pipeline is written by hand or by a small program: is this the right file?
 
-    windlass.yml: 1 error; `windlass explain E002` tells more
+    windlass.yml: 1 error; for details, run `windlass explain E002`
     "#);
 }

@@ -50,6 +50,6 @@ fn each_mistake_is_reported_with_the_corrected_line() {
     24 |     needs: [a, b]
     "#);
     let last = said.lines().last().unwrap();
-    assert_snapshot!(last, @r#"windlass.yml: 11 errors; `windlass explain E021` tells more"#);
+    assert_snapshot!(last, @r#"windlass.yml: 11 errors; for details, run `windlass explain E021`"#);
     assert!(said.starts_with("exit code 3\n"));
 }

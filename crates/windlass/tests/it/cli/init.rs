@@ -20,17 +20,17 @@ fn written(folder: &CliFolder) -> String {
 #[test]
 fn an_empty_folder() {
     assert_snapshot!(written(&CliFolder::empty()), @r#"
-    windlass.yml written (found: nothing known)
+    windlass.yml written (found: no known build tool)
     Try `windlass plan`.
 
-    # A pipeline: steps run in parallel where `needs` allows it.
+    # A pipeline: steps run in parallel unless `needs` orders them.
     # `windlass plan` shows the order, `windlass graph` draws it.
 
     steps:
       hello:
         run: echo hello from windlass
 
-      # A step waits for what it needs.
+      # A step waits for the steps in its `needs`.
       world:
         needs: hello
         run: echo and good-bye
@@ -43,11 +43,11 @@ fn cargo() {
     windlass.yml written (found: Cargo)
     Try `windlass plan`.
 
-    # A pipeline: steps run in parallel where `needs` allows it.
+    # A pipeline: steps run in parallel unless `needs` orders them.
     # `windlass plan` shows the order, `windlass graph` draws it.
 
     steps:
-      # These need nothing of each other and share one target folder.
+      # These do not depend on each other and share one target folder.
       fmt:
         run: cargo fmt --all --check
 
@@ -57,7 +57,7 @@ fn cargo() {
       test:
         run: cargo test --workspace
 
-      # Last, and only if the tests passed.
+      # Last, and only if the tests pass.
       build:
         needs: test
         run: cargo build --release
@@ -72,11 +72,11 @@ fn npm() {
     windlass.yml written (found: npm)
     Try `windlass plan`.
 
-    # A pipeline: steps run in parallel where `needs` allows it.
+    # A pipeline: steps run in parallel unless `needs` orders them.
     # `windlass plan` shows the order, `windlass graph` draws it.
 
     steps:
-      # Everything else needs the packages.
+      # All other steps need the packages.
       install:
         run: npm ci
 
@@ -96,18 +96,18 @@ fn go() {
     windlass.yml written (found: Go)
     Try `windlass plan`.
 
-    # A pipeline: steps run in parallel where `needs` allows it.
+    # A pipeline: steps run in parallel unless `needs` orders them.
     # `windlass plan` shows the order, `windlass graph` draws it.
 
     steps:
-      # Vet and test need nothing of each other.
+      # Vet and test do not depend on each other.
       vet:
         run: go vet ./...
 
       test:
         run: go test ./...
 
-      # Only if the tests passed.
+      # Only if the tests pass.
       build:
         needs: test
         run: go build ./...
@@ -121,11 +121,11 @@ fn python() {
     windlass.yml written (found: Python)
     Try `windlass plan`.
 
-    # A pipeline: steps run in parallel where `needs` allows it.
+    # A pipeline: steps run in parallel unless `needs` orders them.
     # `windlass plan` shows the order, `windlass graph` draws it.
 
     steps:
-      # An environment of its own; done again it changes nothing.
+      # A virtual environment; creating it again changes nothing.
       venv:
         run: python3 -m venv .venv
 
@@ -146,11 +146,11 @@ fn make() {
     windlass.yml written (found: Make)
     Try `windlass plan`.
 
-    # A pipeline: steps run in parallel where `needs` allows it.
+    # A pipeline: steps run in parallel unless `needs` orders them.
     # `windlass plan` shows the order, `windlass graph` draws it.
 
     steps:
-      # make knows what is up to date; windlass runs its targets side by side.
+      # make skips targets that are up to date; windlass runs them in parallel.
       build:
         run: make build
 
@@ -168,11 +168,11 @@ fn several_at_once() {
     windlass.yml written (found: Cargo, npm, Make)
     Try `windlass plan`.
 
-    # A pipeline: steps run in parallel where `needs` allows it.
+    # A pipeline: steps run in parallel unless `needs` orders them.
     # `windlass plan` shows the order, `windlass graph` draws it.
 
     steps:
-      # These need nothing of each other and share one target folder.
+      # These do not depend on each other and share one target folder.
       cargo-fmt:
         run: cargo fmt --all --check
 
@@ -182,16 +182,16 @@ fn several_at_once() {
       cargo-test:
         run: cargo test --workspace
 
-      # Last, and only if the tests passed.
+      # Last, and only if the tests pass.
       cargo-build:
         needs: cargo-test
         run: cargo build --release
 
-      # Everything else needs the packages.
+      # All other steps need the packages.
       npm-install:
         run: npm install
 
-      # make knows what is up to date; windlass runs its targets side by side.
+      # make skips targets that are up to date; windlass runs them in parallel.
       make-build:
         run: make
     "#);
@@ -203,8 +203,8 @@ fn a_file_that_is_there_is_left_alone() {
     assert_snapshot!(folder.run("init"), @r#"
     exit code 2
     --- said ---
-    error: there is a windlass.yml already
-      hint: `windlass init --force` replaces it
+    error: windlass.yml already exists
+      hint: to replace it, run `windlass init --force`
     "#);
     assert_eq!(fs::read_to_string(folder.path().join("windlass.yml")).unwrap(), "# mine\n");
     assert!(folder.data("init --force").starts_with("windlass.yml written"));

@@ -28,7 +28,7 @@ fn the_whole_plan() {
     3  bundle  needs test · requires cpu>=1, gpu | executor=shell, not spot · retry 1 · timeout 15m
                priority 10
     4  soak    needs bundle · lock device-farm (2 slots) · retry 1 · timeout 1h
-    5  deploy  needs bundle and soak · lock prod (newest first) · never handed out twice · timeout 15m
+    5  deploy  needs bundle and soak · lock prod (newest first) · never dispatched twice · timeout 15m
                skipped: if params.channel == "stable" (params.channel = "beta")
     6  tell    needs deploy · always · retry 1 · timeout 15m · on the leader
 
@@ -60,7 +60,7 @@ fn in_a_narrow_terminal() {
     4  soak    needs bundle · lock device-farm (2 slots)
                retry 1 · timeout 1h
     5  deploy  needs bundle and soak · lock prod (newest first)
-               never handed out twice · timeout 15m
+               never dispatched twice · timeout 15m
                skipped: if params.channel == "stable"
                (params.channel = "beta")
     6  tell    needs deploy · always · retry 1 · timeout 15m
@@ -120,7 +120,7 @@ fn an_example_by_its_path() {
 
     1  version  Says the version to the steps that need it
     2  notes    needs version
-    3  publish  needs version and notes · lock registry (newest first) · never handed out twice
+    3  publish  needs version and notes · lock registry (newest first) · never dispatched twice
                 skipped: if params.channel == "stable" and not params.dry (params.channel = "beta",
                 params.dry = true)
 

@@ -15,52 +15,52 @@ fn version_is_data() {
 #[test]
 fn help_is_short_and_grouped() {
     assert_snapshot!(CliFolder::empty().run("--help"), @r#"
-    Runs graphs of work on one machine or many
+    Run pipelines of dependent steps on one machine or many
 
     Usage: windlass COMMAND [ARGUMENTS]
 
     Run:
       run          Run a pipeline on this machine
       rerun        Run the plan of an earlier run again, or a part of it
-      cancel       End a run, here or at a controller
-      watch        Show a run that others do, to its end
+      cancel       Cancel a run, here or on a controller
+      watch        Follow a run of another process until it ends
 
     Look:
-      runs         List runs, the newest first
-      show         Show what became of a run
-      logs         Print what steps of a run printed
-      why          Tell why a step stands where it stands
-      plan         Show what a run would do, and what would be skipped here
-      graph        Draw the pipeline: text, dot, mermaid or svg
-      explain      Explain an error code; without one, list them all
+      runs         List runs, newest first
+      show         Show the result of a run
+      logs         Print the output of a run's steps
+      why          Explain why a step is waiting, skipped or failed
+      plan         Show the steps that a run would execute or skip on this machine
+      graph        Draw the pipeline as text, dot, mermaid or svg
+      explain      Explain an error code, or list all codes
 
     Write a pipeline:
-      init         Write a windlass.yml that fits this folder
-      validate     Tell everything that is wrong with a file, and how to mend it
-      expand       Print the pipeline with params and defaults in place
+      init         Create a windlass.yml that fits this folder
+      validate     Report every problem in a pipeline file, with corrections
+      expand       Print the pipeline with params and defaults filled in
       schema       Print the JSON Schema of pipeline files, for editors
       ci           Print the configuration of a CI service whose runners share a run
 
     This machine:
-      doctor       Look at this machine: can windlass work here, and how well?
-      config       Show the settings of this machine, and where each comes from
+      doctor       Check whether windlass works on this machine, and how fast
+      config       Show the settings of this machine and their sources
       completions  Print completions for a shell
 
     Use a cluster:
-      submit       Have a controller run a pipeline on its workers
+      submit       Submit a pipeline to a controller, which runs it on its workers
       workers      List the workers of a cluster
-      locks        List the locks of a cluster, who holds them and how many wait
-      keys         List what is done once (`idempotent:`): its keys, and who did it
-      queue        List what is ready and waits for workers, by what it requires
-      context      Save the controller that commands ask; without one, show it
+      locks        List the locks of a cluster, their holders and the number of waiting steps
+      keys         List idempotency keys (`idempotent:`) and the step that holds each
+      queue        List steps that are ready and wait for a worker, by requirement
+      context      Save the controller that commands use, or show it
 
     Serve:
-      serve        Lead a cluster: keep its runs, and hand their steps to workers
+      serve        Lead a cluster: store its runs and dispatch steps to workers
       worker       Join a cluster and run its steps
-      dev          Start a controller and workers here, to try a cluster out
-      token        Make, list and revoke what opens a controller
-      audit        Show what was changed on whose word, the newest last
-      store        Copy a store to another place, or condemn a run in it
+      dev          Start a controller and workers on this machine, to try out a cluster
+      token        Create, list and revoke access tokens of a controller
+      audit        Show recent administrative changes and their authors, newest last
+      store        Copy a store, or condemn a run in it
 
     Options:
       -h, --help     Print this help
@@ -72,8 +72,7 @@ fn help_is_short_and_grouped() {
         hello:
           run: echo hi
 
-    `windlass init` writes one that fits the folder. `windlass COMMAND --help` tells more, with
-    examples.
+    `windlass init` creates one for this folder. `windlass COMMAND --help` has details and examples.
     "#);
 }
 
@@ -105,23 +104,23 @@ fn every_command_has_an_example() {
 #[test]
 fn a_commands_help() {
     assert_snapshot!(CliFolder::empty().run("plan --help"), @r#"
-    Show what a run would do, and what would be skipped here
+    Show the steps that a run would execute or skip on this machine
 
     Usage: windlass plan [OPTIONS] [FILE | STEP]...
 
     Arguments:
-      [FILE | STEP]...  The pipeline file, if it ends in .yml or .yaml or contains `/`; then steps
+      [FILE | STEP]...  Name the pipeline file (ending in .yml or .yaml, or containing `/`), then steps
 
     Options:
-      -p, --param <NAME=VALUE>  Give a param a value
+      -p, --param <NAME=VALUE>  Set a param
           --json                Print one JSON object
       -h, --help                Print help
 
-    Steps of one wave need nothing of each other. Nothing is run.
+    Steps of one wave do not depend on each other. Nothing is run.
 
     Examples:
       windlass plan
-      windlass plan test                 what `test` needs, and itself
+      windlass plan test                 `test` and its needs
       windlass plan ship.yml deploy -p channel=stable
       windlass plan --json | jq '.steps[] | select(.groups[].skipped)'
     "#);
@@ -197,7 +196,7 @@ fn a_param_without_a_value() {
     assert_snapshot!(CliFolder::empty().run("plan -p channel"), @r#"
     exit code 2
     --- said ---
-    error: invalid value 'channel' for '--param <NAME=VALUE>': a param is given as NAME=VALUE
+    error: invalid value 'channel' for '--param <NAME=VALUE>': write a param as NAME=VALUE
 
     For more information, try '--help'.
     "#);
@@ -228,7 +227,7 @@ fn a_mistyped_cell() {
     exit code 2
     --- said ---
     error: there is no step `test[linux,sqlit]`
-      hint: a matrix is run as a whole: name it without its cell
+      hint: a matrix runs as a whole: name it without a cell
     "#);
 }
 
@@ -245,7 +244,7 @@ fn a_mistyped_param() {
       |
       = help: did you mean `channel`?
 
-    windlass.yml: 1 error; `windlass explain E121` tells more
+    windlass.yml: 1 error; for details, run `windlass explain E121`
     "#);
 }
 

@@ -9,7 +9,7 @@ use super::arrange::{CliFolder, SHIP, shown};
 fn a_valid_file_says_what_it_has() {
     assert_snapshot!(CliFolder::with(SHIP).run("validate"), @r#"
     windlass.yml is valid: 6 steps, 3 matrix cells, 2 locks and 1 param
-    note: axes called `os` and `arch` choose the machine, here in test; this machine cannot run 1 of 3 cells: test[plan9,sqlite]
+    note: axes named `os` and `arch` select the machine, here in test; this machine cannot run 1 of 3 cells: test[plan9,sqlite]
     "#);
 }
 
@@ -21,17 +21,17 @@ fn a_matrix_that_chooses_machines_is_noted() {
     };
     assert_snapshot!(told("{ os: [linux], arch: [m68k, sparc], db: [a, b] }"), @r#"
     windlass.yml is valid: 1 step and 4 matrix cells
-    note: axes called `os` and `arch` choose the machine, here in test; this machine cannot run 4 of 4 cells: test[linux,m68k,a], test[linux,m68k,b], test[linux,sparc,a] and test[linux,sparc,b]
+    note: axes named `os` and `arch` select the machine, here in test; this machine cannot run 4 of 4 cells: test[linux,m68k,a], test[linux,m68k,b], test[linux,sparc,a] and test[linux,sparc,b]
     "#);
     assert_snapshot!(told("{ db: [a, b] }"), @"windlass.yml is valid: 1 step and 2 matrix cells");
     assert_snapshot!(told("{ os: [linux, plan9], route: os }"), @"windlass.yml is valid: 1 step and 2 matrix cells");
     assert_snapshot!(told("{ arch: [sparc, m68k, mips, sparc64, s390x, riscv32] }"), @r#"
     windlass.yml is valid: 1 step and 6 matrix cells
-    note: axes called `os` and `arch` choose the machine, here in test; this machine cannot run 6 of 6 cells: test[sparc], test[m68k], test[mips] and 3 more
+    note: axes named `os` and `arch` select the machine, here in test; this machine cannot run 6 of 6 cells: test[sparc], test[m68k], test[mips] and 3 more
     "#);
     assert_snapshot!(told("[sqlite, postgres]"), @r#"
     windlass.yml is valid: 1 step and 2 matrix cells
-    note: a matrix that is a list asks for machines with these labels, here in test; this machine cannot run 2 of 2 cells: test[sqlite] and test[postgres]; values that are no labels get a name: `matrix: { db: [a, b] }`
+    note: a matrix that is a list requires machines with these labels, here in test; this machine cannot run 2 of 2 cells: test[sqlite] and test[postgres]; to use values that are no labels, name the axis: `matrix: { db: [a, b] }`
     "#);
     let folder = CliFolder::with("steps: { test: { matrix: { os: [plan9] }, run: make } }");
     let json: Value = serde_json::from_str(&folder.data("validate --json")).unwrap();
@@ -68,12 +68,12 @@ fn every_problem_is_reported_at_once() {
     6 |     need: b
       |     ^^^^ it is called `needs` here
       |
-      = help: `needs`: Steps that must have ended well before it begins
+      = help: `needs`: Steps that must have ended before this one starts
       |
       = write:
     6 |     needs: b
 
-    windlass.yml: 3 errors; `windlass explain E041` tells more
+    windlass.yml: 3 errors; for details, run `windlass explain E041`
     "#);
 }
 
@@ -94,7 +94,7 @@ fn in_colour() {
     ^[1;34m  =^[0m ^[1mwrite:^[0m
     ^[1;34m2 |^[0m ^[32m  a: { run: make, timeout: 15m }^[0m
 
-    windlass.yml: ^[31m1 error^[0m; `windlass explain E029` tells more
+    windlass.yml: ^[31m1 error^[0m; for details, run `windlass explain E029`
     "#);
     let mut plain = folder.command("validate");
     let plain = plain.env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output().unwrap();
@@ -111,7 +111,7 @@ fn what_is_not_available_yet_is_a_note() {
     2 |   a: { run: make, image: rust }
       |                   ^^^^^ this version knows the key and cannot execute it
 
-    windlass.yml: 1 note; `windlass explain E043` tells more
+    windlass.yml: 1 note; for details, run `windlass explain E043`
     windlass.yml is valid: 1 step
     "#);
 }
@@ -130,7 +130,7 @@ fn a_param_that_must_be_given_is_no_problem_of_the_file() {
     3 |   a: { run: make, timeout: "${{ params.version }}" }
       |                            ^^^^^^^^^^^^^^^^^^^^^^^
 
-    windlass.yml: 1 error; `windlass explain E042` tells more
+    windlass.yml: 1 error; for details, run `windlass explain E042`
     "#);
 }
 

@@ -48,7 +48,7 @@ fn most_specific_setting_selects_the_address() {
     let (there, saved) = (world.there.url.as_str(), world.saved.url.as_str());
     assert_eq!(world.looks("", None), place("here", ""));
     let ended = world.here.run(&format!("context {saved}"));
-    assert_eq!(ended.err, format!("saved: commands that read runs ask {saved}\n"));
+    assert_eq!(ended.err, format!("saved: commands that read runs use {saved}\n"));
     assert_eq!(world.looks("", None), place("saved", &format!("asking {saved} (saved context)\n")));
     let by_variable = place("there", &format!("asking {there} (WINDLASS_URL)\n"));
     assert_eq!(world.looks("", Some(there)), by_variable);
@@ -61,7 +61,7 @@ fn most_specific_setting_selects_the_address() {
     assert_eq!(both.code, Some(2), "two places at once make no sense: {both:?}");
     let rerun = world.here.run(&format!("rerun latest --jobs 2 --to {there}"));
     assert_eq!(rerun.code, Some(2));
-    assert!(rerun.err.contains("--jobs is about steps that run here"), "{}", rerun.err);
+    assert!(rerun.err.contains("--jobs applies to steps that run here"), "{}", rerun.err);
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn missing_token_error_names_the_flag() {
     let cluster = ClientCluster::start(place, "--token-file token");
     let none = cluster.run("runs");
     assert_eq!(none.code, Some(2), "{none:?}");
-    assert!(none.err.contains("asks for a token") && none.err.contains("--token-file"), "{none:?}");
+    assert!(none.err.contains("requires a token") && none.err.contains("--token-file"), "{none:?}");
     let wrong = cluster.run("runs --token-file other");
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
-    assert!(wrong.err.contains("does not take this token"), "{wrong:?}");
+    assert!(wrong.err.contains("does not accept this token"), "{wrong:?}");
     let absent = cluster.run("runs --token-file absent");
     assert_eq!(absent.code, Some(2), "{absent:?}");
     assert!(absent.err.contains("absent"), "{absent:?}");

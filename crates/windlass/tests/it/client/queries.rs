@@ -71,7 +71,7 @@ fn a_run_is_run_again_where_it_is() {
     let nothing = cluster.run("rerun latest --failed");
     assert_eq!(
         (nothing.code, &*nothing.err),
-        (Some(0), &*format!("run {good}: everything in it succeeded\n"))
+        (Some(0), &*format!("run {good}: every step succeeded\n"))
     );
 }
 
@@ -161,8 +161,8 @@ fn active_run_shows_lock_holders_and_waiters() {
     let followed = following.ended();
     assert_eq!((followed.out.as_str(), followed.code), ("in\nout\n", Some(0)));
     assert_eq!(cluster.end_of(&run), "succeeded");
-    assert_eq!(cluster.run("queue").err, "nothing waits for a worker\n");
-    assert!(cluster.run("locks").err.contains("no run that is not over names a lock"));
+    assert_eq!(cluster.run("queue").err, "no step waits for a worker\n");
+    assert!(cluster.run("locks").err.contains("no unfinished run uses a lock"));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn run_is_cancelled_from_another_machine() {
     let run = cluster.submit();
     cluster.place.until_lines("trace", 1);
     let ended = cluster.run(&format!("cancel {run}"));
-    assert_eq!(ended.err, format!("run {run} was told to end\n"));
+    assert_eq!(ended.err, format!("run {run} is being cancelled\n"));
     assert_eq!(cluster.end_of(&run), "cancelled");
 }
 
@@ -199,7 +199,7 @@ fn workers_are_listed_and_drained_by_name() {
     assert_eq!(mistyped.code, Some(2));
     assert!(mistyped.err.contains("did you mean `helper`?"), "{mistyped:?}");
     let drained = cluster.run("worker drain helper");
-    assert_eq!(drained.err, "worker helper finishes what it has, and gets nothing more\n");
+    assert_eq!(drained.err, "worker helper finishes its steps and gets no new ones\n");
     until("the worker gets nothing more", || status() != "online");
     worker.signal(rustix::process::Signal::TERM);
     assert_eq!(worker.ended().code, Some(0));

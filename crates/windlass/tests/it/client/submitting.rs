@@ -60,7 +60,7 @@ fn a_key_stands_for_one_run() {
     let first = cluster.run("submit --idempotency-key nightly");
     let again = cluster.run("submit --idempotency-key nightly");
     assert_eq!((&again.out, again.code), (&first.out, Some(0)));
-    assert!(again.err.contains("submitted before, under the same key"), "{again:?}");
+    assert!(again.err.contains("this key was submitted before"), "{again:?}");
     let other = cluster.run("submit --idempotency-key nightly -p word=other");
     assert_eq!((other.code, &*other.out), (Some(2), ""));
     assert!(

@@ -37,7 +37,7 @@ fn ctrl_c_ends_the_watch_and_the_run_continues() {
     let run = ended.out.lines().next().expect("the id was printed").to_owned();
     let (watch, cancel) =
         (format!("`windlass watch {run} --to"), format!("`windlass cancel {run} --to"));
-    assert!(ended.err.contains("the run goes on; "), "{}", ended.err);
+    assert!(ended.err.contains("the run continues; "), "{}", ended.err);
     assert!(ended.err.contains(&watch) && ended.err.contains(&cancel), "{}", ended.err);
     assert_eq!(cluster.show(&run)["status"], "running");
     cluster.place.file("go", "");
@@ -68,7 +68,7 @@ fn watch_survives_a_controller_restart() {
     let ended = watching.ended();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.err.matches("does not answer").count(), 1, "{}", ended.err);
-    assert!(ended.err.contains("the controller is back"), "{}", ended.err);
+    assert!(ended.err.contains("the controller answers again"), "{}", ended.err);
     assert!(ended.err.contains("✓ pair succeeded"), "{}", ended.err);
     assert!(ended.out.contains("said first") && ended.out.contains("said second"), "{}", ended.out);
 }
@@ -95,5 +95,5 @@ fn cancelled_run_ends_its_watchers() {
     assert_eq!(cluster.run("cancel latest --kill").code, Some(0));
     let ended = watching.ended();
     assert_eq!(ended.code, Some(6), "{ended:?}");
-    assert!(ended.err.contains("cancelling: everything is killed"), "{}", ended.err);
+    assert!(ended.err.contains("cancelling: running steps are killed"), "{}", ended.err);
 }

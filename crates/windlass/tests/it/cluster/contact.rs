@@ -177,7 +177,7 @@ fn worker_without_a_controller_exits_after_its_leader_grace() {
     let place = crate::run::arrange::RunFolder::with("");
     let alone = place.run("worker --join http://127.0.0.1:1 --leader-grace 2s");
     assert_eq!(alone.code, Some(5), "{alone:?}");
-    assert!(alone.err.contains("no controller has answered"), "{}", alone.err);
+    assert!(alone.err.contains("no controller responded"), "{}", alone.err);
 }
 
 #[test]

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass::conformance::TestDisk;
+use windlass_store::conformance::TestDisk;
 
 use super::arrange::{ClusterFolder, step};
 use crate::run::arrange::{RunningProgram, is_alive, until};
 
 /// What a worker says when the output of a step finds no room.
-const WAITS: &str = "it waits, for its output cannot be written: no space left in";
+const WAITS: &str = "it waits because its output cannot be written: no space left in";
 
 /// A step of a worker whose disk is full; nothing where nothing can be mounted.
 struct FullDiskStep {

@@ -98,7 +98,7 @@ fn second_signal_makes_the_worker_return_running_steps() {
     cluster.place.until_lines("who", 1);
     let _two = cluster.worker("two", "--slots 1");
     one.signal(Signal::TERM);
-    until("it has heard", || one.said().contains("ending"));
+    until("it has heard", || one.said().contains("stopping"));
     one.signal(Signal::TERM);
     let told = Instant::now();
     cluster.place.until_lines("who", 2);
@@ -117,7 +117,7 @@ fn second_signal_ends_the_controller_although_its_guard_is_stopped() {
     let guard = guard_of(cluster.controller.pid());
     kill_process(guard, Signal::STOP).expect("it is there");
     cluster.controller.signal(Signal::TERM);
-    until("it has heard", || cluster.controller.said().contains("ending"));
+    until("it has heard", || cluster.controller.said().contains("stopping"));
     cluster.controller.signal(Signal::TERM);
     let told = Instant::now();
     let ended = cluster.controller.ended();
@@ -227,7 +227,7 @@ fn ctrl_c_lets_a_trial_cluster_finish_its_steps() {
     place.until_lines("began", 1);
     let group = Pid::from_raw(i32::try_from(dev.pid()).expect("it is a pid")).expect("it is one");
     kill_process_group(group, Signal::INT).expect("it is there");
-    until("it has heard", || dev.said().contains("ending"));
+    until("it has heard", || dev.said().contains("stopping"));
     place.file("go", "");
     assert_eq!(dev.ended().code, Some(0));
     assert_eq!((place.lines("began").len(), place.lines("done").len()), (1, 1));

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use windlass::core::id::{Incarnation, Seq, Term};
 use windlass::core::requirement::Labels;
 use windlass::core::session::{Exchange, FormerLifeProof, RegisterRequest, WorkerLocality};
-use windlass::link::WorkerSecret;
-use windlass::link::http::{ClientCredentials, HttpClient, TcpDialer};
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::http::{ClientCredentials, HttpClient, TcpDialer};
 
 use super::arrange::ClusterFolder;
 use crate::run::arrange::{deep, pause};
@@ -57,7 +57,7 @@ fn no_worker_is_lost_because_every_core_is_busy() {
 struct IdleWorker {
     secret: WorkerSecret,
     client: HttpClient,
-    place: windlass::link::http::ControllerAddress,
+    place: windlass_net::http::ControllerAddress,
     runtime: tokio::runtime::Runtime,
 }
 

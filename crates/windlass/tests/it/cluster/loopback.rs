@@ -55,7 +55,7 @@ fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
     let mut other = place.command(&format!("runs --to {url}"));
     let other = other.env("XDG_STATE_HOME", place.path()).output().expect("it starts");
     assert_eq!(other.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("asks for a token"), "{other:?}");
+    assert!(String::from_utf8_lossy(&other.stderr).contains("requires a token"), "{other:?}");
     // It is another one after a restart, which commands and the worker of before find.
     controller.signal(Signal::TERM);
     drop(controller.ended());

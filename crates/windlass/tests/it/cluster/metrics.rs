@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use rustix::process::Signal;
-use windlass::controller::metrics::FAMILIES;
+use windlass_controller::metrics::FAMILIES;
 
 use super::arrange::{ClusterFolder, free_port};
 use crate::exposition::ParsedMetricsPage;

@@ -206,7 +206,7 @@ fn it_shows_a_token_and_asks_for_one_where_it_was_given_both() {
     let token = cluster.place.path().join("token");
     let refused = RunFolder::with("").run(&format!("serve --observe {}", url(cluster.port)));
     assert_eq!(refused.code, Some(5), "{refused:?}");
-    assert!(refused.err.contains("asks for a token"), "{}", refused.err);
+    assert!(refused.err.contains("requires a token"), "{}", refused.err);
     let flags =
         format!("--observe-token-file {} --token-file {}", token.display(), token.display());
     let observer = ReplicaProcess::of(&url(cluster.port), &flags);

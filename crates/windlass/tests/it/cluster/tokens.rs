@@ -62,7 +62,7 @@ fn the_first_token_is_made_before_there_is_a_controller() {
     let TokenController { place, to, .. } = &guarded;
     let refused = place.run(&format!("runs {to}"));
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.err.contains("asks for a token"), "{}", refused.err);
+    assert!(refused.err.contains("requires a token"), "{}", refused.err);
     assert_eq!(place.run(&guarded.line("runs", "admin-token")).code, Some(0));
     // Through the socket of the store, which is its owner's.
     token(place, "create ci --scope read --expires 30d", "read-token");
@@ -92,7 +92,7 @@ fn a_worker_outlives_the_token_that_let_it_in_and_not_its_own_end() {
     until("the step has begun", || place.path().join("began").exists());
     let released = place.run("locks release press");
     assert_eq!(released.code, Some(0), "{released:?}");
-    assert!(released.err.contains("whose step goes on"), "{}", released.err);
+    assert!(released.err.contains("its step continues"), "{}", released.err);
     let revoked = place.run("worker revoke one");
     assert_eq!(revoked.code, Some(0), "{revoked:?}");
     until("the worker has ended", || worker.is_over());
@@ -131,7 +131,7 @@ fn the_file_of_a_controller_is_reread_when_it_changes() {
     place.file("tokens", format!("{new}\n{old}\n"));
     until("both are taken", || opens("old") && opens("new"));
     place.file("tokens", "not a token\n");
-    until("it is told", || controller.said().contains("cannot be read as a token file"));
+    until("it is told", || controller.said().contains("is not readable as a token file"));
     assert!(opens("old") && opens("new"), "a file that is half written closes nothing");
     place.file("tokens", new);
     until("the old one is refused", || !opens("old"));

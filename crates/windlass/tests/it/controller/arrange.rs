@@ -6,12 +6,6 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use windlass::clock::ProcessClock;
-use windlass::conformance::FaultyJournal;
-use windlass::controller::{
-    ControllerNode, EngineView, FollowedEvents, NodeConfig, NodeError, NodeHandle, NotLeader,
-    StandbyPolicy,
-};
 use windlass::core::engine::{Engine, EngineAnswer, EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
@@ -22,8 +16,14 @@ use windlass::core::session::{
     OutcomeVerdict, RegisterRequest, WorkerLocality,
 };
 use windlass::core::time::{Span, Time};
-use windlass::journal::{Journal, LeaderCandidate, MemoryJournal, Position, RecordedEvent};
-use windlass::shutdown::ShutdownSender;
+use windlass_controller::{
+    ControllerNode, EngineView, FollowedEvents, NodeConfig, NodeError, NodeHandle, NotLeader,
+    StandbyPolicy,
+};
+use windlass_net::clock::ProcessClock;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::conformance::FaultyJournal;
+use windlass_store::journal::{Journal, LeaderCandidate, MemoryJournal, Position, RecordedEvent};
 
 use super::expiring_terms::ExpiringTermJournal;
 

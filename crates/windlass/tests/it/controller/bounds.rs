@@ -1,11 +1,11 @@
 //! Everything has a bound, and nobody is lost at one.
 
-use windlass::conformance::{CallGate, JournalCall, JournalFault};
-use windlass::controller::NodeConfig;
 use windlass::core::engine::{BATCH_BYTES_MAX, EngineAnswer, EngineConfig};
 use windlass::core::outcome::{RunStatus, StepStatus};
 use windlass::core::time::Span;
-use windlass::journal::{Journal as _, Position};
+use windlass_controller::NodeConfig;
+use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
+use windlass_store::journal::{Journal as _, Position};
 
 use super::arrange::{
     TTL, TestWorker, config, folded, is_pending, journal, pass, plan, run, start, start_with,

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use windlass::archive::{Archive, MemoryArchive, SubmissionKeyClaim};
-use windlass::conformance::FaultyJournal;
-use windlass::controller::{MaintenanceDriver, RetentionSettings};
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::{Span, Time};
-use windlass::journal::{MemoryJournal, SqliteJournal};
-use windlass::logs::MemoryLogs;
-use windlass::shutdown::ShutdownSender;
+use windlass_controller::{MaintenanceDriver, RetentionSettings};
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::archive::{Archive, MemoryArchive, SubmissionKeyClaim};
+use windlass_store::conformance::FaultyJournal;
+use windlass_store::journal::{MemoryJournal, SqliteJournal};
+use windlass_store::logs::MemoryLogs;
 
 use super::arrange::{TestJournal, TestNode, TestWorker, pass, plan, run, start};
 use super::expiring_terms::ExpiringTermJournal;
@@ -112,6 +112,6 @@ async fn serve_reports_that_deletion_waits_after_a_clock_jump() {
     node.shut_down().await.expect("it ends in good order");
     drop(journal);
     let serve = place.start("serve --no-exec --listen 127.0.0.1:0 --no-token");
-    let told = ["ahead of the last event of this store", "is deleted after 1h"];
+    let told = ["ahead of the last event of this store", "are deleted after 1h"];
     until("it says so", || told.iter().all(|word| serve.said().contains(word)));
 }

@@ -1,10 +1,10 @@
 //! Nothing is said before it is durable.
 
-use windlass::conformance::{CallGate, JournalCall, JournalFault};
-use windlass::controller::FollowedEvents;
 use windlass::core::engine::{EngineAnswer, EngineRequest, SubmitRun};
 use windlass::core::outcome::RunStatus;
-use windlass::journal::{Journal as _, Position};
+use windlass_controller::FollowedEvents;
+use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
+use windlass_store::journal::{Journal as _, Position};
 
 use super::arrange::{folded, is_pending, journal, plan, run, start};
 

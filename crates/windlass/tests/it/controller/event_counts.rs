@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use windlass::controller::metrics::{EventCounter, MetricsSnapshot, page};
 use windlass::core::engine::{CancelLevel, EngineRequest};
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{PlanBuilder, StepSpec};
 use windlass::core::time::Time;
-use windlass::shutdown::ShutdownSender;
+use windlass_controller::metrics::{EventCounter, MetricsSnapshot, page};
+use windlass_net::shutdown::ShutdownSender;
 
 use super::arrange::{TestNode, journal, run, start};
 use crate::exposition::ParsedMetricsPage;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass::core::id::{RunId, Term};
 use windlass::core::time::Span;
-use windlass::db::StoreFuture;
-use windlass::journal::{
+use windlass_store::db::StoreFuture;
+use windlass_store::journal::{
     CampaignOutcome, Journal, JournalAppend, JournalSnapshot, LeaderCandidate, MemoryJournal,
     Position, StartMark, StoredBatch,
 };

@@ -1,9 +1,9 @@
 //! Those who follow the events: each once, in order.
 
-use windlass::controller::{EngineView, EventFollower, FollowedEvents};
 use windlass::core::engine::{CancelLevel, EngineRequest};
 use windlass::core::plan::{PlanBuilder, StepSpec};
-use windlass::journal::{Journal, Position, RecordedEvent};
+use windlass_controller::{EngineView, EventFollower, FollowedEvents};
+use windlass_store::journal::{Journal, Position, RecordedEvent};
 
 use super::arrange::{TestJournal, TestNode, everything, journal, plan, run, start};
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::conformance::{CallGate, JournalCall, JournalFault};
-use windlass::controller::NotLeader;
 use windlass::core::engine::EngineAnswer;
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::Span;
+use windlass_controller::NotLeader;
+use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 
 use super::arrange::{TestWorker, is_pending, journal, pass, plan, run, start};
 

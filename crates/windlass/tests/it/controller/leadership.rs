@@ -1,11 +1,11 @@
 //! Who leads: one, then the next.
 
-use windlass::conformance::{CallGate, JournalCall, JournalFault};
-use windlass::controller::{NodeConfig, NodeError, NotLeader, StandbyPolicy};
 use windlass::core::engine::{EngineAnswer, EngineRequest, SubmitRun};
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::Span;
-use windlass::journal::{CampaignOutcome, Journal as _, LeaderCandidate};
+use windlass_controller::{NodeConfig, NodeError, NotLeader, StandbyPolicy};
+use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
+use windlass_store::journal::{CampaignOutcome, Journal as _, LeaderCandidate};
 
 use super::arrange::{
     TestWorker, config, folded, is_pending, journal, lasting, pass, plan, run, start, start_with,

@@ -4,12 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinHandle;
-use windlass::archive::{
-    Archive, MemoryArchive, RunQuery, RunRecord, SealedRun, SubmissionKeyClaim,
-    SubmissionKeyOutcome,
-};
-use windlass::conformance::{CallGate, JournalCall, JournalFault};
-use windlass::controller::{ControllerNode, MaintenanceDriver, NodeError, RetentionSettings};
 use windlass::core::engine::Event;
 use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
@@ -17,10 +11,16 @@ use windlass::core::plan::Plan;
 use windlass::core::session::OutcomeVerdict;
 use windlass::core::summary::RunSummary;
 use windlass::core::time::{Span, Time};
-use windlass::db::{StoreError, StoreFuture};
-use windlass::journal::{Journal, JournalSnapshot, Position, RecordedEvent};
-use windlass::logs::MemoryLogs;
-use windlass::shutdown::ShutdownSender;
+use windlass_controller::{ControllerNode, MaintenanceDriver, NodeError, RetentionSettings};
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::archive::{
+    Archive, MemoryArchive, RunQuery, RunRecord, SealedRun, SubmissionKeyClaim,
+    SubmissionKeyOutcome,
+};
+use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
+use windlass_store::db::{StoreError, StoreFuture};
+use windlass_store::journal::{Journal, JournalSnapshot, Position, RecordedEvent};
+use windlass_store::logs::MemoryLogs;
 
 use super::arrange::{
     TestJournal, TestNode, TestWorker, config, everything, folded, journal, pass, plan, run, start,

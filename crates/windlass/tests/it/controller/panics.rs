@@ -1,11 +1,11 @@
 //! An engine that panics: the run goes, the leader stays.
 
-use windlass::conformance::{CallGate, JournalCall, JournalFault};
-use windlass::controller::{NodeConfig, NodeError, NotLeader};
 use windlass::core::engine::{CancelReason, EngineAnswer, EngineConfig, Event};
 use windlass::core::outcome::{RunStatus, StepStatus};
 use windlass::core::planted_bugs::{PlantedBug, PlantedBugs};
 use windlass::core::time::Span;
+use windlass_controller::{NodeConfig, NodeError, NotLeader};
+use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 
 use super::arrange::{
     TestJournal, TestNode, TestWorker, config, everything, is_pending, journal, pass, plan,

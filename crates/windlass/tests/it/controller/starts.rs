@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use windlass::conformance::{CallGate, JournalCall, JournalFault};
-use windlass::controller::ControllerNode;
 use windlass::core::engine::{CancelReason, Event};
 use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
 use windlass::core::time::Span;
-use windlass::journal::{CampaignOutcome, Journal, LeaderCandidate, StartMark};
+use windlass_controller::ControllerNode;
+use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
+use windlass_store::journal::{CampaignOutcome, Journal, LeaderCandidate, StartMark};
 
 use super::arrange::{
     TestJournal, TestWorker, config, everything, journal, pass, plan, run, start,

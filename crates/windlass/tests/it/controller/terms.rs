@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, advance};
-use windlass::conformance::{CallGate, JournalCall, JournalFault};
-use windlass::controller::NotLeader;
 use windlass::core::engine::EngineAnswer;
 use windlass::core::time::Span;
-use windlass::journal::Journal as _;
+use windlass_controller::NotLeader;
+use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
+use windlass_store::journal::Journal as _;
 
 use super::arrange::{TestWorker, is_pending, lasting, pass, plan, run, start};
 

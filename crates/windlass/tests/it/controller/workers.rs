@@ -8,7 +8,6 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use windlass::controller::NodeHandle;
 use windlass::core::engine::{EngineAnswer, EngineRequest};
 use windlass::core::id::{Fence, Incarnation, WorkerId};
 use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
@@ -18,9 +17,10 @@ use windlass::core::session::{
     WorkerLocality, WorkerRefusal,
 };
 use windlass::core::time::{Span, Time};
-use windlass::link::{LinkError, LinkFuture, WorkerLink};
-use windlass::shutdown::ShutdownSender;
-use windlass::worker::{
+use windlass_controller::NodeHandle;
+use windlass_link::{LinkError, LinkFuture, WorkerLink};
+use windlass_net::shutdown::ShutdownSender;
+use windlass_worker::{
     AttemptFuture, AttemptOrders, ClusterMembership, Executor, GuardLockIdentity, PeerWorkers,
     ProcessClock, StateDirectory, WorkerError, WorkerRuntime, WorkerShutdown,
 };

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use windlass::core::id::{RunId, StepIx};
-use windlass::link::output::LogChunk;
-use windlass::logs::LogId;
+use windlass_link::output::LogChunk;
+use windlass_store::logs::LogId;
 
 use super::bystanders::{CostPlainWorker, CostRequest};
 use crate::run::arrange::pause;

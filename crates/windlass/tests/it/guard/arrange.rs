@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use windlass::core::id::Fence;
 use windlass::core::time::Span;
-use windlass::worker::guard::{GuardHandle, GuardedStep, SpawnRequest, StepExit};
+use windlass_worker::guard::{GuardHandle, GuardedStep, SpawnRequest, StepExit};
 
 /// Longer than anything here takes on a machine that is overloaded.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use windlass::core::id::Fence;
 use windlass::core::time::Span;
-use windlass::worker::ProcessClock;
-use windlass::worker::guard::{SpawnFailureCause, StepExit};
+use windlass_worker::ProcessClock;
+use windlass_worker::guard::{SpawnFailureCause, StepExit};
 
 use super::arrange::{guard, guard_with_tethers, is_alive, rest, run, shell, started, step, story};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::time::Instant;
-use windlass::worker::guard::{GuardHandle, GuardLost, StepExit, kill_marked, kill_strays};
+use windlass_worker::guard::{GuardHandle, GuardLost, StepExit, kill_marked, kill_strays};
 
 use super::arrange::{
     ALONE, alone, first_line, guard, is_alive, run, shell, started, step, story, until,

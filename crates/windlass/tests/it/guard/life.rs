@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass::core::session::{ContactDeadline, StopMode};
 use windlass::core::time::{Span, Time};
-use windlass::worker::guard::{GuardHandle, StartQueueLimits, StepExit};
+use windlass_worker::guard::{GuardHandle, StartQueueLimits, StepExit};
 
 use super::arrange::{
     self, alone, first_line, guard, is_alive, is_tether, rest, run, shell, started, step, story,

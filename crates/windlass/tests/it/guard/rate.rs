@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use tokio::time::Instant;
-use windlass::worker::guard::GuardHandle;
+use windlass_worker::guard::GuardHandle;
 
 use super::arrange::{guard, step, story};
 

@@ -4,7 +4,7 @@ use std::io::PipeReader;
 
 use windlass::core::session::StopMode;
 use windlass::core::time::Span;
-use windlass::worker::guard::{GuardHandle, GuardedStep, StartQueueLimits, StepExit};
+use windlass_worker::guard::{GuardHandle, GuardedStep, StartQueueLimits, StepExit};
 
 use super::arrange::{guard, is_alive, rest, run, shell, started, step, story};
 

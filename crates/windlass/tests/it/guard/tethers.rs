@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 use windlass::core::session::StopMode;
 use windlass::core::time::Span;
-use windlass::worker::GuardLock;
-use windlass::worker::guard::{GuardHandle, SpawnFailureCause, StepExit};
+use windlass_worker::GuardLock;
+use windlass_worker::guard::{GuardHandle, SpawnFailureCause, StepExit};
 
 use super::arrange::{
     GRACE, PATIENCE, TETHERS, first_line, guard_with_tethers, has_tethers, is_alive, run, started,

@@ -9,11 +9,11 @@ fn a_controller_that_is_started_before_its_database_says_so_and_leads_when_it_is
     fleet.server.stop();
     fleet.add();
     let said = |fleet: &HaFleet| fleet.members[0].running.said();
-    until("it says what it waits for", || said(&fleet).contains("it is waited for"));
+    until("it says what it waits for", || said(&fleet).contains("waiting for it for up to"));
     assert!(said(&fleet).contains("does not answer"), "{}", said(&fleet));
     fleet.server.start_again();
     assert_eq!(fleet.leader(), 0);
-    assert_eq!(said(&fleet).matches("it is waited for").count(), 1, "{}", said(&fleet));
+    assert_eq!(said(&fleet).matches("waiting for it for up to").count(), 1, "{}", said(&fleet));
 }
 
 /// As a primary does that was made a standby, or whose disk is full at some providers.

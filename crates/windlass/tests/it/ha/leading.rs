@@ -59,7 +59,7 @@ fn controller_that_must_lead_names_the_current_leader() {
     let fleet = HaFleet::start(1);
     let ended = fleet.stranger("late", "--role leader").ended();
     assert_eq!(ended.code, Some(5), "{ended:?}");
-    let led = format!("c0 leads already, at http://127.0.0.1:{}", fleet.members[0].port);
+    let led = format!("c0 already leads, at http://127.0.0.1:{}", fleet.members[0].port);
     assert!(ended.err.contains(&led), "{}", ended.err);
     let again =
         fleet.place.run(&format!("token create boss --scope admin --store {}", fleet.url()));

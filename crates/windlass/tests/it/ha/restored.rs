@@ -41,7 +41,7 @@ fn goes_on_in_another_generation(fleet: &mut HaFleet, kept: &str, lost: &LostCom
     for member in 0..2 {
         until("who knew better ends", || fleet.members[member].running.is_over());
         let said = fleet.members[member].running.said();
-        assert!(said.contains("the store has lost what was committed"), "{said}");
+        assert!(said.contains("the store has lost committed events"), "{said}");
         fleet.restart(member);
     }
     let leader = fleet.leader();
@@ -127,7 +127,7 @@ fn a_lock_of_a_lost_grant_waits(fleet: &mut HaFleet, put_back: impl FnOnce(&mut 
     fleet.until_psql(&beyond, "t");
     assert!(waits().contains(reason), "{}", waits());
     let shown = fleet.place.run(&format!("locks {to}")).out;
-    assert!(shown.contains("nobody before 20"), "{shown}");
+    assert!(shown.contains("withheld until 20"), "{shown}");
     let far = fleet.get("/locks")[0]["embargo"].as_str().expect("a time").to_owned();
     let far = fleet.psql(&format!("SELECT '{far}' > timestamptz '{began}' + interval '9 min'"));
     assert_eq!(far, "t", "as long as the longest lease may be");

@@ -16,7 +16,7 @@ fn second_controller_on_a_folder_is_refused_with_the_leader() {
     assert_eq!(second.code, Some(5), "{second:?}");
     let pid = cluster.controller.pid().to_string();
     let told =
-        ["another windlass runs here: first", &pid, &format!("http://127.0.0.1:{}", cluster.port)];
+        ["another windlass is running here: first", &pid, &format!("http://127.0.0.1:{}", cluster.port)];
     for word in told {
         assert!(second.err.contains(word), "{word}: {}", second.err);
     }

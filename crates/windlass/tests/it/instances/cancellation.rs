@@ -44,9 +44,9 @@ fn stopped_worker_finishes_its_steps() {
     let worker = fleet.worker(1, 2, "--jobs 1 --label big");
     fleet.place.until_lines("begun", 1);
     worker.signal(Signal::TERM);
-    until("it has heard", || worker.said().contains("ending"));
+    until("it has heard", || worker.said().contains("stopping"));
     fleet.enough();
-    ended_with(&worker.ended(), 0, "ending");
+    ended_with(&worker.ended(), 0, "stopping");
     ended_with(&leader.ended(), 0, "1 succeeded");
 }
 

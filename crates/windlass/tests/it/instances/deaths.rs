@@ -77,10 +77,10 @@ fn second_worker_with_one_number_is_refused_with_the_first(way: &InstanceLink) {
     ended_with(
         &here,
         2,
-        &format!("instance 1 of nightly-7 is there already: process {}", first.pid()),
+        &format!("instance 1 of nightly-7 is already running: process {}", first.pid()),
     );
     let there = fleet.elsewhere(ELSEWHERE).start(1, 2, "--label big").ended();
-    ended_with(&there, 2, "instance 1 of nightly-7 is there already: worker ");
+    ended_with(&there, 2, "instance 1 of nightly-7 is already running: worker ");
     fleet.enough();
     ended_with(&leader.ended(), 0, "1 succeeded");
     ended_with(&first.ended(), 0, "succeeded");

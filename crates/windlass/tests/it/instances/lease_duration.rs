@@ -32,7 +32,7 @@ fn heartbeat_that_does_not_fit_into_the_lease_is_refused() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let refused = fleet.start(0, 2, "--lease-ttl 3s --heartbeat 2s").ended();
-    ended_with(&refused, 2, "does not fit into --lease-ttl 3s twice");
+    ended_with(&refused, 2, "--lease-ttl 3s is shorter than two heartbeats of 2s");
 }
 
 #[test]

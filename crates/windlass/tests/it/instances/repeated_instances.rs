@@ -25,8 +25,8 @@ fn instance_repeated_alone_reports_why_there_is_no_leader() {
 #[test]
 fn an_instance_that_is_repeated_after_its_run_has_ended_has_nothing_to_do() {
     let redis = RedisServer::start(&[]);
-    ended_with(&attempt(&redis, "1", 0), 0, "none of the 1 others has joined");
-    ended_with(&attempt(&redis, "2", 1), 0, "the attempt before this one has ended");
+    ended_with(&attempt(&redis, "1", 0), 0, "none of the 1 other instances joined");
+    ended_with(&attempt(&redis, "2", 1), 0, "the previous attempt has ended");
 }
 
 #[test]

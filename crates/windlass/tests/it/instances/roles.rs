@@ -85,8 +85,8 @@ fn leader_without_workers_runs_every_step() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), HELLO);
     let ended = fleet.start(0, 3, "--min-workers 2 --leader-grace 1s").ended();
-    ended_with(&ended, 0, "0 of 2 workers have come in 1 s");
-    assert!(ended.err.contains("none of the 2 others has joined"), "{}", ended.err);
+    ended_with(&ended, 0, "0 of 2 workers joined within 1 s");
+    assert!(ended.err.contains("none of the 2 other instances joined"), "{}", ended.err);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn wait_for_a_missing_instance_is_bounded() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), MOON);
     let leader = fleet.start(0, 3, "--leader-grace 1s").ended();
-    ended_with(&leader, 4, "1 step was skipped: nobody here can run it");
+    ended_with(&leader, 4, "1 step was skipped: no worker here can run it");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn second_signal_ends_it(kind: WorkerKind, signal: Signal, code: i32) {
     scene.worker().signal(signal);
     until("it has heard the first", || {
         let said = scene.worker().said();
-        said.contains("ending") || said.contains("cancelling")
+        said.contains("stopping") || said.contains("cancelling")
     });
     scene.worker().signal(signal);
     let ended = scene.worker_ended();

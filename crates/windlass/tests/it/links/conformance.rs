@@ -1,21 +1,22 @@
 //! Links through mailboxes keep their promises, and the checks find one that does not.
 
-use windlass::conformance::{self, LINK_CHECKS, SharedStorage};
-use windlass::link::mailbox::{MailboxAddress, MemoryMailboxes};
+use windlass::conformance;
+use windlass::conformance::{LINK_CHECKS, shared_mailboxes};
+use windlass_link::mailbox::{MailboxAddress, MemoryMailboxes};
 
 use super::dir_link::open;
 use super::flawed::{FlawedMailboxes, MailboxFlaw};
 
 #[test]
 fn memory_conforms() {
-    conformance::check_link("memory", || SharedStorage::mailboxes(MemoryMailboxes::new()));
+    conformance::check_link("memory", || shared_mailboxes(MemoryMailboxes::new()));
 }
 
 /// The same place without a flaw must pass, or what follows says nothing.
 #[test]
 fn a_place_without_a_flaw_conforms() {
     conformance::check_link("without a flaw", || {
-        SharedStorage::mailboxes(FlawedMailboxes::new(None))
+        shared_mailboxes(FlawedMailboxes::new(None))
     });
 }
 
@@ -33,7 +34,7 @@ fn is_found(flaw: MailboxFlaw) {
     let check = flaw.found_by();
     assert!(LINK_CHECKS.iter().any(|known| known.name == check), "there is no check {check}");
     let report = conformance::examine_link_checks("flawed", &[check], || {
-        SharedStorage::mailboxes(FlawedMailboxes::new(Some(flaw)))
+        shared_mailboxes(FlawedMailboxes::new(Some(flaw)))
     });
     assert!(report.has_failed(check), "{flaw:?} was not found by {check}\n{report}");
 }
@@ -42,7 +43,7 @@ fn is_found(flaw: MailboxFlaw) {
 fn failure_names_the_link_the_check_and_the_difference() {
     let check = "mailbox_binding::a_second_is_refused_and_told_by_whom";
     let report = conformance::examine_link_checks("leaky", &[check], || {
-        SharedStorage::mailboxes(FlawedMailboxes::new(Some(MailboxFlaw::BindsEverybody)))
+        shared_mailboxes(FlawedMailboxes::new(Some(MailboxFlaw::BindsEverybody)))
     });
     let text = report.to_string();
     let line = text.lines().find(|line| line.contains(check)).expect("it failed");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use windlass::link::mailbox::{
+use windlass_link::mailbox::{
     BindingEpoch, MAILBOX_MESSAGE_MAX, MailboxBinding, MailboxError, MailboxFuture, MailboxId,
     MailboxMessage, Mailboxes, MemoryMailboxes,
 };
@@ -88,7 +88,9 @@ impl MailboxFlaw {
             Self::KeepsWhatHasPassed => "mailbox_binding::a_passed_binding_is_not_kept",
             Self::KeepsWhatNeverWas => "mailbox_binding::an_epoch_that_never_was_is_gone",
             Self::LapsesThoughItIsKept => "mailbox_binding::a_binding_that_is_kept_lasts",
-            Self::LeavesEpitaphsOfOthers => "mailbox_binding::a_passed_binding_leaves_no_final_status",
+            Self::LeavesEpitaphsOfOthers => {
+                "mailbox_binding::a_passed_binding_leaves_no_final_status"
+            }
             Self::LosesLetters => "messages::messages_of_many_senders_all_arrive",
             Self::MixesMailboxes => "messages::mailboxes_are_apart",
             Self::NeedsAReader => "messages::a_message_without_a_reader_waits",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use windlass::conformance;
-use windlass::link::mailbox::{MailboxAddress, MailboxRegistry};
+use windlass_link::mailbox::{MailboxAddress, MailboxRegistry};
 
 use crate::cluster::arrange::{ClusterFolder, free_port, step};
 use crate::postgres::server::server;

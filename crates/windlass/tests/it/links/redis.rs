@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use windlass::conformance;
-use windlass::link::mailbox::{
+use windlass_link::mailbox::{
     MAILBOX_BYTES_MAX, MailboxAddress, MailboxError, MailboxId, MailboxMessage, MailboxRegistry,
     Mailboxes,
 };

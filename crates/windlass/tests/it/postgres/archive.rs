@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use windlass::archive::{Archive, PostgresArchive, SubmissionKeyClaim, SubmissionKeyOutcome};
-use windlass::conformance::{self, block_on, sealed_run as sealed};
+use windlass::conformance;
 use windlass::core::id::RunId;
 use windlass::core::time::Time;
-use windlass::db::StoreError;
-use windlass::journal::Position;
+use windlass_store::archive::{Archive, PostgresArchive, SubmissionKeyClaim, SubmissionKeyOutcome};
+use windlass_store::conformance::{block_on, sealed_run as sealed};
+use windlass_store::db::StoreError;
+use windlass_store::journal::Position;
 
 use super::server::shared;
 

@@ -1,10 +1,12 @@
 //! A store that moves from a folder to PostgreSQL and back.
 
-use windlass::archive::{Archive as _, SqliteArchive, SubmissionKeyClaim};
-use windlass::conformance::{block_on, sealed_run as sealed};
 use windlass::core::id::RunId;
 use windlass::embedded::system_now;
-use windlass::journal::{CampaignOutcome, Journal as _, LeaderCandidate, Position, SqliteJournal};
+use windlass_store::archive::{Archive as _, SqliteArchive, SubmissionKeyClaim};
+use windlass_store::conformance::{block_on, sealed_run as sealed};
+use windlass_store::journal::{
+    CampaignOutcome, Journal as _, LeaderCandidate, Position, SqliteJournal,
+};
 
 use super::server::shared;
 use crate::run::arrange::RunFolder;

@@ -1,9 +1,9 @@
 //! What was acknowledged is on the disk of the server, however it is set up.
 
-use windlass::conformance::{block_on, sample_history};
 use windlass::core::id::RunId;
-use windlass::db::StoreError;
-use windlass::journal::{
+use windlass_store::conformance::{block_on, sample_history};
+use windlass_store::db::StoreError;
+use windlass_store::journal::{
     BatchId, CampaignOutcome, Journal as _, JournalAppend, JournalLeadership, LeaderCandidate,
     PostgresJournal, PostgresJournalOptions,
 };

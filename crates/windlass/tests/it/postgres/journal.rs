@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::thread;
 
-use windlass::conformance::{self, JournalHandle, StorageHarness, block_on};
+use windlass::conformance;
 use windlass::core::time::Span;
-use windlass::journal::{
+use windlass_store::conformance::{JournalHandle, StorageHarness, block_on};
+use windlass_store::journal::{
     CampaignOutcome, LeaderCandidate, PostgresJournal, PostgresJournalOptions,
 };
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass::conformance::{self, block_on};
+use windlass::conformance;
 use windlass::core::id::{RunId, StepIx};
-use windlass::logs::{LogId, LogStore, PostgresLogs};
+use windlass_store::conformance::block_on;
+use windlass_store::logs::{LogId, LogStore, PostgresLogs};
 
 use super::server::shared;
 

@@ -2,17 +2,19 @@
 
 use std::thread;
 
-use windlass::archive::{Archive as _, PostgresArchive, SubmissionKeyClaim, SubmissionKeyOutcome};
-use windlass::conformance::block_on;
 use windlass::core::id::{RunId, StepIx, Term};
 use windlass::core::time::Time;
-use windlass::db::{STORE_FORMAT, StoreError};
-use windlass::journal::{
+use windlass_store::archive::{
+    Archive as _, PostgresArchive, SubmissionKeyClaim, SubmissionKeyOutcome,
+};
+use windlass_store::conformance::block_on;
+use windlass_store::db::{STORE_FORMAT, StoreError};
+use windlass_store::journal::{
     CampaignOutcome, Journal as _, LeaderCandidate, Position, PostgresJournal,
     PostgresJournalOptions,
 };
-use windlass::logs::{LogId, LogStore as _, PostgresLogs};
-use windlass::sql_views::PostgresSqlViews;
+use windlass_store::logs::{LogId, LogStore as _, PostgresLogs};
+use windlass_store::sql_views::PostgresSqlViews;
 
 use super::server::{PgServer, shared};
 
@@ -130,7 +132,7 @@ fn a_server_that_was_restarted_is_found_again() {
 #[test]
 fn tables_of_the_first_version_are_changed_and_keep_what_is_in_them() {
     let (address, schema) = shared().fresh();
-    let first = include_str!("../../../src/journal/postgres/migrations/0001_journal.sql");
+    let first = include_str!("../../../../store/src/journal/postgres/migrations/0001_journal.sql");
     shared().psql(&format!(
         "SET search_path = {schema};
          {first}

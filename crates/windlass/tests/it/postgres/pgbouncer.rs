@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use windlass::archive::{Archive, PostgresArchive};
-use windlass::conformance::{self, JournalHandle, StorageHarness, block_on};
+use windlass::conformance;
 use windlass::core::time::Span;
-use windlass::journal::{PostgresJournal, PostgresJournalOptions};
-use windlass::link::mailbox::{MailboxAddress, MailboxRegistry};
-use windlass::logs::{LogStore, PostgresLogs};
-use windlass::sql_views::PostgresSqlViews;
+use windlass_link::mailbox::{MailboxAddress, MailboxRegistry};
+use windlass_store::archive::{Archive, PostgresArchive};
+use windlass_store::conformance::{JournalHandle, StorageHarness, block_on};
+use windlass_store::journal::{PostgresJournal, PostgresJournalOptions};
+use windlass_store::logs::{LogStore, PostgresLogs};
+use windlass_store::sql_views::PostgresSqlViews;
 
 use super::durability::{WATCH, write};
 use super::server::{PgServer, PgServerAccount, fresh_name, shared};

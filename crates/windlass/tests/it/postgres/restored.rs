@@ -1,10 +1,10 @@
 //! A store that was put back inside its own server: no restart, no other timeline, and yet another history.
 
-use windlass::conformance::{block_on, sample_history};
 use windlass::core::engine::StoreHistory;
 use windlass::core::id::Term;
 use windlass::core::time::Span;
-use windlass::journal::{
+use windlass_store::conformance::{block_on, sample_history};
+use windlass_store::journal::{
     BatchId, CampaignOutcome, Journal as _, JournalAppend, JournalLeadership, LeaderCandidate,
     Position, PostgresJournal, PostgresJournalOptions,
 };

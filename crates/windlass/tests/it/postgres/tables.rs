@@ -3,10 +3,6 @@
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
-use windlass::archive::{Archive as _, PostgresArchive, SubmissionKeyClaim};
-use windlass::clock::ProcessClock;
-use windlass::conformance::block_on;
-use windlass::controller::{ControllerNode, NodeConfig, NodeHandle, SqlViewUpdater, StandbyPolicy};
 use windlass::core::engine::{CancelLevel, EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass::core::plan::{LockUse, PlanBuilder, StepSpec};
@@ -15,12 +11,16 @@ use windlass::core::session::{
     Exchange, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef, RegisterRequest, WorkerLocality,
 };
 use windlass::core::time::{Span, Time};
-use windlass::db::StoreError;
-use windlass::journal::{
+use windlass_controller::{ControllerNode, NodeConfig, NodeHandle, SqlViewUpdater, StandbyPolicy};
+use windlass_net::clock::ProcessClock;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::archive::{Archive as _, PostgresArchive, SubmissionKeyClaim};
+use windlass_store::conformance::block_on;
+use windlass_store::db::StoreError;
+use windlass_store::journal::{
     CampaignOutcome, Journal, LeaderCandidate, PostgresJournal, PostgresJournalOptions,
 };
-use windlass::shutdown::ShutdownSender;
-use windlass::sql_views::{
+use windlass_store::sql_views::{
     PostgresSqlViews, SqlViews as _, SqlViewsDiff, SqlViewsMark, SqlViewsOutcome, WorkerRow,
 };
 

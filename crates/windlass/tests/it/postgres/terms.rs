@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::conformance::block_on;
 use windlass::core::time::Span;
-use windlass::journal::{
+use windlass_store::conformance::block_on;
+use windlass_store::journal::{
     CampaignOutcome, Journal as _, JournalLeadership, LeaderCandidate, PostgresJournal,
     PostgresJournalOptions,
 };

@@ -5,9 +5,9 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use windlass::conformance::block_on;
-use windlass::db::StoreError;
-use windlass::journal::{Journal as _, PostgresJournal, PostgresJournalOptions};
+use windlass_store::conformance::block_on;
+use windlass_store::db::StoreError;
+use windlass_store::journal::{Journal as _, PostgresJournal, PostgresJournalOptions};
 
 use super::server::{PgServer, PgServerAccount};
 use crate::run::arrange::{RunFolder, until};

@@ -90,7 +90,7 @@ fn unplaceable_named_step_is_reported_with_its_exit_code() {
     let named = place.run("run g");
     assert_eq!(named.code, Some(4));
     assert!(
-        named.err.contains("error: a step that was asked for by its name was skipped"),
+        named.err.contains("error: a step that was named was skipped"),
         "{named:?}"
     );
     assert_eq!(place.run("run").code, Some(0));

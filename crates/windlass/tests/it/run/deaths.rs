@@ -160,7 +160,7 @@ fn steps_of_an_abandoned_run_do_not_restart() {
     assert_eq!(place.lines("trace"), ["done", "a"], "what is not resumed does not run");
     let ended = place.run("run new.yml");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.err.contains("is cancelled now"), "{}", ended.err);
+    assert!(ended.err.contains("is now cancelled"), "{}", ended.err);
     assert_eq!(place.lines("trace"), ["done", "a", "b"]);
     place.until_nothing_is_left(&[]);
     // As the note says: what it had done stays done.

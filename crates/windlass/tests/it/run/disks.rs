@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rustix::process::Signal;
-use windlass::conformance::TestDisk;
+use windlass_store::conformance::TestDisk;
 
 use super::arrange::{RunFolder, RunningProgram, until};
 

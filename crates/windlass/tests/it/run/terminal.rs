@@ -128,7 +128,7 @@ fn ctrl_c_prints_what_a_second_one_does() {
     let mut window = TestTerminal::open(&place, "run", 100);
     place.until_lines("trace", 1);
     window.press(b"\x03");
-    window.until_shown("(Ctrl-C kills it)");
+    window.until_shown("(Ctrl-C kills them)");
     let (code, shown) = window.ended();
     assert_eq!(code, Some(130), "{shown}");
     assert_eq!(sorted(&place), ["clean", "ready", "told"]);

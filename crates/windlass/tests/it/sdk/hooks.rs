@@ -106,7 +106,7 @@ async fn what_a_hook_refuses_does_not_begin() {
     assert_eq!(failure.kind, StepFailureKind::Error);
     assert_eq!((failure.message.as_str(), failure.causes.len()), ("build is closed today", 1));
     let refused = Pipeline::new("ship").add(build).hooks(RefusingRunHooks).run().await.unwrap_err();
-    assert_eq!(refused.to_string(), "the run was not begun: the doors are shut");
+    assert_eq!(refused.to_string(), "the run was not started: the doors are shut");
 }
 
 #[step]

@@ -1,7 +1,7 @@
 //! Steps that do not end when they should, in workers that die or lose contact.
 
 use rustix::process::Signal;
-use windlass::conformance::TestDisk;
+use windlass_store::conformance::TestDisk;
 
 use super::arrange::{run, start};
 use crate::cluster::arrange::{ClusterFolder, step};

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use windlass::core::outcome::StepStatus;
 use windlass::core::step_failure::StepFailureKind;
 use windlass::embedded::Stores;
-use windlass::journal::{Position, encode_events};
 use windlass::testing::PipelineTest;
 use windlass::{Cells, Ended, Options, Out, Pipeline, Result, step};
+use windlass_store::journal::{Position, encode_events};
 
 const MEGABYTE: usize = 1 << 20;
 

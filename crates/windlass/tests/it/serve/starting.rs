@@ -32,11 +32,11 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
         ("--advertise build.example:7700", "write it like http://build.example:7700"),
         ("--advertise http://build.example/windlass", "it has more than a host and a port"),
         ("--advertise ftp://build.example", "`ftp://build.example` is no address"),
-        ("--advertise http://0.0.0.0:7700", "nobody can be reached there"),
+        ("--advertise http://0.0.0.0:7700", "it is a wildcard address"),
         ("--allow-host http://build.example", "write it like build.example, without a port"),
         ("--allow-host build.example:80", "write it like build.example, without a port"),
         ("--store postgres://db:port/windlass", "its address cannot be read"),
-        ("--listen 0.0.0.0:0", "there is no token"),
+        ("--listen 0.0.0.0:0", "no token exists"),
     ];
     for (flags, words) in refused {
         let ended = place.run(&format!("serve {flags}"));

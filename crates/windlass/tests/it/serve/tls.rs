@@ -150,6 +150,6 @@ fn what_cannot_be_shown_is_refused_at_the_start() {
     }
     let open = place.run(&format!("serve --listen 0.0.0.0:0 {TLS}"));
     assert_eq!(open.code, Some(2), "{open:?}");
-    assert!(open.err.contains("there is no token"), "TLS is no token: {}", open.err);
+    assert!(open.err.contains("no token exists"), "TLS is no token: {}", open.err);
     assert!(!place.path().join(".windlass").exists(), "nothing was made");
 }

@@ -121,7 +121,7 @@ impl WitnessScene {
         self.site.database().lose_history();
         until("the controller that knew better ends", || self.cluster.controller.is_over());
         let said = self.cluster.controller.said();
-        assert!(said.contains("the store has lost what was committed"), "{said}");
+        assert!(said.contains("the store has lost committed events"), "{said}");
         self.cluster.restart();
         self.until_led();
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use windlass::conformance::TestDisk;
+use windlass_store::conformance::TestDisk;
 
 use super::databases::WitnessDatabase;
 use super::faults::RoundFault;

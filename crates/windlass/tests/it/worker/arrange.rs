@@ -9,13 +9,13 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
-use windlass::controller::api::{ControllerIdentity, HttpServer, router};
 use windlass::core::engine::{EngineAnswer, EngineRequest, SubmitRun, WorkerStatus};
 use windlass::core::id::RunId;
 use windlass::core::time::Span;
 use windlass::embedded::{EmbeddedNode, LeaderOptions, Stores, system_now};
-use windlass::logs::NotifyingLogStore;
-use windlass::shutdown::ShutdownSender;
+use windlass_controller::api::{ControllerIdentity, HttpServer, router};
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::logs::NotifyingLogStore;
 
 use crate::embedded_node::plan;
 

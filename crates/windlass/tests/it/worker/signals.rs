@@ -18,7 +18,7 @@ fn first_signal_lets_a_step_finish_and_second_returns_it() {
         let _two = leader.worker("two").await;
         one.signal(Signal::TERM);
         until(|| !leader.lines("one.said").is_empty()).await;
-        until(|| leader.lines("one.said").last().unwrap().contains("once more")).await;
+        until(|| leader.lines("one.said").last().unwrap().contains("a second signal")).await;
         one.signal(Signal::TERM);
         let told = Instant::now();
         until(|| leader.lines("who").len() == 2).await;

@@ -1,30 +1,31 @@
-//! The film in real time, to be looked at: `cargo test -p windlass --lib demo -- --ignored --nocapture`.
+//! The scripted run in real time, for manual review: `cargo test -p windlass --lib demo -- --ignored --nocapture`.
 //!
-//! `WINDLASS_DEMO=stream|group|failures|none` chooses the mode, `panic` ends it early and badly; `t` tells what runs.
+//! `WINDLASS_DEMO=stream|group|failures|none` chooses the mode, `panic` ends it early with a panic; `t` shows the
+//! running steps.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use windlass_core::time::{Span, Time};
+use windlass_store::logs::LogId;
 
 use super::scripted_run::{START, film, hints, show};
 use crate::cli::output::{KeyInput, OutputMode, Terminal, TerminalCaps, ending, live_status};
-use crate::logs::LogId;
 
-#[expect(clippy::disallowed_methods, reason = "somebody looks at it")]
+#[expect(clippy::disallowed_methods, reason = "for manual review")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-#[expect(clippy::disallowed_methods, reason = "somebody looks at it")]
+#[expect(clippy::disallowed_methods, reason = "for manual review")]
 fn clock() -> impl Fn() -> Time {
     let began = Instant::now();
     move || START + Span::millis(u64::try_from(began.elapsed().as_millis()).unwrap())
 }
 
 #[test]
-#[ignore = "takes 16 s and is to be looked at in a terminal"]
-#[expect(clippy::disallowed_methods, reason = "somebody looks at it")]
+#[ignore = "takes 16 s and is for manual review in a terminal"]
+#[expect(clippy::disallowed_methods, reason = "for manual review")]
 fn demo() {
     let film = film();
     let width = Terminal::size().columns;
@@ -53,7 +54,7 @@ fn demo() {
             }
         }
         let early = variable("WINDLASS_DEMO").is_some_and(|mode| mode == "panic");
-        assert!(!early || *at < START + Span::secs(2), "the terminal is as it was");
+        assert!(!early || *at < START + Span::secs(2), "the terminal is restored");
         show(&mut screen, *at, take);
     }
     screen.close(now());

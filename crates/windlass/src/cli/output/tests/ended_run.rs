@@ -1,13 +1,13 @@
-//! A run that has ended, and a moment of one that has not.
+//! A run that has ended, and a status of one that has not.
 
 use windlass_core::engine::{LockHolder, LockWait, WhyReport};
 use windlass_core::id::{Fence, RunId, Term};
 use windlass_core::outcome::StepStatus;
 use windlass_core::time::Span;
+use windlass_store::logs::LogId;
 
 use super::scripted_run::{RUN, START, ScriptedRun, film, hints, look, visible};
 use crate::cli::output::{ColorMode, DisplayKind, OutputMode, TerminalCaps, ending, live_status};
-use crate::logs::LogId;
 
 fn ended(film: &ScriptedRun, look: TerminalCaps) -> String {
     let summary = film.ended();
@@ -17,7 +17,7 @@ fn ended(film: &ScriptedRun, look: TerminalCaps) -> String {
 }
 
 #[test]
-fn the_failure_comes_last_with_all_that_helps() {
+fn failure_is_last_with_its_details() {
     insta::assert_snapshot!(ended(&film(), look(DisplayKind::Live, 100)), @r"
 
     step           status       tries   wait   time  worker
@@ -36,7 +36,7 @@ fn the_failure_comes_last_with_all_that_helps() {
 
     critical path fetch → build → test[linux] → bundle → tell  15.8s, 98% of the time
 
-    1 step was skipped: nobody here can run it
+    1 step was skipped: no worker here can run it
     - test[windows]  needs windows
 
     ✗ bundle  exit 101 after 2.3s
@@ -53,7 +53,7 @@ fn the_failure_comes_last_with_all_that_helps() {
 }
 
 #[test]
-fn a_narrow_terminal_has_fewer_columns() {
+fn narrow_terminal_has_fewer_columns() {
     insta::assert_snapshot!(ended(&film(), look(DisplayKind::Live, 40)), @r"
 
     step           status       tries   time
@@ -74,8 +74,8 @@ fn a_narrow_terminal_has_fewer_columns() {
       test[linux] → bundle → tell  15.8s,
       98% of the time
 
-    1 step was skipped: nobody here can run
-      it
+    1 step was skipped: no worker here can
+      run it
     - test[windows]  needs windows
 
     ✗ bundle  exit 101 after 2.3s
@@ -97,7 +97,7 @@ fn a_narrow_terminal_has_fewer_columns() {
 }
 
 #[test]
-fn only_what_needs_a_look_has_a_loud_colour() {
+fn only_statuses_that_need_attention_have_a_bright_color() {
     let look = TerminalCaps { color: ColorMode::On, ..look(DisplayKind::Live, 100) };
     insta::assert_snapshot!(ended(&film(), look), @r"
 
@@ -117,7 +117,7 @@ fn only_what_needs_a_look_has_a_loud_colour() {
 
     ␛[2mcritical path␛[0m fetch → build → test[linux] → bundle → tell  ␛[2m15.8s, 98% of the time␛[0m
 
-    ␛[33m1 step was skipped: nobody here can run it␛[0m
+    ␛[33m1 step was skipped: no worker here can run it␛[0m
     ␛[2m-␛[0m test[windows]  needs windows
 
     ␛[31m✗␛[0m ␛[31mbundle␛[0m  exit 101 after 2.3s
@@ -147,10 +147,10 @@ fn interruption_is_reported() {
     });
     film.takes.push((START + Span::millis(3_616_020), last));
     let text = ended(&film, look(DisplayKind::Plain, 100));
-    let told = "interrupted once, for 1h 00m; steps that had ended were not run again";
+    let told = "interrupted once, for 1h 00m; finished steps were not run again";
     assert!(text.contains(told), "{text}");
     assert!(text.contains("98% of the time"), "{text}");
-    assert!(text.contains("ship failed in 16.0s:"), "what it took is told without it: {text}");
+    assert!(text.contains("ship failed in 16.0s:"), "the interruption is not part of the duration: {text}");
 }
 
 #[test]

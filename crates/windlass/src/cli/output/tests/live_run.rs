@@ -8,7 +8,7 @@ use crate::cli::output::{
     ColorMode, DisplayKind, GlyphSet, OutputMode, Screen, ScreenOptions, TerminalCaps,
 };
 
-/// The lines up to a moment and the block below them.
+/// The lines up to a time, and the block below them.
 fn picture(look: TerminalCaps, mode: OutputMode, ms: u64) -> String {
     let film = film();
     let mut screen = film.screen(look, mode);
@@ -18,13 +18,13 @@ fn picture(look: TerminalCaps, mode: OutputMode, ms: u64) -> String {
 }
 
 #[test]
-fn a_wide_terminal_has_lines_above_a_block() {
+fn wide_terminal_has_lines_above_a_block() {
     insta::assert_snapshot!(picture(look(DisplayKind::Live, 100), OutputMode::Failures, 7_000), @r"
     ✓ fetch            1.2s
     ↻ unit             1.7s  exit 7; try 2 of 3 in 2.0s
     ✓ lint             3.0s
     ✓ build            5.4s
-    - test[windows]          skipped: needs windows, which nobody here has
+    - test[windows]          skipped: needs windows, which no worker here has
     ---
     ● docs               6s of 9s  rendering 40 pages
     ● unit               2s  try 2
@@ -35,7 +35,7 @@ fn a_wide_terminal_has_lines_above_a_block() {
 }
 
 #[test]
-fn a_narrow_terminal_loses_what_matters_least() {
+fn narrow_terminal_omits_the_least_important_parts() {
     insta::assert_snapshot!(picture(look(DisplayKind::Live, 40), OutputMode::Failures, 7_000), @r"
     ✓ fetch            1.2s
     ↻ unit             1.7s
@@ -43,8 +43,8 @@ fn a_narrow_terminal_loses_what_matters_least() {
     ✓ lint             3.0s
     ✓ build            5.4s
     - test[windows]
-        skipped: needs windows, which nobody
-        here has
+        skipped: needs windows, which no
+        worker here has
     ---
     ● docs               6s of 9s
     ● unit               2s  try 2
@@ -55,7 +55,7 @@ fn a_narrow_terminal_loses_what_matters_least() {
 }
 
 #[test]
-fn colours_mean_something() {
+fn colors_have_a_meaning() {
     let look = TerminalCaps { color: ColorMode::On, ..look(DisplayKind::Live, 80) };
     insta::assert_snapshot!(picture(look, OutputMode::Stream, 15_500), @r"
     ␛[36mfetch        ␛[0m ␛[2m│␛[0m fetching 12 crates
@@ -72,7 +72,7 @@ fn colours_mean_something() {
     ␛[34mbuild        ␛[0m ␛[2m│␛[0m Compiling app v0.1.0
     ␛[34mbuild        ␛[0m ␛[2m│␛[0m Finished
     ␛[32m✓␛[0m build         ␛[2m   5.4s␛[0m
-    ␛[2m-␛[0m test[windows] ␛[2m       ␛[0m  skipped: needs windows, which nobody here has
+    ␛[2m-␛[0m test[windows] ␛[2m       ␛[0m  skipped: needs windows, which no worker here has
     ␛[35munit         ␛[0m ␛[2m│␛[0m 41 tests passed
     ␛[32m✓␛[0m unit          ␛[2m   4.6s␛[0m
     ␛[95mtest[macos]  ␛[0m ␛[2m│␛[0m test result: ok
@@ -91,14 +91,14 @@ fn colours_mean_something() {
 }
 
 #[test]
-fn a_terminal_without_unicode_gets_signs_that_it_has() {
+fn terminal_without_unicode_gets_ascii_glyphs() {
     let look = TerminalCaps { glyphs: GlyphSet::Ascii, ..look(DisplayKind::Live, 80) };
     insta::assert_snapshot!(picture(look, OutputMode::Failures, 15_500), @r"
     + fetch            1.2s
     ~ unit             1.7s  exit 7; try 2 of 3 in 2.0s
     + lint             3.0s
     + build            5.4s
-    - test[windows]          skipped: needs windows, which nobody here has
+    - test[windows]          skipped: needs windows, which no worker here has
     + unit             4.6s
     + test[macos]      2.6s
     + test[linux]      6.0s
@@ -110,7 +110,7 @@ fn a_terminal_without_unicode_gets_signs_that_it_has() {
 }
 
 #[test]
-fn a_log_has_whole_lines_and_a_counter() {
+fn log_has_complete_lines_and_a_counter() {
     let film = film();
     let mut screen = film.screen(look(DisplayKind::Plain, 100), OutputMode::Group);
     insta::assert_snapshot!(text(&film.play(&mut screen, 20_000)), @r"
@@ -127,7 +127,7 @@ fn a_log_has_whole_lines_and_a_counter() {
      3/12  ✓ build            5.4s
         Compiling app v0.1.0
         Finished
-     4/12  - test[windows]          skipped: needs windows, which nobody here has
+     4/12  - test[windows]          skipped: needs windows, which no worker here has
      5/12  ✓ unit             4.6s
         41 tests passed
      6/12  ✓ test[macos]      2.6s
@@ -140,12 +140,12 @@ fn a_log_has_whole_lines_and_a_counter() {
         no such file: dist/app.wasm
         note: run with `RUST_BACKTRACE=1` to see where
     12/12  ✓ tell            820ms
-        told the crew
+        sent the report
     ");
 }
 
 #[test]
-fn a_stream_has_the_step_before_each_line() {
+fn stream_has_the_step_before_each_line() {
     let film = film();
     let mut screen = film.screen(look(DisplayKind::Plain, 100), OutputMode::Stream);
     insta::assert_snapshot!(text(&film.play(&mut screen, 20_000)), @r"
@@ -163,7 +163,7 @@ fn a_stream_has_the_step_before_each_line() {
     build         │ Compiling app v0.1.0
     build         │ Finished
      3/12  ✓ build            5.4s
-     4/12  - test[windows]          skipped: needs windows, which nobody here has
+     4/12  - test[windows]          skipped: needs windows, which no worker here has
     unit          │ 41 tests passed
      5/12  ✓ unit             4.6s
     test[macos]   │ test result: ok
@@ -175,13 +175,13 @@ fn a_stream_has_the_step_before_each_line() {
     bundle        │ no such file: dist/app.wasm
     bundle        │ note: run with `RUST_BACKTRACE=1` to see where
      8/12  ✗ bundle           2.3s  exit 101
-    tell          │ told the crew
+    tell          │ sent the report
     12/12  ✓ tell            820ms
     ");
 }
 
 #[test]
-fn no_block_is_wider_than_its_terminal_or_taller_than_a_third() {
+fn block_fits_the_width_and_a_third_of_the_height() {
     let film = film();
     for (width, rows) in [(1, 1), (7, 3), (20, 6), (69, 24), (70, 24), (200, 100)] {
         let mut screen = film.screen(look(DisplayKind::Live, width), OutputMode::Group);
@@ -205,6 +205,6 @@ fn ctrl_c_hint_is_shown_only_where_ctrl_c_ends_the_run() {
         screen.apply_event(START, &cancelled);
         visible(&text(&screen.take()))
     };
-    assert_eq!(said(true).trim(), "cancelling: what runs is being stopped (Ctrl-C kills it)");
-    assert_eq!(said(false).trim(), "cancelling: what runs is being stopped");
+    assert_eq!(said(true).trim(), "cancelling: running steps are being stopped (Ctrl-C kills them)");
+    assert_eq!(said(false).trim(), "cancelling: running steps are being stopped");
 }

@@ -1,10 +1,10 @@
-//! The same for machines that show it to people: GitHub Actions and readers of `JUnit` XML.
+//! Formats for other programs: GitHub Actions and `JUnit` XML.
 
 use windlass_core::time::Span;
+use windlass_store::logs::LogId;
 
 use super::scripted_run::{START, film, look, text};
 use crate::cli::output::{DisplayKind, OutputMode, annotations, junit, markdown};
-use crate::logs::LogId;
 
 #[test]
 fn groups_stream_and_never_mix() {
@@ -38,7 +38,7 @@ fn groups_stream_and_never_mix() {
     Finished
     ::endgroup::
      3/12  ✓ build            5.4s
-     4/12  - test[windows]          skipped: needs windows, which nobody here has
+     4/12  - test[windows]          skipped: needs windows, which no worker here has
     ::group::unit
     41 tests passed
     ::endgroup::
@@ -47,7 +47,7 @@ fn groups_stream_and_never_mix() {
 }
 
 #[test]
-fn a_root_cause_is_annotated() {
+fn root_cause_is_annotated() {
     let film = film();
     let mut logs = |log: LogId, _: usize| film.log(log);
     let lines = annotations(&film.ended(), START, &mut logs).join("\n");
@@ -57,7 +57,7 @@ fn a_root_cause_is_annotated() {
 }
 
 #[test]
-fn the_summary_page_is_markdown() {
+fn summary_page_is_markdown() {
     let film = film();
     let mut logs = |log: LogId, _: usize| film.log(log);
     let written = [("test[linux]".to_owned(), "**41** tests\n\n".to_owned())];
@@ -82,7 +82,7 @@ fn the_summary_page_is_markdown() {
     | build | succeeded | 1 | 0ms | 5.4s | alpha |
     | test\[linux\] | succeeded | 1 | 0ms | 6.0s | alpha |
     | test\[macos\] | succeeded | 1 | 0ms | 2.6s | alpha |
-    | test\[windows\] | skipped: needs windows, which nobody here has | | | | |
+    | test\[windows\] | skipped: needs windows, which no worker here has | | | | |
     | unit | succeeded | 2 | 2.0s | 4.6s | alpha |
     | docs | cancelled | 1 | 10ms | 15.1s | alpha |
     | bundle | failed | 1 | 0ms | 2.3s | alpha |
@@ -114,7 +114,7 @@ fn junit_has_every_step_and_the_logs_of_failures() {
         <testcase name="test[linux]" classname="ship" time="6.000"/>
         <testcase name="test[macos]" classname="ship" time="2.600"/>
         <testcase name="test[windows]" classname="ship" time="0.000">
-          <skipped message="skipped: needs windows, which nobody here has"/>
+          <skipped message="skipped: needs windows, which no worker here has"/>
         </testcase>
         <testcase name="unit" classname="ship" time="4.660">
           <flakyFailure message="exit 7" type="failed">connecting to db

@@ -1,13 +1,13 @@
-//! Many steps: what is shown stays small, and so does what it costs.
+//! Many steps: the output and its cost stay small.
 
 use windlass_core::engine::StepSettlement;
 use windlass_core::outcome::RunStatus;
 use windlass_core::plan::{PlanBuilder, StepSpec};
 use windlass_core::time::Span;
+use windlass_store::logs::LogId;
 
 use super::scripted_run::{START, ScriptedRun, film, hints, look};
 use crate::cli::output::{DisplayKind, OutputMode, ending};
-use crate::logs::LogId;
 
 fn said(film: &ScriptedRun) -> String {
     let mut logs = |_: LogId, _: usize| Vec::new();
@@ -15,18 +15,18 @@ fn said(film: &ScriptedRun) -> String {
     ending(&look(DisplayKind::Live, 100), &film.ended(), now, &mut logs, &hints()).join("\n")
 }
 
-/// A matrix of this many cells and what needs it.
+/// A matrix of this many cells, and a step that needs it.
 fn wide(cells: u32) -> ScriptedRun {
     let mut plan = PlanBuilder::new("wide");
     let all = (0..cells).map(|cell| (format!("c{cell}"), StepSpec::default()));
     let cells = plan.matrix("cell", all);
     let last = plan.step("last", StepSpec::default());
     plan.needs(last, cells);
-    ScriptedRun::new(plan.build().expect("it is sound"))
+    ScriptedRun::new(plan.build().expect("the plan is valid"))
 }
 
 #[test]
-fn cells_that_went_alike_are_one_row() {
+fn cells_with_equal_results_are_one_row() {
     let mut film = wide(40);
     for cell in 0..40 {
         let name = format!("cell[c{cell}]");
@@ -56,12 +56,12 @@ fn cells_that_went_alike_are_one_row() {
 }
 
 #[test]
-fn of_many_steps_only_those_that_say_something_are_shown() {
+fn long_table_shows_only_notable_steps() {
     let mut plan = PlanBuilder::new("many");
     for step in 0..1_000 {
         plan.step(&format!("s{step}"), StepSpec::default());
     }
-    let mut film = ScriptedRun::new(plan.build().expect("it is sound"));
+    let mut film = ScriptedRun::new(plan.build().expect("the plan is valid"));
     for step in 0..1_000_u64 {
         let name = format!("s{step}");
         film.at(step * 10).begin(&name, 1).at(step * 10 + 1_000 + step % 97);
@@ -98,14 +98,14 @@ fn of_many_steps_only_those_that_say_something_are_shown() {
       run it again  windlass run ship.yml s750
       whole log     windlass logs 6e2mhxk2000 s750
 
-    2 other steps failed by themselves too: s850, s950
+    2 other steps also failed on their own: s850, s950
 
     ✗ many failed in 11.0s: 990 succeeded, 10 failed
     ");
 }
 
 #[test]
-fn a_flood_is_cut_and_costs_little() {
+fn flood_is_cut_at_little_cost() {
     let film = film();
     let mut screen = film.screen(look(DisplayKind::Live, 80), OutputMode::Stream);
     film.play(&mut screen, 500);
@@ -117,6 +117,6 @@ fn a_flood_is_cut_and_costs_little() {
     }
     assert!(screen.pending() < 5 << 20, "{} bytes wait", screen.pending());
     let lines = screen.take();
-    assert!(lines.last().is_some_and(|line| line.text.contains("lines were not shown")));
+    assert!(lines.last().is_some_and(|line| line.text.contains("lines were dropped")));
     assert_eq!(screen.pending(), 0);
 }

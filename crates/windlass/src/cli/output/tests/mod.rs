@@ -1,4 +1,4 @@
-//! What people see, as snapshots: a scripted run of twelve steps, shown in every manner.
+//! Snapshots of the output: a scripted run of twelve steps, shown in every display kind.
 
 mod demo;
 mod ended_run;

@@ -1,4 +1,5 @@
-//! A scripted run: twelve steps with a matrix, a try again, a skip for want of a worker, and a failure with what follows.
+//! A scripted run: twelve steps with a matrix, a retry, a skip without a matching worker, and a failure with its
+//! consequences.
 
 use std::sync::Arc;
 
@@ -10,18 +11,16 @@ use windlass_core::requirement::{Labels, Requirement};
 use windlass_core::session::WorkerLocality;
 use windlass_core::summary::{RunSummary, StepDurations};
 use windlass_core::time::{Span, Time};
+use windlass_store::logs::LogId;
 
-use crate::cli::output::{
-    ColorMode, CommandHints, DisplayKind, GlyphSet, OutputMode, Screen, ScreenLine, ScreenOptions,
-    TerminalCaps,
-};
-use crate::logs::LogId;
+use crate::cli::output::{ColorMode, CommandHints, DisplayKind, GlyphSet, OutputMode, Screen, ScreenOptions, TerminalCaps};
+use crate::cli::output::screen::ScreenLine;
 
-/// A moment that prints well.
+/// A start time that prints well.
 pub(super) const START: Time = Time::from_millis(1_790_000_000_000);
 pub(super) const RUN: RunId = RunId(0x0019_c2a4_7b31_0000);
 
-/// As if `windlass run ship.yml` had been typed where its store is found.
+/// The hints of `windlass run ship.yml` with the default store.
 pub(super) fn hints() -> CommandHints {
     CommandHints {
         run: Some("windlass run ship.yml".to_owned()),
@@ -30,14 +29,14 @@ pub(super) fn hints() -> CommandHints {
     }
 }
 
-/// What happens at a moment.
+/// An event of the script.
 #[derive(Clone, Debug)]
 pub(super) enum ScriptedEvent {
     Event(Event),
     Output(LogId, Vec<u8>),
 }
 
-/// What happens when, from the submission on.
+/// The events of the script, from the submission on.
 pub(super) struct ScriptedRun {
     pub(super) plan: Arc<Plan>,
     pub(super) takes: Vec<(Time, ScriptedEvent)>,
@@ -47,7 +46,7 @@ pub(super) struct ScriptedRun {
 }
 
 impl ScriptedRun {
-    /// A film of a plan, without anything in it.
+    /// An empty script of a plan.
     pub(super) fn new(plan: Plan) -> Self {
         let (options, now) = (RunOptions::default(), START);
         let mut film = Self { plan: Arc::new(plan), takes: Vec::new(), options, now, fences: 0 };
@@ -73,10 +72,10 @@ impl ScriptedRun {
     }
 
     pub(super) fn step(&self, name: &str) -> StepIx {
-        self.plan.find(name).expect("a step of the film")
+        self.plan.find(name).expect("a step of the script")
     }
 
-    /// A worker begins a step.
+    /// Starts a step on a worker.
     pub(super) fn begin(&mut self, name: &str, attempt: u16) -> &mut Self {
         self.fences += 1;
         let (run, step, fence) = (RUN, self.step(name), Fence(self.fences));
@@ -100,7 +99,7 @@ impl ScriptedRun {
         self
     }
 
-    /// Its lease ends.
+    /// Ends its lease.
     pub(super) fn end(&mut self, name: &str, outcome: Outcome, next: StepFollowUp) -> &mut Self {
         let (run, step, fence) = (RUN, self.step(name), Fence(0));
         self.event(Event::Ended { run, step, fence, outcome, next, ended: LeaseEndKind::Reported })
@@ -123,14 +122,14 @@ impl ScriptedRun {
         self.event(Event::RunEnded { run: RUN, status })
     }
 
-    /// The summary before anything happened.
+    /// The summary before the first event.
     pub(super) fn summary(&self) -> RunSummary {
         let mut summary = RunSummary::new(START, RUN, Arc::clone(&self.plan), self.options);
         summary.set_leader(Term(1), None);
         summary
     }
 
-    /// The screen before anything happened, on four slots.
+    /// The screen before the first event, with four slots.
     pub(super) fn screen(&self, look: TerminalCaps, mode: OutputMode) -> Screen {
         let earlier: StepDurations =
             [("bundle", 4), ("docs", 9), ("test[linux]", 6), ("deploy", 3)]
@@ -142,7 +141,7 @@ impl ScriptedRun {
         screen
     }
 
-    /// Everything up to a moment, with the lines that came of it.
+    /// Plays events up to a time and returns the lines.
     pub(super) fn play(&self, screen: &mut Screen, until_ms: u64) -> Vec<ScreenLine> {
         let until = START + Span::millis(until_ms);
         for (at, take) in self.takes.iter().take_while(|(at, _)| *at <= until) {
@@ -152,7 +151,7 @@ impl ScriptedRun {
         screen.take()
     }
 
-    /// The summary after the last take.
+    /// The summary after the last event.
     pub(super) fn ended(&self) -> RunSummary {
         let mut summary = self.summary();
         for (at, take) in &self.takes {
@@ -163,7 +162,7 @@ impl ScriptedRun {
         summary
     }
 
-    /// What a step printed, as a store would read it.
+    /// The output of a step, as a store would read it.
     pub(super) fn log(&self, log: LogId) -> Vec<u8> {
         let said = self.takes.iter().filter_map(|(_, take)| match take {
             ScriptedEvent::Output(of, bytes) if *of == log => Some(bytes.clone()),
@@ -181,12 +180,12 @@ pub(super) fn show(screen: &mut Screen, at: Time, take: &ScriptedEvent) {
     }
 }
 
-/// A terminal of this width without colours.
+/// A terminal of this width without colors.
 pub(super) fn look(manner: DisplayKind, width: usize) -> TerminalCaps {
     TerminalCaps { color: ColorMode::Off, glyphs: GlyphSet::Unicode, display: manner, width }
 }
 
-/// The lines as text, with colours made visible.
+/// The lines as text, with visible color codes.
 pub(super) fn text(lines: &[ScreenLine]) -> String {
     let texts: Vec<&str> = lines.iter().map(|line| &*line.text).collect();
     visible(&texts.join("\n"))
@@ -215,17 +214,17 @@ fn ship() -> Plan {
     let deploy = plan.step("deploy", usual());
     let tell = plan.step("tell", StepSpec { condition: StatusCondition::Always, ..usual() });
     let needs = [(build, fetch), (unit, fetch), (bundle, test), (bundle, unit)];
-    // The cells of a matrix stand before the node that joins them.
+    // The cells of a matrix are before the node that joins them.
     for cell in 1..=3 {
         plan.needs(StepIx(test.0 - cell), build);
     }
     for (step, need) in needs.into_iter().chain([(soak, bundle), (deploy, soak), (tell, deploy)]) {
         plan.needs(step, need);
     }
-    plan.build().expect("the plan of the film is sound")
+    plan.build().expect("the scripted plan is valid")
 }
 
-/// The film.
+/// The scripted run.
 pub(super) fn film() -> ScriptedRun {
     let mut film = ScriptedRun::new(ship());
     film.at(10).begin("fetch", 1).begin("lint", 1).begin("docs", 1);
@@ -260,7 +259,7 @@ pub(super) fn film() -> ScriptedRun {
     film.at(15_200)
         .end("docs", stopped, StepFollowUp::Done(StepStatus::Cancelled))
         .begin("tell", 1);
-    film.at(15_900).says("tell", 1, "told the crew");
+    film.at(15_900).says("tell", 1, "sent the report");
     let told = Outcome { output: StepOutput::Inline(r#"{"sent":3}"#.into()), ..Outcome::exit(0) };
     film.at(16_020).end("tell", told, StepFollowUp::Done(StepStatus::Succeeded));
     film.ends(RunStatus::Failed);

@@ -1,35 +1,35 @@
-//! The columns of a layered drawing, and the order of what is in each.
+//! The columns of a layered drawing, and the order within each.
 //!
-//! A need that spans several columns gets a *bend* in each column between, so that the order makes room for its line.
+//! A need that spans several columns gets a *bend* in each column between, so that the order leaves space for its line.
 
 use super::PipelineGraph;
 use crate::cli::render::topological::ranks;
 
-/// Lines may have this many bends for each step and need; beyond it long needs go straight. It keeps the drawing of a
-/// large graph linear.
+/// The most bends per step and need; beyond that, long needs are straight lines. It keeps the drawing of a large
+/// graph linear.
 const BENDS: usize = 8;
 /// Rounds of ordering; more hardly change a drawing.
 const SWEEPS: usize = 12;
 
-/// Something that takes a place in a column: a step, or a bend of a line.
+/// A slot of a column: a step, or a bend of a line.
 #[derive(Clone, Debug)]
 pub(super) struct LaneSlot {
-    /// The step; none for a bend.
+    /// The step; `None` for a bend.
     pub(super) node: Option<usize>,
     pub(super) column: usize,
-    /// Slots of the column before it.
+    /// Connected slots of the previous column.
     pub(super) before: Vec<usize>,
-    /// Slots of the column behind it.
+    /// Connected slots of the next column.
     pub(super) behind: Vec<usize>,
 }
 
-/// Columns with their slots in order, and the way of each need through them.
+/// Columns with their ordered slots, and the path of each need through them.
 #[derive(Debug)]
 pub(super) struct GraphLanes {
     pub(super) slots: Vec<LaneSlot>,
     /// Slots of each column, from top to bottom.
     pub(super) columns: Vec<Vec<usize>>,
-    /// Each need: the slots that its line passes, first the step that is needed, and whether it is optional.
+    /// For each need: the slots of its line, starting at the needed step, and whether it is optional.
     pub(super) lines: Vec<(Vec<usize>, bool)>,
 }
 
@@ -85,7 +85,7 @@ impl GraphLanes {
         self.slots.len() - 1
     }
 
-    /// Sweeps forth and back: each slot goes where the mean of its neighbours is. The best order seen is kept.
+    /// Sweeps in both directions: each slot moves to the mean of its neighbors. The best order is kept.
     fn order(&mut self) {
         let mut best = (self.crossings(), self.columns.clone());
         for sweep in 0..SWEEPS {
@@ -108,7 +108,7 @@ impl GraphLanes {
             let slot = &self.slots[at];
             let around = if forth { &slot.before } else { &slot.behind };
             let sum: usize = around.iter().map(|other| places[*other]).sum();
-            // Thousandths; a slot without neighbours stays.
+            // In thousandths; a slot without neighbors stays.
             if around.is_empty() { own * 1000 } else { sum * 1000 / around.len() }
         };
         let mut keyed: Vec<(usize, usize)> = self.columns[column]
@@ -123,7 +123,7 @@ impl GraphLanes {
         }
     }
 
-    /// The place of each slot in its column.
+    /// The position of each slot in its column.
     fn places(&self) -> Vec<usize> {
         let mut places = vec![0; self.slots.len()];
         for column in &self.columns {
@@ -134,15 +134,15 @@ impl GraphLanes {
         places
     }
 
-    /// How many lines cross, counted between neighbouring columns.
+    /// The number of line crossings between neighboring columns.
     fn crossings(&self) -> usize {
         let places = self.places();
         self.columns.iter().map(|column| crossings(column, &self.slots, &places)).sum()
     }
 }
 
-/// Pairs of lines out of this column that end in the other order than they begin: inversions, counted in a tree of
-/// partial sums.
+/// Pairs of lines out of this column whose ends are in the opposite order of their starts: inversions, counted in a
+/// tree of partial sums.
 fn crossings(column: &[usize], slots: &[LaneSlot], places: &[usize]) -> usize {
     let mut ends: Vec<usize> = Vec::new();
     for slot in column {

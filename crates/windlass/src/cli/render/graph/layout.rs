@@ -1,9 +1,9 @@
-//! Where everything goes: x by column, y such that lines run straight.
+//! Coordinates: x by column, y such that lines are straight.
 
 use super::GraphNode;
 use super::lanes::GraphLanes;
 
-/// Between two columns: room for lines to swing.
+/// Between two columns: space for curves.
 const COLUMN_GAP: f64 = 56.0;
 /// Between two steps of a column.
 const ROW_GAP: f64 = 20.0;
@@ -14,17 +14,17 @@ const ROUNDS: usize = 16;
 /// Around the drawing.
 const MARGIN: f64 = 16.0;
 
-/// A place and a size; of a bend, the place where its line is.
+/// A position and a size; for a bend, the position of its line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlotPosition {
     pub(super) left: f64,
-    /// Of the middle.
+    /// The vertical center.
     pub(super) y: f64,
     pub(super) width: f64,
     pub(super) height: f64,
 }
 
-/// The places of all slots, and the size of the drawing.
+/// The boxes of all slots, and the size of the drawing.
 #[derive(Debug)]
 pub(super) struct GraphLayout {
     pub(super) spots: Vec<SlotPosition>,
@@ -32,7 +32,7 @@ pub(super) struct GraphLayout {
     pub(super) height: f64,
 }
 
-/// The size of a step's box.
+/// Measures a step's box.
 pub(super) type NodeMeasure = fn(&GraphNode) -> (f64, f64);
 
 impl GraphLayout {
@@ -50,7 +50,7 @@ impl GraphLayout {
         layout
     }
 
-    /// Every column is as wide as its widest step, and every step in it too: edges line up.
+    /// Every column, and every step in it, is as wide as its widest step, so that edges align.
     fn columns(&mut self, lanes: &GraphLanes) {
         let mut left = MARGIN;
         for column in &lanes.columns {
@@ -91,8 +91,7 @@ impl GraphLayout {
         self.height = self.spots.iter().map(|spot| edge(spot, 1.0)).fold(0.0, f64::max) + MARGIN;
     }
 
-    /// Nothing pulls a step that no line reaches: it goes to its neighbour in the column, or it would stay wherever
-    /// others once pushed it.
+    /// A step without lines has no preferred position: it moves next to its neighbor in the column.
     fn gather(&mut self, lanes: &GraphLanes, column: &[usize]) {
         let alone = |at: usize| {
             let slot = &lanes.slots[at];
@@ -107,7 +106,7 @@ impl GraphLayout {
         }
     }
 
-    /// The mean of the neighbours: on the side that was placed before, or on both in the last rounds.
+    /// The mean of the neighbors: on the side that was placed before, or on both in the last rounds.
     fn wanted(&self, lanes: &GraphLanes, at: usize, forth: bool) -> f64 {
         let slot = &lanes.slots[at];
         let (first, second) =
@@ -122,8 +121,8 @@ impl GraphLayout {
         around.iter().sum::<f64>() / count
     }
 
-    /// As near as possible to what is wanted, in order and without overlap: where neighbours press against each other they
-    /// form a block, which goes to the mean of what its members want. One pass.
+    /// Places slots as near as possible to their preferred positions, in order and without overlap: slots that touch
+    /// form a block, which moves to the mean of its members' preferences. One pass.
     fn place(&mut self, lanes: &GraphLanes, column: &[usize], wanted: &[f64]) {
         let mut offsets = Vec::with_capacity(column.len());
         let mut offset = 0.0;
@@ -133,7 +132,7 @@ impl GraphLayout {
             }
             offsets.push(offset);
         }
-        // Blocks as (sum of wishes, members); a wish is what the block's first member would have to be at.
+        // Blocks as (sum of preferences, members); a preference is given for the block's first member.
         let mut blocks: Vec<(f64, usize)> = Vec::new();
         for (wanted, offset) in wanted.iter().zip(&offsets) {
             let mut block = (wanted - offset, 1);
@@ -153,7 +152,7 @@ impl GraphLayout {
         }
     }
 
-    /// Between the middles of two slots, one below the other.
+    /// The distance between the centers of two slots, one below the other.
     fn distance(&self, lanes: &GraphLanes, upper: usize, lower: usize) -> f64 {
         let bend = |at: usize| lanes.slots[at].node.is_none();
         let gap = if bend(upper) && bend(lower) { LINE_GAP } else { ROW_GAP };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{GraphNode, PipelineGraph};
 
-/// Draws it from left to right. Names are only labels: a step called `end` would break Mermaid as an identifier.
+/// Draws it from left to right. Names are only labels: a step named `end` would break Mermaid as an identifier.
 pub(super) fn draw(graph: &PipelineGraph) -> String {
     let mut page = "flowchart LR\n".to_owned();
     for (at, node) in graph.nodes.iter().enumerate() {

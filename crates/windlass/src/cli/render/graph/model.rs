@@ -1,4 +1,4 @@
-//! What is drawn, whatever it is drawn as.
+//! The graph, independent of the output format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,25 +10,25 @@ use windlass_core::spec::PipelineDecl;
 use super::{dot, mermaid, svg, text};
 use crate::cli::output::TerminalCaps;
 
-/// What a pipeline is drawn as.
+/// The output format of a graph.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum GraphFormat {
-    /// A tree for the terminal
+    /// Draw a tree for the terminal
     Text,
-    /// For Graphviz
+    /// Draw for Graphviz
     Dot,
-    /// For Markdown that renders Mermaid
+    /// Draw for Markdown that renders Mermaid
     Mermaid,
-    /// A picture, light or dark as the reader's screen is
+    /// Draw an SVG image, light or dark to match the reader's screen
     Svg,
 }
 
-/// Steps and what they need.
+/// Steps and their needs.
 #[derive(Debug)]
 pub(crate) struct PipelineGraph {
     /// The name of the pipeline.
     pub(super) name: String,
-    /// The steps, as in the file.
+    /// The steps, in the order of the file.
     pub(super) nodes: Vec<GraphNode>,
 }
 
@@ -37,16 +37,16 @@ pub(crate) struct PipelineGraph {
 pub(super) struct GraphNode {
     pub(super) name: String,
     pub(super) about: Option<String>,
-    /// How many cells it has, if it has a matrix.
+    /// The number of its cells, if it has a matrix.
     pub(super) cells: Option<usize>,
     /// The locks that it, or a cell of it, takes.
     pub(super) locks: Vec<String>,
-    /// Whether something decides if it runs.
+    /// Whether a condition determines if it runs.
     pub(super) conditional: bool,
     pub(super) needs: Vec<GraphEdge>,
 }
 
-/// An edge to what a step needs.
+/// An edge to a needed step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GraphEdge {
     pub(super) node: usize,

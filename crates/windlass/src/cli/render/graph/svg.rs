@@ -1,4 +1,4 @@
-//! The picture: boxes from left to right, a matrix as a stack, locks as badges.
+//! The SVG image: boxes from left to right, a matrix as a stack, locks as badges.
 
 use std::fmt::Write as _;
 
@@ -7,21 +7,21 @@ use super::layout::{GraphLayout, SlotPosition};
 use super::svg_style::{STYLE, text_width};
 use super::{GraphNode, PipelineGraph};
 
-/// Left and right of a label.
+/// Padding to the left and right of a label.
 const PADDING: f64 = 14.0;
 const BOX_HEIGHT: f64 = 34.0;
 const BADGE_HEIGHT: f64 = 17.0;
 const BADGE_GAP: f64 = 4.0;
-/// How far each sheet of a stack looks out.
+/// The offset of each sheet of a stack.
 const SHEET: f64 = 3.5;
 /// Between the name and the number of cells.
 const COUNT_GAP: f64 = 12.0;
-/// Letters of a name that are shown; the whole name is in the title.
+/// Characters of a name that are shown; the whole name is in the title.
 const NAME_MAX: usize = 32;
 /// Badges that are shown on one step.
 const BADGES_MAX: usize = 3;
 
-/// Draws the whole picture.
+/// Draws the whole image.
 pub(super) fn draw(graph: &PipelineGraph) -> String {
     let lanes = GraphLanes::new(graph);
     let layout = GraphLayout::new(&lanes, &graph.nodes, size);
@@ -85,7 +85,7 @@ fn step(node: &GraphNode, spot: &SlotPosition) -> String {
     group + "</g>\n"
 }
 
-/// The names of the locks, the last ones as a number where there are many.
+/// The names of the locks; with many, the rest as a number.
 fn badges(node: &GraphNode) -> Vec<String> {
     let names = || node.locks.iter().map(|lock| shown(lock));
     if node.locks.len() <= BADGES_MAX {
@@ -116,7 +116,7 @@ fn badge(text: &str, x: f64, y: f64) -> String {
     )
 }
 
-/// A line that leaves and reaches every column level, with an arrow at its end.
+/// A line that is horizontal at every column, with an arrow at its end.
 fn edge(layout: &GraphLayout, line: &[usize], optional: bool) -> String {
     const ARROW: f64 = 6.0;
     let spots: Vec<&SlotPosition> = line.iter().map(|at| &layout.spots[*at]).collect();
@@ -139,13 +139,13 @@ fn edge(layout: &GraphLayout, line: &[usize], optional: bool) -> String {
     )
 }
 
-/// What a pointer that rests on the step is told.
+/// The tooltip of a step.
 fn title(node: &GraphNode) -> String {
     let about = node.about.iter().map(|about| format!(": {about}"));
     std::iter::once(node.label()).chain(about).collect()
 }
 
-/// The name, with its middle left out if it is long.
+/// The name, with the middle of a long one omitted.
 fn shown(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= NAME_MAX {
@@ -156,7 +156,7 @@ fn shown(name: &str) -> String {
     head.iter().chain(['…'].iter()).chain(tail).collect()
 }
 
-/// Text as XML takes it; characters that XML does not know are left out.
+/// Escapes text for XML; characters that XML does not allow are omitted.
 fn escaped(text: &str) -> String {
     let mut page = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! How the picture looks: one style sheet, light by default, dark where the reader's screen is.
+//! The style sheet of the image: light by default, dark for dark screens.
 
 /// Rules for the classes that `svg` uses.
 pub(super) const STYLE: &str = "\
@@ -25,7 +25,8 @@ text{fill:#e6edf3}\
 .a{fill:#768390}\
 }";
 
-/// Widths of letters at 13 px, in tenths of a pixel, a little more than fonts have: a label must fit in any of them.
+/// Character widths at 13 px, in tenths of a pixel, slightly above those of common fonts, so that a label fits in any
+/// of them.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
     let letter = |c: char| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | '\'' | '|' => 3.9,

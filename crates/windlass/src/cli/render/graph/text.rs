@@ -1,4 +1,4 @@
-//! A tree for the terminal: each step once, below the last of its needs to begin.
+//! A tree for the terminal: each step once, below the last of its needs to start.
 
 use std::cmp::Reverse;
 

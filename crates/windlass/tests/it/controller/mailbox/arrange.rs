@@ -8,21 +8,21 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use windlass::controller::mailbox_server::{
-    LeaderFinalStatus, MailboxServer, MailboxServerError, MailboxServerOptions,
-};
-use windlass::controller::{LogIngest, RunHistories};
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::outcome::{Outcome, OutcomeKind, RunStatus};
 use windlass::core::requirement::Labels;
 use windlass::core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
 use windlass::core::time::Span;
-use windlass::link::WorkerSecret;
-use windlass::link::mailbox::{MailboxKey, MailboxWorkerLink, Mailboxes};
-use windlass::link::output::SpooledLogs;
-use windlass::logs::{LogId, LogStore, MemoryLogs};
-use windlass::shutdown::ShutdownSender;
-use windlass::worker::{
+use windlass_controller::mailbox_server::{
+    LeaderFinalStatus, MailboxServer, MailboxServerError, MailboxServerOptions,
+};
+use windlass_controller::{LogIngest, RunHistories};
+use windlass_link::mailbox::{MailboxKey, MailboxWorkerLink, Mailboxes};
+use windlass_link::output::SpooledLogs;
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::logs::{LogId, LogStore, MemoryLogs};
+use windlass_worker::{
     AttemptFuture, AttemptOrders, Executor, PeerWorkers, ProcessClock, WorkerError, WorkerRuntime,
 };
 

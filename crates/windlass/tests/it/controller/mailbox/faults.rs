@@ -6,7 +6,7 @@ use std::time::Duration;
 use windlass::conformance::{FaultyMailboxes, MailboxFaults};
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{PlanBuilder, RetryPolicy, StepSpec};
-use windlass::link::mailbox::{
+use windlass_link::mailbox::{
     BindingEpoch, MailboxBinding, MailboxFuture, MailboxId, MailboxMessage, Mailboxes,
     MemoryMailboxes,
 };

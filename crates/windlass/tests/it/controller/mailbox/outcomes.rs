@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass::conformance::{FaultyMailboxes, MailboxFaults};
-use windlass::controller::mailbox_server::MailboxServerError;
 use windlass::core::id::{Incarnation, WorkerId};
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
 use windlass::core::session::{RegisterRequest, WorkerRefusal};
 use windlass::core::time::Span;
-use windlass::link::mailbox::{BindingEpoch, MailboxError, MailboxKey, Mailboxes, MemoryMailboxes};
-use windlass::link::output::{LOG_CHUNKS_MAX, LogChunk, OutputLink as _};
-use windlass::link::{LinkError, WorkerLink as _};
-use windlass::logs::{LogId, LogStore as _};
-use windlass::worker::WorkerError;
+use windlass_controller::mailbox_server::MailboxServerError;
+use windlass_link::mailbox::{BindingEpoch, MailboxError, MailboxKey, Mailboxes, MemoryMailboxes};
+use windlass_link::output::{LOG_CHUNKS_MAX, LogChunk, OutputLink as _};
+use windlass_link::{LinkError, WorkerLink as _};
+use windlass_store::logs::{LogId, LogStore as _};
+use windlass_worker::WorkerError;
 
 use super::super::arrange::{journal, pass, plan, run};
 use super::arrange::{GRACE, MailboxLeader, MailboxWitness, MailboxWorker, key, register};
@@ -78,8 +78,8 @@ async fn output_that_is_not_a_workers_own_is_not_kept() {
     mate.die();
     let other = MailboxWorker::join(&place, &witness);
     let log = LogId { run: run(1), attempt: 1, delivery: 1, ..LogId::default() };
-    let forged = windlass::link::output::LogChunk { log, at: 0, bytes: b"forged".to_vec() };
-    let taken = windlass::link::output::OutputLink::ship(&other.link, vec![forged]).await;
+    let forged = windlass_link::output::LogChunk { log, at: 0, bytes: b"forged".to_vec() };
+    let taken = windlass_link::output::OutputLink::ship(&other.link, vec![forged]).await;
     assert_eq!(taken.expect("it answers").sizes, [None]);
 }
 

@@ -13,14 +13,15 @@ use windlass::core::session::{
     Exchange, FinishedAttempt, InFlightLease, LeaseGrant, LeasePhase, LeaseRef,
 };
 use windlass::core::time::Span;
-use windlass::link::mailbox::{
+use windlass_link::mailbox::{
     MailboxId, MailboxRequest, MailboxWorkerLink, Mailboxes, MemoryMailboxes, MessageEnvelope,
     SignedMailboxRequest,
 };
-use windlass::link::output::{LogChunk, OutputLink as _};
-use windlass::link::{LinkError, WorkerLink as _, WorkerSecret};
-use windlass::logs::LogId;
-use windlass::shutdown::ShutdownSender;
+use windlass_link::output::{LogChunk, OutputLink as _};
+use windlass_link::{LinkError, WorkerLink as _};
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::shutdown::ShutdownSender;
+use windlass_store::logs::LogId;
 
 use super::super::arrange::{journal, pass, plan, run};
 use super::arrange::{MailboxLeader, key, register};

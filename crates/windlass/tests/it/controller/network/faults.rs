@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-use windlass::controller::{FollowedEvents, NodeHandle};
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{LockUse, Plan, PlanBuilder, RetryPolicy, StepSpec};
+use windlass_controller::{FollowedEvents, NodeHandle};
 
 use super::super::arrange::{TestJournal, folded, journal, run};
 use super::arrange::{NetworkLeader, NetworkWitness, join};

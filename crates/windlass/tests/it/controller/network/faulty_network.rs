@@ -11,8 +11,8 @@ use tokio::io::{
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
-use windlass::controller::api::{ConnectionListener, ConnectionPeer, IncomingConnection};
-use windlass::link::http::{ConnectionStream, ControllerAddress, DialFuture, Dialer};
+use windlass_controller::api::{ConnectionListener, ConnectionPeer, IncomingConnection};
+use windlass_net::http::{ConnectionStream, ControllerAddress, DialFuture, Dialer};
 
 /// Bytes in a pipe before its writer waits.
 const PIPE: usize = 64 << 10;

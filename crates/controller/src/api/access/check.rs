@@ -1,0 +1,171 @@
+//! What stands before every route.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use windlass_core::access::{AccessScope, Principal, TokenStatus, WorkerCredential};
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::http::{PROTOCOL, PROTOCOL_HEADER};
+
+use super::authorization::{Authorization, AuthorizationSource, AuthorizationWatch};
+use super::principal::RequestPrincipal;
+use super::revocable_body::{revocable_body, revocable_response};
+use super::token_file::digest;
+use super::worker_secret::{has_worker_secret, worker_secret};
+use crate::api::api_error::ApiError;
+use crate::api::router::Api;
+use crate::api::routes::RouteAccess;
+
+/// What stands before a route.
+#[derive(Clone, Debug)]
+pub(in crate::api) struct RouteGate {
+    pub(in crate::api) api: Arc<Api>,
+    pub(in crate::api) needs: RouteAccess,
+}
+
+/// Lets through who speaks our protocol and shows what the route needs, for as long as that opens anything.
+pub(in crate::api) async fn check(
+    State(RouteGate { api, needs }): State<RouteGate>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    if needs == RouteAccess::Nothing {
+        return Ok(next.run(request).await);
+    }
+    check_protocol(request.headers())?;
+    // From before it is looked at: what ends while it is must not be missed.
+    let watch = AuthorizationWatch::begin(&api);
+    let pass = authorize(&api, needs, request.headers())?;
+    request.extensions_mut().insert(RequestPrincipal(pass.by.clone()));
+    if needs != RouteAccess::WorkerSecret && request.method() == Method::POST {
+        return run_change((&api, watch), pass, request, next).await;
+    }
+    let mut ends = Box::pin(watch.revoked(api, pass));
+    tokio::select! {
+        biased;
+        refused = &mut ends => Err(refused),
+        response = next.run(request) => Ok(revocable_response(response, ends)),
+    }
+}
+
+/// Has something changed, which is never broken off: what was decided is told, also to who ended its own pass by it. What
+/// has not been said when the pass ends is not heard any more.
+async fn run_change(
+    (api, watch): (&Arc<Api>, AuthorizationWatch),
+    pass: Authorization,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let ends = Box::pin(watch.revoked(Arc::clone(api), pass.clone()));
+    let response = next.run(request.map(|body| revocable_body(body, ends))).await;
+    match pass.refusal(api) {
+        Some(refused) if !response.status().is_success() => Err(refused),
+        _ => Ok(response),
+    }
+}
+
+fn check_protocol(headers: &HeaderMap) -> Result<(), ApiError> {
+    let Some(theirs) = headers.get(PROTOCOL_HEADER) else { return Ok(()) };
+    let theirs = theirs.to_str().unwrap_or("?");
+    if theirs.parse() == Ok(PROTOCOL) { Ok(()) } else { Err(ApiError::other_protocol(theirs)) }
+}
+
+fn authorize(
+    api: &Api,
+    needs: RouteAccess,
+    headers: &HeaderMap,
+) -> Result<Authorization, ApiError> {
+    match needs {
+        RouteAccess::Nothing => {
+            Ok(Authorization { by: Principal::Local, key: AuthorizationSource::Owner })
+        }
+        RouteAccess::Scope(AccessScope::Worker) if has_worker_secret(headers) => {
+            let secret = worker_secret(headers)?;
+            match worker_authorization(api, &secret)? {
+                Some(pass) => Ok(pass),
+                None => token_authorization(api, AccessScope::Worker, headers),
+            }
+        }
+        RouteAccess::Scope(scope) => token_authorization(api, scope, headers),
+        RouteAccess::WorkerSecret => {
+            let secret = worker_secret(headers)?;
+            if let Some(pass) = worker_authorization(api, &secret)? {
+                return Ok(pass);
+            }
+            // It joined before credentials were kept, or its own was dropped: it is as good as one that joins.
+            token_authorization(api, AccessScope::Worker, headers)?;
+            Ok(worker_pass(&secret))
+        }
+    }
+}
+
+/// The pass of a worker that is enrolled; none for one that is not.
+fn worker_authorization(
+    api: &Api,
+    secret: &WorkerSecret,
+) -> Result<Option<Authorization>, ApiError> {
+    let id = secret.worker_id();
+    let known = api.handle.views().look(|view| view.engine.keys().worker(id).cloned());
+    match known {
+        Some(WorkerCredential { revoked: Some(_), .. }) => Err(ApiError::revoked_worker(id)),
+        Some(WorkerCredential { digest: Some(digest), .. }) if digest == secret.digest() => {
+            Ok(Some(worker_pass(secret)))
+        }
+        Some(WorkerCredential { digest: Some(_), .. }) => {
+            let detail = format!("the secret is not that of worker {}", id.0);
+            Err(ApiError::forbidden("other_worker", detail))
+        }
+        Some(WorkerCredential { digest: None, .. }) | None => Ok(None),
+    }
+}
+
+fn worker_pass(secret: &WorkerSecret) -> Authorization {
+    let id = secret.worker_id();
+    Authorization { by: Principal::Worker { id }, key: AuthorizationSource::Worker(id) }
+}
+
+/// The pass of who shows a token that has the scope, or of anybody where none is asked for.
+fn token_authorization(
+    api: &Api,
+    scope: AccessScope,
+    headers: &HeaderMap,
+) -> Result<Authorization, ApiError> {
+    if api.is_owners {
+        return Ok(Authorization { by: Principal::Local, key: AuthorizationSource::Owner });
+    }
+    if !api.requires_token() {
+        return Ok(Authorization { by: Principal::Local, key: AuthorizationSource::Open });
+    }
+    let shown = headers.get(header::AUTHORIZATION).ok_or_else(ApiError::no_token)?;
+    let shown = shown.to_str().ok().and_then(|shown| shown.split_once(' '));
+    // The name of the scheme is in any case.
+    let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let (_, shown) = shown.ok_or_else(ApiError::wrong_token)?;
+    let shown = digest(shown.trim());
+    if api.tokens.contains(shown) {
+        return Ok(Authorization {
+            by: Principal::TokenFile,
+            key: AuthorizationSource::File(shown),
+        });
+    }
+    let known = api.handle.views().look(|view| view.engine.keys().token_by_digest(shown).cloned());
+    let record = known.ok_or_else(ApiError::wrong_token)?;
+    let name = record.token.name.clone();
+    match record.status(api.latest_now()) {
+        TokenStatus::Revoked => Err(ApiError::revoked_token(&name)),
+        TokenStatus::Expired => Err(ApiError::expired_token(&name)),
+        TokenStatus::Valid if !record.token.scopes.allow(scope) => {
+            Err(ApiError::wrong_scope(scope))
+        }
+        TokenStatus::Valid => {
+            let by = Principal::Token { id: record.id, name };
+            Ok(Authorization {
+                by,
+                key: AuthorizationSource::Token(record.id, record.token.expires),
+            })
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Who a worker is.
+
+use axum::http::{HeaderMap, StatusCode};
+use windlass_core::id::WorkerId;
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::http::WORKER_HEADER;
+
+use crate::api::api_error::ApiError;
+
+/// The worker that a request comes from, if it is the one of the path: its secret says so.
+pub(in crate::api) fn authenticate_worker(
+    headers: &HeaderMap,
+    named: u64,
+) -> Result<WorkerSecret, ApiError> {
+    let shown = worker_secret(headers)?;
+    if shown.worker_id() == WorkerId(named) {
+        return Ok(shown);
+    }
+    let detail = format!("the secret is not that of worker {named}");
+    Err(ApiError::forbidden("other_worker", detail))
+}
+
+/// The secret of the worker that a request comes from.
+pub(in crate::api) fn worker_secret(headers: &HeaderMap) -> Result<WorkerSecret, ApiError> {
+    let secret = headers.get(WORKER_HEADER).and_then(|value| value.to_str().ok());
+    secret.and_then(|text| WorkerSecret::parse(text).ok()).ok_or_else(|| {
+        let detail = format!(
+            "a worker shows its secret in `{WORKER_HEADER}`; it got one when it registered"
+        );
+        ApiError::new(StatusCode::UNAUTHORIZED, "no_worker_secret", detail)
+    })
+}
+
+/// Whether a request says that it comes from a worker.
+pub(super) fn has_worker_secret(headers: &HeaderMap) -> bool {
+    headers.contains_key(WORKER_HEADER)
+}

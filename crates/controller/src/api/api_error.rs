@@ -1,0 +1,264 @@
+//! Refusals, each with its status, its code, and words for who has to do something about it.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use windlass_core::access::AccessScope;
+use windlass_core::engine::RequestDenial;
+use windlass_core::id::{RunId, WorkerId};
+use windlass_core::session::WorkerRefusal;
+use windlass_net::http::{LEADER_HEADER, PROTOCOL, ProblemDetails};
+use windlass_store::archive::FindRunError;
+use windlass_store::db::StoreError;
+use windlass_store::journal::CurrentLeader;
+
+use crate::{LogIngestError, NotLeader};
+
+/// Why a request was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiError {
+    status: StatusCode,
+    /// Stable: programs look at it.
+    code: &'static str,
+    detail: String,
+    /// Everything that is wrong with a pipeline.
+    problems: Vec<Value>,
+    /// Where who leads is reached, if that is known.
+    leader: Option<String>,
+}
+
+impl ApiError {
+    /// A refusal; `code` is stable.
+    pub const fn new(status: StatusCode, code: &'static str, detail: String) -> Self {
+        Self { status, code, detail, problems: Vec::new(), leader: None }
+    }
+
+    /// A pipeline, or what it was given, is wrong in all of these ways.
+    pub(super) const fn invalid_pipeline(
+        code: &'static str,
+        detail: String,
+        problems: Vec<Value>,
+    ) -> Self {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self { status, code, detail, problems, leader: None }
+    }
+
+    /// Another controller leads, or will in a moment.
+    pub(super) fn not_leader(leader: Option<&CurrentLeader>) -> Self {
+        let address = leader.and_then(|leader| leader.address.clone());
+        let detail = match (leader, &address) {
+            (Some(CurrentLeader { node, .. }), Some(address)) => {
+                format!("this controller does not lead: {node} at {address} does")
+            }
+            (Some(CurrentLeader { node, .. }), None) => {
+                format!("this controller does not lead: {node} does")
+            }
+            (None, _) => "nobody leads now: ask again in a moment".to_owned(),
+        };
+        let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_leader", detail);
+        Self { leader: address, ..refused }
+    }
+
+    /// Somebody else has what an observer has not.
+    pub(super) fn leader_elsewhere(detail: String, place: String) -> Self {
+        let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_leader", detail);
+        Self { leader: Some(place), ..refused }
+    }
+
+    /// There is no such run.
+    pub(super) fn no_such_run(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "no_such_run", detail.into())
+    }
+
+    /// The run has no such step.
+    pub(super) fn no_such_step(run: RunId, step: &str) -> Self {
+        let detail = format!("run {run} has no step `{step}`");
+        Self::new(StatusCode::NOT_FOUND, "no_such_step", detail)
+    }
+
+    /// It is more than is taken.
+    pub(super) fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail.into())
+    }
+
+    /// The bodies of other requests take the memory that there is for bodies.
+    pub(super) fn too_many_bodies() -> Self {
+        let detail = "the bodies of other requests fill the memory for bodies: send the request again in a second";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail.to_owned())
+    }
+
+    /// The request cannot be understood.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", detail.into())
+    }
+
+    /// What is asked for is not there.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail.into())
+    }
+
+    /// It contradicts what is already so.
+    pub fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, detail.into())
+    }
+
+    /// The asker may not.
+    pub fn forbidden(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, detail.into())
+    }
+
+    pub(super) fn no_token() -> Self {
+        let detail =
+            "this cluster asks for a token: `authorization: Bearer TOKEN`, or --token-file";
+        Self::new(StatusCode::UNAUTHORIZED, "no_token", detail.to_owned())
+    }
+
+    pub(super) fn wrong_token() -> Self {
+        let detail = "the token is not this cluster's";
+        Self::new(StatusCode::UNAUTHORIZED, "wrong_token", detail.to_owned())
+    }
+
+    pub(super) fn expired_token(name: &str) -> Self {
+        let detail = format!("the token `{name}` has expired: ask for another one");
+        Self::new(StatusCode::UNAUTHORIZED, "expired_token", detail)
+    }
+
+    pub(super) fn revoked_token(name: &str) -> Self {
+        let detail = format!("the token `{name}` was revoked: ask for another one");
+        Self::new(StatusCode::UNAUTHORIZED, "revoked_token", detail)
+    }
+
+    pub(super) fn wrong_scope(needed: AccessScope) -> Self {
+        let detail = format!("this needs a token with the scope `{needed}`");
+        Self::new(StatusCode::FORBIDDEN, "wrong_scope", detail)
+    }
+
+    pub(super) fn revoked_worker(worker: WorkerId) -> Self {
+        let detail = format!("worker {}: {}", worker.0, WorkerRefusal::Revoked);
+        Self::new(StatusCode::UNAUTHORIZED, "revoked_worker", detail)
+    }
+
+    pub(super) fn other_protocol(theirs: &str) -> Self {
+        let detail = format!(
+            "the request speaks version {theirs} of windlass's protocol, this controller version {PROTOCOL}: use the same release on both sides"
+        );
+        Self::new(StatusCode::BAD_REQUEST, "other_protocol", detail)
+    }
+
+    pub(super) fn no_such_path() -> Self {
+        Self::not_found("there is nothing at this path; see docs/reference/api.md")
+    }
+
+    pub(super) fn no_such_method() -> Self {
+        let detail = "this path does not take this method; see docs/reference/api.md".to_owned();
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let title = self.status.canonical_reason().unwrap_or("refused").to_lowercase();
+        let problem = ProblemDetails {
+            code: self.code.to_owned(),
+            title,
+            status: self.status.as_u16(),
+            detail: self.detail,
+            problems: self.problems,
+            leader: self.leader.clone(),
+        };
+        let mut response = (self.status, Json(problem)).into_response();
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            // Nobody is let in less than once a second.
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            // Nobody else can lead a store of its own; who leads a shared one is named here.
+            let leader = self.leader.and_then(|leader| HeaderValue::from_str(&leader).ok());
+            let leader = leader.unwrap_or(HeaderValue::from_static(""));
+            response.headers_mut().insert(LEADER_HEADER, leader);
+        }
+        response
+    }
+}
+
+impl From<NotLeader> for ApiError {
+    fn from(_: NotLeader) -> Self {
+        let detail = "this controller does not lead now: ask again in a moment".to_owned();
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_leader", detail)
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store_failed", error.to_string())
+    }
+}
+
+impl From<LogIngestError> for ApiError {
+    fn from(error: LogIngestError) -> Self {
+        let (status, code) = match error {
+            LogIngestError::TooManyPieces { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+            LogIngestError::TooManyStrangeLogs { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "too_many_requests")
+            }
+            LogIngestError::ResultNotRead(_) => (StatusCode::FORBIDDEN, "result_not_read"),
+            LogIngestError::Store(error) => return error.into(),
+        };
+        Self::new(status, code, error.to_string())
+    }
+}
+
+impl From<FindRunError> for ApiError {
+    fn from(error: FindRunError) -> Self {
+        match error {
+            FindRunError::NoRuns => Self::no_such_run("there are no runs yet"),
+            FindRunError::NoSuchRun(text) => Self::no_such_run(format!("there is no run `{text}`")),
+            FindRunError::Ambiguous { .. } => Self::bad_request(error.to_string()),
+            FindRunError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<RequestDenial> for ApiError {
+    fn from(denial: RequestDenial) -> Self {
+        let (status, code) = match &denial {
+            RequestDenial::RunExists(_) => (StatusCode::CONFLICT, "run_exists"),
+            RequestDenial::NoSuchRun(_) => (StatusCode::NOT_FOUND, "no_such_run"),
+            RequestDenial::RunEnded(_) => (StatusCode::CONFLICT, "run_ended"),
+            RequestDenial::RunNotEnded(_) => (StatusCode::CONFLICT, "run_not_ended"),
+            RequestDenial::NoSuchWorker(_) => (StatusCode::NOT_FOUND, "no_such_worker"),
+            RequestDenial::LockNotHeld { .. } => (StatusCode::CONFLICT, "lock_not_held"),
+            RequestDenial::OwnWorker(_) => (StatusCode::CONFLICT, "own_worker"),
+            RequestDenial::NoSuchToken(_) => (StatusCode::NOT_FOUND, "no_such_token"),
+            RequestDenial::TokenExists { .. } => (StatusCode::CONFLICT, "token_exists"),
+            RequestDenial::TooManyTokens(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tokens"),
+            RequestDenial::NoScope => (StatusCode::BAD_REQUEST, "bad_request"),
+            RequestDenial::TooManyRuns(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_runs"),
+            RequestDenial::TooManySteps { .. } | RequestDenial::TooManyBytes { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "too_many_steps")
+            }
+            RequestDenial::TooMuchReused { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "bad_reuse"),
+            RequestDenial::PlanTooLarge(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_pipeline"),
+            RequestDenial::TooManyLockUses { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "too_many_locks")
+            }
+            RequestDenial::TooManyDemands { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "too_many_demands")
+            }
+            RequestDenial::BadReuse(_) => (StatusCode::BAD_REQUEST, "bad_reuse"),
+            RequestDenial::StaleGeneration { .. }
+            | RequestDenial::BadTiming { .. }
+            | RequestDenial::TooLongLeases { .. }
+            | RequestDenial::StaleTerm { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "cannot_lead"),
+        };
+        Self::new(status, code, denial.to_string())
+    }
+}

@@ -1,0 +1,104 @@
+//! Which cluster this is, and whether it is well.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use windlass_core::id::Term;
+use windlass_link::http::{ClusterDescription, ClusterLeader, ControllerRole};
+use windlass_net::http::PROTOCOL;
+use windlass_net::shutdown::ShutdownReceiver;
+use windlass_store::db::StoreError;
+use windlass_store::journal::{CurrentLeader, Position};
+
+use super::api_error::ApiError;
+use super::extract::QueryParams;
+use super::router::{Api, ControllerMode};
+use crate::EngineView;
+
+/// How long ago a controller that stands by may have read the journal last: it does so several times a second.
+const LAG_MAX: Duration = Duration::from_secs(5);
+
+/// `GET /healthz`: the process answers.
+pub(super) async fn health() -> &'static str {
+    "ok\n"
+}
+
+/// Who has to be ready.
+#[derive(Debug, Deserialize)]
+pub(super) struct ReadyQuery {
+    /// Present, with whatever value: whoever leads.
+    leader: Option<String>,
+}
+
+/// `GET /readyz`, `GET /readyz?leader`: whether to send it requests. It need not lead to be asked what is durable.
+pub(super) async fn ready(
+    State(api): State<Arc<Api>>,
+    QueryParams(asked): QueryParams<ReadyQuery>,
+) -> Result<&'static str, ApiError> {
+    let unready = |code, why: String| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, why);
+    if api.ending.as_ref().is_some_and(ShutdownReceiver::is_due) {
+        return Err(unready("ending", "this controller is about to end: ask another".to_owned()));
+    }
+    let how = api.handle.views().look(ControllerStatus::of);
+    if let Some(error) = how.stalled {
+        return Err(unready("stalled", format!("nothing becomes durable at the moment: {error}")));
+    }
+    if let Some(error) = api.stores.histories.archive_failure().filter(|_| how.leads) {
+        let why = format!("runs that have ended cannot be archived at the moment: {error}");
+        return Err(unready("stalled", why));
+    }
+    if asked.leader.is_some() && !how.leads {
+        return Err(ApiError::not_leader(how.led_by.as_ref()));
+    }
+    if how.lag > LAG_MAX {
+        let lag = how.lag.as_secs();
+        return Err(unready("behind", format!("it has not read the journal for {lag} s")));
+    }
+    Ok("ready\n")
+}
+
+/// How a controller stands.
+struct ControllerStatus {
+    leads: bool,
+    led_by: Option<CurrentLeader>,
+    stalled: Option<StoreError>,
+    term: Term,
+    position: Position,
+    lag: Duration,
+}
+
+impl ControllerStatus {
+    fn of(view: &EngineView) -> Self {
+        let leads = view.leads();
+        let lag = if leads { Duration::ZERO } else { view.caught_up.elapsed() };
+        let (led_by, stalled) = (view.led_by.clone(), view.stalled.clone());
+        Self { leads, led_by, stalled, term: view.engine.term(), position: view.position, lag }
+    }
+}
+
+/// `GET /cluster`
+pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<ClusterDescription> {
+    let how = api.handle.views().look(ControllerStatus::of);
+    // Nobody else can lead stores of its own.
+    let role = match api.mode {
+        ControllerMode::Exclusive => ControllerRole::Leader,
+        ControllerMode::Shared if how.leads => ControllerRole::Leader,
+        ControllerMode::Shared => ControllerRole::Standby,
+        ControllerMode::ReadOnlyReplica => ControllerRole::Observer,
+    };
+    Json(ClusterDescription {
+        role,
+        leader: how.led_by.map(|CurrentLeader { node, address }| ClusterLeader { node, address }),
+        term: how.term.0,
+        position: how.position.0,
+        lag_ms: u64::try_from(how.lag.as_millis()).unwrap_or(u64::MAX),
+        id: api.identity.cluster.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        protocol: PROTOCOL,
+        advertise: api.identity.advertise.clone(),
+    })
+}

@@ -1,0 +1,87 @@
+//! What a client is told next: events as they come, and a sign of life when none do.
+
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use windlass_store::journal::Position;
+
+use super::sse_reader::{SseReader, StreamRead};
+
+/// How long a stream is silent at most: proxies close what says nothing for half a minute.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How long a client waits before it comes back, in milliseconds: long enough for a controller to start.
+const RETRY_MS: u32 = 1_000;
+
+/// Tells one client.
+#[derive(Debug)]
+pub(super) struct SseProducer {
+    reader: SseReader,
+    moved: watch::Receiver<Position>,
+    silent_until: Instant,
+    phase: SsePhase,
+}
+
+/// How far the telling is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SsePhase {
+    Opening,
+    Following,
+    Ended,
+}
+
+impl SseProducer {
+    pub(super) fn new(reader: SseReader) -> Self {
+        let moved = reader.api().handle.views().moved();
+        Self { reader, moved, silent_until: Instant::now() + KEEP_ALIVE, phase: SsePhase::Opening }
+    }
+
+    /// The next words, or nothing if that was all. A store that does not answer ends the stream too: its client comes
+    /// back, and is told then what is wrong.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        match self.phase {
+            SsePhase::Opening => {
+                self.phase = SsePhase::Following;
+                return Some(self.opening_frame());
+            }
+            SsePhase::Following => {}
+            SsePhase::Ended => return None,
+        }
+        let text = loop {
+            self.moved.mark_unchanged();
+            match self.reader.read().await.ok()? {
+                StreamRead::Text(text) => break text,
+                StreamRead::End(text) => {
+                    self.phase = SsePhase::Ended;
+                    break text;
+                }
+                StreamRead::Passed => {}
+                StreamRead::Nothing => tokio::select! {
+                    moved = self.moved.changed() => moved.ok()?,
+                    () = sleep_until(self.silent_until) => break self.keep_alive(),
+                },
+            }
+            if Instant::now() >= self.silent_until {
+                break self.keep_alive();
+            }
+        };
+        self.silent_until = Instant::now() + KEEP_ALIVE;
+        Some(text)
+    }
+
+    fn opening_frame(&self) -> Bytes {
+        format!("retry: {RETRY_MS}\n{}\n", self.place()).into()
+    }
+
+    fn keep_alive(&self) -> Bytes {
+        format!(": keep-alive\n{}\n", self.place()).into()
+    }
+
+    /// An id without an event: a client that was told nothing comes back to where it was all the same, and one that wants
+    /// little is not thought to have had nothing since.
+    fn place(&self) -> String {
+        self.reader.passed().map(|position| format!("id: {position}\n")).unwrap_or_default()
+    }
+}

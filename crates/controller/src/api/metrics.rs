@@ -1,0 +1,46 @@
+//! `GET /metrics`, and what is counted of every request.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::time::Instant;
+
+use super::router::Api;
+use super::{allowed_hosts, etag, workers};
+use crate::metrics;
+
+/// The page of metrics.
+pub(super) async fn show(State(api): State<Arc<Api>>) -> impl IntoResponse {
+    let silent = workers::contacts(&api).await.silent;
+    let state = api.handle.views().look(|view| metrics::MetricsSnapshot::of(view, &silent));
+    let page = metrics::page(&state, api.handle.meters(), api.now());
+    ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page)
+}
+
+/// Counts a request, by its route's template: a path has the names of others in it.
+pub(super) async fn measure(
+    State(api): State<Arc<Api>>,
+    route: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let method = request.method().clone();
+    let answered = next.run(request).await;
+    let route = route.as_ref().map(MatchedPath::as_str);
+    let status = answered.status().as_u16();
+    api.handle.meters().http.note(route, method.as_str(), status, began.elapsed());
+    answered
+}
+
+/// The metrics alone, for whoever reaches them: for an address of their own.
+pub fn metrics_router(api: Arc<Api>) -> Router {
+    let check = from_fn_with_state(Arc::clone(&api), allowed_hosts::check);
+    let sniffing = from_fn(etag::forbid_sniffing);
+    Router::new().route("/metrics", get(show)).layer(check).layer(sniffing).with_state(api)
+}

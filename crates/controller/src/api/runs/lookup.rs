@@ -1,0 +1,125 @@
+//! Which run is meant, and where its events are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use windlass_core::engine::{Event, WorkerStatus};
+use windlass_core::id::{RunId, StepIx, WorkerId};
+use windlass_core::plan::Plan;
+use windlass_core::summary::RunSummary;
+use windlass_core::time::Time;
+use windlass_store::archive;
+use windlass_store::archive::RunRecord;
+use windlass_store::journal::{Position, RecordedEvent};
+
+use crate::NotLeader;
+use crate::api::api_error::ApiError;
+use crate::api::router::Api;
+
+/// Events that are read at once.
+const PAGE: usize = 16_384;
+
+/// How long histories may take to know what the view knows. They follow it at once, and after a start within a second.
+const CATCH_UP: Duration = Duration::from_secs(5);
+
+/// The run that somebody means: `latest`, an id, or the beginning of one.
+pub(in crate::api) async fn find(api: &Api, text: &str) -> Result<RunId, ApiError> {
+    let open: Vec<RunId> =
+        api.handle.views().look(|view| view.engine.runs().map(|run| run.id).collect());
+    Ok(archive::find_run(text, &open, &*api.stores.archive).await?)
+}
+
+/// Waits until what is durable now can be read.
+pub(in crate::api) async fn caught_up(api: &Api) -> Result<(), ApiError> {
+    let upto = api.handle.views().look(|view| view.position);
+    let mut moved = api.stores.histories.moved();
+    match timeout(CATCH_UP, moved.wait_for(|at| *at >= upto)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(NotLeader.into()),
+    }
+}
+
+/// The line of a run.
+pub(in crate::api) async fn record(api: &Api, run: RunId) -> Result<RunRecord, ApiError> {
+    if let Some(open) = api.stores.histories.record(run) {
+        return Ok(open);
+    }
+    let sealed = api.stores.archive.run(run).await?;
+    sealed.ok_or_else(|| ApiError::no_such_run(format!("there is no run {run} any more")))
+}
+
+/// Events of a run behind a position. A run that is sealed meanwhile was archived before.
+pub(in crate::api) async fn behind(
+    api: &Api,
+    run: RunId,
+    after: Position,
+    most: usize,
+) -> Result<Vec<(Position, RecordedEvent)>, ApiError> {
+    match api.stores.histories.events(run, after, most) {
+        Some(events) => Ok(events),
+        None => Ok(api.stores.archive.events(run, after, most).await?),
+    }
+}
+
+/// The plan of a run.
+pub(in crate::api) async fn plan(api: &Api, run: RunId) -> Result<Arc<Plan>, ApiError> {
+    let open = api.handle.views().look(|view| Some(Arc::clone(view.engine.run(run)?.plan)));
+    if let Some(plan) = open {
+        return Ok(plan);
+    }
+    let first = api.stores.archive.events(run, Position(0), 1).await?.into_iter().next();
+    match first.map(|(_, recorded)| recorded.event) {
+        Some(Event::RunSubmitted { plan, .. }) => Ok(plan),
+        _ => Err(ApiError::no_such_run(format!("there is no run {run} any more"))),
+    }
+}
+
+/// The slots of workers, and since when they are there. For how long one was there that is gone is not known.
+pub(in crate::api) fn slots(api: &Api) -> Vec<(WorkerId, u32, Time)> {
+    api.handle.views().look(|view| {
+        let there = view.engine.workers().filter(|it| it.status == WorkerStatus::Online);
+        there.map(|worker| (worker.id, worker.slots, worker.since)).collect()
+    })
+}
+
+/// What became of a run so far.
+pub(in crate::api) async fn summary(api: &Api, run: RunId) -> Result<RunSummary, ApiError> {
+    caught_up(api).await?;
+    let first = behind(api, run, Position(0), 1).await?;
+    let gone = || ApiError::no_such_run(format!("there is no run {run} any more"));
+    let (mut after, submitted) = first.into_iter().next().ok_or_else(gone)?;
+    let mut summary =
+        RunSummary::from_submitted(submitted.at, &submitted.event).ok_or_else(gone)?;
+    for (worker, name) in record(api, run).await?.workers {
+        summary.add_worker(worker, &name, None);
+    }
+    api.handle.views().look(|view| {
+        for worker in view.engine.workers() {
+            summary.add_worker(worker.id, &worker.name, Some(&worker.labels));
+        }
+    });
+    for (worker, slots, since) in slots(api) {
+        summary.set_worker_slots(worker, slots, since);
+    }
+    loop {
+        let page = behind(api, run, after, PAGE).await?;
+        let Some((last, _)) = page.last() else { return Ok(summary) };
+        after = *last;
+        for (_, recorded) in &page {
+            summary.apply_event(recorded.at, &recorded.event);
+        }
+        // Others are answered between two pages of a large run.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The node of a plan that somebody means: an index, or a name.
+pub(in crate::api) fn node(plan: &Plan, run: RunId, text: &str) -> Result<StepIx, ApiError> {
+    // No name begins with a digit.
+    let found = match text.parse() {
+        Ok(at) => Some(StepIx(at)).filter(|node| node.0 < plan.node_count()),
+        Err(_) => plan.find(text),
+    };
+    found.ok_or_else(|| ApiError::no_such_step(run, text))
+}

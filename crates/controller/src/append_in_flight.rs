@@ -1,0 +1,47 @@
+//! The append in flight.
+
+use std::future::pending;
+use std::pin::Pin;
+
+use tokio::time::{Instant, sleep_until};
+use windlass_store::db::StoreError;
+use windlass_store::journal::Position;
+
+type AppendFuture = Pin<Box<dyn Future<Output = Result<Position, StoreError>> + Send>>;
+
+/// What becomes of the batch that is to be durable next.
+pub(super) enum AppendInFlight {
+    Idle,
+    Appending {
+        batch: u64,
+        appending: AppendFuture,
+    },
+    /// Its outcome is not known: the same batch is appended again.
+    Retrying {
+        until: Instant,
+    },
+}
+
+/// What there is to tell of it.
+pub(super) enum AppendOutcome {
+    Durable(u64),
+    Failed(StoreError),
+    RetryDue,
+}
+
+impl AppendInFlight {
+    /// Waits for the append in flight, or for the end of the pause after a failed one.
+    pub(super) async fn next_outcome(&mut self) -> AppendOutcome {
+        match self {
+            Self::Idle => pending().await,
+            Self::Retrying { until } => {
+                sleep_until(*until).await;
+                AppendOutcome::RetryDue
+            }
+            Self::Appending { batch, appending } => match appending.await {
+                Ok(_) => AppendOutcome::Durable(*batch),
+                Err(error) => AppendOutcome::Failed(error),
+            },
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! The loop of a node that leads.
+//!
+//! One thing at a time, in this order: the end of its trust, what became of the append, time, requests. What the loop
+//! hears it tells the machine, and what the machine wants it does; it decides nothing itself.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use windlass_core::engine::{BATCH_BYTES_MAX, Engine, EngineAnswer, EngineRequest, RequestDenial};
+use windlass_core::id::{Incarnation, Seq, WorkerId};
+use windlass_core::leader::{Leader, LeaderBatch, LeaderEffect, WonTerm};
+use windlass_core::outcome::RunStatus;
+use windlass_core::session::{Exchange, ExchangeReply};
+use windlass_core::time::Time;
+use windlass_net::shutdown::ShutdownReceiver;
+use windlass_store::db::StoreError;
+use windlass_store::journal::{
+    BatchId, CurrentLeader, JournalAppend, JournalLeadership, LeaderCandidate, Position,
+    RecordedEvent,
+};
+
+use super::append_in_flight::{AppendInFlight, AppendOutcome};
+use super::engine_view::PublishedEvents;
+use super::handle::NodeRequest;
+use super::journal_clock::JournalClock;
+use super::leader_lease::{LeaderLeaseTask, at};
+use super::node::{ControllerNode, NodeError};
+
+/// Events that may gather behind the append in flight before requests have to wait: more would only make a batch that
+/// takes longer. Their bytes have a bound too, which is that of a batch.
+const GATHERING_MAX: usize = 16_384;
+
+/// Answers that may wait for the disk: those whose askers have given up and asked again would add up while it hangs.
+const UNSENT_ANSWERS_MAX: usize = 65_536;
+
+/// Requests that are decided before the append is looked at again: a batch should not wait for a flood to end.
+const REQUESTS_PER_TURN_MAX: usize = 64;
+
+/// How long a leader that had no room for requests hears them before it lets time pass; less without room needs no such
+/// thing. A small part of the shortest lease.
+const OVERLOAD_GRACE: Duration = Duration::from_secs(1);
+
+/// The pause before an append of unknown outcome is repeated, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// A term that went well for so long makes earlier panics history.
+const STABLE_TERM: Duration = Duration::from_mins(1);
+
+/// How long a node that is told to end waits for a journal that does not answer.
+pub(super) const HAND_OVER_MAX: Duration = Duration::from_secs(10);
+
+/// A term that a node has won.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WonCampaign {
+    pub(super) leadership: JournalLeadership,
+    /// When it asked, on the node's own clock.
+    pub(super) asked_at: Time,
+}
+
+/// How a term ended.
+#[derive(Debug)]
+pub(super) enum TermEnd {
+    /// On demand: everything is durable, or there was no more time to wait for it.
+    Finished,
+    /// It passed to another, or may have.
+    Deposed,
+    /// Deciding failed. The engine cannot be trusted any more; the journal can.
+    Panicked {
+        /// Whether the next term may fare better: there is a run to be ended that was not ended for it before, or it went
+        /// well for long.
+        hope: bool,
+    },
+    /// The node cannot go on.
+    Failed(NodeError),
+}
+
+impl From<NodeError> for TermEnd {
+    fn from(error: NodeError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Whom an answer is for.
+#[derive(Debug)]
+enum AnswerRecipient {
+    Client(oneshot::Sender<EngineAnswer>),
+    /// Its reply comes on its own.
+    Worker,
+    /// The leader itself.
+    Discard,
+}
+
+type ExchangeKey = (WorkerId, Incarnation, Seq);
+
+/// A leader at work.
+pub(super) struct LeaderLoop<'a> {
+    node: &'a mut ControllerNode,
+    leader: Leader<AnswerRecipient>,
+    clock: JournalClock,
+    began: Instant,
+    lease: LeaderLeaseTask,
+    append: AppendInFlight,
+    /// Since when the batch in flight has been appended, however often that took.
+    append_began: Option<Instant>,
+    pause: Duration,
+    /// Who waits for the reply to an exchange: more than one if a link carried it twice.
+    exchanges: BTreeMap<ExchangeKey, Vec<oneshot::Sender<ExchangeReply>>>,
+    random: RandomState,
+    decisions: u64,
+    inbox_closed: bool,
+    /// Since when there has been no room for requests.
+    full_since: Option<Instant>,
+    /// No time passes before, so that those are heard whom there was no room for.
+    requests_first_until: Option<Instant>,
+    /// When it last let time pass.
+    last_tick_at: Instant,
+    hand_over_until: Option<Instant>,
+    /// The batch that became durable last.
+    last_durable_batch: Option<BatchId>,
+}
+
+/// That the term goes on, or how it ended.
+type TermResult = Result<(), TermEnd>;
+
+impl<'a> LeaderLoop<'a> {
+    /// Takes over: the first event of a term says that it has begun.
+    pub(super) fn begin(node: &'a mut ControllerNode, won: &WonCampaign) -> Result<Self, TermEnd> {
+        let (engine, seen) = node.views.look(|view| (view.engine.clone(), view.newest_seen));
+        let seen_for = WonCampaign::observed(seen);
+        let JournalLeadership { term, head, history, .. } = won.leadership;
+        // A loss that only a worker knew of is in the journal alone.
+        let generation = won.leadership.generation.max(engine.generation());
+        let now = WonCampaign::begins_at(&won.leadership, &engine, seen_for);
+        let proven = won.proven(&engine, seen_for);
+        let (ttl, own) = (node.config.ttl, node.config.own);
+        let office = WonTerm { term, head: head.0, ttl, generation, own, history, proven };
+        let luck = RandomState::new();
+        let (leader, effects) = take_over(engine, office, now, luck.hash_one(0))?;
+        if effects.is_empty() {
+            // Only a refusal decides nothing here.
+            let interval = node.config.engine.interval;
+            let what = format!("leases of {ttl} and exchanges every {interval:?} under {term}");
+            return Err(NodeError::Refused(what).into());
+        }
+        let trust =
+            LeaderLeaseTask::begin(&node.journal, &won.leadership, won.asked_at, node.config.clock);
+        let mut lead = Self {
+            node,
+            leader,
+            clock: JournalClock::starting_at(now),
+            began: Instant::now(),
+            lease: trust,
+            append: AppendInFlight::Idle,
+            append_began: None,
+            pause: PAUSE_MIN,
+            exchanges: BTreeMap::new(),
+            random: luck,
+            decisions: 1,
+            inbox_closed: false,
+            full_since: None,
+            requests_first_until: None,
+            last_tick_at: Instant::now(),
+            hand_over_until: None,
+            last_durable_batch: None,
+        };
+        // A takeover has one effect: its append.
+        for effect in effects {
+            if let LeaderEffect::Append(batch) = effect {
+                lead.append(batch);
+            }
+        }
+        lead.node.views.set_leads(Some(lead.lease.status().clone()));
+        lead.node.views.note_term(term);
+        let LeaderCandidate { node, address } = lead.node.config.candidate.clone();
+        lead.node.views.set_led_by(Some(CurrentLeader { node, address }));
+        Ok(lead)
+    }
+
+    /// Leads until the term ends, one way or another. Whoever waits for an answer then is told that nobody leads here.
+    pub(super) async fn run(mut self, shutdown: &mut ShutdownReceiver) -> TermEnd {
+        let mut verdict = self.condemn();
+        loop {
+            match verdict {
+                Ok(()) => verdict = self.step(shutdown).await,
+                Err(ended) => return ended,
+            }
+        }
+    }
+
+    /// Ends the runs on which deciding failed, until the journal says that they have ended.
+    fn condemn(&mut self) -> TermResult {
+        let views = Arc::clone(&self.node.views);
+        let ended = |run| views.look(|view| view.engine.run_status(run));
+        self.node.condemned.retain(|run| !ended(*run).is_some_and(RunStatus::is_terminal));
+        for run in self.node.condemned.clone() {
+            self.decide(|lead| {
+                lead.request(AnswerRecipient::Discard, EngineRequest::Condemn { run })
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits for one thing to happen and does what it calls for.
+    async fn step(&mut self, shutdown: &mut ShutdownReceiver) -> TermResult {
+        if shutdown.is_due() && self.leader.is_all_durable() {
+            return Err(TermEnd::Finished);
+        }
+        self.note_room();
+        let serves = !shutdown.is_due() && self.has_room();
+        let patience = shutdown
+            .is_due()
+            .then(|| *self.hand_over_until.get_or_insert_with(|| Instant::now() + HAND_OVER_MAX));
+        // No time passes while nobody is heard: it would be taken for their silence.
+        let deadline = self.leader.next_deadline().filter(|_| serves);
+        let deadline = deadline.map(|at| self.clock.instant(at));
+        let deadline =
+            deadline.map(|at| self.requests_first_until.map_or(at, |until| at.max(until)));
+        tokio::select! {
+            biased;
+            () = self.lease.expired() => Err(TermEnd::Deposed),
+            landed = self.append.next_outcome() => self.append_finished(landed),
+            // Nothing that waits for this batch was answered: whoever asked will hear that nobody leads.
+            () = at(patience) => Err(TermEnd::Finished),
+            () = at(deadline) => self.pass_time(),
+            ask = self.node.inbox.recv(), if serves && !self.inbox_closed => self.serve(ask),
+            () = shutdown.wait(), if !shutdown.is_due() => Ok(()),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let Self { leader, .. } = self;
+        let has_room = leader.buffered_events() < GATHERING_MAX;
+        has_room
+            && leader.buffered_bytes() < BATCH_BYTES_MAX
+            && leader.unsent_answers() < UNSENT_ANSWERS_MAX
+    }
+
+    /// A leader that had no room for anybody for a while hears them before it lets time pass, once: they were not silent.
+    fn note_room(&mut self) {
+        let now = Instant::now();
+        if !self.has_room() {
+            self.full_since.get_or_insert(now);
+        } else if self.full_since.take().is_some_and(|since| now - since >= OVERLOAD_GRACE) {
+            self.requests_first_until.get_or_insert(now + OVERLOAD_GRACE);
+        }
+    }
+
+    /// Lets time pass, but first hears everybody who has come: if the leader was held up, they were not silent.
+    fn pass_time(&mut self) -> TermResult {
+        let held_up = self.is_overdue();
+        for _ in 0..self.node.inbox.len() {
+            let Some(ask) = self.next_request() else { break };
+            self.handle_request(ask)?;
+        }
+        if !self.has_room() {
+            return Ok(());
+        }
+        if held_up {
+            self.requests_first_until = Some(Instant::now() + OVERLOAD_GRACE);
+            return Ok(());
+        }
+        (self.requests_first_until, self.last_tick_at) = (None, Instant::now());
+        self.decide(Self::tick)
+    }
+
+    /// Whether it comes much later than it should: it was stopped, or its machine slept. What workers sent meanwhile is
+    /// still on its way through the server. What is due since time passed last is only left over from then.
+    fn is_overdue(&self) -> bool {
+        let due = self.leader.next_deadline().map(|at| self.clock.instant(at));
+        let late =
+            due.is_some_and(|due| due > self.last_tick_at && due.elapsed() >= OVERLOAD_GRACE);
+        late && self.requests_first_until.is_none()
+    }
+
+    fn serve(&mut self, mut next: Option<NodeRequest>) -> TermResult {
+        // If every handle is gone nobody will ask any more, and what runs is led on.
+        self.inbox_closed = next.is_none();
+        for served in 1..=REQUESTS_PER_TURN_MAX {
+            let Some(ask) = next else { break };
+            self.handle_request(ask)?;
+            next = if served < REQUESTS_PER_TURN_MAX { self.next_request() } else { None };
+        }
+        Ok(())
+    }
+
+    fn next_request(&mut self) -> Option<NodeRequest> {
+        if self.has_room() { self.node.inbox.try_recv().ok() } else { None }
+    }
+
+    fn handle_request(&mut self, ask: NodeRequest) -> TermResult {
+        match ask {
+            NodeRequest::Request(request, asker) => match request.submitted() {
+                // Taking it failed before, and would again.
+                Some(run) if self.node.condemned.contains(&run) => {
+                    drop(asker.send(EngineAnswer::Denied(RequestDenial::RunEnded(run))));
+                    Ok(())
+                }
+                _ => self.decide(|lead| lead.request(AnswerRecipient::Client(asker), *request)),
+            },
+            NodeRequest::Exchange(exchange, worker) => self.exchange(exchange, worker),
+        }
+    }
+
+    fn exchange(
+        &mut self,
+        exchange: Exchange,
+        worker: oneshot::Sender<ExchangeReply>,
+    ) -> TermResult {
+        let id = (exchange.worker, exchange.incarnation, exchange.seq);
+        let waiting = self.exchanges.entry(id).or_default();
+        waiting.retain(|gone| !gone.is_closed());
+        waiting.push(worker);
+        self.decide(|lead| lead.request(AnswerRecipient::Worker, EngineRequest::Exchange(exchange)))
+    }
+
+    fn request(
+        &mut self,
+        from: AnswerRecipient,
+        request: EngineRequest,
+    ) -> Vec<LeaderEffect<AnswerRecipient>> {
+        let (now, luck) = (self.clock.now(), self.random.hash_one(self.decisions));
+        self.leader.request(from, request, now, luck)
+    }
+
+    fn tick(&mut self) -> Vec<LeaderEffect<AnswerRecipient>> {
+        let (now, luck) = (self.clock.now(), self.random.hash_one(self.decisions));
+        self.leader.tick(now, luck)
+    }
+
+    /// Has the machine decide. A panic ends the term: what the engine was doing is half done, and only the journal knows a
+    /// whole state. The run that it was about is ended by the next term, so that the others go on.
+    fn decide(
+        &mut self,
+        decide: impl FnOnce(&mut Self) -> Vec<LeaderEffect<AnswerRecipient>>,
+    ) -> TermResult {
+        let began = Instant::now();
+        let decided = catch_unwind(AssertUnwindSafe(|| decide(self)));
+        self.node.meters.decide.observe_duration(began.elapsed());
+        self.decisions += 1;
+        let Ok(effects) = decided else {
+            let culprit = self.leader.engine().deciding_run();
+            let new = culprit.is_some_and(|run| self.node.condemned.insert(run));
+            return Err(TermEnd::Panicked { hope: new || self.began.elapsed() >= STABLE_TERM });
+        };
+        self.run_effects(effects)
+    }
+
+    fn run_effects(&mut self, effects: Vec<LeaderEffect<AnswerRecipient>>) -> TermResult {
+        if !self.lease.lasts() {
+            return Err(TermEnd::Deposed);
+        }
+        for effect in effects {
+            match effect {
+                LeaderEffect::Append(batch) => self.append(batch),
+                LeaderEffect::Publish { position, events } => {
+                    let position = Position(position);
+                    let count = events.len();
+                    let published = PublishedEvents::new(position, events);
+                    let published = match self.last_durable_batch {
+                        Some(batch) => published.of_batch(batch, count),
+                        None => published,
+                    };
+                    self.node
+                        .views
+                        .publish(published)
+                        .map_err(|error| NodeError::Nonsense { position, error })?;
+                }
+                LeaderEffect::Reply(reply) => self.reply(reply),
+                // Who has gone does not want it.
+                LeaderEffect::Answer(AnswerRecipient::Client(asker), answer) => {
+                    drop(asker.send(answer));
+                }
+                LeaderEffect::Answer(AnswerRecipient::Worker | AnswerRecipient::Discard, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, reply: ExchangeReply) {
+        let id = (reply.worker, reply.incarnation, reply.seq);
+        let mut waiting = self.exchanges.remove(&id).unwrap_or_default();
+        let last = waiting.pop();
+        for worker in waiting {
+            drop(worker.send(reply.clone()));
+        }
+        if let Some(last) = last {
+            drop(last.send(reply));
+        }
+    }
+
+    fn append(&mut self, batch: LeaderBatch) {
+        let journal = Arc::clone(&self.node.journal);
+        let LeaderBatch { term, after, id, events } = batch;
+        if self.append_began.is_none() {
+            self.append_began = Some(Instant::now());
+            self.node.meters.batch.observe_count(events.len());
+        }
+        let events = events.into_iter().map(|(at, event)| RecordedEvent { at, event }).collect();
+        let append = JournalAppend { term, after: Position(after), batch: BatchId(id), events };
+        let appending = Box::pin(async move { journal.append(append).await });
+        self.append = AppendInFlight::Appending { batch: id, appending };
+    }
+
+    fn append_finished(&mut self, landed: AppendOutcome) -> TermResult {
+        match landed {
+            AppendOutcome::Durable(batch) => {
+                self.append = AppendInFlight::Idle;
+                if let Some(began) = self.append_began.take() {
+                    self.node.meters.append.observe_duration(began.elapsed());
+                }
+                self.pause = PAUSE_MIN;
+                self.node.views.set_stalled(None);
+                self.last_durable_batch = Some(BatchId(batch));
+                let effects = self.leader.on_durable(batch);
+                self.run_effects(effects)
+            }
+            AppendOutcome::Failed(error) if error.is_retryable() => {
+                self.append = AppendInFlight::Retrying { until: Instant::now() + self.pause };
+                self.pause = (self.pause * 2).min(PAUSE_MAX);
+                self.node.views.set_stalled(Some(error));
+                Ok(())
+            }
+            AppendOutcome::Failed(StoreError::Stale { .. } | StoreError::Gap { .. }) => {
+                Err(TermEnd::Deposed)
+            }
+            AppendOutcome::Failed(error) => Err(TermEnd::Failed(error.into())),
+            AppendOutcome::RetryDue => {
+                self.append = AppendInFlight::Idle;
+                if let Some(batch) = self.leader.append_in_flight() {
+                    self.append(batch);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for LeaderLoop<'_> {
+    fn drop(&mut self) {
+        self.node.views.set_leads(None);
+        self.node.views.set_led_by(None);
+    }
+}
+
+/// A machine that takes over, and what it wants done. That can panic like any other decision.
+fn take_over(
+    engine: Engine,
+    office: WonTerm,
+    now: Time,
+    luck: u64,
+) -> Result<(Leader<AnswerRecipient>, Vec<LeaderEffect<AnswerRecipient>>), TermEnd> {
+    catch_unwind(AssertUnwindSafe(|| Leader::take_over(engine, office, now, luck)))
+        .map_err(|_| TermEnd::Panicked { hope: false })
+}

@@ -1,0 +1,63 @@
+//! How things stand when somebody asks.
+
+use std::collections::BTreeMap;
+
+use windlass_core::engine::{ClassReport, WorkerContactStatus};
+use windlass_core::id::WorkerId;
+use windlass_core::outcome::RunStatus;
+
+use crate::engine_view::EngineView;
+
+/// Where workers stand, in the order in which it is shown.
+pub(super) const STANDINGS: [WorkerContactStatus; 5] = [
+    WorkerContactStatus::Online,
+    WorkerContactStatus::Stale,
+    WorkerContactStatus::Draining,
+    WorkerContactStatus::Lost,
+    WorkerContactStatus::Ended,
+];
+
+/// Where runs stand.
+pub(super) const STATUSES: [RunStatus; 5] = [
+    RunStatus::Running,
+    RunStatus::Cancelling,
+    RunStatus::Succeeded,
+    RunStatus::Failed,
+    RunStatus::Cancelled,
+];
+
+/// How things stand in a view. Taken at once, so that the numbers agree, and shown when the view is free again.
+#[derive(Debug)]
+pub struct MetricsSnapshot {
+    /// 1 if it does.
+    pub(super) leads: u8,
+    pub(super) stalled: u8,
+    pub(super) position: u64,
+    pub(super) leases: usize,
+    pub(super) workers: BTreeMap<WorkerContactStatus, u64>,
+    pub(super) runs: BTreeMap<RunStatus, u64>,
+    pub(super) queue: Vec<ClassReport>,
+}
+
+impl MetricsSnapshot {
+    /// That of a view in which these workers are silent. It costs by workers, runs and classes, not by steps.
+    pub fn of(view: &EngineView, silent: &[WorkerId]) -> Self {
+        let mut workers: BTreeMap<WorkerContactStatus, u64> = BTreeMap::new();
+        for worker in view.engine.workers() {
+            *workers.entry(worker.contact_status(silent)).or_default() += 1;
+        }
+        let mut runs: BTreeMap<RunStatus, u64> = BTreeMap::new();
+        for run in view.engine.runs() {
+            *runs.entry(run.status).or_default() += 1;
+        }
+        Self {
+            leads: u8::from(view.leads()),
+            stalled: u8::from(view.stalled.is_some()),
+            position: view.position.0,
+            leases: view.engine.counts().leases,
+            workers,
+            runs,
+            queue: view.engine.queue(),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! A worker's way to the leader, wherever it is now.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hyper::Method;
+use hyper::body::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+use windlass_core::session::{
+    Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
+};
+use windlass_store::logs::{LogId, LogPart};
+
+use windlass_net::http::{HttpCallError, HttpClient, HttpRequest};
+use windlass_net::http::ControllerAddress;
+use super::leader_liveness::{EXCHANGE_TIMEOUT_MAX, LeaderLiveness};
+use super::wire::{ClusterDescription, LOG_SIZE_HEADER, ValueFetchRequest};
+use crate::output::{LogChunk, LogChunksReply, OutputLink};
+use crate::{LinkError, LinkFuture, WorkerLink};
+
+/// How long an answer that is not parked may take.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a controller that is there takes to say so.
+const HEALTHY_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long a request with output may take.
+const OUTPUT_WITHIN: Duration = Duration::from_secs(15);
+
+/// A worker's end of the link.
+#[derive(Debug)]
+pub struct HttpWorkerLink {
+    client: Arc<HttpClient>,
+    given: Vec<ControllerAddress>,
+    current: Mutex<ControllerAddress>,
+    liveness: LeaderLiveness,
+}
+
+impl HttpWorkerLink {
+    /// A link to the leader of a cluster, some of whose controllers are at these places.
+    ///
+    /// # Panics
+    /// Without a place.
+    pub fn new(client: Arc<HttpClient>, given: Vec<ControllerAddress>) -> Self {
+        let current = Mutex::new(given.first().expect("somebody to join").clone());
+        Self { client, given, current, liveness: LeaderLiveness::new() }
+    }
+
+    /// Where it thinks that the leader is.
+    pub fn place(&self) -> ControllerAddress {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Everywhere that it may be.
+    pub fn places(&self) -> &[ControllerAddress] {
+        &self.given
+    }
+
+    /// Its client, for whatever else is to be told to the leader.
+    pub fn client(&self) -> &Arc<HttpClient> {
+        &self.client
+    }
+
+    /// Asks which cluster this is.
+    pub async fn cluster(&self) -> Result<ClusterDescription, LinkError> {
+        let place = self.place();
+        let answered = self.client.get(&place, "/cluster", WITHIN).await;
+        self.read(&place, answered.map(|answered| answered.body))
+    }
+
+    async fn send_message<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        message: &impl Serialize,
+        within: Duration,
+    ) -> Result<T, LinkError> {
+        // Everybody is asked once; then its worker rests before it tries again.
+        let (mut tried, mut not_leader) = (Vec::new(), None);
+        loop {
+            let place = self.place();
+            let answered = self.post(&place, path, message, within).await;
+            let error = match self.read(&place, answered) {
+                Err(error) if !error.is_final() => error,
+                answered => return answered,
+            };
+            if matches!(error, LinkError::NotLeader(_)) {
+                not_leader = Some(error.clone());
+            }
+            tried.push(place);
+            if !self.leave_tried(&tried) {
+                // Who does not lead knows soon who does: that tells more than that another one is not there.
+                return Err(not_leader.unwrap_or(error));
+            }
+        }
+    }
+
+    /// One request to who is thought to lead, unless that one is silent.
+    async fn post(
+        &self,
+        place: &ControllerAddress,
+        path: &str,
+        message: &impl Serialize,
+        within: Duration,
+    ) -> Result<Bytes, HttpCallError> {
+        let silent = |reason: &str| {
+            Err(HttpCallError::Unreachable { place: place.clone(), reason: reason.to_owned() })
+        };
+        if self.liveness.is_silent(place) && !self.probe_health(place).await {
+            return silent("it does not answer");
+        }
+        let asked = timeout(within, self.client.post(place, path, message, EXCHANGE_TIMEOUT_MAX));
+        tokio::select! {
+            biased;
+            answered = asked => match answered {
+                Ok(answered) => answered.map(|answered| answered.body),
+                Err(_) if self.has_single_controller() => silent("no answer in time"),
+                Err(_) => {
+                    self.liveness.mark_silent(place);
+                    silent("no answer in time")
+                }
+            },
+            () = self.liveness.wait_until_silent(place) => silent("it has answered nothing for long"),
+        }
+    }
+
+    /// Whether nobody else can lead: then there is nothing to gain by giving somebody up.
+    fn has_single_controller(&self) -> bool {
+        self.given.len() == 1
+    }
+
+    /// How long an exchange is waited for.
+    fn exchange_timeout(&self) -> Duration {
+        if self.has_single_controller() {
+            EXCHANGE_TIMEOUT_MAX
+        } else {
+            self.liveness.exchange_timeout()
+        }
+    }
+
+    /// Whether who was silent is there again.
+    async fn probe_health(&self, place: &ControllerAddress) -> bool {
+        let awake = self.client.get(place, "/healthz", HEALTHY_WITHIN).await.is_ok();
+        if awake {
+            self.liveness.mark_responsive();
+        }
+        awake
+    }
+
+    fn read<T: DeserializeOwned>(
+        &self,
+        place: &ControllerAddress,
+        answered: Result<Bytes, HttpCallError>,
+    ) -> Result<T, LinkError> {
+        let body = answered.map_err(|error| self.link_error_of(place, error))?;
+        serde_json::from_slice(&body).map_err(|error| LinkError::Unreachable {
+            place: place.to_string(),
+            reason: format!("its answer makes no sense: {error}"),
+        })
+    }
+
+    /// What a failed call means, and where to try next.
+    fn link_error_of(&self, place: &ControllerAddress, error: HttpCallError) -> LinkError {
+        match error {
+            HttpCallError::NotLeader { leader, .. } => {
+                let leader = leader.and_then(|text| text.parse().ok());
+                self.switch_controller(
+                    place,
+                    leader.filter(|leader| self.client.may_redirect(&self.given, leader)),
+                );
+                LinkError::NotLeader(place.to_string())
+            }
+            HttpCallError::Refused(problem) if problem.code == "revoked_worker" => {
+                LinkError::Revoked(problem.detail)
+            }
+            HttpCallError::Refused(problem) if problem.status < 500 && problem.status != 429 => {
+                LinkError::Denied { place: place.to_string(), reason: problem.detail }
+            }
+            HttpCallError::Unreachable { reason, .. } => self.unreachable(place, reason),
+            HttpCallError::Refused(problem) => self.unreachable(place, problem.detail),
+        }
+    }
+
+    fn unreachable(&self, place: &ControllerAddress, reason: String) -> LinkError {
+        self.switch_controller(place, None);
+        LinkError::Unreachable { place: place.to_string(), reason }
+    }
+
+    /// Sees to it that somebody is asked next who was not, if there is anybody.
+    fn leave_tried(&self, tried: &[ControllerAddress]) -> bool {
+        let mut now = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tried.contains(&now) {
+            return true;
+        }
+        let next = self.given.iter().find(|place| !tried.contains(place));
+        if let Some(next) = next {
+            now.clone_from(next);
+        }
+        next.is_some()
+    }
+
+    /// Goes where it was sent, or else to the next place that it was given. Of several calls that fail together, one
+    /// turns.
+    fn switch_controller(&self, from: &ControllerAddress, leader: Option<ControllerAddress>) {
+        let mut now = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if *now != *from {
+            return;
+        }
+        let next = self.given.iter().position(|place| place == from).map_or(0, |at| at + 1);
+        *now = leader.unwrap_or_else(|| self.given[next % self.given.len()].clone());
+    }
+}
+
+impl WorkerLink for HttpWorkerLink {
+    fn register(
+        &self,
+        register: RegisterRequest,
+    ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>> {
+        Box::pin(async move {
+            let path = format!("/workers/{}/join", register.worker.0);
+            let answered = self.send_message(&path, &register, WITHIN).await;
+            if let Ok(Ok(RegisterReply { interval, .. })) = &answered {
+                self.liveness.record_answer(*interval);
+            }
+            answered
+        })
+    }
+
+    fn exchange(&self, exchange: Exchange) -> LinkFuture<'_, ExchangeReply> {
+        Box::pin(async move {
+            let path = format!("/workers/{}/exchange", exchange.worker.0);
+            let sent = (exchange.incarnation, exchange.seq);
+            self.liveness.record_sent(sent);
+            // Meanwhile others may have found out who leads: that one is not to blame.
+            let place = self.place();
+            let answered = tokio::select! {
+                biased;
+                answered = self.send_message(&path, &exchange, self.exchange_timeout()) => answered,
+                () = self.liveness.wait_until_overtaken(sent), if !self.has_single_controller() => {
+                    self.liveness.mark_silent(&place);
+                    Err(self.unreachable(&place, "no answer in time".to_owned()))
+                }
+            };
+            if let Ok(ExchangeReply { interval, .. }) = &answered {
+                self.liveness.record_answer(*interval);
+            }
+            answered
+        })
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> LinkFuture<'_, ()> {
+        Box::pin(async move {
+            let worker = self.client.credentials().worker.as_ref();
+            let path = format!("/workers/{}/cancel", worker.map_or(0, |it| it.worker_id().0));
+            self.send_message(&path, &lease, WITHIN).await
+        })
+    }
+}
+
+impl OutputLink for HttpWorkerLink {
+    fn ship(&self, pieces: Vec<LogChunk>) -> LinkFuture<'_, LogChunksReply> {
+        Box::pin(async move {
+            let place = self.place();
+            let worker = self.client.credentials().worker.as_ref();
+            let path = format!("/workers/{}/logs", worker.map_or(0, |it| it.worker_id().0));
+            let body = postcard::to_stdvec(&pieces).expect("messages are plain data");
+            let ask = HttpRequest {
+                method: Method::POST,
+                place: &place,
+                path: &path,
+                content: "application/octet-stream",
+                body: Bytes::from(body),
+                headers: &[],
+            };
+            let answered = self.client.call(ask, OUTPUT_WITHIN).await;
+            self.read(&place, answered.map(|answered| answered.body))
+        })
+    }
+
+    fn fetch(&self, value: LogId, from: u64) -> LinkFuture<'_, LogPart> {
+        Box::pin(async move {
+            let place = self.place();
+            let worker = self.client.credentials().worker.as_ref();
+            let path = format!("/workers/{}/values", worker.map_or(0, |it| it.worker_id().0));
+            let asked = ValueFetchRequest { value, from };
+            let answered = self.client.post(&place, &path, &asked, OUTPUT_WITHIN).await;
+            let answered = answered.map_err(|error| self.link_error_of(&place, error))?;
+            let size = answered.headers.get(LOG_SIZE_HEADER).and_then(|size| size.to_str().ok());
+            let size = size.and_then(|size| size.parse().ok()).unwrap_or_default();
+            Ok(LogPart { from, bytes: answered.body.into(), size })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use windlass_core::id::{Incarnation, WorkerId};
+    use windlass_core::requirement::Labels;
+    use windlass_core::session::{FormerLifeProof, WorkerLocality};
+    use windlass_net::http::{ClientCredentials, DialFuture, Dialer};
+
+    use super::*;
+
+    /// Nobody is there, and where was tried is noted.
+    #[derive(Debug, Default)]
+    struct UnreachableDialer(Mutex<Vec<u16>>);
+
+    impl Dialer for UnreachableDialer {
+        fn dial<'a>(&'a self, place: &'a ControllerAddress) -> DialFuture<'a> {
+            self.0.lock().unwrap().push(place.port());
+            Box::pin(async { Err(io::Error::from(io::ErrorKind::ConnectionRefused)) })
+        }
+    }
+
+    /// A worker that rests between two of them would come late to the one that leads.
+    #[tokio::test]
+    async fn every_address_is_tried_before_a_message_counts_as_lost() {
+        let desert = Arc::new(UnreachableDialer::default());
+        let client = HttpClient::new(Arc::clone(&desert) as _, ClientCredentials::default());
+        let places = [1, 2, 3].map(|port| format!("http://a:{port}").parse().unwrap());
+        let link = HttpWorkerLink::new(Arc::new(client), places.to_vec());
+        let register = RegisterRequest {
+            worker: WorkerId(7),
+            name: "ann".into(),
+            incarnation: Incarnation(1),
+            labels: Labels::default(),
+            slots: 1,
+            home: WorkerLocality::Apart,
+            former: FormerLifeProof::Unknown,
+            spooled: Vec::new(),
+        };
+        let lost = link.register(register).await.unwrap_err();
+        assert!(matches!(lost, LinkError::Unreachable { .. }), "{lost:?}");
+        let mut tried = desert.0.lock().unwrap().clone();
+        tried.dedup();
+        assert_eq!(tried, [1, 2, 3]);
+    }
+}

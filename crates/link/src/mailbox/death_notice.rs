@@ -1,0 +1,78 @@
+//! The end of a worker's life, told by its guard.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::{sleep, timeout};
+use windlass_core::id::{Fence, Incarnation};
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::shutdown::ShutdownSender;
+
+use super::envelope::MailboxKey;
+use super::mailboxes::Mailboxes;
+use super::registry::{MailboxAddress, MailboxRegistry};
+use super::worker_link::MailboxWorkerLink;
+
+/// How long a report is tried for: by then the leases have ended by themselves.
+const SEND_FOR_MAX: Duration = Duration::from_mins(1);
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How a guard comes to the leader by way of mailboxes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailboxNoticeConfig {
+    /// Where they are.
+    pub site: MailboxAddress,
+    /// What proves letters, as text.
+    pub key: MailboxKeyText,
+}
+
+/// A key as text. It is not shown.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailboxKeyText(pub String);
+
+impl std::fmt::Debug for MailboxKeyText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MailKey(…)")
+    }
+}
+
+/// Tells the leader that a worker's life is over and nothing of it is left. Returns when a leader has heard it, or when it
+/// is too late to matter.
+pub fn send_death_notice(
+    links: &MailboxRegistry,
+    will: &MailboxNoticeConfig,
+    (secret, incarnation): (&str, Incarnation),
+    started: &[Fence],
+) {
+    // Whatever is missing, nobody is told, and the leases end by time.
+    let Ok(mailboxes) = links.open(&will.site) else { return };
+    let Some(key) = MailboxKey::from_hex(&will.key.0) else { return };
+    let Ok(secret) = WorkerSecret::parse(secret) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(runtime) = runtime else { return };
+    runtime.block_on(async {
+        let told = tell(mailboxes, key, &secret, (incarnation, started));
+        drop(timeout(SEND_FOR_MAX, told).await);
+    });
+}
+
+async fn tell(
+    mailboxes: Arc<dyn Mailboxes>,
+    key: MailboxKey,
+    secret: &WorkerSecret,
+    (incarnation, started): (Incarnation, &[Fence]),
+) {
+    let Ok((link, postman)) = MailboxWorkerLink::new(mailboxes, key, secret) else { return };
+    let (_ends, shutdown) = ShutdownSender::new();
+    tokio::spawn(postman.run(shutdown));
+    loop {
+        match link.ended(incarnation, started.to_vec()).await {
+            Ok(()) => return,
+            Err(error) if error.is_final() => return,
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Mailboxes in PostgreSQL.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, OnceCell};
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+use windlass_store::db::StoreError;
+use windlass_store::db::postgres::address::PgAddress;
+use windlass_store::db::postgres::connection::{PgConnection, PgParameter};
+use windlass_store::db::postgres::schema;
+use windlass_store::db::postgres::schema::PgSchema;
+
+use super::mailbox_listener::MailboxListener;
+use super::statements;
+use crate::mailbox::{
+    BindingEpoch, MAILBOX_BYTES_MAX, MAILBOX_MESSAGE_MAX, MAILBOX_MESSAGES_MAX, MailboxAddress,
+    MailboxBinding, MailboxError, MailboxFuture, MailboxId, MailboxMessage, Mailboxes,
+    RECEIVED_MAX,
+};
+
+const TABLES: PgSchema =
+    PgSchema { store: "mail", migrations: &[include_str!("migrations/0001_mail.sql")] };
+
+/// How long a call may take.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// How often who waits looks, at first and at last. A notification has it look at once.
+const POLL_MIN: Duration = Duration::from_millis(10);
+const POLL_MAX: Duration = Duration::from_millis(250);
+
+/// Bindings are kept every second or two: letters that nobody reads go a few minutes after their time.
+const SWEEPS_EVERY: u64 = 128;
+
+/// A value that goes with a statement, and its type.
+type OwnedParameter = (Box<dyn ToSql + Sync + Send>, Type);
+
+/// Mailboxes in PostgreSQL. It is connected to when it is used, and again when that is lost.
+#[derive(Debug)]
+pub struct PostgresMailboxes {
+    address: PgAddress,
+    run: String,
+    calls: PgConnection,
+    /// Apart from other calls, as it is used all the time.
+    receives: PgConnection,
+    prepared: OnceCell<()>,
+    /// How often a binding was kept here.
+    kept: AtomicU64,
+    listener: Mutex<Option<MailboxListener>>,
+}
+
+/// Opens the mailboxes of a site at `postgres://…`.
+pub fn open(site: &MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxError> {
+    let address =
+        PgAddress::parse(&site.url).map_err(|error| mailbox_error_of("postgres:", &error))?;
+    let line = || PgConnection::new(address.clone(), WITHIN);
+    let (calls, pops, run) = (line(), line(), site.run.clone());
+    let (prepared, kept, hint) = (OnceCell::new(), AtomicU64::default(), Mutex::default());
+    Ok(Arc::new(PostgresMailboxes {
+        address,
+        run,
+        calls,
+        receives: pops,
+        prepared,
+        kept,
+        listener: hint,
+    }))
+}
+
+impl PostgresMailboxes {
+    /// Has a statement done whose first parameter is whose mailboxes these are.
+    async fn ask(
+        &self,
+        line: &PgConnection,
+        statement: &'static str,
+        parameters: Vec<OwnedParameter>,
+    ) -> Result<Vec<Row>, MailboxError> {
+        self.prepare().await?;
+        let run: OwnedParameter = (Box::new(self.run.clone()), Type::TEXT);
+        let all: Vec<OwnedParameter> = std::iter::once(run).chain(parameters).collect();
+        let asked = line.call(|client| {
+            Box::pin(async move {
+                let all: Vec<PgParameter<'_>> = all.iter().map(as_parameter).collect();
+                client.query_typed(statement, &all).await
+            })
+        });
+        asked.await.map_err(|error| mailbox_error_of(self.address.display_name(), &error))
+    }
+
+    async fn prepare(&self) -> Result<(), MailboxError> {
+        let prepare =
+            || schema::migrate_or_refuse(&self.calls, TABLES, self.address.display_name());
+        let prepared = self.prepared.get_or_try_init(prepare).await;
+        prepared.copied().map_err(|error| mailbox_error_of(self.address.display_name(), &error))
+    }
+
+    async fn bind_place(&self, by: String, term: Duration) -> Result<BindingEpoch, MailboxError> {
+        let parameters = vec![text(by), millis(term)];
+        let bound = self.ask(&self.calls, statements::BIND, parameters).await?;
+        if let Some(row) = bound.first() {
+            self.sweep().await;
+            return Ok(epoch_of(row));
+        }
+        let MailboxBinding { by, final_status: epitaph, .. } = self.read_binding().await?;
+        match (epitaph, by) {
+            (Some(epitaph), _) => Err(MailboxError::Finished { final_status: epitaph }),
+            (None, Some(by)) => Err(MailboxError::AlreadyLed { by }),
+            // It was given up in the moment between.
+            (None, None) => Err(MailboxError::AlreadyLed { by: "somebody".to_owned() }),
+        }
+    }
+
+    /// Lets go what nobody will read any more. What is not swept now is swept by the next.
+    async fn sweep(&self) {
+        let swept = self.calls.call(|client| Box::pin(client.batch_execute(statements::SWEEP)));
+        drop(swept.await);
+    }
+
+    async fn renew_binding(&self, epoch: BindingEpoch, term: Duration) -> Result<(), MailboxError> {
+        let parameters = vec![number(epoch.0.cast_signed()), millis(term)];
+        if !self.ask(&self.calls, statements::KEEP, parameters).await?.is_empty() {
+            if self.kept.fetch_add(1, Ordering::Relaxed) % SWEEPS_EVERY == SWEEPS_EVERY - 1 {
+                self.sweep().await;
+            }
+            return Ok(());
+        }
+        let now = self.read_binding().await?.epoch;
+        if now >= epoch {
+            return Err(MailboxError::Deposed { now });
+        }
+        let reason = "it does not know who led: it was emptied, or an older state was restored";
+        Err(MailboxError::StateLost { place: self.place(), reason: reason.to_owned() })
+    }
+
+    async fn unbind_place(
+        &self,
+        epoch: BindingEpoch,
+        epitaph: Option<String>,
+    ) -> Result<(), MailboxError> {
+        let parameters = vec![number(epoch.0.cast_signed()), text(epitaph)];
+        self.ask(&self.calls, statements::UNBIND, parameters).await.map(drop)
+    }
+
+    async fn read_binding(&self) -> Result<MailboxBinding, MailboxError> {
+        let rows = self.ask(&self.calls, statements::LOOK, Vec::new()).await?;
+        let standing = |row: &Row| MailboxBinding {
+            epoch: epoch_of(row),
+            by: row.get("by"),
+            final_status: row.get("epitaph"),
+        };
+        Ok(rows.first().map(standing).unwrap_or_default())
+    }
+
+    async fn put(&self, letters: Vec<MailboxMessage>) -> Result<(), MailboxError> {
+        if let Some(letter) = letters.iter().find(|letter| letter.bytes.len() > MAILBOX_MESSAGE_MAX)
+        {
+            return Err(MailboxError::TooLarge { bytes: letter.bytes.len() });
+        }
+        let many = letters.len();
+        let boxes: Vec<i64> = letters.iter().map(|letter| letter.to.0.cast_signed()).collect();
+        let bodies: Vec<Vec<u8>> = letters.into_iter().map(|letter| letter.bytes).collect();
+        let parameters: Vec<OwnedParameter> = vec![
+            (Box::new(boxes), Type::INT8_ARRAY),
+            (Box::new(bodies), Type::BYTEA_ARRAY),
+            number(sql_limit(MAILBOX_MESSAGES_MAX)),
+            number(sql_limit(MAILBOX_BYTES_MAX)),
+        ];
+        let rows = self.ask(&self.calls, statements::SEND, parameters).await?;
+        let put = rows.first().map_or(0, |row| row.get::<_, i64>(0));
+        if usize::try_from(put).unwrap_or(0) < many {
+            let reason = "nobody reads one of the mailboxes".to_owned();
+            return Err(MailboxError::Full { place: self.place(), reason });
+        }
+        Ok(())
+    }
+
+    async fn take(
+        &self,
+        mailbox: MailboxId,
+        within: Duration,
+    ) -> Result<Vec<Vec<u8>>, MailboxError> {
+        let (late, news) = (Instant::now() + within, self.notify_for(mailbox));
+        let parameters = || vec![number(mailbox.0.cast_signed()), number(sql_limit(RECEIVED_MAX))];
+        let mut pause = POLL_MIN;
+        loop {
+            let rows = self.ask(&self.receives, statements::RECEIVE, parameters()).await?;
+            if !rows.is_empty() || Instant::now() >= late {
+                return Ok(rows.iter().map(|row| row.get(0)).collect());
+            }
+            drop(timeout_at(late.min(Instant::now() + pause), news.notified()).await);
+            pause = (pause * 2).min(POLL_MAX);
+        }
+    }
+
+    /// What tells of letters to a mailbox; whoever receives has one.
+    fn notify_for(&self, mailbox: MailboxId) -> Arc<Notify> {
+        let mut hint = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if hint.as_ref().is_none_or(|hint| hint.mailbox() != mailbox) {
+            *hint = Some(MailboxListener::of(&self.address, mailbox));
+        }
+        hint.as_ref().map(MailboxListener::notify).expect("it was set")
+    }
+}
+
+fn epoch_of(row: &Row) -> BindingEpoch {
+    BindingEpoch(row.get::<_, i64>("epoch").cast_unsigned())
+}
+
+fn as_parameter((value, kind): &OwnedParameter) -> PgParameter<'_> {
+    (&**value, kind.clone())
+}
+
+fn text(text: impl ToSql + Sync + Send + 'static) -> OwnedParameter {
+    (Box::new(text), Type::TEXT)
+}
+
+fn number(number: i64) -> OwnedParameter {
+    (Box::new(number), Type::INT8)
+}
+
+fn millis(term: Duration) -> OwnedParameter {
+    (Box::new(term.as_secs_f64() * 1_000.0), Type::FLOAT8)
+}
+
+fn sql_limit(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+/// What a failure of the database means for a link.
+fn mailbox_error_of(place: &str, error: &StoreError) -> MailboxError {
+    let (place, reason) = (place.to_owned(), error.to_string());
+    match error {
+        StoreError::Full { .. } => MailboxError::Full { place, reason },
+        error if error.is_retryable() => MailboxError::Unreachable { place, reason },
+        _ => MailboxError::Refused { place, reason },
+    }
+}
+
+impl Mailboxes for PostgresMailboxes {
+    fn place(&self) -> String {
+        self.address.display_name().to_owned()
+    }
+
+    fn bind(&self, by: String, term: Duration) -> MailboxFuture<'_, BindingEpoch> {
+        Box::pin(self.bind_place(by, term))
+    }
+
+    fn renew(&self, epoch: BindingEpoch, term: Duration) -> MailboxFuture<'_, ()> {
+        Box::pin(self.renew_binding(epoch, term))
+    }
+
+    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
+        Box::pin(self.unbind_place(epoch, epitaph))
+    }
+
+    fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
+        Box::pin(self.read_binding())
+    }
+
+    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
+        Box::pin(self.put(letters))
+    }
+
+    fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {
+        Box::pin(self.take(mailbox, within))
+    }
+}

@@ -1,0 +1,132 @@
+//! Where a Redis is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use windlass_net::http::ControllerAddress;
+use windlass_net::percent_encoding::percent_decode;
+
+/// The port of a Redis whose address names none.
+const PORT: u16 = 6379;
+
+/// What keys begin with unless something else is said.
+const PREFIX: &str = "windlass";
+
+/// The address of a Redis: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?prefix=WORD]`, or `rediss://` with TLS.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RedisAddress {
+    pub(super) place: ControllerAddress,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) database: u32,
+    pub(super) prefix: String,
+}
+
+/// A text that is no address of a Redis.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no address of a Redis: {0}; it looks like redis://:password@host:6379/0")]
+pub struct RedisAddressError(String);
+
+impl FromStr for RedisAddress {
+    type Err = RedisAddressError;
+
+    fn from_str(text: &str) -> Result<Self, RedisAddressError> {
+        let bad = |why: &str| RedisAddressError(why.to_owned());
+        let (scheme, rest) = match text.split_once("://") {
+            Some(("redis", rest)) => ("http", rest),
+            Some(("rediss", rest)) => ("https", rest),
+            _ => return Err(bad("it begins with neither redis:// nor rediss://")),
+        };
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (who, rest) = rest.rsplit_once('@').map_or((None, rest), |(who, it)| (Some(who), it));
+        let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+        let port = if has_port { String::new() } else { format!(":{PORT}") };
+        let place: ControllerAddress =
+            format!("{scheme}://{host}{port}").parse().map_err(|_| {
+                bad("its host or port is none, or it asks for TLS that was not built in")
+            })?;
+        let (user, password) = match who.map(|who| who.split_once(':').unwrap_or((who, ""))) {
+            Some((user, password)) => (non_empty(user), non_empty(password)),
+            None => (None, None),
+        };
+        let database = match database.trim_end_matches('/') {
+            "" => 0,
+            number => number.parse().map_err(|_| bad("its database is no number"))?,
+        };
+        Ok(Self { place, user, password, database, prefix: prefix(query)? })
+    }
+}
+
+/// The prefix that a query names. What else is in it is refused: it would be ignored otherwise.
+fn prefix(query: &str) -> Result<String, RedisAddressError> {
+    let Some(pair) = Some(query).filter(|query| !query.is_empty()) else {
+        return Ok(PREFIX.to_owned());
+    };
+    let word = pair.strip_prefix("prefix=").filter(|word| !word.is_empty());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
+    match word.filter(|word| word.chars().all(plain)) {
+        Some(word) => Ok(word.to_owned()),
+        None => Err(RedisAddressError(format!("`?{query}` is not ?prefix=WORD, the only option"))),
+    }
+}
+
+/// A part of an address, if there is any.
+fn non_empty(text: &str) -> Option<String> {
+    Some(percent_decode(text)).filter(|text| !text.is_empty())
+}
+
+/// Without who asks, and without the password.
+impl fmt::Display for RedisAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.place.is_secure() { "rediss" } else { "redis" };
+        write!(f, "{scheme}://{}:{}", self.place.host(), self.place.port())?;
+        if self.database > 0 { write!(f, "/{}", self.database) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for RedisAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RedisAddress({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> RedisAddress {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_address_is_read_and_shown_without_its_password() {
+        let full = read("redis://ann:p%40ss%2F:w@redis.example:6380/3?prefix=ci");
+        assert_eq!(full.user.as_deref(), Some("ann"));
+        assert_eq!(full.password.as_deref(), Some("p@ss/:w"));
+        assert_eq!((full.database, full.prefix.as_str()), (3, "ci"));
+        assert_eq!(
+            format!("{full} {full:?}"),
+            "redis://redis.example:6380/3 RedisAddress(redis://redis.example:6380/3)"
+        );
+        let short = read("redis://localhost");
+        assert_eq!((short.to_string().as_str(), short.password), ("redis://localhost:6379", None));
+        assert_eq!(read("redis://:secret@[::1]").to_string(), "redis://[::1]:6379");
+    }
+
+    #[test]
+    fn what_is_none_is_refused_with_the_reason() {
+        for text in [
+            "http://a",
+            "redis://",
+            "redis://a:x",
+            "redis://a/b",
+            "redis://a?db=1",
+            "redis://a?prefix=",
+            "redis://a?prefix={b}",
+        ] {
+            let refused = text.parse::<RedisAddress>().unwrap_err().to_string();
+            assert!(refused.contains("it looks like redis://"), "{text}: {refused}");
+        }
+    }
+}

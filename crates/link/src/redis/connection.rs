@@ -1,0 +1,177 @@
+//! One connection to Redis: requests go out together, and their answers come back in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+use windlass_net::http::{ConnectionStream, ControllerAddress, Dialer};
+
+use super::address::RedisAddress;
+use super::reply_error::{connection_error, error_of, malformed_reply, refused_error};
+use super::resp::{self, RespValue};
+use crate::mailbox::MailboxError;
+
+/// How long it may take to connect, and to be let in.
+const CONNECTS_WITHIN: Duration = Duration::from_secs(5);
+
+/// The oldest Redis that has what is used here.
+const VERSION: (u32, u32) = (6, 2);
+
+/// Bytes that are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// A request: its name and arguments.
+pub(super) type RedisCommand<'a> = Vec<&'a [u8]>;
+
+/// A connection.
+pub(super) struct RedisConnection {
+    stream: Box<dyn ConnectionStream>,
+    /// What came and was not read yet.
+    unread: Vec<u8>,
+}
+
+impl RedisConnection {
+    /// Connects, shows who it is, and looks whether the server can be used.
+    pub(super) async fn open(
+        address: &RedisAddress,
+        (dial, place): (&Arc<dyn Dialer>, &ControllerAddress),
+    ) -> Result<Self, MailboxError> {
+        let connected = timeout(CONNECTS_WITHIN, dial.dial(place)).await;
+        let stream = match connected {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Err(connection_error(address, &error.to_string())),
+            Err(_) => return Err(connection_error(address, "it does not let anybody connect")),
+        };
+        let mut line = Self { stream, unread: Vec::new() };
+        line.handshake(address).await?;
+        Ok(line)
+    }
+
+    async fn handshake(&mut self, address: &RedisAddress) -> Result<(), MailboxError> {
+        if let Some(password) = &address.password {
+            let user = address.user.as_deref().unwrap_or("default");
+            let shown = vec![b"AUTH".as_slice(), user.as_bytes(), password.as_bytes()];
+            self.request(address, &[shown], CONNECTS_WITHIN).await?;
+        }
+        let database = address.database.to_string();
+        if address.database > 0 {
+            let select = vec![b"SELECT".as_slice(), database.as_bytes()];
+            self.request(address, &[select], CONNECTS_WITHIN).await?;
+        }
+        let info = self.request(address, &[vec![b"INFO".as_slice()]], CONNECTS_WITHIN).await;
+        match info {
+            Ok(info) => check(address, &info[0].text().unwrap_or_default()),
+            // Who may not ask cannot check; everything else is told as soon as it matters.
+            Err(MailboxError::Refused { reason, .. }) if reason.contains("NOPERM") => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends requests together and returns an answer for each. An error that one of them is answered with is the answer
+    /// to all. After any other error the connection is of no use any more.
+    pub(super) async fn request(
+        &mut self,
+        address: &RedisAddress,
+        requests: &[RedisCommand<'_>],
+        within: Duration,
+    ) -> Result<Vec<RespValue>, MailboxError> {
+        let asked = timeout(within, self.exchange(address, requests)).await;
+        let values = asked.unwrap_or_else(|_| {
+            Err(connection_error(address, &format!("no answer for {} s", within.as_secs_f32())))
+        })?;
+        match values.iter().find_map(|value| error_of(address, value)) {
+            Some(error) => Err(error),
+            None => Ok(values),
+        }
+    }
+
+    async fn exchange(
+        &mut self,
+        address: &RedisAddress,
+        requests: &[RedisCommand<'_>],
+    ) -> Result<Vec<RespValue>, MailboxError> {
+        let mut out = Vec::new();
+        for request in requests {
+            resp::write(&mut out, request);
+        }
+        let written = self.stream.write_all(&out).await;
+        written.map_err(|error| connection_error(address, &error.to_string()))?;
+        let flushed = self.stream.flush().await;
+        flushed.map_err(|error| connection_error(address, &error.to_string()))?;
+        let mut values = Vec::with_capacity(requests.len());
+        while values.len() < requests.len() {
+            values.push(self.read(address).await?);
+        }
+        Ok(values)
+    }
+
+    async fn read(&mut self, address: &RedisAddress) -> Result<RespValue, MailboxError> {
+        loop {
+            match resp::read(&self.unread) {
+                Ok(Some((value, read))) => {
+                    self.unread.drain(..read);
+                    return Ok(value);
+                }
+                Ok(None) => self.unread.reserve(CHUNK),
+                Err(_) => return Err(malformed_reply(address)),
+            }
+            match self.stream.read_buf(&mut self.unread).await {
+                Ok(0) => return Err(connection_error(address, "it has closed the connection")),
+                Ok(_) => {}
+                Err(error) => return Err(connection_error(address, &error.to_string())),
+            }
+        }
+    }
+}
+
+/// Whether a server can be used, by what it says of itself.
+fn check(address: &RedisAddress, info: &str) -> Result<(), MailboxError> {
+    let said = |name: &str| {
+        let of = |line: &'_ str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
+        info.lines().find_map(of).unwrap_or_default()
+    };
+    let version = said("redis_version");
+    let mut parts = version.split('.').filter_map(|part| part.parse().ok());
+    let found: Option<(u32, u32)> = parts.next().zip(parts.next());
+    if found.is_some_and(|found| found < VERSION) {
+        return Err(refused_error(address, &format!("it is Redis {version}, and 6.2 is needed")));
+    }
+    if said("role") == "slave" {
+        let why = "it is a replica, which can only be read: give the address of its primary";
+        return Err(refused_error(address, why));
+    }
+    let (policy, most) = (said("maxmemory_policy"), said("maxmemory"));
+    let evicts = !policy.is_empty() && policy != "noeviction" && most != "0";
+    if evicts {
+        let why = format!(
+            "it forgets keys when its memory is full (maxmemory-policy {policy}), messages and the leader among them: \
+             set it to noeviction, or use another Redis"
+        );
+        return Err(refused_error(address, &why));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(info: &str) -> String {
+        let address = "redis://here".parse().unwrap();
+        check(&address, info).map_or_else(|error| error.to_string(), |()| "it will do".to_owned())
+    }
+
+    #[test]
+    fn redis_that_would_evict_messages_is_refused_with_the_reason() {
+        let good =
+            "redis_version:7.0.15\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n";
+        assert_eq!(checked(good), "it will do");
+        assert_eq!(checked(&good.replace("noeviction", "allkeys-lru")), "it will do");
+        let evicts = good.replace("noeviction", "allkeys-lru").replace("y:0", "y:1000");
+        assert!(checked(&evicts).contains("maxmemory-policy allkeys-lru"), "{}", checked(&evicts));
+        assert!(checked(&good.replace("7.0", "6.0")).contains("6.2 is needed"));
+        assert!(checked(&good.replace("master", "slave")).contains("replica"));
+        assert_eq!(checked(""), "it will do", "who says nothing is tried");
+    }
+}

@@ -1,0 +1,109 @@
+//! What answers and failures mean.
+
+use super::address::RedisAddress;
+use super::resp::RespValue;
+use crate::mailbox::MailboxError;
+
+/// What to do about an error, by its code. Those that are not here pass, or are told as they are.
+const KNOWN_ERRORS: &[(&str, RedisErrorKind, &str)] = &[
+    (
+        "NOAUTH",
+        RedisErrorKind::Refused,
+        "it asks for a password: write it into the address, redis://:PASSWORD@HOST",
+    ),
+    ("WRONGPASS", RedisErrorKind::Refused, "the user or the password is wrong"),
+    (
+        "NOPERM",
+        RedisErrorKind::Refused,
+        "the user may not do that: windlass needs +@read +@write +@scripting +time on its keys",
+    ),
+    ("READONLY", RedisErrorKind::Refused, "it can only be read: give the address of its primary"),
+    ("OOM", RedisErrorKind::Full, "its memory is used up (maxmemory): free some, or give it more"),
+    (
+        "MISCONF",
+        RedisErrorKind::Full,
+        "it cannot write to its disk, and takes nothing until it can",
+    ),
+    ("NOREPLICAS", RedisErrorKind::Full, "too few of its replicas are there"),
+];
+
+#[derive(Clone, Copy)]
+enum RedisErrorKind {
+    Refused,
+    Full,
+}
+
+/// The error that an answer is, if it is one.
+pub(super) fn error_of(address: &RedisAddress, value: &RespValue) -> Option<MailboxError> {
+    let RespValue::Error(said) = value else { return None };
+    let place = address.to_string();
+    // An error inside a script is told with the script around it.
+    let code = |known: &str| {
+        let in_script = known == "NOPERM" && said.contains("The user executing the script can't");
+        in_script || said.split([' ', ':', '-']).any(|word| word == known)
+    };
+    let known = KNOWN_ERRORS.iter().find(|(known, ..)| code(known));
+    Some(match known {
+        Some((_, RedisErrorKind::Refused, what)) => {
+            MailboxError::Refused { place, reason: format!("{what} ({said})") }
+        }
+        Some((_, RedisErrorKind::Full, what)) => {
+            MailboxError::Full { place, reason: format!("{what} ({said})") }
+        }
+        None if said.starts_with("ERR") => MailboxError::Refused { place, reason: said.clone() },
+        None => MailboxError::Unreachable { place, reason: said.clone() },
+    })
+}
+
+/// Where the keys of a run are, if an error says that they are elsewhere: `MOVED SLOT HOST:PORT`.
+pub(super) fn moved(error: &MailboxError) -> Option<String> {
+    let MailboxError::Unreachable { reason, .. } = error else { return None };
+    let mut words = reason.split(' ');
+    let is_moved = words.next() == Some("MOVED");
+    words.nth(1).filter(|_| is_moved).map(str::to_owned)
+}
+
+/// A connection that failed.
+pub(super) fn connection_error(address: &RedisAddress, reason: &str) -> MailboxError {
+    MailboxError::Unreachable { place: address.to_string(), reason: reason.to_owned() }
+}
+
+/// An answer that is none.
+pub(super) fn malformed_reply(address: &RedisAddress) -> MailboxError {
+    refused_error(address, "what answers there is no Redis")
+}
+
+/// A server that is not used.
+pub(super) fn refused_error(address: &RedisAddress, reason: &str) -> MailboxError {
+    MailboxError::Refused { place: address.to_string(), reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(said: &str) -> MailboxError {
+        let address = "redis://here".parse().unwrap();
+        error_of(&address, &RespValue::Error(said.to_owned())).unwrap()
+    }
+
+    #[test]
+    fn errors_say_what_to_do_and_whether_it_may_pass() {
+        let cases = [
+            ("NOAUTH Authentication required.", "write it into the address", false),
+            ("WRONGPASS invalid username-password pair", "the password is wrong", false),
+            ("READONLY You can't write against a read only replica.", "primary", false),
+            ("OOM command not allowed when used memory > 'maxmemory'.", "give it more", true),
+            ("ERR user_script:9: -OOM command not allowed script: 0a1b", "give it more", true),
+            ("LOADING Redis is loading the dataset in memory", "LOADING", true),
+            ("ERR unknown command", "unknown command", false),
+        ];
+        for (said, told, may_pass) in cases {
+            let error = read(said);
+            assert!(error.to_string().contains(told), "{error}");
+            assert_eq!(error.is_retryable(), may_pass, "{error}");
+        }
+        assert_eq!(moved(&read("MOVED 3999 10.0.0.7:6381")).as_deref(), Some("10.0.0.7:6381"));
+        assert_eq!(moved(&read("TRYAGAIN later")), None);
+    }
+}

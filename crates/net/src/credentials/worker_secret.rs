@@ -1,0 +1,143 @@
+//! Who a worker is: whoever knows the secret that its number is made from.
+//!
+//! ```text
+//!  secret ──► Ed25519 key ──► public key (the digest that a leader keeps) ──► number
+//! ```
+//!
+//! Over HTTP a worker shows the secret itself, as it would a token, and the leader makes the public key from it. On a link
+//! through mailboxes others read every message, so it signs each one and never shows the secret.
+
+use std::fmt;
+
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use rustix::rand::{GetRandomFlags, getrandom};
+use windlass_core::access::SecretDigest;
+use windlass_core::id::WorkerId;
+
+const BYTES: usize = 32;
+
+/// A worker's secret. It never leaves the worker but to prove over HTTP that the worker has the identity that it claims: its number is a
+/// hash of the public key that follows from it, so that no worker can choose the number of another.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WorkerSecret {
+    secret: [u8; BYTES],
+    public_key: [u8; BYTES],
+}
+
+/// A text that is no secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a worker's secret is {} hexadecimal digits", 2 * BYTES)]
+pub struct WorkerSecretError;
+
+impl WorkerSecret {
+    /// A new one, by chance.
+    pub fn generate() -> std::io::Result<Self> {
+        random_bytes().map(Self::of)
+    }
+
+    /// Reads what [`to_hex`](Self::to_hex) wrote.
+    pub fn parse(text: &str) -> Result<Self, WorkerSecretError> {
+        let digits = text.trim().as_bytes();
+        let mut bytes = [0; BYTES];
+        if digits.len() != 2 * BYTES {
+            return Err(WorkerSecretError);
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            let digit = |at: usize| char::from(pair[at]).to_digit(16).ok_or(WorkerSecretError);
+            *byte = u8::try_from(digit(0)? * 16 + digit(1)?).map_err(|_| WorkerSecretError)?;
+        }
+        Ok(Self::of(bytes))
+    }
+
+    fn of(secret: [u8; BYTES]) -> Self {
+        let key = signing_key(&secret).public_key().as_ref().try_into();
+        Self { secret, public_key: key.expect("a public key has 32 bytes") }
+    }
+
+    /// Signs a message in the worker's name.
+    pub fn sign(&self, message: &[u8]) -> Vec<u8> {
+        signing_key(&self.secret).sign(message).as_ref().to_vec()
+    }
+
+    /// As text, for the worker's own file and for its messages.
+    pub fn to_hex(&self) -> String {
+        let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+        self.secret.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    }
+
+    /// The number of the worker whose secret it is. Small numbers are for the leader's own worker.
+    pub fn worker_id(&self) -> WorkerId {
+        worker_id_of(self.digest())
+    }
+
+    /// What a leader keeps of it: the public key, which tells nothing of the secret.
+    pub const fn digest(&self) -> SecretDigest {
+        SecretDigest::new(self.public_key)
+    }
+}
+
+fn signing_key(secret: &[u8; BYTES]) -> Ed25519KeyPair {
+    let seed = blake3::derive_key("windlass worker signing key", secret);
+    Ed25519KeyPair::from_seed_unchecked(&seed).expect("every 32 bytes are the seed of a key")
+}
+
+/// Whether the worker whose secret has this digest signed a message.
+pub fn verify_signature(digest: SecretDigest, message: &[u8], signature: &[u8]) -> bool {
+    UnparsedPublicKey::new(&ED25519, digest.as_bytes()).verify(message, signature).is_ok()
+}
+
+/// The number of the worker whose secret has this digest. It follows from the digest, so that a leader can check who joins
+/// where the secret itself must not travel.
+pub fn worker_id_of(digest: SecretDigest) -> WorkerId {
+    let hash = blake3::derive_key("windlass worker id", digest.as_bytes());
+    let number = u64::from_le_bytes(hash[..8].try_into().expect("a hash has 32 bytes"));
+    WorkerId(number | 1 << 32)
+}
+
+/// Chance that nobody can guess.
+pub fn random_bytes() -> std::io::Result<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
+    if filled < BYTES {
+        return Err(std::io::Error::other("the system gave too few random bytes"));
+    }
+    Ok(bytes)
+}
+
+impl fmt::Debug for WorkerSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WorkerSecret(of {})", self.worker_id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_survives_its_file_and_keeps_its_number() {
+        let secret = WorkerSecret::generate().unwrap();
+        let read = WorkerSecret::parse(&format!("{}\n", secret.to_hex())).unwrap();
+        assert_eq!(read.worker_id(), secret.worker_id());
+        assert_ne!(WorkerSecret::generate().unwrap().worker_id(), secret.worker_id());
+    }
+
+    #[test]
+    fn only_the_secret_signs_and_only_what_was_signed() {
+        let (own, other) = (WorkerSecret::generate().unwrap(), WorkerSecret::generate().unwrap());
+        let signature = own.sign(b"to end it");
+        assert!(verify_signature(own.digest(), b"to end it", &signature));
+        assert!(!verify_signature(own.digest(), b"to end  it", &signature));
+        assert!(!verify_signature(other.digest(), b"to end it", &signature));
+        assert!(!verify_signature(own.digest(), b"to end it", &signature[1..]));
+    }
+
+    #[test]
+    fn what_is_no_secret_is_refused_and_none_is_printed() {
+        assert_eq!(WorkerSecret::parse("abc"), Err(WorkerSecretError));
+        assert_eq!(WorkerSecret::parse(&"z".repeat(64)), Err(WorkerSecretError));
+        assert_eq!(WorkerSecret::parse(&"é".repeat(32)), Err(WorkerSecretError));
+        let secret = WorkerSecret::generate().unwrap();
+        assert!(!format!("{secret:?}").contains(&secret.to_hex()));
+    }
+}

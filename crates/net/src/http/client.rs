@@ -1,0 +1,433 @@
+//! Requests to a controller, over connections that are kept.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{fmt, io};
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Bytes};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
+
+use super::controller_address::{ControllerAddress, may_redirect};
+use super::dialer::Dialer;
+use super::headers::{LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, ProblemDetails, WORKER_HEADER};
+use super::loopback::loopback_tokens;
+use crate::credentials::WorkerSecret;
+
+/// Bytes that are read ahead of what is made of them, for each connection. The head of an answer is short; of a body, the rest
+/// waits with whoever sends it. It is memory of every worker.
+const READ_MAX: usize = 32 << 10;
+
+/// Connections that are kept for later: an exchange that is parked, the next one, output, and one to spare.
+const IDLE_MAX: usize = 4;
+
+/// The most bytes of an answer: a page of events or of a log is smaller, and so is every reply.
+const RESPONSE_MAX: usize = 16 << 20;
+
+/// How long a connection may take to be made.
+const DIAL_WITHIN: Duration = Duration::from_secs(5);
+
+/// What a client shows of itself with each request.
+#[derive(Clone, Default)]
+pub struct ClientCredentials {
+    /// The cluster's token, where it asks for one.
+    pub token: Option<String>,
+    /// Who the worker is that speaks, if one does.
+    pub worker: Option<WorkerSecret>,
+}
+
+impl fmt::Debug for ClientCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let token = self.token.as_ref().map(|_| "…");
+        f.debug_struct("Credentials").field("token", &token).field("worker", &self.worker).finish()
+    }
+}
+
+/// An answer that is no refusal.
+#[derive(Clone, Debug)]
+pub struct HttpResponse {
+    /// Its status, one of 2xx or 304.
+    pub status: StatusCode,
+    /// What it says beside its body.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// Why a request has no good answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum HttpCallError {
+    /// Nobody answered, or not in time.
+    #[error("{place} cannot be reached: {reason}")]
+    Unreachable {
+        /// Who was asked.
+        place: ControllerAddress,
+        /// What went wrong.
+        reason: String,
+    },
+    /// Whoever answered does not lead.
+    #[error("{place} does not lead{}", leader.as_ref().map(|it| format!("; {it} does")).unwrap_or_default())]
+    NotLeader {
+        /// Who was asked.
+        place: ControllerAddress,
+        /// Who leads, as far as it knows.
+        leader: Option<String>,
+    },
+    /// It was refused.
+    #[error("{}", .0.detail)]
+    Refused(Box<ProblemDetails>),
+}
+
+/// A way to controllers.
+#[derive(Debug)]
+pub struct HttpClient {
+    dial: Arc<dyn Dialer>,
+    credentials: ClientCredentials,
+    idle: Mutex<Vec<IdleConnection>>,
+    answer_max: usize,
+    /// Tokens of controllers of this machine that were found.
+    found: Mutex<Vec<(ControllerAddress, String)>>,
+    /// Finds them.
+    find_tokens: fn(&ControllerAddress) -> Vec<String>,
+}
+
+/// A connection that nobody uses.
+#[derive(Debug)]
+struct IdleConnection {
+    place: ControllerAddress,
+    sender: SendRequest<Full<Bytes>>,
+}
+
+/// What a request carries.
+#[derive(Clone, Debug)]
+pub struct HttpRequest<'a> {
+    /// What is to be done there.
+    pub method: Method,
+    /// Who is asked.
+    pub place: &'a ControllerAddress,
+    /// For what, with the query.
+    pub path: &'a str,
+    /// What the body is.
+    pub content: &'static str,
+    /// The body.
+    pub body: Bytes,
+    /// What else is said.
+    pub headers: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> HttpRequest<'a> {
+    /// Asks to read something.
+    pub fn get(place: &'a ControllerAddress, path: &'a str) -> Self {
+        let (content, body) = ("application/json", Bytes::new());
+        Self { method: Method::GET, place, path, content, body, headers: &[] }
+    }
+
+    /// Asks to have something done.
+    pub fn post(place: &'a ControllerAddress, path: &'a str, body: &impl serde::Serialize) -> Self {
+        let (content, body) = ("application/json", Bytes::from(json_body(body)));
+        Self { method: Method::POST, place, path, content, body, headers: &[] }
+    }
+
+    /// The same, with something else said in its head.
+    #[must_use]
+    pub fn with(self, headers: &'a [(&'a str, &'a str)]) -> Self {
+        Self { headers, ..self }
+    }
+}
+
+/// A message in a buffer of just its size. One that grew by doubling would be up to twice as large, and glibc, once a piece of
+/// 128 KiB has been given back to it, keeps pieces of that size for the next time rather than return them to the system.
+fn json_body(message: &impl serde::Serialize) -> Vec<u8> {
+    let mut size = ByteCounter(0);
+    serde_json::to_writer(&mut size, message).expect("messages are plain data");
+    let mut bytes = Vec::with_capacity(size.0);
+    serde_json::to_writer(&mut bytes, message).expect("messages are plain data");
+    bytes
+}
+
+/// Counts what is written.
+struct ByteCounter(usize);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl HttpClient {
+    /// A client that makes its connections so, and shows these credentials.
+    pub fn new(dial: Arc<dyn Dialer>, credentials: ClientCredentials) -> Self {
+        let (idle, found) = (Mutex::default(), Mutex::default());
+        Self {
+            dial,
+            credentials,
+            idle,
+            answer_max: RESPONSE_MAX,
+            found,
+            find_tokens: loopback_tokens,
+        }
+    }
+
+    /// The same, which takes larger answers.
+    #[must_use]
+    pub fn with_response_limit(self, answer_max: usize) -> Self {
+        Self { answer_max, ..self }
+    }
+
+    /// What it shows of itself.
+    pub const fn credentials(&self) -> &ClientCredentials {
+        &self.credentials
+    }
+
+    /// Whether who was given these places may go where one of them sends it.
+    pub fn may_redirect(&self, given: &[ControllerAddress], to: &ControllerAddress) -> bool {
+        may_redirect(given, to, self.dial.trusts_only_cluster_ca())
+    }
+
+    /// Reads something.
+    pub async fn get(
+        &self,
+        place: &ControllerAddress,
+        path: &str,
+        within: Duration,
+    ) -> Result<HttpResponse, HttpCallError> {
+        self.call(HttpRequest::get(place, path), within).await
+    }
+
+    /// Has something done.
+    pub async fn post(
+        &self,
+        place: &ControllerAddress,
+        path: &str,
+        body: &impl serde::Serialize,
+        within: Duration,
+    ) -> Result<HttpResponse, HttpCallError> {
+        self.call(HttpRequest::post(place, path, body), within).await
+    }
+
+    /// Makes a request. One that fails on a connection that had been kept is made again on a new one, once: the other
+    /// end may have closed it long ago. Every request may be repeated.
+    pub async fn call(
+        &self,
+        ask: HttpRequest<'_>,
+        within: Duration,
+    ) -> Result<HttpResponse, HttpCallError> {
+        let place = ask.place.clone();
+        let called = timeout(within, async {
+            let shown = self.token(ask.place);
+            let answered = self.call_with(&ask, shown.as_deref()).await?;
+            if answered.status != StatusCode::UNAUTHORIZED {
+                return Ok(answered);
+            }
+            self.call_with_other_tokens(&ask, shown.as_deref(), answered).await
+        });
+        let answered = called.await.unwrap_or_else(|_| Err("no answer in time".to_owned()));
+        let unreachable = |reason| HttpCallError::Unreachable { place: place.clone(), reason };
+        check_status(answered.map_err(unreachable)?, &place)
+    }
+
+    /// A controller of this machine makes another token at each start, and one of several that are found may be of a controller
+    /// that has ended: each is shown once.
+    async fn call_with_other_tokens(
+        &self,
+        ask: &HttpRequest<'_>,
+        shown: Option<&str>,
+        mut answered: HttpResponse,
+    ) -> Result<HttpResponse, String> {
+        for other in self.other_tokens(ask.place, shown) {
+            answered = self.call_with(ask, Some(&other)).await?;
+            if answered.status != StatusCode::UNAUTHORIZED {
+                let mut found = self.found_tokens();
+                found.retain(|(known, _)| known != ask.place);
+                found.push((ask.place.clone(), other));
+                break;
+            }
+        }
+        Ok(answered)
+    }
+
+    async fn call_with(
+        &self,
+        ask: &HttpRequest<'_>,
+        token: Option<&str>,
+    ) -> Result<HttpResponse, String> {
+        if let Some(kept) = self.idle_connection(ask.place)
+            && let Ok(answered) = self.send(kept, ask, token).await
+        {
+            return Ok(answered);
+        }
+        let connection = self.connect(ask.place).await?;
+        self.send(connection, ask, token).await
+    }
+
+    fn idle_connection(&self, place: &ControllerAddress) -> Option<SendRequest<Full<Bytes>>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|kept| kept.sender.is_ready());
+        let found = idle.iter().rposition(|kept| kept.place == *place)?;
+        Some(idle.swap_remove(found).sender)
+    }
+
+    async fn connect(&self, place: &ControllerAddress) -> Result<SendRequest<Full<Bytes>>, String> {
+        let dialled = timeout(DIAL_WITHIN, self.dial.dial(place)).await;
+        let stream = dialled.map_err(|_| "no connection in time".to_owned())?;
+        let stream = stream.map_err(|error| error.to_string())?;
+        let handshake =
+            http1::Builder::new().max_buf_size(READ_MAX).handshake(TokioIo::new(stream));
+        let (sender, connection) = handshake.await.map_err(|error| error.to_string())?;
+        // It ends when the sender is dropped, or the other end closes it.
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+
+    async fn send(
+        &self,
+        mut sender: SendRequest<Full<Bytes>>,
+        ask: &HttpRequest<'_>,
+        token: Option<&str>,
+    ) -> Result<HttpResponse, String> {
+        let request = self.request(ask, token)?;
+        let answered = sender.send_request(request).await.map_err(|error| error_cause(&error))?;
+        let answered = collect(answered, self.answer_max).await?;
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX && !sender.is_closed() {
+            idle.push(IdleConnection { place: ask.place.clone(), sender });
+        }
+        Ok(answered)
+    }
+
+    /// The token that was given, else the one that a controller of this machine keeps for this user.
+    fn token(&self, place: &ControllerAddress) -> Option<String> {
+        if self.credentials.token.is_some() || !place.is_loopback() {
+            return self.credentials.token.clone();
+        }
+        let mut found = self.found_tokens();
+        if let Some((_, token)) = found.iter().find(|(known, _)| known == place) {
+            return Some(token.clone());
+        }
+        let token = (self.find_tokens)(place).into_iter().next()?;
+        found.push((place.clone(), token.clone()));
+        Some(token)
+    }
+
+    /// The tokens that controllers of this machine keep by now, but for the one that was shown, which opens nothing.
+    fn other_tokens(&self, place: &ControllerAddress, shown: Option<&str>) -> Vec<String> {
+        if self.credentials.token.is_some() {
+            return Vec::new();
+        }
+        let is_other = |token: &str| Some(token) != shown;
+        let mut found = self.found_tokens();
+        found.retain(|(known, token)| known != place || is_other(token));
+        // Another request of this client may have found the right one.
+        let known =
+            found.iter().filter(|(known, _)| known == place).map(|(_, token)| token.clone());
+        let mut others: Vec<String> = known.collect();
+        drop(found);
+        for token in (self.find_tokens)(place).into_iter().filter(|token| is_other(token)) {
+            if !others.contains(&token) {
+                others.push(token);
+            }
+        }
+        others
+    }
+
+    fn found_tokens(&self) -> MutexGuard<'_, Vec<(ControllerAddress, String)>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn request(
+        &self,
+        ask: &HttpRequest<'_>,
+        token: Option<&str>,
+    ) -> Result<Request<Full<Bytes>>, String> {
+        let host = format!("{}:{}", ask.place.host(), ask.place.port());
+        let mut request = Request::builder()
+            .method(&ask.method)
+            .uri(ask.path)
+            .header(HOST, host)
+            .header(PROTOCOL_HEADER, PROTOCOL)
+            .header(CONTENT_TYPE, ask.content);
+        for (name, value) in ask.headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, secret(&format!("Bearer {token}"))?);
+        }
+        if let Some(worker) = &self.credentials.worker {
+            request = request.header(WORKER_HEADER, secret(&worker.to_hex())?);
+        }
+        request.body(Full::new(ask.body.clone())).map_err(|error| error.to_string())
+    }
+}
+
+fn secret(text: &str) -> Result<HeaderValue, String> {
+    let value = HeaderValue::from_str(text);
+    let mut value = value.map_err(|_| "a token has characters that cannot be sent".to_owned())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// All of an answer, in one piece: each part is let go as soon as it is there, so that no more than one is held beside the
+/// whole.
+async fn collect(
+    answered: Response<hyper::body::Incoming>,
+    most: usize,
+) -> Result<HttpResponse, String> {
+    let (head, mut body) = answered.into_parts();
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut whole = Vec::with_capacity(announced.min(most));
+    while let Some(part) = body.frame().await {
+        // Whatever follows a body is not for us.
+        let Ok(bytes) = part.map_err(|error| error_cause(&error))?.into_data() else { continue };
+        if whole.len() + bytes.len() > most {
+            return Err(format!("an answer of more than {most} bytes"));
+        }
+        whole.extend_from_slice(&bytes);
+    }
+    Ok(HttpResponse { status: head.status, headers: head.headers, body: whole.into() })
+}
+
+fn error_cause(error: &hyper::Error) -> String {
+    use std::error::Error as _;
+    match error.source() {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// Tells a good answer from a refusal, and a refusal from the word of a controller that does not lead.
+fn check_status(
+    answered: HttpResponse,
+    place: &ControllerAddress,
+) -> Result<HttpResponse, HttpCallError> {
+    if answered.status.is_success() || answered.status == StatusCode::NOT_MODIFIED {
+        return Ok(answered);
+    }
+    if answered.status == StatusCode::SERVICE_UNAVAILABLE {
+        let leader = answered.headers.get(LEADER_HEADER);
+        let leader = leader.and_then(|value| value.to_str().ok()).filter(|it| !it.is_empty());
+        let leader = leader.map(str::to_owned);
+        return Err(HttpCallError::NotLeader { place: place.clone(), leader });
+    }
+    let problem = serde_json::from_slice(&answered.body).unwrap_or_else(|_| ProblemDetails {
+        code: "unknown".to_owned(),
+        title: "an answer that is not windlass's".to_owned(),
+        status: answered.status.as_u16(),
+        detail: format!("{place} answered {}: is it a controller of windlass?", answered.status),
+        problems: Vec::new(),
+        leader: None,
+    });
+    Err(HttpCallError::Refused(Box::new(problem)))
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod client_tests;

@@ -1,0 +1,76 @@
+//! The promises of journals, archives and log stores, as checks that a backend runs in one line.
+//!
+//! ```
+//! use windlass_core::time::Time;
+//! use windlass_store::archive::MemoryArchive;
+//! use windlass_store::conformance::{self, SharedStorage};
+//! use windlass_store::journal::MemoryJournal;
+//! use windlass_store::logs::MemoryLogStore;
+//!
+//! conformance::check_journal("memory", || SharedStorage::new(MemoryJournal::new(|| Time::ZERO)));
+//! conformance::check_archive("memory", || SharedStorage::archive(MemoryArchive::new()));
+//! conformance::check_logs("memory", || SharedStorage::logs(MemoryLogStore::new()));
+//! ```
+//!
+//! The argument makes new, empty storage each time it is called: a [`StorageHarness`]. A backend whose stores outlive their
+//! handles gives a function that opens another handle on the same storage, and the checks on reopening are run too. A
+//! handle stands for a process: when it is dropped, its term must end as it would with the process.
+//!
+//! Every check runs, and all that failed are told at once, each with the backend, its name and what differed. A check is
+//! a function whose name is the promise; [`JOURNAL_CHECKS`] lists those of journals, [`ARCHIVE_CHECKS`] and
+//! [`LOG_CHECKS`] the others.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `append` | what an append does, and when a batch counts as a repeat |
+//! | `positions` | contiguous positions; what does not follow the head is refused |
+//! | `terms` | one leader at a time; nothing is written under a term that has passed |
+//! | `tail` | reading in pages; what was written reads the same |
+//! | `snapshot` | snapshots, and what may leave because they are there |
+//! | `crash` | answers that are lost on the way |
+//! | `reopen` | what is there after a restart |
+//! | `journal_model` | random operations answer like the journal in memory |
+//! | `archive`, `submission_keys` | runs that ended read as before and are found; a submission repeated is one run |
+//! | `logs` | bytes at offsets, once and in order |
+//! | `journal_checks`, `store_checks`, `check` | the lists of checks, and running them |
+//! | `report`, `harness` | telling what failed, coming to the storage |
+//! | `journal_fixtures`, `sample_events`, `sample_history` | leaders and batches, one event of each kind, and a real history |
+//! | `faulty_journal`, `test_disk` | a wrapper that loses, holds up and refuses calls; a disk that can be filled |
+
+mod append;
+mod archive;
+mod check;
+mod condemned;
+mod crash;
+mod faulty_journal;
+mod harness;
+mod journal_checks;
+mod journal_fixtures;
+mod journal_model;
+mod logs;
+mod positions;
+mod reopen;
+mod report;
+mod sample_events;
+mod sample_history;
+mod sealed_run;
+mod snapshot;
+mod store_checks;
+mod submission_keys;
+mod tail;
+mod terms;
+mod test_disk;
+
+pub use check::{ConformanceCheck, run_all};
+pub use faulty_journal::{CallGate, FaultyJournal, JournalCall, JournalFault};
+pub use harness::{FreshStorage, JournalHandle, SharedStorage, StorageHarness};
+pub use journal_checks::{JOURNAL_CHECKS, check_journal, examine_journal};
+pub use journal_fixtures::{JournalTestLeader, block_on, fold_events, read_all_batches};
+pub use report::{CheckDifference, CheckFailure, CheckResult, ConformanceReport, expect_same, expect_true};
+pub use sample_events::{EVENT_KINDS, event_kind, sample_events};
+pub use sample_history::{SampleHistory, sample_history};
+pub use sealed_run::sealed_run;
+pub use store_checks::{
+    ARCHIVE_CHECKS, LOG_CHECKS, check_archive, check_logs, examine_archive, examine_logs,
+};
+pub use test_disk::TestDisk;

@@ -1,0 +1,27 @@
+//! A run that has ended, for checks of archives.
+
+use windlass_core::engine::Event;
+use windlass_core::id::{RunId, WorkerId};
+use windlass_core::outcome::RunStatus;
+use windlass_core::time::Time;
+
+use crate::archive::{RunRecord, SealedRun};
+use crate::journal::{Position, RecordedEvent};
+
+/// A run of this number that has ended, with so many events at every other position.
+pub fn sealed_run(run: u64, events: u64) -> SealedRun {
+    let at = Time::from_millis(1_790_000_000_000 + run);
+    let record = RunRecord {
+        run: RunId(run),
+        pipeline: "ship".to_owned(),
+        status: RunStatus::Succeeded,
+        submitted_at: at,
+        ended_at: at,
+        steps: 1,
+        workers: Vec::new(),
+    };
+    let event =
+        |number| RecordedEvent { at, event: Event::WorkerLost { worker: WorkerId(number) } };
+    let events = (1..=events).map(|number| (Position(number * 2), event(number)));
+    SealedRun { record, events: events.collect() }
+}

@@ -1,0 +1,141 @@
+//! What can go wrong with a store, told to who has to do something about it.
+
+use windlass_core::id::Term;
+
+use super::format::STORE_FORMAT;
+use crate::journal::Position;
+
+/// A call that did not do what it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The term has passed to another: the caller leads no more.
+    #[error("{term} has passed; the journal is led under {current}")]
+    Stale {
+        /// The caller's.
+        term: Term,
+        /// The newest.
+        current: Term,
+    },
+    /// The batch does not follow the head: the caller's state is not the journal's.
+    #[error("a batch behind position {after} does not follow the head, which is {head}")]
+    Gap {
+        /// What it should follow.
+        after: Position,
+        /// What it would have had to follow.
+        head: Position,
+    },
+    /// Events were asked for that have left the journal.
+    #[error("events up to position {upto} have left the journal: begin with its snapshot")]
+    Pruned {
+        /// The last that has left.
+        upto: Position,
+    },
+    /// Nothing was written because there is no room. Writing works again when there is.
+    #[error(
+        "no space left for the store {place}: free some; nothing is lost, and it goes on by itself"
+    )]
+    Full {
+        /// Where it is.
+        place: String,
+    },
+    /// The store did not answer, or answered with an error. Whether the call took effect is not known.
+    #[error("the store {place} does not answer: {reason}")]
+    Unavailable {
+        /// Where it is.
+        place: String,
+        /// What it said.
+        reason: String,
+    },
+    /// What is stored cannot be read.
+    #[error(
+        "the store {place} is damaged: {reason}; restore it from a backup, or move it away to begin anew"
+    )]
+    Damaged {
+        /// Where it is.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The journal has less than was acknowledged, or was replaced by one of another history.
+    #[error(
+        "the store {place} has lost what was acknowledged: it ends at position {found} and had reached \
+         {recorded}, at {written}. Put the missing files back (journal.db and journal.db-wal belong together), or go \
+         on without what is missing: start it with --accept-lost-history"
+    )]
+    LostHistory {
+        /// Where it is.
+        place: String,
+        /// Where it ends.
+        found: Position,
+        /// How far it had reached.
+        recorded: Position,
+        /// When that was written down.
+        written: String,
+    },
+    /// The journal is missing, or ends before what is kept beside it.
+    #[error(
+        "the store {place} has lost what was acknowledged: the journal has nothing that {trace} beside it can \
+         have come from. Put the missing files back (journal.db, journal.db-wal and head belong together), or go \
+         on without what is missing: start it with --accept-lost-history"
+    )]
+    MissingHistory {
+        /// Where it is.
+        place: String,
+        /// The file that shows it.
+        trace: String,
+    },
+    /// A newer windlass wrote it.
+    #[error(
+        "the store {place} was written by a newer windlass (schema {found}, this one knows {known}): upgrade"
+    )]
+    Newer {
+        /// Where it is.
+        place: String,
+        /// Its schema.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// The store is written in another format than this windlass reads.
+    #[error(
+        "the store {place} has the format {found}, and this windlass reads {STORE_FORMAT}: open it with the windlass \
+         that wrote it, or name another store with --store"
+    )]
+    OtherFormat {
+        /// Where it is.
+        place: String,
+        /// The name of its format.
+        found: String,
+    },
+    /// It cannot be opened as things are: permissions, a missing folder, not a journal.
+    #[error("the store {place} cannot be opened: {reason}")]
+    Unusable {
+        /// Where it is.
+        place: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl StoreError {
+    /// Whether the same call may succeed later.
+    pub const fn is_retryable(&self) -> bool {
+        match self {
+            Self::Full { .. } | Self::Unavailable { .. } => true,
+            Self::Stale { .. }
+            | Self::Gap { .. }
+            | Self::Pruned { .. }
+            | Self::Damaged { .. }
+            | Self::LostHistory { .. }
+            | Self::MissingHistory { .. }
+            | Self::Newer { .. }
+            | Self::OtherFormat { .. }
+            | Self::Unusable { .. } => false,
+        }
+    }
+
+    /// Whether the call may have taken effect all the same.
+    pub const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+}

@@ -1,0 +1,18 @@
+//! What journal, archive and logs have in common: how a call is answered, what can go wrong, SQLite and PostgreSQL.
+
+pub mod checksum_frame;
+mod error;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub mod failure;
+pub mod format;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub mod sql_number;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+mod store_future;
+
+pub use error::StoreError;
+pub use format::STORE_FORMAT;
+pub use store_future::{NowFn, StoreFuture};

@@ -1,0 +1,83 @@
+//! A database that is being copied to: nobody's store until that is done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::PgConnection;
+use super::runtime::PgRuntime;
+use crate::db::StoreError;
+
+/// How long each may take.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+const IS_THERE: &str = "SELECT to_regclass('windlass_schema') IS NOT NULL";
+const IS_SET: &str = "SELECT FROM windlass_schema WHERE store = 'copying'";
+const SET: &str = "INSERT INTO windlass_schema (store, version, format)
+    VALUES ('copying', 1, 'windlass-1') ON CONFLICT DO NOTHING";
+const CLEAR: &str = "DELETE FROM windlass_schema WHERE store = 'copying'";
+const EMPTY: &str = "
+    TRUNCATE windlass_journal, windlass_snapshots, windlass_snapshot_parts, windlass_archive,
+        windlass_archive_chunks, windlass_keys, windlass_logs, windlass_log_chunks, windlass_condemned;
+    UPDATE windlass_journal_state SET pruned = 0";
+
+/// The mark of a database that is copied to.
+#[derive(Debug)]
+pub struct CopyMark {
+    office: PgRuntime,
+    line: Arc<PgConnection>,
+}
+
+impl CopyMark {
+    /// Opens the mark of the database at this URL.
+    pub fn open(url: &str) -> Result<Self, StoreError> {
+        let office = PgRuntime::open(url)?;
+        let line = Arc::new(office.connection(CALL_TIMEOUT));
+        Ok(Self { office, line })
+    }
+
+    /// Where it is, as it is shown.
+    pub fn place(&self) -> Arc<str> {
+        self.office.place()
+    }
+
+    /// Whether a copy into this database has begun and not ended.
+    pub async fn is_set(&self) -> Result<bool, StoreError> {
+        let line = Arc::clone(&self.line);
+        let asked = self.office.spawn(async move {
+            let asked = line.call(|client| {
+                Box::pin(async move {
+                    let there = client.query_typed(IS_THERE, &[]).await?;
+                    if !there.first().is_some_and(|row| row.get(0)) {
+                        return Ok(false);
+                    }
+                    Ok(!client.query_typed(IS_SET, &[]).await?.is_empty())
+                })
+            });
+            asked.await
+        });
+        asked.await
+    }
+
+    /// Sets the mark: a copy begins.
+    pub async fn set(&self) -> Result<(), StoreError> {
+        self.execute(SET).await
+    }
+
+    /// Clears the mark: the copy is complete.
+    pub async fn clear(&self) -> Result<(), StoreError> {
+        self.execute(CLEAR).await
+    }
+
+    /// Empties what is copied. The row of the leader stays.
+    pub async fn truncate_tables(&self) -> Result<(), StoreError> {
+        self.execute(EMPTY).await
+    }
+
+    async fn execute(&self, statements: &'static str) -> Result<(), StoreError> {
+        let line = Arc::clone(&self.line);
+        let done = self.office.spawn(async move {
+            line.call(move |client| Box::pin(client.batch_execute(statements))).await
+        });
+        done.await
+    }
+}

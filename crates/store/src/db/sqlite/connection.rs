@@ -1,0 +1,128 @@
+//! Opens the database and makes sure that it keeps its promises.
+//!
+//! Nothing else in this process may open its file: POSIX takes the locks of SQLite away when any descriptor of
+//! that file is closed.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use windlass_net::files::private_files;
+
+use super::failure;
+use super::schema::SqliteSchema;
+use crate::db::StoreError;
+
+/// How long to wait for another process that writes: a migration, or somebody with a shell. A leader's own writer
+/// never waits for itself, and what takes longer is better known than waited for.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many others may be met that make the same new store at the same moment.
+const SWITCHES_MAX: usize = 32;
+
+/// A connection that writes, with the tables up to date. Creates the file if there is none.
+pub fn open_for_writing(
+    file: &Path,
+    place: &str,
+    tables: &SqliteSchema,
+) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    // Where that fails SQLite tells more about it; a file that it made is closed below.
+    drop(private_files::create_empty(file));
+    let mut connection = connect(file, flags, place)?;
+    tables.check(&connection, place)?;
+    configure(&connection).map_err(|error| failure::from_sqlite(place, &error))?;
+    verify(&connection, place)?;
+    tables.migrate(&mut connection, place)?;
+    restrict_permissions(file).map_err(|error| failure::from_io(place, &error))?;
+    Ok(connection)
+}
+
+/// Has only the owner use the file and those beside it. SQLite makes them with the rights of the first.
+fn restrict_permissions(file: &Path) -> io::Result<()> {
+    private_files::restrict_permissions(file)?;
+    for beside in ["-wal", "-shm"] {
+        let mut name = file.as_os_str().to_owned();
+        name.push(beside);
+        private_files::restrict_permissions(Path::new(&name))?;
+    }
+    Ok(())
+}
+
+/// Refuses a file that is not there. Who may not look into its folder is told so, and not that there is nothing in it.
+pub fn must_exist(file: &Path, place: &str) -> Result<(), StoreError> {
+    if file.try_exists().map_err(|error| failure::from_io(place, &error))? {
+        return Ok(());
+    }
+    Err(failure::unusable(place, "there is none: nobody has led here yet"))
+}
+
+/// A connection that only reads.
+pub fn open_for_reading(
+    file: &Path,
+    place: &str,
+    tables: &SqliteSchema,
+) -> Result<Connection, StoreError> {
+    let connection = connect(file, OpenFlags::SQLITE_OPEN_READ_ONLY, place)?;
+    if tables.check(&connection, place)? == 0 {
+        return Err(failure::unusable(place, "it is empty: nobody has led here yet"));
+    }
+    Ok(connection)
+}
+
+fn connect(file: &Path, flags: OpenFlags, place: &str) -> Result<Connection, StoreError> {
+    if file.is_dir() {
+        return Err(failure::unusable(place, "a folder is in its place: name another folder"));
+    }
+    // No URIs: a folder may be called `file:a?mode=memory`. No mutex: a connection stays with one thread.
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(file, flags)
+        .and_then(|connection| connection.busy_timeout(BUSY_TIMEOUT).map(|()| connection));
+    connection.map_err(|error| failure::from_sqlite(place, &error))
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    // Readers do not wait for the writer, nor it for them.
+    switch_to_wal(connection)?;
+    // In WAL mode NORMAL would return before the commit is on disk.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // macOS keeps an fsync in the drive's memory unless asked twice; elsewhere this means nothing.
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+/// The file remembers it: after the first time this changes nothing. That time SQLite does not wait for others that
+/// switch too, but says at once that it is locked; each of them is waited for as for any writer.
+fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
+    for _ in 0..SWITCHES_MAX {
+        let switched = connection.pragma_update(None, "journal_mode", "WAL");
+        if !is_busy(&switched) {
+            return switched;
+        }
+        connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
+    }
+    connection.pragma_update(None, "journal_mode", "WAL")
+}
+
+fn is_busy(done: &rusqlite::Result<()>) -> bool {
+    let code = done.as_ref().err().and_then(rusqlite::Error::sqlite_error_code);
+    code == Some(ErrorCode::DatabaseBusy)
+}
+
+/// A file system without shared memory leaves `journal_mode` as it was, without an error.
+fn verify(connection: &Connection, place: &str) -> Result<(), StoreError> {
+    let sqlite = |error| failure::from_sqlite(place, &error);
+    let mode = connection.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
+    let mode = mode.map_err(sqlite)?;
+    let synchronous = connection.pragma_query_value(None, "synchronous", |row| row.get(0));
+    let synchronous: i32 = synchronous.map_err(sqlite)?;
+    if mode == "wal" && synchronous == 2 {
+        return Ok(());
+    }
+    let reason = format!(
+        "SQLite works there with journal_mode={mode} and synchronous={synchronous} only, not with \
+         WAL and FULL: name a folder on a local disk"
+    );
+    Err(failure::unusable(place, reason))
+}

@@ -1,0 +1,121 @@
+//! Whose database it is, and which version of the tables it has.
+
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+
+use super::failure;
+use crate::db::StoreError;
+use crate::db::format::{STORE_FORMAT, UNNAMED_FORMAT};
+
+/// In every database, from its first migration on.
+const CREATE_FORMAT: &str = "CREATE TABLE windlass_format (name TEXT NOT NULL) STRICT";
+
+/// The tables of one kind of database.
+#[derive(Debug)]
+pub struct SqliteSchema {
+    /// Tells it from every other database.
+    pub application: i32,
+    /// Forward only, never changed once released. The version of a schema is how many of them it has seen.
+    pub migrations: &'static [&'static str],
+}
+
+impl SqliteSchema {
+    /// Refuses what is not ours or not ours yet, before anything is changed. Returns how many migrations it has seen.
+    pub fn check(&self, connection: &Connection, place: &str) -> Result<usize, StoreError> {
+        let header =
+            SqliteHeader::read(connection).map_err(|error| failure::from_sqlite(place, &error))?;
+        let SqliteHeader { application, version, is_empty } = header;
+        if application != self.application {
+            if application == 0 && version == 0 && is_empty {
+                return Ok(0);
+            }
+            let reason = format!(
+                "it is a database of another application (id {application:#x}): name another folder"
+            );
+            return Err(failure::unusable(place, reason));
+        }
+        let seen = usize::try_from(version)
+            .map_err(|_| failure::damaged(place, format!("its schema has version {version}")))?;
+        if seen > self.migrations.len() {
+            let known = u32::try_from(self.migrations.len()).expect("migrations are few");
+            let found = version.cast_unsigned();
+            return Err(StoreError::Newer { place: place.to_owned(), found, known });
+        }
+        check_format(connection, place)?;
+        Ok(seen)
+    }
+
+    /// Brings the tables up to date.
+    pub fn migrate(&self, connection: &mut Connection, place: &str) -> Result<(), StoreError> {
+        let seen = self.check(connection, place)?;
+        for version in seen + 1..=self.migrations.len() {
+            self.apply(connection, version, self.migrations[version - 1])
+                .map_err(|error| failure::from_sqlite(place, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Applies one migration, all of it or nothing, unless another process has done so meanwhile.
+    pub fn apply(
+        &self,
+        connection: &mut Connection,
+        version: usize,
+        migration: &str,
+    ) -> rusqlite::Result<()> {
+        let version = i32::try_from(version).expect("migrations are few");
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if pragma(&transaction, "user_version")? >= version {
+            return Ok(());
+        }
+        if version == 1 {
+            transaction.execute_batch(CREATE_FORMAT)?;
+            transaction.execute("INSERT INTO windlass_format VALUES (?1)", [STORE_FORMAT])?;
+        }
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "application_id", self.application)?;
+        transaction.pragma_update(None, "user_version", version)?;
+        transaction.commit()
+    }
+}
+
+/// Refuses a database whose format is not [`STORE_FORMAT`].
+fn check_format(connection: &Connection, place: &str) -> Result<(), StoreError> {
+    let found = format_name(connection).map_err(|error| failure::from_sqlite(place, &error))?;
+    let found = found.unwrap_or_else(|| UNNAMED_FORMAT.to_owned());
+    if found == STORE_FORMAT {
+        return Ok(());
+    }
+    Err(StoreError::OtherFormat { place: place.to_owned(), found })
+}
+
+/// The name of a database's format; `None` if it has no name.
+fn format_name(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    if !connection.table_exists(None, "windlass_format")? {
+        return Ok(None);
+    }
+    let name = connection.query_row("SELECT name FROM windlass_format", (), |row| row.get(0));
+    name.optional()
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+/// What a database says about itself.
+struct SqliteHeader {
+    application: i32,
+    version: i32,
+    is_empty: bool,
+}
+
+impl SqliteHeader {
+    /// In one transaction: another process may be making the tables.
+    fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        let transaction = connection.unchecked_transaction()?;
+        let empty = "SELECT count(*) = 0 FROM sqlite_schema";
+        Ok(Self {
+            application: pragma(&transaction, "application_id")?,
+            version: pragma(&transaction, "user_version")?,
+            is_empty: transaction.query_row(empty, (), |row| row.get(0))?,
+        })
+    }
+}

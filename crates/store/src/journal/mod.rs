@@ -1,0 +1,43 @@
+//! The journal: the append-only record of what the engine decided, and the one truth.
+//!
+//! ```text
+//!  leader ── append(term, after, batch) ──► journal ──► tail(after) ──► standby, observer, restart
+//!         ◄── position, when durable ─────
+//! ```
+//!
+//! A backend keeps two promises, and everything else rests on them. *Durable before it is said*: an append that
+//! returned a position survives whatever happens to the process. *Fenced*: an append of a term that has passed is
+//! refused, however late it arrives. [`Journal`] says what each call promises; `conformance` proves it for a backend.
+
+mod batch_codec;
+mod condemned;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod encoded_batch;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod import;
+mod interface;
+mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod snapshot_codec;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+pub use batch_codec::{decode_events, encode_events};
+pub use condemned::{CONDEMNED_MAX, StartMark};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use import::JournalImport;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use interface::foreign_snapshot_warning;
+pub use interface::{
+    BatchId, CampaignOutcome, CurrentLeader, Journal, JournalAppend, JournalLeadership,
+    JournalSnapshot, LeaderCandidate, Position, RecordedEvent, StoredBatch,
+};
+pub use memory::MemoryJournal;
+#[cfg(feature = "postgres")]
+pub(crate) use postgres::JOURNAL_TABLES;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresJournal, PostgresJournalOptions};
+pub use snapshot_codec::{decode_state, encode_state};
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteJournal;

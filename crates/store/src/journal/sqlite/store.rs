@@ -1,0 +1,231 @@
+//! A folder with a journal in it, opened.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use windlass_core::id::{RunId, Term};
+use windlass_net::files::durable_folder;
+
+use super::head_file::HeadRecord;
+use super::loss_policy::LossPolicy;
+use super::reader::{self, SqliteJournalReader};
+use super::schema::TABLES;
+use super::snapshots::SnapshotFolder;
+use super::start_file::StartMarkFile;
+use super::writer::{self, SqliteJournalWriter};
+use crate::db::sqlite::request_thread::{ReplySender, RequestThread};
+use crate::db::sqlite::{connection, failure, network_mount};
+use crate::db::{NowFn, StoreError, StoreFuture};
+use crate::journal::encoded_batch::EncodedBatch;
+use crate::journal::interface::foreign_snapshot_warning;
+use crate::journal::{
+    CampaignOutcome, Journal, JournalAppend, JournalImport, JournalSnapshot, LeaderCandidate,
+    Position, StartMark, StoredBatch,
+};
+
+pub(super) const FILE: &str = "journal.db";
+
+/// Pages that the writer keeps, in SQLite's way to say KiB.
+const CACHE_SIZE: i32 = -256;
+
+/// A journal in a file of SQLite.
+///
+/// A call is on its way when it returns; dropping its promise does not take it back. Dropping the journal waits for
+/// what is on its way, gives up a term that it holds, and leaves everything in the one file.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    place: String,
+    // In this order: the writer finds nobody in its way when it tidies up.
+    reader: RequestThread<reader::SqliteJournalReadRequest>,
+    /// None if it only reads.
+    writer: Option<RequestThread<writer::SqliteJournalWriteRequest>>,
+    warnings: Vec<String>,
+    start_file: StartMarkFile,
+}
+
+impl SqliteJournal {
+    /// Opens the journal in a folder, and makes both if there are none. Any number of processes may have it open; one
+    /// of them leads.
+    ///
+    /// Refuses a journal that has less than its head file says, or that is missing beside one
+    /// ([`StoreError::LostHistory`]). Where the head file is missing too, snapshots, archived runs and logs tell that there
+    /// was more ([`StoreError::MissingHistory`]).
+    pub fn open(folder: impl AsRef<Path>, now: NowFn) -> Result<Self, StoreError> {
+        Self::open_with(folder.as_ref(), now, LossPolicy::Refused)
+    }
+
+    /// The same, and leads a journal that has lost what it had acknowledged.
+    pub fn open_accepting_loss(folder: impl AsRef<Path>, now: NowFn) -> Result<Self, StoreError> {
+        Self::open_with(folder.as_ref(), now, LossPolicy::Accepted)
+    }
+
+    fn open_with(folder: &Path, now: NowFn, loss: LossPolicy) -> Result<Self, StoreError> {
+        let file = folder.join(FILE);
+        let place = file.display().to_string();
+        durable_folder::create_durably(folder).map_err(|error| failure::from_io(&place, &error))?;
+        // Read before the journal, because a leader writes it after each commit.
+        // One that cannot be read is in a folder that cannot be opened, which is told below.
+        let head = HeadRecord::read(folder).ok().flatten();
+        let loss = if file.exists() {
+            loss
+        } else {
+            loss.for_missing_journal((folder, &place), head.as_ref())?
+        };
+        let connection = connection::open_for_writing(&file, &place, &TABLES)?;
+        loss.check(&connection, (folder, &place), head.as_ref())?;
+        // Appends touch the last page and those above it: more would only be kept in memory.
+        let small = connection.pragma_update(None, "cache_size", CACHE_SIZE);
+        small.map_err(|error| failure::from_sqlite(&place, &error))?;
+        let foreign = SnapshotFolder { folder, place: &place, journal: &connection }.foreign()?;
+        let foreign = foreign.into_iter().map(|file| foreign_snapshot_warning(file.position));
+        let start_file = StartMarkFile::of(folder);
+        let start = start_file.left_behind().and_then(|mark| mark.warning());
+        let warnings = network_mount::network_warning(folder)
+            .into_iter()
+            .chain(foreign)
+            .chain(start)
+            .collect();
+        let reader = start_reader(&file, &place)?;
+        let writer =
+            SqliteJournalWriter::new(connection, (folder.to_owned(), place.clone()), now, loss);
+        let writer =
+            RequestThread::start("journal-writer", &place, |requests| writer.run(requests))?;
+        Ok(Self { place, reader, writer: Some(writer), warnings, start_file })
+    }
+
+    /// Whether there is a journal in a folder.
+    pub fn exists(folder: impl AsRef<Path>) -> bool {
+        folder.as_ref().join(FILE).exists()
+    }
+
+    /// Opens the journal in a folder for reading, in any process, while another one writes. It can neither lead nor
+    /// append.
+    pub fn read(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let file = folder.as_ref().join(FILE);
+        let place = file.display().to_string();
+        connection::must_exist(&file, &place)?;
+        let reader = start_reader(&file, &place)?;
+        let warnings = network_mount::network_warning(folder.as_ref()).into_iter().collect();
+        let start_file = StartMarkFile::of(folder.as_ref());
+        Ok(Self { place, reader, writer: None, warnings, start_file })
+    }
+
+    /// What whoever runs this should know about where the journal is.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Hands a request to the writer.
+    fn ask<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(ReplySender<T>) -> writer::SqliteJournalWriteRequest,
+    ) -> StoreFuture<'_, T> {
+        match &self.writer {
+            Some(writer) => writer.call(request),
+            None => self.refuse(),
+        }
+    }
+
+    /// A journal that is only read leaves no marks.
+    fn write_start(&self, mark: Option<&StartMark>) -> Result<(), StoreError> {
+        if self.writer.is_none() {
+            return Ok(());
+        }
+        self.start_file.write(mark).map_err(|error| failure::from_io(&self.place, &error))
+    }
+
+    fn refuse<T: Send + 'static>(&self) -> StoreFuture<'_, T> {
+        let reason = "it was opened for reading only; who wants to lead or write opens it to write";
+        Box::pin(async move { Err(failure::unusable(&self.place, reason)) })
+    }
+}
+
+impl JournalImport for SqliteJournal {
+    fn import_batches(&self, batches: Vec<StoredBatch>) -> StoreFuture<'_, ()> {
+        let batches = batches.iter().map(EncodedBatch::from_stored).collect();
+        self.ask(|answer| writer::SqliteJournalWriteRequest::ImportBatches { batches, answer })
+    }
+
+    /// There are no generations here: nobody restores a part of a folder.
+    fn finish_import(&self, pruned: Position, term: Term, _generation: u16) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::FinishImport { pruned, term, answer })
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn campaign(&self, candidate: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Campaign { candidate, answer })
+    }
+
+    fn renew(&self, term: Term) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Renew { term, answer })
+    }
+
+    fn resign(&self, term: Term) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Resign { term, answer })
+    }
+
+    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Append {
+            batch: EncodedBatch::from_append(&append),
+            answer,
+        })
+    }
+
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Tail { after, most, answer })
+    }
+
+    fn head(&self) -> StoreFuture<'_, Position> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Head { answer })
+    }
+
+    fn save(&self, snapshot: JournalSnapshot) -> StoreFuture<'_, ()> {
+        if self.writer.is_none() {
+            return self.refuse();
+        }
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Save { snapshot, answer })
+    }
+
+    fn snapshot(&self) -> StoreFuture<'_, Option<JournalSnapshot>> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Snapshot { answer })
+    }
+
+    fn foreign_snapshots(&self) -> StoreFuture<'_, Vec<Position>> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Foreign { answer })
+    }
+
+    fn condemned(&self) -> StoreFuture<'_, BTreeSet<RunId>> {
+        self.reader.call(|answer| reader::SqliteJournalReadRequest::Condemned { answer })
+    }
+
+    fn condemn(&self, term: Term, run: RunId) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Condemn { term, run, answer })
+    }
+
+    fn start_marks(&self) -> StoreFuture<'_, Vec<StartMark>> {
+        Box::pin(async { Ok(self.start_file.left_behind().into_iter().collect()) })
+    }
+
+    fn mark_start(&self, mark: StartMark) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.write_start(Some(&mark)) })
+    }
+
+    fn clear_start(&self, _node: String) -> StoreFuture<'_, ()> {
+        Box::pin(async { self.write_start(None) })
+    }
+
+    fn prune(&self, upto: Position) -> StoreFuture<'_, Position> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::Prune { upto, answer })
+    }
+}
+
+fn start_reader(
+    file: &Path,
+    place: &str,
+) -> Result<RequestThread<reader::SqliteJournalReadRequest>, StoreError> {
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let connection = connection::open_for_reading(file, place, &TABLES)?;
+    let reader = SqliteJournalReader { connection, folder, place: place.to_owned() };
+    RequestThread::start("journal-reader", place, |requests| reader.run(requests))
+}

@@ -1,4 +1,0 @@
-//! Systems that are neither Linux nor another Unix.
-
-/// The memory of a process cannot be hidden here.
-pub(crate) const fn hide_memory() {}

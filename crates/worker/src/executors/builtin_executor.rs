@@ -1,0 +1,226 @@
+//! The executor of shell scripts, programs and `noop`.
+
+use std::future::ready;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use windlass_core::environment::EnvironmentPolicy;
+use windlass_core::expand::{StepWork, WorkAction};
+use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::outcome::{Outcome, OutcomeKind, StepOutput};
+use windlass_core::session::{LeaseGrant, OutcomeVerdict};
+use windlass_core::trace::TraceParent;
+use windlass_link::DeathNoticeConfig;
+use windlass_link::output::LocalOutputLink;
+use windlass_store::logs::LogStore;
+
+use super::attempt_log::AttemptLog;
+use super::prepared_command::{CommandIdentity, PreparedCommand};
+use super::process_attempt::ProcessAttempt;
+use super::secrets::MaskCache;
+use super::work_cache::WorkCache;
+use crate::executor;
+use crate::executor::{
+    AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, StartQueueTurn,
+};
+use crate::guard::GuardHandle;
+use crate::masks::SecretMasks;
+use crate::values::{GatherError, InMemoryPolicy, ValueStore};
+
+/// What `noop` hands on: as much as a step with a small output does, so that it costs as much.
+const NOOP_OUTPUT: &str = "{\"digest\":\"00000000000000000000000000000000\"}";
+
+/// Where steps run.
+#[derive(Clone, Debug)]
+pub struct ExecutorSettings {
+    /// The folder that they start in.
+    pub root: PathBuf,
+    /// A folder for what they write for windlass.
+    pub scratch: PathBuf,
+    /// The worker's name.
+    pub worker: String,
+    /// The worker's environment; a value that is no text is empty.
+    pub environment: Vec<(String, String)>,
+    /// What steps inherit of it.
+    pub policy: EnvironmentPolicy,
+    /// Masks that were made, and what was said about them.
+    pub masks: MaskCache,
+}
+
+/// Runs scripts and programs under a guard, and `noop` at once.
+#[derive(Clone, Debug)]
+pub struct BuiltinExecutor {
+    settings: Arc<ExecutorSettings>,
+    guard: GuardHandle,
+    logs: Arc<dyn LogStore>,
+    /// What the guard is to tell if this process dies.
+    death_notice: Option<Arc<DeathNoticeConfig>>,
+    traces: TracePropagation,
+    values: Arc<ValueStore>,
+    work_cache: Arc<WorkCache>,
+}
+
+/// What steps are told of the trace that they are a part of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TracePropagation {
+    /// Nothing but what the worker itself was told.
+    #[default]
+    Inherited,
+    /// Their own span, in the trace of their run, or in that of a parent of all runs here.
+    Own(Option<TraceParent>),
+}
+
+impl BuiltinExecutor {
+    /// Runs steps at a place, with their output going to the logs.
+    pub fn new(place: ExecutorSettings, guard: GuardHandle, logs: Arc<dyn LogStore>) -> Self {
+        let values = Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs)))));
+        let (settings, traces) = (Arc::new(place), TracePropagation::default());
+        Self {
+            settings,
+            guard,
+            logs,
+            death_notice: None,
+            traces,
+            values,
+            work_cache: Arc::default(),
+        }
+    }
+
+    /// Has large results of functions come from elsewhere than the logs.
+    #[must_use]
+    pub fn with_value_store(self, depot: Arc<ValueStore>) -> Self {
+        Self { values: depot, ..self }
+    }
+
+    /// Has the guard report the end of this process by this will, whose worker and life are those that join.
+    #[must_use]
+    pub fn with_death_notice(self, will: DeathNoticeConfig) -> Self {
+        Self { death_notice: Some(Arc::new(will)), ..self }
+    }
+
+    /// Has steps know the span that theirs hang on.
+    #[must_use]
+    pub fn with_traces(self, traces: TracePropagation) -> Self {
+        Self { traces, ..self }
+    }
+
+    fn begin(
+        &self,
+        grant: LeaseGrant,
+        orders: watch::Receiver<AttemptOrders>,
+        turn: Option<StartQueueTurn>,
+    ) -> AttemptFuture {
+        let it = self.clone();
+        match self.work_cache.read(&grant.work) {
+            // Apart, for what a process needs takes kilobytes.
+            Ok(work) if work.action == WorkAction::Noop => Box::pin(ready(noop())),
+            Ok(work) => Box::pin(it.run((grant, work), orders, turn)),
+            Err(why) => Box::pin(async move { it.refuse(&grant, &why, orders).await }),
+        }
+    }
+
+    async fn run(
+        self,
+        (grant, work): (LeaseGrant, Arc<StepWork>),
+        orders: watch::Receiver<AttemptOrders>,
+        turn: Option<StartQueueTurn>,
+    ) -> Outcome {
+        let grant = match self.values.gather(grant, orders.clone(), InMemoryPolicy::Refused).await {
+            Ok(grant) => grant,
+            Err((_, GatherError::Stopped)) if turn.is_some() => {
+                return Outcome::plain(OutcomeKind::Released);
+            }
+            Err((_, GatherError::Stopped)) => return Outcome::plain(OutcomeKind::Cancelled),
+            Err((grant, GatherError::Missing(why))) => {
+                return self.refuse(&grant, &why, orders).await;
+            }
+        };
+        let identity =
+            CommandIdentity { place: &self.settings, grant: &grant, traces: self.traces };
+        match PreparedCommand::new(&work, identity) {
+            Ok(prepared) => {
+                let mut record =
+                    AttemptLog::new(Arc::clone(&self.logs), &grant, prepared.masks.clone());
+                record.warn(
+                    self.settings.masks.unmasked_warning(grant.lease.run, &prepared.unmasked),
+                );
+                let guard = self.guard.clone();
+                ProcessAttempt { guard, prepared, grant, orders, turn, record }.run().await
+            }
+            Err(reason) => self.refuse(&grant, &reason, orders).await,
+        }
+    }
+
+    /// Fails an attempt that cannot begin, and says why where its output would be.
+    async fn refuse(
+        &self,
+        grant: &LeaseGrant,
+        reason: &str,
+        mut orders: watch::Receiver<AttemptOrders>,
+    ) -> Outcome {
+        let mut record = AttemptLog::new(Arc::clone(&self.logs), grant, SecretMasks::default());
+        record.add_notice(reason);
+        record.finish(&mut orders).await;
+        Outcome::plain(OutcomeKind::Failed)
+    }
+}
+
+fn noop() -> Outcome {
+    Outcome { output: StepOutput::Inline(NOOP_OUTPUT.into()), ..Outcome::exit(0) }
+}
+
+impl Executor for BuiltinExecutor {
+    fn start(&self, grant: LeaseGrant, orders: watch::Receiver<AttemptOrders>) -> AttemptFuture {
+        self.begin(grant, orders, None)
+    }
+
+    fn can_queue(&self, grant: &LeaseGrant) -> bool {
+        let is_process = |action: &WorkAction| {
+            matches!(action, WorkAction::Exec { .. } | WorkAction::Script { .. })
+        };
+        self.work_cache.read(&grant.work).is_ok_and(|work| is_process(&work.action))
+    }
+
+    fn enqueue(
+        &self,
+        grant: LeaseGrant,
+        orders: watch::Receiver<AttemptOrders>,
+        turn: StartQueueTurn,
+    ) -> AttemptFuture {
+        self.begin(grant, orders, Some(turn))
+    }
+
+    fn broken(&self) -> ExecutorBrokenFuture {
+        let guard = self.guard.clone();
+        Box::pin(async move {
+            guard.over().await;
+            "the process that starts steps was killed, and its steps with it".to_owned()
+        })
+    }
+
+    fn on_joined(
+        &self,
+        worker: WorkerId,
+        incarnation: Incarnation,
+    ) -> executor::ExecutorReadyFuture {
+        let (guard, will) = (self.guard.clone(), self.death_notice.clone());
+        Box::pin(async move {
+            if let Some(will) = will {
+                guard
+                    .set_death_notice(DeathNoticeConfig {
+                        worker,
+                        incarnation,
+                        ..DeathNoticeConfig::clone(&will)
+                    })
+                    .await;
+            }
+        })
+    }
+
+    fn on_verdicts(&self, verdicts: &[(Fence, OutcomeVerdict)]) {
+        if self.death_notice.is_some() {
+            self.guard.mark_judged(verdicts.iter().map(|(fence, _)| *fence));
+        }
+    }
+}

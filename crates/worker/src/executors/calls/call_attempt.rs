@@ -1,0 +1,285 @@
+//! One attempt at a function, from its start until nothing of it is left.
+
+use std::fmt;
+use std::future::{Future, pending, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::session::{StopMode, StopOrder};
+use windlass_core::step_failure::{StepFailure, StepFailureKind};
+
+use super::call_executor::deadline;
+use super::panics;
+use super::step_call::{CallFuture, CallResult, CallRetry, Callee, StepCall};
+use crate::executor::AttemptOrders;
+use crate::executors::attempt_log::AttemptLog;
+use crate::guard::InProcessStep;
+
+/// The exit code of a failure that its step wants to be tried again: that of a "temporary failure" among the codes that
+/// mailers agreed on.
+pub(super) const TRY_AGAIN: i32 = 75;
+
+/// An attempt that is about to be started.
+pub(super) struct CallAttempt {
+    pub(super) callee: Arc<dyn Callee>,
+    pub(super) call: Arc<StepCall>,
+    pub(super) orders: watch::Receiver<AttemptOrders>,
+    pub(super) runtime: Option<Handle>,
+}
+
+/// Why a function was told to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallStopReason {
+    Nothing,
+    Timeout,
+    Stop,
+    /// What it says cannot be kept.
+    OutputLost,
+}
+
+impl CallAttempt {
+    /// Runs it. When this returns nothing of it is left.
+    pub(super) async fn run(mut self) -> Outcome {
+        let call = Arc::clone(&self.call);
+        let mut record =
+            AttemptLog::new(Arc::clone(&call.services.logs), &call.grant, call.masks.clone());
+        let unsaid =
+            call.services.settings.masks.unmasked_warning(call.grant.lease.run, &call.unmasked);
+        record.warn(unsaid);
+        let mut lines = CallLog { call: Arc::clone(&call), record };
+        let begins_with = *self.orders.borrow();
+        let held = call.services.guard_source.hold(&call.grant, &begins_with).await;
+        if held.is_some() {
+            call.running.set_deadline(deadline(&call.grant, &begins_with)).await;
+        }
+        let mut polled = self.begin();
+        let (returned, told) = self.follow(&mut polled, &mut lines, held.as_ref()).await;
+        // Dropped, or waited for where it does not yield.
+        polled.end().await;
+        call.running.end().await;
+        call.threads.empty().await;
+        if let Some(held) = held {
+            held.release().await;
+        }
+        lines.take();
+        let outcome = outcome(&call, returned, told, &mut lines.record);
+        lines.record.finish(&mut self.orders).await;
+        lines.record.apply_output_loss(outcome)
+    }
+
+    fn begin(&mut self) -> CallTask {
+        let function = catch_panics(|| self.callee.call(Arc::clone(&self.call)));
+        match &self.runtime {
+            Some(runtime) => CallTask::Spawned(runtime.spawn(function)),
+            None => CallTask::Inline(function),
+        }
+    }
+
+    /// Passes on what it says and what it is told, until it has returned or has had its grace.
+    async fn follow(
+        &mut self,
+        polled: &mut CallTask,
+        lines: &mut CallLog,
+        held: Option<&InProcessStep>,
+    ) -> (Option<CallResult>, CallStopReason) {
+        let call = Arc::clone(&self.call);
+        let grace = Duration::from_millis(call.grant.kill_grace.as_millis());
+        let limit = call.grant.timeout.map(|limit| Duration::from_millis(limit.as_millis()));
+        let ends_at = limit.map(|limit| Instant::now() + limit);
+        let (mut told, mut dropped_at) = (CallStopReason::Nothing, None);
+        let mut passed_on =
+            AttemptOrders { deadline: self.orders.borrow().deadline, ..AttemptOrders::default() };
+        loop {
+            tokio::select! {
+                biased;
+                returned = polled.returned() => return (Some(returned), told),
+                stop = next_order(&mut self.orders, &mut passed_on) => match stop {
+                    Some(stop) => {
+                        told = CallStopReason::Stop;
+                        if stop.how == StopMode::Kill {
+                            return (None, told);
+                        }
+                        dropped_at.get_or_insert(Instant::now() + grace);
+                        call.signal_stop().await;
+                    }
+                    None => call.move_deadline(held, &passed_on).await,
+                },
+                () = sleep_until_or_never(ends_at), if told == CallStopReason::Nothing => {
+                    told = CallStopReason::Timeout;
+                    dropped_at = Some(Instant::now() + grace);
+                    call.signal_stop().await;
+                }
+                () = sleep_until_or_never(dropped_at) => return (None, told),
+                // Nothing else waits for it: a lease is renewed while its output finds no room.
+                () = lines.record.write(), if lines.record.is_unwritten() => {
+                    if lines.record.has_failed() && told == CallStopReason::Nothing {
+                        told = CallStopReason::OutputLost;
+                        dropped_at = Some(Instant::now() + grace);
+                        call.signal_stop().await;
+                    }
+                }
+                () = call.output.wait_for_output(), if !lines.record.is_unwritten() => lines.take(),
+            }
+        }
+    }
+}
+
+impl StepCall {
+    /// Has the guard know by when it must be over now.
+    async fn move_deadline(&self, held: Option<&InProcessStep>, orders: &AttemptOrders) {
+        if let Some(held) = held {
+            let at = deadline(&self.grant, orders);
+            held.set_deadline(at).await;
+            self.running.set_deadline(at).await;
+        }
+    }
+
+    /// Tells the function, and the commands that it waits for.
+    async fn signal_stop(&self) {
+        self.stop_signal.send();
+        self.running.stop(StopMode::Term, self.grant.kill_grace).await;
+    }
+}
+
+/// The log of the attempt, and what was said for it.
+struct CallLog {
+    call: Arc<StepCall>,
+    record: AttemptLog,
+}
+
+impl CallLog {
+    fn take(&mut self) {
+        let said = self.call.output.take();
+        if !said.is_empty() {
+            self.record.take(&said);
+        }
+    }
+}
+
+/// What a function came to, as an outcome.
+fn outcome(
+    call: &StepCall,
+    returned: Option<CallResult>,
+    told: CallStopReason,
+    record: &mut AttemptLog,
+) -> Outcome {
+    let ended = match returned {
+        // A step that finished in spite of the order has finished.
+        Some(Ok(output)) => return Outcome { output, ..Outcome::plain(OutcomeKind::Succeeded) },
+        Some(Err(ended)) => Some(ended),
+        None => None,
+    };
+    let kind = match told {
+        CallStopReason::Nothing | CallStopReason::OutputLost => OutcomeKind::Failed,
+        CallStopReason::Timeout => OutcomeKind::TimedOut,
+        CallStopReason::Stop => OutcomeKind::Cancelled,
+    };
+    let Some((failure, retry)) = ended else { return Outcome::plain(kind) };
+    let failure = failure.masked(|text| call.mask(text));
+    record.add_notice(&failure_text(&failure));
+    let again = retry == CallRetry::Yes && kind == OutcomeKind::Failed;
+    Outcome { kind, exit_code: again.then_some(TRY_AGAIN), output: failure.to_output() }
+}
+
+fn failure_text(failure: &StepFailure) -> String {
+    let place = failure.backtrace.as_deref().filter(|_| failure.kind == StepFailureKind::Panic);
+    let place = place.and_then(|frames| frames.lines().next());
+    match place {
+        Some(place) => format!("{failure}\n  at {place}"),
+        None => failure.to_string(),
+    }
+}
+
+/// Begins a function whose panics are failures. What it does before its first await may panic too.
+pub fn catch_panics(begin: impl FnOnce() -> CallFuture) -> CatchPanicFuture {
+    match panics::catch_panic(begin) {
+        Ok(function) => CatchPanicFuture(function),
+        Err(failure) => CatchPanicFuture(Box::pin(async { Err((failure, CallRetry::ByPolicy)) })),
+    }
+}
+
+/// A function whose panics are failures.
+pub struct CatchPanicFuture(CallFuture);
+
+impl fmt::Debug for CatchPanicFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CatchPanicFuture").finish_non_exhaustive()
+    }
+}
+
+impl Future for CatchPanicFuture {
+    type Output = CallResult;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallResult> {
+        let polled = panics::catch_panic(|| self.0.as_mut().poll(context));
+        polled.unwrap_or_else(|failure| Poll::Ready(Err((failure, CallRetry::ByPolicy))))
+    }
+}
+
+/// Where a function is polled.
+enum CallTask {
+    /// By whoever waits for it.
+    Inline(CatchPanicFuture),
+    /// In a runtime of its own.
+    Spawned(JoinHandle<CallResult>),
+}
+
+impl CallTask {
+    async fn returned(&mut self) -> CallResult {
+        poll_fn(|context| match self {
+            Self::Inline(function) => Pin::new(function).poll(context),
+            Self::Spawned(spawned) => Pin::new(spawned).poll(context).map(|ended| {
+                ended.unwrap_or_else(|error| {
+                    let failure = StepFailure::new(StepFailureKind::Refused, error.to_string());
+                    Err((failure, CallRetry::ByPolicy))
+                })
+            }),
+        })
+        .await
+    }
+
+    /// Returns when no piece of it runs any more.
+    async fn end(self) {
+        if let Self::Spawned(spawned) = self
+            && !spawned.is_finished()
+        {
+            spawned.abort();
+            drop(spawned.await);
+        }
+    }
+}
+
+/// The next order that was not passed on, if one ever comes: to stop, or nothing but another deadline.
+async fn next_order(
+    orders: &mut watch::Receiver<AttemptOrders>,
+    passed_on: &mut AttemptOrders,
+) -> Option<StopOrder> {
+    loop {
+        let wanted = *orders.borrow_and_update();
+        if let Some(stop) = wanted.stop.filter(|stop| passed_on.stop != Some(*stop)) {
+            passed_on.stop = Some(stop);
+            return Some(stop);
+        }
+        if wanted.deadline != passed_on.deadline {
+            passed_on.deadline = wanted.deadline;
+            return None;
+        }
+        if orders.changed().await.is_err() {
+            pending::<()>().await;
+        }
+    }
+}
+
+async fn sleep_until_or_never(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => pending().await,
+    }
+}

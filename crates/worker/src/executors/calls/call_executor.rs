@@ -1,0 +1,309 @@
+//! The executor of functions, in front of the one of everything else.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use tokio::runtime::Handle;
+use tokio::sync::{OnceCell, watch};
+use windlass_core::expand::{StepWork, WorkAction};
+use windlass_core::id::{Fence, Incarnation, WorkerId};
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::session::{ContactDeadline, LeaseGrant, OutcomeVerdict};
+use windlass_core::step_failure::{StepFailure, StepFailureKind};
+use windlass_link::WorkerLink;
+use windlass_link::output::LocalOutputLink;
+use windlass_store::logs::LogStore;
+
+use super::call_attempt::CallAttempt;
+use super::guarded_command::RunningCommands;
+use super::output_buffer::CallOutputBuffer;
+use super::panics;
+use super::step_call::{BlockingThreads, CallServices, Callee, CalleeRegistry, StepCall};
+use super::stop_signal::CallStopSignal;
+use crate::executor::{
+    AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, ExecutorReadyFuture,
+    StartQueueTurn,
+};
+use crate::executors::attempt_log::AttemptLog;
+use crate::executors::secrets::StepMasks;
+use crate::executors::work_cache::WorkCache;
+use crate::executors::{ExecutorSettings, TracePropagation};
+use crate::guard::{GuardHandle, GuardLost, InProcessStep};
+use crate::masks::SecretMasks;
+use crate::values::{GatherError, InMemoryPolicy, ValueStore};
+
+/// Calls functions; what is no call is for the executor behind it.
+#[derive(Clone, Debug)]
+pub struct CallExecutor {
+    callees: Arc<CalleeRegistry>,
+    services: Arc<CallServices>,
+    fallback: Option<Arc<dyn Executor>>,
+    work_cache: Arc<WorkCache>,
+}
+
+impl CallExecutor {
+    /// Calls these functions at a place, with what they say going to the logs.
+    pub fn new(
+        callees: CalleeRegistry,
+        place: ExecutorSettings,
+        guards: GuardSource,
+        logs: Arc<dyn LogStore>,
+    ) -> Self {
+        panics::install_hook();
+        let depot = Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs)))));
+        let (link, traces) = (None, TracePropagation::default());
+        let around = CallServices {
+            settings: place,
+            guard_source: guards,
+            logs,
+            values: depot,
+            link,
+            traces,
+        };
+        let (callees, services) = (Arc::new(callees), Arc::new(around));
+        Self { callees, services, fallback: None, work_cache: Arc::default() }
+    }
+
+    /// Has commands of steps know the span that theirs hang on.
+    #[must_use]
+    pub fn with_traces(self, traces: TracePropagation) -> Self {
+        self.with_services(|around| around.traces = traces)
+    }
+
+    /// Has steps tell their leader this way what they want.
+    #[must_use]
+    pub fn with_link(self, link: Arc<dyn WorkerLink>) -> Self {
+        self.with_services(|around| around.link = Some(link))
+    }
+
+    /// Has large results kept elsewhere than with the logs.
+    #[must_use]
+    pub fn with_value_store(self, depot: Arc<ValueStore>) -> Self {
+        self.with_services(|around| around.values = depot)
+    }
+
+    fn with_services(mut self, change: impl FnOnce(&mut CallServices)) -> Self {
+        change(Arc::make_mut(&mut self.services));
+        self
+    }
+
+    /// Has another executor do what is no call.
+    #[must_use]
+    pub fn with_fallback(self, behind: Arc<dyn Executor>) -> Self {
+        Self { fallback: Some(behind), ..self }
+    }
+
+    fn is_called(&self, action: &WorkAction) -> bool {
+        matches!(action, WorkAction::Call { .. }) || self.callees.shell_of(action).is_some()
+    }
+
+    /// The function that is wanted, or why it cannot be called here.
+    fn callee(&self, action: &WorkAction) -> Result<Arc<dyn Callee>, String> {
+        if let Some(executor) = self.callees.shell_of(action) {
+            return Ok(Arc::clone(executor));
+        }
+        let WorkAction::Call { name, signature, .. } = action else {
+            return Err("this worker only calls steps that are compiled in".to_owned());
+        };
+        let callee = self.callees.get(name);
+        let callee =
+            callee.ok_or_else(|| format!("no step `{name}` is compiled into this worker"))?;
+        match signature {
+            Some(wanted) if wanted != callee.signature() => Err(format!(
+                "the run was planned with `{name}@{wanted}`, and this worker has `{name}@{}`: \
+                 it is of another build, with other types",
+                callee.signature()
+            )),
+            _ => Ok(Arc::clone(callee)),
+        }
+    }
+
+    /// What the attempt is given, or why it cannot begin.
+    fn prepare(&self, work: &StepWork) -> Result<PreparedCall, String> {
+        let callee = self.callee(&work.action)?;
+        let secrets = self.services.settings.secrets(work)?;
+        let StepMasks { masks, unmasked } = self.services.settings.masks(work)?;
+        Ok(PreparedCall { callee, secrets, masks, unmasked, runtime: self.callees.runtime.clone() })
+    }
+
+    fn begin(
+        &self,
+        grant: LeaseGrant,
+        work: Arc<StepWork>,
+        orders: watch::Receiver<AttemptOrders>,
+    ) -> AttemptFuture {
+        let around = Arc::clone(&self.services);
+        match self.prepare(&work) {
+            Ok(given) => Box::pin(run(around, given, (grant, work), orders)),
+            Err(why) => {
+                Box::pin(async move { failed_to_begin(&around.logs, &grant, why, orders).await })
+            }
+        }
+    }
+}
+
+async fn run(
+    around: Arc<CallServices>,
+    given: PreparedCall,
+    (grant, work): (LeaseGrant, Arc<StepWork>),
+    orders: watch::Receiver<AttemptOrders>,
+) -> Outcome {
+    let grant = match around.values.gather(grant, orders.clone(), InMemoryPolicy::Taken).await {
+        Ok(grant) => grant,
+        Err((_, GatherError::Stopped)) => return Outcome::plain(OutcomeKind::Cancelled),
+        Err((grant, GatherError::Missing(why))) => {
+            return failed_to_begin(&around.logs, &grant, why, orders).await;
+        }
+    };
+    let PreparedCall { callee, secrets, masks, unmasked, runtime } = given;
+    let call = Arc::new(StepCall {
+        grant,
+        work,
+        services: around,
+        secrets,
+        masks,
+        unmasked,
+        stop_signal: CallStopSignal::default(),
+        output: CallOutputBuffer::default(),
+        running: RunningCommands::default(),
+        threads: BlockingThreads::default(),
+        values: OnceLock::new(),
+    });
+    CallAttempt { callee, call, orders, runtime }.run().await
+}
+
+/// What an attempt begins with.
+struct PreparedCall {
+    callee: Arc<dyn Callee>,
+    secrets: Vec<(String, String)>,
+    masks: SecretMasks,
+    unmasked: Arc<[String]>,
+    runtime: Option<Handle>,
+}
+
+/// Fails an attempt that cannot begin, and says why where its lines would be.
+async fn failed_to_begin(
+    logs: &Arc<dyn LogStore>,
+    grant: &LeaseGrant,
+    why: String,
+    mut orders: watch::Receiver<AttemptOrders>,
+) -> Outcome {
+    let mut record = AttemptLog::new(Arc::clone(logs), grant, SecretMasks::default());
+    record.add_notice(&why);
+    record.finish(&mut orders).await;
+    let output = StepFailure::new(StepFailureKind::Refused, why).to_output();
+    Outcome { output, ..Outcome::plain(OutcomeKind::Failed) }
+}
+
+impl Executor for CallExecutor {
+    fn start(&self, grant: LeaseGrant, orders: watch::Receiver<AttemptOrders>) -> AttemptFuture {
+        let work = self.work_cache.read(&grant.work);
+        match (work, &self.fallback) {
+            (Ok(work), _) if self.is_called(&work.action) => self.begin(grant, work, orders),
+            (_, Some(behind)) => behind.start(grant, orders),
+            (Ok(work), None) => self.begin(grant, work, orders),
+            (Err(why), None) => {
+                let logs = Arc::clone(&self.services.logs);
+                Box::pin(async move { failed_to_begin(&logs, &grant, why, orders).await })
+            }
+        }
+    }
+
+    fn can_queue(&self, grant: &LeaseGrant) -> bool {
+        let Some(behind) = &self.fallback else { return false };
+        let called =
+            self.work_cache.read(&grant.work).is_ok_and(|work| self.is_called(&work.action));
+        !called && behind.can_queue(grant)
+    }
+
+    fn enqueue(
+        &self,
+        grant: LeaseGrant,
+        orders: watch::Receiver<AttemptOrders>,
+        turn: StartQueueTurn,
+    ) -> AttemptFuture {
+        match &self.fallback {
+            Some(behind) if self.can_queue(&grant) => behind.enqueue(grant, orders, turn),
+            _ => self.start(grant, orders),
+        }
+    }
+
+    fn broken(&self) -> ExecutorBrokenFuture {
+        match &self.fallback {
+            Some(behind) => behind.broken(),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn on_joined(&self, worker: WorkerId, incarnation: Incarnation) -> ExecutorReadyFuture {
+        match &self.fallback {
+            Some(behind) => behind.on_joined(worker, incarnation),
+            None => Box::pin(std::future::ready(())),
+        }
+    }
+
+    fn on_verdicts(&self, verdicts: &[(Fence, OutcomeVerdict)]) {
+        if let Some(behind) = &self.fallback {
+            behind.on_verdicts(verdicts);
+        }
+    }
+}
+
+/// By when a step must be over, if it must.
+pub(super) fn deadline(grant: &LeaseGrant, orders: &AttemptOrders) -> Option<ContactDeadline> {
+    orders.deadline.filter(|_| grant.stops_on_lost_contact)
+}
+
+/// Where the guard of commands comes from.
+#[derive(Clone)]
+pub enum GuardSource {
+    /// It is there.
+    Ready(GuardHandle),
+    /// It is there, and is told of every step: if the worker dies it says what had begun, and if a step does not end in time
+    /// it ends the worker.
+    Watching(GuardHandle),
+    /// It is started for the first command.
+    Later(Arc<OnceCell<GuardHandle>>),
+}
+
+impl GuardSource {
+    /// One that is started for the first command.
+    pub fn later() -> Self {
+        Self::Later(Arc::new(OnceCell::new()))
+    }
+
+    pub(super) async fn get(&self) -> std::io::Result<GuardHandle> {
+        match self {
+            Self::Ready(guard) | Self::Watching(guard) => Ok(guard.clone()),
+            Self::Later(cell) => cell.get_or_try_init(GuardHandle::start).await.cloned(),
+        }
+    }
+
+    /// Tells the guard of a step that begins, where it is to know.
+    pub(super) async fn hold(
+        &self,
+        grant: &LeaseGrant,
+        orders: &AttemptOrders,
+    ) -> Option<InProcessStep> {
+        let Self::Watching(guard) = self else { return None };
+        match guard.hold(grant.lease.fence, deadline(grant, orders)).await {
+            Ok(held) => Some(held),
+            // Without a guard the worker is at its end too: nothing begins any more.
+            Err(GuardLost) => std::future::pending().await,
+        }
+    }
+
+    /// The guard, if there is one by now.
+    pub(super) fn present(&self) -> Option<&GuardHandle> {
+        match self {
+            Self::Ready(guard) | Self::Watching(guard) => Some(guard),
+            Self::Later(cell) => cell.get(),
+        }
+    }
+}
+
+impl fmt::Debug for GuardSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Guards").field(&self.present().map(GuardHandle::pid)).finish()
+    }
+}

@@ -1,0 +1,309 @@
+//! What is called, and all that one attempt may ask for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde::Deserialize as _;
+use serde_json::Value;
+use tokio::runtime;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+use windlass_core::expand::{GrantedWork, StepWork, WorkAction};
+use windlass_core::expr::{Template, TemplatePiece};
+use windlass_core::large_value::LargeValueRef;
+use windlass_core::outcome::StepOutput;
+use windlass_core::session::LeaseGrant;
+use windlass_core::step_failure::StepFailure;
+use windlass_link::{LinkError, WorkerLink};
+use windlass_store::logs::LogStore;
+
+use super::call_executor::GuardSource;
+use super::guarded_command::RunningCommands;
+use super::output_buffer::CallOutputBuffer;
+use super::stop_signal::CallStopSignal;
+use crate::executors::attempt_log::log_id;
+use crate::executors::{ExecutorSettings, TracePropagation};
+use crate::masks::SecretMasks;
+use crate::values::{InMemoryValue, ValueStore};
+
+/// How long a leader that is away is asked to cancel a run, and the pause between.
+const CANCEL_WITHIN: Duration = Duration::from_mins(1);
+const CANCEL_PAUSE: Duration = Duration::from_millis(200);
+
+/// What a function came to.
+pub type CallResult = Result<StepOutput, (StepFailure, CallRetry)>;
+
+/// Whether a failure is worth another attempt, as far as the function can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallRetry {
+    /// As the step's rules have it.
+    ByPolicy,
+    /// The step asked to decide itself, and says yes.
+    Yes,
+}
+
+/// A function under way.
+pub type CallFuture = Pin<Box<dyn Future<Output = CallResult> + Send>>;
+
+/// A step that is compiled in, with its types hidden.
+pub trait Callee: Send + Sync + fmt::Debug {
+    /// What tells its types apart from those of others of its name.
+    fn signature(&self) -> &str;
+
+    /// Begins an attempt.
+    fn call(&self, call: Arc<StepCall>) -> CallFuture;
+}
+
+/// The steps of a program, by name.
+#[derive(Clone, Debug, Default)]
+pub struct CalleeRegistry {
+    by_name: BTreeMap<String, Arc<dyn Callee>>,
+    /// What runs scripts of a language of its own, by its name.
+    shells: BTreeMap<String, Arc<dyn Callee>>,
+    /// Where they are polled; where whoever starts them is, otherwise.
+    pub(super) runtime: Option<runtime::Handle>,
+}
+
+impl CalleeRegistry {
+    /// Adds a step.
+    pub fn add(&mut self, name: &str, callee: Arc<dyn Callee>) {
+        self.by_name.insert(name.to_owned(), callee);
+    }
+
+    /// The step of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Callee>> {
+        self.by_name.get(name)
+    }
+
+    /// Adds what runs the scripts of a shell.
+    pub fn add_shell(&mut self, shell: &str, callee: Arc<dyn Callee>) {
+        self.shells.insert(shell.to_owned(), callee);
+    }
+
+    /// What runs an action, if it is one that is compiled in: a script of its own shell.
+    pub fn shell_of(&self, action: &WorkAction) -> Option<&Arc<dyn Callee>> {
+        let WorkAction::Script { shell: Some(shell), .. } = action else { return None };
+        self.shells.get(shell.split_whitespace().next()?)
+    }
+
+    /// Adds all of others.
+    pub fn extend(&mut self, others: Self) {
+        self.by_name.extend(others.by_name);
+        self.shells.extend(others.shells);
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty() && self.shells.is_empty()
+    }
+
+    /// Has them polled in another runtime than the worker's: a function that blocks holds up nobody but its like.
+    #[must_use]
+    pub fn polled_in(self, runtime: runtime::Handle) -> Self {
+        Self { runtime: Some(runtime), ..self }
+    }
+
+    /// What a worker advertises that has them: `call=NAME`, and `call=NAME@SIGNATURE` for who wants these types;
+    /// `executor=SHELL`.
+    pub fn labels(&self) -> impl Iterator<Item = String> {
+        let steps = self.by_name.iter().flat_map(|(name, callee)| {
+            [format!("call={name}"), format!("call={name}@{}", callee.signature())]
+        });
+        steps.chain(self.shells.keys().map(|shell| format!("executor={shell}")))
+    }
+}
+
+/// What all calls of a worker have in common.
+#[derive(Clone, Debug)]
+pub struct CallServices {
+    /// Where they are.
+    pub settings: ExecutorSettings,
+    pub(super) guard_source: GuardSource,
+    pub(super) logs: Arc<dyn LogStore>,
+    pub(super) values: Arc<ValueStore>,
+    pub(super) link: Option<Arc<dyn WorkerLink>>,
+    pub(super) traces: TracePropagation,
+}
+
+/// One attempt, as its function sees it.
+#[derive(Debug)]
+pub struct StepCall {
+    /// By which right it runs.
+    pub grant: LeaseGrant,
+    /// What it is to do.
+    pub work: Arc<StepWork>,
+    /// Where, and by what means.
+    pub services: Arc<CallServices>,
+    /// The secrets that it named, with their values.
+    pub secrets: Vec<(String, String)>,
+    /// The order to end.
+    pub stop_signal: CallStopSignal,
+    /// What it says.
+    pub output: CallOutputBuffer,
+    pub(super) masks: SecretMasks,
+    /// Secrets that are too short to be masked.
+    pub(super) unmasked: Arc<[String]>,
+    pub(super) running: RunningCommands,
+    pub(super) threads: BlockingThreads,
+    pub(super) values: OnceLock<Value>,
+}
+
+impl StepCall {
+    /// What a step that it needs has come to: `{"status": …, "outputs": …}`. Null if that is no part of the run.
+    pub fn need(&self, step: &str) -> &Value {
+        static NULL: Value = Value::Null;
+        let values = self.values.get_or_init(|| {
+            let text = self.grant.values.as_deref();
+            let values = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+            values.map_or(Value::Null, |mut values| values["steps"].take())
+        });
+        values.get(step).unwrap_or(&NULL)
+    }
+
+    /// A value that was handed over with `with:`, if it was.
+    pub fn value(&self, name: &str) -> Option<Result<Value, String>> {
+        let WorkAction::Call { with, .. } = &self.work.action else { return None };
+        let (_, template) = with.iter().find(|(known, _)| known == name)?;
+        Some(self.evaluated(template).map_err(|error| format!("`{name}`: {error}")))
+    }
+
+    fn evaluated(&self, template: &Template) -> Result<Value, String> {
+        let scope = self.handout().scope();
+        let value = match template.0.as_slice() {
+            // A whole value stays what it is; a part of a text becomes text.
+            [TemplatePiece::Expr(expression)] => expression.evaluate(&scope),
+            _ => template.render(&scope).map(Value::String),
+        };
+        value.map_err(|error| error.to_string())
+    }
+
+    /// The values of its cell, by the names of their axes.
+    pub fn cell(&self) -> Vec<(String, String)> {
+        windlass_core::expand::cell_values(&self.grant.name, &self.work.axes)
+    }
+
+    /// Its work with its right to do it.
+    pub fn handout(&self) -> GrantedWork<'_> {
+        GrantedWork { work: &self.work, grant: &self.grant }
+    }
+
+    /// Has its run end, and says why where its lines are.
+    pub async fn cancel_run(&self, reason: &str) -> Result<(), LinkError> {
+        self.output.push(format!("windlass: the run is cancelled: {reason}\n").as_bytes());
+        let Some(link) = &self.services.link else {
+            let (place, reason) = ("this worker".to_owned(), "it knows no leader".to_owned());
+            return Err(LinkError::Denied { place, reason });
+        };
+        let began = Instant::now();
+        loop {
+            match link.cancel_run(self.grant.lease).await {
+                Err(error) if !error.is_final() && began.elapsed() < CANCEL_WITHIN => {
+                    sleep(CANCEL_PAUSE).await;
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Keeps a result that is too large to travel with the outcome.
+    pub async fn keep(&self, text: String) -> Result<StepOutput, String> {
+        let kept = self.services.values.keep(log_id(&self.grant), text).await?;
+        Ok(StepOutput::Kept(Arc::new(kept)))
+    }
+
+    /// Whether its result may stay in the memory of this worker: who takes it is pinned to the leader too. Results of cells
+    /// are gathered in a list, and travel.
+    pub fn may_keep_in_memory(&self) -> bool {
+        self.work.pinned && self.work.axes.is_empty()
+    }
+
+    /// Keeps its result in the memory of this worker.
+    pub fn keep_in_memory(&self, value: InMemoryValue) -> StepOutput {
+        let around = &self.services;
+        let kept =
+            around.values.keep_in_memory(log_id(&self.grant), &around.settings.worker, value);
+        StepOutput::Kept(Arc::new(kept))
+    }
+
+    /// The result of a step that it needs, if that was kept in the memory of a worker; or why it is not here.
+    pub fn kept_in_memory(&self, need: &Value) -> Result<Option<InMemoryValue>, String> {
+        let kept = need.get("kept").and_then(|kept| LargeValueRef::deserialize(kept).ok());
+        let Some(kept) = kept.filter(LargeValueRef::is_in_memory) else { return Ok(None) };
+        let found = self.services.values.kept_in_memory(&kept);
+        found.map(Some).ok_or_else(|| {
+            let here = &self.services.settings.worker;
+            format!(
+                "it was {kept}, and is not in that of {here}: a step that takes it is pinned as well, and after a \
+                 restart `rerun` has it made again"
+            )
+        })
+    }
+
+    /// Covers its secrets in a text.
+    pub fn mask(&self, text: &str) -> String {
+        if self.masks.is_empty() { text.to_owned() } else { self.masks.cover(text) }
+    }
+
+    /// Whether a text holds one of its secrets.
+    pub fn holds_secret(&self, text: &str) -> bool {
+        self.masks.find_in(text)
+    }
+
+    /// Runs a function that blocks on a thread of its own. The attempt is not over before it has returned.
+    pub async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        function: impl FnOnce() -> T + Send + 'static,
+    ) -> std::thread::Result<T> {
+        let here = self.threads.enter(self);
+        let joined = tokio::task::spawn_blocking(move || {
+            let returned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(function));
+            drop(here);
+            returned
+        });
+        match joined.await {
+            Ok(returned) => returned,
+            // Only a runtime that ends cancels it.
+            Err(error) => Err(Box::new(error.to_string())),
+        }
+    }
+}
+
+/// Threads that work for one attempt.
+#[derive(Debug, Default)]
+pub(super) struct BlockingThreads {
+    count: AtomicUsize,
+    left: Notify,
+}
+
+impl BlockingThreads {
+    fn enter(&self, call: &Arc<StepCall>) -> BlockingThreadEntry {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        BlockingThreadEntry(Arc::clone(call))
+    }
+
+    /// Waits until none is left.
+    pub(super) async fn empty(&self) {
+        loop {
+            let left = self.left.notified();
+            if self.count.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            left.await;
+        }
+    }
+}
+
+/// A thread that works for an attempt, while it does.
+struct BlockingThreadEntry(Arc<StepCall>);
+
+impl Drop for BlockingThreadEntry {
+    fn drop(&mut self) {
+        self.0.threads.count.fetch_sub(1, Ordering::AcqRel);
+        self.0.threads.left.notify_waiters();
+    }
+}

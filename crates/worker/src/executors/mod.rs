@@ -1,0 +1,25 @@
+//! The executors that are built in.
+//!
+//! ```text
+//!  Grant ──► prepare: work + values ──► process: guard, pipe, timeout, stops ──► Outcome
+//!                                              └──► output ──► record: masks, cap ──► LogStore
+//! ```
+
+mod attempt_log;
+mod builtin_executor;
+mod calls;
+mod output_pipe;
+mod prepared_command;
+mod process_attempt;
+mod secrets;
+mod step_files;
+mod work_cache;
+
+pub use builtin_executor::{BuiltinExecutor, ExecutorSettings, TracePropagation};
+pub use calls::{CatchPanicFuture, catch_panics};
+pub use calls::{
+    CallExecutor, CallFuture, CallOutputBuffer, CallResult, CallRetry, CallServices,
+    CallStopSignal, Callee, CalleeRegistry, CommandOutput, GuardSource, GuardedCommand, StepCall,
+};
+pub use secrets::{MaskCache, missing_here, process_environment};
+pub use step_files::{clear, summary};

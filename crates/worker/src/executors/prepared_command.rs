@@ -1,0 +1,87 @@
+//! From a step's work and the values that came with its lease to a command and its environment.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_core::expand::{GrantedWork, StepWork, WorkAction, interpreter};
+use windlass_core::session::LeaseGrant;
+use windlass_core::trace::TraceContext;
+
+use super::builtin_executor::{ExecutorSettings, TracePropagation};
+use super::secrets::StepMasks;
+use super::step_files::StepFiles;
+use crate::masks::SecretMasks;
+
+/// Who runs what, where.
+#[derive(Clone, Copy)]
+pub(super) struct CommandIdentity<'a> {
+    pub(super) place: &'a ExecutorSettings,
+    pub(super) grant: &'a LeaseGrant,
+    pub(super) traces: TracePropagation,
+}
+
+/// A command that is ready to be started.
+#[derive(Debug)]
+pub(super) struct PreparedCommand {
+    pub(super) argv: Vec<String>,
+    pub(super) env: Vec<(String, String)>,
+    /// Variables of the worker that its steps must not see.
+    pub(super) removed: Vec<String>,
+    pub(super) dir: PathBuf,
+    pub(super) masks: SecretMasks,
+    /// Secrets that are too short to be masked.
+    pub(super) unmasked: Arc<[String]>,
+    pub(super) outputs: Vec<String>,
+    pub(super) files: StepFiles,
+}
+
+impl PreparedCommand {
+    /// Fills in what the work leaves open, or says why that is not possible.
+    pub(super) fn new(work: &StepWork, identity: CommandIdentity<'_>) -> Result<Self, String> {
+        let CommandIdentity { place, grant, traces } = identity;
+        let argv = match &work.action {
+            WorkAction::Exec { argv } => argv.clone(),
+            WorkAction::Script { text, shell } => {
+                interpreter::interpreter_command(shell.as_deref(), text)?
+            }
+            WorkAction::Noop => Vec::new(),
+            WorkAction::Call { name, .. } => {
+                return Err(format!("no step `{name}` is compiled into this worker"));
+            }
+            WorkAction::Unavailable { key } => {
+                return Err(format!("`{key}` is not available in this version of windlass"));
+            }
+        };
+        let handout = GrantedWork { work, grant };
+        let scope = handout.scope();
+        let secrets = place.secrets(work)?;
+        let StepMasks { masks, unmasked } = place.masks(work)?;
+        let files = StepFiles::new(&place.scratch, grant.lease.fence);
+        // What the step says itself comes later, and counts.
+        let mut env: Vec<(String, String)> = traceparent(grant, traces).into_iter().collect();
+        env.extend(handout.variables(&scope)?);
+        env.extend(secrets);
+        env.extend(handout.identity_variables(&place.worker));
+        env.push(("WINDLASS_OUTPUT".to_owned(), files.output.display().to_string()));
+        env.push(("WINDLASS_SUMMARY".to_owned(), files.draft.display().to_string()));
+        let dir = match handout.dir(&scope)? {
+            Some(dir) => place.root.join(dir),
+            None => place.root.clone(),
+        };
+        let outputs = work.outputs.clone();
+        let removed = place.withheld_variables(work, traces).map(str::to_owned).collect();
+        Ok(Self { argv, env, removed, dir, masks, unmasked, outputs, files })
+    }
+}
+
+/// The span of a hand-out, for whatever it starts.
+pub(super) fn traceparent(
+    grant: &LeaseGrant,
+    traces: TracePropagation,
+) -> Option<(String, String)> {
+    let TracePropagation::Own(parent) = traces else { return None };
+    let lease = grant.lease;
+    let context = TraceContext::new(lease.run, parent);
+    let span = context.traceparent(lease.step, lease.attempt, grant.delivery);
+    Some(("TRACEPARENT".to_owned(), span.to_string()))
+}

@@ -1,0 +1,493 @@
+//! What the guard knows, and what follows from what it hears: one thread at a time has it.
+
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use rustix::event::{PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, wait};
+use windlass_core::id::Fence;
+use windlass_core::time::{Span, Time};
+use windlass_net::clock;
+
+use super::death_notice::GuardDeathNotice;
+use super::frame::{FrameInbox, SocketRead};
+use super::guard_protocol::{GuardEvent, GuardRequest, SpawnFailure, SpawnOrder};
+use super::in_process_steps::InProcessSteps;
+use super::internal_fence::is_internal;
+use super::orphans::{GuardOrphans, kill};
+use super::outbox::GuardOutbox;
+use super::spawn::GuardMark;
+use super::start_queue::StartQueue;
+use super::supervised_step::{StepSignal, SupervisedStep};
+use super::wait::{GuardWait, GuardWakeups};
+use crate::platform;
+use crate::platform::{DeadlineTimer, POLL_INTERVAL, ThreadChildren};
+
+/// The news that a step has started waits this long for other news to go with it: most of the short steps end within
+/// it, and the worker is woken once.
+pub(super) const STARTED_WAITS: Span = Span::millis(5);
+
+/// What came of listening to the worker.
+#[derive(Debug)]
+pub(super) enum GuardNextAction {
+    /// Nothing that has to be done at once.
+    Nothing,
+    /// Start this; the rest is to be heard after it.
+    Start(StepStart),
+    /// The worker said goodbye.
+    Goodbye,
+    /// Nothing of any step may be alive any more.
+    Expired,
+    /// The worker is gone without a word.
+    WorkerDied,
+    /// The step of a tether is to be killed, and its start has not returned.
+    HungStart,
+}
+
+/// A step that is to be started now. There is a charge for it already.
+#[derive(Debug)]
+pub(super) struct StepStart {
+    pub(super) order: SpawnOrder,
+    pub(super) output: Option<OwnedFd>,
+    pub(super) at: Time,
+}
+
+/// Who waits for the end of a step's main process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExitWatcher {
+    /// Who waits for everything, by a descriptor.
+    Descriptor,
+    /// A thread of its own.
+    SpawnThread,
+}
+
+/// What the guard knows.
+#[derive(Debug)]
+pub(super) struct GuardState {
+    socket: Arc<UnixStream>,
+    inbox: FrameInbox,
+    outbox: GuardOutbox,
+    steps: Vec<SupervisedStep>,
+    queue: StartQueue,
+    /// What runs in the worker itself.
+    in_process: InProcessSteps,
+    /// Those that are gone and not reaped.
+    gone: Vec<SupervisedStep>,
+    orphans: GuardOrphans,
+    /// When it last looked who has ended, and what that left.
+    refreshed_at: Time,
+    alarm: DeadlineTimer,
+    /// When who waits for everything wakes in any case.
+    wakes_at: Option<Time>,
+    mark: Arc<GuardMark>,
+    serial: u64,
+    is_tether: bool,
+    /// What kept a hand from going on.
+    error: Option<io::Error>,
+    pub(super) death_notice: GuardDeathNotice,
+}
+
+impl GuardState {
+    /// Nothing runs yet.
+    pub(super) fn new(socket: Arc<UnixStream>, mark: Arc<GuardMark>) -> io::Result<Self> {
+        Ok(Self {
+            socket,
+            inbox: FrameInbox::default(),
+            outbox: GuardOutbox::default(),
+            steps: Vec::new(),
+            queue: StartQueue::default(),
+            in_process: InProcessSteps::of_parent(),
+            gone: Vec::new(),
+            orphans: GuardOrphans::new(),
+            refreshed_at: Time::ZERO,
+            alarm: DeadlineTimer::new()?,
+            wakes_at: None,
+            mark,
+            serial: 0,
+            is_tether: false,
+            error: None,
+            death_notice: GuardDeathNotice::default(),
+        })
+    }
+
+    /// Nothing runs yet, and never more than one step at a time: all that is found belongs to it.
+    pub(super) fn of_tether(socket: Arc<UnixStream>, mark: Arc<GuardMark>) -> io::Result<Self> {
+        let state = Self::new(socket, mark)?;
+        Ok(Self { orphans: GuardOrphans::of_one_step(), is_tether: true, ..state })
+    }
+
+    /// Says that it is up.
+    pub(super) fn send_ready(&mut self) -> io::Result<()> {
+        self.outbox.add(&GuardEvent::Ready { mark: self.mark.own().to_owned() }, Time::ZERO)
+    }
+
+    /// What to wait for. The next word has to be [`Self::woken`].
+    pub(super) fn wait_set(&mut self) -> io::Result<GuardWait> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        let now = clock::time_since_boot();
+        let due =
+            self.steps.iter().filter_map(SupervisedStep::due).chain(self.in_process.due()).min();
+        self.alarm.set(due)?;
+        let limit = self.longest_wait(now);
+        self.wakes_at = limit.map(|limit| now + limit).into_iter().chain(due).min();
+        let behind = self.outbox.is_full() || self.inbox.has_message();
+        let unread = if behind { PollFlags::HUP } else { PollFlags::IN };
+        let unwritten = if self.outbox.is_blocked() { PollFlags::OUT } else { PollFlags::empty() };
+        let of_charge =
+            |charge: &SupervisedStep| Some((Some(charge.fence), Arc::clone(charge.watch()?)));
+        let of_orphans = self.orphans.watches().map(|watch| (None, Arc::clone(watch)));
+        Ok(GuardWait {
+            socket: Arc::clone(&self.socket),
+            socket_for: unread | unwritten,
+            alarm: self.alarm.descriptor(),
+            watches: self.steps.iter().filter_map(of_charge).chain(of_orphans).collect(),
+            limit,
+        })
+    }
+
+    /// Nothing runs: without end. Otherwise until something has to be looked at that tells nothing by itself.
+    fn longest_wait(&self, now: Time) -> Option<Span> {
+        let write = self.outbox.due().map(|at| at.since(now));
+        let order = self.inbox.has_message().then_some(Span::ZERO);
+        let busy = !self.steps.is_empty() || !self.orphans.is_empty();
+        self.alarm
+            .wait(now)
+            .into_iter()
+            .chain(write)
+            .chain(order)
+            .chain(self.queue.paused_for(now))
+            .chain(self.orphans.look_again())
+            .chain(busy.then_some(POLL_INTERVAL))
+            .min()
+    }
+
+    /// Takes in what a wait ended with: who has ended, and what has to be told of it.
+    pub(super) fn on_wakeup(
+        &mut self,
+        woken: &GuardWakeups,
+        own: &mut ThreadChildren,
+        now: Time,
+    ) -> io::Result<()> {
+        self.wakes_at = Some(Time::ZERO);
+        for fence in woken.exited_steps() {
+            self.with(fence, SupervisedStep::note_exit);
+        }
+        let unwatched = self.steps.iter().any(SupervisedStep::is_unwatched);
+        // Nothing came: the time to look without being told.
+        let waited = woken.is_empty() && !self.inbox.has_message();
+        let ended = waited || unwatched || woken.has_exit();
+        if ended || now.since(self.refreshed_at) >= POLL_INTERVAL {
+            self.refresh_processes(own, now)?;
+        }
+        // Before others start: a spawn takes its time, and the worker can use it.
+        self.write(now);
+        Ok(())
+    }
+
+    /// Hears what the worker says, and does what is due.
+    pub(super) fn handle_input(
+        &mut self,
+        told: bool,
+        own: &mut ThreadChildren,
+        now: Time,
+    ) -> io::Result<GuardNextAction> {
+        let alive = !told || self.read()?;
+        let heard = if alive { self.handle_requests(now)? } else { GuardNextAction::WorkerDied };
+        if !matches!(heard, GuardNextAction::Nothing | GuardNextAction::Start(_)) {
+            self.close_queue();
+            return Ok(heard);
+        }
+        self.steps.iter_mut().for_each(|charge| charge.enforce(now));
+        self.in_process.enforce(now);
+        if self.in_process.has_expired(now) {
+            self.close_queue();
+            return Ok(GuardNextAction::Expired);
+        }
+        if self.is_tether && self.steps.iter().any(SupervisedStep::is_hung) {
+            // What its start comes to when it is killed is of no interest: the guard knows enough. It fails if the guard is gone.
+            let _ = self.socket.shutdown(Shutdown::Both);
+            return Ok(GuardNextAction::HungStart);
+        }
+        if self.steps.iter().any(|charge| charge.signal_sent > StepSignal::None) {
+            self.refresh_processes(own, now)?;
+        }
+        self.write(now);
+        Ok(heard)
+    }
+
+    /// The main process of a step has ended, says who waited for it.
+    pub(super) fn ended(
+        &mut self,
+        fence: Fence,
+        own: &mut ThreadChildren,
+        now: Time,
+    ) -> io::Result<()> {
+        self.with(fence, SupervisedStep::note_exit);
+        self.refresh_processes(own, now)?;
+        self.write(now);
+        Ok(())
+    }
+
+    /// Wakes who waits for everything, if something is due before it would wake by itself.
+    pub(super) fn rearm_timer(&mut self, now: Time) -> io::Result<()> {
+        let moves = !self.inbox.has_message() && self.queue.has_turn(self.running(), now);
+        let at_once =
+            (self.outbox.is_blocked() || moves || !self.orphans.is_empty()).then_some(now);
+        let of_charges = self.steps.iter().filter_map(SupervisedStep::due);
+        let rests = self.queue.paused_for(now).map(|rest| now + rest);
+        let due = of_charges.chain(self.outbox.due()).chain(rests).chain(at_once).min();
+        if due.is_some_and(|due| self.wakes_at.is_none_or(|wakes_at| due < wakes_at)) {
+            self.wakes_at = due;
+            self.alarm.set(due)?;
+        }
+        Ok(())
+    }
+
+    /// Sees who has ended, and what that leaves behind. `own` are the children of the calling thread, which starts nothing
+    /// meanwhile: who is none of the steps' main processes was made its child by one of those.
+    fn refresh_processes(&mut self, own: &mut ThreadChildren, now: Time) -> io::Result<()> {
+        self.refreshed_at = now;
+        // What went well can wait while the line is long; what did not may keep those in line from starting.
+        let well_told_at = now + self.queue.news_wait().unwrap_or(Span::ZERO);
+        for index in 0..self.steps.len() {
+            let charge = &mut self.steps[index];
+            if let Some(exit) = charge.take_exit() {
+                let fence = charge.fence;
+                let told_at = if charge.has_succeeded() { well_told_at } else { now };
+                self.outbox.add(&GuardEvent::Exited { fence, exit }, told_at)?;
+            }
+        }
+        // After the main processes: their orphans are there by the time that their end is seen.
+        self.orphans.refresh(own, &self.steps, &self.mark, (self.serial, now))?;
+        for index in (0..self.steps.len()).rev() {
+            let charge = &mut self.steps[index];
+            let fence = charge.fence;
+            let left = self.orphans.has_orphans_of(fence)
+                || charge.leader.is_some_and(platform::group_left);
+            if !charge.has_exited() || left {
+                charge.terminate_leftovers(now);
+                self.orphans.signal_orphans_of(charge);
+                continue;
+            }
+            if charge.is_stopped() && !is_internal(fence) {
+                self.queue.pause(now);
+            }
+            let told_at = if charge.has_succeeded() { well_told_at } else { now };
+            self.gone.push(self.steps.swap_remove(index));
+            self.outbox.add(&GuardEvent::Gone { fence, at: now }, told_at)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what the worker sent. False if it is gone.
+    fn read(&mut self) -> io::Result<bool> {
+        match self.inbox.read(self.socket.as_fd()) {
+            Ok(SocketRead::Some) => Ok(true),
+            Ok(SocketRead::End) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            // It died before it had read all that it was told.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Obeys what was read, up to the next start: that takes longest, and who has ended meanwhile is told first, so that
+    /// the worker decides what comes next while the guard starts what comes now.
+    fn handle_requests(&mut self, now: Time) -> io::Result<GuardNextAction> {
+        while let Some(request) = self.inbox.next()? {
+            match request {
+                GuardRequest::Spawn(order) => {
+                    let output = self.inbox.descriptor();
+                    match (order.line, output) {
+                        (Some(kept), Some(output)) => self.queue.push(kept, order, output),
+                        (_, output) => {
+                            return Ok(GuardNextAction::Start(self.begin(order, output, now)));
+                        }
+                    }
+                }
+                GuardRequest::Withdraw { fence } => self.withdraw(fence, now)?,
+                GuardRequest::Hold { fence, at } => {
+                    self.death_notice.started(fence);
+                    self.in_process.hold(fence, at);
+                }
+                GuardRequest::Release { fence } => self.in_process.release(fence),
+                GuardRequest::Stop { fence, how, grace } => {
+                    self.withdraw(fence, now)?;
+                    self.with(fence, |charge| charge.stop(how, grace, now));
+                }
+                GuardRequest::Deadline { fence, at } => {
+                    self.in_process.set_deadline(fence, at);
+                    self.with(fence, |charge| charge.set_deadline(at));
+                }
+                GuardRequest::Expire { at } => self.in_process.set_expiry(at),
+                GuardRequest::Will(will) => self.death_notice.set_config(will),
+                GuardRequest::Settled(fences) => self.death_notice.mark_judged(&fences),
+                GuardRequest::Bye => return Ok(GuardNextAction::Goodbye),
+            }
+        }
+        Ok(GuardNextAction::Nothing)
+    }
+
+    /// Takes in what the worker said last. Nothing more is started; what it had begun itself is to be named.
+    pub(super) fn drain_requests(&mut self) {
+        while let Ok(Some(request)) = self.inbox.next() {
+            match request {
+                GuardRequest::Hold { fence, .. } => self.death_notice.started(fence),
+                GuardRequest::Settled(fences) => self.death_notice.mark_judged(&fences),
+                GuardRequest::Spawn(_)
+                | GuardRequest::Release { .. }
+                | GuardRequest::Withdraw { .. }
+                | GuardRequest::Stop { .. }
+                | GuardRequest::Deadline { .. }
+                | GuardRequest::Expire { .. }
+                | GuardRequest::Will(_)
+                | GuardRequest::Bye => {}
+            }
+        }
+    }
+
+    /// Who has left the line, or never stood there, is not held up by it.
+    fn withdraw(&mut self, fence: Fence, now: Time) -> io::Result<()> {
+        if !self.queue.withdraw(fence) {
+            return Ok(());
+        }
+        self.outbox.add(&GuardEvent::Withdrawn { fence }, now)
+    }
+
+    /// Who is first in line, if there is room. What was said before and not obeyed yet may keep it from starting.
+    pub(super) fn next_queued(&mut self, now: Time) -> Option<StepStart> {
+        if self.inbox.has_message() {
+            return None;
+        }
+        let (order, output) = self.queue.next(self.running(), now)?;
+        Some(self.begin(order, Some(output), now))
+    }
+
+    /// How many run, of those that the line counts.
+    fn running(&self) -> usize {
+        self.steps.iter().filter(|charge| !is_internal(charge.fence)).count()
+    }
+
+    fn begin(&mut self, order: SpawnOrder, output: Option<OwnedFd>, at: Time) -> StepStart {
+        self.serial += 1;
+        self.steps.push(SupervisedStep::new(&order, self.serial));
+        StepStart { order, output, at }
+    }
+
+    /// What came of a start that began at this moment.
+    pub(super) fn started(
+        &mut self,
+        (fence, at): (Fence, Time),
+        spawned: Result<Pid, SpawnFailure>,
+        watcher: ExitWatcher,
+    ) -> io::Result<()> {
+        let pid = match spawned {
+            Ok(pid) => pid,
+            Err(why) => {
+                self.never_started(fence);
+                return self.outbox.add(&GuardEvent::NotSpawned { fence, why }, at);
+            }
+        };
+        if !is_internal(fence) {
+            self.death_notice.started(fence);
+        }
+        self.with(fence, |charge| match watcher {
+            ExitWatcher::Descriptor => charge.started(pid),
+            ExitWatcher::SpawnThread => charge.started_on_thread(pid),
+        });
+        let pid = pid.as_raw_nonzero().get();
+        let spawned = GuardEvent::Spawned { fence, pid, at };
+        if self.is_tether {
+            // A guard must know whether a start has returned, and keeps the news for a while itself.
+            self.outbox.add(&spawned, at)?;
+            self.write(clock::time_since_boot());
+            return Ok(());
+        }
+        let waits = self.queue.news_wait().unwrap_or(STARTED_WAITS);
+        self.outbox.add(&spawned, at + waits)
+    }
+
+    /// Those that are gone. They are to be reaped; nobody waits for it.
+    pub(super) fn take_gone(&mut self) -> Vec<SupervisedStep> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// A step that is gone, or never was, needs nothing.
+    fn with(&mut self, fence: Fence, act: impl FnOnce(&mut SupervisedStep)) {
+        if let Some(charge) = self.steps.iter_mut().find(|charge| charge.fence == fence) {
+            act(charge);
+        }
+    }
+
+    fn write(&mut self, now: Time) {
+        self.outbox.write(self.socket.as_fd(), now);
+    }
+
+    /// Something failed beside who waits for everything.
+    pub(super) fn fail(&mut self, error: io::Error) {
+        self.error = Some(error);
+        // If that fails, the next thing that happens wakes it.
+        let _ = self.alarm.set(Some(Time::ZERO));
+    }
+
+    /// Nobody in line starts any more.
+    pub(super) fn close_queue(&mut self) {
+        self.queue = StartQueue::default();
+    }
+
+    /// Whether there is one step and no other.
+    pub(super) const fn has_single_step(&self) -> bool {
+        self.steps.len() == 1
+    }
+
+    /// Forgets one that nobody starts any more.
+    pub(super) fn never_started(&mut self, fence: Fence) {
+        self.steps.retain(|charge| charge.fence != fence);
+    }
+
+    /// Whether main processes and orphans are told apart whoever starts the former.
+    pub(super) const fn distinguishes_orphans(&self) -> bool {
+        self.orphans.are_distinguishable()
+    }
+
+    /// Kills whatever is known, by force and at once: whoever waits for a lock of these steps waits for their end, and nobody is
+    /// left who would read what they have to say.
+    pub(super) fn kill_all(&mut self) -> io::Result<()> {
+        for leader in self.steps.iter().filter_map(|charge| charge.leader) {
+            // It fails if the group is gone. A main process may have left it for another.
+            let _ = kill_process_group(leader, Signal::KILL);
+            let _ = kill_process(leader, Signal::KILL);
+        }
+        self.orphans.kill_all()
+    }
+
+    /// Kills whatever is left, and returns when nothing is. Nothing is being started.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.kill_all()?;
+        let mut children = Vec::new();
+        loop {
+            children.clear();
+            platform::all_children(&mut children)?;
+            kill(&children);
+            match wait(WaitOptions::empty()) {
+                Err(Errno::CHILD) => break,
+                Err(Errno::INTR) | Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            // More that died meanwhile: one listing for all of them.
+            while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        }
+        let leaders = || self.steps.iter().filter_map(|charge| charge.leader);
+        while leaders().any(platform::group_left) {
+            // An error is a signal, which changes nothing.
+            let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! The worker: executes attempts under leases.
+//!
+//! [`Worker::run`] joins the leader over a link, exchanges with it, and has an [`Executor`] run what it is granted.
+
+mod backoff;
+mod exchange_loop;
+mod executor;
+#[cfg(unix)]
+pub mod executors;
+pub mod guard;
+pub mod labels;
+mod mask_forms;
+mod mask_search;
+pub mod masks;
+mod open_attempts;
+pub(crate) mod platform;
+mod state_directory;
+pub mod step_outputs;
+#[cfg(unix)]
+pub mod values;
+mod worker_runtime;
+
+pub use executor::{
+    AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, ExecutorReadyFuture,
+    StartQueueTurn,
+};
+pub use platform::hide_memory;
+pub use state_directory::{
+    ClusterMembership, GuardLock, GuardLockIdentity, StateDirectory, StateDirectoryError,
+    WorkerIncarnations,
+};
+pub use windlass_net::clock::ProcessClock;
+pub use worker_runtime::{PeerWorkers, WorkerError, WorkerRuntime, WorkerShutdown};

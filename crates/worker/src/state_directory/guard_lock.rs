@@ -1,0 +1,106 @@
+//! The lock that shows whether anything of a former life may still be alive.
+//!
+//! The guard of a life holds it from before its first step until nothing of any step is left, as its standard output. Its
+//! tethers inherit it there. It is free when all of them have ended, in whatever way.
+//!
+//! A free lock proves that only for lives whose guards held the lock of this very file, in this boot of this system: the
+//! [`GuardLockIdentity`], which is recorded with the number of each life. A copy of the folder has another file. A folder that is
+//! mounted on another host, where a lock may not be seen, is found by the boot. What is not covered: a virtual machine that
+//! is cloned together with its memory has the same boot and the same file.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+use windlass_net::files::{durable_folder, private_files};
+
+/// The name of its file.
+const FILE: &str = "guard.lock";
+
+/// How long a new life waits for the guard of the former one, which kills by force and at once. A process that waits for a
+/// disk which does not answer may take longer, for ever perhaps: it is not waited for, and nothing is proven.
+const PATIENCE: Duration = Duration::from_secs(3);
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+
+/// Where a guard holds its lock: the boot of the system, and the file. Empty where the system does not tell; that equals no
+/// other place.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GuardLockIdentity(String);
+
+impl GuardLockIdentity {
+    /// Whether both are the same file in the same boot.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        !self.0.is_empty() && self.0 == other.0
+    }
+}
+
+/// The lock, held. It is given to a guard.
+#[derive(Debug)]
+pub struct GuardLock {
+    held: File,
+    /// The same file, opened a second time.
+    other: File,
+}
+
+impl GuardLock {
+    /// Takes the lock in this folder, unless it is held.
+    pub fn try_take(folder: &Path) -> io::Result<Option<(Self, GuardLockIdentity)>> {
+        let path = folder.join(FILE);
+        let mut options = private_files::open_options();
+        options.create(true).truncate(false).read(true).write(true);
+        let held = options.open(&path)?;
+        match held.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let place = place(&held)?;
+        Ok(Some((Self { held, other: options.open(&path)? }, place)))
+    }
+
+    /// Takes the lock in this folder. If it stays held, another file takes its place: nothing is known of the former guard
+    /// then.
+    pub async fn take(folder: &Path) -> io::Result<(Self, GuardLockIdentity)> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(taken) = Self::try_take(folder)? {
+                return Ok(taken);
+            }
+            if Instant::now() >= until {
+                break;
+            }
+            sleep(BETWEEN_TRIES).await;
+        }
+        fs::remove_file(folder.join(FILE))?;
+        durable_folder::sync(folder)?;
+        let taken = Self::try_take(folder)?;
+        taken.ok_or_else(|| io::Error::other(format!("{FILE} is in use by another process")))
+    }
+
+    /// The file that holds the lock as long as any process has this description of it, and a second description, by which to
+    /// see whether the lock is free.
+    pub(crate) fn into_files(self) -> (File, File) {
+        (self.held, self.other)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn place(file: &File) -> io::Result<GuardLockIdentity> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let Some(boot) = boot.ok().filter(|boot| !boot.trim().is_empty()) else {
+        return Ok(GuardLockIdentity::default());
+    };
+    let about = file.metadata()?;
+    Ok(GuardLockIdentity(format!("{} {} {}", boot.trim(), about.dev(), about.ino())))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn place(_file: &File) -> io::Result<GuardLockIdentity> {
+    Ok(GuardLockIdentity::default())
+}

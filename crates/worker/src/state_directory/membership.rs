@@ -1,0 +1,149 @@
+//! Who a worker is in one cluster, and what it owes to it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use windlass_core::id::{Incarnation, WorkerId};
+use windlass_core::session::FinishedAttempt;
+use windlass_net::credentials::WorkerSecret;
+use windlass_net::files::durable_folder;
+use windlass_store::db::checksum_frame;
+
+use super::atomic_file;
+use super::directory::{StateDirectoryError, StateDirectoryLock};
+use super::incarnations::WorkerIncarnations;
+
+/// How outcomes are written. Another version's are dropped: their steps are handed out again.
+const OUTCOMES_VERSION: u8 = 1;
+
+/// Bytes of output that are kept for another life: they are presented in one message. What does not fit counts as lost.
+const OUTPUT_ROOM: usize = 512 * 1024;
+
+/// A worker's place in a cluster.
+#[derive(Debug)]
+pub struct ClusterMembership {
+    folder: PathBuf,
+    secret: WorkerSecret,
+    lives: WorkerIncarnations,
+    /// Why outcomes could not be kept, if the last try failed.
+    fault: watch::Sender<Option<StateDirectoryError>>,
+    /// The directory is this process's as long as it is used.
+    _lock: Arc<StateDirectoryLock>,
+}
+
+impl ClusterMembership {
+    pub(super) fn open(
+        clusters: &Path,
+        cluster: &str,
+        lock: Arc<StateDirectoryLock>,
+    ) -> Result<Self, StateDirectoryError> {
+        // A hash: the id comes from elsewhere and is no name for a folder.
+        let name = blake3::hash(cluster.as_bytes()).to_hex();
+        let folder = clusters.join(&name[..16]);
+        durable_folder::create_durably(&folder)
+            .map_err(|error| StateDirectoryError::unusable(&folder, &error))?;
+        let named = folder.join("cluster");
+        if atomic_file::read(&named)?.is_none() {
+            atomic_file::write(&named, cluster.as_bytes())?;
+        }
+        let secret = secret(&folder.join("secret"))?;
+        let lives = WorkerIncarnations::open(&folder.join("lives"))?;
+        let fault = watch::Sender::default();
+        Ok(Self { folder, secret, lives, fault, _lock: lock })
+    }
+
+    /// What proves who it is.
+    pub const fn secret(&self) -> &WorkerSecret {
+        &self.secret
+    }
+
+    /// Its number.
+    pub fn worker_id(&self) -> WorkerId {
+        self.secret.worker_id()
+    }
+
+    /// The lives of the worker in this cluster.
+    pub const fn lives(&self) -> &WorkerIncarnations {
+        &self.lives
+    }
+
+    /// The number of its latest life.
+    pub fn incarnation(&self) -> Incarnation {
+        self.lives.latest()
+    }
+
+    /// The folder of what it has for this cluster.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A folder for output that the leader does not have yet.
+    pub fn logs(&self) -> PathBuf {
+        self.folder.join("logs")
+    }
+
+    /// The outcomes that were kept. What cannot be read any more is dropped: its steps are handed out again.
+    pub fn outcomes(&self) -> Vec<FinishedAttempt> {
+        let bytes = atomic_file::read(&self.outcomes_file()).ok().flatten().unwrap_or_default();
+        let body = checksum_frame::decode_frame("outcomes", OUTCOMES_VERSION, &bytes).ok();
+        body.and_then(|body| postcard::from_bytes(body).ok()).unwrap_or_default()
+    }
+
+    /// Why outcomes could not be kept, each time that this changes.
+    pub fn fault(&self) -> watch::Receiver<Option<StateDirectoryError>> {
+        self.fault.subscribe()
+    }
+
+    /// Keeps these outcomes and no others.
+    pub fn keep_outcomes(&self, outcomes: &[FinishedAttempt]) -> Result<(), StateDirectoryError> {
+        let kept = self.write_outcomes(outcomes);
+        let fault = kept.as_ref().err().cloned();
+        self.fault.send_if_modified(|known| {
+            let is_news = known.is_some() != fault.is_some();
+            *known = fault;
+            is_news
+        });
+        kept
+    }
+
+    fn write_outcomes(&self, outcomes: &[FinishedAttempt]) -> Result<(), StateDirectoryError> {
+        let file = self.outcomes_file();
+        if outcomes.is_empty() {
+            atomic_file::remove(&file);
+            return Ok(());
+        }
+        let mut room = OUTPUT_ROOM;
+        let fits = |finished: &&FinishedAttempt| {
+            let left = room.checked_sub(finished.outcome.output.len());
+            room = left.unwrap_or(room);
+            left.is_some()
+        };
+        let kept: Vec<&FinishedAttempt> = outcomes.iter().filter(fits).collect();
+        let body = postcard::to_stdvec(&kept);
+        let body = body.map_err(|error| StateDirectoryError::unusable(&file, &error))?;
+        atomic_file::write(&file, &checksum_frame::encode_frame(OUTCOMES_VERSION, &body))
+    }
+
+    /// Keeps none: the leader has judged them.
+    pub fn forget_outcomes(&self) {
+        atomic_file::remove(&self.outcomes_file());
+    }
+
+    fn outcomes_file(&self) -> PathBuf {
+        self.folder.join("outcomes")
+    }
+}
+
+/// The secret in a file; a new one if there is no file.
+fn secret(file: &Path) -> Result<WorkerSecret, StateDirectoryError> {
+    if let Some(bytes) = atomic_file::read(file)? {
+        let text = String::from_utf8_lossy(&bytes);
+        return WorkerSecret::parse(&text)
+            .map_err(|error| StateDirectoryError::unusable(file, &error));
+    }
+    let secret =
+        WorkerSecret::generate().map_err(|error| StateDirectoryError::unusable(file, &error))?;
+    atomic_file::write(file, secret.to_hex().as_bytes())?;
+    Ok(secret)
+}

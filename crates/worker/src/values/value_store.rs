@@ -1,0 +1,157 @@
+//! Where a worker puts large results, and gets them from.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use windlass_core::large_value::{LargeValueLocation, LargeValueRef};
+use windlass_link::LinkError;
+use windlass_link::output::{LogChunk, LogChunksReply, OutputLink};
+use windlass_store::logs::{LogId, LogPart, VALUE_MAX};
+
+use super::in_memory_values::{InMemoryValue, InMemoryValues};
+use super::value_cache::ValueCache;
+
+/// Bytes of the first piece: the leader's answer says how many it takes next.
+const FIRST_CREDIT: usize = 256 << 10;
+
+/// How long a leader may be away before a step fails that has something for it, or wants something: longer than a takeover
+/// or a restart.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The pause after a piece that did not arrive.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Large results, as one worker has them.
+#[derive(Debug)]
+pub struct ValueStore {
+    link: Arc<dyn OutputLink>,
+    cache: Mutex<ValueCache>,
+    memory: Mutex<InMemoryValues>,
+}
+
+impl ValueStore {
+    /// Keeps results with a leader.
+    pub fn new(link: Arc<dyn OutputLink>) -> Self {
+        Self { link, cache: Mutex::default(), memory: Mutex::default() }
+    }
+
+    /// Keeps a result, and returns when the leader has it.
+    pub async fn keep(&self, made_by: LogId, text: String) -> Result<LargeValueRef, String> {
+        let hash = *blake3::hash(text.as_bytes()).as_bytes();
+        let size = text.len() as u64;
+        if size > VALUE_MAX {
+            return Err(format!("it takes {size} bytes, and at most {VALUE_MAX} are kept"));
+        }
+        self.upload(made_by.value(), text.as_bytes())
+            .await
+            .map_err(|why| format!("it could not be brought to the leader: {why}"))?;
+        self.cache().put(hash, text.into());
+        Ok(kept(made_by, LargeValueLocation::Leader { hash, size }))
+    }
+
+    async fn upload(&self, value: LogId, bytes: &[u8]) -> Result<(), String> {
+        let (mut at, mut credit, mut progress) = (0, FIRST_CREDIT, Instant::now());
+        while at < bytes.len() {
+            let piece = bytes[at..bytes.len().min(at + credit)].to_vec();
+            let piece = LogChunk { log: value, at: at as u64, bytes: piece };
+            match self.link.ship(vec![piece]).await {
+                Ok(LogChunksReply { sizes, credit: next }) => {
+                    let size = sizes.first().copied().flatten();
+                    let size = size.ok_or("the leader takes nothing of this attempt any more")?;
+                    let size = usize::try_from(size).unwrap_or(usize::MAX);
+                    if size > at {
+                        progress = Instant::now();
+                    }
+                    // A leader that was restored may have less than it said.
+                    (at, credit) = (size, next.max(1));
+                }
+                Err(error) if error.is_final() => return Err(error.to_string()),
+                Err(error) => pause(progress, &error).await?,
+            }
+            if progress.elapsed() > PATIENCE {
+                return Err("it takes too little".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// A result that is kept with the leader, the same as it was brought.
+    pub async fn fetch(&self, kept: &LargeValueRef) -> Result<Arc<str>, String> {
+        let LargeValueLocation::Leader { hash, size } = &kept.place else {
+            return Err(format!("it is {kept}"));
+        };
+        if let Some(text) = self.cache().get(hash) {
+            return Ok(text);
+        }
+        let bytes = self.bytes(made_by(kept).value(), *size).await?;
+        if *blake3::hash(&bytes).as_bytes() != *hash {
+            return Err("what is kept of it is not what was made".to_owned());
+        }
+        let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+        let text: Arc<str> = text.into();
+        self.cache().put(*hash, Arc::clone(&text));
+        Ok(text)
+    }
+
+    async fn bytes(&self, value: LogId, size: u64) -> Result<Vec<u8>, String> {
+        if size > VALUE_MAX {
+            return Err(format!("it takes {size} bytes, and at most {VALUE_MAX} are kept"));
+        }
+        let (mut bytes, mut progress) = (Vec::new(), Instant::now());
+        while (bytes.len() as u64) < size {
+            match self.link.fetch(value, bytes.len() as u64).await {
+                Ok(LogPart { bytes: part, .. }) if part.is_empty() => return Err(gone(value)),
+                Ok(LogPart { bytes: part, .. }) => {
+                    bytes.extend(part);
+                    progress = Instant::now();
+                }
+                Err(error) if error.is_final() => return Err(error.to_string()),
+                Err(error) => pause(progress, &error).await?,
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Keeps a result in the memory of this process.
+    pub fn keep_in_memory(
+        &self,
+        made_by: LogId,
+        worker: &str,
+        value: InMemoryValue,
+    ) -> LargeValueRef {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).put(made_by, value);
+        kept(made_by, LargeValueLocation::Worker { name: worker.into() })
+    }
+
+    /// A result that was kept in the memory of this process.
+    pub fn kept_in_memory(&self, kept: &LargeValueRef) -> Option<InMemoryValue> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).get(made_by(kept))
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, ValueCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits before the next try, if there is to be one.
+async fn pause(progress: Instant, error: &LinkError) -> Result<(), String> {
+    if progress.elapsed() > PATIENCE {
+        return Err(error.to_string());
+    }
+    sleep(PAUSE).await;
+    Ok(())
+}
+
+fn gone(value: LogId) -> String {
+    format!("it is gone, with the logs of run {}: `rerun` has it made again", value.run)
+}
+
+fn kept(made_by: LogId, place: LargeValueLocation) -> LargeValueRef {
+    let LogId { run, step, attempt, delivery } = made_by;
+    LargeValueRef { run, step, attempt, delivery, place }
+}
+
+const fn made_by(kept: &LargeValueRef) -> LogId {
+    LogId { run: kept.run, step: kept.step, attempt: kept.attempt, delivery: kept.delivery }
+}
