@@ -48,5 +48,5 @@ typed)
   fi
   ;;
 esac
-cargo build --quiet --release --package windlass --package windlass-bench
-exec target/release/windlass-bench "$@"
+cargo build --quiet --profile dist --package windlass --package windlass-bench
+exec target/dist/windlass-bench "$@"
