@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-DEFAULT_STAGES=(setup fmt lint build test api sim hunt doc generated lockfile)
+DEFAULT_STAGES=(setup fmt lint features build test api sim hunt doc generated lockfile)
 DEEP_STAGES=(test-deep coverage api-deep sim-deep fuzz typos deny machete)
 
 # How long each part of the input is fuzzed.
@@ -67,6 +67,17 @@ stage_fmt() {
 
 stage_lint() {
     cargo lint
+}
+
+# Each crate alone, and the library with each of its features: a feature that another one lends would go unnoticed.
+stage_features() {
+    local crate features
+    for crate in core net store link worker controller; do
+        cargo check -q -p "windlass-$crate"
+    done
+    for features in "" http tls sqlite postgres redis http,sqlite conformance; do
+        cargo check -q -p windlass --lib --no-default-features --features "$features"
+    done
 }
 
 stage_build() {
