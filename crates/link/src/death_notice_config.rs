@@ -1,4 +1,4 @@
-//! What a worker leaves to its guard.
+//! The settings for a death notice, which a worker gives to its guard.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use windlass_core::id::{Incarnation, WorkerId};
 
 use super::mailbox::MailboxNoticeConfig;
 
-/// What a guard needs to report the end of its worker.
+/// Everything that a guard needs to report the end of its worker.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeathNoticeConfig {
-    /// Where leaders are, or the database that says who leads.
+    /// The addresses of controllers, or of the database that names the leader.
     pub ways: Vec<String>,
-    /// The file that has the certificates of who vouches for leaders.
+    /// The CA bundle that verifies controllers.
     pub ca: Option<String>,
     /// The cluster's token.
     pub token: Option<String>,
@@ -20,7 +20,7 @@ pub struct DeathNoticeConfig {
     pub secret: String,
     /// The worker.
     pub worker: WorkerId,
-    /// Its life.
+    /// The incarnation that ends.
     pub incarnation: Incarnation,
     /// The mailboxes that leaders read, where that is the way.
     pub mail: Option<MailboxNoticeConfig>,
@@ -29,10 +29,10 @@ pub struct DeathNoticeConfig {
 impl fmt::Debug for DeathNoticeConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { worker, incarnation, ways, mail, .. } = self;
-        // What stands before a host is a password.
+        // The part before a host is a password.
         let shown =
             |way: &String| way.rsplit_once('@').map_or(way.clone(), |(_, it)| it.to_owned());
         let ways: Vec<String> = ways.iter().map(shown).collect();
-        write!(f, "Will(of {worker} {incarnation} to {ways:?} {mail:?})")
+        write!(f, "DeathNoticeConfig(of {worker} {incarnation} to {ways:?} {mail:?})")
     }
 }

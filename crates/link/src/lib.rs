@@ -1,10 +1,9 @@
 //! Links: what carries session messages between the leader and its workers.
 //!
-//! A link is a dumb pipe. It may lose, duplicate, delay and reorder what it carries; the session at both ends repairs
-//! that. [`Link`] is a worker's end of one; the leader's end of the in-process link is in
-//! [`controller`](windlass_controller), that of HTTP in its API. Where both can only leave letters for each other, [`mailbox`]
-//! makes a link of that: whoever writes one of their own implements [`Mailboxes`](post::Mailboxes). What steps print goes
-//! by [`output`] on all of them.
+//! A link may lose, duplicate, delay and reorder messages; the session at both ends repairs that. [`WorkerLink`] is
+//! the worker's end of a link. The leader's ends are in the controller crate: the in-process link, the HTTP API and
+//! the mailbox server. Where worker and leader share only a message broker, [`mailbox`] builds a link on it; a new
+//! broker implements [`Mailboxes`](mailbox::Mailboxes). Step output travels through [`output`] on every link.
 
 mod death_notice_config;
 #[cfg(feature = "http")]

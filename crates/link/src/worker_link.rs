@@ -1,4 +1,4 @@
-//! A worker's end of a link.
+//! The worker's end of a link.
 
 use std::fmt;
 use std::future::Future;
@@ -8,24 +8,24 @@ use windlass_core::session::{
     Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
 };
 
-/// Why a message has no answer. Unless it was denied, whether it arrived is not known, and it may be sent again.
+/// Why a message has no answer. Unless it was denied, it may have arrived; sending it again is safe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// Whoever was reached does not lead.
+    /// The process that was reached is not the leader.
     #[error("{0} does not lead")]
     NotLeader(String),
-    /// Nobody was reached.
+    /// No process was reached.
     #[error("the leader at {place} cannot be reached: {reason}")]
     Unreachable {
-        /// Where it should be.
+        /// Where the leader was expected.
         place: String,
         /// What went wrong.
         reason: String,
     },
-    /// The leader does not want to hear it, now or later: a wrong token, another version of the protocol.
+    /// The leader rejects the message, now and later: wrong token, or another protocol version.
     #[error("the leader at {place} refuses this worker: {reason}")]
     Denied {
-        /// Who.
+        /// The address of the leader.
         place: String,
         /// Why.
         reason: String,
@@ -33,16 +33,16 @@ pub enum LinkError {
     /// The leader has ended this worker's credential.
     #[error("{0}")]
     Revoked(String),
-    /// Everything that there was to do is done: what the leader left behind.
-    #[error("it is over: {0}")]
+    /// The leader has finished its work; this is the final status that it left.
+    #[error("the leader has finished: {0}")]
     Finished(String),
-    /// What carries messages has forgotten the leader, or will not be used any more: nobody can go on.
+    /// The broker has lost the leader's binding, or refuses to be used. No process can continue.
     #[error("{0}")]
     StateLost(String),
 }
 
 impl LinkError {
-    /// Whether nothing will come of trying again.
+    /// Whether a retry cannot succeed.
     pub const fn is_final(&self) -> bool {
         match self {
             Self::Denied { .. } | Self::Revoked(_) | Self::Finished(_) | Self::StateLost(_) => true,
@@ -51,10 +51,10 @@ impl LinkError {
     }
 }
 
-/// An answer that may take its time.
+/// The future of an answer; it may take long.
 pub type LinkFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LinkError>> + Send + 'a>>;
 
-/// A worker's way to the leader.
+/// A worker's connection to the leader.
 pub trait WorkerLink: Send + Sync + fmt::Debug {
     /// Carries a registration.
     fn register(
@@ -62,15 +62,15 @@ pub trait WorkerLink: Send + Sync + fmt::Debug {
         register: RegisterRequest,
     ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>>;
 
-    /// Carries an exchange. Its reply may be long in coming: the leader keeps it until it has something to say, or until
-    /// a newer one comes.
+    /// Carries an exchange. The reply may take long: the leader holds it until it has news for the worker, or until a
+    /// newer exchange arrives.
     fn exchange(&self, exchange: Exchange) -> LinkFuture<'_, ExchangeReply>;
 
-    /// Has the run end whose step holds this lease.
+    /// Cancels the run whose step holds this lease.
     fn cancel_run(&self, lease: LeaseRef) -> LinkFuture<'_, ()> {
         let _ = lease;
         Box::pin(async {
-            let (place, reason) = ("this link".to_owned(), "it carries no such wish".to_owned());
+            let (place, reason) = ("this link".to_owned(), "it cannot cancel runs".to_owned());
             Err(LinkError::Denied { place, reason })
         })
     }

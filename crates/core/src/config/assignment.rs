@@ -1,16 +1,16 @@
-//! What was found in a file.
+//! A setting in a settings file.
 
 use std::ops::Range;
 
-/// A setting that a file sets.
+/// A setting with its values in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigAssignment {
-    /// The section that it stands in.
+    /// The section.
     pub section: String,
-    /// Which setting.
+    /// The name of the setting.
     pub setting: String,
-    /// Its values, as they are written; one, unless the setting takes several. A switch has `true` or `false`.
+    /// The values as written; one, unless the setting takes several. A switch is `true` or `false`.
     pub values: Vec<String>,
-    /// Where the values stand.
+    /// The location of the values.
     pub span: Range<usize>,
 }

@@ -1,4 +1,4 @@
-//! The file of settings: YAML in, what is set and where it stands out, or every problem at once.
+//! Reads the settings file: YAML to settings with their locations, or all problems at once.
 //!
 //! ```yaml
 //! serve:
@@ -6,8 +6,8 @@
 //!   lease-ttl: 20s
 //! ```
 //!
-//! It is read like a pipeline, with the same tree and the same problems. Which settings there are is an argument: they are
-//! the flags of commands, and the core knows no commands. What a value means is for the command to say.
+//! It uses the same YAML tree and the same problems as a pipeline. The known settings are an argument: they are flags of
+//! commands, which the core does not know. The commands interpret the values.
 
 mod assignment;
 mod reader;

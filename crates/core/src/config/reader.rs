@@ -1,4 +1,4 @@
-//! Reads a file against the sections that there are.
+//! Reads a settings file with the known sections.
 
 use super::assignment::ConfigAssignment;
 use super::schema::{ConfigSection, ConfigValueKind};
@@ -6,13 +6,13 @@ use crate::problem::{Problem, ProblemCode, SOURCE_MAX, SourceFile, SuggestedFix}
 use crate::spec::nearest_name;
 use crate::spec::yaml::{RepairedSource, YamlEntry, YamlKey, YamlNode, YamlValue, build_yaml_tree};
 
-/// What the file sets, and everything that is wrong with it, in the order of the file.
+/// Returns the settings of the file and all problems, in file order.
 pub fn read_config(
     source: &SourceFile,
     sections: &[ConfigSection],
 ) -> (Vec<ConfigAssignment>, Vec<Problem>) {
     if source.text().len() > SOURCE_MAX {
-        let title = format!("the file is longer than {SOURCE_MAX} bytes");
+        let title = format!("the file has more than {SOURCE_MAX} bytes");
         return (Vec::new(), vec![Problem::new(ProblemCode::TooLarge, 0..0, title)]);
     }
     let mut reader = ConfigReader { source, sections, given: Vec::new(), problems: Vec::new() };
@@ -74,16 +74,16 @@ impl ConfigReader<'_> {
             Err(ConfigValueError::Nothing) => {
                 let title = format!("`{name}` has no value");
                 let problem = Problem::new(ProblemCode::Empty, entry.key.span.clone(), title);
-                self.problems.push(problem.help("leave it out to have its default"));
+                self.problems.push(problem.help("remove it to use the default"));
             }
             Err(ConfigValueError::Kind(wanted)) => {
-                let title = format!("`{name}` takes {wanted}, and this is {}", node.kind());
+                let title = format!("`{name}` takes {wanted}, but this is {}", node.kind());
                 self.problems.push(Problem::new(ProblemCode::WrongType, node.span.clone(), title));
             }
         }
     }
 
-    /// The entries of a map, without those that are the user's own. Nothing at all is an empty map.
+    /// Returns the entries of a map without `x-` keys. A missing value is an empty map.
     fn map<'n>(&mut self, node: &'n YamlNode<'_>, what: &str) -> Option<Vec<&'n YamlEntry<'n>>> {
         match &node.value {
             YamlValue::Map(entries) => {
@@ -91,7 +91,7 @@ impl ConfigReader<'_> {
             }
             YamlValue::Null | YamlValue::Broken => None,
             YamlValue::Scalar(_) | YamlValue::List(_) => {
-                let title = format!("{what} is a map of keys, and this is {}", node.kind());
+                let title = format!("{what} is a map, but this is {}", node.kind());
                 self.problems.push(Problem::new(ProblemCode::WrongType, node.span.clone(), title));
                 None
             }
@@ -100,7 +100,7 @@ impl ConfigReader<'_> {
 
     fn unknown_section(&self, key: &YamlKey<'_>) -> Problem {
         let text = &*key.text;
-        let title = format!("`{text}` is no section of the settings");
+        let title = format!("unknown section `{text}`");
         let names = self.sections.iter().map(|section| &*section.name);
         let problem = self.instead(key, title, nearest_name(text, names.clone()));
         if problem.fix.is_some() {
@@ -110,13 +110,13 @@ impl ConfigReader<'_> {
         problem.help(if owners.is_empty() {
             format!("the sections are {}", quoted(names))
         } else {
-            format!("it is a setting: put it below {}", quoted(owners.into_iter()))
+            format!("it is a setting: move it under {}", quoted(owners.into_iter()))
         })
     }
 
     fn unknown_setting(&self, section: &ConfigSection, key: &YamlKey<'_>) -> Problem {
         let text = &*key.text;
-        let title = format!("`{text}` is no setting of `{}`", section.name);
+        let title = format!("unknown setting `{text}` in `{}`", section.name);
         let names = section.settings.iter().map(|setting| &*setting.name);
         let owners = self.owners(text);
         if !owners.is_empty() {
@@ -127,7 +127,7 @@ impl ConfigReader<'_> {
         if problem.fix.is_some() {
             return problem;
         }
-        problem.help(format!("`{}` has {}", section.name, quoted(names)))
+        problem.help(format!("the settings of `{}` are {}", section.name, quoted(names)))
     }
 
     fn instead(&self, key: &YamlKey<'_>, title: String, near: Option<&str>) -> Problem {
@@ -140,18 +140,18 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// The sections that have a setting of this name.
+    /// Returns the sections with a setting of this name.
     fn owners(&self, setting: &str) -> Vec<&str> {
         let has = |section: &&ConfigSection| section.setting(setting).is_some();
         self.sections.iter().filter(has).map(|section| &*section.name).collect()
     }
 }
 
-/// Why a value does not fit.
+/// Why a value is invalid.
 enum ConfigValueError {
     Nothing,
     Kind(&'static str),
-    /// It is broken, and that was said.
+    /// The value is broken, and a problem is already reported.
     AlreadyReported,
 }
 
@@ -172,7 +172,7 @@ fn values(node: &YamlNode<'_>, takes: ConfigValueKind) -> Result<Vec<String>, Co
                 .iter()
                 .map(text)
                 .collect::<Option<_>>()
-                .ok_or(ConfigValueError::Kind("a list of texts"))
+                .ok_or(ConfigValueError::Kind("a list of strings"))
         }
         (YamlValue::List(_) | YamlValue::Map(_), ConfigValueKind::Switch) => {
             Err(ConfigValueError::Kind("`true` or `false`"))

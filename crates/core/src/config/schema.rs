@@ -1,36 +1,36 @@
-//! Which settings there are.
+//! The known settings.
 
-/// Settings that belong together: those of one command.
+/// The settings of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigSection {
-    /// Its key in the file.
+    /// The key in the file.
     pub name: String,
-    /// In the order in which they are told.
+    /// The settings, in display order.
     pub settings: Vec<ConfigSetting>,
 }
 
-/// Something that can be set.
+/// A known setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigSetting {
-    /// Its key in the file.
+    /// The key in the file.
     pub name: String,
-    /// What it takes.
+    /// The kind of its value.
     pub takes: ConfigValueKind,
 }
 
-/// What a setting takes.
+/// The kind of value that a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigValueKind {
     /// `true` or `false`.
     Switch,
-    /// A value.
+    /// One value.
     One,
-    /// A value, or a list of them.
+    /// One value or a list.
     Many,
 }
 
 impl ConfigSection {
-    /// The setting of this name.
+    /// Returns the setting with this name.
     pub fn setting(&self, name: &str) -> Option<&ConfigSetting> {
         self.settings.iter().find(|setting| setting.name == name)
     }

@@ -1,4 +1,4 @@
-//! Why a step stands where it stands, as data.
+//! Explains as data why a step is waiting, running or ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,105 +14,105 @@ use crate::plan::{PinTarget, Placement};
 use crate::session::StopReason;
 use crate::time::Time;
 
-/// The whole reason, as far as the engine knows it.
+/// The reason for the current state of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyReport {
-    /// It waits for these needs.
+    /// The step waits for these needs.
     Needs {
-        /// Which, and where they stand.
+        /// The needs and their statuses.
         waiting: Vec<(StepIx, StepStatus)>,
     },
-    /// Its attempt failed; the next one comes at that time.
+    /// The attempt failed; the next one begins after the back-off.
     BackingOff {
-        /// When.
+        /// The end of the back-off.
         until: Time,
-        /// The attempt to come.
+        /// The number of the next attempt.
         attempt: u16,
     },
-    /// It is about to be ended without a lease.
+    /// The step is about to end without a lease.
     Settling,
-    /// It must not run beside itself, and a grant of it that the store has lost may still run.
+    /// The step must not run twice at the same time, and a grant that the store has lost may still run.
     Embargo {
-        /// When every lost grant has ended.
+        /// When all lost grants have ended.
         until: Time,
     },
-    /// It waits for locks.
+    /// The step waits for locks.
     Locks {
-        /// Every lock that keeps it waiting.
+        /// The locks that it waits for.
         waiting: Vec<LockWait>,
     },
-    /// No worker may run it, for these reasons.
+    /// No worker can run the step.
     NoWorker {
-        /// What it demands.
+        /// The required placement.
         placement: String,
-        /// When it fails for it.
+        /// When the step fails.
         fails_at: Time,
-        /// Why each worker may not.
+        /// Why each worker cannot run it.
         workers: Vec<WorkerElimination>,
     },
-    /// Workers could run it and have no free slot for it yet.
+    /// Workers can run the step, but none has a free slot yet.
     Queue {
-        /// Ready steps of its lane that go before it.
+        /// Ready steps of its lane before it.
         ahead: usize,
-        /// What each worker lacks.
+        /// Why each worker does not run it now.
         workers: Vec<WorkerElimination>,
     },
-    /// A worker holds it.
+    /// A worker holds the step.
     Held {
-        /// Who.
+        /// The worker.
         worker: WorkerId,
-        /// The lease's number.
+        /// The fence of the lease.
         fence: Fence,
-        /// When it started, if that is known.
+        /// When it started, if known.
         started_at: Option<Time>,
-        /// Whether and why it was told to stop.
+        /// Why it was ordered to stop, if so.
         stop: Option<StopReason>,
     },
-    /// It has ended.
+    /// The step has ended.
     Ended {
-        /// The step at the root of it, where a failure was.
+        /// The root cause, if a step failed.
         cause: Option<StepIx>,
-        /// Whether its run was told to end, and why.
+        /// Why its run was cancelled, if so.
         cancelled: Option<CancelReason>,
     },
-    /// It is done once under a key, and another step is at it.
+    /// The step is idempotent, and another step holds its key.
     Key {
         /// The key.
         key: Box<str>,
-        /// The run of that step.
+        /// The run of the other step.
         run: RunId,
-        /// That step's name.
+        /// The name of the other step.
         name: Box<str>,
-        /// When this one fails for it.
+        /// When this step fails.
         fails_at: Time,
     },
 }
 
-/// A lock that keeps a step waiting.
+/// A lock that a step waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockWait {
-    /// Its name.
+    /// The name.
     pub lock: Box<str>,
-    /// Its slots.
+    /// The number of slots.
     pub slots: u32,
-    /// Who holds it.
+    /// The holders.
     pub holders: Vec<LockHolder<'static>>,
-    /// Whether a free slot is kept for a step that was passed over.
+    /// Whether a free slot is reserved for a step that was passed over.
     pub reserved: bool,
 }
 
 /// Why one worker does not run a step now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerElimination {
-    /// Its name.
+    /// The name.
     pub worker: Box<str>,
     /// The reason, as a phrase.
     pub reason: String,
 }
 
 impl Engine {
-    /// Why a step stands where it stands; `None` if there is no such step here.
+    /// Explains the current state of a step; `None` if the step does not exist.
     pub fn why(&self, run: RunId, step: StepIx) -> Option<WhyReport> {
         let run_ix = *self.run_ids.get(&run)?;
         let run = &self.runs[run_ix];
@@ -221,16 +221,16 @@ impl Engine {
         } else if let Some(limit) =
             lane.key.per_worker.as_ref().filter(|limit| worker.is_at_limit(limit))
         {
-            format!("runs {} of `{}`, the most per worker", limit.most, limit.kind.step)
+            format!("runs {} of `{}`, the limit per worker", limit.most, limit.kind.step)
         } else if worker.has_free_slot() {
-            "has a free slot and has not asked since".to_owned()
+            "has a free slot but has not requested work since".to_owned()
         } else {
             format!("holds {} leases in {} slots", worker.open(), worker.slots)
         }
     }
 }
 
-/// What a placement demands, in words.
+/// Describes a placement.
 pub(super) fn describe_placement(placement: &Placement) -> String {
     let mut parts = Vec::new();
     if placement.pin == PinTarget::Leader {

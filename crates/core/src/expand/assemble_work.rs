@@ -1,4 +1,4 @@
-//! Assembles the work of a step: its command, its variables, and what else a worker must know.
+//! Assembles the work of a step: its command, its variables, and other data for the worker.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::spec::{
     self, CallTarget, PipelineDecl, Spanned, SpannedTemplate, StepDecl, StepSettings, VariableDecl,
 };
 
-/// The work of a step, with everything in place that reads only params.
+/// Assembles the work of a step. Expressions that read only params are already rendered.
 pub(super) fn assemble_work(
     known: &mut PlanTimeRenderer<'_>,
     pipeline: &PipelineDecl,
@@ -42,7 +42,7 @@ pub(super) fn assemble_work(
     }
 }
 
-/// The params that templates of the work still read, beside values that are not known yet.
+/// Returns the params that templates of the work still read, in expressions with values that are not known yet.
 pub(super) fn params_read(work: &StepWork, params: &Value) -> BTreeMap<String, Value> {
     let reads = work.templates().flat_map(Template::paths);
     let names =
@@ -50,7 +50,7 @@ pub(super) fn params_read(work: &StepWork, params: &Value) -> BTreeMap<String, V
     names.map(|name| (name.clone(), params.get(&name).cloned().unwrap_or_default())).collect()
 }
 
-/// Names of the steps that the condition, the key or the work of a step reads.
+/// Returns the names of steps that the condition, the key or the work of a step reads.
 pub(super) fn steps_read(step: &StepDecl, work: &StepWork) -> BTreeSet<String> {
     let by_work = work.templates().flat_map(Template::paths).map(|read| read.path);
     let asked = step.condition.iter().flat_map(|asked| &asked.reads).map(|read| read.path.clone());
@@ -58,7 +58,7 @@ pub(super) fn steps_read(step: &StepDecl, work: &StepWork) -> BTreeSet<String> {
         step.idempotency_key.iter().flat_map(|key| &key.reads).map(|read| read.path.clone());
     let of_steps = by_work.chain(asked).chain(keyed).filter(|path| path[0] == "steps");
     let called = match &step.action {
-        // What it takes of them is its own business: it gets all that they hand on.
+        // The function decides which outputs it uses, so it receives all of them.
         spec::ActionDecl::Call(_) => step.needs.as_slice(),
         spec::ActionDecl::Script { .. }
         | spec::ActionDecl::Exec { .. }
@@ -106,7 +106,7 @@ fn call_action(known: &mut PlanTimeRenderer<'_>, call: &spec::CallDecl) -> WorkA
     WorkAction::Call { name, signature, with: call.with.iter().filter_map(value).collect() }
 }
 
-/// Variables of the pipeline, the defaults and the step; the later ones win, in the place of the first.
+/// Merges the variables of the pipeline, the defaults and the step. Later values win, at the position of the first.
 fn env(known: &mut PlanTimeRenderer<'_>, layers: [&[VariableDecl]; 3]) -> Vec<(String, Template)> {
     let mut env: Vec<(String, Template)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,20 +1,19 @@
-//! The name of a cell, which carries its values.
+//! The name of a cell, which contains its values.
 //!
-//! `test[linux,sqlite]`: the values in the order of the axes, then whatever `include` added as `key=value`. A value that
-//! could be misread is written as JSON. A plan of a million cells thus holds each value once, and a worker needs nothing
-//! but the name.
+//! `test[linux,sqlite]`: the values in axis order, then the values added by `include` as `key=value`. An ambiguous value is
+//! written as JSON. So a plan of a million cells stores each value once, and a worker needs only the name.
 
 use std::fmt::Write;
 
 use crate::display_text::is_unsafe_to_display;
 
-/// Characters that are themselves in a name. `=` is not among them, so a bare value is never taken for `key=value`.
+/// Whether a value is written unquoted. Values with `=` are quoted, so that they are not read as `key=value`.
 fn is_bare(value: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.:/@+ -".contains(c);
     !value.is_empty() && value.chars().all(plain) && value.trim() == value
 }
 
-/// What stands between the brackets: values in the order of the axes, then what was added to them.
+/// Returns the text between the brackets: the values in axis order, then the added values.
 pub fn cell_name<'a>(
     values: impl IntoIterator<Item = &'a str>,
     added: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -57,8 +56,8 @@ fn push(name: &mut String, value: &str) {
     name.push('"');
 }
 
-/// The values that a cell's name (`test[linux,sqlite]`) carries, as the axes and additions that they belong to. Nothing for
-/// a step that is no cell, or a name that was not made by [`cell_name`] for these axes.
+/// Returns the values in a cell's name (`test[linux,sqlite]`) with their axes or keys. Empty for a step that is not a cell,
+/// and for a name that [`cell_name`] did not create for these axes.
 pub fn cell_values(name: &str, axes: &[String]) -> Vec<(String, String)> {
     let inside = name.split_once('[').and_then(|(_, rest)| rest.strip_suffix(']'));
     inside.and_then(|text| read(text, axes)).unwrap_or_default()
@@ -77,7 +76,7 @@ fn read(inside: &str, axes: &[String]) -> Option<Vec<(String, String)>> {
     left.next().is_none().then_some(values)
 }
 
-/// The parts between commas that are not inside quotes.
+/// Splits at commas outside quotes.
 fn parts(inside: &str) -> Vec<&str> {
     let mut quoted = false;
     let mut escaped = false;

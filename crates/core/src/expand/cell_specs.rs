@@ -1,4 +1,4 @@
-//! The specs of a matrix: one for all cells that agree on what the engine must know.
+//! The specs of a matrix: one for all cells with the same engine settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use super::plan_time_renderer::{ExpansionBudget, PlanTimeRenderer};
 use super::settings::{require_labels, step_spec};
 use crate::id::StepIx;
 use crate::plan::StepSpec;
-use crate::spec::{PipelineDecl, RetryDecl, SpannedPath, SpannedSetting, StepDecl, StepSettings};
+use crate::spec::{PipelineDecl, SpannedPath, StepDecl, StepSettings};
 
-/// Makes the specs of the cells of a step, each once.
+/// Creates the distinct specs of the cells of a step.
 #[derive(Debug)]
 pub(super) struct CellSpecs<'a> {
     pipeline: &'a PipelineDecl,
     step: &'a StepDecl,
     cells: &'a MatrixCells,
     reads: &'a [StepIx],
-    /// Names of the matrix that decide on a spec.
+    /// Names of the matrix that the spec depends on.
     deciding_names: Vec<&'a str>,
     known: BTreeMap<Vec<&'a str>, usize>,
     pub(super) list: Vec<StepSpec>,
@@ -47,7 +47,7 @@ impl<'a> CellSpecs<'a> {
         }
     }
 
-    /// The place in the list of the spec of a cell.
+    /// Returns the index of the spec of a cell in the list.
     pub(super) fn spec_index(
         &mut self,
         cell: usize,
@@ -69,28 +69,12 @@ impl<'a> CellSpecs<'a> {
     }
 }
 
-/// Everything that is read for what the engine must know of a step.
+/// Returns all paths that the engine settings of a step read.
 fn engine_reads<'a>(step: &'a StepDecl, defaults: &'a StepSettings) -> Vec<&'a SpannedPath> {
     let mut reads: Vec<&SpannedPath> = Vec::new();
     reads.extend(step.condition.iter().flat_map(|asked| &asked.reads));
     reads.extend(step.idempotency_key.iter().flat_map(|key| &key.reads));
-    reads.extend(step.locks.iter().flat_map(|lock| &lock.name.reads));
-    reads.extend(step.per_worker.iter().flat_map(SpannedSetting::reads));
-    for settings in [&step.settings, defaults] {
-        for setting in [
-            &settings.timeout,
-            &settings.kill_grace,
-            &settings.wait_for_worker,
-            &settings.wait_for_lock,
-        ] {
-            reads.extend(setting.iter().flat_map(SpannedSetting::reads));
-        }
-        reads.extend(settings.priority.iter().flat_map(SpannedSetting::reads));
-        reads.extend(settings.retry.iter().flat_map(RetryDecl::reads));
-        let clauses = settings.requires.iter().chain(&settings.prefers).flatten();
-        reads.extend(clauses.flat_map(SpannedSetting::reads));
-        let nodes = settings.nodes.iter().flat_map(|nodes| nodes.allow.iter().chain(&nodes.deny));
-        reads.extend(nodes.flat_map(|text| &text.reads));
-    }
+    reads.extend(step.plan_time_reads());
+    reads.extend(defaults.plan_time_reads());
     reads
 }

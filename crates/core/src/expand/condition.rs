@@ -1,4 +1,4 @@
-//! `if:`: settled now if it reads only what is known, else rewritten so that it reads nothing but other steps.
+//! `if:`: evaluated now if all its values are known, otherwise rewritten to read only other steps.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::plan::{IdempotencySpec, StatusCondition, ValueCondition};
 use crate::problem::{Problem, ProblemCode};
 use crate::spec::{SpannedCondition, SpannedTemplate};
 
-/// When the step runs by its needs, and by values.
+/// Returns the conditions on needs and on values.
 pub(super) fn condition(
     known: &mut PlanTimeRenderer<'_>,
     asked: Option<&SpannedCondition>,
@@ -20,7 +20,7 @@ pub(super) fn condition(
     let Some(asked) = asked else { return (StatusCondition::Success, ValueCondition::Holds) };
     let status = asked.condition.status;
     let Some(expression) = &asked.condition.value else { return (status, ValueCondition::Holds) };
-    // Read anew, so that the ranges of its paths count from its own text.
+    // Parsed again, so that the ranges of its paths refer to its own text.
     let Ok(expression) = Expression::parse(expression.text()) else {
         return (status, ValueCondition::Holds);
     };
@@ -54,7 +54,7 @@ fn condition_now(
     Some(ValueCondition::Fails(format!("{}  ({})", expression.text(), values.join(", ")).into()))
 }
 
-/// The expression with what is known written into it: whoever evaluates it knows nothing but `steps`.
+/// Inserts the known values into the expression: at run time only `steps` is known.
 fn condition_later(
     known: &mut PlanTimeRenderer<'_>,
     asked: &SpannedCondition,
@@ -64,12 +64,14 @@ fn condition_later(
     let left = rewritten.paths().into_iter().find(|read| read.path[0] != "steps");
     let Some(left) = left else { return Some(ValueCondition::Asks(rewritten.text().into())) };
     let problem = unquotable_value_problem(&left.path.join("."), "a condition", &asked.span);
-    known.problems.push(problem.help("give it to the step as a variable and test it there"));
+    known
+        .problems
+        .push(problem.help("pass it to the step as a variable and test it in the script"));
     None
 }
 
-/// What a key makes of a condition: it is decided with it, unless the step is skipped anyway. What is known is written
-/// into the key as well.
+/// Combines the idempotency key with the condition, unless the step is skipped anyway. Known values are inserted into the
+/// key too.
 pub(super) fn idempotency_condition(
     known: &mut PlanTimeRenderer<'_>,
     key: Option<&SpannedTemplate>,
@@ -98,10 +100,11 @@ pub(super) fn idempotency_condition(
     ValueCondition::Once(IdempotencySpec { key: template.to_string().into(), asks, again: false })
 }
 
-/// A value that cannot be written into an expression.
+/// Reports a value that cannot be a literal in an expression.
 fn unquotable_value_problem(path: &str, into: &str, span: &Range<usize>) -> Problem {
-    let title =
-        format!("the value of `{path}` cannot be written into {into}: it has both kinds of quotes");
+    let title = format!(
+        "the value of `{path}` cannot be inserted into {into}: it contains both kinds of quotes"
+    );
     Problem::new(ProblemCode::BadValue, span.clone(), title)
 }
 

@@ -1,4 +1,4 @@
-//! What comes out: the plan, and what the plan does not say.
+//! The result of an expansion: the plan and additional data.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,43 +9,43 @@ use crate::id::StepIx;
 use crate::plan::Plan;
 use crate::time::Span;
 
-/// What a plan is made with, beside the file.
+/// The inputs of an expansion in addition to the file.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpandInputs<'a> {
-    /// The name of a pipeline that does not say its own.
+    /// The default pipeline name.
     pub name: &'a str,
-    /// Params as they were given.
+    /// The given params.
     pub params: &'a BTreeMap<String, String>,
 }
 
-/// A plan, and what is worth showing beside it.
+/// A plan, and additional data for display.
 #[derive(Clone, Debug)]
 pub struct ExpandedPipeline {
     /// The plan.
     pub plan: Plan,
-    /// Every param with its value.
+    /// All params with their values.
     pub params: BTreeMap<String, Value>,
-    /// The longest that a run may take.
+    /// Maximum duration of a run.
     pub timeout: Option<Span>,
-    /// The steps of the file, in its order.
+    /// The steps in file order.
     pub steps: Vec<ExpandedStep>,
 }
 
-/// A step of the file, in the plan.
+/// A step of the file and its nodes in the plan.
 #[derive(Clone, Debug)]
 pub struct ExpandedStep {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it does, in one line.
+    /// The description in one line.
     pub about: Option<String>,
-    /// Words for selecting it.
+    /// Tags for selecting it.
     pub tags: Vec<String>,
     /// Names of the steps that it needs.
     pub needs: Vec<String>,
-    /// The node that stands for it: itself, or the join of its cells.
+    /// The node of the step: itself, or the join of its cells.
     pub node: StepIx,
-    /// Its steps in the plan: itself, or its cells.
+    /// The steps in the plan: itself, or its cells.
     pub cells: Range<u32>,
-    /// The key of it that this version cannot execute.
+    /// The key that this version cannot execute.
     pub unavailable: Option<&'static str>,
 }

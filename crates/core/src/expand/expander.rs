@@ -1,4 +1,4 @@
-//! Puts steps, cells and needs into a plan.
+//! Expands steps, cells and needs into a plan.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::spec::{
     ActionDecl, PipelineDecl, StepDecl, ValueShape, parse_positive_duration, scalar_number,
 };
 
-/// Makes the plan of a pipeline, or tells every problem.
+/// Creates the plan of a pipeline, or returns all problems.
 pub fn expand_pipeline(
     pipeline: &PipelineDecl,
     inputs: ExpandInputs<'_>,
@@ -76,19 +76,19 @@ struct PipelineExpander<'a> {
     index: BTreeMap<&'a str, usize>,
 }
 
-/// A step with its cells and its place in the plan, before anything is added to it.
+/// A step with its cells and its position in the plan, before it is added.
 struct StepDraft<'a> {
     step: &'a StepDecl,
     cells: Option<MatrixCells>,
-    /// The first of its nodes.
+    /// The first node.
     first: u32,
-    /// The node that stands for it.
+    /// The node of the step.
     node: StepIx,
     tags: Vec<String>,
 }
 
 impl PipelineExpander<'_> {
-    /// Counts the cells of every step, so that each step's node is known before a step that reads it is added.
+    /// Counts the cells of every step, so that all nodes are known before a step that reads them is added.
     fn draft_steps(&mut self) {
         let mut next = 0;
         for step in &self.pipeline.steps {
@@ -180,7 +180,7 @@ impl PipelineExpander<'_> {
         self.index.get(name).map(|at| self.drafts[*at].node)
     }
 
-    /// Adds the needs, unless there are more of them than a plan may have: each of a matrix is one for every cell.
+    /// Adds the needs within the limit of a plan. A need of a matrix counts once per cell.
     fn needs(&mut self, builder: &mut PlanBuilder) {
         let edges = self
             .drafts
@@ -207,7 +207,7 @@ impl PipelineExpander<'_> {
 }
 
 impl StepDraft<'_> {
-    /// Its steps in the plan: itself, or its cells.
+    /// Returns its steps in the plan: itself, or its cells.
     fn nodes(&self) -> impl Iterator<Item = StepIx> + use<> {
         self.cell_range().map(StepIx)
     }
@@ -244,10 +244,10 @@ fn long_name(step: &StepDecl, cell: &str) -> Problem {
     let title = format!("the name `{name}[{cell}]` has more than {NAME_MAX} bytes");
     let span = step.matrix.as_ref().map_or(0..0, |matrix| matrix.span.clone());
     Problem::new(ProblemCode::LongName, span, title)
-        .help("use short values, and look the long ones up in the step")
+        .help("use short values, and look up the long ones in the step")
 }
 
-/// A problem that only the plan as a whole has.
+/// Converts an error of the whole plan to a problem.
 fn plan_problem(pipeline: &PipelineDecl, error: &PlanError) -> Problem {
     let of_step = |name: &str| pipeline.step(name).map_or(0..0, |step| step.name.span.clone());
     let span = if let PlanError::WorkTooLong(name) | PlanError::TooMany { step: name, .. } = error {

@@ -1,4 +1,4 @@
-//! What whoever executes a step makes of its work and of the values that came with its lease.
+//! Combines the work of a step with the values of its lease, for execution.
 
 use serde_json::{Value, json};
 
@@ -7,17 +7,17 @@ use super::work::StepWork;
 use crate::expr::{ExprScope, Template};
 use crate::session::LeaseGrant;
 
-/// A step's work with the lease to do it.
+/// A step's work and its lease.
 #[derive(Clone, Copy, Debug)]
 pub struct GrantedWork<'a> {
-    /// What to do.
+    /// The work.
     pub work: &'a StepWork,
-    /// By which right.
+    /// The granted lease.
     pub grant: &'a LeaseGrant,
 }
 
 impl GrantedWork<'_> {
-    /// What the step's templates may read.
+    /// Returns the values that the step's templates can read.
     pub fn scope(&self) -> ExprScope {
         let values = self.grant.values.as_deref();
         let values = values.and_then(|text| serde_json::from_str::<Value>(text).ok());
@@ -26,18 +26,18 @@ impl GrantedWork<'_> {
         self.work.scope(&self.grant.name, steps, run)
     }
 
-    /// The variables that the work says, and those that stand for `${{ }}` in its script.
+    /// Returns the declared variables, and those for `${{ }}` in the script.
     pub fn variables(&self, scope: &ExprScope) -> Result<Vec<(String, String)>, String> {
         let named = self.work.env.iter().chain(&self.work.vars);
         named.map(|(name, value)| Ok((name.clone(), render(name, value, scope)?))).collect()
     }
 
-    /// The folder that the work says, from the root of the pipeline.
+    /// Returns the working directory, relative to the root of the pipeline.
     pub fn dir(&self, scope: &ExprScope) -> Result<Option<String>, String> {
         self.work.dir.as_ref().map(|dir| render("dir", dir, scope)).transpose()
     }
 
-    /// What every step is told about itself.
+    /// Returns the `WINDLASS_*` variables that identify the step.
     pub fn identity_variables(&self, worker: &str) -> Vec<(String, String)> {
         let grant = self.grant;
         let lease = grant.lease;
@@ -56,7 +56,7 @@ impl GrantedWork<'_> {
         variables
     }
 
-    /// The same for every attempt, hand-out, resumption and rerun of the step.
+    /// Returns a key that is the same for every attempt, delivery, resumption and rerun of the step.
     pub fn idempotency_key(&self) -> String {
         let named = format!("{}/{}", self.grant.root, self.grant.name);
         blake3::hash(named.as_bytes()).to_hex()[..32].to_owned()

@@ -1,7 +1,7 @@
-//! How a script is handed to its shell.
+//! Builds the command that runs a script in its shell.
 
-/// Interpreters that take a program as an argument, and how. POSIX shells stop at the first command that fails: a step
-/// that goes on after one would hide it.
+/// Known interpreters and their options for a program as an argument. POSIX shells get `-e`, so that a failed command
+/// fails the step.
 const KNOWN_INTERPRETERS: &[(&[&str], &[&str])] = &[
     (&["sh", "bash", "dash", "ksh", "zsh"], &["-e", "-c"]),
     (&["python", "python3"], &["-c"]),
@@ -9,19 +9,19 @@ const KNOWN_INTERPRETERS: &[(&[&str], &[&str])] = &[
     (&["pwsh"], &["-NoProfile", "-Command"]),
 ];
 
-/// The longest argument that a system takes; Linux has 128 KiB.
+/// Maximum bytes of an argument; Linux allows 128 KiB.
 const ARGUMENT_MAX: usize = 128 * 1024 - 1;
 
-/// The command that runs a script. A shell with arguments of its own gets only what makes it read the script.
+/// Returns the command that runs a script. A shell with its own arguments gets only the option for the script.
 pub fn interpreter_command(shell: Option<&str>, script: &str) -> Result<Vec<String>, String> {
     if script.len() > ARGUMENT_MAX {
         return Err(format!(
-            "its script has {} bytes, and {ARGUMENT_MAX} can be handed to a shell: keep it in a file",
+            "the script has {} bytes, but a shell takes at most {ARGUMENT_MAX}: move it into a file",
             script.len()
         ));
     }
     let words: Vec<&str> = shell.unwrap_or("sh").split_whitespace().collect();
-    let Some(program) = words.first() else { return Err("its shell has no name".to_owned()) };
+    let Some(program) = words.first() else { return Err("the shell has no name".to_owned()) };
     let name = program.rsplit('/').next().unwrap_or(program);
     let known =
         KNOWN_INTERPRETERS.iter().find(|(names, _)| names.contains(&name)).map(|(_, flags)| *flags);
@@ -34,7 +34,7 @@ pub fn interpreter_command(shell: Option<&str>, script: &str) -> Result<Vec<Stri
     Ok(command.chain([script.to_owned()]).collect())
 }
 
-/// A command as a line for sh.
+/// Quotes a command as a line for sh.
 pub fn shell_line(argv: &[String]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&byte);
     let quote = |word: &String| {
@@ -51,17 +51,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_gets_the_script_in_its_own_way() {
-        let told = |shell| interpreter_command(shell, "x").expect("it is short").join(" ");
-        assert_eq!(told(None), "sh -e -c x");
-        assert_eq!(told(Some("/bin/bash")), "/bin/bash -e -c x");
-        assert_eq!(told(Some("bash -euo pipefail")), "bash -euo pipefail -c x");
-        assert_eq!(told(Some("python3")), "python3 -c x");
-        assert_eq!(told(Some("fish")), "fish -c x");
+    fn each_shell_gets_its_own_options() {
+        let command = |shell| interpreter_command(shell, "x").expect("it is short").join(" ");
+        assert_eq!(command(None), "sh -e -c x");
+        assert_eq!(command(Some("/bin/bash")), "/bin/bash -e -c x");
+        assert_eq!(command(Some("bash -euo pipefail")), "bash -euo pipefail -c x");
+        assert_eq!(command(Some("python3")), "python3 -c x");
+        assert_eq!(command(Some("fish")), "fish -c x");
     }
 
     #[test]
-    fn a_line_for_sh_means_what_the_command_means() {
+    fn shell_line_quotes_arguments() {
         let line =
             |argv: &[&str]| shell_line(&argv.iter().map(|&word| word.into()).collect::<Vec<_>>());
         assert_eq!(line(&["make", "-j2", "OUT=a/b.c"]), "make -j2 OUT=a/b.c");

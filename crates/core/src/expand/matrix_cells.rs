@@ -1,4 +1,4 @@
-//! The cells of a matrix: the product of its axes, less what is excluded, plus what is included.
+//! The cells of a matrix: the product of its axes, without `exclude`, plus `include`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,28 +13,28 @@ use crate::spec::{
     platform_problem,
 };
 
-/// All cells of a matrix. A cell is a row of numbers, one for each axis: a hundred thousand cells share their values.
+/// All cells of a matrix. A cell is a row of value indices, one per axis, so that many cells share their values.
 #[derive(Debug)]
 pub(super) struct MatrixCells {
     pub(super) axes: Vec<String>,
     values: Vec<Vec<String>>,
-    /// Rows of `axes.len()` numbers, laid end to end.
+    /// Rows of `axes.len()` indices, concatenated.
     rows: Vec<u32>,
     count: usize,
-    /// What `include` added to a cell.
+    /// Values that `include` added, by cell.
     added: BTreeMap<usize, Vec<(String, String)>>,
-    /// Axes whose value a worker must have, with what stands before the value.
+    /// Axes whose value is a required label, with the prefix of the label.
     routes: Vec<(usize, String)>,
 }
 
-/// Part of a cell: some axes with their values, and values beyond the axes.
+/// Part of a cell: values of some axes, and additional values.
 struct PartialCell {
     axes: Vec<(usize, u32)>,
     beyond: Vec<(String, String)>,
 }
 
 impl MatrixCells {
-    /// The cells, or nothing if there are problems.
+    /// Creates the cells; `None` if there are problems.
     pub(super) fn new(known: &mut PlanTimeRenderer<'_>, matrix: &MatrixDecl) -> Option<Self> {
         let before = known.problems.len();
         let mut cells = Self {
@@ -80,19 +80,19 @@ impl MatrixCells {
         self.count
     }
 
-    /// What stands between the brackets of the cell's name.
+    /// Returns the text between the brackets of the cell's name.
     pub(super) fn name(&self, cell: usize) -> String {
         let added = self.added.get(&cell).into_iter().flatten();
         cell_name(self.row(cell), added.map(|(key, value)| (&**key, &**value)))
     }
 
-    /// The values of a cell, in the order of the axes.
+    /// Returns the values of a cell in axis order.
     fn row(&self, cell: usize) -> impl Iterator<Item = &str> {
         let row = &self.rows[cell * self.axes.len()..(cell + 1) * self.axes.len()];
         row.iter().zip(&self.values).map(|(value, axis)| &*axis[*value as usize])
     }
 
-    /// The value of one name in a cell; empty if it has none.
+    /// Returns the value of a name in a cell, or an empty string.
     pub(super) fn value(&self, cell: usize, name: &str) -> &str {
         let added = self.added.get(&cell).into_iter().flatten();
         let mut added = added.filter(|(key, _)| key == name).map(|(_, value)| &**value);
@@ -100,7 +100,7 @@ impl MatrixCells {
         added.next().or_else(|| own.next().map(|(_, value)| value)).unwrap_or_default()
     }
 
-    /// What expressions read as `matrix` in a cell.
+    /// Returns the values that expressions read as `matrix` in a cell.
     pub(super) fn scope(&self, cell: usize) -> Map<String, Value> {
         let own = self.axes.iter().map(|axis| &**axis).zip(self.row(cell));
         let added = self.added.get(&cell).into_iter().flatten();
@@ -108,20 +108,20 @@ impl MatrixCells {
         all.map(|(name, value)| (name.to_owned(), value.into())).collect()
     }
 
-    /// The labels that a cell demands of its worker.
+    /// Returns the worker labels that a cell requires.
     pub(super) fn labels(&self, cell: usize) -> Vec<String> {
         let row: Vec<&str> = self.row(cell).collect();
         self.routes.iter().map(|(axis, prefix)| format!("{prefix}{}", row[*axis])).collect()
     }
 
-    /// The axes that decide on which workers a cell runs.
+    /// Returns the axes that select workers.
     pub(super) fn routing(&self) -> impl Iterator<Item = &str> {
         self.routes.iter().map(|(axis, _)| &*self.axes[*axis])
     }
 
-    /// Counts through the product like an odometer, the last axis fastest.
+    /// Adds the cells of the product; the last axis changes fastest.
     fn product(&mut self, known: &mut PlanTimeRenderer<'_>, matrix: &MatrixDecl) {
-        // Before `exclude` is read: it may bring values that are in no axis.
+        // Taken before reading `exclude`, which may add values that are in no axis.
         let sizes: Vec<usize> = self.values.iter().map(Vec::len).collect();
         let excludes: Vec<PartialCell> =
             matrix.exclude.iter().map(|cell| self.part(known, &cell.value, no_check)).collect();
@@ -143,11 +143,11 @@ impl MatrixCells {
         for (cell, _) in unused.filter(|(cell, _)| literal(&cell.value)) {
             let title = "this `exclude` matches no cell";
             let problem = Problem::new(ProblemCode::NoSuchCell, cell.span.clone(), title);
-            known.problems.push(problem.help("are the values spelled as in the axes?"));
+            known.problems.push(problem.help("check that the values are spelled as in the axes"));
         }
     }
 
-    /// Adds values to the cells that match; or a cell, if every axis is named and none matches.
+    /// Adds values to the matching cells; or adds a cell, if every axis is given and no cell matches.
     fn include(&mut self, known: &mut PlanTimeRenderer<'_>, include: &MatrixCellPart) {
         let part = self.part(known, &include.value, rendered_platform_problem);
         let width = self.axes.len();
@@ -172,7 +172,7 @@ impl MatrixCells {
             };
             let problem = Problem::new(ProblemCode::NoSuchCell, include.span.clone(), title);
             known.problems.push(problem.help(
-                "name every axis to add a cell, or some axes and a new key to add a value to cells",
+                "to add a cell, give every axis; to add a value to cells, give some axes and a new key",
             ));
         } else {
             for cell in hits {
@@ -181,7 +181,7 @@ impl MatrixCells {
         }
     }
 
-    /// Reads part of a cell, and reports what the check finds wrong with its values.
+    /// Reads part of a cell, and reports the problems that `check` finds in its values.
     fn part(
         &mut self,
         known: &mut PlanTimeRenderer<'_>,
@@ -200,7 +200,7 @@ impl MatrixCells {
         part
     }
 
-    /// The number of a value in its axis; a value that is not among those listed gets one beyond them, outside the product.
+    /// Returns the index of a value in its axis. An unlisted value gets an index outside the product.
     fn number(&mut self, axis: usize, value: String) -> u32 {
         let values = &mut self.values[axis];
         let at = values.iter().position(|known| *known == value).unwrap_or_else(|| {
@@ -215,18 +215,18 @@ impl MatrixCells {
         let product = sizes.join(" × ");
         let count = size.map_or_else(|| "far too many".to_owned(), |size| size.to_string());
         let title =
-            format!("the matrix has {count} cells ({product}), at most {CELLS_MAX} are allowed");
+            format!("the matrix has {count} cells ({product}); at most {CELLS_MAX} are allowed");
         Problem::new(ProblemCode::PlanTooLarge, matrix.span.clone(), title)
     }
 }
 
-/// What each cell is held against.
+/// Reports too many entries of `include` and `exclude`.
 fn too_many_parts(matrix: &MatrixDecl, parts: usize) -> Problem {
     let title = format!(
-        "`include` and `exclude` have {parts} entries, too many to hold every cell of the matrix against"
+        "`include` and `exclude` have {parts} entries, too many to compare with every cell of the matrix"
     );
     Problem::new(ProblemCode::PlanTooLarge, matrix.span.clone(), title)
-        .help("list the cells that are wanted under `include`, without axes")
+        .help("list only the wanted cells under `include`, without axes")
 }
 
 impl PartialCell {
@@ -257,7 +257,7 @@ fn literal(cell: &[(Spanned<String>, SpannedTemplate)]) -> bool {
     cell.iter().all(|(_, text)| text.template.is_literal().is_some())
 }
 
-/// The values of an axis, each once: two that come out the same from params are one.
+/// Returns the values of an axis. Values that render to the same string are merged.
 fn values(known: &mut PlanTimeRenderer<'_>, axis: &MatrixAxis) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut values = Vec::new();
@@ -271,19 +271,18 @@ fn values(known: &mut PlanTimeRenderer<'_>, axis: &MatrixAxis) -> Vec<String> {
     values
 }
 
-/// What is wrong with a value of `os` or `arch` that came out of an expression. What is written out was checked with the file.
+/// Reports an invalid rendered value of `os` or `arch`. Literal values were checked with the file.
 fn rendered_platform_problem(name: &str, value: &str, text: &SpannedTemplate) -> Option<Problem> {
     let is_rendered = text.template.is_literal().is_none();
     is_rendered.then(|| platform_problem(name, value, &text.span)).flatten()
 }
 
-/// An `exclude` may render to a value that no cell has: it excludes nothing then.
+/// Accepts any value: an `exclude` may render to a value that no cell has, and then excludes nothing.
 const fn no_check(_: &str, _: &str, _: &SpannedTemplate) -> Option<Problem> {
     None
 }
 
-/// The axes that choose machines, with what stands before a value in its label; in the list form the value itself is
-/// the label.
+/// Returns the axes that select workers, with the prefix of their labels. In the list form the value itself is the label.
 fn routes(matrix: &MatrixDecl) -> Vec<(usize, String)> {
     let axes = matrix.axes.iter().enumerate();
     match matrix.form {

@@ -1,8 +1,8 @@
-//! A pipeline and its params become a plan.
+//! Expands a pipeline and its params into a plan.
 //!
-//! What reads only params is settled here and now. What the engine must know (labels, locks, timeouts, conditions) is
-//! settled for each cell of a matrix; what only a worker must know stays a template in the step's [`StepWork`], which all
-//! cells share: a cell carries its values in its name.
+//! Expressions that read only params are rendered here. Engine settings (labels, locks, timeouts, conditions) are rendered
+//! for each cell of a matrix. Data for workers stays a template in the step's [`StepWork`], which all cells share; the
+//! name of a cell contains its values.
 
 mod assemble_work;
 mod cell_name;

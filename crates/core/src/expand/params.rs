@@ -1,4 +1,4 @@
-//! Params: what was given, held against what is declared.
+//! Checks the given params against the declared ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::problem::{Problem, ProblemCode};
 use crate::spec::{PARAM_BYTES_MAX, ParamDecl, PipelineDecl, nearest_name};
 
-/// Params told that are not declared: each is held against all that are.
+/// Maximum unknown params reported; each is compared with all declared ones.
 const UNKNOWN_MAX: usize = 20;
 
-/// Every param with its value. A param that may be left out and was is null.
+/// Returns all params with their values. An optional param that was not given is null.
 pub(super) fn params(
     pipeline: &PipelineDecl,
     given: &BTreeMap<String, String>,
@@ -38,19 +38,19 @@ fn given_value(param: &ParamDecl, text: &str) -> Result<Value, Box<Problem>> {
     if text.len() > PARAM_BYTES_MAX {
         let bytes = text.len();
         let title = format!(
-            "the value of a param may have at most {PARAM_BYTES_MAX} bytes; the one of `{name}` has {bytes}"
+            "the value of a param can have at most {PARAM_BYTES_MAX} bytes; `{name}` has {bytes}"
         );
         let problem = Problem::new(ProblemCode::ParamType, span, title);
-        return Err(Box::new(problem.help("put it into a file, and give the name of the file")));
+        return Err(Box::new(problem.help("put it into a file, and pass the path of the file")));
     }
     let allowed: Vec<&str> = param.choices.iter().map(|choice| &*choice.value).collect();
     if !allowed.is_empty() && !allowed.contains(&text) {
-        let title = format!("the param `{name}` cannot be `{text}`");
+        let title = format!("`{text}` is not one of the choices of the param `{name}`");
         let problem = Problem::new(ProblemCode::ParamChoice, span, title);
-        return Err(Box::new(problem.help(format!("give one of {}", allowed.join(", ")))));
+        return Err(Box::new(problem.help(format!("use one of {}", allowed.join(", ")))));
     }
     param.kind.value(text).ok_or_else(|| {
-        let title = format!("the param `{name}` is a {}, and `{text}` is none", param.kind.word());
+        let title = format!("the param `{name}` is a {}, but `{text}` is not", param.kind.word());
         Box::new(Problem::new(ProblemCode::ParamType, span, title))
     })
 }
@@ -61,10 +61,10 @@ fn default_value(param: &ParamDecl) -> Result<Value, Box<Problem>> {
         None if !param.required => Ok(Value::Null),
         None => {
             let name = &param.name.value;
-            let title = format!("the param `{name}` must be given");
+            let title = format!("missing param `{name}`");
             let problem = Problem::new(ProblemCode::ParamMissing, param.name.span.clone(), title);
             Err(Box::new(
-                problem.help(format!("give it with `--param {name}=…`, or declare a default")),
+                problem.help(format!("pass it with `--param {name}=…`, or declare a default")),
             ))
         }
     }

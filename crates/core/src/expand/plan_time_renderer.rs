@@ -1,4 +1,4 @@
-//! Renders what must be known when the plan is made, and tells in its place what cannot be.
+//! Renders values that must be known when the plan is made, and reports errors at their locations.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use crate::spec::{
     SpannedPath, SpannedSetting, SpannedTemplate, TemplatedValue, ValueShape, expected_phrase,
 };
 
-/// What is known of one step or cell, and the problems found on the way.
+/// The known values of one step or cell, and the problems found.
 #[derive(Debug)]
 pub(super) struct PlanTimeRenderer<'a> {
     pub(super) scope: ExprScope,
     pub(super) problems: &'a mut Vec<Problem>,
-    /// Bytes that the plan may still grow by.
+    /// Remaining bytes of the plan.
     plan_bytes_left: &'a mut usize,
-    /// Bytes that were rendered here, and how many may be.
+    /// Rendered bytes, and their maximum.
     rendered: (usize, usize),
 }
 
-/// What is found and used up while a plan is made.
+/// The problems and the remaining bytes while a plan is made.
 #[derive(Debug)]
 pub(super) struct ExpansionBudget {
     pub(super) problems: Vec<Problem>,
-    /// Bytes that the plan may still grow by.
+    /// Remaining bytes of the plan.
     pub(super) plan_bytes_left: usize,
 }
 
 impl ExpansionBudget {
-    /// Takes bytes from those that the plan may have; `None`, and a problem the first time, if there are not so many.
+    /// Takes bytes from the budget. Returns `None` if it is exceeded, and reports a problem the first time.
     pub(super) fn take(&mut self, bytes: usize, span: &Range<usize>) -> Option<()> {
         spend(&mut self.plan_bytes_left, bytes, span, &mut self.problems)
     }
@@ -45,34 +45,34 @@ impl<'a> PlanTimeRenderer<'a> {
         Self { scope, problems, plan_bytes_left, rendered: (0, usize::MAX) }
     }
 
-    /// The same, with the values of a cell.
+    /// Adds the values of a cell.
     pub(super) fn with_cell(mut self, cell: Map<String, Value>) -> Self {
         self.scope = self.scope.with("matrix", Value::Object(cell));
         self
     }
 
-    /// The same, for texts that have so many bytes together.
+    /// Limits the total bytes of rendered strings.
     pub(super) const fn with_text_bytes(mut self, bytes: usize) -> Self {
         self.rendered = (0, bytes);
         self
     }
 
-    /// Counts what was rendered. Once it is too much nothing more is: what came out last is all that was in vain.
+    /// Counts rendered bytes. After the limit is exceeded, nothing more is rendered.
     fn count(&mut self, bytes: usize, span: &Range<usize>) -> Option<()> {
         let (rendered, max) = self.rendered;
         self.rendered.0 = rendered.saturating_add(bytes);
         if self.rendered.0 > max {
             if rendered <= max {
-                let title = format!("the step is longer than {max} bytes with its values in place");
+                let title = format!("the step has more than {max} bytes with its values in place");
                 let problem = Problem::new(ProblemCode::PlanTooLarge, span.clone(), title);
-                self.problems.push(problem.help("hand large values over in a file"));
+                self.problems.push(problem.help("pass large values in a file"));
             }
             return None;
         }
         spend(self.plan_bytes_left, bytes, span, self.problems)
     }
 
-    /// Whether nothing more is rendered.
+    /// Whether the limit is exceeded.
     fn is_spent(&self) -> bool {
         self.rendered.0 > self.rendered.1 || *self.plan_bytes_left == 0
     }
@@ -90,7 +90,7 @@ impl<'a> PlanTimeRenderer<'a> {
         Some(rendered)
     }
 
-    /// A setting, read from what it renders to if it was not known before.
+    /// Returns a setting; renders and parses it if it is a template.
     pub(super) fn setting<T: Clone>(
         &mut self,
         setting: Option<&SpannedSetting<T>>,
@@ -105,7 +105,7 @@ impl<'a> PlanTimeRenderer<'a> {
         let value = read(&rendered);
         if value.is_none() {
             let title = format!(
-                "`{key}` takes {}, and this comes out as `{rendered}`",
+                "`{key}` takes {}, but this renders to `{rendered}`",
                 expected_phrase(shape)
             );
             Problem::add(
@@ -116,7 +116,7 @@ impl<'a> PlanTimeRenderer<'a> {
         value
     }
 
-    /// The template with everything in place that reads only params.
+    /// Renders the parts of a template that read only params.
     pub(super) fn partial_template(&mut self, text: &SpannedTemplate) -> Option<Template> {
         if self.is_spent() {
             return None;
@@ -161,8 +161,8 @@ fn spend(
         return Some(());
     }
     *left = 0;
-    let title = format!("with all values in place the plan takes more than {PLAN_BYTES_MAX} bytes");
+    let title = format!("the plan takes more than {PLAN_BYTES_MAX} bytes with all values in place");
     let problem = Problem::new(ProblemCode::PlanTooLarge, span.clone(), title);
-    problems.push(problem.help("hand large values over in files, or make fewer cells"));
+    problems.push(problem.help("pass large values in files, or reduce the number of cells"));
     None
 }

@@ -1,49 +1,49 @@
-//! A part of a pipeline: the steps that somebody asked for.
+//! Selects some steps of a pipeline.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::{ActionDecl, PipelineDecl, StepDecl, nearest_name};
 
-/// Which steps of a pipeline are wanted. Nothing said: all.
+/// The selected steps of a pipeline (default: all).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepSelection {
-    /// Names of steps, with everything that they need.
+    /// Steps to select with everything that they need.
     pub steps: Vec<String>,
-    /// Names of steps, and nothing else.
+    /// Steps to select alone.
     pub only: Vec<String>,
-    /// Names of steps, with everything that needs them.
+    /// Steps to select with everything that needs them.
     pub from: Vec<String>,
-    /// Words that steps carry; they come with everything that they need.
+    /// Tags of steps to select with everything that they need.
     pub tags: Vec<String>,
 }
 
-/// Why a selection cannot be made.
+/// An invalid selection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
-    /// There is no such step.
+    /// The step does not exist.
     #[error("there is no step `{name}`{}", hint(nearest.as_deref()))]
     NoStep {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What may have been meant.
+        /// A similar name.
         nearest: Option<String>,
     },
-    /// No step carries the tag.
+    /// No step has the tag.
     #[error("no step has the tag `{name}`{}", hint(nearest.as_deref()))]
     NoTag {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What may have been meant.
+        /// A similar name.
         nearest: Option<String>,
     },
-    /// A selected step reads what one that was left out would hand on.
+    /// A selected step reads outputs of a step that is not selected.
     #[error(
-        "step `{step}` reads what `{needed}` hands on, and `{needed}` is not selected: select it too"
+        "step `{step}` reads the outputs of `{needed}`, which is not selected: select `{needed}` too"
     )]
     Reads {
-        /// Which step.
+        /// The selected step.
         step: String,
-        /// What it reads.
+        /// The step that it reads.
         needed: String,
     },
 }
@@ -53,12 +53,12 @@ fn hint(nearest: Option<&str>) -> String {
 }
 
 impl StepSelection {
-    /// Whether it asks for everything.
+    /// Whether it selects everything.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The pipeline without the steps that were not asked for. What a selected step needs and was left out counts as done.
+    /// Removes the steps that are not selected. Needs on removed steps count as done.
     pub fn select_from(&self, mut pipeline: PipelineDecl) -> Result<PipelineDecl, SelectionError> {
         if self.is_all() {
             return Ok(pipeline);
@@ -139,7 +139,7 @@ fn add_dependents(index: &SelectionIndex<'_>, name: &str, wanted: &mut BTreeSet<
 
 /// Which step needs which, by name.
 struct SelectionIndex<'a> {
-    /// A need that is optional is waited for if it is selected, and does not select.
+    /// Required needs only: an optional need does not select a step.
     needs: BTreeMap<&'a str, Vec<&'a str>>,
     dependents: BTreeMap<&'a str, Vec<&'a str>>,
 }
@@ -170,7 +170,7 @@ impl<'a> SelectionIndex<'a> {
     }
 }
 
-/// Names of steps whose outcomes a step reads.
+/// Returns the names of steps whose results a step reads.
 fn reads(step: &StepDecl) -> BTreeSet<String> {
     let script = match &step.action {
         ActionDecl::Script { reads, .. } => reads.as_slice(),
@@ -180,7 +180,7 @@ fn reads(step: &StepDecl) -> BTreeSet<String> {
         | ActionDecl::Unavailable(_) => &[],
     };
     let (with, taken) = match &step.action {
-        // What it takes of its needs is its own business: one that may be missing it can do without.
+        // The function decides which needs it reads; it does not depend on optional ones.
         ActionDecl::Call(call) => (call.with.as_slice(), step.needs.as_slice()),
         ActionDecl::Script { .. }
         | ActionDecl::Exec { .. }

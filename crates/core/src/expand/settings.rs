@@ -1,4 +1,4 @@
-//! A step's settings, or the defaults in their place, become what the engine knows of it.
+//! Renders a step's settings and defaults to the spec for the engine.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,12 +11,13 @@ use crate::plan::{LockUse, OnFailure, Placement, REPEATS_MAX, RetryPolicy, StepS
 use crate::problem::{Problem, ProblemCode};
 use crate::requirement::{Requirement, RequirementAtom, RequirementClause};
 use crate::spec::{
-    ActionDecl, NodeFilter, SpannedSetting, SpannedTemplate, StepDecl, StepSettings, ValueShape,
-    duration_range, parse_duration, parse_positive_duration, retry_on, scalar_number,
+    ActionDecl, NodeFilter, PER_WORKER, PRIORITY, SpannedSetting, SpannedTemplate, StepDecl,
+    StepSettings, ValueShape, duration_range, parse_duration, parse_positive_duration, retry_on,
+    scalar_number,
 };
 use crate::time::Span;
 
-/// What the engine knows of a step, or of one cell of it.
+/// Creates the spec of a step or of one of its cells.
 pub(super) fn step_spec(
     known: &mut PlanTimeRenderer<'_>,
     step: &StepDecl,
@@ -58,7 +59,7 @@ pub(super) fn step_spec(
     }
 }
 
-/// The labels that a cell's values demand: `os=linux`, or the value itself in the list form.
+/// Adds the labels that a cell requires: `os=linux`, or the value itself in the list form.
 pub(super) fn require_labels(spec: &mut StepSpec, labels: impl IntoIterator<Item = String>) {
     let clauses = &mut spec.placement.requirement.0;
     for clause in
@@ -109,11 +110,11 @@ fn placement(
     Placement { requirement, pin: step.pin, allow, deny }
 }
 
-/// It is shown in tables of locks and workers.
+/// Reports an invalid rendered name; such names are displayed in tables of locks and workers.
 pub(super) fn bad_rendered_name(what: &str, name: &str, span: &Range<usize>) -> Problem {
-    let title = format!("{} is no name for a {what}", quoted(name));
+    let title = format!("{} is not a valid name for a {what}", quoted(name));
     let help =
-        format!("it has 1 to {NAME_MAX} bytes, and no line breaks or other control characters");
+        format!("a name has 1 to {NAME_MAX} bytes, without line breaks and control characters");
     Problem::new(ProblemCode::BadName, span.clone(), title).help(help)
 }
 
@@ -124,7 +125,7 @@ fn locks(known: &mut PlanTimeRenderer<'_>, step: &StepDecl) -> Vec<LockUse> {
         let Some(name) = known.text(&lock.name) else { continue };
         if name.trim_start_matches("./").is_empty() {
             let problem =
-                Problem::new(ProblemCode::Empty, lock.name.span.clone(), "a lock needs a name");
+                Problem::new(ProblemCode::Empty, lock.name.span.clone(), "a lock requires a name");
             Problem::add(known.problems, problem);
         } else if !is_displayable(&name) {
             Problem::add(known.problems, bad_rendered_name("lock", &name, &lock.name.span));
@@ -172,11 +173,11 @@ fn retry(
 }
 
 fn priority(known: &mut PlanTimeRenderer<'_>, setting: Option<&SpannedSetting<i32>>) -> i32 {
-    let shape = ("priority", ValueShape::Number(-1_000_000, 1_000_000));
+    let shape = (PRIORITY.name, PRIORITY.shape);
     known.setting(setting, shape, |text| scalar_number(text, shape.1)).unwrap_or(0)
 }
 
 fn count(known: &mut PlanTimeRenderer<'_>, setting: Option<&SpannedSetting<u32>>) -> Option<u32> {
-    let shape = ("per_worker", ValueShape::Number(1, 1_000_000));
+    let shape = (PER_WORKER.name, PER_WORKER.shape);
     known.setting(setting, shape, |text| scalar_number(text, shape.1))
 }

@@ -1,4 +1,4 @@
-//! What an executor is told: the part of a step that the engine does not look into.
+//! The work of a step: the part for executors, which the engine does not read.
 
 use std::collections::BTreeMap;
 
@@ -8,93 +8,93 @@ use serde_json::{Map, Value};
 use super::cell_name::cell_values;
 use crate::expr::{ExprScope, Template};
 
-/// What to execute and with what. One for all cells of a matrix.
+/// The work of a step, shared by all cells of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepWork {
-    /// What to execute.
+    /// The action.
     pub action: WorkAction,
-    /// Variables that stand in the script for `${{ }}`.
+    /// Variables that replace `${{ }}` in the script.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vars: Vec<(String, Template)>,
-    /// Environment variables, in the order in which they are set.
+    /// Environment variables in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, Template)>,
-    /// Where to execute it, from the root of the pipeline.
+    /// The working directory, relative to the root of the pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<Template>,
-    /// Names that it must write.
+    /// The declared outputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
-    /// Secrets that it gets as variables.
+    /// Secrets that it receives as variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// Secrets that only other steps of the pipeline list: it does not inherit them, and they are masked in its output.
+    /// Secrets listed only by other steps. The step does not receive them; they are masked in its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_secrets: Vec<String>,
-    /// The axes whose values its name carries.
+    /// The axes whose values its name contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub axes: Vec<String>,
-    /// Params that its templates still read, beside values that are not known yet.
+    /// Params that its templates still read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Value>,
-    /// Whether a function that is called is pinned to the leader, where its result may stay in memory.
+    /// Whether a called function is pinned to the leader, where its result can stay in memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
-    /// What it does, in one line.
+    /// The description in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
 }
 
-/// What to execute.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkAction {
     /// A script for a shell.
     Script {
-        /// Its text.
+        /// The script.
         text: String,
-        /// The shell and its arguments; sh if not said.
+        /// The shell and its arguments (default: sh).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shell: Option<String>,
     },
-    /// A program without a shell.
+    /// A program that runs without a shell.
     Exec {
         /// The program and its arguments.
         argv: Vec<String>,
     },
-    /// Nothing.
+    /// No action.
     Noop,
-    /// A step that is compiled into the worker's program.
+    /// A compiled-in step of the worker's program.
     Call {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What tells its types apart from those of others of its name, if only these will do.
+        /// The required signature, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
-        /// Values that it gets, by name.
+        /// The values passed to it, by name.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         with: Vec<(String, Template)>,
     },
-    /// Something that the version that made the plan could not execute.
+    /// An action that the version that made the plan cannot execute.
     Unavailable {
-        /// The key that said so.
+        /// The key of the action.
         key: String,
     },
 }
 
 impl StepWork {
-    /// Reads what [`to_text`](Self::to_text) wrote.
+    /// Parses the form of [`to_text`](Self::to_text).
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// Its form in a plan: JSON.
+    /// Returns its form in a plan: JSON.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("texts and lists can be written as JSON")
     }
 
-    /// What the templates of the step `name` may read: its params, its cell, the outcomes of other steps (the value under
-    /// `steps`) and the run.
+    /// Returns the values that templates of the step `name` can read: params, cell, results of other steps (`steps`) and
+    /// the run.
     pub fn scope(&self, name: &str, steps: Value, run: Value) -> ExprScope {
         let cell = cell_values(name, &self.axes).into_iter();
         let matrix: Map<String, Value> =
@@ -107,7 +107,7 @@ impl StepWork {
             .with("run", run)
     }
 
-    /// Every template in it.
+    /// Returns all templates.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         let with = match &self.action {
             WorkAction::Call { with, .. } => with.as_slice(),

@@ -1,4 +1,4 @@
-//! `if:`: when a step runs, seen from its needs, and for which values.
+//! `if:`: the condition under which a step runs, by the status of its needs and by values.
 
 use std::slice;
 
@@ -8,19 +8,19 @@ use super::node::{ExprNode, ExprNodeKind};
 use super::parse::parse;
 use crate::plan;
 
-/// An `if:`. At most one status function, alone or joined with the rest by `and`: the engine decides by the status when
-/// the needs have ended, and asks for the values only then. A form that mixes the two in any other way (`failure() or
-/// x`) could not be shown as a plan, and is refused.
+/// An `if:` with at most one status function, alone or joined with the rest by `and`. When the needs have ended, the
+/// engine decides by the status first and reads the values only then. Other combinations (`failure() or x`) could not be
+/// shown in a plan and are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IfCondition {
-    /// When, seen from the needs; [`Success`](plan::IfCondition::Success) if nothing is said.
+    /// The required status of the needs (default: [`Success`](plan::StatusCondition::Success)).
     pub status: plan::StatusCondition,
-    /// For which values; always, if there is none.
+    /// The condition on values, if any.
     pub value: Option<Expression>,
 }
 
 impl IfCondition {
-    /// Reads an `if:`.
+    /// Parses an `if:`.
     pub fn parse(text: &str) -> Result<Self, ExprError> {
         let node = parse(text).map_err(|error| bang_help(text, error))?;
         let operands =
@@ -41,7 +41,7 @@ impl IfCondition {
     fn with_status(status: plan::StatusCondition, text: &str) -> Result<Self, ExprError> {
         let value = Expression::parse(text)?;
         if value.never_boolean() {
-            let what = format!("`{value}` is neither true nor false");
+            let what = format!("`{value}` is not a boolean");
             return Err(ExprError::new(code::NOT_A_BOOLEAN, value.range(), what)
                 .help("compare it, as in params.channel == \"stable\""));
         }
@@ -49,7 +49,7 @@ impl IfCondition {
     }
 }
 
-/// The text with blanks instead of one operand of its `and` and of the `and` beside it, so that ranges stay true.
+/// Replaces one operand and its `and` with spaces, so that ranges stay correct.
 fn blank_operand(text: &str, operands: &[ExprNode], index: usize) -> String {
     let gone = match operands.get(index + 1) {
         Some(next) => operands[index].range.start..next.range.start,
@@ -58,7 +58,7 @@ fn blank_operand(text: &str, operands: &[ExprNode], index: usize) -> String {
     [&text[..gone.start], &" ".repeat(gone.len()), &text[gone.end..]].concat()
 }
 
-/// `!failure()`: `not failure()` would be refused next.
+/// Help for `!failure()`; `not failure()` would be refused too.
 fn bang_help(text: &str, error: ExprError) -> ExprError {
     match text.trim().strip_prefix('!').map(str::trim) {
         Some("failure()") => error.help("write success(), or no `if:` at all"),
@@ -67,7 +67,7 @@ fn bang_help(text: &str, error: ExprError) -> ExprError {
     }
 }
 
-/// Status functions elsewhere than in the one place for them.
+/// Reports status functions at an invalid position.
 fn wrong_form(
     text: &str,
     node: &ExprNode,
@@ -79,21 +79,24 @@ fn wrong_form(
     let has = |wanted| statuses.iter().any(|(_, status)| *status == wanted);
     let any = matches!(node.kind, ExprNodeKind::Any(_));
     let (what, write) = match negated(node) {
-        Some(Success) => ("there is a name for this".to_owned(), "failure()"),
-        Some(Failure) => ("there is a name for this".to_owned(), "success(), or no `if:` at all"),
-        Some(Always) => ("a step that never runs is no step".to_owned(), "false to switch it off"),
+        Some(Success) => ("`not` cannot be applied to a status function".to_owned(), "failure()"),
+        Some(Failure) => (
+            "`not` cannot be applied to a status function".to_owned(),
+            "success(), or no `if:` at all",
+        ),
+        Some(Always) => ("this condition is never true".to_owned(), "false to switch it off"),
         None if any && has(Success) && has(Failure) => {
-            ("there is a name for this".to_owned(), "always()")
+            ("both statuses together are always()".to_owned(), "always()")
         }
-        None if statuses.len() > 1 => ("there can be one status only".to_owned(), IF_FORM_HELP),
-        None => {
-            (format!("`{call}` can stand alone or be joined by `and`, nowhere else"), IF_FORM_HELP)
+        None if statuses.len() > 1 => {
+            ("a condition can have only one status function".to_owned(), IF_FORM_HELP)
         }
+        None => (format!("`{call}` must stand alone or be joined by `and`"), IF_FORM_HELP),
     };
     ExprError::new(code::EXPRESSION, last.range.clone(), what).help(format!("write {write}"))
 }
 
-/// The status of `not failure()`, if it is all.
+/// Returns the status if the whole condition is a negated status function.
 fn negated(node: &ExprNode) -> Option<plan::StatusCondition> {
     if let ExprNodeKind::Not(inner) = &node.kind
         && let ExprNodeKind::Status(status) = inner.kind

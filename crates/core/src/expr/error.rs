@@ -1,32 +1,32 @@
-//! What is wrong with an expression, a script or a requirement, and where.
+//! Errors of expressions, scripts and requirements.
 
 use std::ops::Range;
 
-/// What is wrong with a piece of text, and where in it.
+/// An error in a text, with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ExprError {
-    /// The bytes that are wrong, counted in the text that was given; on character boundaries.
+    /// The wrong bytes of the given text, on character boundaries.
     pub range: Range<usize>,
-    /// Which problem it is, one of [`code`].
+    /// The problem code, one of [`code`].
     pub code: &'static str,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// What to write instead.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
-/// The codes of [`ExprError`]; `problem::Code` has their pages.
+/// The codes of [`ExprError`]; `problem::ProblemCode` has their pages.
 pub mod code {
-    /// A condition or an operand of `and`, `or`, `not` is neither true nor false.
+    /// A condition or an operand of `and`, `or`, `not` is not a boolean.
     pub const NOT_A_BOOLEAN: &str = "E088";
-    /// An expression cannot be read.
+    /// An invalid expression.
     pub const EXPRESSION: &str = "E101";
-    /// `${{ }}` stands where a shell would not see a value.
+    /// `${{ }}` where a shell cannot read a variable.
     pub const SPLICE: &str = "E102";
-    /// A requirement cannot be read.
+    /// An invalid requirement.
     pub const REQUIREMENT: &str = "E103";
-    /// An expression met a value that it can do nothing with.
+    /// A value that does not fit the operation.
     pub const VALUE: &str = "E104";
 }
 
@@ -35,13 +35,13 @@ impl ExprError {
         Self { range, code, message: message.into(), help: None }
     }
 
-    /// The same, with what to write instead.
+    /// Sets the help text.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same, seen from a text in which ours begins at `offset`.
+    /// Shifts the range into a longer text, in which the given text begins at `offset`.
     pub(crate) fn shifted(mut self, offset: usize) -> Self {
         self.range = self.range.start + offset..self.range.end + offset;
         self

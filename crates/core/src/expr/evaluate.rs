@@ -1,4 +1,4 @@
-//! The value of a tree. Values are borrowed from the scope as long as possible; each step of work costs fuel.
+//! Evaluates a tree. Values are borrowed from the scope where possible; each operation costs fuel.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::operators::{EvaluationFuel, compare, copy_cost, describe_value, numbe
 use super::scope::ExprScope;
 use super::token::ComparisonOperator;
 
-/// The value of `node`, which was read from `text`.
+/// Evaluates `node`, which was parsed from `text`.
 pub(super) fn evaluate<'a>(
     node: &'a ExprNode,
     text: &'a str,
@@ -49,14 +49,14 @@ impl<'a> ExprEvaluator<'a> {
         let mut list = Vec::with_capacity(nodes.len());
         for node in nodes {
             let value = self.value(node)?;
-            // It is copied: a list of a hundred times the same long list must not pass for a hundred steps.
+            // Copies cost fuel: a list of a hundred copies of one long list must not cost only a hundred steps.
             self.spend(copy_cost(&value))?;
             list.push(value.into_owned());
         }
         Ok(Cow::Owned(Value::Array(list)))
     }
 
-    /// Whether one of the operands is `wanted`, or else the opposite.
+    /// Evaluates operands until one is `wanted`; otherwise returns the opposite.
     fn short_circuit(
         &mut self,
         wanted: bool,
@@ -94,12 +94,12 @@ impl<'a> ExprEvaluator<'a> {
         if self.fuel.spend(steps) {
             return Ok(());
         }
-        let what = "the expression has too much to compare";
+        let what = "the expression needs too many comparisons";
         Err(ExprError::new(code::VALUE, 0..self.text.len(), what)
-            .help("decide it in a step and read its output"))
+            .help("compute the result in a step and read its output"))
     }
 
-    /// Names the operand that the comparison can do nothing with, and what to do.
+    /// Reports the operand that the comparison does not accept.
     fn incomparable(
         &self,
         both: &ExprComparison,
@@ -115,21 +115,23 @@ impl<'a> ExprEvaluator<'a> {
         let sign = both.operator.sign();
         let what = format!("`{sign}` cannot be used here: `{text}` is {}", describe_value(value));
         let help = match (searches, left_is_wrong) {
-            _ if value.is_null() => format!("where it may be missing write default({text}, …)"),
-            (true, true) => "only a text can be in a text".to_owned(),
-            (true, false) => format!("`{sign}` looks into a list or a text"),
+            _ if value.is_null() => {
+                format!("if the value can be missing, write default({text}, …)")
+            }
+            (true, true) => "only a string can be in a string".to_owned(),
+            (true, false) => format!("`{sign}` searches a list or a string"),
             (false, _) => format!("`{sign}` compares numbers"),
         };
         ExprError::new(code::VALUE, range.clone(), what).help(help)
     }
 }
 
-/// The expression of this text should be true or false, and is neither.
+/// Reports a value that should be a boolean.
 pub(super) fn not_a_boolean(text: &str, range: Range<usize>, value: &Value) -> ExprError {
-    let what = format!("`{text}` is {}, not true or false", describe_value(value));
+    let what = format!("`{text}` is {}, not a boolean", describe_value(value));
     let error = ExprError::new(code::NOT_A_BOOLEAN, range, what);
     if value.is_null() {
-        return error.help(format!("where it may be missing write default({text}, false)"));
+        return error.help(format!("if the value can be missing, write default({text}, false)"));
     }
     let example = if value.is_number() { "1" } else { "\"true\"" };
     error.help(format!("compare it, as in {text} == {example}"))

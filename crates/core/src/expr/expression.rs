@@ -1,4 +1,4 @@
-//! One expression: its text, what it reads, what it is worth.
+//! One expression: its text, the paths that it reads, and its value.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,33 +15,33 @@ use super::operators::to_text;
 use super::parse::parse;
 use super::scope::ExprScope;
 
-/// The inside of one `${{ }}`, or the part of an `if:` that asks for values. It is its text: two with the same text are
-/// equal, and the text is all that is stored of it.
+/// The content of one `${{ }}`, or the part of an `if:` about values. Expressions with the same text are equal, and only
+/// the text is serialized.
 #[derive(Clone)]
 pub struct Expression {
-    /// Without blanks around it.
+    /// The text without surrounding spaces.
     text: Box<str>,
-    /// Where the text begins in the one that was given.
+    /// The offset of the text in the given one.
     at: usize,
     node: ExprNode,
 }
 
-/// A name path that an expression reads.
+/// A path that an expression reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprPath {
-    /// Its names: `["steps", "bundle", "outputs", "version"]`.
+    /// The names: `["steps", "bundle", "outputs", "version"]`.
     pub path: Vec<String>,
-    /// Its bytes in the text that was given.
+    /// Its bytes in the given text.
     pub range: Range<usize>,
 }
 
 impl Expression {
-    /// Reads an expression. Status functions are refused: they belong to `if:`.
+    /// Parses an expression. Status functions are refused; they are allowed only in `if:`.
     pub fn parse(text: &str) -> Result<Self, ExprError> {
         Self::parse_at(text, 0)
     }
 
-    /// Reads an expression that begins at byte `offset` of a longer text, from which all ranges count.
+    /// Parses an expression that begins at byte `offset` of a longer text. Ranges refer to the longer text.
     pub(crate) fn parse_at(text: &str, offset: usize) -> Result<Self, ExprError> {
         let at = offset + text.len() - text.trim_start().len();
         let text = text.trim();
@@ -53,12 +53,12 @@ impl Expression {
         Ok(Self { text: text.into(), at, node })
     }
 
-    /// Its text, without blanks around it.
+    /// The text without surrounding spaces.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Every path that it reads, in the order of the text.
+    /// Returns every path that it reads, in text order.
     pub fn paths(&self) -> Vec<ExprPath> {
         let mut uses = Vec::new();
         self.node.walk(&mut |node| {
@@ -71,25 +71,25 @@ impl Expression {
         uses
     }
 
-    /// Its value.
+    /// Evaluates the expression.
     pub fn evaluate(&self, scope: &ExprScope) -> Result<Value, ExprError> {
         self.borrowed(scope).map(Cow::into_owned)
     }
 
-    /// Its value, which must be true or false.
+    /// Evaluates the expression, which must be a boolean.
     pub fn evaluate_bool(&self, scope: &ExprScope) -> Result<bool, ExprError> {
         let value = self.borrowed(scope)?;
         value.as_bool().ok_or_else(|| not_a_boolean(&self.text, self.range(), &value))
     }
 
-    /// Its value as it stands in a string: null is refused, lists and objects are JSON.
+    /// Evaluates the expression as a string: null is refused; lists and objects become JSON.
     pub fn render(&self, scope: &ExprScope) -> Result<String, ExprError> {
         let value = self.borrowed(scope)?;
         to_text(&value).map(Cow::into_owned).ok_or_else(|| self.no_value())
     }
 
-    /// The same expression, with the values of all paths written into it that begin with a known root. A value that the
-    /// language cannot write (a text with both kinds of quotes) leaves its path where it is.
+    /// Replaces all paths that begin with a known root by their values. A value that has no literal (a string with both
+    /// kinds of quotes) leaves its path unchanged.
     #[must_use]
     pub fn substitute_known(&self, scope: &ExprScope, known_roots: &[&str]) -> Self {
         let mut text = self.text.to_string();
@@ -102,12 +102,12 @@ impl Expression {
         Self::parse_at(&text, self.at).unwrap_or_else(|_| self.clone())
     }
 
-    /// The value if it is the same in every scope.
+    /// The value, if the expression is a literal.
     pub(super) fn literal(&self) -> Option<&Value> {
         if let ExprNodeKind::Literal(value) = &self.node.kind { Some(value) } else { None }
     }
 
-    /// Whether no values can make it true or false.
+    /// Whether it can never be a boolean.
     pub(super) fn never_boolean(&self) -> bool {
         self.node.never_boolean()
     }
@@ -118,26 +118,26 @@ impl Expression {
 
     fn no_value(&self) -> ExprError {
         let paths: Vec<String> = self.paths().iter().map(|read| read.path.join(".")).collect();
-        let who = if paths.is_empty() { self.text.to_string() } else { paths.join("` and `") };
+        let subject = if paths.is_empty() { self.text.to_string() } else { paths.join("` and `") };
         let has = if paths.len() > 1 { "have" } else { "has" };
-        let what = format!("`{who}` {has} no value, and a string needs one");
+        let what = format!("`{subject}` {has} no value, and a string requires one");
         let error = ExprError::new(code::VALUE, self.range(), what);
         match paths.first() {
-            Some(path) if path.starts_with("steps.") => error.help(format!(
-                "a step that was skipped has no outputs: write default({path}, \"…\")"
-            )),
+            Some(path) if path.starts_with("steps.") => {
+                error.help(format!("a skipped step has no outputs: write default({path}, \"…\")"))
+            }
             Some(path) => error.help(format!("write default({path}, \"…\")")),
             None => error,
         }
     }
 
-    /// Its bytes in the text that was given.
+    /// Its bytes in the given text.
     pub(super) fn range(&self) -> Range<usize> {
         self.at..self.at + self.text.len()
     }
 }
 
-/// The bytes of a path that perhaps stands in brackets, which belong to its node.
+/// Returns the bytes of a path without brackets around it, which are part of its node.
 fn without_brackets(text: &str, range: Range<usize>) -> Range<usize> {
     let around = |c: char| c == '(' || c == ')' || c.is_whitespace();
     let path = text[range.clone()].trim_start_matches(around);
@@ -145,8 +145,7 @@ fn without_brackets(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + path.trim_end_matches(around).len()
 }
 
-/// The value as the expression language writes it. It has no negative numbers, but compares a text that is spelled like
-/// a number with numbers.
+/// Formats a value as a literal. A negative number becomes a string, which compares with numbers if it is spelled like one.
 fn literal(value: &Value) -> Option<String> {
     let quoted = |text: &str| {
         let quote = ['"', '\''].into_iter().find(|quote| !text.contains(*quote))?;
@@ -163,8 +162,8 @@ fn literal(value: &Value) -> Option<String> {
 
 fn misplaced_status(text: &str, range: Range<usize>) -> ExprError {
     let call = &text[range.clone()];
-    ExprError::new(code::EXPRESSION, range.clone(), format!("`{call}` can stand in `if:` only"))
-        .help("it tells when a step runs and is no value")
+    ExprError::new(code::EXPRESSION, range.clone(), format!("`{call}` is allowed only in `if:`"))
+        .help("it decides when a step runs and has no value")
 }
 
 impl fmt::Debug for Expression {

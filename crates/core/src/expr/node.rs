@@ -1,4 +1,4 @@
-//! The tree of an expression. `and` and `or` hold all their operands, so only brackets make a tree deep.
+//! The tree of an expression. `and` and `or` contain all their operands, so only brackets make a tree deep.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::token::ComparisonOperator;
 use crate::plan;
 
-/// An operation or operand and the bytes that it covers, brackets included.
+/// An operation or operand and its bytes, including brackets.
 #[derive(Clone, Debug)]
 pub(super) struct ExprNode {
     pub(super) kind: ExprNodeKind,
@@ -39,7 +39,7 @@ pub(super) struct ExprComparison {
 }
 
 impl ExprNode {
-    /// Calls `see` with this node and all below it, in the order of the text.
+    /// Calls `see` with this node and all nodes below it, in text order.
     pub(super) fn walk<'a>(&'a self, see: &mut dyn FnMut(&'a Self)) {
         see(self);
         match &self.kind {
@@ -61,7 +61,7 @@ impl ExprNode {
         }
     }
 
-    /// Every status function in it.
+    /// Returns every status function in it.
     pub(super) fn statuses(&self) -> Vec<(&Self, plan::StatusCondition)> {
         let mut found = Vec::new();
         self.walk(&mut |node| {
@@ -72,7 +72,7 @@ impl ExprNode {
         found
     }
 
-    /// Whether no values can make it true or false.
+    /// Whether it can never be a boolean.
     pub(super) fn never_boolean(&self) -> bool {
         match &self.kind {
             ExprNodeKind::Literal(value) => !value.is_boolean(),

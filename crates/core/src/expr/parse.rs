@@ -1,4 +1,4 @@
-//! Tokens to a tree: one function per level of the grammar, from the loosest operator down.
+//! Parses tokens to a tree: one function per level of the grammar, from the operator with the lowest precedence.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "each level names the tokens that it takes and leaves all others to its caller"
@@ -11,21 +11,21 @@ use serde_json::Value;
 use super::error::{ExprError, code};
 use super::node::{ExprComparison, ExprNode, ExprNodeKind};
 use super::token::{ComparisonOperator, ExprToken, ExprTokenKind, tokens};
+use super::vocabulary::{ExprFunction, FUNCTIONS, function};
 use crate::plan;
 
-/// Bytes of an expression: a page, far more than anyone reads.
-const TEXT_MAX: usize = 4096;
-/// Brackets, `not`s and lists inside each other: what a small stack bears easily.
-const DEPTH_MAX: usize = 32;
+/// Maximum bytes of an expression: one page.
+pub(super) const TEXT_MAX: usize = 4096;
+/// Maximum nesting of brackets, `not`s and lists, to bound the stack.
+pub(super) const DEPTH_MAX: usize = 32;
 
-const FUNCTIONS: [&str; 4] = ["success", "failure", "always", "default"];
-
-/// The tree of a text; status functions may be in it.
+/// Parses a text to a tree, which may contain status functions.
 pub(super) fn parse(text: &str) -> Result<ExprNode, ExprError> {
     if text.len() > TEXT_MAX {
-        let what = format!("the expression has {} bytes, at most {TEXT_MAX} are read", text.len());
+        let what =
+            format!("the expression has {} bytes; at most {TEXT_MAX} are allowed", text.len());
         return Err(ExprError::new(code::EXPRESSION, 0..text.len(), what)
-            .help("decide it in a step and read its output"));
+            .help("compute the result in a step and read its output"));
     }
     let mut parser = ExprParser { text, tokens: tokens(text)?, next: 0, depth: 0 };
     let node = parser.any()?;
@@ -53,7 +53,7 @@ impl<'a> ExprParser<'a> {
         Ok(self.joined(nodes, ExprNodeKind::All))
     }
 
-    /// Operands with the same operator between them.
+    /// Parses operands joined by the same operator.
     fn chain(
         &mut self,
         operator: &ExprTokenKind<'_>,
@@ -104,7 +104,7 @@ impl<'a> ExprParser<'a> {
             let [a, b, c] = [&left, &right, &third].map(|node| self.slice(&node.range));
             let (first, second) = (how.sign(), again.sign());
             let range = range.start..self.end();
-            return Err(ExprError::new(code::EXPRESSION, range, "comparisons do not chain")
+            return Err(ExprError::new(code::EXPRESSION, range, "comparisons cannot be chained")
                 .help(format!("write {a} {first} {b} and {b} {second} {c}")));
         }
         Ok(ExprNode {
@@ -113,7 +113,7 @@ impl<'a> ExprParser<'a> {
         })
     }
 
-    /// The comparison that comes next, taken.
+    /// Takes the next comparison operator, if any.
     fn operator(&mut self) -> Option<ComparisonOperator> {
         let after = self.tokens.get(self.next + 1).map(|token| &token.kind);
         let (how, length) = match self.peek() {
@@ -154,7 +154,7 @@ impl<'a> ExprParser<'a> {
         Ok(ExprNode { kind: inner.kind, range: start..self.end() })
     }
 
-    /// Expressions with commas between them, up to and with the closing token.
+    /// Parses expressions separated by commas, including the closing token.
     fn items(&mut self, close: &ExprTokenKind<'_>, sign: &str) -> Result<Vec<ExprNode>, ExprError> {
         let mut items = Vec::new();
         while self.peek() != close {
@@ -182,9 +182,7 @@ impl<'a> ExprParser<'a> {
     }
 
     fn call(&mut self, name: &str, range: Range<usize>) -> Result<ExprNode, ExprError> {
-        if !FUNCTIONS.contains(&name) {
-            return Err(unknown_function(name, range));
-        }
+        let Some(known) = function(name) else { return Err(unknown_function(name, range)) };
         self.take();
         let arguments = self.nested(|parser| parser.items(&ExprTokenKind::Close, ")"))?;
         let count = arguments.len();
@@ -193,7 +191,7 @@ impl<'a> ExprParser<'a> {
             ("success", _) if count == 0 => ExprNodeKind::Status(plan::StatusCondition::Success),
             ("failure", _) if count == 0 => ExprNodeKind::Status(plan::StatusCondition::Failure),
             ("always", _) if count == 0 => ExprNodeKind::Status(plan::StatusCondition::Always),
-            _ => return Err(wrong_arguments(name, count, range.start..self.end())),
+            _ => return Err(wrong_arguments(known, count, range.start..self.end())),
         };
         Ok(ExprNode { kind, range: range.start..self.end() })
     }
@@ -205,7 +203,7 @@ impl<'a> ExprParser<'a> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             let range = self.tokens[self.next].range.clone();
-            let what = format!("the expression is nested more than {DEPTH_MAX} deep");
+            let what = format!("the expression is nested more than {DEPTH_MAX} levels deep");
             return Err(ExprError::new(code::EXPRESSION, range, what));
         }
         let result = inner(self);
@@ -217,14 +215,14 @@ impl<'a> ExprParser<'a> {
         &self.tokens[self.next].kind
     }
 
-    /// The next token, which becomes the last one; the end is never passed.
+    /// Takes the next token; stays at the end.
     fn take(&mut self) -> ExprToken<'a> {
         let token = self.tokens[self.next].clone();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
         token
     }
 
-    /// Where the token that was taken last ends.
+    /// The end of the last taken token.
     fn end(&self) -> usize {
         self.next.checked_sub(1).map_or(0, |last| self.tokens[last].range.end)
     }
@@ -241,7 +239,7 @@ impl<'a> ExprParser<'a> {
         }
         let what = match token.kind {
             ExprTokenKind::Close | ExprTokenKind::CloseList if wanted == "an operator" => {
-                format!("`{text}` closes nothing")
+                format!("`{text}` has no opening bracket")
             }
             ExprTokenKind::End if self.next == 0 => "the expression is empty".to_owned(),
             ExprTokenKind::End => format!("{wanted} is missing at the end of the expression"),
@@ -251,24 +249,25 @@ impl<'a> ExprParser<'a> {
         let after_operand = self.next > 0 && wanted == "an operator";
         match token.kind {
             ExprTokenKind::OpenList if after_operand => {
-                error.help("there are no subscripts: names are joined by dots")
+                error.help("there are no subscripts: join names with dots")
             }
             ExprTokenKind::Literal(Value::Number(_)) if after_operand && text.starts_with('-') => {
-                error.help("there is no arithmetic: compute it in a step and read its output")
+                error
+                    .help("there is no arithmetic: compute the value in a step and read its output")
             }
             ExprTokenKind::Close | ExprTokenKind::CloseList => error,
-            _ if after_operand => error.help("operators are: and or not in == != < <= > >="),
+            _ if after_operand => error.help("the operators are: and or not in == != < <= > >="),
             _ => error,
         }
     }
 
-    /// `nodes[wrong]`, an operand of `and`, `or` or `not`, is a text, a number, a list or null.
+    /// Reports `nodes[wrong]`, an operand of `and`, `or` or `not`: it is a string, a number, a list or null.
     fn never_boolean(&self, nodes: &[ExprNode], wrong: usize) -> ExprError {
         let node = &nodes[wrong];
         let text = self.slice(&node.range);
-        let what = format!("`{text}` is neither true nor false");
+        let what = format!("`{text}` is not a boolean");
         let error = ExprError::new(code::NOT_A_BOOLEAN, node.range.clone(), what);
-        // `x == "a" or "b"`, as one would say it.
+        // `x == "a" or "b"` follows natural language.
         let before = wrong.checked_sub(1).map(|index| &nodes[index].kind);
         match before {
             Some(ExprNodeKind::Compare(compare))
@@ -276,24 +275,24 @@ impl<'a> ExprParser<'a> {
             {
                 let (left, right) =
                     (self.slice(&compare.left.range), self.slice(&compare.right.range));
-                error.help(format!("to ask for one of several: {left} in [{right}, {text}]"))
+                error.help(format!(
+                    "to test for one of several values, write {left} in [{right}, {text}]"
+                ))
             }
-            _ => error.help("`and`, `or` and `not` join comparisons, such as params.x == \"a\""),
+            _ => error.help("`and`, `or` and `not` take comparisons, such as params.x == \"a\""),
         }
     }
 }
 
-/// A name that is almost a word of the language: `True`, `AND`, `always` without `()`.
+/// Reports a name that is almost a keyword or function: `True`, `AND`, `always` without `()`.
 fn misspelled_word(path: &str, range: &Range<usize>) -> Option<ExprError> {
     const WORDS: [&str; 7] = ["and", "or", "not", "in", "true", "false", "null"];
     let refused = |write: &str| {
-        ExprError::new(code::EXPRESSION, range.clone(), format!("`{path}` is not known"))
+        ExprError::new(code::EXPRESSION, range.clone(), format!("unknown word `{path}`"))
             .help(format!("write `{write}`"))
     };
-    if FUNCTIONS.contains(&path) {
-        let call =
-            if path == "default" { "default(value, fallback)" } else { &format!("{path}()") };
-        return Some(refused(call));
+    if let Some(function) = function(path) {
+        return Some(refused(function.form));
     }
     let word = WORDS.iter().find(|word| word.eq_ignore_ascii_case(path) && **word != path);
     let word = word.copied().or(["None", "nil"].contains(&path).then_some("null"));
@@ -306,24 +305,24 @@ fn unknown_function(name: &str, range: Range<usize>) -> ExprError {
         let lower = name.to_ascii_lowercase();
         lower.starts_with(&other[..4]) || edit_distance(&lower, other) <= 2
     };
-    match FUNCTIONS.into_iter().find(close) {
+    match FUNCTIONS.iter().map(|function| function.name).find(close) {
         Some(near) => error.help(format!("did you mean `{near}()`?")),
         None => error.help(
-            "functions are success(), failure(), always() in `if:`, and default(value, fallback)",
+            "the functions are default(value, fallback) and, in `if:`, success(), failure() and always()",
         ),
     }
 }
 
-fn wrong_arguments(name: &str, count: usize, range: Range<usize>) -> ExprError {
-    let (takes, form) = match name {
-        "default" => ("two values", "default(params.x, \"fallback\")".to_owned()),
-        _ => ("no values", format!("{name}()")),
+fn wrong_arguments(known: &ExprFunction, count: usize, range: Range<usize>) -> ExprError {
+    let (takes, form) = match known.arguments {
+        0 => ("no values", known.form),
+        _ => ("two values", "default(params.x, \"fallback\")"),
     };
-    ExprError::new(code::EXPRESSION, range, format!("`{name}` takes {takes}, not {count}"))
+    ExprError::new(code::EXPRESSION, range, format!("`{}` takes {takes}, not {count}", known.name))
         .help(format!("write `{form}`"))
 }
 
-/// The edit distance between two short words; beyond 16 letters it is no misspelling and not computed.
+/// The edit distance between two short words; not computed beyond 16 characters.
 fn edit_distance(a: &str, b: &str) -> usize {
     if a.len() > 16 {
         return usize::MAX;

@@ -11,25 +11,25 @@ use super::expression::{ExprPath, Expression};
 use super::operators::to_text;
 use super::scope::ExprScope;
 
-/// Bytes of a rendered string: more than any operating system takes for an argument or a variable.
+/// Maximum bytes of a rendered string: more than any operating system allows for an argument or variable.
 const RENDERED_MAX: usize = 1024 * 1024;
 
-/// A string with `${{ }}` in it. Stored as its source, so a string without any is stored as itself; to have `${{` in
-/// the result, write `${{ "${{" }}`.
+/// A string with `${{ }}` in it. It is serialized as its source. For a literal `${{` in the result, write
+/// `${{ "${{" }}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Template(pub Vec<TemplatePiece>);
 
 /// A part of a [`Template`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TemplatePiece {
-    /// As it stands.
+    /// Literal text.
     Text(String),
     /// The value of an expression.
     Expr(Expression),
 }
 
 impl Template {
-    /// Reads a string.
+    /// Parses a string.
     pub fn parse(text: &str) -> Result<Self, ExprError> {
         let mut template = Self::default();
         let mut at = 0;
@@ -47,7 +47,7 @@ impl Template {
         Ok(template)
     }
 
-    /// The string, if no value can change it.
+    /// Returns the string, if it contains no expressions.
     pub fn is_literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -56,7 +56,7 @@ impl Template {
         }
     }
 
-    /// Bytes of its source, about.
+    /// The approximate size of its source in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let piece = |piece: &TemplatePiece| match piece {
             TemplatePiece::Text(text) => text.len(),
@@ -65,12 +65,12 @@ impl Template {
         self.0.iter().map(piece).sum()
     }
 
-    /// Every path that it reads, in the order of the text.
+    /// Returns every path that it reads, in text order.
     pub fn paths(&self) -> Vec<ExprPath> {
         self.expressions().flat_map(Expression::paths).collect()
     }
 
-    /// The string with every value in its place.
+    /// Renders the string with all values.
     pub fn render(&self, scope: &ExprScope) -> Result<String, ExprError> {
         let mut rendered = String::new();
         for piece in &self.0 {
@@ -82,8 +82,7 @@ impl Template {
         Ok(rendered)
     }
 
-    /// The same string, with every value in place that begins with a known root: the value of an expression that reads
-    /// nothing else, and what is known inside of one that does.
+    /// Replaces values with a known root: whole expressions that read nothing else, and the known paths inside the others.
     pub fn substitute_known(
         &self,
         scope: &ExprScope,
@@ -116,7 +115,7 @@ impl Template {
         })
     }
 
-    /// Adds text, so that no two texts are side by side and none is empty.
+    /// Adds text; merges adjacent pieces of text and skips empty ones.
     fn push_text(&mut self, text: &str) {
         match self.0.last_mut() {
             _ if text.is_empty() => {}
@@ -137,13 +136,13 @@ fn push_value(
     }
     let what = format!("`{expression}` makes the string longer than {RENDERED_MAX} bytes");
     Err(ExprError::new(code::VALUE, expression.range(), what)
-        .help("hand large values over in a file, as an artifact"))
+        .help("pass large values in a file, as an artifact"))
 }
 
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
 
-/// The expression whose `${{` is at byte `open` of the text, and where its `}}` ends.
+/// Parses the expression whose `${{` is at byte `open`, and returns it with the end of its `}}`.
 pub(crate) fn expression_at(text: &str, open: usize) -> Result<(Expression, usize), ExprError> {
     let close = closing(text, open)?;
     let inner = open + OPEN.len()..close - CLOSE.len();
@@ -153,7 +152,7 @@ pub(crate) fn expression_at(text: &str, open: usize) -> Result<(Expression, usiz
     Ok((Expression::parse_at(&text[inner.clone()], inner.start)?, close))
 }
 
-/// Where the `${{` at byte `open` ends, behind its `}}`. Braces inside the texts of the expression do not count.
+/// Returns the end of the `}}` for the `${{` at byte `open`. Braces inside quoted strings do not count.
 fn closing(text: &str, open: usize) -> Result<usize, ExprError> {
     let inner = &text[open + OPEN.len()..];
     let mut quote = None;
@@ -169,14 +168,14 @@ fn closing(text: &str, open: usize) -> Result<usize, ExprError> {
     let what = "`${{` has no `}}`";
     let error = ExprError::new(code::EXPRESSION, open..open + OPEN.len(), what);
     Err(match quote {
-        Some(_) => error.help("a quote after it is not closed either"),
+        Some(_) => error.help("a quote after it is unclosed too"),
         None => error.help("write ${{ params.x }}"),
     })
 }
 
 fn empty(braces: Range<usize>) -> ExprError {
-    ExprError::new(code::EXPRESSION, braces, "there is no expression between the braces")
-        .help("write ${{ params.x }}; for the text itself write ${{ \"${{ }}\" }}")
+    ExprError::new(code::EXPRESSION, braces, "the braces contain no expression")
+        .help("write ${{ params.x }}; for the literal braces write ${{ \"${{ }}\" }}")
 }
 
 impl fmt::Display for Template {

@@ -1,4 +1,4 @@
-//! Text to tokens; whatever other languages would allow is met here, with the words of this one.
+//! Splits text into tokens, and suggests the right operators for those of other languages.
 
 use std::ops::Range;
 
@@ -15,9 +15,9 @@ pub(super) struct ExprToken<'a> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ExprTokenKind<'a> {
-    /// Names joined by dots, none of them a word of the language if there is only one.
+    /// Names joined by dots; a single name is not a keyword.
     Path(&'a str),
-    /// A text, a number, `true`, `false` or `null`.
+    /// A string, a number, `true`, `false` or `null`.
     Literal(Value),
     And,
     Or,
@@ -60,7 +60,7 @@ impl ComparisonOperator {
     }
 }
 
-/// All tokens of the text, the last one [`Kind::End`].
+/// Returns all tokens of the text; the last one is [`ExprTokenKind::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, ExprError> {
     let mut list = Vec::new();
     let mut at = 0;
@@ -77,7 +77,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, ExprError> {
     }
 }
 
-/// The token at the beginning of the text, and its length.
+/// Returns the first token and its length.
 fn token(rest: &str) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
     let Some(first) = rest.chars().next() else { return Ok((ExprTokenKind::End, 0)) };
     let digit_next = rest[first.len_utf8()..].starts_with(|c: char| c.is_ascii_digit());
@@ -91,7 +91,7 @@ fn token(rest: &str) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
 }
 
 fn sign(rest: &str) -> Option<(ExprTokenKind<'static>, usize)> {
-    // Longer signs first. `===` and `<>` are no signs of ours, and their beginnings would be.
+    // Longer operators first. `===` and `<>` are not operators, but begin like one.
     let signs = [
         ("==", ExprTokenKind::Compare(ComparisonOperator::Equal)),
         ("!=", ExprTokenKind::Compare(ComparisonOperator::Unequal)),
@@ -116,13 +116,13 @@ fn sign(rest: &str) -> Option<(ExprTokenKind<'static>, usize)> {
 
 fn text_literal(rest: &str, quote: char) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
     let Some(length) = rest[1..].find(quote) else {
-        let what = format!("the text that begins here has no closing {quote}");
+        let what = format!("the string that begins here has no closing {quote}");
         return Err(ExprError::new(code::EXPRESSION, 0..rest.len(), what));
     };
     Ok((ExprTokenKind::Literal(rest[1..=length].into()), length + 2))
 }
 
-/// The bytes of a name at the beginning of the text.
+/// The length of the name at the beginning of the text.
 fn name_length(rest: &str) -> usize {
     let inner = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let starts = rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -158,7 +158,7 @@ fn bad_segment(rest: &str, dot: usize) -> ExprError {
     let path = &rest[..dot];
     let after = rest[dot + 1..].chars().next().map_or(0, char::len_utf8);
     ExprError::new(code::EXPRESSION, 0..dot + 1 + after, format!("a name must follow `{path}.`"))
-        .help("names begin with a letter or `_` and go on with letters, digits, `_` and `-`")
+        .help("names consist of letters, digits, `_` and `-`, and begin with a letter or `_`")
 }
 
 fn number(rest: &str) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
@@ -168,23 +168,22 @@ fn number(rest: &str) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
     let refused = |what: String| ExprError::new(code::EXPRESSION, 0..length, what);
     let Some(number) = decimal(text) else {
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(refused(format!("the number `{text}` is too great"))
-                .help(format!("write \"{text}\" to compare text")));
+            return Err(refused(format!("the number `{text}` is too large"))
+                .help(format!("write \"{text}\" to compare strings")));
         }
-        return Err(refused(format!("`{text}` is not a number")).help(format!(
-            "numbers are written `12` or `1.5`; text stands in quotes: \"{text}\""
-        )));
+        return Err(refused(format!("`{text}` is not a number"))
+            .help(format!("write a number as `12` or `1.5`, or quote a string: \"{text}\"")));
     };
     let shortest = spelling(&number);
     if shortest != text {
-        return Err(refused(format!("the number `{text}` is {shortest}")).help(format!(
-            "write \"{text}\" to compare text, or `{shortest}` to compare numbers"
+        return Err(refused(format!("the number `{text}` would become {shortest}")).help(format!(
+            "write \"{text}\" to compare strings, or `{shortest}` to compare numbers"
         )));
     }
     Ok((ExprTokenKind::Literal(Value::Number(number)), length))
 }
 
-/// The number that a text is, if it is one: digits, perhaps with a sign before and a fraction after them.
+/// Parses a decimal number: digits with an optional sign and fraction.
 pub(super) fn decimal(text: &str) -> Option<Number> {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -202,7 +201,7 @@ pub(super) fn decimal(text: &str) -> Option<Number> {
     signed.or_else(|_| text.parse::<u64>().map(Number::from)).ok()
 }
 
-/// How a number is written: as short as can be, so `1` for the JSON number `1.0`.
+/// Formats a number in its shortest form: `1` for the JSON number `1.0`.
 pub(super) fn spelling(number: &Number) -> String {
     let text = number.to_string();
     match text.strip_suffix(".0") {
@@ -212,24 +211,21 @@ pub(super) fn spelling(number: &Number) -> String {
     }
 }
 
-/// Signs of other languages, what they mean there and what to write here. Longer ones first.
+/// Operators of other languages, and what to write instead. Longer ones first.
 const FOREIGN_SIGNS: &[(&str, &str)] = &[
     ("&&", "write `and`"),
     ("||", "write `or`"),
     ("===", "write `==`"),
     ("!==", "write `!=`"),
     ("<>", "write `!=`"),
-    ("=~", "there are no patterns; `in` asks whether a text contains another"),
+    ("=~", "there are no patterns; `in` tests whether a string contains another"),
     ("=", "write `==` to compare"),
     ("!", "write `not`"),
     ("&", "write `and`"),
     ("|", "write `or`; there are no filters"),
-    ("${{", "this is an expression already: leave out `${{` and `}}`"),
-    (
-        "$",
-        "variables of the environment are not known here: declare a param, and read `params.NAME`",
-    ),
-    ("{", "there are no maps; lists are written [\"a\", \"b\"]"),
+    ("${{", "this is already an expression: remove `${{` and `}}`"),
+    ("$", "expressions cannot read environment variables: declare a param, and read `params.NAME`"),
+    ("{", "there are no maps; write a list as [\"a\", \"b\"]"),
     ("+", NO_ARITHMETIC),
     ("-", NO_ARITHMETIC),
     ("*", NO_ARITHMETIC),
@@ -242,7 +238,8 @@ const FOREIGN_SIGNS: &[(&str, &str)] = &[
     ("\u{2019}", "write straight quotes: 'text'"),
     ("`", "write \"text\" or 'text'"),
 ];
-const NO_ARITHMETIC: &str = "there is no arithmetic: compute it in a step and read its output";
+const NO_ARITHMETIC: &str =
+    "there is no arithmetic: compute the value in a step and read its output";
 
 fn foreign_sign(rest: &str, first: char) -> ExprError {
     let known = FOREIGN_SIGNS.iter().find(|(sign, _)| rest.starts_with(sign));

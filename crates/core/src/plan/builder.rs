@@ -1,4 +1,4 @@
-//! Gathers a plan in code, node by node, and freezes it.
+//! Builds a plan node by node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,40 +14,40 @@ use super::plan_type::{JOIN, NEED_BYTES, NODE_BYTES, Plan};
 use super::step_spec::{Placement, StepSpec, ValueCondition};
 use crate::id::StepIx;
 
-/// How one node needs another.
+/// The kind of a need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeedKind {
-    /// It waits, and is blocked if the need fails.
+    /// The step waits, and is blocked if the need fails.
     Required,
-    /// It waits, whatever becomes of the need.
+    /// The step waits, and runs even if the need fails.
     Optional,
 }
 
-/// Gathers steps, matrices, needs and locks; [`build`](Self::build) checks and freezes them.
+/// Collects steps, matrices, needs and locks; [`build`](Self::build) checks and freezes them.
 #[derive(Debug)]
 pub struct PlanBuilder {
     pipeline: Box<str>,
     names: Vec<Box<str>>,
     spec_of: Vec<u32>,
     work_of: Vec<u32>,
-    /// Specs, with the definition that they belong to where it matters: a per-worker limit counts by name.
+    /// Specs by content. Specs with a per-worker limit also depend on their definition, because the limit counts by name.
     specs: BTreeMap<(StepSpec, u32), u32>,
     definitions: u32,
     works: BTreeMap<Arc<str>, u32>,
     needs: Vec<(StepIx, StepIx, NeedKind)>,
     lock_slots: BTreeMap<Box<str>, u32>,
-    /// Bytes of names, works and rules, each counted where it is kept.
+    /// Bytes of names, works and specs, counted once if shared.
     bytes: usize,
-    /// Locks of all rules.
+    /// Lock uses of all specs.
     lock_uses: usize,
     problems: Vec<PlanError>,
 }
 
-/// Problems told of one plan: with more of them, these are mended first.
+/// Maximum problems reported for one plan.
 const PROBLEMS_MAX: usize = 1_000;
 
 impl PlanBuilder {
-    /// An empty plan of the pipeline called `pipeline`.
+    /// Creates an empty plan of a pipeline.
     pub fn new(pipeline: &str) -> Self {
         Self {
             pipeline: pipeline.into(),
@@ -65,12 +65,12 @@ impl PlanBuilder {
         }
     }
 
-    /// Adds a step with nothing to execute, for plans whose work is known by name.
+    /// Adds a step without work, for plans whose work is known by name.
     pub fn step(&mut self, name: &str, spec: StepSpec) -> StepIx {
         self.step_with(name, spec, "")
     }
 
-    /// Adds a step that executes `work`, which means something to executors only.
+    /// Adds a step that executes `work`, which only executors interpret.
     pub fn step_with(&mut self, name: &str, spec: StepSpec, work: &str) -> StepIx {
         self.definitions += 1;
         self.cell(name, spec, work)
@@ -107,7 +107,7 @@ impl PlanBuilder {
         *self.works.entry(work.into()).or_insert(fresh)
     }
 
-    /// Adds one step per cell, called `name[cell]`, and the node that joins them, called `name`, which it returns.
+    /// Adds one step per cell, named `name[cell]`. Returns the join node, named `name`.
     pub fn matrix(
         &mut self,
         name: &str,
@@ -121,7 +121,7 @@ impl PlanBuilder {
         self.join(name, &cells)
     }
 
-    /// Like [`matrix`](Self::matrix), for many cells: all execute `work`, and each has one of `specs` by its place there.
+    /// Like [`matrix`](Self::matrix), for many cells: all execute `work`; each has an index into `specs`.
     pub fn matrix_of(
         &mut self,
         name: &str,
@@ -153,17 +153,17 @@ impl PlanBuilder {
         join
     }
 
-    /// Makes `step` wait for `need` and be blocked by its failure.
+    /// Makes `step` wait for `need`; a failure of `need` blocks it.
     pub fn needs(&mut self, step: StepIx, need: StepIx) {
         self.needs.push((step, need, NeedKind::Required));
     }
 
-    /// Makes `step` wait for `need` without being blocked by it.
+    /// Makes `step` wait for `need`; a failure of `need` does not block it.
     pub fn needs_optional(&mut self, step: StepIx, need: StepIx) {
         self.needs.push((step, need, NeedKind::Optional));
     }
 
-    /// Gives the lock `name` this many slots; a lock not named here has one.
+    /// Sets the slots of the lock `name` (default: 1).
     pub fn lock_slots(&mut self, name: &str, slots: u32) {
         if slots == 0 {
             self.problems.push(PlanError::LockWithoutSlots(name.to_owned()));
@@ -172,7 +172,7 @@ impl PlanBuilder {
         self.lock_slots.insert(name, slots);
     }
 
-    /// Checks everything and freezes it, or tells every problem found.
+    /// Checks and freezes the plan, or returns all problems.
     pub fn build(mut self) -> Result<Plan, Vec<PlanError>> {
         self.check_sizes();
         self.check_names();
@@ -231,7 +231,7 @@ impl PlanBuilder {
         at
     }
 
-    /// Puts a spec into its normal form: locks sorted, they and keys under their global names, node names sorted.
+    /// Normalizes a spec: sorted locks and worker names, global names of locks and keys.
     fn check_spec(&mut self, name: &str, mut spec: StepSpec) -> StepSpec {
         for lock in &mut spec.locks {
             lock.name = self.global_name(&lock.name);
@@ -303,7 +303,7 @@ impl PlanBuilder {
         self.problems.append(&mut found);
     }
 
-    /// Whether both ends of every need are there.
+    /// Whether both nodes of every need exist.
     fn check_ends(&mut self) -> bool {
         let known = |node: &StepIx| (node.0 as usize) < self.names.len();
         let ends = self.needs.iter().flat_map(|(step, need, _)| [*step, *need]);

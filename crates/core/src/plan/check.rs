@@ -1,4 +1,4 @@
-//! What can be wrong with a plan.
+//! Errors of plans.
 
 use super::limits::{
     ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX,
@@ -8,107 +8,105 @@ use super::step_spec::StepSpec;
 use crate::id::StepIx;
 use crate::requirement::RequirementClause;
 
-/// A problem that keeps a plan from being built.
+/// An error that prevents building a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// No step at all.
+    /// No steps.
     #[error("the plan has no steps")]
     Empty,
-    /// Two nodes of one name.
-    #[error("two steps are called `{0}`")]
+    /// Two nodes with the same name.
+    #[error("two steps have the name `{0}`")]
     DuplicateName(String),
-    /// A name that cannot be written in a path, a label or a command line.
+    /// A name that is invalid in paths, labels or command lines.
     #[error(
-        "`{0}` is no name: use 1 to {NAME_MAX} letters, digits, `_`, `-`, `.`, beginning with a letter or `_`; a \
-         cell may have any printable text in its brackets"
+        "`{0}` is not a valid name: use 1 to {NAME_MAX} letters, digits, `_`, `-`, `.`, beginning with a letter or `_`; a \
+         cell can have any printable text in brackets"
     )]
     BadName(String),
-    /// A need of a node that was never added.
-    #[error("there is no node {0} to need or to be needed")]
+    /// A need of an unknown node.
+    #[error("a need refers to the unknown node {0}")]
     NoSuchNode(StepIx),
-    /// More work than a message can carry.
-    #[error("the work of `{0}` is longer than {WORK_MAX} bytes: put it into a file")]
+    /// Work that exceeds the size of a message.
+    #[error("the work of `{0}` has more than {WORK_MAX} bytes: put it into a file")]
     WorkTooLong(String),
     /// A step that needs itself.
     #[error("`{0}` needs itself")]
     SelfNeed(String),
-    /// One need, twice.
+    /// A duplicate need.
     #[error("`{step}` needs `{need}` twice")]
     DuplicateNeed {
-        /// Who needs.
+        /// The step with the need.
         step: String,
-        /// Whom.
+        /// The needed step.
         need: String,
     },
-    /// Needs that run in a circle; the first name is repeated at the end.
-    #[error("needs run in a circle: {}", .0.join(" needs "))]
+    /// A cycle of needs; the first name is repeated at the end.
+    #[error("`needs` form a cycle: {}", .0.join(" needs "))]
     Cycle(Vec<String>),
     /// A matrix without cells.
     #[error("the matrix `{0}` has no cells")]
     EmptyMatrix(String),
-    /// More cells than a matrix may have.
+    /// Too many cells in a matrix.
     #[error("the matrix `{name}` has {cells} cells; at most {CELLS_MAX} are allowed")]
     TooManyCells {
-        /// Which matrix.
+        /// The matrix.
         name: String,
-        /// How many it has.
+        /// The number of cells.
         cells: usize,
     },
-    /// More steps than a plan may have.
+    /// Too many steps.
     #[error("the plan has {0} steps; at most {STEPS_MAX} are allowed")]
     TooManySteps(usize),
-    /// More needs than a plan may have.
+    /// Too many needs.
     #[error("the plan has {0} needs; at most {EDGES_MAX} are allowed")]
     TooManyEdges(usize),
-    /// A list of a step that is longer than it may be.
-    #[error("a step may have at most {max} {what}; `{step}` has {count}")]
+    /// A list of a step that is too long.
+    #[error("a step can have at most {max} {what}; `{step}` has {count}")]
     TooMany {
-        /// Which step.
+        /// The step.
         step: String,
-        /// What the list holds.
+        /// The kind of entries.
         what: &'static str,
-        /// How many there are.
+        /// The number of entries.
         count: usize,
-        /// How many there may be.
+        /// The maximum number.
         max: usize,
     },
-    /// More locks in all than a plan may name.
+    /// Too many lock uses in total.
     #[error(
-        "the steps of the plan take {0} locks in all, those with the same rules counted once; at most {LOCK_USES_MAX} \
-         are allowed"
+        "the steps of the plan take {0} locks in total, counting steps with equal settings once; at most \
+         {LOCK_USES_MAX} are allowed"
     )]
     TooManyLocks(usize),
-    /// More labels and names of workers in all than a plan may demand.
+    /// Too many required labels and worker names in total.
     #[error(
-        "the steps of the plan demand {0} labels and nodes in all, steps with equal demands counted once; at most \
-         {DEMANDS_MAX} are allowed"
+        "the steps of the plan require {0} labels and workers in total, counting steps with equal requirements once; at \
+         most {DEMANDS_MAX} are allowed"
     )]
     TooManyDemands(usize),
-    /// More bytes than a plan may take.
+    /// Too many bytes.
     #[error("the plan takes {0} bytes of memory; at most {PLAN_BYTES_MAX} are allowed")]
     TooLarge(usize),
-    /// A lock named twice by one step.
+    /// A duplicate lock of one step.
     #[error("`{step}` takes the lock `{lock}` twice")]
     LockTwice {
-        /// Which step.
+        /// The step.
         step: String,
-        /// Which lock.
+        /// The lock.
         lock: String,
     },
-    /// A lock that nobody could ever hold.
+    /// A lock without slots.
     #[error("the lock `{0}` has no slots")]
     LockWithoutSlots(String),
-    /// More repeats than make sense.
-    #[error(
-        "`{0}` may be repeated more than {REPEATS_MAX} times: `retry` and `retry.lost` are at most that"
-    )]
+    /// Too many retries.
+    #[error("`{0}` is retried more than {REPEATS_MAX} times: reduce `retry` or `retry.lost`")]
     TooManyRepeats(String),
-    /// A limit that lets nothing through.
-    #[error("`{0}` may run zero times per worker: leave `per_worker` out or make it at least 1")]
+    /// A per-worker limit of zero.
+    #[error("`{0}` has `per_worker: 0`: remove it or set it to at least 1")]
     PerWorkerZero(String),
 }
 
-/// The lists of a step that are longer than they may be: what they hold, how much of it, and how much they may.
+/// Returns the lists of a step that are too long: the kind of entries, their number and the maximum.
 pub(super) fn excess_lists(spec: &StepSpec) -> impl Iterator<Item = (&'static str, usize, usize)> {
     let placement = &spec.placement;
     let clauses = &placement.requirement.0;
@@ -124,8 +122,7 @@ pub(super) fn excess_lists(spec: &StepSpec) -> impl Iterator<Item = (&'static st
     lists.into_iter().filter(|(_, count, max)| count > max)
 }
 
-/// Whether the name of a step or matrix can be used: `[A-Za-z_][A-Za-z0-9_.-]*`, with `[printable]` behind it for a
-/// cell.
+/// Whether the name of a step or matrix is valid: `[A-Za-z_][A-Za-z0-9_.-]*`, followed by `[printable]` for a cell.
 pub(super) fn is_name(name: &str) -> bool {
     if name.len() > NAME_MAX {
         return false;

@@ -1,4 +1,4 @@
-//! A hash of a plan that means the same for ever.
+//! A stable hash of a plan.
 
 use std::fmt::{self, Write as _};
 
@@ -13,8 +13,8 @@ use crate::requirement::Requirement;
 
 /// BLAKE3 of a plan's canonical form.
 ///
-/// The form is written here field by field, with a length before every list and text and a number for every choice:
-/// renaming a Rust item or adding a default does not change the hash of a plan, adding a field with meaning must.
+/// The form is defined here field by field, with a length before every list and string and a number for every choice.
+/// Renaming a Rust item or adding a default does not change the hash. A new field with meaning must change it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct PlanFingerprint([u8; 32]);
 
@@ -101,7 +101,7 @@ impl CanonicalHasher {
         self.rest(spec);
     }
 
-    /// A `;` is in no demand, so that what is preferred cannot be taken for one.
+    /// No requirement contains `;`, so that a preference cannot be confused with a requirement.
     fn requirement(&mut self, requirement: &Requirement) {
         let mut text = requirement.to_string();
         for clause in requirement.preferences() {
@@ -140,7 +140,7 @@ impl CanonicalHasher {
             ValueCondition::Holds => self.number(0),
             ValueCondition::Fails(text) => self.text(&format!("fails {text}")),
             ValueCondition::Asks(text) => self.text(&format!("asks {text}")),
-            // Whether it is done again is not in it: see `Plan::done_again`.
+            // `again` is not part of the hash, see `Plan::with_idempotency_ignored`.
             ValueCondition::Once(once) => {
                 self.text("once");
                 self.text(&once.key);

@@ -1,4 +1,4 @@
-//! Edges in flat arrays, an order in which every node comes after its needs, and what hangs on each node.
+//! The graph of needs in flat arrays, its topological order, and the critical path lengths.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,14 +6,14 @@ use super::builder::NeedKind;
 use super::plan_type::NeedEdge;
 use crate::id::StepIx;
 
-/// Both directions of the needs of a plan, as offsets into one array each.
+/// The needs of a plan in both directions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PlanGraph {
     needs: EdgeLists,
     dependents: EdgeLists,
 }
 
-/// Lists of edges, one per node, laid end to end.
+/// Lists of edges, one per node, concatenated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct EdgeLists {
     starts: Box<[u32]>,
@@ -82,7 +82,7 @@ impl PlanGraph {
         u32::try_from(self.needs.starts.len() - 1).expect("nodes are counted in 32 bits")
     }
 
-    /// All nodes, each after its needs; or the nodes of a circle, the first repeated at the end.
+    /// Returns all nodes in topological order; or the nodes of a cycle, the first repeated at the end.
     pub(super) fn order(&self) -> Result<Vec<u32>, Vec<u32>> {
         let mut open: Vec<u32> = (0..self.nodes()).map(|node| self.needs.count(node)).collect();
         let mut order: Vec<u32> =
@@ -101,10 +101,10 @@ impl PlanGraph {
         if order.len() == open.len() { Ok(order) } else { Err(self.cycle(&open)) }
     }
 
-    /// Follows unmet needs from any node that has one until a node comes up again.
+    /// Follows unmet needs from any node until a node repeats.
     fn cycle(&self, open: &[u32]) -> Vec<u32> {
         let start =
-            (0..self.nodes()).find(|node| open[*node as usize] > 0).expect("a node was left over");
+            (0..self.nodes()).find(|node| open[*node as usize] > 0).expect("a node remains");
         let mut path = vec![start];
         let mut place: Vec<Option<usize>> = vec![None; open.len()];
         loop {
@@ -116,7 +116,7 @@ impl PlanGraph {
                 .of(here)
                 .iter()
                 .find(unmet)
-                .expect("a node left over has an unmet need")
+                .expect("a remaining node has an unmet need")
                 .step()
                 .0;
             path.push(next);
@@ -127,7 +127,7 @@ impl PlanGraph {
     }
 }
 
-/// For each node the number of steps on the longest path that begins with it.
+/// Returns, for each node, the number of steps on the longest path that begins with it.
 pub(super) fn critical_path_lengths(
     graph: &PlanGraph,
     order: &[u32],

@@ -1,8 +1,8 @@
 //! Plans: validated, expanded, frozen graphs of steps.
 //!
-//! A [`PlanBuilder`] gathers steps, matrices and needs; [`PlanBuilder::build`] reports every problem at once or freezes
-//! them into a [`Plan`]: integer indices, edges in two flat arrays, and whatever steps share kept once. A matrix is its
-//! cells plus one *join* node, so that a step that needs a matrix of a thousand cells has one edge.
+//! A [`PlanBuilder`] collects steps, matrices and needs. [`PlanBuilder::build`] reports all problems at once or freezes a
+//! [`Plan`]: integer indices, edges in two flat arrays, shared data stored once. A matrix is its cells plus one *join*
+//! node, so that a step that needs a matrix of a thousand cells has one edge.
 
 mod builder;
 mod check;

@@ -13,18 +13,18 @@ use super::limits::{DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, PLAN_BYTES_MAX, STEPS
 use super::step_spec::{Placement, StepSpec, ValueCondition};
 use crate::id::StepIx;
 
-/// Stands for the spec of a join node, which has none.
+/// The spec index of a join node, which has no spec.
 pub(super) const JOIN: u32 = u32::MAX;
 
-/// Bytes of a node beside its name: where its rules, its work and its edges are, and how much hangs on it.
+/// Bytes of a node without its name: indices of its spec, work and edges, and its weight.
 pub(super) const NODE_BYTES: usize = 24;
 
-/// Bytes of a need: an edge at each of its ends.
+/// Bytes of a need: one edge in each direction.
 pub(super) const NEED_BYTES: usize = 8;
 
 /// One end of a need.
 ///
-/// The top bit says that it is optional; plans have far fewer nodes than 2³¹.
+/// The top bit marks an optional need; plans have far fewer nodes than 2³¹.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedEdge(u32);
 
@@ -43,13 +43,13 @@ impl NeedEdge {
         StepIx(self.0 & !Self::OPTIONAL)
     }
 
-    /// Whether a failure of the need passes it.
+    /// Whether a failure of the need blocks the step.
     pub const fn is_required(self) -> bool {
         self.0 & Self::OPTIONAL == 0
     }
 }
 
-/// All names of a plan in one piece of memory.
+/// All names of a plan in one allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct NameTable {
     text: Box<str>,
@@ -90,99 +90,99 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The name of the pipeline that it was made from.
+    /// The name of the pipeline.
     pub fn pipeline(&self) -> &str {
         &self.pipeline
     }
 
-    /// How many steps there are; joins do not count.
+    /// The number of steps, without joins.
     pub const fn step_count(&self) -> u32 {
         self.steps
     }
 
-    /// How many nodes there are: steps and joins.
+    /// The number of nodes: steps and joins.
     pub fn node_count(&self) -> u32 {
         u32::try_from(self.spec_of.len()).expect("nodes are counted in 32 bits")
     }
 
-    /// Every node, in the order in which they were added.
+    /// Returns all nodes in the order of addition.
     pub fn nodes(&self) -> impl Iterator<Item = StepIx> + use<> {
         (0..self.node_count()).map(StepIx)
     }
 
-    /// Its name: `build`, `test[linux]`, or the matrix's `test` for a join.
+    /// Returns the name of a node: `build`, `test[linux]`, or the matrix's `test` for a join.
     pub fn name(&self, node: StepIx) -> &str {
         self.names.get(node.0 as usize)
     }
 
-    /// The name in the file that it comes from: its own, or its matrix's for a cell.
+    /// Returns the name in the file: its own, or that of the matrix for a cell.
     pub fn definition(&self, node: StepIx) -> &str {
         let name = self.name(node);
         name.split_once('[').map_or(name, |(matrix, _)| matrix)
     }
 
-    /// The node of this name.
+    /// Returns the node with this name.
     pub fn find(&self, name: &str) -> Option<StepIx> {
         self.nodes().find(|node| self.name(*node) == name)
     }
 
-    /// Whether there is such a node, and it is no join.
+    /// Whether the node exists and is not a join.
     pub fn has_step(&self, step: StepIx) -> bool {
         step.0 < self.node_count() && !self.is_join(step)
     }
 
-    /// Whether it joins the cells of a matrix; a join is never handed out.
+    /// Whether the node joins the cells of a matrix; a join is never dispatched.
     pub fn is_join(&self, node: StepIx) -> bool {
         self.spec_of[node.0 as usize] == JOIN
     }
 
-    /// What the engine knows of the step; `None` for a join.
+    /// Returns the spec of the step; `None` for a join.
     pub fn spec(&self, step: StepIx) -> Option<&StepSpec> {
         self.specs.get(self.spec_of[step.0 as usize] as usize)
     }
 
-    /// The index of its spec among [`specs`](Self::specs); `None` for a join. Cells of a matrix often share one.
+    /// Returns the index of the spec in [`specs`](Self::specs); `None` for a join. Cells of a matrix often share one.
     pub fn spec_index(&self, step: StepIx) -> Option<u32> {
         let at = self.spec_of[step.0 as usize];
         (at != JOIN).then_some(at)
     }
 
-    /// Every distinct spec.
+    /// Returns all distinct specs.
     pub fn specs(&self) -> &[StepSpec] {
         &self.specs
     }
 
-    /// What an executor is told to do.
+    /// Returns the work for the executor.
     pub fn work(&self, step: StepIx) -> Arc<str> {
         self.works.get(self.work_of[step.0 as usize] as usize).map_or_else(|| "".into(), Arc::clone)
     }
 
-    /// What the node needs.
+    /// Returns the needs of the node.
     pub fn needs(&self, node: StepIx) -> &[NeedEdge] {
         self.graph.needs(node)
     }
 
-    /// How many nodes the node needs.
+    /// Returns the number of needs of the node.
     pub fn need_count(&self, node: StepIx) -> u32 {
         self.graph.need_count(node)
     }
 
-    /// What needs the node.
+    /// Returns the nodes that need the node.
     pub fn dependents(&self, node: StepIx) -> &[NeedEdge] {
         self.graph.dependents(node)
     }
 
-    /// Steps on the longest path that begins here: what hangs on it.
+    /// Returns the number of steps on the longest path that begins with the node.
     pub fn critical_path_length(&self, node: StepIx) -> u32 {
         self.weights[node.0 as usize]
     }
 
-    /// Slots of a lock; one unless declared.
+    /// Returns the slots of a lock (default: 1).
     pub fn lock_slots(&self, lock: &str) -> u32 {
         self.lock_slots.get(lock).copied().unwrap_or(1)
     }
 
-    /// Bytes that it takes in memory.
+    /// Returns its size in memory in bytes.
     pub fn bytes(&self) -> usize {
         let works: usize = self.works.iter().map(|work| work.len()).sum();
         let specs: usize = self.specs.iter().map(StepSpec::bytes).sum();
@@ -190,7 +190,7 @@ impl Plan {
         self.names.text.len() + nodes + works + specs
     }
 
-    /// Bytes that it takes in a journal, or more: a number of four bytes in memory is written in five at most.
+    /// Returns an upper bound of its size in a journal: a number of four bytes is encoded in at most five.
     pub fn encoded_max(&self) -> usize {
         const LENGTHS: usize = 256;
         let slots = self.lock_slots.keys().map(|name| name.len() + size_of::<u64>() * 2);
@@ -198,17 +198,17 @@ impl Plan {
         bytes + bytes / 4 + LENGTHS
     }
 
-    /// Locks of all its rules: how many places its steps have at locks.
+    /// Returns the number of lock uses of all specs.
     pub fn lock_uses(&self) -> usize {
         self.specs.iter().map(|spec| spec.locks.len()).sum()
     }
 
-    /// The placements of its steps, each once.
+    /// Returns the distinct placements of its steps.
     pub fn placements(&self) -> BTreeSet<&Placement> {
         self.specs.iter().map(|spec| &spec.placement).collect()
     }
 
-    /// What is beyond a bound in a plan that was not made by [`PlanBuilder`](super::PlanBuilder) of this version.
+    /// Returns the exceeded limit of a plan that was not built by [`PlanBuilder`](super::PlanBuilder) of this version.
     pub fn exceeded_limit(&self) -> Option<PlanError> {
         let (steps, edges) = (self.steps as usize, self.graph.edge_count());
         let (locks, bytes) = (self.lock_uses(), self.bytes());
@@ -228,8 +228,8 @@ impl Plan {
         }
     }
 
-    /// The same plan, in which what is done once is done though it was done before, or is not. Its fingerprint is the
-    /// same: this is how a run goes about it, and one that is resumed goes on as it began.
+    /// Sets whether idempotent steps run even if a success is recorded. The fingerprint does not change: this is a mode of
+    /// the run, and a resumed run keeps its mode.
     #[must_use]
     pub fn with_idempotency_ignored(mut self, again: bool) -> Self {
         for spec in &mut self.specs {
@@ -240,7 +240,7 @@ impl Plan {
         self
     }
 
-    /// A hash of everything in it: equal plans, and only those, have equal fingerprints, in every version of windlass.
+    /// Returns the hash of the plan. Equal plans, and only those, have equal fingerprints in all versions of windlass.
     pub const fn fingerprint(&self) -> PlanFingerprint {
         self.fingerprint
     }

@@ -1,4 +1,4 @@
-//! What the engine knows of a step: the rules for placing, repeating and ending it.
+//! The spec of a step: the settings that the engine reads.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::id::StepIx;
 use crate::requirement::{Labels, Requirement, RequirementClause};
 use crate::time::Span;
 
-/// When a step runs, seen from its needs.
+/// The condition on the status of the needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StatusCondition {
     /// No need failed (`success()`).
@@ -14,26 +14,26 @@ pub enum StatusCondition {
     Success,
     /// A need failed (`failure()`); otherwise it is skipped.
     Failure,
-    /// In any case, also when the run is being cancelled (`always()`).
+    /// In all cases, even if the run is being cancelled (`always()`).
     Always,
 }
 
-/// A condition on values, beside the one on needs.
+/// The condition on values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ValueCondition {
-    /// None, or one that held when the plan was made.
+    /// No condition, or one that was true when the plan was made.
     #[default]
     Holds,
-    /// It did not hold when the plan was made: the step is skipped. The text says what was asked, with the values.
+    /// A condition that was false when the plan was made: the step is skipped. The text has the condition and its values.
     Fails(Box<str>),
     /// An expression over outputs of needs, decided when they have ended.
     Asks(Box<str>),
-    /// Done once under a key, whatever run asks for it.
+    /// An idempotent step: it runs once per key, over all runs.
     Once(IdempotencySpec),
 }
 
 impl ValueCondition {
-    /// The expression over outputs of needs, if there is one.
+    /// Returns the expression over outputs of needs, if any.
     pub fn expression(&self) -> Option<&str> {
         match self {
             Self::Holds | Self::Fails(_) => None,
@@ -42,7 +42,7 @@ impl ValueCondition {
         }
     }
 
-    /// What is done once, and under which key.
+    /// Returns the idempotency settings, if any.
     pub const fn idempotency(&self) -> Option<&IdempotencySpec> {
         match self {
             Self::Once(once) => Some(once),
@@ -51,83 +51,83 @@ impl ValueCondition {
     }
 }
 
-/// What is done once under a key: a success that is on record is taken over instead.
+/// An idempotent step: a recorded success under the key is reused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IdempotencySpec {
-    /// The key: a template that reads outputs of needs at most. `./key` belongs to the plan's pipeline alone.
+    /// The key: a template that can read outputs of needs. `./key` is local to the pipeline of the plan.
     pub key: Box<str>,
-    /// An expression over outputs of needs, decided before anybody asks for the key.
+    /// An expression over outputs of needs, evaluated before the key is looked up.
     pub asks: Option<Box<str>>,
-    /// Whether it is done though a success is on record.
+    /// Whether it runs even if a success is recorded.
     pub again: bool,
 }
 
 impl IdempotencySpec {
-    /// Under this key, otherwise ordinary.
+    /// Creates a spec with this key and otherwise defaults.
     pub fn with_key(key: &str) -> Self {
         Self { key: key.into(), ..Self::default() }
     }
 }
 
-/// Where a step must run, beyond labels.
+/// Where a step must run, in addition to labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PinTarget {
     /// On any worker.
     #[default]
     Anywhere,
-    /// On the worker of the node that leads.
+    /// On the worker of the leader.
     Leader,
 }
 
 /// Whether a failure of the step fails the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum OnFailure {
-    /// It fails the run and blocks what needs it.
+    /// It fails the run and blocks the steps that need it.
     #[default]
     Fail,
-    /// It is recorded; the run goes on as if the step had succeeded.
+    /// It is recorded; the run continues as if the step had succeeded.
     Ignore,
 }
 
-/// What a worker that has lost contact does with the step.
+/// What a worker does with the step after losing contact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum OnLostContact {
-    /// Goes on; the outcome is accepted if the lease is still current by then.
+    /// The step continues; its outcome is accepted if the lease is still valid.
     #[default]
     Continue,
-    /// Stops it before its lease can pass on. Steps that hold a lock always do.
+    /// The worker stops the step before its lease can be reassigned. Steps that hold a lock always stop.
     Stop,
 }
 
-/// Who goes first among the steps that wait for a lock.
+/// The order of the steps that wait for a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LockOrder {
-    /// The one that waited longest.
+    /// The step that has waited longest.
     #[default]
     Fifo,
-    /// The one of the newest run.
+    /// The step of the newest run.
     NewestFirst,
-    /// The newest, and it ends the older ones, waiting or running.
+    /// The step of the newest run; it cancels older ones, waiting or running.
     CancelOlder,
 }
 
 /// A lock that a step holds while it runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LockUse {
-    /// Its name; `./name` belongs to the plan's pipeline alone.
+    /// The name; `./name` is local to the pipeline of the plan.
     pub name: Box<str>,
-    /// Who goes first.
+    /// The order of waiting steps.
     pub order: LockOrder,
 }
 
 impl LockUse {
-    /// The lock of this name, first come first served.
+    /// Creates a lock use with the order `fifo`.
     pub fn fifo(name: &str) -> Self {
         Self { name: name.into(), order: LockOrder::Fifo }
     }
 }
 
-/// A kind of failure that is worth another attempt.
+/// A kind of failure that is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RetryOn {
     /// This exit code.
@@ -138,21 +138,21 @@ pub enum RetryOn {
     TimedOut,
 }
 
-/// How often and when a step is tried again.
+/// The retry settings of a step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RetryPolicy {
-    /// Attempts after the first.
+    /// Maximum attempts after the first.
     pub times: u16,
     /// The wait before the second attempt; it doubles from attempt to attempt.
     pub wait_min: Span,
     /// The longest wait.
     pub wait_max: Span,
-    /// Which failures are tried again; empty: all.
+    /// The failures that are retried; empty for all.
     pub on: Vec<RetryOn>,
-    /// Whether another worker than the one that failed should try, if there is one.
+    /// Whether a retry prefers another worker than the one that failed.
     pub elsewhere: bool,
-    /// Hand-outs of one attempt after the first, when workers are lost. 0: once it may have started it is never handed
-    /// out again.
+    /// Maximum redeliveries of one attempt after lost workers. With 0, an attempt that may have started is never delivered
+    /// again.
     pub lost: u16,
 }
 
@@ -170,55 +170,55 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// A step that loses four workers in a row is more likely the cause than the victim.
+    /// A step that loses four workers in a row is probably the cause.
     pub const LOST_DEFAULT: u16 = 3;
 
-    /// `times` attempts after the first, the rest by default.
+    /// Creates a policy with `times` retries and otherwise defaults.
     pub fn times(times: u16) -> Self {
         Self { times, ..Self::default() }
     }
 }
 
-/// What a worker is, as far as placement asks.
+/// The facts of a worker for placement.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerFacts<'a> {
-    /// What it advertises.
+    /// The advertised labels.
     pub labels: &'a Labels,
     /// Its name.
     pub name: &'a str,
-    /// Whether it is the leading node's own.
+    /// Whether it is the leader's own worker.
     pub leads: bool,
 }
 
 /// Which workers may run a step. Steps of equal placement form a *requirement class*.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Placement {
-    /// Labels demanded.
+    /// Required labels.
     pub requirement: Requirement,
-    /// On the leading node, or anywhere.
+    /// Whether it is pinned to the leader.
     pub pin: PinTarget,
-    /// Names of the only workers allowed; empty: all.
+    /// Names of the only allowed workers; empty for all.
     pub allow: Vec<Box<str>>,
-    /// Names of workers not allowed.
+    /// Names of denied workers.
     pub deny: Vec<Box<str>>,
 }
 
 impl Placement {
-    /// Whether the worker may run it.
+    /// Whether the worker can run the step.
     pub fn accepts(&self, worker: WorkerFacts<'_>) -> bool {
-        // It is asked for each class and worker, so it makes no text.
+        // Called for each class and worker, so it does not build strings.
         self.refusal_beyond_labels(worker).is_none()
             && self.requirement.unmet_demands(worker.labels).next().is_none()
     }
 
-    /// How many labels and names a worker is compared with.
+    /// Returns the number of labels and names that a worker is compared with.
     pub fn demand_count(&self) -> usize {
         let labels =
             self.requirement.0.iter().map(RequirementClause::alternative_count).sum::<usize>();
         labels + self.allow.len() + self.deny.len()
     }
 
-    /// Why the worker may not run it, as one phrase; `None` if it may.
+    /// Returns why the worker cannot run the step, as a phrase; `None` if it can.
     pub fn refusal(&self, worker: WorkerFacts<'_>) -> Option<String> {
         if let Some(barred) = self.refusal_beyond_labels(worker) {
             return Some(barred.to_owned());
@@ -229,7 +229,7 @@ impl Placement {
         (!unmet.is_empty()).then(|| format!("lacks {}", unmet.join(", ")))
     }
 
-    /// Why the worker may not run it, whatever labels it had.
+    /// Returns why the worker cannot run the step regardless of its labels.
     pub fn refusal_beyond_labels(&self, worker: WorkerFacts<'_>) -> Option<&'static str> {
         let named = |list: &[Box<str>]| list.iter().any(|name| &**name == worker.name);
         if self.pin == PinTarget::Leader && !worker.leads {
@@ -245,7 +245,7 @@ impl Placement {
     }
 }
 
-/// A demand that labels do not meet; beside that for a step with certain types, the one that is there.
+/// Describes an unmet requirement. For a call with a signature, it adds the signature that the worker has.
 fn unmet_clause_phrase(clause: &RequirementClause, labels: &Labels) -> String {
     let wanted = clause.to_string();
     let called = |label: &str| {
@@ -259,36 +259,36 @@ fn unmet_clause_phrase(clause: &RequirementClause, labels: &Labels) -> String {
     }
 }
 
-/// All that the engine knows of a step. Cells of a matrix and steps alike share one.
+/// The spec of a step: everything that the engine reads. Cells of a matrix and equal steps share one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StepSpec {
-    /// Which workers may run it.
+    /// The workers that can run it.
     pub placement: Placement,
-    /// Locks that it holds while it runs.
+    /// The locks that it holds while it runs.
     pub locks: Vec<LockUse>,
-    /// How often it is tried.
+    /// The retry settings.
     pub retry: RetryPolicy,
-    /// The longest that one attempt may run.
+    /// Maximum duration of one attempt.
     pub timeout: Option<Span>,
-    /// From the polite order to stop to the other one.
+    /// Time between SIGTERM and SIGKILL.
     pub kill_grace: Span,
-    /// Greater goes first; grows by one for each minute waited.
+    /// The priority; higher runs first. It grows by one per minute of waiting.
     pub priority: i32,
-    /// When it runs, seen from its needs.
+    /// The condition on the status of its needs.
     pub condition: StatusCondition,
-    /// Whether it runs, by values.
+    /// The condition on values.
     pub when: ValueCondition,
-    /// Nodes whose status and outputs its condition and its work refer to; all among its needs, near or far.
+    /// Nodes whose status and outputs its condition and work read; all are direct or indirect needs.
     pub reads: Vec<StepIx>,
     /// Whether its failure fails the run.
     pub on_failure: OnFailure,
-    /// The most of this step, cells included, that one worker runs at a time, over all runs of the pipeline.
+    /// Maximum concurrent executions of this step and its cells on one worker, over all runs of the pipeline.
     pub per_worker: Option<u32>,
-    /// How long it waits while no worker could run it.
+    /// Maximum wait for a worker that can run it.
     pub wait_for_worker: Span,
-    /// How long it waits for its locks.
+    /// Maximum wait for its locks.
     pub wait_for_lock: Span,
-    /// What a worker that has lost contact does with it.
+    /// What a worker does with it after losing contact.
     pub on_lost_contact: OnLostContact,
 }
 
@@ -314,30 +314,30 @@ impl Default for StepSpec {
 }
 
 impl StepSpec {
-    /// A step for workers with all these labels, otherwise ordinary.
+    /// Creates a spec that requires these labels, with otherwise defaults.
     pub fn requiring<const N: usize>(labels: [&str; N]) -> Self {
         let placement = Placement { requirement: Requirement::all(labels), ..Placement::default() };
         Self { placement, ..Self::default() }
     }
 
-    /// A step that had better run on a worker with all these labels, otherwise ordinary.
+    /// Creates a spec that prefers these labels, with otherwise defaults.
     pub fn preferring<const N: usize>(labels: [&str; N]) -> Self {
         let Requirement(wished) = Requirement::all(labels);
         let requirement = wished.into_iter().fold(Requirement::default(), Requirement::preferring);
         Self { placement: Placement { requirement, ..Placement::default() }, ..Self::default() }
     }
 
-    /// A step that holds all these locks, otherwise ordinary.
+    /// Creates a spec that holds these locks, with otherwise defaults.
     pub fn locking<const N: usize>(names: [&str; N]) -> Self {
         Self { locks: names.iter().map(|name| LockUse::fifo(name)).collect(), ..Self::default() }
     }
 
-    /// A step that is done once under this key, otherwise ordinary.
+    /// Creates an idempotent spec with this key and otherwise defaults.
     pub fn idempotent(key: &str) -> Self {
         Self { when: ValueCondition::Once(IdempotencySpec::with_key(key)), ..Self::default() }
     }
 
-    /// Bytes that it takes in memory.
+    /// Returns its size in memory in bytes.
     pub fn bytes(&self) -> usize {
         let names = self.placement.allow.iter().chain(&self.placement.deny);
         let locks = self.locks.iter().map(|lock| size_of::<LockUse>() + lock.name.len());
@@ -357,16 +357,16 @@ impl StepSpec {
             + when
     }
 
-    /// Whether a worker that has lost contact must end it before its lease can pass on. Under a key as under a lock:
-    /// what is to be done once is not done twice at a time either.
+    /// Whether a worker that has lost contact must stop it before its lease can be reassigned. This includes steps with a
+    /// lock or a key, which must not run twice at the same time.
     pub fn stops_on_lost_contact(&self) -> bool {
         !self.locks.is_empty()
             || self.when.idempotency().is_some()
             || self.on_lost_contact == OnLostContact::Stop
     }
 
-    /// Whether it may be handed out before a slot is free for it. Not if something waits for it to end (a lock, a key, a
-    /// per-worker limit), if only one worker can have it or some suit it better, or if it must not be handed out in vain.
+    /// Whether it can be leased before a slot is free. Excluded are steps with a lock, a key or a per-worker limit, pinned
+    /// steps, steps with preferences, and steps that must not be delivered twice.
     pub fn may_lease_ahead(&self) -> bool {
         self.locks.is_empty()
             && self.when.idempotency().is_none()
@@ -382,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_of_another_build_is_refused_with_both_named() {
+    fn refusal_names_both_signatures() {
         let placement = StepSpec::requiring(["call=build@aa11"]).placement;
         let refused = |labels: &[&str]| {
             let labels = Labels::new(labels.iter().map(|label| (*label).to_owned()));
@@ -390,8 +390,8 @@ mod tests {
         };
         assert_eq!(refused(&["call=build", "call=build@aa11"]), None);
         let other = refused(&["call=build", "call=build@bb22", "call=test@cc33"]);
-        let told = "lacks call=build@aa11 (it has call=build@bb22, of another build)";
-        assert_eq!(other.as_deref(), Some(told));
+        let expected = "lacks call=build@aa11 (it has call=build@bb22, of another build)";
+        assert_eq!(other.as_deref(), Some(expected));
         assert_eq!(refused(&["linux"]).as_deref(), Some("lacks call=build@aa11"));
     }
 }

@@ -1,24 +1,24 @@
-//! Every kind of problem, under a code that never changes its meaning.
+//! Problem codes. The meaning of a code never changes.
 
 use std::fmt;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// A kind of problem. The code is what people search for and what scripts match: a code that was published
-        /// keeps its meaning, a new meaning gets a new code.
+        /// A kind of problem. Users search for the code and scripts match it: a published code keeps its meaning, and
+        /// a new meaning gets a new code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum ProblemCode { $($(#[$doc])* $name,)* }
 
         impl ProblemCode {
-            /// Every code in order.
+            /// All codes in order.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Its text: `E029`.
+            /// The code as text: `E029`.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// Its page: what it means, a wrong example and the right one, in Markdown.
+            /// The page in Markdown: an explanation, a wrong example and the right one.
             pub const fn page(self) -> &'static str {
                 match self { $(Self::$name => include_str!(concat!("codes/", $text, ".md")),)* }
             }
@@ -27,27 +27,27 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The file is no text.
+    /// The file is not text.
     NotText = "E001",
-    /// The file, or what its aliases unfold to, is beyond bounds.
+    /// The file, or its expanded aliases, exceed a limit.
     TooLarge = "E002",
-    /// The file is no YAML.
+    /// The file is not valid YAML.
     Syntax = "E003",
-    /// A key twice in one map.
+    /// A duplicate key in one map.
     DuplicateKey = "E004",
     /// A YAML tag (`!word`).
     Tag = "E005",
     /// More than one document in the file.
     TwoDocuments = "E006",
-    /// A key that is no text.
+    /// A key that is not a string.
     KeyNotText = "E007",
-    /// A merge key whose value is no map.
+    /// A merge key whose value is not a map.
     Merge = "E008",
     /// An alias without its anchor, or inside it.
     Alias = "E009",
-    /// Nothing in the file, or no steps.
+    /// An empty file, or no steps.
     NoSteps = "E010",
-    /// A tab where YAML wants blanks.
+    /// A tab in the indentation.
     TabIndent = "E011",
 
     /// `run: echo a: b`
@@ -77,59 +77,59 @@ codes! {
     /// `{{ params.x }}`, `${params.x}`
     LoneBraces = "E033",
 
-    /// A key that nothing knows.
+    /// An unknown key.
     UnknownKey = "E041",
-    /// A value of the wrong kind.
+    /// A value of the wrong type.
     WrongType = "E042",
     /// A key that this version cannot execute yet.
     NotAvailable = "E043",
-    /// A key that must be there.
+    /// A required key is missing.
     MissingKey = "E044",
-    /// A word that is not among those allowed.
+    /// A value that is not one of the allowed ones.
     UnknownWord = "E045",
-    /// Text that is no duration.
+    /// An invalid duration.
     BadDuration = "E046",
-    /// A number out of bounds, or no number.
+    /// A number out of range, or not a number.
     BadNumber = "E047",
-    /// A name that cannot be used in paths.
+    /// An invalid name.
     BadName = "E048",
-    /// A name that has a meaning of its own.
+    /// A reserved name.
     ReservedName = "E049",
-    /// A step that says nothing to do.
+    /// A step without an action.
     EmptyStep = "E050",
-    /// A step that says more than one thing to do.
+    /// A step with more than one action.
     TwoActions = "E051",
-    /// Nothing where something must be.
+    /// A missing value.
     Empty = "E052",
-    /// Two keys that exclude each other.
+    /// Two conflicting keys.
     Conflict = "E053",
-    /// A `call` of something that does not exist.
+    /// A `call` of an unknown step.
     UnknownCall = "E054",
-    /// The same entry twice in a list.
+    /// A duplicate entry in a list.
     Twice = "E055",
-    /// A limit of nothing.
+    /// A time limit of zero.
     ZeroLimit = "E056",
 
-    /// A need that is no step.
+    /// A need that names no step.
     UnknownNeed = "E061",
     /// A step that needs itself.
     SelfNeed = "E062",
-    /// Needs that run in a circle.
+    /// A cycle of needs.
     Cycle = "E063",
-    /// A matrix that has no cells.
+    /// A matrix without cells.
     EmptyMatrix = "E065",
-    /// A value twice in one axis.
+    /// A duplicate value in one axis.
     ValueTwice = "E066",
-    /// An axis that the matrix does not have.
+    /// An axis that is not in the matrix.
     NotAnAxis = "E067",
-    /// More cells, steps, needs or bytes than a plan may have.
+    /// A plan that exceeds its limits of cells, steps, needs or bytes.
     PlanTooLarge = "E068",
     /// A cell whose name is too long.
     LongName = "E069",
     /// An `exclude` or `include` that matches no cell.
     NoSuchCell = "E070",
 
-    /// A name in an expression that nothing knows.
+    /// An unknown name in an expression.
     UnknownPath = "E081",
     /// A param that is not declared.
     UnknownParam = "E082",
@@ -141,37 +141,37 @@ codes! {
     NotANeed = "E085",
     /// An output that the step does not declare.
     UnknownOutput = "E086",
-    /// A value that is not known yet when it is needed.
+    /// A value that is read before it is known.
     TooLate = "E087",
-    /// A condition that is neither true nor false.
+    /// A condition that is not a boolean.
     NotABoolean = "E088",
 
-    /// An expression that cannot be read.
+    /// An invalid expression.
     Expression = "E101",
-    /// `${{ }}` where a shell would not see a value.
+    /// `${{ }}` where a shell cannot read a variable.
     Splice = "E102",
-    /// A requirement that cannot be read.
+    /// An invalid requirement.
     BadRequirement = "E103",
-    /// A value that an expression can do nothing with.
+    /// A value that does not fit the operation.
     BadValue = "E104",
 
-    /// A param that was given and is not declared.
+    /// A given param that is not declared.
     ParamUnknown = "E121",
-    /// A param that must be given and was not.
+    /// A required param that was not given.
     ParamMissing = "E122",
-    /// A param that is none of its choices.
+    /// A param that is not one of its choices.
     ParamChoice = "E123",
     /// A param of the wrong type.
     ParamType = "E124",
 }
 
 impl ProblemCode {
-    /// Reads what [`as_str`](Self::as_str) wrote; letters of either case.
+    /// Parses the form of [`as_str`](Self::as_str), ignoring case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// Whether it says that the text is no YAML, or other YAML than was meant.
+    /// Whether the text is invalid YAML, or valid YAML with another meaning than intended.
     pub(crate) const fn is_yaml_mistake(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! A problem for programs.
+//! The JSON form of a problem.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::problem_type::{Problem, ProblemSeverity};
 use super::source::SourceFile;
 
 impl Problem {
-    /// The problem as an object, with the lines and columns of the file that it was found in.
+    /// Returns the problem as a JSON object with lines and columns of its file.
     pub fn to_json(&self, source: &SourceFile) -> Value {
         let (start, end) = (source.line_column(self.span.start), source.line_column(self.span.end));
         let severity = match self.severity {

@@ -1,8 +1,8 @@
-//! Problems: what is wrong with a file, where, why, and what to write instead.
+//! Problems: what is wrong with a file, where, why, and how to fix it.
 //!
-//! A [`Problem`] is data: a stable [`ProblemCode`], a place in the bytes of a [`SourceFile`], sentences, and where possible the
-//! corrected line. [`render_problem`] draws it as text. The page behind each code (`windlass explain`) is in `codes/`, and a test
-//! reads the examples on it, so that an explanation cannot become untrue.
+//! A [`Problem`] is data: a stable [`ProblemCode`], a location in a [`SourceFile`], messages, and where possible a
+//! corrected line. [`render_problem`] renders it as text. The page of each code (`windlass explain`) is in `codes/`. A test
+//! checks the examples of every page.
 
 mod code;
 mod json;

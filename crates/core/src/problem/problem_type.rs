@@ -1,52 +1,51 @@
-//! One problem, as data.
+//! A problem as data.
 
 use std::ops::Range;
 
 use super::code::ProblemCode;
 use super::source::SourceFile;
 
-/// Problems told of one file: with more of them, these are mended first. It bounds what a file of nothing but mistakes
-/// costs.
+/// Maximum number of problems reported for one file. It bounds the cost of a file that consists of mistakes.
 pub const PROBLEMS_MAX: usize = 1_000;
 
-/// Bytes of one sentence about a problem: names and values that were written are part of it.
+/// Maximum bytes of one message, including the names and values that it quotes.
 const SENTENCE_MAX: usize = 2_000;
 
-/// Other places told of one problem.
+/// Maximum number of additional spans of one problem.
 const ALSO_MAX: usize = 20;
 
-/// How bad it is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemSeverity {
-    /// Nothing runs until it is mended.
+    /// The pipeline cannot run.
     Error,
-    /// Worth knowing; nothing is held up by it.
+    /// Information only; the pipeline can run.
     Note,
 }
 
-/// What is wrong, where, why, and what to write instead.
+/// A problem in a file: what is wrong, where, why, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which problem it is, for ever under this code.
+    /// The stable code of the problem.
     pub code: ProblemCode,
-    /// Whether it holds the run up.
+    /// Whether it prevents the run.
     pub severity: ProblemSeverity,
-    /// Where: bytes of the file.
+    /// The location, in bytes of the file.
     pub span: Range<usize>,
     /// What is wrong, in one sentence without a full stop.
     pub title: String,
-    /// What is to be seen at the place; may be empty.
+    /// A note at the location; may be empty.
     pub label: String,
-    /// Why, or what to do.
+    /// The reason, or how to fix it.
     pub help: Option<String>,
     /// The corrected line.
     pub fix: Option<SuggestedFix>,
-    /// Other places that belong to it, with what is to be seen there.
+    /// Additional locations, each with a note.
     pub also: Vec<(Range<usize>, String)>,
 }
 
 impl Problem {
-    /// A problem that holds the run up.
+    /// Creates a problem with the severity `Error`.
     pub fn new(code: ProblemCode, span: Range<usize>, title: impl Into<String>) -> Self {
         Self {
             code,
@@ -60,28 +59,28 @@ impl Problem {
         }
     }
 
-    /// The same, with what is to be seen at the place.
+    /// Sets the note at the location.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = clipped(label.into());
         self
     }
 
-    /// The same, with why or what to do.
+    /// Sets the help text.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(clipped(help.into()));
         self
     }
 
-    /// The same, with the corrected line if there is one.
+    /// Sets the corrected line, if there is one.
     #[must_use]
     pub fn fix(mut self, fix: impl Into<Option<SuggestedFix>>) -> Self {
         self.fix = fix.into();
         self
     }
 
-    /// The same, with another place that belongs to it.
+    /// Adds another location with a note.
     #[must_use]
     pub fn also(mut self, span: Range<usize>, what: impl Into<String>) -> Self {
         if self.also.len() < ALSO_MAX {
@@ -90,22 +89,22 @@ impl Problem {
         self
     }
 
-    /// Adds a problem to those of a file, unless there are as many as are told.
+    /// Adds a problem to the list, unless the list is full.
     pub(crate) fn add(problems: &mut Vec<Self>, problem: Self) {
         if problems.len() < PROBLEMS_MAX {
             problems.push(problem);
         }
     }
 
-    /// The same, as bad as this.
+    /// Sets the severity.
     #[must_use]
     pub fn severity(mut self, severity: ProblemSeverity) -> Self {
         self.severity = severity;
         self
     }
 
-    /// Moves its places into the text, to boundaries of characters: one that was found in a mended text, or by a parser
-    /// that counts bytes, may lie beside them.
+    /// Moves its spans into the text and onto character boundaries. A span found in repaired text, or by a parser that
+    /// counts bytes, may lie outside.
     pub(crate) fn clamp_spans(&mut self, text: &str) {
         let fix = self.fix.iter_mut().map(|fix| &mut fix.span);
         let also = self.also.iter_mut().map(|(span, _)| span);
@@ -116,24 +115,24 @@ impl Problem {
         }
     }
 
-    /// Puts problems into the order of the file, each once.
+    /// Sorts problems by their position in the file and removes duplicates.
     pub fn sort(problems: &mut Vec<Self>) {
         problems.sort_by_key(|problem| (problem.span.start, problem.span.end, problem.code));
         problems.dedup();
     }
 }
 
-/// A line to write instead of the one that is there.
+/// A corrected line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuggestedFix {
     /// The bytes of the line to be replaced, without its line break.
     pub span: Range<usize>,
-    /// What to write there; more than one line if it holds line breaks.
+    /// The replacement; several lines if it contains line breaks.
     pub text: String,
 }
 
 impl SuggestedFix {
-    /// The line around `span` with the bytes of `span` replaced; none if they are not on one line.
+    /// Replaces the bytes of `span` in their line. Returns `None` if they are not on one line.
     pub fn replace(source: &SourceFile, span: &Range<usize>, with: &str) -> Option<Self> {
         let line = source.line_around(span.start);
         let text = &source.text()[line.clone()];
@@ -145,11 +144,11 @@ impl SuggestedFix {
         Some(Self { text: format!("{before}{with}{after}").trim_end().to_owned(), span: line })
     }
 
-    /// A corrected line longer than this helps nobody.
+    /// Maximum bytes of a corrected line; a longer one is not useful.
     const LINE_MAX: usize = 1000;
 }
 
-/// The sentence, cut where it is too long to be read.
+/// Truncates a sentence that is too long to read.
 fn clipped(mut sentence: String) -> String {
     if sentence.len() > SENTENCE_MAX {
         sentence.truncate(sentence.floor_char_boundary(SENTENCE_MAX));

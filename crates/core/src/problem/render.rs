@@ -1,4 +1,4 @@
-//! Draws a problem as text: the sentence, the line, the caret, the reason and the corrected line.
+//! Renders a problem as text: title, source line, caret, help and corrected line.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -7,21 +7,21 @@ use super::problem_type::{Problem, ProblemSeverity};
 use super::source::SourceFile;
 use crate::display_text::is_unsafe_to_display;
 
-/// How the drawing is dressed.
+/// Whether the output uses colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemStyle {
-    /// Characters only: for files, pipes and `NO_COLOR`.
+    /// Plain text: for files, pipes and `NO_COLOR`.
     Plain,
-    /// With the terminal's own colours.
+    /// With ANSI colours.
     Colour,
 }
 
-/// Columns that a tab takes.
+/// Columns per tab.
 const TAB_WIDTH: usize = 4;
-/// Characters shown of a long line: it fits a terminal that is not narrow, and a line of a megabyte is still readable.
+/// Maximum characters shown of a line. It fits most terminals and keeps a line of a megabyte readable.
 const LINE_WIDTH_MAX: usize = 140;
 
-/// The problem on one line, as editors and `grep` expect it: `file:line:column: error[E029]: title`.
+/// Renders the problem on one line, as editors and `grep` expect it: `file:line:column: error[E029]: title`.
 pub fn render_one_line(problem: &Problem, source: &SourceFile) -> String {
     let place = source.line_column(problem.span.start);
     let (name, kind, code) = (without_control_chars(source.name()), kind(problem), problem.code);
@@ -33,7 +33,7 @@ pub fn render_one_line(problem: &Problem, source: &SourceFile) -> String {
     )
 }
 
-/// The problem with the lines that it is about. Ends with a line break.
+/// Renders the problem with its source lines. Ends with a line break.
 pub fn render_problem(problem: &Problem, source: &SourceFile, style: ProblemStyle) -> String {
     let mut page = ProblemRenderer::new(problem, source, style);
     page.heading();
@@ -52,7 +52,7 @@ struct ProblemRenderer<'a> {
     style: ProblemStyle,
     /// Width of the widest line number.
     gutter: usize,
-    /// The source line shown last: its number, and what is shown of it.
+    /// The last source line shown: its number and the visible part.
     last: Option<(usize, String)>,
     text: String,
 }
@@ -82,7 +82,7 @@ impl<'a> ProblemRenderer<'a> {
     fn snippet(&mut self, arrow: &str, span: &Range<usize>, caret: char, label: &str) {
         let place = self.source.line_column(span.start);
         let shown = SnippetLine::new(self.source, span);
-        // A second place on the same line shares the picture of it, unless a long line is cut elsewhere.
+        // A second span on the same line reuses the line, unless a long line is cut at another column.
         let here = (place.line, shown.line);
         if self.last.as_ref() != Some(&here) {
             let arrow =
@@ -169,7 +169,7 @@ impl ProblemColor {
     }
 }
 
-/// The part of a line that is shown, and where the carets go under it.
+/// The visible part of a line, and the position of the carets below it.
 struct SnippetLine {
     line: String,
     before: usize,
@@ -204,12 +204,12 @@ impl SnippetLine {
     }
 }
 
-/// The line as a terminal may show it: tabs as blanks, no other control characters.
+/// Expands tabs to spaces and replaces other control characters.
 fn expand_tabs(line: &str) -> String {
     without_control_chars(&line.replace('\t', &" ".repeat(TAB_WIDTH)))
 }
 
-/// Text of a file must not be able to move the reader's cursor, nor to show itself in another order than it has.
+/// Replaces characters that could move the cursor or reorder the displayed text.
 fn without_control_chars(text: &str) -> String {
     text.chars().map(|c| if is_unsafe_to_display(c) { '\u{fffd}' } else { c }).collect()
 }

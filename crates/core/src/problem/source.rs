@@ -5,15 +5,15 @@ use std::ops::Range;
 use super::code::ProblemCode;
 use super::problem_type::Problem;
 
-/// Bytes in a file: a thousand times the longest that people write, and small enough to keep twice in memory.
+/// Maximum size of a file in bytes: a thousand times the longest written by hand, small enough to keep twice in memory.
 pub const SOURCE_MAX: usize = 8 * 1024 * 1024;
 
-/// A line and a column, both counted from 1; columns count characters.
+/// A line and column, both counted from 1. Columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineColumn {
-    /// Which line.
+    /// The line number.
     pub line: usize,
-    /// Which character of it.
+    /// The character in the line.
     pub column: usize,
 }
 
@@ -22,21 +22,21 @@ pub struct LineColumn {
 pub struct SourceFile {
     name: String,
     text: String,
-    /// Where each line begins.
+    /// The byte offset at which each line begins.
     starts: Vec<usize>,
 }
 
-/// A file that is no text: what could be read of it, and what is wrong.
+/// A file that cannot be read as text: its valid part, and the problem.
 #[derive(Clone, Debug)]
 pub struct RejectedSource {
-    /// The part before the problem.
+    /// The valid part before the problem.
     pub source: SourceFile,
-    /// What is wrong.
+    /// The problem.
     pub problem: Box<Problem>,
 }
 
 impl SourceFile {
-    /// A file of this name and text.
+    /// Creates a file from its name and text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
@@ -44,7 +44,7 @@ impl SourceFile {
         Self { name: name.into(), text, starts }
     }
 
-    /// The file with these bytes, if they are text of a bearable size.
+    /// Creates a file from bytes, if they are UTF-8 within the size limit.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, RejectedSource> {
         let reject = |text: &str, problem: Problem| {
             Err(RejectedSource { source: Self::new(name, text), problem: Box::new(problem) })
@@ -64,17 +64,17 @@ impl SourceFile {
         Ok(Self::new(name, valid))
     }
 
-    /// Its name.
+    /// The file name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its text.
+    /// The text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The line and column of a byte.
+    /// Returns the line and column of a byte.
     pub fn line_column(&self, byte: usize) -> LineColumn {
         let line = self.line_index(byte);
         let before = &self.text[self.starts[line]..self.text.floor_char_boundary(byte)];
@@ -82,7 +82,7 @@ impl SourceFile {
         LineColumn { line: line + 1, column: before.chars().count() + 1 - mark }
     }
 
-    /// The bytes of the line around a byte, without its line break and without a byte order mark.
+    /// Returns the line around a byte, without its line break and a byte order mark.
     pub fn line_around(&self, byte: usize) -> Range<usize> {
         let line = self.line_index(byte);
         let end = self.starts.get(line + 1).map_or(self.text.len(), |next| next - 1);
@@ -100,17 +100,17 @@ fn too_large(size: usize) -> Problem {
     Problem::new(
         ProblemCode::TooLarge,
         0..0,
-        format!("the file has {size} bytes, at most {SOURCE_MAX} are read"),
+        format!("the file has {size} bytes; at most {SOURCE_MAX} are allowed"),
     )
-    .help("a pipeline is written by hand or by a small program: is this the right file?")
+    .help("check that the path names a pipeline file")
 }
 
 fn not_text(bytes: &[u8], at: usize) -> Problem {
     let wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let help = if wide {
-        "it begins like UTF-16: save it as UTF-8"
+        "the file looks like UTF-16: save it as UTF-8"
     } else {
-        "a pipeline is YAML in UTF-8: is this the right file?"
+        "a pipeline is YAML in UTF-8: check that the path names the right file"
     };
     let byte = bytes.get(at).copied().unwrap_or_default();
     Problem::new(ProblemCode::NotText, at..at, "the file is not text")

@@ -1,4 +1,4 @@
-//! What a worker advertises.
+//! The labels of a worker.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::amount::parse_amount;
 
-/// What a worker advertises: words (`docker`) and facts (`os=linux`, `cpu=8`), compared without regard to case.
+/// The labels that a worker advertises: words (`docker`) and facts (`os=linux`, `cpu=8`), compared ignoring case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Labels(Vec<Box<str>>);
 
 impl Labels {
-    /// The one label with a meaning of its own: who advertises it runs nothing but steps that are pinned to the leader.
+    /// A reserved label: a worker that advertises it runs only steps that are pinned to the leader.
     pub const PINNED_ONLY: &str = "pinned-only";
 
-    /// Labels from any list of words; sorted, in lower case, each once.
+    /// Creates labels from words: lower case, sorted, without duplicates.
     pub fn new<I: IntoIterator<Item = S>, S: AsRef<str>>(words: I) -> Self {
         let mut list: Vec<Box<str>> =
             words.into_iter().map(|w| w.as_ref().to_lowercase().into()).collect();
@@ -23,19 +23,19 @@ impl Labels {
         Self(list)
     }
 
-    /// Whether the word (in lower case) is among them.
+    /// Whether it contains the word (in lower case).
     pub fn has(&self, word: &str) -> bool {
         self.0.binary_search_by(|label| (**label).cmp(word)).is_ok()
     }
 
-    /// The greatest number among the facts `key=…`; sizes count in bytes.
+    /// Returns the largest number of the facts `key=…`; sizes in bytes.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.iter()
             .filter_map(|label| label.strip_prefix(key)?.strip_prefix('=').and_then(parse_amount))
             .max()
     }
 
-    /// All labels in order.
+    /// Returns all labels in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|label| &**label)
     }

@@ -1,8 +1,8 @@
-//! What a step demands of a worker, and what a worker advertises.
+//! Requirements of steps, and labels of workers.
 //!
 //! Labels are words (`docker`) and facts (`os=linux`, `cpu=8`). A [`Requirement`] is a list of clauses that must all
-//! match, a [`RequirementClause`] is a list of atoms of which one must: `[docker, cpu>=4, "gpu | tpu", not spot]`. The
-//! [`parse`](Requirement::parse) form is what people write and what every list of requirements prints.
+//! match. A [`RequirementClause`] is a list of atoms of which one must match: `[docker, cpu>=4, "gpu | tpu", not spot]`.
+//! Files and output use the form of [`parse`](Requirement::parse).
 
 mod amount;
 mod labels;

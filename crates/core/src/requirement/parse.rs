@@ -1,4 +1,4 @@
-//! The text form of a requirement: `docker`, `os=linux`, `cpu>=4`, `mem>=8GiB`, `not spot`, `gpu | tpu`.
+//! Parses the text form of a requirement: `docker`, `os=linux`, `cpu>=4`, `mem>=8GiB`, `not spot`, `gpu | tpu`.
 
 use std::ops::Range;
 
@@ -7,15 +7,17 @@ use super::platform::unknown_platform;
 use super::requirement_type::{AmountComparison, Requirement, RequirementAtom, RequirementClause};
 use crate::expr::{ExprError, code};
 
-/// Bytes of one item: a label is a word or two.
+/// Maximum bytes of one item; labels are short.
 const TEXT_MAX: usize = 512;
 
 impl Requirement {
-    /// Reads one item of `requires`.
+    /// Parses one item of `requires`.
     pub fn parse(text: &str) -> Result<RequirementClause, ExprError> {
         if text.len() > TEXT_MAX {
-            let what =
-                format!("a requirement has at most {TEXT_MAX} bytes, this one {}", text.len());
+            let what = format!(
+                "a requirement can have at most {TEXT_MAX} bytes; this one has {}",
+                text.len()
+            );
             return Err(ExprError::new(code::REQUIREMENT, 0..text.len(), what));
         }
         let whole = RequirementText { text, at: 0 }.trimmed();
@@ -25,7 +27,7 @@ impl Requirement {
     }
 }
 
-/// A part of the text, and where it begins.
+/// A part of the text, and its offset.
 #[derive(Clone, Copy)]
 struct RequirementText<'a> {
     text: &'a str,
@@ -33,7 +35,7 @@ struct RequirementText<'a> {
 }
 
 impl<'a> RequirementText<'a> {
-    /// What other languages write for `|`, for a list and for `not`.
+    /// Refuses the operators of other languages for `|`, lists and `not`.
     fn refuse_other_languages(self) -> Result<(), ExprError> {
         let items = |sign| {
             let words: Vec<&str> = self.text.split(sign).map(str::trim).collect();
@@ -41,12 +43,12 @@ impl<'a> RequirementText<'a> {
         };
         let choices = |sign| self.text.split(sign).map(str::trim).collect::<Vec<_>>().join(" | ");
         let signs: [(&str, &str, String); 6] = [
-            ("||", "one of several is written with one `|`", choices("||")),
-            (" or ", "one of several is written with `|`", choices(" or ")),
-            ("&&", "several demands are items of a list", items("&&")),
-            ("&", "several demands are items of a list", items("&")),
-            (" and ", "several demands are items of a list", items(" and ")),
-            (",", "several demands are items of a list", items(",")),
+            ("||", "write alternatives with one `|`", choices("||")),
+            (" or ", "write alternatives with `|`", choices(" or ")),
+            ("&&", "write several requirements as a list", items("&&")),
+            ("&", "write several requirements as a list", items("&")),
+            (" and ", "write several requirements as a list", items(" and ")),
+            (",", "write several requirements as a list", items(",")),
         ];
         match signs.into_iter().find(|(sign, ..)| self.text.contains(sign)) {
             Some((sign, what, write)) => Err(self.find(sign).error(what, &write)),
@@ -56,7 +58,7 @@ impl<'a> RequirementText<'a> {
 
     fn atom(self) -> Result<RequirementAtom, ExprError> {
         if let Some(label) = self.text.strip_prefix('!') {
-            return Err(self.error("`!` means a tag in YAML", &format!("not {}", label.trim())));
+            return Err(self.error("`!` begins a tag in YAML", &format!("not {}", label.trim())));
         }
         let negated = self.text.strip_prefix("not").filter(|rest| rest.starts_with([' ', '\t']));
         match (negated, self.comparison()?) {
@@ -64,7 +66,7 @@ impl<'a> RequirementText<'a> {
                 let key = rest.trim_start().split(['<', '>', ' ']).next().unwrap_or_default();
                 let write =
                     format!("{key}{}{}", compare.opposite().sign(), format_amount(key, number));
-                Err(self.error("`not` stands before a label, not before a comparison", &write))
+                Err(self.error("`not` is allowed before a label, not before a comparison", &write))
             }
             (Some(rest), None) => Ok(RequirementAtom::lacks(self.last(rest).trimmed().label()?)),
             (None, Some((key, compare, number))) => {
@@ -74,7 +76,7 @@ impl<'a> RequirementText<'a> {
         }
     }
 
-    /// `cpu>=4`, if it is a comparison.
+    /// Parses `cpu>=4`, if the text is a comparison.
     fn comparison(self) -> Result<Option<(&'a str, AmountComparison, u64)>, ExprError> {
         let Some(sign) = self.text.find(['<', '>']) else { return Ok(None) };
         let (key, rest) = self.text.split_at(sign);
@@ -87,13 +89,13 @@ impl<'a> RequirementText<'a> {
         let number = self.last(&rest[length..]).trimmed();
         if key.ends_with('=') {
             let write = format!("{}{}={}", key.trim_end_matches('='), &rest[..1], number.text);
-            return Err(self.error("the sign is written the other way round", &write));
+            return Err(self.error("the characters of the operator are in the wrong order", &write));
         }
         let key = key.trim_end();
-        // A `not` before it is the caller's matter.
+        // The caller handles a `not` before it.
         let name = key.strip_prefix("not ").map_or(key, str::trim_start);
         if !name.starts_with(char::is_alphabetic) || !name.chars().all(is_label_char) {
-            return Err(self.error("a comparison begins with the name of a fact", "cpu>=4"));
+            return Err(self.error("a comparison must begin with the name of a fact", "cpu>=4"));
         }
         let written = format!("{name}{}", compare.sign());
         number.number(name, &written).map(|number| Some((name, compare, number)))
@@ -103,7 +105,7 @@ impl<'a> RequirementText<'a> {
         let digits = self.text.bytes().take_while(u8::is_ascii_digit).count();
         let (whole, unit) = self.text.split_at(digits);
         if is_size(key) && unit.is_empty() && !whole.is_empty() {
-            return Err(self.error("a size needs a unit", &format!("{written}{whole}GiB")));
+            return Err(self.error("a size requires a unit", &format!("{written}{whole}GiB")));
         }
         parse_amount(self.text).ok_or_else(|| {
             let example = if is_size(key) { "8GiB" } else { "4" };
@@ -111,30 +113,30 @@ impl<'a> RequirementText<'a> {
             let known = parse_amount(&format!("0{unit}")).is_some();
             match first {
                 _ if known && !whole.is_empty() => {
-                    self.error("the number is too great", &format!("{written}{example}"))
+                    self.error("the number is too large", &format!("{written}{example}"))
                 }
                 'K' | 'M' | 'G' | 'T' if !whole.is_empty() => self.error(
-                    "sizes are written with KiB, MiB, GiB or TiB right behind the number",
+                    "write a size with KiB, MiB, GiB or TiB directly after the number",
                     &format!("{written}{whole}{first}iB"),
                 ),
                 _ => self.error(
-                    "a fact is compared with a whole number",
+                    "a fact can be compared only with a whole number",
                     &format!("{written}{example}"),
                 ),
             }
         })
     }
 
-    /// A label as it stands: `docker`, `os=linux`.
+    /// Parses a label: `docker`, `os=linux`.
     fn label(self) -> Result<&'a str, ExprError> {
         let (key, value) = self.text.split_once('=').unwrap_or((self.text, "value"));
         if let Some(key) = key.strip_suffix('!') {
             let write = format!("not {}={}", key.trim(), value.trim_start_matches('=').trim());
-            return Err(self.error("there is no `!=`", &write));
+            return Err(self.error("requirements have no `!=`", &write));
         }
         if value.starts_with('=') {
             let write = format!("{}={}", key.trim(), value.trim_start_matches('=').trim());
-            return Err(self.error("a fact is written with one `=`", &write));
+            return Err(self.error("write a fact with one `=`", &write));
         }
         let word = |part: &str| !part.is_empty() && part.chars().all(is_label_char);
         if word(key) && word(value) && key != "not" {
@@ -142,21 +144,21 @@ impl<'a> RequirementText<'a> {
             return Ok(self.text);
         }
         let what = match self.text {
-            "" => "a label is missing".to_owned(),
-            "not" => "a label is missing after `not`".to_owned(),
+            "" => "missing label".to_owned(),
+            "not" => "missing label after `not`".to_owned(),
             text => format!("`{}` is not a label", text.escape_debug()),
         };
         Err(self.error(&what, "docker, os=linux, cpu>=4, not spot or \"gpu | tpu\""))
     }
 
-    /// The values of `os` and `arch` are names of platforms.
+    /// Checks that the values of `os` and `arch` are names of platforms.
     fn platform(self, key: &str, value: &str) -> Result<(), ExprError> {
         let Some(unknown) = unknown_platform(key, value) else { return Ok(()) };
         let what = format!("no worker has the {} `{value}`", unknown.what);
         if let Some(meant) = unknown.meant {
             return Err(self.error(&what, &format!("{key}={meant}")));
         }
-        let known = format!("the names are {}", unknown.known.join(", "));
+        let known = format!("the known names are {}", unknown.known.join(", "));
         Err(ExprError::new(code::REQUIREMENT, self.range(), what).help(known))
     }
 
@@ -165,7 +167,7 @@ impl<'a> RequirementText<'a> {
         Self { text: text.trim_end(), at: self.at + self.text.len() - text.len() }
     }
 
-    /// The parts between the signs.
+    /// Splits at a character.
     fn split(self, sign: char) -> impl Iterator<Item = Self> {
         let mut at = self.at;
         self.text.split(sign).map(move |text| {
@@ -175,12 +177,12 @@ impl<'a> RequirementText<'a> {
         })
     }
 
-    /// The part that is the end of this one.
+    /// Returns the part at the end of this one.
     fn last(self, text: &'a str) -> Self {
         Self { text, at: self.at + self.text.len() - text.len() }
     }
 
-    /// Where the sign stands first.
+    /// Returns the first occurrence of an operator.
     fn find(self, sign: &'a str) -> Self {
         Self { text: sign, at: self.at + self.text.find(sign).unwrap_or(0) }.trimmed()
     }
@@ -194,7 +196,7 @@ impl<'a> RequirementText<'a> {
     }
 }
 
-/// Whether a character may be in a label.
+/// Whether a character is allowed in a label.
 fn is_label_char(c: char) -> bool {
     c.is_alphanumeric() || "_-./:@+".contains(c)
 }

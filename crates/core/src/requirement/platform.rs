@@ -1,9 +1,9 @@
 //! Names of operating systems and processors: the values of the facts `os` and `arch`.
 //!
-//! Workers advertise the names that Rust gives to platforms. A name of another tool (`ubuntu-latest`, `amd64`) matches no
-//! worker, so a step that asks for it would never run.
+//! Workers advertise the platform names of Rust. A name of another tool (`ubuntu-latest`, `amd64`) matches no worker, so a
+//! step that requires it would never run.
 
-/// Operating systems that a worker may have.
+/// Operating systems of workers.
 const SYSTEMS: &[&str] = &[
     "aix",
     "android",
@@ -24,7 +24,7 @@ const SYSTEMS: &[&str] = &[
     "windows",
 ];
 
-/// Processors that a worker may have.
+/// Processors of workers.
 const PROCESSORS: &[&str] = &[
     "aarch64",
     "arm",
@@ -44,7 +44,7 @@ const PROCESSORS: &[&str] = &[
     "x86_64",
 ];
 
-/// What other tools call a system, by how their name begins.
+/// Prefixes of system names in other tools.
 const SYSTEM_ALIASES: &[(&str, &str)] = &[
     ("alma", "linux"),
     ("alpine", "linux"),
@@ -69,7 +69,7 @@ const SYSTEM_ALIASES: &[(&str, &str)] = &[
     ("win", "windows"),
 ];
 
-/// What other tools call a processor.
+/// Prefixes of processor names in other tools.
 const PROCESSOR_ALIASES: &[(&str, &str)] = &[
     ("amd64", "x86_64"),
     ("x64", "x86_64"),
@@ -90,15 +90,15 @@ const PROCESSOR_ALIASES: &[(&str, &str)] = &[
 /// A value of `os` or `arch` that no worker has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownPlatform {
-    /// What the fact is about.
+    /// The meaning of the fact.
     pub what: &'static str,
     /// The name that was probably meant.
     pub meant: Option<&'static str>,
-    /// Every name that there is.
+    /// All known names.
     pub known: &'static [&'static str],
 }
 
-/// What is wrong with the value of a fact, if it is `os` or `arch` and names no platform.
+/// Returns the error if the fact is `os` or `arch` and its value names no platform.
 pub fn unknown_platform(key: &str, value: &str) -> Option<UnknownPlatform> {
     let (what, known, aliases) = match key.to_lowercase().as_str() {
         "os" => ("operating system", SYSTEMS, SYSTEM_ALIASES),

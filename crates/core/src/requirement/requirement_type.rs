@@ -1,4 +1,4 @@
-//! What a step demands: clauses of atoms.
+//! The requirement of a step: clauses of atoms.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::amount::format_amount;
 use super::labels::Labels;
 
-/// How a fact's number is compared.
+/// A comparison operator for the number of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AmountComparison {
     /// `<`
@@ -21,7 +21,7 @@ pub enum AmountComparison {
 }
 
 impl AmountComparison {
-    /// How it is written.
+    /// The operator as text.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Less => "<",
@@ -31,7 +31,7 @@ impl AmountComparison {
         }
     }
 
-    /// The one that holds where this one does not.
+    /// The negated operator.
     pub(super) const fn opposite(self) -> Self {
         match self {
             Self::Less => Self::AtLeast,
@@ -42,16 +42,16 @@ impl AmountComparison {
     }
 }
 
-/// One word of a requirement.
+/// One condition of a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RequirementAtom {
     /// The worker has this label.
     Has(Box<str>),
     /// The worker does not have this label.
     Lacks(Box<str>),
-    /// The worker's fact of this name compares so to the number; a worker without the fact does not match.
+    /// The worker's fact matches the comparison; a worker without the fact does not match.
     Number(Box<str>, AmountComparison, u64),
-    /// The worker had better satisfy this; any worker matches.
+    /// A preference; any worker matches.
     Preferred(RequirementClause),
 }
 
@@ -107,12 +107,12 @@ impl RequirementClause {
         self.0.iter().any(|atom| atom.matches(labels))
     }
 
-    /// How many alternatives it has, those of a preference counted.
+    /// Returns the number of alternatives, including those of a preference.
     pub(crate) fn alternative_count(&self) -> usize {
         self.preferred().unwrap_or(self).0.len()
     }
 
-    /// Bytes that it takes in memory.
+    /// Returns its size in memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let text = |atom: &RequirementAtom| match atom {
             RequirementAtom::Has(label)
@@ -139,16 +139,15 @@ impl fmt::Display for RequirementClause {
     }
 }
 
-/// What a step demands: every clause must match. The empty requirement is met by every worker.
+/// The requirement of a step: every clause must match. Every worker satisfies the empty requirement.
 ///
-/// What a step prefers is among the clauses as well, as a clause of one [`RequirementAtom::Preferred`], which matches whatever a
-/// worker is; so plans with preferences are written like those without, and steps that prefer something else are of
-/// another class.
+/// A preference is a clause with one [`RequirementAtom::Preferred`], which matches every worker. So plans with preferences
+/// have the same format as those without, and steps with other preferences are in another class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Requirement(pub Vec<RequirementClause>);
 
 impl Requirement {
-    /// Demands every one of these labels.
+    /// Requires all of these labels.
     pub fn all<I: IntoIterator<Item = S>, S: AsRef<str>>(labels: I) -> Self {
         Self(
             labels
@@ -163,24 +162,24 @@ impl Requirement {
         self.0.iter().all(|clause| clause.matches(labels))
     }
 
-    /// The same, with something that it prefers.
+    /// Adds a preference.
     #[must_use]
     pub fn preferring(mut self, clause: RequirementClause) -> Self {
         self.0.push(RequirementClause(vec![RequirementAtom::Preferred(clause)]));
         self
     }
 
-    /// What it demands, without what it prefers.
+    /// Returns the requirements without preferences.
     pub fn demands(&self) -> impl Iterator<Item = &RequirementClause> {
         self.0.iter().filter(|clause| clause.preferred().is_none())
     }
 
-    /// What it prefers.
+    /// Returns the preferences.
     pub fn preferences(&self) -> impl Iterator<Item = &RequirementClause> {
         self.0.iter().filter_map(RequirementClause::preferred)
     }
 
-    /// The preferences that a worker with these labels does not meet; one that meets all of them suits.
+    /// Returns the preferences that a worker with these labels does not satisfy.
     pub fn unmet_preferences<'a>(
         &'a self,
         labels: &'a Labels,
@@ -188,7 +187,7 @@ impl Requirement {
         self.preferences().filter(|clause| !clause.matches(labels))
     }
 
-    /// The clauses that a worker with these labels fails.
+    /// Returns the clauses that a worker with these labels does not satisfy.
     pub fn unmet_demands<'a>(
         &'a self,
         labels: &'a Labels,
@@ -197,7 +196,7 @@ impl Requirement {
     }
 }
 
-/// What it demands; preferences are told apart from that.
+/// Formats the requirements without preferences.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let clauses: Vec<String> = self.demands().map(ToString::to_string).collect();

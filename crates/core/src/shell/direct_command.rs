@@ -1,7 +1,7 @@
-//! Commands that need no shell.
+//! Detects commands that need no shell.
 
-/// Words that the shell itself answers, in dash or in bash. A program of the same name may exist and differ; `true` and
-/// `false` cannot.
+/// Keywords and builtins of dash and bash. A program with the same name may behave differently, except `true` and
+/// `false`.
 const SHELL_WORDS: &[&str] = &[
     ".",
     ":",
@@ -82,8 +82,8 @@ const SHELL_WORDS: &[&str] = &[
     "while",
 ];
 
-/// The arguments of a `run` that is one plain command, so that it can be executed without a shell; `None` if a shell is
-/// needed, or might be. Quotes are taken off where their content has no meaning to any shell.
+/// Returns the arguments of a `run` that is one plain command and can be executed without a shell; `None` if a shell may
+/// be needed. Quotes are removed where no shell would interpret their content.
 pub fn direct_command(text: &str) -> Option<Vec<String>> {
     let words = words(text.trim_matches([' ', '\t', '\n']))?;
     let command = words.first()?;
@@ -93,7 +93,7 @@ pub fn direct_command(text: &str) -> Option<Vec<String>> {
     (!of_the_shell && !odd).then_some(words)
 }
 
-/// The words of a line, if each character is plain or between quotes and plain there.
+/// Splits a line into words, if every character is literal in all shells.
 fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -115,19 +115,19 @@ fn words(line: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
-/// Whether a character stands for itself outside quotes, at any place of a word, in every shell.
+/// Whether a character is literal outside quotes, anywhere in a word, in every shell.
 fn plain(c: char) -> bool {
     const PLAIN: &str = "_-./,:@+=%^";
     c.is_ascii_alphanumeric() || PLAIN.contains(c) || beyond_ascii(c)
 }
 
-/// Whether a character stands for itself between these quotes.
+/// Whether a character is literal between these quotes.
 fn literal_between(quote: char, c: char) -> bool {
     let special = if quote == '"' { "$`\\!" } else { "" };
     (c == ' ' || c.is_ascii_graphic() || beyond_ascii(c)) && !special.contains(c)
 }
 
-/// Letters of other alphabets, but no blanks or controls of theirs.
+/// Non-ASCII characters, except whitespace and control characters.
 fn beyond_ascii(c: char) -> bool {
     !c.is_ascii() && !c.is_control() && !c.is_whitespace()
 }

@@ -1,20 +1,20 @@
-//! What is open at a place in a script: quotes, brackets, here-documents.
+//! The open quotes, brackets and here-documents at a position of a script.
 
 use super::here_document::HereDocument;
 
-/// Something open.
+/// An open quote, bracket or here-document.
 #[derive(Debug)]
 pub(super) struct ShellFrame {
     pub(super) kind: ShellFrameKind,
-    /// Where the word begins that is being read, if one is.
+    /// The beginning of the current word, if any.
     pub(super) word: Option<usize>,
-    /// Whether the next word would be a command, so that `case` is a keyword and not an argument.
+    /// Whether the next word is a command, so that `case` is a keyword and not an argument.
     pub(super) command: bool,
-    /// Here-documents that were announced before this was opened, on the same line.
+    /// Here-documents announced on the same line before this frame was opened.
     pub(super) outer: Vec<HereDocument>,
 }
 
-/// A kind of open thing.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ShellFrameKind {
     /// The script itself.
@@ -25,7 +25,7 @@ pub(super) enum ShellFrameKind {
     Subshell,
     /// `((`: arithmetic in bash, two subshells in dash. Two of these are opened.
     DoubleParen,
-    /// `case` inside brackets: until `esac`, a `)` ends a pattern and no bracket.
+    /// `case` inside brackets: until `esac`, a `)` ends a pattern, not a bracket.
     Case,
     /// `"`
     DoubleQuotes,
@@ -38,7 +38,7 @@ pub(super) enum ShellFrameKind {
 }
 
 impl ShellFrameKind {
-    /// Whether commands stand in it.
+    /// Whether it contains commands.
     pub(super) fn has_commands(self) -> bool {
         match self {
             Self::Script | Self::Substitution | Self::Subshell | Self::DoubleParen | Self::Case => {
@@ -50,7 +50,7 @@ impl ShellFrameKind {
         }
     }
 
-    /// Its name in a message.
+    /// The name in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Script => "the script",

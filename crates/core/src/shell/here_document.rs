@@ -1,21 +1,21 @@
-//! Here-documents: where one ends.
+//! Finds the end of here-documents.
 
 use std::ops::Range;
 
 /// A here-document whose body has not begun yet.
 #[derive(Debug)]
 pub(super) struct HereDocument {
-    /// The line that ends it.
+    /// The delimiter.
     end_word: String,
-    /// Whether the end word was quoted: then nothing in the body is expanded.
+    /// Whether the delimiter is quoted: the body is not expanded.
     pub(super) literal: bool,
-    /// What may stand before the end word: tabs behind `<<-`.
+    /// Characters allowed before the delimiter: tabs for `<<-`.
     indent: &'static [char],
 }
 
 impl HereDocument {
-    /// The here-document that `text` announces, which begins behind `<<`, and the bytes up to the end of its end word;
-    /// `None` if it has none.
+    /// Parses the delimiter from `text`, which begins after `<<`. Returns the here-document and the length read; `None`
+    /// without a delimiter.
     pub(super) fn announced(text: &str) -> Option<(Self, usize)> {
         let strip_tabs = text.starts_with('-');
         let rest = text[usize::from(strip_tabs)..].trim_start_matches([' ', '\t']);
@@ -25,7 +25,7 @@ impl HereDocument {
         Some((Self { end_word, literal, indent }, begin + length))
     }
 
-    /// The bytes of the body that begins at `start`, without the line that ends it, and where the script goes on.
+    /// Returns the bytes of the body from `start` without the delimiter line, and the position after that line.
     pub(super) fn body(&self, script: &str, start: usize) -> (Range<usize>, usize) {
         let mut line = start;
         let mut joined = false;
@@ -35,7 +35,7 @@ impl HereDocument {
             if !joined && self.ends_at(text) {
                 return (start..line, line + length);
             }
-            // A line that ends in a backslash takes the next one with it, unless nothing is expanded.
+            // With expansion, a backslash at the end joins the next line.
             let backslashes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
             joined = !self.literal && backslashes % 2 == 1;
             line += length;
@@ -48,7 +48,7 @@ impl HereDocument {
     }
 }
 
-/// The word at the beginning of the text without its quotes, whether it had any, and the bytes that it takes.
+/// Returns the first word without its quotes, whether it was quoted, and its length.
 fn unquoted(text: &str) -> Option<(String, bool, usize)> {
     let mut word = String::new();
     let mut quoted = false;

@@ -1,4 +1,4 @@
-//! What happens at `${{`: a reference, or a refusal.
+//! Handles `${{`: creates a reference or an error.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct ScriptInterpolation {
 }
 
 impl ShellLexer<'_> {
-    /// `${{ … }}` where a value may stand.
+    /// Reads `${{ … }}` where a value is allowed.
     pub(super) fn interpolate(&mut self) -> Result<(), ExprError> {
         if let Some(refusal) = self.ambiguity.or_else(|| self.refusal()) {
             return self.refuse(refusal);
@@ -35,7 +35,7 @@ impl ShellLexer<'_> {
         Ok(())
     }
 
-    /// Why a value cannot stand here.
+    /// Returns why a value is not allowed here, if so.
     fn refusal(&self) -> Option<InterpolationRefusal> {
         let mut around = self.frames.iter().rev().map(|frame| frame.kind);
         let mut inner = around.next();
@@ -68,7 +68,7 @@ impl ShellLexer<'_> {
         Ok((self.at..end, expression))
     }
 
-    /// Passes the text up to `end`, in which nothing is expanded or nothing can be.
+    /// Skips text up to `end` that must not contain `${{ }}`.
     pub(super) fn literal(
         &mut self,
         end: usize,
@@ -83,7 +83,7 @@ impl ShellLexer<'_> {
     }
 }
 
-/// Whether a word stands inside the `[` of `name[`.
+/// Whether a word ends inside the subscript of `name[`.
 fn subscript(word: &str) -> bool {
     let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let name = word.split('[').next().unwrap_or_default();

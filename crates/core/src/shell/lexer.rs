@@ -1,8 +1,8 @@
-//! Reads a script as far as needed to know what is quoted where.
+//! Reads a script as far as needed to know its quoting.
 //!
-//! It is no parser of sh. It follows what opens and closes, and where it cannot be sure, because dash and bash differ or
-//! because it would take more of a shell, it says so at the next `${{ }}` instead of guessing. Bytes are enough: every
-//! byte that matters is ASCII, and those never occur inside other characters.
+//! It is not a full parser of sh. It tracks opening and closing syntax. Where dash and bash differ, or the syntax is too
+//! complex, it refuses the next `${{ }}` instead of guessing. It works on bytes: all relevant bytes are ASCII, which never
+//! occur inside other characters.
 
 use super::frame::{ShellFrame, ShellFrameKind};
 use super::here_document::HereDocument;
@@ -10,13 +10,13 @@ use super::interpolation::ScriptInterpolation;
 use super::refusal::InterpolationRefusal;
 use crate::expr::ExprError;
 
-/// Things open inside each other: people stop at five, and here-documents are read by recursion.
+/// Maximum nesting depth: scripts rarely exceed five, and here-documents are read recursively.
 const DEPTH_MAX: usize = 50;
-/// After these words another command begins.
+/// Words after which another command begins.
 const BEFORE_COMMAND: [&str; 10] =
     ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "time"];
 
-/// Every `${{ }}` of a script, each with the way to write a reference there.
+/// Returns every `${{ }}` of a script, with the quoting of its reference.
 pub(super) fn interpolations(script: &str) -> Result<Vec<ScriptInterpolation>, ExprError> {
     if !script.contains("${{") {
         return Ok(Vec::new());
@@ -36,15 +36,15 @@ pub(super) fn interpolations(script: &str) -> Result<Vec<ScriptInterpolation>, E
 
 pub(super) struct ShellLexer<'a> {
     pub(super) script: &'a str,
-    /// What is to be read next.
+    /// The current position.
     pub(super) at: usize,
-    /// Where to stop: the end of the script or of the here-document.
+    /// The end of the script or the here-document.
     end: usize,
-    /// What is open, innermost last; never empty.
+    /// The open frames, innermost last; never empty.
     pub(super) frames: Vec<ShellFrame>,
-    /// Here-documents that begin at the next line.
+    /// Here-documents whose bodies begin on the next line.
     announced: Vec<HereDocument>,
-    /// Why nothing is sure from here on.
+    /// Why the quoting is uncertain from here on.
     pub(super) ambiguity: Option<InterpolationRefusal>,
     pub(super) interpolations: Vec<ScriptInterpolation>,
 }
@@ -78,7 +78,7 @@ impl<'a> ShellLexer<'a> {
         }
     }
 
-    /// One byte, or one thing that begins with it, where commands stand.
+    /// Reads one token in command context.
     fn command_byte(&mut self) -> Result<(), ExprError> {
         let byte = self.byte();
         match byte {
@@ -102,12 +102,11 @@ impl<'a> ShellLexer<'a> {
         Ok(())
     }
 
-    /// A backslash at the end of a line: to sh the next line goes on here, and no word begins by it.
+    /// Reads a backslash at the end of a line: sh continues with the next line, and no word begins.
     fn continuation(&mut self) {
         if self.script[..self.at].ends_with(['$', '<']) {
-            self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous(
-                "a line that ends in `$\\` or `<\\`",
-            ));
+            self.ambiguity
+                .get_or_insert(InterpolationRefusal::Ambiguous("a line ending in `$\\` or `<\\`"));
         }
         self.at += 2;
     }
@@ -121,7 +120,7 @@ impl<'a> ShellLexer<'a> {
         }
     }
 
-    /// Between double quotes, or in a here-document.
+    /// Reads one token between double quotes or in a here-document.
     fn quoted_byte(&mut self) -> Result<(), ExprError> {
         match self.byte() {
             b'"' if self.top().kind == ShellFrameKind::DoubleQuotes => self.close(1),
@@ -130,7 +129,7 @@ impl<'a> ShellLexer<'a> {
         Ok(())
     }
 
-    /// Inside `${ }`.
+    /// Reads one token inside `${ }`.
     fn parameter_byte(&mut self) -> Result<(), ExprError> {
         let kinds = self.frames.iter().rev().map(|frame| frame.kind);
         let around = kinds.into_iter().find(|kind| *kind != ShellFrameKind::Parameter);
@@ -148,7 +147,7 @@ impl<'a> ShellLexer<'a> {
         Ok(())
     }
 
-    /// Inside `$(( ))`.
+    /// Reads one token inside `$(( ))`.
     fn arithmetic_byte(&mut self, brackets: usize) -> Result<(), ExprError> {
         match self.byte() {
             b'(' => self.brackets(brackets + 1),
@@ -170,7 +169,7 @@ impl<'a> ShellLexer<'a> {
         self.at += 1;
     }
 
-    /// What means the same everywhere but between single quotes.
+    /// Reads a token that means the same everywhere except between single quotes.
     fn common_byte(&mut self, byte: u8) -> Result<(), ExprError> {
         match byte {
             b'\\' => self.at = (self.at + 2).min(self.end),
@@ -198,7 +197,7 @@ impl<'a> ShellLexer<'a> {
             self.mark_ambiguous("`$[`");
             Ok(())
         } else {
-            // `$#` and `$$` are whole; behind any other `$` nothing is special.
+            // `$#` and `$$` are complete; nothing is special after any other `$`.
             let whole = rest.starts_with("$#") || rest.starts_with("$$");
             self.at += if whole { 2 } else { 1 };
             Ok(())
@@ -215,7 +214,7 @@ impl<'a> ShellLexer<'a> {
         self.literal(length.map_or(self.end, |length| inner + length + 1), refusal)
     }
 
-    /// `$'…'`: only bash lets `\'` stand inside it.
+    /// Reads `$'…'`: only bash allows `\'` inside it.
     fn dollar_quotes(&mut self) -> Result<(), ExprError> {
         let inner = &self.script[self.at + 2..self.end];
         let escaped = inner.find("\\'").is_some_and(|escape| inner[..=escape].find('\'').is_none());
@@ -269,14 +268,14 @@ impl<'a> ShellLexer<'a> {
         if end_word.contains(['$', '`', '\n']) || end_word.contains('"') && end_word.contains('\\')
         {
             self.ambiguity
-                .get_or_insert(InterpolationRefusal::Ambiguous("the end word of a here-document"));
+                .get_or_insert(InterpolationRefusal::Ambiguous("the delimiter of a here-document"));
         }
         self.literal(self.at + length, InterpolationRefusal::EndWord)?;
         self.announced.push(document);
         Ok(())
     }
 
-    /// The end of a line; the bodies of the here-documents that were announced on it follow.
+    /// Reads a line end, and then the bodies of the here-documents announced on the line.
     fn newline(&mut self) -> Result<(), ExprError> {
         self.separator();
         if self.frames.iter().any(|frame| !frame.outer.is_empty()) {
@@ -296,14 +295,14 @@ impl<'a> ShellLexer<'a> {
         Ok(())
     }
 
-    /// Reads the body of a here-document in which values are expanded.
+    /// Reads the body of a here-document with expansion.
     fn body(&mut self, end: usize) -> Result<(), ExprError> {
         let (depth, outer_end) = (self.frames.len(), std::mem::replace(&mut self.end, end));
         self.open(ShellFrameKind::HereDocument, 0)?;
         self.run()?;
         self.end = outer_end;
         if self.frames.len() != depth + 1 {
-            let what = "something open at the end of a here-document";
+            let what = "unclosed syntax at the end of a here-document";
             self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous(what));
         }
         self.frames.truncate(depth);
@@ -330,7 +329,7 @@ impl<'a> ShellLexer<'a> {
         } else {
             self.at += 1;
         }
-        // Behind the pattern of a `case` a command follows; behind other brackets it would be an error of the script.
+        // A command follows the pattern of a `case`; after other brackets it would be a script error.
         self.top().command = true;
     }
 
@@ -351,7 +350,7 @@ impl<'a> ShellLexer<'a> {
     }
 
     fn close(&mut self, length: usize) {
-        let frame = self.frames.pop().expect("what closes was opened");
+        let frame = self.frames.pop().expect("every closed frame was opened");
         if frame.kind == ShellFrameKind::Substitution {
             if !self.announced.is_empty() {
                 self.ambiguity
@@ -362,7 +361,7 @@ impl<'a> ShellLexer<'a> {
         self.at += length;
     }
 
-    /// The word that was being read is complete: is it `case` or `esac`, and what may follow?
+    /// Completes the current word: tracks `case` and `esac`, and whether a command follows.
     fn end_word(&mut self) {
         let inside = self.frames.len() > 1;
         let at = self.at;
@@ -377,12 +376,12 @@ impl<'a> ShellLexer<'a> {
         } else if command && word == "case" && inside && kind.has_commands() {
             self.frames.push(ShellFrame::new(ShellFrameKind::Case));
         } else if word == "=~" && inside {
-            // A pattern may hold brackets that are none.
+            // A pattern may contain brackets without syntactic meaning.
             self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous("`=~` in brackets"));
         }
     }
 
-    /// From here on nothing is sure: the shells differ about `what`, whose first byte is here.
+    /// Marks the rest as ambiguous: the shells differ about `what`, which begins here.
     fn mark_ambiguous(&mut self, what: &'static str) {
         self.ambiguity.get_or_insert(InterpolationRefusal::Ambiguous(what));
         self.at += 1;
@@ -396,7 +395,7 @@ impl<'a> ShellLexer<'a> {
         self.script.as_bytes()[self.at]
     }
 
-    /// What is left to read. A byte that is skipped is ASCII or comes with its whole character.
+    /// The unread rest. Skipped bytes are ASCII or whole characters.
     fn rest(&self) -> &'a str {
         &self.script[self.at..self.end]
     }

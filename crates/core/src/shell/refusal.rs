@@ -1,10 +1,10 @@
-//! Why `${{ }}` cannot stand somewhere, and what to write instead.
+//! Errors for `${{ }}` at an unsupported position, and how to fix them.
 
 use std::ops::Range;
 
 use crate::expr::{ExprError, Expression, code};
 
-/// A place where a value cannot be referred to.
+/// A position where a script cannot refer to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InterpolationRefusal {
     SingleQuotes,
@@ -17,15 +17,15 @@ pub(super) enum InterpolationRefusal {
     Subscript,
     Dollar,
     Lines,
-    /// Something that dash and bash read differently comes before.
+    /// After syntax that dash and bash read differently.
     Ambiguous(&'static str),
-    /// Something is open at the end of the script.
+    /// Unclosed syntax at the end of the script.
     Unclosed(&'static str),
     Depth,
 }
 
 impl InterpolationRefusal {
-    /// What is wrong with the expression at `range` of the script.
+    /// The error for the expression at `range` of the script.
     pub(super) fn error(self, range: Range<usize>, expression: &Expression) -> ExprError {
         let what = self.sentence();
         ExprError::new(code::SPLICE, range, what).help(self.help(expression))
@@ -33,24 +33,28 @@ impl InterpolationRefusal {
 
     fn sentence(self) -> String {
         let fixed = match self {
-            Self::SingleQuotes => "sh does not look for values between single quotes",
-            Self::DollarQuotes => "sh does not look for values between $' and '",
+            Self::SingleQuotes => "sh does not expand variables between single quotes",
+            Self::DollarQuotes => "sh does not expand variables between $' and '",
             Self::QuotedDocument => {
-                "sh does not look for values in a here-document whose end word is quoted"
+                "sh does not expand variables in a here-document with a quoted delimiter"
             }
-            Self::EndWord => "the end word of a here-document cannot be a value",
-            Self::Backticks => "between backticks sh reads quotes differently",
-            Self::Parameter => "inside ${ } sh would read the value as a pattern or as code",
-            Self::Arithmetic => "inside (( )) the shell would compute the value as a formula",
-            Self::Subscript => "inside [ ] after a name bash would compute the value as a formula",
+            Self::EndWord => "the delimiter of a here-document cannot be a value",
+            Self::Backticks => "sh reads quotes differently between backticks",
+            Self::Parameter => "sh would read the value as a pattern or as code inside ${ }",
+            Self::Arithmetic => "the shell would evaluate the value as arithmetic inside (( ))",
+            Self::Subscript => {
+                "bash would evaluate the value as arithmetic inside [ ] after a name"
+            }
             Self::Dollar => "sh reads the `$` before `${{` together with it",
-            Self::Lines => "in a script an expression must be on one line",
-            Self::Depth => "the script is nested too deep to follow its quotes",
+            Self::Lines => "an expression in a script must be on one line",
+            Self::Depth => "the script is nested too deeply to analyse its quotes",
             Self::Ambiguous(what) => {
-                return format!("dash and bash disagree about {what}, which comes before this");
+                return format!("dash and bash read {what} before this differently");
             }
             Self::Unclosed(what) => {
-                return format!("{what} is open at the end, so it is unclear what is quoted");
+                return format!(
+                    "{what} is unclosed at the end, so it is unclear which parts are quoted"
+                );
             }
         };
         fixed.to_owned()
@@ -59,11 +63,9 @@ impl InterpolationRefusal {
     fn help(self, expression: &Expression) -> String {
         match self {
             Self::Backticks => "write $( ) instead of backticks".to_owned(),
-            Self::Dollar => format!("for a dollar sign write \\$${{{{ {expression} }}}}"),
+            Self::Dollar => format!("write \\$${{{{ {expression} }}}} for a literal dollar sign"),
             Self::Lines => "join the lines".to_owned(),
-            Self::Unclosed(_) => {
-                "close it; a # or ' in plain words may have to be quoted".to_owned()
-            }
+            Self::Unclosed(_) => "close it, or quote a # or ' in a word".to_owned(),
             Self::SingleQuotes
             | Self::DollarQuotes
             | Self::QuotedDocument
@@ -77,7 +79,7 @@ impl InterpolationRefusal {
     }
 }
 
-/// The way that works everywhere: the value as a variable of the step.
+/// Suggests a variable of the step, which works everywhere.
 fn env_form(expression: &Expression) -> String {
     let text = expression.text();
     let quoted = if text.contains(['"', '\\']) {
@@ -86,10 +88,10 @@ fn env_form(expression: &Expression) -> String {
         format!("\"${{{{ {text} }}}}\"")
     };
     let name = variable_name(expression);
-    format!("give the step a variable, env: {{ {name}: {quoted} }}, and use \"${name}\"")
+    format!("add a variable to the step, env: {{ {name}: {quoted} }}, and use \"${name}\"")
 }
 
-/// A good name for the variable: the last name of the path, as variables are written.
+/// Derives a variable name from the last name of the path.
 fn variable_name(expression: &Expression) -> String {
     let paths = expression.paths();
     let last = paths.first().and_then(|read| read.path.last());

@@ -1,4 +1,4 @@
-//! A script in which every `${{ }}` has become a variable.
+//! Replaces every `${{ }}` of a script by a variable.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,18 @@ use crate::expr::{ExprError, Expression, code};
 /// A script for sh and the variables that it reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ShellScript {
-    /// What sh is to run.
+    /// The text for sh.
     pub text: String,
-    /// Variables to be exported to it, each with the expression whose value it has.
+    /// The exported variables with their expressions.
     pub vars: Vec<(String, Expression)>,
 }
 
-/// How a reference to a variable is written.
+/// The quoting of a variable reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReferenceQuoting {
-    /// With quotes of its own.
+    /// With its own quotes.
     Bare,
-    /// Where quotes are open already, or would be literal.
+    /// Inside quotes, or where quotes would be literal.
     Quoted,
 }
 
@@ -35,10 +35,10 @@ impl ReferenceQuoting {
     }
 }
 
-/// Values in one script: each takes a variable of the environment, which is not endless.
+/// Maximum values in one script; each takes an environment variable.
 const VALUES_MAX: usize = 256;
 
-/// Reads the text of a `run` for sh, dash or bash.
+/// Parses the text of a `run` for sh, dash or bash.
 pub fn parse_script(text: &str) -> Result<ShellScript, ExprError> {
     let holes = interpolations(text)?;
     let mut free = free_names(text);
@@ -56,7 +56,7 @@ pub fn parse_script(text: &str) -> Result<ShellScript, ExprError> {
 }
 
 impl ShellScript {
-    /// The variable of an expression: the one that it has already, or a new one.
+    /// Returns the variable of an expression; creates it if needed.
     fn variable(
         &mut self,
         hole: ScriptInterpolation,
@@ -66,9 +66,9 @@ impl ShellScript {
             return Ok(name.clone());
         }
         if self.vars.len() == VALUES_MAX {
-            let what = format!("a script can have {VALUES_MAX} values, and this is one more");
+            let what = format!("a script can have at most {VALUES_MAX} values");
             return Err(ExprError::new(code::SPLICE, hole.range, what)
-                .help("write them to a file in a step of its own"));
+                .help("write the values to a file in another step"));
         }
         let name = free.next().expect("there is always a greater number");
         self.vars.push((name.clone(), hole.expression));
@@ -76,7 +76,7 @@ impl ShellScript {
     }
 }
 
-/// `W1`, `W2`, … without those that the text has as names of its own.
+/// Returns `W1`, `W2`, … without the names that the text already contains.
 fn free_names(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let taken: BTreeSet<String> =

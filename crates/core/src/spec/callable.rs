@@ -1,56 +1,56 @@
-//! Steps that are compiled into a program, as far as a file that calls them can be checked.
+//! Steps that are compiled into a program, as far as needed to check a file that calls them.
 
 use std::collections::BTreeMap;
 
-/// What `call:` may name.
+/// The steps that `call:` may name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallableSet {
-    /// Whatever some worker may have: whoever reads the file need not know it.
+    /// Any step: workers may provide steps that the reader of the file does not know.
     Any,
-    /// What is built in, and these.
+    /// The built-in steps and these.
     Known(CallableCatalog),
 }
 
 impl CallableSet {
-    /// Nothing but what is built in.
+    /// Only the built-in steps.
     pub const NONE: Self = Self::Known(CallableCatalog(BTreeMap::new()));
 }
 
-/// The steps of a program, by name.
+/// The steps of a program by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallableCatalog(pub BTreeMap<String, CallableStep>);
 
-/// A step that is compiled in.
+/// A compiled-in step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallableStep {
-    /// What tells its types apart from those of others of its name.
+    /// The hash of its types, which distinguishes steps of the same name.
     pub signature: String,
-    /// The steps whose results it takes.
+    /// The results that it takes from other steps.
     pub needs: Vec<CallableNeed>,
-    /// Values that it takes, and whether it can do without.
+    /// Values that it takes, and whether each is optional.
     pub with: Vec<(String, bool)>,
-    /// The type of its result, written out.
+    /// The type of its result.
     pub output: String,
 }
 
-/// A result that a step takes.
+/// A result that a step takes from another step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallableNeed {
-    /// Of which step.
+    /// The other step.
     pub step: String,
-    /// In which form.
+    /// The form of the result.
     pub form: CallableNeedForm,
-    /// The type of it, written out.
+    /// The type of the result.
     pub takes: String,
-    /// The names that a step without types has to hand on, if it is to stand in.
+    /// The outputs that an untyped step must declare to provide the result.
     pub names: Vec<String>,
 }
 
-/// In which form a result is taken.
+/// The form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallableNeedForm {
-    /// The result of a step.
+    /// The result of one step.
     One,
-    /// Those of all cells of a matrix.
+    /// The results of all cells of a matrix.
     Cells,
 }

@@ -1,4 +1,4 @@
-//! What the user wrote, read: every part with its place in the file.
+//! The parsed pipeline file; every part has its location.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,66 +10,66 @@ use crate::plan::{LockOrder, OnLostContact, PinTarget, RetryOn};
 use crate::requirement::RequirementClause;
 use crate::time::Span;
 
-/// A value and where it stands.
+/// A value and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Bytes of the file.
+    /// The location, in bytes of the file.
     pub span: Range<usize>,
 }
 
-/// A name path that an expression reads, and where.
+/// A path that an expression reads, and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpannedPath {
     /// `["steps", "bundle", "outputs", "version"]`
     pub path: Vec<String>,
-    /// Bytes of the file.
+    /// The location, in bytes of the file.
     pub span: Range<usize>,
 }
 
-/// A text with `${{ }}` in it, or without.
+/// A string with or without `${{ }}`, and its location.
 #[derive(Clone, Debug)]
 pub struct SpannedTemplate {
-    /// What it says.
+    /// The template.
     pub template: Template,
-    /// Where it stands.
+    /// The location, in bytes of the file.
     pub span: Range<usize>,
-    /// What it reads.
+    /// The paths that it reads.
     pub reads: Vec<SpannedPath>,
 }
 
-/// An `if:`.
+/// An `if:` and its location.
 #[derive(Clone, Debug)]
 pub struct SpannedCondition {
-    /// What it asks.
+    /// The condition.
     pub condition: IfCondition,
-    /// Where it stands.
+    /// The location, in bytes of the file.
     pub span: Range<usize>,
-    /// What it reads.
+    /// The paths that it reads.
     pub reads: Vec<SpannedPath>,
 }
 
-/// A value that is known from the file, or when the plan is made.
+/// A value that is known from the file, or rendered when the plan is made.
 #[derive(Clone, Debug)]
 pub enum TemplatedValue<T> {
-    /// Written out.
+    /// A value known from the file.
     Literal(T),
-    /// To be rendered, then read. Boxed: hardly any of the many settings of many steps is.
+    /// A template to be rendered and parsed. Boxed because few settings are templates.
     Template(Box<SpannedTemplate>),
 }
 
-/// A setting and where it stands.
+/// A setting and its location.
 #[derive(Clone, Debug)]
 pub struct SpannedSetting<T> {
-    /// What it is.
+    /// The value or its template.
     pub value: TemplatedValue<T>,
-    /// Bytes of the file.
+    /// The location, in bytes of the file.
     pub span: Range<usize>,
 }
 
 impl<T> SpannedSetting<T> {
-    /// What it reads, if it is not written out.
+    /// The paths that it reads, if it is a template.
     pub(crate) fn reads(&self) -> &[SpannedPath] {
         match &self.value {
             TemplatedValue::Template(text) => &text.reads,
@@ -78,57 +78,57 @@ impl<T> SpannedSetting<T> {
     }
 }
 
-/// A pipeline file, read.
+/// A parsed pipeline file.
 #[derive(Clone, Debug, Default)]
 pub struct PipelineDecl {
-    /// Its name, if it says one.
+    /// The name, if the file has one.
     pub name: Option<Spanned<String>>,
-    /// What it is for.
+    /// The description.
     pub about: Option<String>,
-    /// The longest that a run may take.
+    /// Maximum duration of a run.
     pub timeout: Option<SpannedSetting<Span>>,
-    /// Values given when a run begins.
+    /// The declared params.
     pub params: Vec<ParamDecl>,
     /// Environment variables of every step.
     pub env: Vec<VariableDecl>,
-    /// Slots of locks.
+    /// The slots of each lock.
     pub locks: Vec<(Spanned<String>, SpannedSetting<u32>)>,
-    /// Settings of every step that does not have its own.
+    /// Settings of steps without their own.
     pub defaults: StepSettings,
-    /// The steps, as they stand in the file.
+    /// The steps in file order.
     pub steps: Vec<StepDecl>,
-    /// Names of all secrets that the file lists, also of steps that were not selected.
+    /// All secrets that the file lists, including those of steps that are not selected.
     pub secrets: BTreeSet<String>,
 }
 
 impl PipelineDecl {
-    /// The step of this name.
+    /// Returns the step with this name.
     pub fn step(&self, name: &str) -> Option<&StepDecl> {
         self.steps.iter().find(|step| step.name.value == name)
     }
 }
 
-/// A value given when a run begins.
+/// A declared param: a value given when a run begins.
 #[derive(Clone, Debug)]
 pub struct ParamDecl {
-    /// Its name.
+    /// The name.
     pub name: Spanned<String>,
-    /// What it is for.
+    /// The description.
     pub about: Option<String>,
-    /// What it is.
+    /// The type.
     pub kind: ParamKind,
-    /// What it is if not given.
+    /// The default.
     pub default: Option<Spanned<String>>,
-    /// Whether it must be given: it has no default, and does not say otherwise.
+    /// Whether it must be given: it has no default and does not set `required: false`.
     pub required: bool,
-    /// The only values that it may have; empty: any.
+    /// The allowed values; empty for any.
     pub choices: Vec<Spanned<String>>,
 }
 
-/// What a param is.
+/// The type of a param.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
-    /// Text.
+    /// A string.
     String,
     /// A number.
     Number,
@@ -139,90 +139,90 @@ pub enum ParamKind {
 /// An environment variable.
 #[derive(Clone, Debug)]
 pub struct VariableDecl {
-    /// Its name.
+    /// The name.
     pub name: Spanned<String>,
-    /// Its value.
+    /// The value.
     pub value: SpannedTemplate,
 }
 
-/// A step as it was written.
+/// A declared step.
 #[derive(Clone, Debug)]
 pub struct StepDecl {
-    /// Its name.
+    /// The name.
     pub name: Spanned<String>,
-    /// What it does, in one line.
+    /// The description in one line.
     pub about: Option<String>,
-    /// What is executed.
+    /// The action.
     pub action: ActionDecl,
-    /// What it needs.
+    /// The steps that it needs.
     pub needs: Vec<NeedRef>,
-    /// Its cells.
+    /// The matrix.
     pub matrix: Option<MatrixDecl>,
-    /// Whether it runs.
+    /// The condition under which it runs.
     pub condition: Option<SpannedCondition>,
-    /// Names that it writes.
+    /// The declared outputs.
     pub outputs: Vec<Spanned<String>>,
-    /// What it holds while it runs.
+    /// The locks that it holds while it runs.
     pub locks: Vec<LockRef>,
-    /// Where it must run, beyond labels.
+    /// Where it must run, in addition to labels.
     pub pin: PinTarget,
-    /// The most of this step, cells included, that one worker runs at a time, over all runs of the pipeline.
+    /// Maximum concurrent executions of this step and its cells on one worker, over all runs of the pipeline.
     pub per_worker: Option<SpannedSetting<u32>>,
-    /// The key under which it is done once.
+    /// The idempotency key.
     pub idempotency_key: Option<SpannedTemplate>,
-    /// What may have a default.
+    /// The settings that may have a default.
     pub settings: StepSettings,
 }
 
-/// What a step executes.
+/// The action of a step.
 #[derive(Clone, Debug)]
 pub enum ActionDecl {
-    /// A command for a shell, with its values as variables.
+    /// A command for a shell; its values are passed as variables.
     Script {
-        /// What the shell gets: references in place of `${{ }}`.
+        /// The script with variable references in place of `${{ }}`.
         text: String,
-        /// The variables that it refers to, with what they are worth.
+        /// The variables that it refers to, with their expressions.
         vars: Vec<(String, Expression)>,
-        /// The command as it was written.
+        /// The command as written in the file.
         written: Spanned<String>,
-        /// What it reads.
+        /// The paths that it reads.
         reads: Vec<SpannedPath>,
     },
-    /// A command that needs no shell.
+    /// A command that runs without a shell.
     Exec {
         /// The program and its arguments.
         argv: Vec<String>,
-        /// The command as it was written.
+        /// The command as written in the file.
         written: Spanned<String>,
     },
-    /// A step that is compiled into the program of a worker. Boxed: hardly any step of a large file is one.
+    /// A step that is compiled into the program of a worker. Boxed because few steps of a large file are calls.
     Call(Box<CallDecl>),
-    /// Goes the full way and does nothing.
+    /// No action; the step is scheduled like any other.
     Noop,
-    /// What this version cannot execute: the key that says so.
+    /// An action that this version cannot execute, with its key.
     Unavailable(&'static str),
 }
 
-/// A step that is compiled in, as it was called.
+/// A call of a compiled-in step.
 #[derive(Clone, Debug)]
 pub struct CallDecl {
-    /// Which: `build`, or `build@5f1c9a30` for the one with these types and no other.
+    /// The called step: `build`, or `build@5f1c9a30` for exactly this signature.
     pub target: Spanned<CallTarget>,
-    /// Values that it gets, by name.
+    /// The values passed to it, by name.
     pub with: Vec<VariableDecl>,
 }
 
-/// Which step is called.
+/// The name, and optionally the signature, of a called step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallTarget {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What tells its types apart from those of others of its name, if only these will do.
+    /// The required signature, if any.
     pub signature: Option<String>,
 }
 
 impl CallTarget {
-    /// Reads `build` or `build@5f1c9a30`.
+    /// Parses `build` or `build@5f1c9a30`.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, signature) = match text.split_once('@') {
             Some((name, signature)) => (name, Some(signature)),
@@ -233,7 +233,7 @@ impl CallTarget {
         sound.then(|| Self { name: name.to_owned(), signature: signature.map(str::to_owned) })
     }
 
-    /// The label of the workers that can run it.
+    /// Returns the label of workers that can run it.
     pub fn label(&self) -> String {
         format!("call={self}")
     }
@@ -248,95 +248,86 @@ impl fmt::Display for CallTarget {
     }
 }
 
-/// A need as it was written.
+/// A declared need.
 #[derive(Clone, Debug)]
 pub struct NeedRef {
-    /// Which step.
+    /// The needed step.
     pub step: Spanned<String>,
-    /// Whether a failure of it blocks.
+    /// Whether the step runs even if this need fails.
     pub optional: bool,
 }
 
-/// Settings that can have a default for all steps.
+/// Settings that `defaults` can set for all steps.
 #[derive(Clone, Debug, Default)]
 pub struct StepSettings {
     /// Environment variables.
     pub env: Vec<VariableDecl>,
-    /// Secrets that it gets as variables.
+    /// Secrets that it receives as variables.
     pub secrets: Option<Vec<Spanned<String>>>,
-    /// Words for selecting it.
+    /// Tags for selecting it.
     pub tags: Option<Vec<Spanned<String>>>,
-    /// What runs the command.
+    /// The shell that runs the command.
     pub shell: Option<Spanned<String>>,
-    /// Where it runs.
+    /// The working directory.
     pub dir: Option<SpannedTemplate>,
-    /// The longest that one attempt may run.
+    /// Maximum duration of one attempt.
     pub timeout: Option<SpannedSetting<Span>>,
-    /// How often it is tried.
+    /// The retry settings.
     pub retry: Option<RetryDecl>,
-    /// What a worker must be or have.
+    /// Required worker labels.
     pub requires: Option<Vec<SpannedSetting<RequirementClause>>>,
-    /// What a worker had better be or have.
+    /// Preferred worker labels.
     pub prefers: Option<Vec<SpannedSetting<RequirementClause>>>,
-    /// Greater goes first.
+    /// The priority; higher runs first.
     pub priority: Option<SpannedSetting<i32>>,
-    /// Whether its failure leaves the run as it is.
+    /// If true, the run can succeed even if this step fails.
     pub ignore_failure: Option<bool>,
-    /// What a worker that has lost contact does with it.
+    /// What a worker does with it after losing contact.
     pub on_lost_contact: Option<OnLostContact>,
-    /// How long it waits while no worker could run it.
+    /// Maximum wait for a worker that can run it.
     pub wait_for_worker: Option<SpannedSetting<Span>>,
-    /// How long it waits for its locks.
+    /// Maximum wait for its locks.
     pub wait_for_lock: Option<SpannedSetting<Span>>,
-    /// From the polite order to stop to the other one.
+    /// Time between SIGTERM and SIGKILL.
     pub kill_grace: Option<SpannedSetting<Span>>,
-    /// Workers by name.
+    /// Allowed and denied workers.
     pub nodes: Option<NodeFilter>,
 }
 
-/// How often a step is tried, as it was written.
+/// Declared retry settings.
 #[derive(Clone, Debug, Default)]
 pub struct RetryDecl {
-    /// Attempts after the first.
+    /// Maximum attempts after the first.
     pub times: Option<SpannedSetting<u16>>,
-    /// The shortest and longest wait.
+    /// Minimum and maximum wait between attempts.
     pub wait: Option<SpannedSetting<(Span, Span)>>,
-    /// Which failures are tried again.
+    /// The failures that are retried.
     pub on: Vec<SpannedSetting<RetryOn>>,
-    /// Whether another worker should try.
+    /// Whether a retry prefers another worker.
     pub elsewhere: bool,
-    /// Hand-outs after the first when workers are lost.
+    /// Maximum redeliveries of an attempt after lost workers.
     pub lost: Option<SpannedSetting<u16>>,
 }
 
-impl RetryDecl {
-    /// What it reads, if its values are not written out.
-    pub(crate) fn reads(&self) -> impl Iterator<Item = &SpannedPath> {
-        let numbers = self.times.iter().chain(&self.lost).flat_map(SpannedSetting::reads);
-        let waits = self.wait.iter().flat_map(SpannedSetting::reads);
-        numbers.chain(waits).chain(self.on.iter().flat_map(SpannedSetting::reads))
-    }
-}
-
-/// A lock as it was written.
+/// A declared lock use.
 #[derive(Clone, Debug)]
 pub struct LockRef {
-    /// Its name.
+    /// The name.
     pub name: SpannedTemplate,
-    /// Who goes first.
+    /// The order of waiting steps.
     pub order: LockOrder,
 }
 
-/// Workers by name.
+/// Allowed and denied workers by name.
 #[derive(Clone, Debug, Default)]
 pub struct NodeFilter {
-    /// The only ones that may run it; empty: all.
+    /// The only workers that may run it; empty for all.
     pub allow: Vec<SpannedTemplate>,
-    /// Those that may not.
+    /// Workers that may not run it.
     pub deny: Vec<SpannedTemplate>,
 }
 
-/// How a matrix was written.
+/// The form of a matrix in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixForm {
     /// `[linux, windows]`: one cell per target, which is required as a label.
@@ -345,31 +336,31 @@ pub enum MatrixForm {
     Map,
 }
 
-/// A matrix as it was written.
+/// A declared matrix.
 #[derive(Clone, Debug)]
 pub struct MatrixDecl {
-    /// Where it stands.
+    /// The location, in bytes of the file.
     pub span: Range<usize>,
-    /// How it was written.
+    /// The form in the file.
     pub form: MatrixForm,
-    /// Its axes; one called `target` for a list.
+    /// The axes; one named `target` for a list.
     pub axes: Vec<MatrixAxis>,
-    /// Cells to add, or values to add to cells.
+    /// Cells to add, or values to add to existing cells.
     pub include: Vec<MatrixCellPart>,
-    /// Cells to leave out.
+    /// Cells to remove.
     pub exclude: Vec<MatrixCellPart>,
-    /// Axes whose value a worker must have as a label.
+    /// Axes whose values are required as worker labels.
     pub route: Vec<Spanned<String>>,
 }
 
 impl MatrixDecl {
-    /// Whether the values of an axis choose the machine: asked for, or by itself.
+    /// Whether the values of an axis are required as worker labels, through `route` or as a platform axis.
     pub(crate) fn is_routed(&self, axis: &MatrixAxis) -> bool {
         let asked = self.route.iter().any(|name| name.value == axis.name.value);
         asked || self.platform_axes().any(|it| it.name.value == axis.name.value)
     }
 
-    /// The axes that choose the machine without being asked to: `os` and `arch`.
+    /// The axes that are routed without being listed in `route`: `os` and `arch`.
     pub fn platform_axes(&self) -> impl Iterator<Item = &MatrixAxis> {
         let asked = |axis: &MatrixAxis| self.route.iter().any(|name| name.value == axis.name.value);
         let known = |axis: &MatrixAxis| matches!(&*axis.name.value, "os" | "arch");
@@ -377,14 +368,14 @@ impl MatrixDecl {
     }
 }
 
-/// Values of a cell by their names, as an `include` or `exclude` has them.
+/// Named values of a cell in `include` or `exclude`.
 pub type MatrixCellPart = Spanned<Vec<(Spanned<String>, SpannedTemplate)>>;
 
 /// An axis of a matrix.
 #[derive(Clone, Debug)]
 pub struct MatrixAxis {
-    /// Its name.
+    /// The name.
     pub name: Spanned<String>,
-    /// Its values.
+    /// The values.
     pub values: Vec<SpannedTemplate>,
 }

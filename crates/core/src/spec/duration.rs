@@ -1,24 +1,24 @@
-//! Durations as people write them: `250ms`, `90s`, `15m`, `2h`, `1h30m`.
+//! Parses durations such as `250ms`, `90s`, `15m`, `2h`, `1h30m`.
 
 use crate::time::Span;
 
-/// Why a text is no duration.
+/// Why a string is not a valid duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DurationError {
     /// A number without a unit.
     Bare,
-    /// Something else.
+    /// Any other syntax error.
     Unreadable,
-    /// Longer than anything waits.
+    /// Longer than the maximum.
     TooLong,
-    /// Nothing, where something must be.
+    /// Zero where a positive duration is required.
     Zero,
 }
 
-/// The longest duration: ten years are a mistake for "for ever".
+/// The longest duration: more than ten years is meant as "no limit".
 const DURATION_MAX_MILLIS: u64 = 10 * 365 * 24 * 3_600_000;
 
-/// Reads a duration.
+/// Parses a duration.
 pub fn parse_duration(text: &str) -> Result<Span, DurationError> {
     if text.parse::<f64>().is_ok() {
         return Err(DurationError::Bare);
@@ -45,7 +45,7 @@ pub fn parse_duration(text: &str) -> Result<Span, DurationError> {
     }
 }
 
-/// Reads a duration that something must be done in: nothing is done in none.
+/// Parses a duration that must be greater than zero.
 pub fn parse_positive_duration(text: &str) -> Result<Span, DurationError> {
     match parse_duration(text) {
         Ok(Span::ZERO) => Err(DurationError::Zero),
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_units_and_fall() {
+    fn durations_need_units_in_descending_order() {
         assert_eq!(parse_duration("250ms"), Ok(Span::millis(250)));
         assert_eq!(parse_duration("1h30m"), Ok(Span::mins(90)));
         assert_eq!(parse_duration("0s"), Ok(Span::ZERO));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_more_than_nothing() {
+    fn a_limit_of_zero_is_refused() {
         assert_eq!(parse_positive_duration("1ms"), Ok(Span::millis(1)));
         for zero in ["0", "0.0", "0s", "0h0m"] {
             assert_eq!(parse_positive_duration(zero), Err(DurationError::Zero), "{zero}");

@@ -1,11 +1,10 @@
-//! The pipeline file: YAML in, a [`PipelineDecl`] with the place of everything out, or every problem at once.
+//! Reads the pipeline file: YAML to a [`PipelineDecl`] with the location of every part, or all problems at once.
 //!
 //! ```text
-//! Source ──tree──► nodes ──shape──► every key and value looks right ──read──► Pipeline ──check──► needs and names fit
+//! SourceFile ──yaml──► nodes ──shape──► known keys, right types ──read──► PipelineDecl ──check──► valid needs and names
 //! ```
 //!
-//! None of the stages stops at the first problem. `keys` is the one list of what may be written; `shape` and the JSON
-//! Schema both come from it.
+//! No stage stops at the first problem. `keys` is the single list of all keys; `shape` and the JSON Schema both use it.
 
 mod callable;
 mod check;
@@ -14,6 +13,7 @@ mod duration;
 mod keys;
 mod limits;
 mod names;
+mod plan_time_reads;
 mod read;
 mod read_pipeline;
 mod shape;
@@ -28,8 +28,8 @@ pub use declaration::{
     VariableDecl,
 };
 pub use duration::{DurationError, parse_duration, parse_positive_duration};
-pub(crate) use keys::ValueShape;
-pub use keys::pipeline_json_schema;
+pub(crate) use keys::{PER_WORKER, PRIORITY, ValueShape};
+pub use keys::{pipeline_json_schema, pipeline_reference};
 pub(crate) use limits::{CELL_MATCHES_MAX, PARAM_BYTES_MAX};
 pub use names::{is_name, nearest_name};
 pub(crate) use read::{duration_range, expression_problem, retry_on};

@@ -1,11 +1,11 @@
-//! Names, and the nearest one to what was written.
+//! Valid names, and the nearest match of a misspelled one.
 
 use crate::plan::NAME_MAX;
 
-/// Words that mean something in an expression, where a step, param, axis or output of that name could not be written.
+/// Keywords of expressions. An expression could not refer to a step, param, axis or output with such a name.
 const RESERVED: &[&str] = &["and", "or", "not", "in", "true", "false", "null"];
 
-/// Whether it can be used as a name: `[A-Za-z_][A-Za-z0-9_-]*`, not too long.
+/// Whether a string is a valid name: `[A-Za-z_][A-Za-z0-9_-]*`, at most `NAME_MAX` bytes.
 pub fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     text.len() <= NAME_MAX
@@ -13,12 +13,12 @@ pub fn is_name(text: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
-/// Whether an expression would read it as a word of the language.
+/// Whether the name is a keyword of expressions.
 pub(crate) fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// The text with everything replaced that cannot be part of a name.
+/// Replaces characters that are not allowed in a name.
 pub(crate) fn name_like(text: &str) -> String {
     let mapped =
         text.trim().chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' });
@@ -27,10 +27,10 @@ pub(crate) fn name_like(text: &str) -> String {
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 
-/// Letters that are compared in one search for the nearest name: some milliseconds. Names beyond that are not looked at.
+/// Maximum character comparisons of one search: some milliseconds. Further names are not compared.
 const COMPARED_CHARS_MAX: usize = 1_000_000;
 
-/// The candidate that was most likely meant: at most a third of its letters differ.
+/// Returns the most similar candidate, if at most a third of the characters differ.
 pub fn nearest_name<'a>(
     written: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -51,7 +51,7 @@ pub fn nearest_name<'a>(
     (distance * 3 <= written.chars().count().max(3)).then_some(best)
 }
 
-/// Letters to insert, remove, replace or swap with their neighbour. Cut to names of a bearable length.
+/// The edit distance: characters to insert, remove, replace or swap. Names are truncated to `NAME_MAX`.
 fn edit_distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().take(NAME_MAX).collect();
     let b: Vec<char> = b.chars().take(NAME_MAX).collect();
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_near() {
+    fn nearest_name_is_similar_or_none() {
         let steps = ["lint", "test", "bundle", "deploy"];
         assert_eq!(nearest_name("tset", steps), Some("test"));
         assert_eq!(nearest_name("Bundel", steps), Some("bundle"));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_becomes_a_name() {
+    fn strings_are_converted_to_names() {
         assert_eq!(name_like(" unit tests!"), "unit-tests");
         assert_eq!(name_like("2nd"), "_2nd");
     }

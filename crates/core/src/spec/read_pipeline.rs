@@ -1,4 +1,4 @@
-//! Reads a file through all stages.
+//! Reads a pipeline file through all stages.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,13 @@ use super::shape::ShapeChecker;
 use super::yaml::{RepairedSource, YamlNode, YamlValue, build_yaml_tree};
 use crate::problem::{PROBLEMS_MAX, Problem, ProblemCode, ProblemSeverity, SOURCE_MAX, SourceFile};
 
-/// Bytes that are read again to try corrections: a tenth of a second. A file is read once for each.
+/// Maximum bytes read again to verify suggested fixes: a tenth of a second. Each fix reads the file once.
 const FIX_TRIAL_BYTES_MAX: usize = 1 << 20;
 
-/// How a file is read.
+/// Options for reading a file.
 #[derive(Clone, Copy, Debug)]
 pub struct PipelineReadOptions {
-    /// How bad a key is that this version cannot execute. An error keeps the file from being run; a note lets it be
-    /// looked at.
+    /// Severity of keys that this version cannot execute. An error prevents a run; a note allows checking the file.
     pub unavailable_key_severity: ProblemSeverity,
 }
 
@@ -28,8 +27,7 @@ impl Default for PipelineReadOptions {
     }
 }
 
-/// The pipeline in the file, unless a problem is an error; and every problem, in the order of the file. It calls nothing
-/// but what is built in.
+/// Returns the pipeline, unless a problem is an error, and all problems in file order. Only built-in steps can be called.
 pub fn read_pipeline(
     source: &SourceFile,
     options: PipelineReadOptions,
@@ -37,15 +35,15 @@ pub fn read_pipeline(
     read_pipeline_with_callables(source, options, &CallableSet::NONE)
 }
 
-/// The same, of a file that may call steps that are compiled in. What they are only decides on problems: whoever makes the
-/// plan makes the same one, whether it has them or not.
+/// Like [`read_pipeline`], for a file that may call compiled-in steps. The callable steps affect only the problems: the
+/// plan is the same with or without them.
 pub fn read_pipeline_with_callables(
     source: &SourceFile,
     options: PipelineReadOptions,
     calls: &CallableSet,
 ) -> (Option<PipelineDecl>, Vec<Problem>) {
     if source.text().len() > SOURCE_MAX {
-        let title = format!("the file is longer than {SOURCE_MAX} bytes");
+        let title = format!("the file has more than {SOURCE_MAX} bytes");
         return (None, vec![Problem::new(ProblemCode::TooLarge, 0..0, title)]);
     }
     let (pipeline, mut problems) = read_all_stages(source, options);
@@ -58,8 +56,8 @@ pub fn read_pipeline_with_callables(
     (pipeline.filter(|_| sound), problems)
 }
 
-/// Drops corrections that do not help. When all that may be tried was tried, those are told that are no guesses about
-/// what the text was meant to be.
+/// Drops suggested fixes that do not help. When the trial budget is spent, only fixes of YAML mistakes are dropped,
+/// because those are guesses.
 fn drop_unhelpful_fixes(
     problems: &mut [Problem],
     source: &SourceFile,
@@ -84,8 +82,8 @@ fn drop_unhelpful_fixes(
     }
 }
 
-/// Whether the file is no worse with the corrected line in place, this problem gone and its kind less often in it. A
-/// correction is a guess; one that does not hold is not told.
+/// Whether the fix removes this problem, reduces the problems of its code and adds no YAML mistakes. A fix is a guess;
+/// one that does not help is not shown.
 fn fix_helps(
     problem: &Problem,
     all: &[Problem],
@@ -107,14 +105,14 @@ fn fix_helps(
         (it.code, it.span.start, &it.title) == (problem.code, problem.span.start, &problem.title)
     };
     let (left_of_it, were) = (of(&left_by, problem.code), of(&all_by, problem.code));
-    // Behind the first mistake in an expression there may be another one of the same kind.
-    // Where as many are told as may be, the place of one that is gone is taken by the next.
+    // After the first mistake in an expression there may be another one with the same code.
+    // If the list of problems is full, the next problem takes the place of a fixed one.
     let may_equal = problem.code == ProblemCode::Expression || all.len() >= PROBLEMS_MAX;
     let fewer = left_of_it < were || (left_of_it == were && may_equal);
     !worse && !left.iter().any(same) && fewer
 }
 
-/// How many problems there are of each kind.
+/// Counts the problems by code.
 fn count_by_code(problems: &[Problem]) -> BTreeMap<ProblemCode, usize> {
     let mut counts = BTreeMap::new();
     for problem in problems {
@@ -123,7 +121,7 @@ fn count_by_code(problems: &[Problem]) -> BTreeMap<ProblemCode, usize> {
     counts
 }
 
-/// The pipeline, whatever is wrong with it, and every problem.
+/// Returns the pipeline even if it has errors, and all problems.
 fn read_all_stages(
     source: &SourceFile,
     options: PipelineReadOptions,
@@ -144,16 +142,16 @@ fn read_all_stages(
     (pipeline, problems)
 }
 
-/// The problems of a file that is no YAML: those of its slips, and those that show once the slips are mended.
+/// Collects the problems of a file that is not valid YAML: the syntax mistakes, and the problems after repairing them.
 fn read_repaired(source: &SourceFile, options: PipelineReadOptions, problems: &mut Vec<Problem>) {
-    let mended = RepairedSource::new(source);
+    let repaired = RepairedSource::new(source);
     let mut found = Vec::new();
-    if mended.is_readable() {
-        let tree = mended.tree(&mut found);
-        read_tree(mended.source(), tree.as_ref(), options, &mut found);
+    if repaired.is_readable() {
+        let tree = repaired.tree(&mut found);
+        read_tree(repaired.source(), tree.as_ref(), options, &mut found);
     }
-    problems.extend(mended.problems().iter().cloned());
-    problems.extend(found.into_iter().map(|problem| mended.in_original(problem)));
+    problems.extend(repaired.problems().iter().cloned());
+    problems.extend(found.into_iter().map(|problem| repaired.in_original(problem)));
 }
 
 fn read_tree(
@@ -179,6 +177,6 @@ fn read_tree(
 
 fn empty_file_problem() -> Problem {
     Problem::new(ProblemCode::NoSteps, 0..0, "the file is empty").help(
-        "the smallest pipeline is `steps: { hello: { run: echo hi } }`; `windlass init` writes one",
+        "write at least `steps: { hello: { run: echo hi } }`, or create a file with `windlass init`",
     )
 }

@@ -1,4 +1,4 @@
-//! What each event tells about a run.
+//! Applies events to a summary.
 
 use super::run_summary::RunSummary;
 use super::step_summary::{DeliveryRecord, NONE};
@@ -11,8 +11,7 @@ use crate::session::StopReason;
 use crate::time::Time;
 
 impl RunSummary {
-    /// Takes in what happened next. Events of other runs tell it nothing, those of the cluster who the workers are and
-    /// how often the leader changed.
+    /// Applies the next event. Events of other runs are ignored; cluster events report workers and leader changes.
     pub fn apply_event(&mut self, at: Time, event: &Event) {
         if event.run().is_some_and(|run| run != self.run) || !self.has_step(event.references().0) {
             return;
@@ -62,7 +61,7 @@ impl RunSummary {
         self.last_event_at = self.last_event_at.max(at);
     }
 
-    /// A journal that is not ours must not make a summary panic.
+    /// A foreign journal must not cause a panic.
     fn has_step(&self, step: Option<StepIx>) -> bool {
         step.is_none_or(|step| self.plan.has_step(step))
     }
@@ -79,13 +78,13 @@ impl RunSummary {
         if reason == CancelReason::Condemned {
             self.apply_condemned(at);
         }
-        // The first reason stays: a kill that follows it is the same wish, said louder.
+        // The first reason stays: a later kill only raises the level.
         let first = self.cancel.filter(|_| reason != CancelReason::Condemned);
         self.cancel = Some((level, first.map_or(reason, |(_, first)| first)));
         self.status = crate::outcome::RunStatus::Cancelling;
     }
 
-    /// The steps of a condemned run end with it, without events of their own.
+    /// The steps of a condemned run end with it, without separate events.
     fn apply_condemned(&mut self, at: Time) {
         let plan = self.plan.clone();
         for step in plan.nodes().filter(|node| plan.has_step(*node)) {
@@ -137,15 +136,15 @@ impl RunSummary {
             return;
         };
         let step = *step;
-        // The order to stop that a whole run gets is no event of each step.
+        // Stopping a whole run creates no event for each step.
         let by_run =
             if self.cancel.is_some() { StopReason::RunCancelled } else { StopReason::FailFast };
         if let Some(record) = self.last_record(step) {
             record.ended_at = at;
             if let Some(ran) = ended.ran() {
-                // Its worker knows better than who was told of its start or its end later, or of neither.
-                let told = record.started_at;
-                let began = if told == Time::ZERO { at - ran } else { told.min(at - ran) };
+                // The duration measured by the worker is more precise than the times of the reports.
+                let reported = record.started_at;
+                let began = if reported == Time::ZERO { at - ran } else { reported.min(at - ran) };
                 record.started_at = began.max(record.granted_at);
                 record.ended_at = (record.started_at + ran).min(at);
             }
@@ -177,7 +176,7 @@ impl RunSummary {
         self.set_status(step, status);
     }
 
-    /// Takes over what an earlier run brought.
+    /// Applies an outcome reused from an earlier run.
     pub(super) fn apply_reused(&mut self, at: Time, taken: &ReusedOutcome) {
         if !self.plan.has_step(taken.step) {
             return;
@@ -193,7 +192,7 @@ impl RunSummary {
         }
     }
 
-    /// A step ends, and with it what waited for nothing else: joins end with their last cell, other nodes are ready.
+    /// Ends a step. Joins end with their last cell; steps whose last need has ended become ready.
     fn end_step(&mut self, at: Time, step: StepIx, status: StepStatus) {
         self.set_status(step, status);
         let plan = std::sync::Arc::clone(&self.plan);

@@ -1,4 +1,4 @@
-//! Which steps failed by themselves, and what hangs on them.
+//! The root causes of a failed run, and the steps that they affected.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,21 @@ use crate::outcome::StepStatus;
 use crate::plan::OnFailure;
 use crate::session::StopReason;
 
-/// A step that failed by itself, not because of another.
+/// A step that failed itself, not because of another step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RootCause {
-    /// Which.
+    /// The step.
     pub step: StepIx,
-    /// Steps that did not run because they need it, near or far.
+    /// Steps that did not run because they need it, directly or indirectly.
     pub blocked: u32,
-    /// Steps that were stopped or not begun because it failed.
+    /// Steps that were stopped or not started because it failed.
     pub cancelled: u32,
-    /// Whether its file says that its failure does not matter.
+    /// Whether the step has `ignore_failure`.
     pub ignored: bool,
 }
 
 impl RunSummary {
-    /// The steps that failed by themselves: those that fail the run before those that do not, each in the order in which
-    /// they failed.
+    /// Returns the root causes: those that fail the run first, then ignored ones, each in order of failure.
     pub fn root_causes(&self) -> Vec<RootCause> {
         if self.status_counts.of(StepStatus::Failed) + self.status_counts.of(StepStatus::TimedOut)
             == 0
@@ -44,7 +43,7 @@ impl RunSummary {
         causes
     }
 
-    /// Steps that nobody here can run, and that were skipped for it.
+    /// Returns the steps that were skipped because no worker can run them.
     pub fn unplaceable(&self) -> impl Iterator<Item = StepSummary<'_>> {
         let any = self.settled.iter().any(|it| matches!(it, StepSettlement::SkippedUnplaceable));
         self.steps().filter(move |step| any && step.is_unplaceable())
@@ -56,8 +55,8 @@ impl RunSummary {
         RootCause { step: step.ix(), blocked: 0, cancelled: 0, ignored }
     }
 
-    /// Counts what each cause kept from running. Steps that ran and were stopped do not say for whom: the first failure
-    /// stops all.
+    /// Counts the affected steps of each cause. Stopped steps have no recorded cause; they count for the first failure,
+    /// which stops all.
     fn count_blocked_and_cancelled(&self, causes: &mut [RootCause]) {
         let places: BTreeMap<StepIx, usize> =
             causes.iter().enumerate().map(|(place, cause)| (cause.step, place)).collect();

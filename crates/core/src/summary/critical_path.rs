@@ -1,35 +1,34 @@
-//! Which steps the wall time of a run is made of.
+//! The critical path of a run.
 
 use super::run_summary::RunSummary;
 use crate::id::StepIx;
 use crate::outcome::StepStatus;
 use crate::time::{Span, Time};
 
-/// The chain of steps that ended last: each began when the one before it had ended.
+/// The chain of steps that determined the duration of a run: each step began after the previous one had ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CriticalPath {
-    /// The chain, first step first.
+    /// The steps in order.
     pub links: Vec<CriticalPathLink>,
-    /// How long its steps ran.
+    /// The total running time of its steps.
     pub time: Span,
-    /// Of a hundred parts of the time in which the run was led, how many that is; the rest is waiting for workers, locks
-    /// and retries.
+    /// The running time as a percentage of the time with a leader. The rest is waiting for workers, locks and retries.
     pub percent: u64,
 }
 
 /// A step of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CriticalPathLink {
-    /// Which.
+    /// The step.
     pub step: StepIx,
-    /// How long it was ready and nobody ran it.
+    /// How long it was ready but not running.
     pub wait: Span,
     /// How long it ran.
     pub time: Span,
 }
 
 impl RunSummary {
-    /// The chain of steps that determined how long the run took; empty if nothing has run.
+    /// Returns the critical path; empty if no step has run.
     pub fn critical_path(&self) -> CriticalPath {
         let mut chain = Vec::new();
         let mut next = self.last_ended();
@@ -50,7 +49,7 @@ impl RunSummary {
         ran.max_by_key(super::step_summary::StepSummary::ended_at).map(|step| step.ix())
     }
 
-    /// The need that ended last. Of several that ended at once a step that ran says more than one that did not.
+    /// Returns the need that ended last. Of several, a step that ran is preferred.
     fn last_need(&self, node: StepIx) -> Option<StepIx> {
         let needs = self.plan.needs(node).iter().map(|edge| edge.step());
         needs.max_by_key(|need| {
@@ -59,7 +58,7 @@ impl RunSummary {
         })
     }
 
-    /// Joins, and steps that did not run, only hand on the time.
+    /// Joins and steps that did not run are not part of the chain.
     fn link(&self, node: StepIx) -> Option<CriticalPathLink> {
         let step = self.step(node).filter(|step| step.attempt_count() > 0)?;
         let end = self.ended(Some(node));

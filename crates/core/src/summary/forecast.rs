@@ -1,7 +1,7 @@
-//! How long the rest of a run will take.
+//! Estimates the remaining duration of a run.
 //!
-//! Earlier durations, by name, are scheduled on the slots there are: whoever has the longest way behind it goes first, as
-//! in the engine. Locks, requirements and retries are left out: this is a guess for people, and it is made every second.
+//! It schedules earlier durations, by name, on the available slots; the step with the longest critical path goes first, as
+//! in the engine. Locks, requirements and retries are ignored: the estimate is for display and is updated every second.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -12,24 +12,23 @@ use crate::outcome::{OutcomeKind, RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::time::{Span, Time};
 
-/// How long steps took before, by name.
+/// Earlier durations of steps, by name.
 pub type StepDurations = BTreeMap<Box<str>, Span>;
 
-/// Up to so many remaining steps are scheduled one by one; beyond, work is divided by slots. Scheduling this many takes
-/// about 2 ms.
+/// Maximum remaining steps that are scheduled one by one, which takes about 2 ms. Beyond, the work is divided by slots.
 const SCHEDULED_MAX: u32 = 10_000;
-/// Steps that must have ended before a run without history says anything about its own rest.
+/// Minimum ended steps for an estimate without history.
 const SAMPLES_MIN: u32 = 3;
 
-/// What is expected of each step of a plan.
+/// The expected durations of the steps of a plan.
 #[derive(Clone, Debug)]
 pub struct RunForecast {
-    /// By node; `None`: nothing like it was seen.
+    /// Durations by node; `None` without history.
     expected: Box<[Option<Span>]>,
 }
 
 impl RunForecast {
-    /// Expects what was before. A cell of a matrix that is new is expected to take as long as the others did.
+    /// Creates a forecast from earlier durations. A new cell of a matrix gets the mean of the other cells.
     pub fn new(plan: &Plan, earlier: &StepDurations) -> Self {
         let families = mean_by_matrix(earlier);
         let expect = |node: StepIx| {
@@ -42,12 +41,12 @@ impl RunForecast {
         Self { expected: plan.nodes().map(expect).collect() }
     }
 
-    /// How long a step took before, or others of its matrix did.
+    /// Returns the earlier duration of a step, or the mean of its matrix.
     pub fn expected(&self, step: StepIx) -> Option<Span> {
         self.expected.get(step.0 as usize).copied().flatten()
     }
 
-    /// How long the run will go on; `None` if that is anybody's guess.
+    /// Returns the expected remaining duration; `None` if it cannot be estimated.
     pub fn remaining(&self, summary: &RunSummary, now: Time, slots: u32) -> Option<Span> {
         let tally = summary.status_counts();
         let left = tally.total() - tally.ended();
@@ -62,9 +61,9 @@ impl RunForecast {
         Some(if left > SCHEDULED_MAX { bench.divide_by_slots() } else { bench.schedule() })
     }
 
-    /// What a step takes of which nothing is known: as long as others in this run, or in earlier ones.
+    /// Returns the expected duration of an unknown step: the mean of this run or of earlier ones.
     fn typical_duration(&self, summary: &RunSummary) -> Option<Span> {
-        // What was stopped or lost says nothing about how long it takes.
+        // Stopped or lost deliveries are not representative.
         let ran = [Some(OutcomeKind::Succeeded), Some(OutcomeKind::Failed)];
         let ended = summary.records.iter().filter(|record| ran.contains(&record.outcome));
         let took =
@@ -74,7 +73,7 @@ impl RunForecast {
     }
 }
 
-/// The steps that are left, and who could do them.
+/// The remaining steps and the available slots.
 struct RemainingWork<'a> {
     forecast: &'a RunForecast,
     summary: &'a RunSummary,
@@ -84,7 +83,7 @@ struct RemainingWork<'a> {
 }
 
 impl RemainingWork<'_> {
-    /// Plays the rest: a slot that becomes free takes the ready step with the longest way behind it.
+    /// Simulates the rest: a free slot takes the ready step with the longest critical path.
     fn schedule(&self) -> Span {
         let plan = self.summary.plan();
         let mut remaining: BTreeMap<StepIx, u32> = BTreeMap::new();
@@ -95,7 +94,7 @@ impl RemainingWork<'_> {
             if running.contains(&step.ix()) {
                 busy.push(Reverse((self.time_left(step.ix()), step.ix())));
             } else if step.status().is_held() {
-                // A lease ahead: its worker takes it before anything else.
+                // Leased ahead: its worker runs it next.
                 ready.push((u32::MAX, Reverse(step.ix())));
             } else if step.ready_at().is_some() {
                 ready.push((plan.critical_path_length(step.ix()), Reverse(step.ix())));
@@ -118,7 +117,7 @@ impl RemainingWork<'_> {
         }
     }
 
-    /// The steps that run. Of those that have not said that they started the oldest leases do, as many as there are slots.
+    /// Returns the running steps. Of the leased steps without a reported start, the oldest leases run, up to the slots.
     fn running(&self) -> BTreeSet<StepIx> {
         let mut held: Vec<_> = self.summary.held().collect();
         held.sort_by_key(|step| {
@@ -128,7 +127,7 @@ impl RemainingWork<'_> {
         held.iter().take(self.slots).map(super::step_summary::StepSummary::ix).collect()
     }
 
-    /// What waited for this node alone is ready; joins end at once.
+    /// Releases the steps that waited only for this node; joins end at once.
     fn release(
         &self,
         ended: StepIx,
@@ -154,7 +153,7 @@ impl RemainingWork<'_> {
         }
     }
 
-    /// All work over all slots, and no less than the longest step that runs.
+    /// Divides all work by the slots; at least the longest remaining step.
     fn divide_by_slots(&self) -> Span {
         let mut work = Span::ZERO;
         let mut longest = Span::ZERO;
@@ -171,8 +170,8 @@ impl RemainingWork<'_> {
         self.forecast.expected[step.0 as usize].unwrap_or(self.usual)
     }
 
-    /// What is left of a step that runs. One that takes longer than ever is thought to need a tenth of its time more:
-    /// "nothing left" would be said again and again.
+    /// Returns the remaining time of a running step. A step beyond its expected duration gets a tenth of its elapsed time,
+    /// so that the estimate does not stay at zero.
     fn time_left(&self, step: StepIx) -> Span {
         let newest = self.summary.step(step).and_then(|step| step.last_delivery());
         let elapsed = newest.map_or(Span::ZERO, |newest| newest.time(self.now));
@@ -180,7 +179,7 @@ impl RemainingWork<'_> {
     }
 }
 
-/// The matrix that a step's name says it is a cell of, or the name itself.
+/// Returns the matrix name of a cell, or the name itself.
 fn matrix_name(name: &str) -> &str {
     name.split('[').next().unwrap_or(name)
 }
@@ -195,7 +194,7 @@ fn mean_by_matrix(earlier: &StepDurations) -> BTreeMap<&str, (Span, u64)> {
     families
 }
 
-/// The mean of some spans, and how many there were.
+/// Returns the mean of spans and their number.
 fn mean(spans: impl Iterator<Item = Span>) -> Option<(Span, u64)> {
     let (sum, count) = spans.fold((Span::ZERO, 0), |(sum, count), span| (sum + span, count + 1));
     (count > 0).then(|| (sum.divided_by(count), count))

@@ -1,4 +1,4 @@
-//! The summary for machines: one object for the run, one for each step.
+//! The JSON form of a summary: one object for the run, one for each step.
 //!
 //! ```text
 //! run   {id, pipeline, fingerprint, status, created_at, ended_at, wall_ms, counts, cancelled?, interruptions,
@@ -6,8 +6,7 @@
 //! step  {run, step, name, status, reason?, key?, origin?, needs, ready_at, ended_at, wait_ms, time_ms, attempts, outputs}
 //! ```
 //!
-//! Each is one line when written compactly, so that many make NDJSON. A plan does not know the parameters that it was made
-//! with: who has them adds them as `params`.
+//! A compact object is one line, for NDJSON. A plan does not contain its params; callers that have them add `params`.
 
 use serde_json::{Map, Value, json};
 
@@ -20,7 +19,7 @@ use crate::outcome::StepOutput;
 use crate::time::Time;
 
 impl RunSummary {
-    /// The run as an object. `now` is when an unfinished one is looked at.
+    /// Returns the run as an object. `now` is the end time for an unfinished run.
     pub fn to_json(&self, now: Time) -> Value {
         let counts: Map<String, Value> = self
             .status_counts
@@ -63,7 +62,7 @@ impl RunSummary {
     }
 }
 
-/// What a worker did; which part of its time that was, where it is known how many slots it has.
+/// The share of a worker; `use_percent` is null if its slots are unknown.
 fn share_json(share: &WorkerShare<'_>) -> Value {
     json!({
         "worker": share.worker,
@@ -74,7 +73,7 @@ fn share_json(share: &WorkerShare<'_>) -> Value {
 }
 
 impl StepSummary<'_> {
-    /// The step as an object. `now` is when an unfinished one is looked at.
+    /// Returns the step as an object. `now` is the end time for an unfinished step.
     pub fn to_json(self, now: Time) -> Value {
         let plan = &self.summary.plan;
         let needs = plan.needs(self.step).iter().map(|edge| plan.name(edge.step()));
@@ -130,7 +129,7 @@ fn delivery_json(one: &DeliverySummary<'_>, now: Time) -> Value {
     object
 }
 
-/// Outputs as the step wrote them: an object where it is one, else the text.
+/// The outputs as JSON, or as a string if they are not JSON.
 fn output_json(output: &StepOutput) -> Value {
     match output {
         StepOutput::None => Value::Null,

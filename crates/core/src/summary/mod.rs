@@ -1,19 +1,19 @@
-//! What became of one run, folded from its events.
+//! The state and history of one run, folded from its events.
 //!
-//! [`RunSummary`] is the one answer to "how did it go": screens, tables, reports and JSON are all made from it, during the
-//! run and long after it. It costs a step that never ran two dozen bytes and each hand-out about 60 more.
+//! All displays, tables, reports and JSON of a run use [`RunSummary`], during the run and after it. It takes two dozen
+//! bytes for each step, and about 60 more for each delivery.
 //!
-//! | file | what it tells |
+//! | file | content |
 //! |---|---|
-//! | `run_summary`, `apply` | the run; what each event changes |
-//! | `step_summary`, `reason` | one step and its tries; why it ended without one |
-//! | `cause` | which steps failed by themselves, and what hangs on them |
-//! | `critical_path` | which steps the run's wall time is made of |
-//! | `rerun` | what a rerun does again, and what it takes over |
-//! | `worker_share` | what each worker did, and how much of its time that took |
-//! | `verdict` | what the run means for an exit code |
-//! | `forecast` | how long the rest will take |
-//! | `json` | the same for machines |
+//! | `run_summary`, `apply` | the run; the changes by each event |
+//! | `step_summary`, `reason` | one step and its deliveries; why it ended |
+//! | `cause` | the root causes of a failure, and the affected steps |
+//! | `critical_path` | the steps that determined the duration |
+//! | `rerun` | the steps that a rerun repeats and the outcomes that it reuses |
+//! | `worker_share` | the share and utilization of each worker |
+//! | `verdict` | the result of the run for the exit code |
+//! | `forecast` | the expected remaining duration |
+//! | `json` | the JSON form |
 
 mod apply;
 mod cause;

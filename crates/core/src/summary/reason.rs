@@ -1,4 +1,4 @@
-//! Why a step ended as it did, as one phrase.
+//! The reason why a step ended, as a phrase.
 
 use super::run_summary::RunSummary;
 use super::step_summary::StepSummary;
@@ -10,7 +10,7 @@ use crate::session::StopReason;
 use crate::step_failure::{StepFailure, StepFailureKind};
 
 impl StepSummary<'_> {
-    /// Why it ended so, if there is more to say than its status: `exit 7`, `needs docker, which nobody here has`.
+    /// Returns the reason, if it adds to the status: `exit 7`, `needs docker, which no worker here has`.
     pub fn reason(&self) -> Option<String> {
         if let Some(settled) = self.settled() {
             return Some(self.settled_reason(settled));
@@ -26,10 +26,10 @@ impl StepSummary<'_> {
         match end.outcome? {
             OutcomeKind::Succeeded => None,
             OutcomeKind::Failed if self.has_lost_output() => {
-                Some("the worker had no room for its output".to_owned())
+                Some("the worker had no disk space for its output".to_owned())
             }
             OutcomeKind::Failed => Some(match end.exit_code {
-                Some(0) => "exit 0, but its outputs are not as declared".to_owned(),
+                Some(0) => "exit 0, but its outputs do not match the declaration".to_owned(),
                 Some(code) => exit_phrase(code),
                 None => "could not be run".to_owned(),
             }),
@@ -43,14 +43,14 @@ impl StepSummary<'_> {
                     "the run's deadline passed".to_owned()
                 }
                 Some(why) => stop_phrase(why).to_owned(),
-                None => "stopped on order".to_owned(),
+                None => "stopped on request".to_owned(),
             }),
             OutcomeKind::Lost => Some(format!("worker {} was lost", end.worker)),
-            OutcomeKind::Released => Some("handed back".to_owned()),
+            OutcomeKind::Released => Some("returned by its worker".to_owned()),
         }
     }
 
-    /// What the step demands that no worker known here has, for steps that nobody could run.
+    /// Returns the requirements that no known worker satisfies, for steps that no worker could run.
     pub fn unmet(&self) -> Option<String> {
         let unplaceable = matches!(
             self.settled(),
@@ -68,7 +68,7 @@ impl StepSummary<'_> {
     fn settled_reason(&self, settled: &StepSettlement) -> String {
         let name = |step| self.summary.plan.name(step);
         match settled {
-            StepSettlement::SkippedByCondition => "nothing failed before it".to_owned(),
+            StepSettlement::SkippedByCondition => "no need failed".to_owned(),
             StepSettlement::SkippedByValues { why }
             | StepSettlement::FailedCondition { why }
             | StepSettlement::FailedKey { why } => why.to_string(),
@@ -78,7 +78,7 @@ impl StepSummary<'_> {
             StepSettlement::Blocked { cause } => format!("because of {}", name(*cause)),
             StepSettlement::Withheld { cause } => {
                 let unmet = self.summary.step(*cause).and_then(|step| step.unmet());
-                let unmet = unmet.unwrap_or_else(|| "no worker may run it".to_owned());
+                let unmet = unmet.unwrap_or_else(|| "no worker can run it".to_owned());
                 format!("{} could not run: {unmet}", name(*cause))
             }
             StepSettlement::CancelledWithRun if self.summary.is_overdue() => {
@@ -88,30 +88,30 @@ impl StepSummary<'_> {
             StepSettlement::CancelledByFailure { cause } => {
                 format!("because {} failed", name(*cause))
             }
-            StepSettlement::Superseded { by } => format!("run {by} took its place"),
+            StepSettlement::Superseded { by } => format!("superseded by run {by}"),
             StepSettlement::FailedNoKey { by } => {
-                format!("run {by} was at its key and was not done in time")
+                format!("run {by} held its key for too long")
             }
-            StepSettlement::FailedNoLock => "its locks were not free in time".to_owned(),
+            StepSettlement::FailedNoLock => "timed out waiting for its locks".to_owned(),
             StepSettlement::FailedTooLarge { bytes } => format!(
-                "it reads outputs of {bytes} bytes, and a worker is handed {SINGLE_GRANT_BYTES_MAX} at most: pass files instead"
+                "it reads outputs of {bytes} bytes, but at most {SINGLE_GRANT_BYTES_MAX} are allowed: pass files instead"
             ),
         }
     }
 
-    /// Whether nobody here could run it, and it was skipped for that.
+    /// Whether it was skipped because no worker could run it.
     pub fn is_unplaceable(&self) -> bool {
         matches!(self.settled(), Some(StepSettlement::SkippedUnplaceable))
     }
 
-    /// Whether it has not succeeded for a reason of its own.
+    /// Whether it failed or timed out itself.
     pub(super) fn failed_by_itself(&self) -> bool {
         matches!(self.status(), StepStatus::Failed | StepStatus::TimedOut)
     }
 }
 
 impl RunSummary {
-    /// What of a placement nobody meets, seen from the worker that lacks least.
+    /// Describes the unmet requirements of the worker with the fewest.
     fn unmet_phrase(&self, placement: &Placement) -> String {
         let lacks = self.worker_facts().map(|worker| {
             let unmet = placement.requirement.unmet_demands(worker.labels);
@@ -121,18 +121,18 @@ impl RunSummary {
         let all = || placement.requirement.demands().map(ToString::to_string).collect();
         let unmet: Vec<String> = nearest.unwrap_or_else(all);
         if !unmet.is_empty() {
-            format!("needs {}, which nobody here has", unmet.join(", "))
+            format!("needs {}, which no worker here has", unmet.join(", "))
         } else if placement.pin == PinTarget::Leader {
-            "may run on the leader's own worker only".to_owned()
+            "can run only on the leader's own worker".to_owned()
         } else if !placement.allow.is_empty() {
-            format!("may run on {} only", placement.allow.join(", "))
+            format!("can run only on {}", placement.allow.join(", "))
         } else {
-            "no worker may run it".to_owned()
+            "no worker can run it".to_owned()
         }
     }
 }
 
-/// An exit code in words; a shell and the guard report a signal as 128 and its number.
+/// Describes an exit code. A shell and the guard report a signal as 128 plus its number.
 fn exit_phrase(code: i32) -> String {
     let signal = match code - 128 {
         1 => "SIGHUP",
@@ -159,8 +159,8 @@ const fn stop_phrase(why: StopReason) -> &'static str {
     match why {
         StopReason::RunCancelled => "the run was cancelled",
         StopReason::FailFast => "stopped because another step failed",
-        StopReason::Superseded => "a newer run took its place",
-        StopReason::Overdue => "ran past its timeout",
+        StopReason::Superseded => "superseded by a newer run",
+        StopReason::Overdue => "exceeded its timeout",
         StopReason::Stale => "its lease had ended",
     }
 }

@@ -1,4 +1,4 @@
-//! What a rerun takes over from the run that it repeats, and what it does again.
+//! Reruns: the steps to repeat, and the outcomes to reuse.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use crate::id::StepIx;
 use crate::outcome::{RunStatus, StepOutput, StepStatus};
 use crate::plan::{Plan, StatusCondition};
 
-/// How much of a run is done again.
+/// The scope of a rerun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RerunScope<'a> {
-    /// All of it.
+    /// All steps.
     Everything,
-    /// What did not succeed, and what needs it.
+    /// Steps that did not succeed, and those that need them.
     Failed,
-    /// These steps, and what needs them.
+    /// These steps, and those that need them.
     From(&'a [StepIx]),
 }
 
-/// A run that repeats another, or a part of it.
+/// The submission of a rerun.
 #[derive(Clone, Debug)]
 pub struct RerunSubmission {
-    /// The plan of that run, whatever its file says now.
+    /// The plan of the original run, even if its file has changed.
     pub plan: Arc<Plan>,
-    /// Its options; the chain of reruns has one root.
+    /// The options; all reruns of a chain have the same root.
     pub options: RunOptions,
-    /// What is taken over.
+    /// The reused outcomes.
     pub reused: Vec<ReusedOutcome>,
 }
 
 impl RunSummary {
-    /// A run that does a part of this one again; nothing if what did not succeed is meant, and everything did.
+    /// Creates a rerun of this run. Returns `None` for [`RerunScope::Failed`] if the run succeeded.
     pub fn rerun(&self, part: RerunScope<'_>) -> Option<RerunSubmission> {
         if part == RerunScope::Failed && self.status == RunStatus::Succeeded {
             return None;
@@ -53,7 +53,7 @@ impl RunSummary {
         })
     }
 
-    /// Outcomes that are taken over: those that succeeded and are not to be done again.
+    /// Returns the outcomes to reuse: succeeded steps that are not repeated.
     fn reused_outcomes(&self, again: &BTreeSet<StepIx>) -> Vec<ReusedOutcome> {
         let done = |status| matches!(status, StepStatus::Succeeded | StepStatus::Cached);
         let steps = self.steps().filter(|step| done(step.status()) && !again.contains(&step.ix()));
@@ -66,7 +66,7 @@ impl RunSummary {
             .collect()
     }
 
-    /// Steps whose results were kept in the memory of a worker: nobody can say that they still are.
+    /// Returns the steps whose results were in the memory of a worker, which may have lost them.
     fn steps_with_memory_results(&self) -> Vec<StepIx> {
         let in_memory =
             |output: &StepOutput| matches!(output, StepOutput::Kept(kept) if kept.is_in_memory());
@@ -74,8 +74,8 @@ impl RunSummary {
         steps.map(|step| step.ix()).collect()
     }
 
-    /// What is done again though it succeeded: the steps that were named, what is about the run as a whole, and
-    /// everything that needs one of them.
+    /// Returns the steps to repeat even if they succeeded: the named ones, those with `always()` or `failure()`, and all
+    /// steps that need one of them.
     fn steps_to_rerun(&self, named: &[StepIx]) -> BTreeSet<StepIx> {
         let plan = &self.plan;
         let of_run = |node: &StepIx| {
@@ -86,7 +86,7 @@ impl RunSummary {
         };
         let mut open: Vec<StepIx> =
             plan.nodes().filter(of_run).chain(named.iter().copied()).collect();
-        // Who names a matrix means its cells.
+        // Naming a matrix selects its cells.
         for join in named.iter().filter(|step| plan.is_join(**step)) {
             open.extend(plan.needs(*join).iter().map(|edge| edge.step()));
         }

@@ -13,7 +13,7 @@ use crate::plan::{Plan, WorkerFacts};
 use crate::requirement::Labels;
 use crate::time::{Span, Time};
 
-/// What became of one run, as far as its events have been [learned](Self::apply_event).
+/// The state and history of one run, from the [applied](Self::apply_event) events.
 #[derive(Clone, Debug)]
 pub struct RunSummary {
     pub(super) run: RunId,
@@ -23,11 +23,11 @@ pub struct RunSummary {
     pub(super) ended_at: Option<Time>,
     pub(super) status: RunStatus,
     pub(super) cancel: Option<(CancelLevel, CancelReason)>,
-    /// When nobody led it: from the last that was recorded to the next leader, oldest first.
+    /// Periods without a leader: from the last event to the next leader, oldest first.
     pub(super) gaps: Vec<(Time, Time)>,
-    /// When the newest event came.
+    /// The time of the newest event.
     pub(super) last_event_at: Time,
-    /// The newest term that was heard of, and its leader's own worker.
+    /// The newest known term and its leader's own worker.
     pub(super) led: Option<(Term, Option<WorkerId>)>,
     pub(super) workers: Vec<KnownWorker>,
     pub(super) nodes: Box<[SummaryNode]>,
@@ -35,27 +35,27 @@ pub struct RunSummary {
     pub(super) settled: Vec<StepSettlement>,
     pub(super) outputs: BTreeMap<StepIx, StepOutput>,
     pub(super) reused: BTreeMap<StepIx, RunId>,
-    /// Steps that are done once: the key of each, and who did it, where that was another.
+    /// Idempotent steps: the key, and the origin of a reused outcome.
     pub(super) keys: BTreeMap<StepIx, (Box<str>, Option<IdempotencyOrigin>)>,
     pub(super) held: BTreeSet<StepIx>,
-    /// Places of the workers that held a step.
+    /// Indices of the workers that held a step.
     pub(super) workers_met: BTreeSet<u32>,
     pub(super) status_counts: StepStatusCounts,
 }
 
-/// A worker that the run may have met. There are few, so they are searched one by one.
+/// A worker known to the run. Their number is small, so they are searched linearly.
 #[derive(Clone, Debug)]
 pub(super) struct KnownWorker {
     pub(super) id: WorkerId,
     pub(super) name: Box<str>,
-    /// `None`: only its name was told.
+    /// `None` if only the name is known.
     pub(super) labels: Option<Labels>,
-    /// Steps that it runs at a time, and since when, where that was told.
+    /// The slots and since when, if known.
     pub(super) slots: Option<(u32, Time)>,
 }
 
 impl RunSummary {
-    /// A run that was submitted at this moment, of which nothing else is known yet.
+    /// Creates the summary of a run submitted at this time.
     pub fn new(at: Time, run: RunId, plan: Arc<Plan>, options: RunOptions) -> Self {
         let nodes = plan.nodes().map(|node| SummaryNode::new(plan.need_count(node))).collect();
         let tally = StepStatusCounts::waiting(plan.step_count());
@@ -85,7 +85,7 @@ impl RunSummary {
         summary
     }
 
-    /// The run that this event began; `None` if it is another kind of event.
+    /// Creates the summary from a submission event; `None` for other events.
     pub fn from_submitted(at: Time, event: &Event) -> Option<Self> {
         let Event::RunSubmitted { run, plan, options, reused } = event else {
             return None;
@@ -97,7 +97,7 @@ impl RunSummary {
         Some(summary)
     }
 
-    /// Names a worker that registered before the run began, with its labels where they are known.
+    /// Adds a worker that registered before the run began, with its labels if known.
     pub fn add_worker(&mut self, id: WorkerId, name: &str, labels: Option<&Labels>) {
         let known = KnownWorker { id, name: name.into(), labels: labels.cloned(), slots: None };
         match self.workers.iter_mut().find(|known| known.id == id) {
@@ -106,27 +106,27 @@ impl RunSummary {
         }
     }
 
-    /// Says which term the run was submitted under, so that only a later one counts as an interruption.
+    /// Sets the term of the submission, so that only a later term counts as an interruption.
     pub fn set_leader(&mut self, term: Term, own: Option<WorkerId>) {
         self.led = Some((term, own));
     }
 
-    /// Its id.
+    /// The run id.
     pub const fn run(&self) -> RunId {
         self.run
     }
 
-    /// What is done.
+    /// The plan.
     pub const fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
 
-    /// How it is done.
+    /// The options.
     pub const fn options(&self) -> RunOptions {
         self.options
     }
 
-    /// Where it stands.
+    /// The status.
     pub const fn status(&self) -> RunStatus {
         self.status
     }
@@ -141,67 +141,67 @@ impl RunSummary {
         self.ended_at
     }
 
-    /// When the newest that is known of it happened.
+    /// The time of the newest event.
     pub const fn last_event_at(&self) -> Time {
         self.last_event_at
     }
 
-    /// Whether, how hard and why it was told to end.
+    /// The level and reason of its cancellation, if any.
     pub const fn cancel(&self) -> Option<(CancelLevel, CancelReason)> {
         self.cancel
     }
 
-    /// Whether it was ended because its deadline passed.
+    /// Whether it was cancelled because its deadline passed.
     pub const fn is_overdue(&self) -> bool {
         matches!(self.cancel, Some((_, CancelReason::Deadline)))
     }
 
-    /// How often it lost its leader and went on under another: a kill, a crash, a fail-over.
+    /// The number of leader changes during the run: kills, crashes or failovers.
     pub const fn interruptions(&self) -> usize {
         self.gaps.len()
     }
 
-    /// How long nothing was recorded because nobody led it, all interruptions together.
+    /// The total time without a leader.
     pub fn interrupted_time(&self) -> Span {
         self.gaps.iter().fold(Span::ZERO, |sum, (from, to)| sum + to.since(*from))
     }
 
-    /// Steps by status.
+    /// The number of steps by status.
     pub const fn status_counts(&self) -> StepStatusCounts {
         self.status_counts
     }
 
-    /// From its submission to its end, or to `now` if it has not ended.
+    /// The time from its submission to its end, or to `now`.
     pub fn wall_time(&self, now: Time) -> Span {
         self.ended_at.unwrap_or(now).since(self.submitted_at)
     }
 
-    /// The same without the time in which nobody led it.
+    /// The wall time without the time without a leader.
     pub fn led_time(&self, now: Time) -> Span {
         self.wall_time(now).saturating_sub(self.interrupted_time())
     }
 
-    /// A step; `None` if there is none of that index.
+    /// Returns a step; `None` if the index is not a step.
     pub fn step(&self, step: StepIx) -> Option<StepSummary<'_>> {
         self.plan.has_step(step).then_some(StepSummary { summary: self, step })
     }
 
-    /// Every step, in the order of the plan.
+    /// Returns all steps in plan order.
     pub fn steps(&self) -> impl Iterator<Item = StepSummary<'_>> {
         self.plan.nodes().filter_map(|node| self.step(node))
     }
 
-    /// The steps that a worker holds now, in the order of the plan: the cost does not depend on the size of the run.
+    /// Returns the steps that workers hold, in plan order. The cost does not depend on the size of the run.
     pub fn held(&self) -> impl Iterator<Item = StepSummary<'_>> {
         self.held.iter().map(|step| StepSummary { summary: self, step: *step })
     }
 
-    /// How many different workers have held a step of it.
+    /// The number of distinct workers that have held a step.
     pub fn workers_met_count(&self) -> usize {
         self.workers_met.len()
     }
 
-    /// Its place among the workers that are known, where it gets one.
+    /// Returns the index of a worker; adds it if needed.
     pub(super) fn worker_index(&mut self, id: WorkerId) -> u32 {
         let place = self.workers.iter().position(|known| known.id == id);
         let place = place.unwrap_or_else(|| {
@@ -216,7 +216,7 @@ impl RunSummary {
         u32::try_from(place).unwrap_or(NONE)
     }
 
-    /// What is known of the workers whose labels are known, for placement.
+    /// Returns the placement facts of the workers with known labels.
     pub(super) fn worker_facts(&self) -> impl Iterator<Item = WorkerFacts<'_>> {
         let own = self.led.and_then(|(_, own)| own);
         self.workers.iter().filter_map(move |known| {
@@ -234,7 +234,7 @@ impl RunSummary {
         }
     }
 
-    /// Gives a step another status.
+    /// Sets the status of a step.
     pub(super) fn set_status(&mut self, step: StepIx, to: StepStatus) {
         let from = std::mem::replace(&mut self.nodes[step.0 as usize].status, to);
         self.status_counts.moved(from, to);

@@ -1,4 +1,4 @@
-//! One step of a run and its tries.
+//! One step of a run and its deliveries.
 
 use super::run_summary::RunSummary;
 use crate::engine::StepSettlement;
@@ -8,20 +8,20 @@ use crate::outcome::{OutcomeKind, StepOutput, StepStatus};
 use crate::session::StopReason;
 use crate::time::{Span, Time};
 
-/// Stands for "there is none" in a place for an index.
+/// The index value for "none".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What is kept of every node of the plan, joins included.
+/// The state of a node of the plan, including joins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SummaryNode {
     pub(super) status: StepStatus,
     /// Needs that have not ended.
     pub(super) remaining: u32,
-    /// Its newest record, from which the others hang.
+    /// The newest record, which links to the earlier ones.
     pub(super) last: u32,
-    /// How it ended without a lease.
+    /// The index of its settlement without a lease.
     pub(super) settled: u32,
-    /// Zero until it has ended.
+    /// The end time; zero until it has ended.
     pub(super) ended_at: Time,
 }
 
@@ -32,7 +32,7 @@ impl SummaryNode {
     }
 }
 
-/// What is kept of one hand-out. A time of zero has not come.
+/// The record of one delivery. A time of zero is unset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeliveryRecord {
     pub(super) previous: u32,
@@ -55,40 +55,40 @@ pub struct StepSummary<'a> {
     pub(super) step: StepIx,
 }
 
-/// One hand-out of an attempt.
+/// One delivery of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliverySummary<'a> {
-    /// The how-manieth attempt, from 1.
+    /// The attempt number, from 1.
     pub attempt: u16,
-    /// The how-manieth hand-out of it, from 1.
+    /// The delivery number within the attempt, from 1.
     pub delivery: u16,
-    /// The name of the worker that got it.
+    /// The name of the worker.
     pub worker: &'a str,
-    /// The lease's number.
+    /// The fence of the lease.
     pub fence: Fence,
-    /// When it was handed out.
+    /// When it was granted.
     pub granted_at: Time,
-    /// When it started, as far as was told: that of one that is not over may not have been.
+    /// When it started, if reported. The start of a running delivery may not be reported yet.
     pub started_at: Option<Time>,
-    /// When it ended, or was found to have.
+    /// When it ended, or when its end was detected.
     pub ended_at: Option<Time>,
-    /// Until when it is known to have run, where that was before its end was found: windlass died with it.
+    /// The last time that it is known to have run, if windlass died with it before its end was detected.
     pub last_seen_at: Option<Time>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Option<OutcomeKind>,
     /// The exit code of its process, if there was one.
     pub exit_code: Option<i32>,
-    /// Why it was told to stop.
+    /// Why it was stopped.
     pub stop: Option<StopReason>,
 }
 
 impl DeliverySummary<'_> {
-    /// When its work began, as far as is known.
+    /// The known start time.
     pub fn began_at(&self) -> Time {
         self.started_at.unwrap_or(self.granted_at)
     }
 
-    /// Whether it began, as far as is known: who is lost or cancelled before it said so did not.
+    /// Whether it began. A delivery that was lost or cancelled before it reported its start did not.
     pub fn has_begun(&self) -> bool {
         match self.outcome {
             Some(OutcomeKind::Released) => false,
@@ -99,7 +99,7 @@ impl DeliverySummary<'_> {
         }
     }
 
-    /// How long it ran, up to `now` if it still does. One that never started ran no time.
+    /// The running time, up to `now`; zero if it never started.
     pub fn time(&self, now: Time) -> Span {
         match self.outcome {
             Some(OutcomeKind::Released) => Span::ZERO,
@@ -114,75 +114,75 @@ impl DeliverySummary<'_> {
 }
 
 impl<'a> StepSummary<'a> {
-    /// Its index in the plan.
+    /// The index in the plan.
     pub const fn ix(&self) -> StepIx {
         self.step
     }
 
-    /// The run that it is a step of.
+    /// The summary of the run.
     pub const fn summary(&self) -> &'a RunSummary {
         self.summary
     }
 
-    /// Its name.
+    /// The name.
     pub fn name(&self) -> &'a str {
         self.summary.plan.name(self.step)
     }
 
-    /// Where it stands.
+    /// The status.
     pub fn status(&self) -> StepStatus {
         self.node().status
     }
 
-    /// Its hand-outs, oldest first.
+    /// Returns the deliveries, oldest first.
     pub fn deliveries(&self) -> Vec<DeliverySummary<'a>> {
         let mut tries: Vec<DeliverySummary<'a>> = self.newest_first().collect();
         tries.reverse();
         tries
     }
 
-    /// Its newest hand-out.
+    /// Returns the newest delivery.
     pub fn last_delivery(&self) -> Option<DeliverySummary<'a>> {
         self.newest_first().next()
     }
 
-    /// Attempts that it had: hand-outs of the same attempt count once.
+    /// The number of attempts; deliveries of the same attempt count once.
     pub fn attempt_count(&self) -> u16 {
         self.last_delivery().map_or(0, |newest| newest.attempt)
     }
 
-    /// Hand-outs that it had, attempts and deliveries alike, without those that nobody began.
+    /// The number of deliveries that began.
     pub fn begun_delivery_count(&self) -> usize {
         self.newest_first().filter(DeliverySummary::has_begun).count()
     }
 
-    /// How it ended without a lease.
+    /// How it ended without a lease, if so.
     pub fn settled(&self) -> Option<&'a StepSettlement> {
         self.summary.settled.get(self.node().settled as usize)
     }
 
-    /// What it hands on.
+    /// The output.
     pub fn output(&self) -> Option<&'a StepOutput> {
         self.summary.outputs.get(&self.step)
     }
 
-    /// The run that its outcome was taken from.
+    /// The run from which its outcome was reused.
     pub fn reused_from(&self) -> Option<RunId> {
         let by_key = self.idempotency_origin().map(|origin| origin.run);
         self.summary.reused.get(&self.step).copied().or(by_key)
     }
 
-    /// The key under which it is done once, as far as it is known by now.
+    /// The idempotency key, if known.
     pub fn idempotency_key(&self) -> Option<&'a str> {
         self.summary.keys.get(&self.step).map(|(key, _)| &**key)
     }
 
-    /// Who did what it does under its key before.
+    /// The origin of the outcome reused under its key.
     pub fn idempotency_origin(&self) -> Option<&'a IdempotencyOrigin> {
         self.summary.keys.get(&self.step).and_then(|(_, origin)| origin.as_ref())
     }
 
-    /// When nothing that it needs kept it any longer: the end of its last need, or its run's submission.
+    /// When it became ready: the end of its last need, or the submission of its run.
     pub fn ready_at(&self) -> Option<Time> {
         let node = self.node();
         if node.remaining > 0 {
@@ -199,13 +199,13 @@ impl<'a> StepSummary<'a> {
         (at != Time::ZERO).then_some(at)
     }
 
-    /// How long workers ran it, all tries together.
+    /// The total running time of all deliveries.
     pub fn time(&self, now: Time) -> Span {
         self.newest_first().fold(Span::ZERO, |sum, one| sum + one.time(now))
     }
 
-    /// How long it was ready and nobody ran it: for a worker, a slot, a lock or its next attempt. That nobody led the run
-    /// does not count.
+    /// How long it was ready but not running: waiting for a worker, a slot, a lock or its next attempt. Time without a
+    /// leader does not count.
     pub fn wait(&self, now: Time) -> Span {
         let Some(ready_at) = self.ready_at() else {
             return Span::ZERO;
@@ -217,7 +217,7 @@ impl<'a> StepSummary<'a> {
         end.since(ready_at).saturating_sub(self.time(now)).saturating_sub(idle)
     }
 
-    /// How much of an interruption lies within a time, and not in a try that outlived it.
+    /// Returns the part of an interruption within a period in which no delivery ran.
     fn interrupted_time(&self, gap: (Time, Time), within: (Time, Time), now: Time) -> Span {
         let whole = overlap(gap, within);
         if whole == Span::ZERO {
@@ -244,7 +244,7 @@ impl RunSummary {
     pub(super) fn delivery_of(&self, record: &DeliveryRecord) -> DeliverySummary<'_> {
         let come = |at: Time| (at != Time::ZERO).then_some(at);
         let began_at = record.started_at.max(record.granted_at);
-        // What is lost with its leader was lost when the leader was; when it is found, nobody has run it for a while.
+        // A delivery lost with its leader ended when the leader died, before its loss was detected.
         let lost = record.outcome == Some(OutcomeKind::Lost);
         let died = self.gaps.iter().filter(|_| lost).map(|(from, _)| *from);
         let died = died.filter(|at| (began_at..record.ended_at).contains(at)).min();
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hundred_thousand_steps_take_a_few_megabytes() {
+    fn summary_of_100_000_steps_takes_a_few_megabytes() {
         assert!(size_of::<SummaryNode>() <= 24, "{}", size_of::<SummaryNode>());
         assert!(size_of::<DeliveryRecord>() <= 64, "{}", size_of::<DeliveryRecord>());
     }

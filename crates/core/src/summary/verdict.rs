@@ -1,36 +1,36 @@
-//! What a run means for those who asked for it.
+//! The result of a run for the exit code.
 
 use super::run_summary::RunSummary;
 use crate::engine::StepSettlement;
 use crate::id::StepIx;
 use crate::outcome::RunStatus;
 
-/// What a run means for an exit code.
+/// The result of a run for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RunVerdict {
-    /// All that had to succeed did.
+    /// The run succeeded.
     Ok,
     /// A step failed, or the run's deadline passed.
     StepFailed,
     /// A step could not run because no worker matches its requirements, and nothing else failed.
     NoMatchingWorker,
-    /// Somebody, or a newer run, ended it.
+    /// A user or a newer run cancelled it.
     Cancelled,
-    /// Who asked for it did not wait for its end.
+    /// The client did not wait for its end.
     Interrupted,
 }
 
-/// What was asked for, as far as it matters to the verdict.
+/// The request, as far as it affects the verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VerdictRequest<'a> {
-    /// The steps that were asked for by name: that nobody can run one of them is a failure.
+    /// Steps requested by name. If no worker can run one of them, the run failed.
     pub named: &'a [StepIx],
     /// Whether the user interrupted it.
     pub interrupted: bool,
 }
 
 impl RunSummary {
-    /// What the run means for those who asked for it.
+    /// Returns the result of the run.
     pub fn verdict(&self, asked: VerdictRequest<'_>) -> RunVerdict {
         match self.status {
             RunStatus::Succeeded if self.any_unplaceable(asked.named) => {
@@ -50,7 +50,7 @@ impl RunSummary {
         steps.any(|step| self.step(step).is_some_and(|step| step.is_unplaceable()))
     }
 
-    /// A matrix that was named stands for its cells.
+    /// Expands a matrix to its cells.
     fn cells(&self, node: StepIx) -> Vec<StepIx> {
         if node.0 >= self.plan.node_count() || !self.plan.is_join(node) {
             return vec![node];
@@ -58,7 +58,7 @@ impl RunSummary {
         self.plan.needs(node).iter().map(|edge| edge.step()).collect()
     }
 
-    /// Whether a step waited for a worker in vain, or was withheld because its need could not run, and nothing else failed.
+    /// Whether no worker matched a step, or its need could not run, and nothing else failed.
     fn failed_only_unplaceable(&self) -> bool {
         let causes = self.root_causes();
         let mut failing = causes.iter().filter(|cause| !cause.ignored);

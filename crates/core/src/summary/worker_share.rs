@@ -1,4 +1,4 @@
-//! What each worker did of a run, and how much of its time that took.
+//! The share and utilization of each worker of a run.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,36 @@ use super::run_summary::RunSummary;
 use crate::id::WorkerId;
 use crate::time::{Span, Time};
 
-/// What one worker did of a run.
+/// The share of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerShare<'a> {
-    /// Its name.
+    /// The name of the worker.
     pub worker: &'a str,
-    /// Hand-outs that it began, or may have.
+    /// Deliveries that it began or may have begun.
     pub deliveries: u32,
-    /// How long its slots were taken by them, all together.
+    /// The total time that its slots were busy.
     pub busy: Span,
-    /// Of a hundred parts of the time that its slots had, how many that is: from when it came to the end of the run. Not
-    /// known where only its name is.
+    /// The utilization of its slots in percent, from its registration to the end of the run; `None` if unknown.
     pub percent: Option<u64>,
 }
 
 impl RunSummary {
-    /// Says how many steps a worker runs at a time, and since when it does.
+    /// Sets the slots of a worker and since when.
     pub fn set_worker_slots(&mut self, id: WorkerId, slots: u32, since: Time) {
         if let Some(known) = self.workers.iter_mut().find(|known| known.id == id) {
-            // It may have been here before; what it did then counts as well.
+            // It may have registered before; its earlier work counts as well.
             let since = known.slots.map_or(since, |(_, before)| before.min(since));
             known.slots = Some((slots, since));
         }
     }
 
-    /// How many steps the workers that are known run at a time; nothing if that is not known of any.
+    /// Returns the total slots of the known workers; `None` if unknown for all.
     pub fn slots(&self) -> Option<u32> {
         let slots = self.workers.iter().filter_map(|known| known.slots);
         slots.map(|(slots, _)| slots).reduce(u32::saturating_add)
     }
 
-    /// The share of every worker that held a step, by name.
+    /// Returns the shares of all workers that held a step, by name.
     pub fn worker_shares(&self, now: Time) -> Vec<WorkerShare<'_>> {
         let end = self.ended_at.unwrap_or(now);
         let mut shares: BTreeMap<u32, (u32, Span)> =

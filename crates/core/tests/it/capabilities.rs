@@ -370,7 +370,7 @@ fn a_limit_per_worker_counts_the_steps_of_all_runs_of_a_pipeline() {
     let WhyReport::Queue { workers, .. } = crew.why("again/load[2]") else {
         panic!("it waits for a worker that may run it");
     };
-    assert_eq!(workers[0].reason, "runs 2 of `load`, the most per worker");
+    assert_eq!(workers[0].reason, "runs 2 of `load`, the limit per worker");
     crew.succeed(["ship/load[1]"]);
     assert_eq!(crew.running("alpha"), ["load[1]", "load[2]"], "the other run's end made room");
 }

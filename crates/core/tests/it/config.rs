@@ -69,7 +69,7 @@ fn every_wrong_key_is_reported_at_once() {
     let text =
         "serv:\n  listen: a\nserve:\n  lease_ttl: 15s\n  join: http://a\nlisten: b\nother: 1\n";
     assert_snapshot!(told(text), @r#"
-    error[E041]: `serv` is no section of the settings
+    error[E041]: unknown section `serv`
      --> config.yml:1:1
       |
     1 | serv:
@@ -78,7 +78,7 @@ fn every_wrong_key_is_reported_at_once() {
       = write:
     1 | serve:
 
-    error[E041]: `lease_ttl` is no setting of `serve`
+    error[E041]: unknown setting `lease_ttl` in `serve`
      --> config.yml:4:3
       |
     4 |   lease_ttl: 15s
@@ -87,7 +87,7 @@ fn every_wrong_key_is_reported_at_once() {
       = write:
     4 |   lease-ttl: 15s
 
-    error[E041]: `join` is no setting of `serve`
+    error[E041]: unknown setting `join` in `serve`
      --> config.yml:5:3
       |
     5 |   join: http://a
@@ -95,15 +95,15 @@ fn every_wrong_key_is_reported_at_once() {
       |
       = help: it is a setting of `worker`
 
-    error[E041]: `listen` is no section of the settings
+    error[E041]: unknown section `listen`
      --> config.yml:6:1
       |
     6 | listen: b
       | ^^^^^^
       |
-      = help: it is a setting: put it below `serve`
+      = help: it is a setting: move it under `serve`
 
-    error[E041]: `other` is no section of the settings
+    error[E041]: unknown section `other`
      --> config.yml:7:1
       |
     7 | other: 1
@@ -116,13 +116,13 @@ fn every_wrong_key_is_reported_at_once() {
 #[test]
 fn every_wrong_value_is_reported_at_once() {
     assert_snapshot!(told("serve:\n  listen: [a]\n  no-exec: yes\n  label:\n"), @r#"
-    error[E042]: `listen` takes one value, and this is a list
+    error[E042]: `listen` takes one value, but this is a list
      --> config.yml:2:11
       |
     2 |   listen: [a]
       |           ^^^
 
-    error[E042]: `no-exec` takes `true` or `false`, and this is a text
+    error[E042]: `no-exec` takes `true` or `false`, but this is a string
      --> config.yml:3:12
       |
     3 |   no-exec: yes
@@ -134,30 +134,30 @@ fn every_wrong_value_is_reported_at_once() {
     4 |   label:
       |   ^^^^^
       |
-      = help: leave it out to have its default
+      = help: remove it to use the default
     "#);
 }
 
 #[test]
 fn a_file_that_is_no_yaml_and_no_map() {
     assert_snapshot!(told("serve: { listen: a\n"), @r#"
-    error[E003]: a bracket or brace is not closed
+    error[E003]: unclosed bracket or brace
      --> config.yml:1:8
       |
     1 | serve: { listen: a
       |        ^
       |
-      = help: each `[` needs its `]`, each `{` its `}`, with commas between
+      = help: close each `[` with `]` and each `{` with `}`, and separate items with commas
     "#);
     assert_snapshot!(told("- serve\n"), @r#"
-    error[E042]: the file is a map of keys, and this is a list
+    error[E042]: the file is a map, but this is a list
      --> config.yml:1:1
       |
     1 | - serve
       | ^^^^^^^
     "#);
     assert_snapshot!(told("serve: 7700\n"), @r#"
-    error[E042]: `serve` is a map of keys, and this is a number
+    error[E042]: `serve` is a map, but this is a number
      --> config.yml:1:8
       |
     1 | serve: 7700

@@ -34,7 +34,7 @@ fn cyclic_needs_are_reported_as_a_path() {
     });
     let path = ["a", "c", "b", "a"].map(str::to_owned).to_vec();
     assert_eq!(found, [PlanError::Cycle(path)]);
-    assert_eq!(found[0].to_string(), "needs run in a circle: a needs c needs b needs a");
+    assert_eq!(found[0].to_string(), "`needs` form a cycle: a needs c needs b needs a");
 }
 
 #[test]
@@ -53,11 +53,11 @@ fn every_other_problem_is_reported_at_once() {
     let text: Vec<String> = found.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(text.join("\n"), @r"
     `twice` takes the lock `db` twice
-    `9lives` may run zero times per worker: leave `per_worker` out or make it at least 1
+    `9lives` has `per_worker: 0`: remove it or set it to at least 1
     the matrix `empty` has no cells
     the lock `none` has no slots
-    two steps are called `twice`
-    `9lives` is no name: use 1 to 128 letters, digits, `_`, `-`, `.`, beginning with a letter or `_`; a cell may have any printable text in its brackets
+    two steps have the name `twice`
+    `9lives` is not a valid name: use 1 to 128 letters, digits, `_`, `-`, `.`, beginning with a letter or `_`; a cell can have any printable text in brackets
     `own` needs itself
     `twice` needs `own` twice
     ");

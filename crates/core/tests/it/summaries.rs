@@ -131,7 +131,7 @@ fn summary_matches_the_engine_and_shows_waits_attempts_and_critical_path() {
     insta::assert_snapshot!(story.text(), @r"
     fetch succeeded [1.1@alpha] wait 0s time 5s
     test[linux] succeeded [1.1@alpha] wait 0s time 2s
-    test[windows] skipped [] wait 0s time 0s needs windows, which nobody here has
+    test[windows] skipped [] wait 0s time 0s needs windows, which no worker here has
     flaky succeeded [1.1@alpha 2.1@alpha] wait 6s time 5s
     ship succeeded [1.1@alpha] wait 0s time 5s
     ");
@@ -287,7 +287,7 @@ fn run_that_only_lacks_workers_is_distinguished_from_a_failed_one() {
     story.after(1);
     assert_eq!(story.verdict(), RunVerdict::NoMatchingWorker);
     insta::assert_snapshot!(story.text(), @r"
-    gpu failed [] wait 0s time 0s needs gpu, which nobody here has
+    gpu failed [] wait 0s time 0s needs gpu, which no worker here has
     after blocked [] wait 0s time 0s because of gpu
     ");
 }

@@ -63,22 +63,22 @@ fn other_forms_show_the_allowed_one() {
     insta::assert_snapshot!(all_shown(&texts, IfCondition::parse), @r#"
     failure() or params.x == 1
     ^^^^^^^^^
-    E101: `failure()` can stand alone or be joined by `and`, nowhere else
+    E101: `failure()` must stand alone or be joined by `and`
     help: write it as: failure() and params.channel == "stable"
 
     not failure()
         ^^^^^^^^^
-    E101: there is a name for this
+    E101: `not` cannot be applied to a status function
     help: write success(), or no `if:` at all
 
     not success()
         ^^^^^^^^^
-    E101: there is a name for this
+    E101: `not` cannot be applied to a status function
     help: write failure()
 
     not always()
         ^^^^^^^^
-    E101: a step that never runs is no step
+    E101: this condition is never true
     help: write false to switch it off
 
     !success()
@@ -88,37 +88,37 @@ fn other_forms_show_the_allowed_one() {
 
     success() or failure()
                  ^^^^^^^^^
-    E101: there is a name for this
+    E101: both statuses together are always()
     help: write always()
 
     success() and failure()
                   ^^^^^^^^^
-    E101: there can be one status only
+    E101: a condition can have only one status function
     help: write it as: failure() and params.channel == "stable"
 
     always() and failure()
                  ^^^^^^^^^
-    E101: there can be one status only
+    E101: a condition can have only one status function
     help: write it as: failure() and params.channel == "stable"
 
     failure() == true
     ^^^^^^^^^
-    E101: `failure()` can stand alone or be joined by `and`, nowhere else
+    E101: `failure()` must stand alone or be joined by `and`
     help: write it as: failure() and params.channel == "stable"
 
     a and not failure()
               ^^^^^^^^^
-    E101: `failure()` can stand alone or be joined by `and`, nowhere else
+    E101: `failure()` must stand alone or be joined by `and`
     help: write it as: failure() and params.channel == "stable"
 
     (failure() or a) and b
      ^^^^^^^^^
-    E101: `failure()` can stand alone or be joined by `and`, nowhere else
+    E101: `failure()` must stand alone or be joined by `and`
     help: write it as: failure() and params.channel == "stable"
 
     default(failure(), true)
             ^^^^^^^^^
-    E101: `failure()` can stand alone or be joined by `and`, nowhere else
+    E101: `failure()` must stand alone or be joined by `and`
     help: write it as: failure() and params.channel == "stable"
 
     !failure()
@@ -129,31 +129,31 @@ fn other_forms_show_the_allowed_one() {
     ${{ failure() }}
     ^^^
     E101: `${{` has no meaning in an expression
-    help: this is an expression already: leave out `${{` and `}}`
+    help: this is already an expression: remove `${{` and `}}`
 
     always
     ^^^^^^
-    E101: `always` is not known
+    E101: unknown word `always`
     help: write `always()`
 
     cancelled()
     ^^^^^^^^^
     E101: there is no function `cancelled()`
-    help: functions are success(), failure(), always() in `if:`, and default(value, fallback)
+    help: the functions are default(value, fallback) and, in `if:`, success(), failure() and always()
 
     'yes'
     ^^^^^
-    E088: `'yes'` is neither true nor false
+    E088: `'yes'` is not a boolean
     help: compare it, as in params.channel == "stable"
 
     failure() and 'yes'
                   ^^^^^
-    E088: `'yes'` is neither true nor false
-    help: `and`, `or` and `not` join comparisons, such as params.x == "a"
+    E088: `'yes'` is not a boolean
+    help: `and`, `or` and `not` take comparisons, such as params.x == "a"
 
     [a]
     ^^^
-    E088: `[a]` is neither true nor false
+    E088: `[a]` is not a boolean
     help: compare it, as in params.channel == "stable"
 
 
@@ -172,22 +172,22 @@ fn a_condition_is_true_or_false_and_nothing_else() {
     insta::assert_snapshot!(all_shown(&texts, holds), @r#"
     params.text
     ^^^^^^^^^^^
-    E088: `params.text` is the text "yes", not true or false
+    E088: `params.text` is the text "yes", not a boolean
     help: compare it, as in params.text == "true"
 
     params.number
     ^^^^^^^^^^^^^
-    E088: `params.number` is the number 1, not true or false
+    E088: `params.number` is the number 1, not a boolean
     help: compare it, as in params.number == 1
 
     params.nothing
     ^^^^^^^^^^^^^^
-    E088: `params.nothing` is null, not true or false
-    help: where it may be missing write default(params.nothing, false)
+    E088: `params.nothing` is null, not a boolean
+    help: if the value can be missing, write default(params.nothing, false)
 
     default(params.nothing, 'no')
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    E088: `default(params.nothing, 'no')` is the text "no", not true or false
+    E088: `default(params.nothing, 'no')` is the text "no", not a boolean
     help: compare it, as in default(params.nothing, 'no') == "true"
     "#);
 }

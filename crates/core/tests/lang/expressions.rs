@@ -178,7 +178,7 @@ fn words_and_signs_of_other_languages_are_translated() {
     a =~ 'x'
       ^^
     E101: `=~` has no meaning in an expression
-    help: there are no patterns; `in` asks whether a text contains another
+    help: there are no patterns; `in` tests whether a string contains another
 
     a | upper
       ^
@@ -193,42 +193,42 @@ fn words_and_signs_of_other_languages_are_translated() {
     ${{ a }}
     ^^^
     E101: `${{` has no meaning in an expression
-    help: this is an expression already: leave out `${{` and `}}`
+    help: this is already an expression: remove `${{` and `}}`
 
     $HOME
     ^
     E101: `$` has no meaning in an expression
-    help: variables of the environment are not known here: declare a param, and read `params.NAME`
+    help: expressions cannot read environment variables: declare a param, and read `params.NAME`
 
     {a: 1}
     ^
     E101: `{` has no meaning in an expression
-    help: there are no maps; lists are written ["a", "b"]
+    help: there are no maps; write a list as ["a", "b"]
 
     1 + 2
       ^
     E101: `+` has no meaning in an expression
-    help: there is no arithmetic: compute it in a step and read its output
+    help: there is no arithmetic: compute the value in a step and read its output
 
     a * 2
       ^
     E101: `*` has no meaning in an expression
-    help: there is no arithmetic: compute it in a step and read its output
+    help: there is no arithmetic: compute the value in a step and read its output
 
     a / 2
       ^
     E101: `/` has no meaning in an expression
-    help: there is no arithmetic: compute it in a step and read its output
+    help: there is no arithmetic: compute the value in a step and read its output
 
     a -b
       ^
     E101: `-` has no meaning in an expression
-    help: there is no arithmetic: compute it in a step and read its output
+    help: there is no arithmetic: compute the value in a step and read its output
 
     a -1
       ^^
     E101: expected an operator, found `-1`
-    help: there is no arithmetic: compute it in a step and read its output
+    help: there is no arithmetic: compute the value in a step and read its output
 
     a ? 1 : 2
       ^
@@ -255,22 +255,22 @@ fn words_and_signs_of_other_languages_are_translated() {
 
     True
     ^^^^
-    E101: `True` is not known
+    E101: unknown word `True`
     help: write `true`
 
     a AND b
       ^^^
-    E101: `AND` is not known
+    E101: unknown word `AND`
     help: write `and`
 
     None == a
     ^^^^
-    E101: `None` is not known
+    E101: unknown word `None`
     help: write `null`
 
     a and Not b
           ^^^
-    E101: `Not` is not known
+    E101: unknown word `Not`
     help: write `not`
     "#);
 }
@@ -331,7 +331,7 @@ fn broken_shapes_are_pointed_at() {
 
     a)
      ^
-    E101: `)` closes nothing
+    E101: `)` has no opening bracket
 
     [a
       ^
@@ -348,45 +348,45 @@ fn broken_shapes_are_pointed_at() {
     a b
       ^
     E101: expected an operator, found `b`
-    help: operators are: and or not in == != < <= > >=
+    help: the operators are: and or not in == != < <= > >=
 
     a.
     ^^
     E101: a name must follow `a.`
-    help: names begin with a letter or `_` and go on with letters, digits, `_` and `-`
+    help: names consist of letters, digits, `_` and `-`, and begin with a letter or `_`
 
     a.1
     ^^^
     E101: a name must follow `a.`
-    help: names begin with a letter or `_` and go on with letters, digits, `_` and `-`
+    help: names consist of letters, digits, `_` and `-`, and begin with a letter or `_`
 
     a..b
     ^^^
     E101: a name must follow `a.`
-    help: names begin with a letter or `_` and go on with letters, digits, `_` and `-`
+    help: names consist of letters, digits, `_` and `-`, and begin with a letter or `_`
 
     a[0]
      ^
     E101: expected an operator, found `[`
-    help: there are no subscripts: names are joined by dots
+    help: there are no subscripts: join names with dots
 
     1 < 2 < 3
     ^^^^^^^^^
-    E101: comparisons do not chain
+    E101: comparisons cannot be chained
     help: write 1 < 2 and 2 < 3
 
     a == b == c
     ^^^^^^^^^^^
-    E101: comparisons do not chain
+    E101: comparisons cannot be chained
     help: write a == b and b == c
 
     'abc
     ^^^^
-    E101: the text that begins here has no closing '
+    E101: the string that begins here has no closing '
 
     a == "it's
          ^^^^^
-    E101: the text that begins here has no closing "
+    E101: the string that begins here has no closing "
 
     in [1]
     ^^
@@ -398,43 +398,43 @@ fn broken_shapes_are_pointed_at() {
 
     3.10
     ^^^^
-    E101: the number `3.10` is 3.1
-    help: write "3.10" to compare text, or `3.1` to compare numbers
+    E101: the number `3.10` would become 3.1
+    help: write "3.10" to compare strings, or `3.1` to compare numbers
 
     007
     ^^^
-    E101: the number `007` is 7
-    help: write "007" to compare text, or `7` to compare numbers
+    E101: the number `007` would become 7
+    help: write "007" to compare strings, or `7` to compare numbers
 
     1e3
     ^^^
     E101: `1e3` is not a number
-    help: numbers are written `12` or `1.5`; text stands in quotes: "1e3"
+    help: write a number as `12` or `1.5`, or quote a string: "1e3"
 
     1.
     ^^
     E101: `1.` is not a number
-    help: numbers are written `12` or `1.5`; text stands in quotes: "1."
+    help: write a number as `12` or `1.5`, or quote a string: "1."
 
     0x10
     ^^^^
     E101: `0x10` is not a number
-    help: numbers are written `12` or `1.5`; text stands in quotes: "0x10"
+    help: write a number as `12` or `1.5`, or quote a string: "0x10"
 
     5G
     ^^
     E101: `5G` is not a number
-    help: numbers are written `12` or `1.5`; text stands in quotes: "5G"
+    help: write a number as `12` or `1.5`, or quote a string: "5G"
 
     99999999999999999999
     ^^^^^^^^^^^^^^^^^^^^
-    E101: the number `99999999999999999999` is too great
-    help: write "99999999999999999999" to compare text
+    E101: the number `99999999999999999999` is too large
+    help: write "99999999999999999999" to compare strings
 
     a.b()
     ^^^
     E101: there is no function `a.b()`
-    help: functions are success(), failure(), always() in `if:`, and default(value, fallback)
+    help: the functions are default(value, fallback) and, in `if:`, success(), failure() and always()
 
     ()
      ^
@@ -446,12 +446,12 @@ fn broken_shapes_are_pointed_at() {
 
     ((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((
                                      ^
-    E101: the expression is nested more than 32 deep
+    E101: the expression is nested more than 32 levels deep
 
     …a…aaaaaaaaaa
     ^^^^^^^^^^^^^
-    E101: the expression has 5000 bytes, at most 4096 are read
-    help: decide it in a step and read its output
+    E101: the expression has 5000 bytes; at most 4096 are allowed
+    help: compute the result in a step and read its output
     "#);
 }
 
@@ -497,12 +497,12 @@ fn unknown_functions_get_the_nearest_name() {
     contains(a, b)
     ^^^^^^^^
     E101: there is no function `contains()`
-    help: functions are success(), failure(), always() in `if:`, and default(value, fallback)
+    help: the functions are default(value, fallback) and, in `if:`, success(), failure() and always()
 
     fromJSON(a)
     ^^^^^^^^
     E101: there is no function `fromJSON()`
-    help: functions are success(), failure(), always() in `if:`, and default(value, fallback)
+    help: the functions are default(value, fallback) and, in `if:`, success(), failure() and always()
 
     default(a)
     ^^^^^^^^^^
@@ -520,12 +520,12 @@ fn unknown_functions_get_the_nearest_name() {
 
     default
     ^^^^^^^
-    E101: `default` is not known
+    E101: unknown word `default`
     help: write `default(value, fallback)`
 
     always
     ^^^^^^
-    E101: `always` is not known
+    E101: unknown word `always`
     help: write `always()`
 
     always(1)
@@ -535,13 +535,13 @@ fn unknown_functions_get_the_nearest_name() {
 
     success()
     ^^^^^^^^^
-    E101: `success()` can stand in `if:` only
-    help: it tells when a step runs and is no value
+    E101: `success()` is allowed only in `if:`
+    help: it decides when a step runs and has no value
 
     a == 'x' and failure()
                  ^^^^^^^^^
-    E101: `failure()` can stand in `if:` only
-    help: it tells when a step runs and is no value
+    E101: `failure()` is allowed only in `if:`
+    help: it decides when a step runs and has no value
     "#);
 }
 
@@ -558,33 +558,33 @@ fn what_can_never_be_a_boolean_is_refused_before_anything_runs() {
     insta::assert_snapshot!(all_shown(&texts, Expression::parse), @r#"
     params.os == 'linux' or 'macos'
                             ^^^^^^^
-    E088: `'macos'` is neither true nor false
-    help: to ask for one of several: params.os in ['linux', 'macos']
+    E088: `'macos'` is not a boolean
+    help: to test for one of several values, write params.os in ['linux', 'macos']
 
     'a' and b
     ^^^
-    E088: `'a'` is neither true nor false
-    help: `and`, `or` and `not` join comparisons, such as params.x == "a"
+    E088: `'a'` is not a boolean
+    help: `and`, `or` and `not` take comparisons, such as params.x == "a"
 
     not 'a'
         ^^^
-    E088: `'a'` is neither true nor false
-    help: `and`, `or` and `not` join comparisons, such as params.x == "a"
+    E088: `'a'` is not a boolean
+    help: `and`, `or` and `not` take comparisons, such as params.x == "a"
 
     a and [1]
           ^^^
-    E088: `[1]` is neither true nor false
-    help: `and`, `or` and `not` join comparisons, such as params.x == "a"
+    E088: `[1]` is not a boolean
+    help: `and`, `or` and `not` take comparisons, such as params.x == "a"
 
     a or default(null, 1)
          ^^^^^^^^^^^^^^^^
-    E088: `default(null, 1)` is neither true nor false
-    help: `and`, `or` and `not` join comparisons, such as params.x == "a"
+    E088: `default(null, 1)` is not a boolean
+    help: `and`, `or` and `not` take comparisons, such as params.x == "a"
 
     a and null
           ^^^^
-    E088: `null` is neither true nor false
-    help: `and`, `or` and `not` join comparisons, such as params.x == "a"
+    E088: `null` is not a boolean
+    help: `and`, `or` and `not` take comparisons, such as params.x == "a"
     "#);
 }
 
@@ -605,22 +605,22 @@ fn values_that_do_not_fit_are_named() {
     insta::assert_snapshot!(all_shown(&texts, evaluate), @r#"
     params.channel and true
     ^^^^^^^^^^^^^^
-    E088: `params.channel` is the text "beta", not true or false
+    E088: `params.channel` is the text "beta", not a boolean
     help: compare it, as in params.channel == "true"
 
     not params.flag
         ^^^^^^^^^^^
-    E088: `params.flag` is the text "true", not true or false
+    E088: `params.flag` is the text "true", not a boolean
     help: compare it, as in params.flag == "true"
 
     false or steps.skipped.outputs.z
              ^^^^^^^^^^^^^^^^^^^^^^^
-    E088: `steps.skipped.outputs.z` is null, not true or false
-    help: where it may be missing write default(steps.skipped.outputs.z, false)
+    E088: `steps.skipped.outputs.z` is null, not a boolean
+    help: if the value can be missing, write default(steps.skipped.outputs.z, false)
 
     params.number and true
     ^^^^^^^^^^^^^
-    E088: `params.number` is the number 3, not true or false
+    E088: `params.number` is the number 3, not a boolean
     help: compare it, as in params.number == 1
 
     params.channel < 3
@@ -631,7 +631,7 @@ fn values_that_do_not_fit_are_named() {
     3 >= params.version and params.version < steps.skipped.outputs.z
                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     E104: `<` cannot be used here: `steps.skipped.outputs.z` is null
-    help: where it may be missing write default(steps.skipped.outputs.z, …)
+    help: if the value can be missing, write default(steps.skipped.outputs.z, …)
 
     params.list < 3
     ^^^^^^^^^^^^^^^
@@ -641,17 +641,17 @@ fn values_that_do_not_fit_are_named() {
     3 in params.channel
     ^^^^^^^^^^^^^^^^^^^
     E104: `in` cannot be used here: `3` is the number 3
-    help: only a text can be in a text
+    help: only a string can be in a string
 
     'a' in steps.skipped.outputs.z
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     E104: `in` cannot be used here: `steps.skipped.outputs.z` is null
-    help: where it may be missing write default(steps.skipped.outputs.z, …)
+    help: if the value can be missing, write default(steps.skipped.outputs.z, …)
 
     'a' in params.number
     ^^^^^^^^^^^^^^^^^^^^
     E104: `in` cannot be used here: `params.number` is the number 3
-    help: `in` looks into a list or a text
+    help: `in` searches a list or a string
     "#);
 }
 
@@ -664,7 +664,7 @@ fn work_is_bounded() {
     assert_eq!(evaluate("99999 in many", &scope), Ok(json!(true)));
     let often = vec!["-1 in many"; 100].join(" or ");
     let error = evaluate(&often, &scope).unwrap_err();
-    assert_eq!(error.message, "the expression has too much to compare");
+    assert_eq!(error.message, "the expression needs too many comparisons");
     let copies = format!("[{}]", vec!["many"; 400].join(","));
     assert!(evaluate(&copies, &scope).is_err(), "copies cost too");
     let texts = vec!["'y' in text"; 200].join(" or ");

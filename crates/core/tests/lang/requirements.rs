@@ -79,67 +79,67 @@ fn wrong_requirements_show_the_right_one() {
     ];
     insta::assert_snapshot!(all_shown(&texts, Requirement::parse), @r#"
     ^
-    E103: a label is missing
+    E103: missing label
     help: write docker, os=linux, cpu>=4, not spot or "gpu | tpu"
 
     !spot
     ^^^^^
-    E103: `!` means a tag in YAML
+    E103: `!` begins a tag in YAML
     help: write not spot
 
     ! spot
     ^^^^^^
-    E103: `!` means a tag in YAML
+    E103: `!` begins a tag in YAML
     help: write not spot
 
     not
     ^^^
-    E103: a label is missing after `not`
+    E103: missing label after `not`
     help: write docker, os=linux, cpu>=4, not spot or "gpu | tpu"
 
     not cpu>=4
     ^^^^^^^^^^
-    E103: `not` stands before a label, not before a comparison
+    E103: `not` is allowed before a label, not before a comparison
     help: write cpu<4
 
     not mem<8GiB
     ^^^^^^^^^^^^
-    E103: `not` stands before a label, not before a comparison
+    E103: `not` is allowed before a label, not before a comparison
     help: write mem>=8GiB
 
     gpu || tpu
         ^^
-    E103: one of several is written with one `|`
+    E103: write alternatives with one `|`
     help: write gpu | tpu
 
     gpu or tpu
         ^^
-    E103: one of several is written with `|`
+    E103: write alternatives with `|`
     help: write gpu | tpu
 
     gpu |
          ^
-    E103: a label is missing
+    E103: missing label
     help: write docker, os=linux, cpu>=4, not spot or "gpu | tpu"
 
     | gpu
     ^
-    E103: a label is missing
+    E103: missing label
     help: write docker, os=linux, cpu>=4, not spot or "gpu | tpu"
 
     a && b
       ^^
-    E103: several demands are items of a list
+    E103: write several requirements as a list
     help: write [a, b]
 
     a and b
       ^^^
-    E103: several demands are items of a list
+    E103: write several requirements as a list
     help: write [a, b]
 
     a, b
      ^
-    E103: several demands are items of a list
+    E103: write several requirements as a list
     help: write [a, b]
 
     a b
@@ -149,17 +149,17 @@ fn wrong_requirements_show_the_right_one() {
 
     os==linux
     ^^^^^^^^^
-    E103: a fact is written with one `=`
+    E103: write a fact with one `=`
     help: write os=linux
 
     os != linux
     ^^^^^^^^^^^
-    E103: there is no `!=`
+    E103: requirements have no `!=`
     help: write not os=linux
 
     os!=linux
     ^^^^^^^^^
-    E103: there is no `!=`
+    E103: requirements have no `!=`
     help: write not os=linux
 
     os=
@@ -174,57 +174,57 @@ fn wrong_requirements_show_the_right_one() {
 
     cpu=>4
     ^^^^^^
-    E103: the sign is written the other way round
+    E103: the characters of the operator are in the wrong order
     help: write cpu>=4
 
     cpu>
         ^
-    E103: a fact is compared with a whole number
+    E103: a fact can be compared only with a whole number
     help: write cpu>4
 
     cpu>=four
          ^^^^
-    E103: a fact is compared with a whole number
+    E103: a fact can be compared only with a whole number
     help: write cpu>=4
 
     cpu>=1.5
          ^^^
-    E103: a fact is compared with a whole number
+    E103: a fact can be compared only with a whole number
     help: write cpu>=4
 
     cpu>=-1
          ^^
-    E103: a fact is compared with a whole number
+    E103: a fact can be compared only with a whole number
     help: write cpu>=4
 
     >=4
     ^^^
-    E103: a comparison begins with the name of a fact
+    E103: a comparison must begin with the name of a fact
     help: write cpu>=4
 
     mem>=8
          ^
-    E103: a size needs a unit
+    E103: a size requires a unit
     help: write mem>=8GiB
 
     mem>=8GB
          ^^^
-    E103: sizes are written with KiB, MiB, GiB or TiB right behind the number
+    E103: write a size with KiB, MiB, GiB or TiB directly after the number
     help: write mem>=8GiB
 
     mem>=8G
          ^^
-    E103: sizes are written with KiB, MiB, GiB or TiB right behind the number
+    E103: write a size with KiB, MiB, GiB or TiB directly after the number
     help: write mem>=8GiB
 
     mem>=8 GiB
          ^^^^^
-    E103: sizes are written with KiB, MiB, GiB or TiB right behind the number
+    E103: write a size with KiB, MiB, GiB or TiB directly after the number
     help: write mem>=8GiB
 
     mem>=99999999999TiB
          ^^^^^^^^^^^^^^
-    E103: the number is too great
+    E103: the number is too large
     help: write mem>=8GiB
 
     a[b]
@@ -239,12 +239,12 @@ fn wrong_requirements_show_the_right_one() {
 
     cpu>=4 docker
          ^^^^^^^^
-    E103: a fact is compared with a whole number
+    E103: a fact can be compared only with a whole number
     help: write cpu>=4
 
     4 <= cpu
     ^^^^^^^^
-    E103: a comparison begins with the name of a fact
+    E103: a comparison must begin with the name of a fact
     help: write cpu>=4
 
     not not a

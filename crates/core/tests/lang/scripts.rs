@@ -101,128 +101,128 @@ fn refusals_say_why_and_show_what_works() {
     insta::assert_snapshot!(all_shown(&texts, parse_script), @r#"
     echo 'a ${{ params.my-x }} b'
             ^^^^^^^^^^^^^^^^^^
-    E102: sh does not look for values between single quotes
-    help: give the step a variable, env: { MY_X: "${{ params.my-x }}" }, and use "$MY_X"
+    E102: sh does not expand variables between single quotes
+    help: add a variable to the step, env: { MY_X: "${{ params.my-x }}" }, and use "$MY_X"
 
     awk '{ print "${{ params.x == "y" }}" }'
                   ^^^^^^^^^^^^^^^^^^^^^^
-    E102: sh does not look for values between single quotes
-    help: give the step a variable, env: { X: '${{ params.x == "y" }}' }, and use "$X"
+    E102: sh does not expand variables between single quotes
+    help: add a variable to the step, env: { X: '${{ params.x == "y" }}' }, and use "$X"
 
     echo $'a ${{ params.x }}'
              ^^^^^^^^^^^^^^^
-    E102: sh does not look for values between $' and '
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: sh does not expand variables between $' and '
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     hi ${{ params.x }}
        ^^^^^^^^^^^^^^^
-    E102: sh does not look for values in a here-document whose end word is quoted
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: sh does not expand variables in a here-document with a quoted delimiter
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     hi ${{ 'x' }}
        ^^^^^^^^^^
-    E102: sh does not look for values in a here-document whose end word is quoted
-    help: give the step a variable, env: { VALUE: "${{ 'x' }}" }, and use "$VALUE"
+    E102: sh does not expand variables in a here-document with a quoted delimiter
+    help: add a variable to the step, env: { VALUE: "${{ 'x' }}" }, and use "$VALUE"
 
     cat <<${{ params.x }}
           ^^^^^^^^^^^^^^^
-    E102: dash and bash disagree about the end word of a here-document, which comes before this
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: dash and bash read the delimiter of a here-document before this differently
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     echo `echo ${{ params.x }}`
                ^^^^^^^^^^^^^^^
-    E102: between backticks sh reads quotes differently
+    E102: sh reads quotes differently between backticks
     help: write $( ) instead of backticks
 
     echo ${X:-${{ params.x }}}
               ^^^^^^^^^^^^^^^
-    E102: inside ${ } sh would read the value as a pattern or as code
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: sh would read the value as a pattern or as code inside ${ }
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     echo "${X:-"${{ params.x }}"}"
                 ^^^^^^^^^^^^^^^
-    E102: inside ${ } sh would read the value as a pattern or as code
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: sh would read the value as a pattern or as code inside ${ }
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     echo $((1 + ${{ params.x }}))
                 ^^^^^^^^^^^^^^^
-    E102: inside (( )) the shell would compute the value as a formula
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: the shell would evaluate the value as arithmetic inside (( ))
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     (( i < ${{ params.x }} ))
            ^^^^^^^^^^^^^^^
-    E102: inside (( )) the shell would compute the value as a formula
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: the shell would evaluate the value as arithmetic inside (( ))
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     for ((i=0; i<${{ params.x }}; i++)); do :; done
                  ^^^^^^^^^^^^^^^
-    E102: inside (( )) the shell would compute the value as a formula
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: the shell would evaluate the value as arithmetic inside (( ))
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     a[${{ params.x }}]=1
       ^^^^^^^^^^^^^^^
-    E102: inside [ ] after a name bash would compute the value as a formula
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: bash would evaluate the value as arithmetic inside [ ] after a name
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     a["${{ params.x }}"]=1
        ^^^^^^^^^^^^^^^
-    E102: inside [ ] after a name bash would compute the value as a formula
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: bash would evaluate the value as arithmetic inside [ ] after a name
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     a[b[${{ params.x }}]]=1
         ^^^^^^^^^^^^^^^
-    E102: inside [ ] after a name bash would compute the value as a formula
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: bash would evaluate the value as arithmetic inside [ ] after a name
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     echo "costs $${{ params.x }}"
                  ^^^^^^^^^^^^^^^
     E102: sh reads the `$` before `${{` together with it
-    help: for a dollar sign write \$${{ params.x }}
+    help: write \$${{ params.x }} for a literal dollar sign
 
     echo ${{
          ^^^^^^^^^^^^^^^
-    E102: in a script an expression must be on one line
+    E102: an expression in a script must be on one line
     help: join the lines
 
     echo "${{ params.x }}
           ^^^^^^^^^^^^^^^
-    E102: a double quote is open at the end, so it is unclear what is quoted
-    help: close it; a # or ' in plain words may have to be quoted
+    E102: a double quote is unclosed at the end, so it is unclear which parts are quoted
+    help: close it, or quote a # or ' in a word
 
     echo $(echo ${{ params.x }}
                 ^^^^^^^^^^^^^^^
-    E102: `$(` is open at the end, so it is unclear what is quoted
-    help: close it; a # or ' in plain words may have to be quoted
+    E102: `$(` is unclosed at the end, so it is unclear which parts are quoted
+    help: close it, or quote a # or ' in a word
 
     echo $'it\'s' ${{ params.x }}
                   ^^^^^^^^^^^^^^^
-    E102: dash and bash disagree about \' between $' and ', which comes before this
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: dash and bash read \' between $' and ' before this differently
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     echo "${X:-it's}" ${{ params.x }}
                       ^^^^^^^^^^^^^^^
-    E102: dash and bash disagree about a quote inside ${ } inside quotes, which comes before this
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: dash and bash read a quote inside ${ } inside quotes before this differently
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     echo $[1 + 1] ${{ params.x }}
                   ^^^^^^^^^^^^^^^
-    E102: dash and bash disagree about `$[`, which comes before this
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: dash and bash read `$[` before this differently
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     ) ${{ params.x }}
       ^^^^^^^^^^^^^^^
-    E102: dash and bash disagree about a line end between << and its body, which comes before this
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: dash and bash read a line end between << and its body before this differently
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     (( 1 << 2 )); echo ${{ params.x }}
                        ^^^^^^^^^^^^^^^
-    E102: dash and bash disagree about << between (( and )), which comes before this
-    help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+    E102: dash and bash read << between (( and )) before this differently
+    help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     echo ${{ }}
          ^^^^^^
-    E101: there is no expression between the braces
-    help: write ${{ params.x }}; for the text itself write ${{ "${{ }}" }}
+    E101: the braces contain no expression
+    help: write ${{ params.x }}; for the literal braces write ${{ "${{ }}" }}
 
     echo ${{ params.x
          ^^^

@@ -76,12 +76,12 @@ fn wrong_templates_are_pointed_at() {
     a ${{ params.x == 'it }} b
       ^^^
     E101: `${{` has no `}}`
-    help: a quote after it is not closed either
+    help: a quote after it is unclosed too
 
     a ${{ }} b
       ^^^^^^
-    E101: there is no expression between the braces
-    help: write ${{ params.x }}; for the text itself write ${{ "${{ }}" }}
+    E101: the braces contain no expression
+    help: write ${{ params.x }}; for the literal braces write ${{ "${{ }}" }}
 
     é ${{ params.x && y }}
                    ^^
@@ -90,8 +90,8 @@ fn wrong_templates_are_pointed_at() {
 
     ${{ success() }}
         ^^^^^^^^^
-    E101: `success()` can stand in `if:` only
-    help: it tells when a step runs and is no value
+    E101: `success()` is allowed only in `if:`
+    help: it decides when a step runs and has no value
 
     ${{ params.x | upper }}
                  ^
@@ -112,21 +112,21 @@ fn null_in_a_string_names_the_path() {
     insta::assert_snapshot!(all_shown(&texts, render), @r#"
     v${{ steps.s.outputs.version }}
          ^^^^^^^^^^^^^^^^^^^^^^^
-    E104: `steps.s.outputs.version` has no value, and a string needs one
-    help: a step that was skipped has no outputs: write default(steps.s.outputs.version, "…")
+    E104: `steps.s.outputs.version` has no value, and a string requires one
+    help: a skipped step has no outputs: write default(steps.s.outputs.version, "…")
 
     é ${{ params.y }}
           ^^^^^^^^
-    E104: `params.y` has no value, and a string needs one
+    E104: `params.y` has no value, and a string requires one
     help: write default(params.y, "…")
 
     ${{ null }}
         ^^^^
-    E104: `null` has no value, and a string needs one
+    E104: `null` has no value, and a string requires one
 
     ${{ default(params.y, params.z) }}
         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    E104: `params.y` and `params.z` have no value, and a string needs one
+    E104: `params.y` and `params.z` have no value, and a string requires one
     help: write default(params.y, "…")
     "#);
 }

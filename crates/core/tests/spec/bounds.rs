@@ -36,19 +36,19 @@ fn step(keys: &str) -> String {
 #[test]
 fn too_long_list_of_a_step_is_reported_with_its_bound() {
     let list = |key: &str, count: usize| in_time(&step(&format!("{key}: [{}]", names("x", count))));
-    assert_snapshot!(list("lock", 60_000), @"windlass.yml:1:32: error[E068]: `lock` may have at most 32 entries; this one has 60000");
-    assert_snapshot!(list("tags", 200_000), @"windlass.yml:1:32: error[E068]: `tags` may have at most 64 entries; this one has 200000");
-    assert_snapshot!(list("requires", 65), @"windlass.yml:1:36: error[E068]: `requires` may have at most 64 entries; this one has 65");
-    assert_snapshot!(list("prefers", 65), @"windlass.yml:1:35: error[E068]: `prefers` may have at most 64 entries; this one has 65");
-    assert_snapshot!(list("secrets", 257), @"windlass.yml:1:35: error[E068]: `secrets` may have at most 256 entries; this one has 257");
-    assert_snapshot!(list("outputs", 257), @"windlass.yml:1:35: error[E068]: `outputs` may have at most 256 entries; this one has 257");
+    assert_snapshot!(list("lock", 60_000), @"windlass.yml:1:32: error[E068]: `lock` can have at most 32 entries; this one has 60000");
+    assert_snapshot!(list("tags", 200_000), @"windlass.yml:1:32: error[E068]: `tags` can have at most 64 entries; this one has 200000");
+    assert_snapshot!(list("requires", 65), @"windlass.yml:1:36: error[E068]: `requires` can have at most 64 entries; this one has 65");
+    assert_snapshot!(list("prefers", 65), @"windlass.yml:1:35: error[E068]: `prefers` can have at most 64 entries; this one has 65");
+    assert_snapshot!(list("secrets", 257), @"windlass.yml:1:35: error[E068]: `secrets` can have at most 256 entries; this one has 257");
+    assert_snapshot!(list("outputs", 257), @"windlass.yml:1:35: error[E068]: `outputs` can have at most 256 entries; this one has 257");
     let on: Vec<String> = (0..65).map(|code| format!("exit-{code}")).collect();
-    assert_snapshot!(in_time(&step(&format!("retry: {{ times: 1, on: [{}] }}", on.join(", ")))), @"windlass.yml:1:49: error[E068]: `on` may have at most 64 entries; this one has 65");
-    assert_snapshot!(in_time(&step(&format!("nodes: {{ allow: [{}] }}", names("n", 1_001)))), @"windlass.yml:1:42: error[E068]: `allow` may have at most 1000 entries; this one has 1001");
+    assert_snapshot!(in_time(&step(&format!("retry: {{ times: 1, on: [{}] }}", on.join(", ")))), @"windlass.yml:1:49: error[E068]: `on` can have at most 64 entries; this one has 65");
+    assert_snapshot!(in_time(&step(&format!("nodes: {{ allow: [{}] }}", names("n", 1_001)))), @"windlass.yml:1:42: error[E068]: `allow` can have at most 1000 entries; this one has 1001");
     let env: String = each(100_000, |at| format!("V{at}: x, "));
-    assert_snapshot!(in_time(&step(&format!("env: {{ {env} }}"))), @"windlass.yml:1:31: error[E068]: `env` may have at most 1000 entries; this one has 100000");
+    assert_snapshot!(in_time(&step(&format!("env: {{ {env} }}"))), @"windlass.yml:1:31: error[E068]: `env` can have at most 1000 entries; this one has 100000");
     let axes: String = each(17, |at| format!("x{at}: [a], "));
-    assert_snapshot!(in_time(&step(&format!("matrix: {{ {axes} }}"))), @"windlass.yml:1:34: error[E068]: a matrix may have at most 16 axes; this one has 17");
+    assert_snapshot!(in_time(&step(&format!("matrix: {{ {axes} }}"))), @"windlass.yml:1:34: error[E068]: a matrix can have at most 16 axes; this one has 17");
     assert_eq!(list("lock", 32), "nothing is wrong");
 }
 
@@ -57,17 +57,17 @@ fn a_great_value_is_not_multiplied() {
     let value = |bytes: usize| format!("params: {{ big: {} }}\n", "x".repeat(bytes));
     let env: String = each(1_000, |at| format!("V{at}: \"${{{{ params.big }}}}\", "));
     let all = step(&format!("env: {{ {env} }}"));
-    assert_snapshot!(in_time(&format!("{}{all}", value(1_000_000))), @"windlass.yml:1:16: error[E068]: the value of a param may have at most 131072 bytes; this one has 1000000");
-    assert_snapshot!(in_time(&format!("{}{all}", value(100_000))), @"windlass.yml:2:87: error[E068]: the step is longer than 262144 bytes with its values in place");
+    assert_snapshot!(in_time(&format!("{}{all}", value(1_000_000))), @"windlass.yml:1:16: error[E068]: the value of a param can have at most 131072 bytes; this one has 1000000");
+    assert_snapshot!(in_time(&format!("{}{all}", value(100_000))), @"windlass.yml:2:87: error[E068]: the step has more than 262144 bytes with its values in place");
     let cells =
         "matrix: { x: [".to_owned() + &names("x", 1_000) + "] }, if: \"params.big == matrix.x\"";
-    assert_snapshot!(in_time(&format!("{}{}", value(100_000), step(&cells))), @"windlass.yml:2:10: error[E068]: with all values in place the plan takes more than 67108864 bytes");
+    assert_snapshot!(in_time(&format!("{}{}", value(100_000), step(&cells))), @"windlass.yml:2:10: error[E068]: the plan takes more than 67108864 bytes with all values in place");
     let steps: String = (0..1_000).fold(String::new(), |mut text, at| {
         let _ =
             writeln!(text, "  s{at}: {{ run: make, env: {{ V: \"${{{{ params.big }}}}{at}\" }} }}");
         text
     });
-    assert_snapshot!(in_time(&format!("{}steps:\n{steps}", value(100_000))), @"windlass.yml:337:3: error[E068]: with all values in place the plan takes more than 67108864 bytes");
+    assert_snapshot!(in_time(&format!("{}steps:\n{steps}", value(100_000))), @"windlass.yml:337:3: error[E068]: the plan takes more than 67108864 bytes with all values in place");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn needs_of_the_cells_of_a_matrix_are_counted_before_they_are_made() {
     let parts = format!(
         "  w: {{ run: make, matrix: {{ x: [{axis}], y: [{axis}], exclude: [{part}] }} }}\n"
     );
-    assert_snapshot!(in_time(&format!("steps:\n{parts}")), @"windlass.yml:2:27: error[E068]: `include` and `exclude` have 900 entries, too many to hold every cell of the matrix against");
+    assert_snapshot!(in_time(&format!("steps:\n{parts}")), @"windlass.yml:2:27: error[E068]: `include` and `exclude` have 900 entries, too many to compare with every cell of the matrix");
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn labels_and_nodes_that_all_steps_demand_are_counted_once() {
         in_time(&format!("steps:\n{steps}"))
     };
     let own = |at: usize| format!("requires: [r{at}, linux]");
-    assert_snapshot!(steps(6_000, &own), @"windlass.yml:2:3: error[E068]: the steps of the plan demand 12000 labels and nodes in all, steps with equal demands counted once; at most 10000 are allowed");
+    assert_snapshot!(steps(6_000, &own), @"windlass.yml:2:3: error[E068]: the steps of the plan require 12000 labels and workers in total, counting steps with equal requirements once; at most 10000 are allowed");
     let wished = |at: usize| format!("nodes: {{ deny: [n{at}, other] }}, prefers: p{at}");
-    assert_snapshot!(steps(4_000, &wished), @"windlass.yml:2:3: error[E068]: the steps of the plan demand 12000 labels and nodes in all, steps with equal demands counted once; at most 10000 are allowed");
+    assert_snapshot!(steps(4_000, &wished), @"windlass.yml:2:3: error[E068]: the steps of the plan require 12000 labels and workers in total, counting steps with equal requirements once; at most 10000 are allowed");
     assert_eq!(steps(5_000, &own), "nothing is wrong");
     let shared = |at: usize| format!("requires: [r{}, linux]", at % 100);
     assert_eq!(steps(20_000, &shared), "nothing is wrong");
@@ -119,7 +119,7 @@ fn labels_and_nodes_that_all_steps_demand_are_counted_once() {
     let routed = format!(
         "steps:\n  m: {{ run: make, matrix: {{ x: [{axis}], y: [{axis}], route: [x, y] }} }}\n"
     );
-    assert_snapshot!(in_time(&routed), @"windlass.yml:2:3: error[E068]: the steps of the plan demand 20000 labels and nodes in all, steps with equal demands counted once; at most 10000 are allowed");
+    assert_snapshot!(in_time(&routed), @"windlass.yml:2:3: error[E068]: the steps of the plan require 20000 labels and workers in total, counting steps with equal requirements once; at most 10000 are allowed");
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn thousands_of_misspelt_needs_are_reported_in_time() {
 #[test]
 fn a_file_of_nothing_but_mistakes_is_read_in_time() {
     let twice = "x: 1\n".repeat(100_000);
-    assert_snapshot!(in_time(&twice), @"windlass.yml:2:1: error[E004]: `x` is written twice");
+    assert_snapshot!(in_time(&twice), @"windlass.yml:2:1: error[E004]: duplicate key `x`");
     let broken = "a: [b\n".repeat(100_000);
-    assert_snapshot!(in_time(&broken), @"windlass.yml:1:4: error[E003]: a bracket or brace is not closed");
+    assert_snapshot!(in_time(&broken), @"windlass.yml:1:4: error[E003]: unclosed bracket or brace");
     let tags = step(&format!("tags: [{}]", "x, ".repeat(60)));
     assert_snapshot!(in_time(&tags), @"windlass.yml:1:36: error[E055]: the tag `x` is listed twice");
     let script = "echo ${{ params.x }}; ".repeat(2_000);
-    assert_snapshot!(in_time(&step(&format!("dir: \"{script}\""))), @"windlass.yml:1:31: error[E068]: a text may have at most 1000 `${{ }}`; this one has 2000");
+    assert_snapshot!(in_time(&step(&format!("dir: \"{script}\""))), @"windlass.yml:1:31: error[E068]: a string can have at most 1000 `${{ }}`; this one has 2000");
 }

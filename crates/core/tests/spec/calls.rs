@@ -93,22 +93,22 @@ fn invalid_call_is_reported() {
     assert_eq!(told("steps: { a: { call: buidl } }"), ["E054 there is no built-in step `buidl`"]);
     assert_eq!(
         told("steps: { a: { call: build@ffff } }"),
-        ["E054 `build@ffff` is wanted, and this program has `build@aa11`"]
+        ["E054 the file calls `build@ffff`, but this program has `build@aa11`"]
     );
     assert_eq!(
         told("steps: { a: { call: test, with: { level: 1, depth: 2 } } }"),
         [
-            "E085 `test` takes the result of `build`, which `a` does not need",
-            "E041 `test` takes no value `depth`",
+            "E085 `test` takes the result of `build`, but `a` does not need `build`",
+            "E041 `test` does not take the value `depth`",
         ]
     );
     assert_eq!(
         told("steps: { build: { call: build }, a: { call: test, needs: build } }"),
-        ["E044 `test` takes a value `level`"]
+        ["E044 `test` requires the value `level`"]
     );
     assert_eq!(
         told("steps: { a: { run: make, with: { level: 1 } } }"),
-        ["E044 `with` hands values to a step that is called, and this one calls none"]
+        ["E044 `with` passes values to a called step, but this step has no `call`"]
     );
 }
 
@@ -120,14 +120,17 @@ fn what_a_need_gives_has_to_be_what_is_taken() {
     assert_eq!(of("{ run: make, outputs: [tag, size] }"), [""; 0]);
     assert_eq!(
         of("{ run: make }"),
-        ["E042 `test` takes the output `tag` of `build`, which does not declare it"]
+        ["E042 `test` takes the output `tag` of `build`, but `build` does not declare it"]
     );
     assert_eq!(
         of("{ call: build, matrix: [a, b] }"),
-        ["E042 `test` takes one result of `build`, which is a matrix"]
+        ["E042 `test` takes one result of `build`, but `build` is a matrix"]
     );
     let other = "steps: { fetch: { call: build }, build: { call: test, needs: fetch, \
         with: { level: 1, build: '${{ steps.fetch.outputs }}' } }, \
         a: { call: test, needs: build, with: { level: 1 } } }";
-    assert_eq!(told(other), ["E042 `test` takes Image { tag: string } of `build`, which gives u8"]);
+    assert_eq!(
+        told(other),
+        ["E042 `test` takes Image { tag: string } from `build`, but `build` returns u8"]
+    );
 }

@@ -70,11 +70,11 @@ steps:
 #[test]
 fn a_list_makes_one_cell_per_target_and_requires_it() {
     assert_snapshot!(drawn("steps:\n  a: { run: make \"$1\" }\n  t: { needs: a, matrix: [linux, macos], run: make \"${{ matrix.target }}\" }\n  z: { needs: t, call: noop }\n"), @r#"
-    error[E026]: `${{ }}` between braces or brackets must be quoted
+    error[E026]: quote `${{ }}` between braces or brackets
      --> windlass.yml:3:47
       |
     3 |   t: { needs: a, matrix: [linux, macos], run: make "${{ matrix.target }}" }
-      |                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^ YAML takes these braces for maps
+      |                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^ YAML reads these braces as maps
       |
       = write:
     3 |   t: { needs: a, matrix: [linux, macos], run: 'make "${{ matrix.target }}"' }
@@ -206,13 +206,13 @@ steps:
     known <- known[linux] known[windows]
     "#);
     assert_snapshot!(drawn_with(text, &[("channel", "a \"b\" 'c'")]), @r#"
-    error[E104]: the value of `params.channel` cannot be written into a condition: it has both kinds of quotes
+    error[E104]: the value of `params.channel` cannot be inserted into a condition: it contains both kinds of quotes
      --> windlass.yml:6:37
       |
     6 |   later: { needs: a, run: make, if: steps.a.outputs.v == params.channel and params.low < 0 }
       |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       |
-      = help: give it to the step as a variable and test it there
+      = help: pass it to the step as a variable and test it in the script
     "#);
 }
 

@@ -11,13 +11,13 @@ fn step(line: &str) -> String {
 #[test]
 fn a_colon_in_a_command() {
     assert_snapshot!(told(&step("run: echo a: b")), @r#"
-    error[E021]: `: ` in a text that is not quoted
+    error[E021]: `: ` in an unquoted string
      --> windlass.yml:3:16
       |
     3 |     run: echo a: b
-      |                ^ YAML takes what is before it for another key inside `run`
+      |                ^ YAML reads the part before it as another key inside `run`
       |
-      = help: quote the text, or put it on the next line behind `|`
+      = help: quote the string, or put it on the next line after `|`
       |
       = write:
     3 |     run: 'echo a: b'
@@ -27,12 +27,12 @@ fn a_colon_in_a_command() {
 #[test]
 fn a_bracket_at_the_beginning() {
     assert_snapshot!(told(&step("run: [ -f x ] && y")), @r#"
-    error[E022]: a text that begins with `[` must be quoted
+    error[E022]: quote a string that begins with `[`
      --> windlass.yml:3:10
       |
     3 |     run: [ -f x ] && y
       |          ^ YAML reads a list from here
-      |                   - and does not expect this behind the list
+      |                   - and does not expect this after the list
       |
       = write:
     3 |     run: '[ -f x ] && y'
@@ -42,11 +42,11 @@ fn a_bracket_at_the_beginning() {
 #[test]
 fn a_quote_at_the_beginning() {
     assert_snapshot!(told(&step("run: \"a\" && b")), @r#"
-    error[E023]: a text that goes on behind its `"` must be quoted as a whole
+    error[E023]: quote the whole string: it continues after its closing `"`
      --> windlass.yml:3:10
       |
     3 |     run: "a" && b
-      |          ^ for YAML the text ends with the next quote
+      |          ^ YAML ends the string at the next quote
       |
       = write:
     3 |     run: '"a" && b'
@@ -56,11 +56,11 @@ fn a_quote_at_the_beginning() {
 #[test]
 fn an_apostrophe_in_single_quotes() {
     assert_snapshot!(told(&step("run: 'echo it's'")), @r#"
-    error[E023]: a single quote inside single quotes is written twice
+    error[E023]: write a single quote inside single quotes twice
      --> windlass.yml:3:10
       |
     3 |     run: 'echo it's'
-      |          ^ for YAML the text ends with the next quote
+      |          ^ YAML ends the string at the next quote
       |
       = write:
     3 |     run: 'echo it''s'
@@ -74,9 +74,9 @@ fn a_hash_in_a_command() {
      --> windlass.yml:3:12
       |
     3 |     run: x #y
-      |            ^^ this is not part of the text
+      |            ^^ this is not part of the value
       |
-      = help: quote the text; if a comment is meant, write a blank behind `#`
+      = help: quote the string; for a comment, write a space after `#`
       |
       = write:
     3 |     run: 'x #y'
@@ -91,11 +91,11 @@ fn a_comment_behind_a_command_is_none_of_them() {
 #[test]
 fn a_comma_between_braces() {
     assert_snapshot!(told("steps:\n  a: { run: echo hi, there, you, about: x }\n"), @r#"
-    error[E025]: between braces a comma ends the text
+    error[E025]: a comma between braces ends the value
      --> windlass.yml:2:22
       |
     2 |   a: { run: echo hi, there, you, about: x }
-      |                      ^^^^^ YAML reads `there` as a key of its own
+      |                      ^^^^^ YAML reads `there` as another key
       |
       = write:
     2 |   a: { run: 'echo hi, there, you', about: x }
@@ -107,11 +107,11 @@ fn braces_without_quotes() {
     let text =
         "params: { x: 1 }\nsteps:\n  a:\n    env: { B: 1, A: v${{ params.x }}-1 }\n    run: make\n";
     assert_snapshot!(told(text), @r#"
-    error[E026]: `${{ }}` between braces or brackets must be quoted
+    error[E026]: quote `${{ }}` between braces or brackets
      --> windlass.yml:4:21
       |
     4 |     env: { B: 1, A: v${{ params.x }}-1 }
-      |                     ^^^^^^^^^^^^^^^^^^ YAML takes these braces for maps
+      |                     ^^^^^^^^^^^^^^^^^^ YAML reads these braces as maps
       |
       = write:
     4 |     env: { B: 1, A: "v${{ params.x }}-1" }
@@ -121,11 +121,11 @@ fn braces_without_quotes() {
 #[test]
 fn a_bang_in_a_condition() {
     assert_snapshot!(told(&step("if: !failure()\n    run: make")), @r#"
-    error[E027]: `!failure()` is written `success()` in a condition
+    error[E027]: write `success()` for `!failure()` in a condition
      --> windlass.yml:3:9
       |
     3 |     if: !failure()
-      |         ^^^^^^^^^^ YAML reads this as a tag, not as a text
+      |         ^^^^^^^^^^ YAML reads this as a tag, not as a string
       |
       = write:
     3 |     if: success()
@@ -135,11 +135,11 @@ fn a_bang_in_a_condition() {
 #[test]
 fn a_bang_in_a_requirement() {
     assert_snapshot!(told(&step("requires: [docker, !spot]\n    run: make")), @r#"
-    error[E028]: `!spot` is written `not spot` in a requirement
+    error[E028]: write `not spot` for `!spot` in a requirement
      --> windlass.yml:3:24
       |
     3 |     requires: [docker, !spot]
-      |                        ^^^^^ YAML reads this as a tag, not as a text
+      |                        ^^^^^ YAML reads this as a tag, not as a string
       |
       = write:
     3 |     requires: [docker, not spot]
@@ -153,9 +153,9 @@ fn a_bare_number() {
      --> windlass.yml:3:14
       |
     3 |     timeout: 15
-      |              ^^ 15 of what?
+      |              ^^ a number without a unit
       |
-      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      = help: write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
       |
       = write:
     3 |     timeout: 15m
@@ -165,11 +165,11 @@ fn a_bare_number() {
 #[test]
 fn a_list_without_brackets() {
     assert_snapshot!(told("steps:\n  a: { run: make }\n  b: { run: make }\n  c:\n    needs: a, b\n    run: make\n"), @r#"
-    error[E030]: `needs` is one text with a comma, not a list
+    error[E030]: `needs` is one string with a comma, not a list
      --> windlass.yml:5:12
       |
     5 |     needs: a, b
-      |            ^^^^ YAML makes a list only of what stands in brackets
+      |            ^^^^ YAML reads a list only in brackets
       |
       = write:
     5 |     needs: [a, b]
@@ -181,7 +181,7 @@ fn signs_of_yaml_at_the_beginning() {
     let lines = ["run: *.sh", "run: @x", "run: > out", "run: & x", "run: `date`", "run: ! grep x"];
     let told: Vec<String> = lines.map(|line| told(&step(line))).to_vec();
     assert_snapshot!(told.join("\n"), @r#"
-    error[E031]: a text that begins with `*` must be quoted: YAML reads `*.sh` as an alias
+    error[E031]: quote a string that begins with `*`: YAML reads `*.sh` as an alias
      --> windlass.yml:3:10
       |
     3 |     run: *.sh
@@ -190,43 +190,43 @@ fn signs_of_yaml_at_the_beginning() {
       = write:
     3 |     run: '*.sh'
 
-    error[E031]: a text that begins with `@` must be quoted
+    error[E031]: quote a string that begins with `@`
      --> windlass.yml:3:10
       |
     3 |     run: @x
-      |          ^ this sign has a meaning of its own in YAML
+      |          ^ this character is special in YAML
       |
       = write:
     3 |     run: '@x'
 
-    error[E031]: a text that begins with `>` must be quoted
+    error[E031]: quote a string that begins with `>`
      --> windlass.yml:3:10
       |
     3 |     run: > out
-      |          ^ this sign has a meaning of its own in YAML
+      |          ^ this character is special in YAML
       |
       = write:
     3 |     run: '> out'
 
-    error[E031]: a text that begins with `&` must be quoted
+    error[E031]: quote a string that begins with `&`
      --> windlass.yml:3:10
       |
     3 |     run: & x
-      |          ^ this sign has a meaning of its own in YAML
+      |          ^ this character is special in YAML
       |
       = write:
     3 |     run: '& x'
 
-    error[E031]: a text that begins with ``` must be quoted
+    error[E031]: quote a string that begins with ```
      --> windlass.yml:3:10
       |
     3 |     run: `date`
-      |          ^ this sign has a meaning of its own in YAML
+      |          ^ this character is special in YAML
       |
       = write:
     3 |     run: '`date`'
 
-    error[E005]: `!` is a YAML tag, and tags mean nothing here
+    error[E005]: `!` is a YAML tag, and a pipeline has no tags
      --> windlass.yml:3:10
       |
     3 |     run: ! grep x
@@ -267,16 +267,16 @@ steps:
     run: make
 ";
     assert_snapshot!(crate::outline::listed(text), @r#"
-    windlass.yml:3:16: error[E021]: `: ` in a text that is not quoted
-    windlass.yml:5:10: error[E022]: a text that begins with `[` must be quoted
-    windlass.yml:7:10: error[E023]: a text that goes on behind its `"` must be quoted as a whole
+    windlass.yml:3:16: error[E021]: `: ` in an unquoted string
+    windlass.yml:5:10: error[E022]: quote a string that begins with `[`
+    windlass.yml:7:10: error[E023]: quote the whole string: it continues after its closing `"`
     windlass.yml:9:12: error[E024]: ` #` begins a comment
-    windlass.yml:10:22: error[E025]: between braces a comma ends the text
-    windlass.yml:12:15: error[E026]: `${{ }}` between braces or brackets must be quoted
-    windlass.yml:12:19: error[E081]: nothing is called `x` here
-    windlass.yml:15:9: error[E027]: `!failure()` is written `success()` in a condition
-    windlass.yml:18:24: error[E028]: `!spot` is written `not spot` in a requirement
+    windlass.yml:10:22: error[E025]: a comma between braces ends the value
+    windlass.yml:12:15: error[E026]: quote `${{ }}` between braces or brackets
+    windlass.yml:12:19: error[E081]: unknown name `x`
+    windlass.yml:15:9: error[E027]: write `success()` for `!failure()` in a condition
+    windlass.yml:18:24: error[E028]: write `not spot` for `!spot` in a requirement
     windlass.yml:21:14: error[E029]: `timeout` needs a unit
-    windlass.yml:24:12: error[E030]: `needs` is one text with a comma, not a list
+    windlass.yml:24:12: error[E030]: `needs` is one string with a comma, not a list
     "#);
 }

@@ -27,8 +27,8 @@ steps:
      --> windlass.yml:3:38
       |
     3 |   test: { run: x, needs: [lnt, lint, lint] }
-      |                                      ^^^^ the second
-      |                                ---- the first
+      |                                      ^^^^ second
+      |                                ---- first
       |
       = help: keep one of them
 
@@ -38,7 +38,7 @@ steps:
     4 |   self: { run: x, needs: self }
       |                          ^^^^
       |
-      = help: a step begins when its needs have ended: take this one out
+      = help: a step begins when its needs have ended: remove this need
 
     error[E061]: there is no step `nowhere`
      --> windlass.yml:5:27
@@ -62,7 +62,7 @@ steps:
   f: { run: x, needs: e }
 ";
     assert_snapshot!(told(text), @r#"
-    error[E063]: needs run in a circle: a → c → b → a
+    error[E063]: `needs` form a cycle: a → c → b → a
      --> windlass.yml:2:23
       |
     2 |   a: { run: x, needs: c }
@@ -76,9 +76,9 @@ steps:
     3 |   b: { run: x, needs: a }
       |                       - `b` needs `a`
       |
-      = help: take one of these needs out
+      = help: remove one of these needs
 
-    error[E063]: needs run in a circle: e → f → e
+    error[E063]: `needs` form a cycle: e → f → e
      --> windlass.yml:6:23
       |
     6 |   e: { run: x, needs: f }
@@ -88,7 +88,7 @@ steps:
     7 |   f: { run: x, needs: e }
       |                       - `f` needs `e`
       |
-      = help: take one of these needs out
+      = help: remove one of these needs
     "#);
 }
 
@@ -114,14 +114,14 @@ steps:
     3 |   b: { run: x, matrix: { os: [], db: [x] } }
       |                          ^^
 
-    error[E066]: `linux` stands twice in `os`
+    error[E066]: `linux` is listed twice in `os`
      --> windlass.yml:4:38
       |
     4 |   c: { run: x, matrix: { os: [linux, linux], exclude: { arch: arm }, route: [oss] } }
-      |                                      ^^^^^ the second
-      |                               ----- the first
+      |                                      ^^^^^ second
+      |                               ----- first
       |
-      = help: two cells would have one name
+      = help: two cells would have the same name
 
     error[E067]: the matrix has no axis `arch`
      --> windlass.yml:4:57
@@ -137,13 +137,13 @@ steps:
     4 |   c: { run: x, matrix: { os: [linux, linux], exclude: { arch: arm }, route: [oss] } }
       |                                                                              ^^^ did you mean `os`?
 
-    error[E048]: `not a name` is no name
+    error[E048]: `not a name` is not a valid name
      --> windlass.yml:5:26
       |
     5 |   d: { run: x, matrix: { not a name: [1] } }
       |                          ^^^^^^^^^^
       |
-      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`
+      = help: names consist of letters, digits, `_` and `-`, and begin with a letter or `_`
       |
       = write:
     5 |   d: { run: x, matrix: { not-a-name: [1] } }
@@ -171,7 +171,7 @@ steps:
     3 |   b: { run: x, matrix: { os: [linux], exclude: { os: windows } } }
       |                                                ^^^^^^^^^^^^^^^
       |
-      = help: are the values spelled as in the axes?
+      = help: check that the values are spelled as in the axes
 
     error[E070]: this `include` adds nothing
      --> windlass.yml:4:61
@@ -179,7 +179,7 @@ steps:
     4 |   c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: ios, extra: 1 }] } }
       |                                                             ^^^^^^^^^^^^^
       |
-      = help: name every axis to add a cell, or some axes and a new key to add a value to cells
+      = help: to add a cell, give every axis; to add a value to cells, give some axes and a new key
 
     error[E070]: this `include` matches no cell
      --> windlass.yml:4:76
@@ -187,7 +187,7 @@ steps:
     4 |   c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: ios, extra: 1 }] } }
       |                                                                            ^^^^^^^^^^^^^^^^^^^^^
       |
-      = help: name every axis to add a cell, or some axes and a new key to add a value to cells
+      = help: to add a cell, give every axis; to add a value to cells, give some axes and a new key
     "#);
 }
 
@@ -196,11 +196,11 @@ fn a_matrix_has_bounds() {
     let axis = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
     let (a, b) = (axis(1000), axis(101));
     let text = format!("steps:\n  a:\n    run: x\n    matrix:\n      a: [{a}]\n      b: [{b}]\n");
-    assert_snapshot!(crate::outline::listed(&text), @"windlass.yml:5:7: error[E068]: the matrix has 101000 cells (1000 × 101), at most 100000 are allowed");
+    assert_snapshot!(crate::outline::listed(&text), @"windlass.yml:5:7: error[E068]: the matrix has 101000 cells (1000 × 101); at most 100000 are allowed");
     let text = format!(
         "steps:\n  a:\n    run: x\n    matrix:\n      a: [{a}]\n      b: [{a}]\n      c: [{a}]\n      d: [{a}]\n"
     );
-    assert_snapshot!(crate::outline::listed(&text), @"windlass.yml:5:7: error[E068]: the matrix has 1000000000000 cells (1000 × 1000 × 1000 × 1000), at most 100000 are allowed");
+    assert_snapshot!(crate::outline::listed(&text), @"windlass.yml:5:7: error[E068]: the matrix has 1000000000000 cells (1000 × 1000 × 1000 × 1000); at most 100000 are allowed");
 }
 
 #[test]

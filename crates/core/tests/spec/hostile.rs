@@ -19,15 +19,15 @@ fn empty_files() {
     1 |
       | ^
       |
-      = help: the smallest pipeline is `steps: { hello: { run: echo hi } }`; `windlass init` writes one
+      = help: write at least `steps: { hello: { run: echo hi } }`, or create a file with `windlass init`
     "#);
     assert_snapshot!(listed("# nothing\n\n"), @"windlass.yml:1:1: error[E010]: the file is empty");
     assert_snapshot!(listed("---\n"), @"windlass.yml:1:1: error[E010]: the file is empty");
     assert_snapshot!(listed("~"), @"windlass.yml:1:1: error[E010]: the file is empty");
     assert_snapshot!(listed("steps:\n"), @"windlass.yml:1:6: error[E052]: `steps` has no value");
-    assert_snapshot!(listed("steps: {}\n"), @"windlass.yml:1:8: error[E010]: there are no steps");
-    assert_snapshot!(listed("[]"), @"windlass.yml:1:1: error[E042]: a pipeline is a map of keys, and this is a list");
-    assert_snapshot!(listed("hello"), @"windlass.yml:1:1: error[E042]: a pipeline is a map of keys, and this is a text");
+    assert_snapshot!(listed("steps: {}\n"), @"windlass.yml:1:8: error[E010]: the pipeline has no steps");
+    assert_snapshot!(listed("[]"), @"windlass.yml:1:1: error[E042]: a pipeline is a map, but this is a list");
+    assert_snapshot!(listed("hello"), @"windlass.yml:1:1: error[E042]: a pipeline is a map, but this is a string");
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn bytes_that_are_no_text() {
     1 | �ELF���
       |        ^ byte 7 is 0x00
       |
-      = help: a pipeline is YAML in UTF-8: is this the right file?
+      = help: a pipeline is YAML in UTF-8: check that the path names the right file
     "#);
     assert_snapshot!(bytes(b"steps:\n  a: { run: \xff }\n"), @r#"
     error[E001]: the file is not text
@@ -48,7 +48,7 @@ fn bytes_that_are_no_text() {
     2 |   a: { run:
       |             ^ byte 19 is 0xff
       |
-      = help: a pipeline is YAML in UTF-8: is this the right file?
+      = help: a pipeline is YAML in UTF-8: check that the path names the right file
     "#);
     assert_snapshot!(bytes(b"\xff\xfes\0t\0e\0p\0s\0"), @r#"
     error[E001]: the file is not text
@@ -57,16 +57,16 @@ fn bytes_that_are_no_text() {
     1 |
       | ^ byte 0 is 0xff
       |
-      = help: it begins like UTF-16: save it as UTF-8
+      = help: the file looks like UTF-16: save it as UTF-8
     "#);
     assert_snapshot!(bytes(&vec![b'a'; SOURCE_MAX + 1]), @r#"
-    error[E002]: the file has 8388609 bytes, at most 8388608 are read
+    error[E002]: the file has 8388609 bytes; at most 8388608 are allowed
      --> windlass.yml:1:1
       |
     1 |
       | ^
       |
-      = help: a pipeline is written by hand or by a small program: is this the right file?
+      = help: check that the path names a pipeline file
     "#);
 }
 
@@ -85,17 +85,17 @@ fn eight_mebibytes_are_read() {
     1 | [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[…
       |                                                                 ^
       |
-      = help: a pipeline needs seven levels; 64 are read
+      = help: a pipeline needs seven levels; at most 64 are allowed
     "#);
     let one_line = format!("steps: {{ a: {{ run: make, colour: {} }} }}", "y".repeat(1_000_000));
     assert_snapshot!(told(&one_line), @r#"
-    error[E041]: `colour` is no key of a step
+    error[E041]: unknown key `colour` in a step
      --> windlass.yml:1:26
       |
     1 | steps: { a: { run: make, colour: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy…
       |                          ^^^^^^
       |
-      = help: `windlass schema` lists every key; keys that begin with `x-` are yours
+      = help: `windlass schema` lists all keys; keys that begin with `x-` are free for your own use
     "#);
 }
 
@@ -126,28 +126,28 @@ fn an_alias_bomb_is_defused() {
         lines.push(format!("x-a{n}: &a{n} [{items}]"));
     }
     lines.push("steps: { a: { run: make } }".to_owned());
-    assert_snapshot!(listed(&lines.join("\n")), @"windlass.yml:6:42: error[E002]: the file unfolds to more than 1000000 values");
+    assert_snapshot!(listed(&lines.join("\n")), @"windlass.yml:6:42: error[E002]: the file expands to more than 1000000 values");
 }
 
 #[test]
 fn line_ends_of_windows_and_a_byte_order_mark() {
     let text = "\u{feff}steps:\r\n  a:\r\n    run: |\r\n      make\r\n      echo '${{ params.x }}'\r\n    timeout: 15\r\n";
     assert_snapshot!(told(text), @r#"
-    error[E102]: sh does not look for values between single quotes
+    error[E102]: sh does not expand variables between single quotes
      --> windlass.yml:5:13
       |
     5 |       echo '${{ params.x }}'
       |             ^^^^^^^^^^^^^^^
       |
-      = help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+      = help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
     error[E029]: `timeout` needs a unit
      --> windlass.yml:6:14
       |
     6 |     timeout: 15
-      |              ^^ 15 of what?
+      |              ^^ a number without a unit
       |
-      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      = help: write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
       |
       = write:
     6 |     timeout: 15m
@@ -161,26 +161,26 @@ fn line_ends_of_windows_and_a_byte_order_mark() {
 #[test]
 fn odd_unicode() {
     assert_snapshot!(told("steps:\n  über: { run: echo \"漢字🦀\", colour: \"\u{202e}x\" }\n  a: { run: x, tïmeout: 3 }\n"), @r#"
-    error[E048]: `über` is no name
+    error[E048]: `über` is not a valid name
      --> windlass.yml:2:3
       |
     2 |   über: { run: echo "漢字🦀", colour: "�x" }
       |   ^^^^
       |
-      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`
+      = help: names consist of letters, digits, `_` and `-`, and begin with a letter or `_`
       |
       = write:
     2 |   ber: { run: echo "漢字🦀", colour: "�x" }
 
-    error[E041]: `colour` is no key of a step
+    error[E041]: unknown key `colour` in a step
      --> windlass.yml:2:28
       |
     2 |   über: { run: echo "漢字🦀", colour: "�x" }
       |                            ^^^^^^
       |
-      = help: `windlass schema` lists every key; keys that begin with `x-` are yours
+      = help: `windlass schema` lists all keys; keys that begin with `x-` are free for your own use
 
-    error[E041]: `tïmeout` is no key of a step
+    error[E041]: unknown key `tïmeout` in a step
      --> windlass.yml:3:16
       |
     3 |   a: { run: x, tïmeout: 3 }
@@ -229,9 +229,9 @@ fn colours_are_the_terminals_own() {
     ␛[1;34m -->␛[0m windlass.yml:2:25
     ␛[1;34m  |␛[0m
     ␛[1;34m2 |␛[0m   a: { run: x, timeout: 15 }
-    ␛[1;34m  |␛[0m                         ␛[1;31m^^ 15 of what?␛[0m
+    ␛[1;34m  |␛[0m                         ␛[1;31m^^ a number without a unit␛[0m
     ␛[1;34m  |␛[0m
-    ␛[1;34m  =␛[0m ␛[1mhelp:␛[0m durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+    ␛[1;34m  =␛[0m ␛[1mhelp:␛[0m write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
     ␛[1;34m  |␛[0m
     ␛[1;34m  =␛[0m ␛[1mwrite:␛[0m
     ␛[1;34m2 |␛[0m ␛[32m  a: { run: x, timeout: 15m }␛[0m

@@ -20,87 +20,87 @@ steps:
     continue-on-error: true
 ";
     assert_snapshot!(told(text), @r#"
-    error[E041]: `jobs` is no key of a pipeline
+    error[E041]: unknown key `jobs` in a pipeline
      --> windlass.yml:1:1
       |
     1 | jobs: {}
-      | ^^^^ it is called `steps` here
+      | ^^^^ windlass calls it `steps`
       |
-      = help: `steps`: What is to be done, by name
+      = help: `steps`: Steps of the pipeline, by name
       |
       = write:
     1 | steps: {}
 
-    error[E041]: `depends_on` is no key of a step
+    error[E041]: unknown key `depends_on` in a step
      --> windlass.yml:5:5
       |
     5 |     depends_on: a
-      |     ^^^^^^^^^^ it is called `needs` here
+      |     ^^^^^^^^^^ windlass calls it `needs`
       |
-      = help: `needs`: Steps that must have ended well before it begins
+      = help: `needs`: Steps that must have ended before this one starts
       |
       = write:
     5 |     needs: a
 
-    error[E041]: `runs-on` is no key of a step
+    error[E041]: unknown key `runs-on` in a step
      --> windlass.yml:6:5
       |
     6 |     runs-on: [docker]
       |     ^^^^^^^
       |
-      = help: it is called `requires` here, and takes labels of machines, such as `linux` or `cpu>=4`; `windlass doctor` lists this one's
+      = help: windlass calls it `requires`; it takes labels of workers, such as `linux` or `cpu>=4`; `windlass doctor` lists the labels of this machine
 
-    error[E041]: `concurrency` is no key of a step
+    error[E041]: unknown key `concurrency` in a step
      --> windlass.yml:7:5
       |
     7 |     concurrency: prod
-      |     ^^^^^^^^^^^ it is called `lock` here
+      |     ^^^^^^^^^^^ windlass calls it `lock`
       |
-      = help: `lock`: What it holds while it runs, one at a time
+      = help: `lock`: Locks that the step holds while it runs
       |
       = write:
     7 |     lock: prod
 
-    error[E041]: `script` is no key of a step
+    error[E041]: unknown key `script` in a step
      --> windlass.yml:8:5
       |
     8 |     script: make
-      |     ^^^^^^ it is called `run` here
+      |     ^^^^^^ windlass calls it `run`
       |
-      = help: `run`: The command
+      = help: `run`: Command or script to execute
       |
       = write:
     8 |     run: make
 
-    error[E041]: `timeout-minutes` is no key of a step
+    error[E041]: unknown key `timeout-minutes` in a step
      --> windlass.yml:9:5
       |
     9 |     timeout-minutes: 15
-      |     ^^^^^^^^^^^^^^^ it is called `timeout` here
+      |     ^^^^^^^^^^^^^^^ windlass calls it `timeout`
       |
-      = help: `timeout`: The longest that one attempt may run
+      = help: `timeout`: Maximum duration of one attempt
       |
       = write:
     9 |     timeout: 15m
 
-    error[E041]: `working-directory` is no key of a step
+    error[E041]: unknown key `working-directory` in a step
       --> windlass.yml:10:5
        |
     10 |     working-directory: src
-       |     ^^^^^^^^^^^^^^^^^ it is called `dir` here
+       |     ^^^^^^^^^^^^^^^^^ windlass calls it `dir`
        |
-       = help: `dir`: Where it runs, from the root of the pipeline
+       = help: `dir`: Working directory, relative to the root of the pipeline
        |
        = write:
     10 |     dir: src
 
-    error[E041]: `continue-on-error` is no key of a step
+    error[E041]: unknown key `continue-on-error` in a step
       --> windlass.yml:11:5
        |
     11 |     continue-on-error: true
-       |     ^^^^^^^^^^^^^^^^^ it is called `ignore_failure` here
+       |     ^^^^^^^^^^^^^^^^^ windlass calls it `ignore_failure`
        |
-       = help: `ignore_failure`: Whether its failure leaves the run as it is
+       = help: `ignore_failure`: If true, the run can succeed even if the step fails
        |
        = write:
     11 |     ignore_failure: true
@@ -110,7 +110,7 @@ steps:
 #[test]
 fn misspelled_keys_are_guessed() {
     assert_snapshot!(told("steps:\n  a: { runn: x }\n  b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }\n"), @r#"
-    error[E041]: `runn` is no key of a step
+    error[E041]: unknown key `runn` in a step
      --> windlass.yml:2:8
       |
     2 |   a: { runn: x }
@@ -119,18 +119,18 @@ fn misspelled_keys_are_guessed() {
       = write:
     2 |   a: { run: x }
 
-    error[E041]: `Timeout` is no key of a step
+    error[E041]: unknown key `Timeout` in a step
      --> windlass.yml:3:16
       |
     3 |   b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }
-      |                ^^^^^^^ it is called `timeout` here
+      |                ^^^^^^^ windlass calls it `timeout`
       |
-      = help: `timeout`: The longest that one attempt may run
+      = help: `timeout`: Maximum duration of one attempt
       |
       = write:
     3 |   b: { run: x, timeout: 3m, priorty: 1, retry: { tmes: 1 } }
 
-    error[E041]: `priorty` is no key of a step
+    error[E041]: unknown key `priorty` in a step
      --> windlass.yml:3:29
       |
     3 |   b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }
@@ -139,7 +139,7 @@ fn misspelled_keys_are_guessed() {
       = write:
     3 |   b: { run: x, Timeout: 3m, priority: 1, retry: { tmes: 1 } }
 
-    error[E041]: `tmes` is no key of a retry
+    error[E041]: unknown key `tmes` in a retry
      --> windlass.yml:3:50
       |
     3 |   b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }
@@ -153,37 +153,37 @@ fn misspelled_keys_are_guessed() {
 #[test]
 fn keys_in_the_wrong_place_are_sent_to_the_right_one() {
     assert_snapshot!(told("run: x\ndefaults: { run: x }\nsteps:\n  a: { run: x, params: {}, colour: red }\n"), @r#"
-    error[E041]: `run` is no key of a pipeline
+    error[E041]: unknown key `run` in a pipeline
      --> windlass.yml:1:1
       |
     1 | run: x
       | ^^^
       |
-      = help: `run` belongs into a step, below `steps:`
+      = help: `run` belongs into a step, under `steps:`
 
-    error[E041]: `run` is no key of `defaults`
+    error[E041]: unknown key `run` in `defaults`
      --> windlass.yml:2:13
       |
     2 | defaults: { run: x }
       |             ^^^
       |
-      = help: `run` has no default: write it in the step
+      = help: `run` cannot have a default: write it in the step
 
-    error[E041]: `params` is no key of a step
+    error[E041]: unknown key `params` in a step
      --> windlass.yml:4:16
       |
     4 |   a: { run: x, params: {}, colour: red }
       |                ^^^^^^
       |
-      = help: `params` belongs to the top of the file
+      = help: `params` belongs at the top of the file
 
-    error[E041]: `colour` is no key of a step
+    error[E041]: unknown key `colour` in a step
      --> windlass.yml:4:28
       |
     4 |   a: { run: x, params: {}, colour: red }
       |                            ^^^^^^
       |
-      = help: `windlass schema` lists every key; keys that begin with `x-` are yours
+      = help: `windlass schema` lists all keys; keys that begin with `x-` are free for your own use
     "#);
 }
 
@@ -206,33 +206,33 @@ steps:
   i: { run: x, shell: , dir: {} }
 ";
     assert_snapshot!(told(text), @r#"
-    error[E042]: `name` takes a text, and this is a list
+    error[E042]: `name` takes a string, but this is a list
      --> windlass.yml:1:7
       |
     1 | name: [a]
       |       ^^^
 
-    error[E042]: `env` takes a map, and this is a text
+    error[E042]: `env` takes a map, but this is a string
      --> windlass.yml:2:6
       |
     2 | env: x
       |      ^
 
-    error[E042]: `params` takes a map, and this is a list
+    error[E042]: `params` takes a map, but this is a list
      --> windlass.yml:3:9
       |
     3 | params: [a]
       |         ^^^
       |
-      = help: each param has a name: `params: { a: { default: … } }`
+      = help: write params by name: `params: { a: { default: … } }`
 
-    error[E047]: `a` takes a whole number from 1 to 1000000, and this is `many`
+    error[E047]: `a` takes a whole number from 1 to 1000000, but this is `many`
      --> windlass.yml:4:13
       |
     4 | locks: { a: many }
       |             ^^^^
 
-    error[E042]: a step is a map of keys, and this is a text
+    error[E042]: a step is a map, but this is a string
      --> windlass.yml:6:6
       |
     6 |   a: make
@@ -240,29 +240,29 @@ steps:
       |
       = help: write `{ run: 'make' }`
 
-    error[E042]: `run` takes a command, and this is a list
+    error[E042]: `run` takes a command, but this is a list
      --> windlass.yml:7:13
       |
     7 |   b: { run: [make, test], needs: { a: b }, tags: { x: y } }
       |             ^^^^^^^^^^^^
       |
-      = help: write several commands on lines of their own behind `run: |`
+      = help: write each command on its own line after `run: |`
 
-    error[E044]: a need needs the key `step`
+    error[E044]: a need requires the key `step`
      --> windlass.yml:7:34
       |
     7 |   b: { run: [make, test], needs: { a: b }, tags: { x: y } }
       |                                  ^^^^^^^^
 
-    error[E041]: `a` is no key of a need
+    error[E041]: unknown key `a` in a need
      --> windlass.yml:7:36
       |
     7 |   b: { run: [make, test], needs: { a: b }, tags: { x: y } }
       |                                    ^
       |
-      = help: a need has `step`, `optional`; keys that begin with `x-` are yours
+      = help: the keys are `step`, `optional`; keys that begin with `x-` are free for your own use
 
-    error[E042]: `tags` takes a name or a list of them, and this is a map
+    error[E042]: `tags` takes a name or a list of them, but this is a map
      --> windlass.yml:7:50
       |
     7 |   b: { run: [make, test], needs: { a: b }, tags: { x: y } }
@@ -270,15 +270,15 @@ steps:
       |
       = help: list the names: `tags: [x]`
 
-    error[E050]: the step `c` does nothing
+    error[E050]: the step `c` has no action
      --> windlass.yml:8:3
       |
     8 |   c:
       |   ^
       |
-      = help: say what to do with `run:`; a step that only waits for others is `call: noop`
+      = help: add `run:` with a command; a step that only waits for others is `call: noop`
 
-    error[E042]: `ignore_failure` takes `true` or `false`, and this is `yes`
+    error[E042]: `ignore_failure` takes `true` or `false`, but this is `yes`
      --> windlass.yml:9:32
       |
     9 |   d: { run: x, ignore_failure: yes, elsewhere: 1 }
@@ -287,39 +287,39 @@ steps:
       = write:
     9 |   d: { run: x, ignore_failure: true, elsewhere: 1 }
 
-    error[E041]: `elsewhere` is no key of a step
+    error[E041]: unknown key `elsewhere` in a step
      --> windlass.yml:9:37
       |
     9 |   d: { run: x, ignore_failure: yes, elsewhere: 1 }
       |                                     ^^^^^^^^^
       |
-      = help: `elsewhere` belongs below `retry`: write `retry: { elsewhere: … }`
+      = help: `elsewhere` belongs under `retry`: write `retry: { elsewhere: … }`
 
-    error[E047]: `retry` takes a whole number from 0 to 10000, and this is `often`
+    error[E047]: `retry` takes a whole number from 0 to 10000, but this is `often`
       --> windlass.yml:10:23
        |
     10 |   e: { run: x, retry: often, priority: 1.5, per_worker: 0, pin: master }
        |                       ^^^^^
 
-    error[E047]: `priority` takes a whole number from -1000000 to 1000000, and this is `1.5`
+    error[E047]: `priority` takes a whole number from -1000000 to 1000000, but this is `1.5`
       --> windlass.yml:10:40
        |
     10 |   e: { run: x, retry: often, priority: 1.5, per_worker: 0, pin: master }
        |                                        ^^^
 
-    error[E047]: `per_worker` takes a whole number from 1 to 1000000, and this is `0`
+    error[E047]: `per_worker` takes a whole number from 1 to 1000000, but this is `0`
       --> windlass.yml:10:57
        |
     10 |   e: { run: x, retry: often, priority: 1.5, per_worker: 0, pin: master }
        |                                                         ^
 
-    error[E045]: `pin` takes `leader`, and this is `master`
+    error[E045]: `pin` takes `leader`, but this is `master`
       --> windlass.yml:10:65
        |
     10 |   e: { run: x, retry: often, priority: 1.5, per_worker: 0, pin: master }
        |                                                                 ^^^^^^
 
-    error[E042]: `matrix` takes a list of texts, and this is a text
+    error[E042]: `matrix` takes a list of strings, but this is a string
       --> windlass.yml:11:24
        |
     11 |   f: { run: x, matrix: linux }
@@ -328,7 +328,7 @@ steps:
        = write:
     11 |   f: { run: x, matrix: [linux] }
 
-    error[E042]: `A` takes a text, and this is a list
+    error[E042]: `A` takes a string, but this is a list
       --> windlass.yml:12:26
        |
     12 |   g: { run: x, env: { A: [1], B: } }
@@ -340,15 +340,15 @@ steps:
     12 |   g: { run: x, env: { A: [1], B: } }
        |                                ^
        |
-       = help: write `""` for an empty text, or leave the key out
+       = help: write `""` for an empty string, or remove the key
 
-    error[E042]: `nodes` is a map of keys, and this is a list
+    error[E042]: `nodes` is a map, but this is a list
       --> windlass.yml:13:23
        |
     13 |   h: { run: x, nodes: [a], if: [a] }
        |                       ^^^
 
-    error[E042]: `if` takes an expression, and this is a list
+    error[E042]: `if` takes an expression, but this is a list
       --> windlass.yml:13:32
        |
     13 |   h: { run: x, nodes: [a], if: [a] }
@@ -360,9 +360,9 @@ steps:
     14 |   i: { run: x, shell: , dir: {} }
        |                     ^
        |
-       = help: write `""` for an empty text, or leave the key out
+       = help: write `""` for an empty string, or remove the key
 
-    error[E042]: `dir` takes a text, and this is a map
+    error[E042]: `dir` takes a string, but this is a map
       --> windlass.yml:14:30
        |
     14 |   i: { run: x, shell: , dir: {} }
@@ -388,31 +388,31 @@ steps:
      --> windlass.yml:1:10
       |
     1 | timeout: 90
-      |          ^^ 90 of what?
+      |          ^^ a number without a unit
       |
-      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      = help: write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
       |
       = write:
     1 | timeout: 90m
 
-    error[E046]: `15 min` is no duration
+    error[E046]: `15 min` is not a valid duration
      --> windlass.yml:3:25
       |
     3 |   a: { run: x, timeout: 15 min }
       |                         ^^^^^^
       |
-      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      = help: write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
       |
       = write:
     3 |   a: { run: x, timeout: 15m }
 
-    error[E046]: `soon` is no duration
+    error[E046]: `soon` is not a valid duration
      --> windlass.yml:4:25
       |
     4 |   b: { run: x, timeout: soon }
       |                         ^^^^
       |
-      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      = help: write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
 
     error[E046]: `99999d` is longer than ten years
      --> windlass.yml:5:25
@@ -420,28 +420,28 @@ steps:
     5 |   c: { run: x, timeout: 99999d }
       |                         ^^^^^^
       |
-      = help: leave the key out to wait for ever
+      = help: remove the key for no limit
 
     error[E029]: `wait` needs a unit
      --> windlass.yml:6:31
       |
     6 |   d: { run: x, retry: { wait: 5 } }
-      |                               ^ 5 of what?
+      |                               ^ a number without a unit
       |
-      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      = help: write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
       |
       = write:
     6 |   d: { run: x, retry: { wait: 5s } }
 
-    error[E046]: `1m..5s` is no span of waits
+    error[E046]: `1m..5s` is not a valid range of waits
      --> windlass.yml:7:31
       |
     7 |   e: { run: x, retry: { wait: 1m..5s } }
       |                               ^^^^^^
       |
-      = help: write the shorter wait first and the longest second, as in `5s..1m`
+      = help: write the shortest wait first and the longest second, as in `5s..1m`
 
-    error[E045]: `on` takes `failed`, `timed_out` or `exit-N`, and this is `crashed`
+    error[E045]: `on` takes `failed`, `timed_out` or `exit-N`, but this is `crashed`
      --> windlass.yml:8:65
       |
     8 |   f: { run: x, retry: { wait: 5s..1m, on: [exit-101, timed_out, crashed] } }
@@ -451,9 +451,9 @@ steps:
      --> windlass.yml:9:28
       |
     9 |   g: { run: x, kill_grace: 1.5 }
-      |                            ^^^ 1.5 of what?
+      |                            ^^^ a number without a unit
       |
-      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      = help: write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
       |
       = write:
     9 |   g: { run: x, kill_grace: 1s }
@@ -471,62 +471,62 @@ steps:
   a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
 ";
     assert_snapshot!(told(text), @r#"
-    error[E048]: `my pipeline` is no name for a pipeline
+    error[E048]: `my pipeline` is not a valid name for a pipeline
      --> windlass.yml:1:7
       |
     1 | name: my pipeline
       |       ^^^^^^^^^^^
       |
-      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`; say more in `about:`
+      = help: names consist of letters, digits, `_` and `-`, and begin with a letter or `_`; use `about:` for a description
       |
       = write:
     1 | name: my-pipeline
 
-    error[E049]: `in` is a word of the expression language
+    error[E049]: `in` is a keyword of the expression language
      --> windlass.yml:2:11
       |
     2 | params: { in: 1, 9lives: 2 }
       |           ^^
       |
-      = help: an expression could not name it: choose another name
+      = help: choose another name: an expression could not refer to it
 
-    error[E048]: `9lives` is no name
+    error[E048]: `9lives` is not a valid name
      --> windlass.yml:2:18
       |
     2 | params: { in: 1, 9lives: 2 }
       |                  ^^^^^^
       |
-      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`
+      = help: names consist of letters, digits, `_` and `-`, and begin with a letter or `_`
       |
       = write:
     2 | params: { in: 1, _9lives: 2 }
 
-    error[E048]: `unit tests` is no name
+    error[E048]: `unit tests` is not a valid name
      --> windlass.yml:4:3
       |
     4 |   unit tests: { run: x }
       |   ^^^^^^^^^^
       |
-      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`
+      = help: names consist of letters, digits, `_` and `-`, and begin with a letter or `_`
       |
       = write:
     4 |   unit-tests: { run: x }
 
-    error[E049]: `not` is a word of the expression language
+    error[E049]: `not` is a keyword of the expression language
      --> windlass.yml:5:3
       |
     5 |   not: { run: x }
       |   ^^^
       |
-      = help: an expression could not name it: choose another name
+      = help: choose another name: an expression could not refer to it
 
-    error[E048]: `the version` is no name
+    error[E048]: `the version` is not a valid name
      --> windlass.yml:6:26
       |
     6 |   a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
       |                          ^^^^^^^^^^^
       |
-      = help: names are made of letters, digits, `_` and `-`, and begin with a letter or `_`
+      = help: names consist of letters, digits, `_` and `-`, and begin with a letter or `_`
       |
       = write:
     6 |   a: { run: x, outputs: [the-version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
@@ -535,12 +535,12 @@ steps:
      --> windlass.yml:6:42
       |
     6 |   a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
-      |                                          ^ the second
-      |                                       - the first
+      |                                          ^ second
+      |                                       - first
       |
       = help: keep one of them
 
-    error[E049]: `WINDLASS_TOKEN` is a setting of windlass, and no secret of steps
+    error[E049]: `WINDLASS_TOKEN` is a setting of windlass and cannot be a secret
      --> windlass.yml:6:56
       |
     6 |   a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
@@ -561,30 +561,30 @@ steps:
 #[test]
 fn a_step_does_one_thing() {
     assert_snapshot!(told("steps:\n  a: { about: x }\n  b:\n  c: { run: x, call: noop }\n  d: { call: nop }\n  e: { run: '' }\n"), @r#"
-    error[E050]: the step `a` does nothing
+    error[E050]: the step `a` has no action
      --> windlass.yml:2:3
       |
     2 |   a: { about: x }
       |   ^
       |
-      = help: say what to do with `run:`; a step that only waits for others is `call: noop`
+      = help: add `run:` with a command; a step that only waits for others is `call: noop`
 
-    error[E050]: the step `b` does nothing
+    error[E050]: the step `b` has no action
      --> windlass.yml:3:3
       |
     3 |   b:
       |   ^
       |
-      = help: say what to do with `run:`; a step that only waits for others is `call: noop`
+      = help: add `run:` with a command; a step that only waits for others is `call: noop`
 
-    error[E051]: a step does one thing, and this one has `run` and `call`
+    error[E051]: a step has one action, but this one has both `run` and `call`
      --> windlass.yml:4:16
       |
     4 |   c: { run: x, call: noop }
       |                ^^^^
-      |        --- the first
+      |        --- first
       |
-      = help: make two steps of it
+      = help: split it into two steps
 
     error[E054]: there is no built-in step `nop`
      --> windlass.yml:5:14
@@ -592,7 +592,7 @@ fn a_step_does_one_thing() {
     5 |   d: { call: nop }
       |              ^^^
       |
-      = help: this version has `noop`; a command is written `run:`
+      = help: the only built-in step is `noop`; write a command as `run:`
 
     error[E052]: `run` is empty
      --> windlass.yml:6:13
@@ -605,13 +605,13 @@ fn a_step_does_one_thing() {
 #[test]
 fn maps_that_lack_a_key() {
     assert_snapshot!(told("steps:\n  a: { run: x, lock: { order: fifo } }\n  b: { run: x, needs: { optional: true } }\n"), @r#"
-    error[E044]: a lock needs the key `name`
+    error[E044]: a lock requires the key `name`
      --> windlass.yml:2:22
       |
     2 |   a: { run: x, lock: { order: fifo } }
       |                      ^^^^^^^^^^^^^^^
 
-    error[E044]: a need needs the key `step`
+    error[E044]: a need requires the key `step`
      --> windlass.yml:3:23
       |
     3 |   b: { run: x, needs: { optional: true } }
@@ -627,7 +627,7 @@ fn own_keys_are_free() {
 #[test]
 fn requirements() {
     assert_snapshot!(told("steps:\n  a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }\n  b: { run: x, requires: docker, }\n"), @r#"
-    error[E103]: a fact is compared with a whole number
+    error[E103]: a fact can be compared only with a whole number
      --> windlass.yml:2:33
       |
     2 |   a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }
@@ -635,7 +635,7 @@ fn requirements() {
       |
       = help: write cpu>=4
 
-    error[E103]: sizes are written with KiB, MiB, GiB or TiB right behind the number
+    error[E103]: write a size with KiB, MiB, GiB or TiB directly after the number
      --> windlass.yml:2:42
       |
     2 |   a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }
@@ -643,7 +643,7 @@ fn requirements() {
       |
       = help: write mem>=8GiB
 
-    error[E103]: several demands are items of a list
+    error[E103]: write several requirements as a list
      --> windlass.yml:2:51
       |
     2 |   a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }
@@ -651,7 +651,7 @@ fn requirements() {
       |
       = help: write [a, b]
 
-    error[E103]: a label is missing
+    error[E103]: missing label
      --> windlass.yml:2:58
       |
     2 |   a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }
@@ -674,19 +674,19 @@ steps:
   s: { run: x }
 ";
     assert_snapshot!(told(text), @r#"
-    error[E123]: the default `z` is none of the choices of `a`
+    error[E123]: the default `z` is not one of the choices of `a`
      --> windlass.yml:2:33
       |
     2 |   a: { choose: [x, y], default: z }
       |                                 ^
 
-    error[E124]: `high` is no number, and the param `b` is one
+    error[E124]: `high` is not a number, but the param `b` is one
      --> windlass.yml:3:31
       |
     3 |   b: { type: number, default: high }
       |                               ^^^^
 
-    error[E045]: `type` takes `string` or `number` or `boolean`, and this is `date`
+    error[E045]: `type` takes `string` or `number` or `boolean`, but this is `date`
      --> windlass.yml:4:14
       |
     4 |   c: { type: date }
@@ -698,9 +698,9 @@ steps:
     5 |   d: { required: true, default: x }
       |                                 ^
       |
-      = help: a param with a default need not be given: leave one of them out
+      = help: a param with a default is optional: remove one of the two keys
 
-    error[E087]: a param is given, not computed
+    error[E087]: the value of a param cannot contain `${{ }}`
      --> windlass.yml:6:17
       |
     6 |   e: { default: '${{ params.a }}' }

@@ -20,42 +20,42 @@ steps:
 fn a_limit_of_nothing() {
     let step = |line: &str| told(&format!("steps:\n  a:\n    {line}\n    run: make\n"));
     assert_snapshot!(step("timeout: 0s"), @r#"
-    error[E056]: a `timeout` of nothing leaves no time
+    error[E056]: `timeout` is zero, which leaves no time
      --> windlass.yml:3:14
       |
     3 |     timeout: 0s
-      |              ^^ nothing ends in no time
+      |              ^^ must be greater than zero
       |
-      = help: leave the key out for no limit; over one of `defaults`, write a long one: `7d`
+      = help: remove the key for no limit; to override `defaults`, write a long one: `7d`
     "#);
     assert_snapshot!(step("timeout: 0"), @r#"
-    error[E056]: a `timeout` of nothing leaves no time
+    error[E056]: `timeout` is zero, which leaves no time
      --> windlass.yml:3:14
       |
     3 |     timeout: 0
-      |              ^ nothing ends in no time
+      |              ^ must be greater than zero
       |
-      = help: leave the key out for no limit; over one of `defaults`, write a long one: `7d`
+      = help: remove the key for no limit; to override `defaults`, write a long one: `7d`
     "#);
     assert_snapshot!(step("retry: { times: 3, wait: 0s..1m }"), @r#"
-    error[E056]: a wait of nothing does not grow
+    error[E056]: a range of waits cannot begin with zero
      --> windlass.yml:3:30
       |
     3 |     retry: { times: 3, wait: 0s..1m }
-      |                              ^^^^^^ it is doubled from attempt to attempt
+      |                              ^^^^^^ the wait doubles from attempt to attempt
       |
-      = help: `0s` alone tries again at once
+      = help: `0s` alone retries at once
       |
       = write:
     3 |     retry: { times: 3, wait: 1s..1m }
     "#);
     assert_snapshot!(listed("timeout: 0h0m\ndefaults: { timeout: 0ms }\nsteps: { a: { run: make } }"), @r#"
-    windlass.yml:1:10: error[E056]: a `timeout` of nothing leaves no time
-    windlass.yml:2:22: error[E056]: a `timeout` of nothing leaves no time
+    windlass.yml:1:10: error[E056]: `timeout` is zero, which leaves no time
+    windlass.yml:2:22: error[E056]: `timeout` is zero, which leaves no time
     "#);
     let given =
         "params: { limit: 0s }\nsteps: { a: { run: make, timeout: \"${{ params.limit }}\" } }";
-    assert_snapshot!(listed(given), @"windlass.yml:2:35: error[E042]: `timeout` takes a duration above zero such as `90s` or `15m`, and this comes out as `0s`");
+    assert_snapshot!(listed(given), @"windlass.yml:2:35: error[E042]: `timeout` takes a duration greater than zero such as `90s` or `15m`, but this renders to `0s`");
     assert_snapshot!(listed(NO_WAIT), @"nothing is wrong");
     assert_snapshot!(listed("steps: { a: { run: make, wait_for_lock: 0 } }"), @"windlass.yml:1:41: error[E029]: `wait_for_lock` needs a unit");
 }
@@ -77,22 +77,22 @@ steps:
         let expanded = plan(text, given).expect("it is sound");
         expanded.plan.spec(StepIx(0)).expect("a step").retry.clone()
     };
-    assert_snapshot!(format!("{:?}", retry(&[])), @"Retry { times: 2, wait_min: 5s, wait_max: 1m, on: [Exit(3), TimedOut], elsewhere: false, lost: 0 }");
+    assert_snapshot!(format!("{:?}", retry(&[])), @"RetryPolicy { times: 2, wait_min: 5s, wait_max: 1m, on: [Exit(3), TimedOut], elsewhere: false, lost: 0 }");
     let wrong = [("wait", "0s..1m"), ("on", "always"), ("lost", "-1")];
     assert_snapshot!(told_with(text, &wrong), @r#"
-    error[E042]: `wait` takes a duration such as `5s`, or two as `5s..1m`, and this comes out as `0s..1m`
+    error[E042]: `wait` takes a duration such as `5s`, or a range such as `5s..1m`, but this renders to `0s..1m`
      --> windlass.yml:7:13
       |
     7 |       wait: "${{ params.wait }}"
       |             ^^^^^^^^^^^^^^^^^^^^
 
-    error[E042]: `on` takes `failed`, `timed_out` or `exit-N`, and this comes out as `always`
+    error[E042]: `on` takes `failed`, `timed_out` or `exit-N`, but this renders to `always`
      --> windlass.yml:8:12
       |
     8 |       on: ["${{ params.on }}", timed_out]
       |            ^^^^^^^^^^^^^^^^^^
 
-    error[E042]: `lost` takes a whole number from 0 to 10000, and this comes out as `-1`
+    error[E042]: `lost` takes a whole number from 0 to 10000, but this renders to `-1`
      --> windlass.yml:9:13
       |
     9 |       lost: "${{ params.lost }}"

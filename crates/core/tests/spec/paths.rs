@@ -39,13 +39,13 @@ steps:
       = write:
     8 |       A: ${{ params.channel }}
 
-    error[E081]: nothing is called `param` here
+    error[E081]: unknown name `param`
      --> windlass.yml:9:14
       |
     9 |       B: ${{ param.channel }}
       |              ^^^^^^^^^^^^^ did you mean `params`?
 
-    error[E081]: nothing is called `channel` here
+    error[E081]: unknown name `channel`
       --> windlass.yml:10:14
        |
     10 |       C: ${{ channel }}
@@ -72,7 +72,7 @@ steps:
        = write:
     12 |       E: ${{ steps.bundle.outputs.version }}
 
-    error[E081]: `steps.bundle.result` is no value
+    error[E081]: `steps.bundle.result` is not a valid path
       --> windlass.yml:13:14
        |
     13 |       F: ${{ steps.bundle.result }}
@@ -80,13 +80,13 @@ steps:
        |
        = help: write `steps.bundle.outputs.OUTPUT` or `steps.bundle.status`
 
-    error[E086]: `test` is a matrix: its outputs are a list, one entry for each cell
+    error[E086]: `test` is a matrix: its outputs are a list with one entry per cell
       --> windlass.yml:14:14
        |
     14 |       G: ${{ steps.test.outputs.took }}
        |              ^^^^^^^^^^^^^^^^^^^^^^^
        |
-       = help: hand over `steps.test.outputs` as a whole, and take `took` from each entry's `outputs`
+       = help: pass the whole `steps.test.outputs`, and read `took` from the `outputs` of each entry
 
     error[E083]: the step `ship` has no matrix
       --> windlass.yml:15:14
@@ -94,23 +94,23 @@ steps:
     15 |       H: ${{ matrix.os }}
        |              ^^^^^^^^^
 
-    error[E081]: nothing is called `env` here
+    error[E081]: unknown name `env`
       --> windlass.yml:16:14
        |
     16 |       I: ${{ env.HOME }}
        |              ^^^^^^^^
        |
-       = help: a script reads the variable itself, as `$NAME`
+       = help: read the variable in the script, as `$NAME`
 
-    error[E081]: nothing is called `secrets` here
+    error[E081]: unknown name `secrets`
       --> windlass.yml:17:14
        |
     17 |       J: ${{ secrets.TOKEN }}
        |              ^^^^^^^^^^^^^
        |
-       = help: list the secret under `secrets:` and read the variable, as `$NAME`
+       = help: list the secret under `secrets:` and read the variable in the script, as `$NAME`
 
-    error[E081]: `run.number` is no value
+    error[E081]: `run.number` is not a valid path
       --> windlass.yml:18:14
        |
     18 |       K: ${{ run.number }}
@@ -118,7 +118,7 @@ steps:
        |
        = help: write `run.id` or `run.pipeline`
 
-    error[E081]: `params` is no value
+    error[E081]: `params` is not a valid path
       --> windlass.yml:19:14
        |
     19 |       L: ${{ params }}
@@ -126,13 +126,13 @@ steps:
        |
        = help: write `params.NAME`
 
-    error[E081]: nothing is called `weather` here
+    error[E081]: unknown name `weather`
       --> windlass.yml:20:14
        |
     20 |       M: ${{ weather }}
        |              ^^^^^^^
        |
-       = help: a value begins with `params.`, `matrix.`, `steps.` or `run.`; a text is quoted
+       = help: a path begins with `params.`, `matrix.`, `steps.` or `run.`; quote a string
     "#);
 }
 
@@ -153,23 +153,23 @@ steps:
      --> windlass.yml:6:35
       |
     6 |   never: { run: x, env: { V: "${{ steps.a.outputs.v }}" } }
-      |                                   ^^^^^^^^^^^^^^^^^ it could be read before it has run
+      |                                   ^^^^^^^^^^^^^^^^^ it may not have run yet
       |   ----- add `needs: a` to this step
 
     error[E085]: `other` reads `far` without needing it
      --> windlass.yml:7:42
       |
     7 |   other: { run: x, needs: [b, near], if: steps.far.status == "failed" }
-      |                                          ^^^^^^^^^^^^^^^^ it could be read before it has run
+      |                                          ^^^^^^^^^^^^^^^^ it may not have run yet
       |   ----- add `needs: [b, near, far]` to this step
 
-    error[E085]: `self` cannot read its own outcome
+    error[E085]: `self` cannot read its own result
      --> windlass.yml:8:23
       |
     8 |   self: { run: x, if: steps.self.status == "failed" }
       |                       ^^^^^^^^^^^^^^^^^
       |
-      = help: outputs are for the steps that need it
+      = help: only steps that need it can read its outputs
     "#);
 }
 
@@ -191,13 +191,13 @@ steps:
     matrix: { os: [\"${{ steps.a.outputs.v }}\", \"${{ matrix.os }}\"] }
 ";
     assert_snapshot!(told(text), @r#"
-    error[E083]: `matrix` has a value only inside a step that has one
+    error[E083]: `matrix` has a value only inside a step with a matrix
      --> windlass.yml:2:16
       |
     2 | env: { A: "${{ matrix.os }}" }
       |                ^^^^^^^^^
       |
-      = help: write it in the step
+      = help: move it into the step
 
     error[E087]: `run.id` is not known yet
      --> windlass.yml:3:14
@@ -205,7 +205,7 @@ steps:
     3 | timeout: ${{ run.id }}
       |              ^^^^^^
       |
-      = help: the run begins after the plan is made
+      = help: the plan is made before the run begins
 
     error[E087]: `steps.a.outputs.v` is not known yet
      --> windlass.yml:9:26
@@ -213,7 +213,7 @@ steps:
     9 |     requires: ["host=${{ steps.a.outputs.v }}"]
       |                          ^^^^^^^^^^^^^^^^^
       |
-      = help: this is decided when the plan is made, before any step has run
+      = help: this setting is decided when the plan is made, before any step has run
 
     error[E087]: `steps.a.outputs.v` is not known yet
       --> windlass.yml:10:20
@@ -221,7 +221,7 @@ steps:
     10 |     lock: prod-${{ steps.a.outputs.v }}
        |                    ^^^^^^^^^^^^^^^^^
        |
-       = help: this is decided when the plan is made, before any step has run
+       = help: this setting is decided when the plan is made, before any step has run
 
     error[E087]: `steps.a.outputs.v` is not known yet
       --> windlass.yml:11:18
@@ -229,7 +229,7 @@ steps:
     11 |     timeout: ${{ steps.a.outputs.v }}
        |                  ^^^^^^^^^^^^^^^^^
        |
-       = help: this is decided when the plan is made, before any step has run
+       = help: this setting is decided when the plan is made, before any step has run
 
     error[E087]: `run.id` is not known yet
       --> windlass.yml:12:9
@@ -237,7 +237,7 @@ steps:
     12 |     if: run.id == "x"
        |         ^^^^^^
        |
-       = help: the run begins after the plan is made
+       = help: the plan is made before the run begins
 
     error[E087]: `steps.a.outputs.v` is not known yet
       --> windlass.yml:13:25
@@ -245,7 +245,7 @@ steps:
     13 |     matrix: { os: ["${{ steps.a.outputs.v }}", "${{ matrix.os }}"] }
        |                         ^^^^^^^^^^^^^^^^^
        |
-       = help: this is decided when the plan is made, before any step has run
+       = help: this setting is decided when the plan is made, before any step has run
 
     error[E087]: `matrix.os` is not known yet
       --> windlass.yml:13:53
@@ -253,7 +253,7 @@ steps:
     13 |     matrix: { os: ["${{ steps.a.outputs.v }}", "${{ matrix.os }}"] }
        |                                                     ^^^^^^^^^
        |
-       = help: the cells are made from these values
+       = help: these values define the cells
     "#);
 }
 
@@ -294,7 +294,7 @@ steps:
     4 |   b: { run: make, if: params.x + 1 }
       |                                ^
       |
-      = help: there is no arithmetic: compute it in a step and read its output
+      = help: there is no arithmetic: compute the value in a step and read its output
 
     error[E101]: `${{` has no `}}`
      --> windlass.yml:5:30
@@ -304,15 +304,15 @@ steps:
       |
       = help: write ${{ params.x }}
 
-    error[E101]: there is no expression between the braces
+    error[E101]: the braces contain no expression
      --> windlass.yml:6:30
       |
     6 |   d: { run: make, env: { A: "${{ }}" } }
       |                              ^^^^^^
       |
-      = help: write ${{ params.x }}; for the text itself write ${{ "${{ }}" }}
+      = help: write ${{ params.x }}; for the literal braces write ${{ "${{ }}" }}
 
-    error[E101]: there is a name for this
+    error[E101]: `not` cannot be applied to a status function
      --> windlass.yml:7:27
       |
     7 |   e: { run: make, if: not failure() }
@@ -320,21 +320,21 @@ steps:
       |
       = help: write success(), or no `if:` at all
 
-    error[E102]: sh does not look for values between single quotes
+    error[E102]: sh does not expand variables between single quotes
      --> windlass.yml:8:20
       |
     8 |   f: { run: "echo '${{ params.x }}'" }
       |                    ^^^^^^^^^^^^^^^
       |
-      = help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+      = help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
 
-    error[E102]: `${{ }}` cannot stand in a script for `python3`
+    error[E102]: `${{ }}` is not allowed in a script for `python3`
      --> windlass.yml:9:36
       |
     9 |   g: { shell: python3, run: "print(${{ params.x }})" }
       |                                    ^^^^^^^^^^^^^^^
       |
-      = help: windlass knows the quoting of sh only: write `env: { VALUE: "${{ params.x }}" }` and read the variable
+      = help: windlass knows only the quoting of sh: write `env: { VALUE: "${{ params.x }}" }` and read the variable
 
     error[E101]: there is no function `upper()`
       --> windlass.yml:10:23
@@ -342,23 +342,23 @@ steps:
     10 |   h: { run: make, if: upper(params.x) }
        |                       ^^^^^
        |
-       = help: functions are success(), failure(), always() in `if:`, and default(value, fallback)
+       = help: the functions are default(value, fallback) and, in `if:`, success(), failure() and always()
 
-    error[E087]: the shell decides how `${{ }}` is read, and cannot be one itself
+    error[E087]: `shell` cannot contain `${{ }}`, because the shell decides how `${{ }}` is read
       --> windlass.yml:11:26
        |
     11 |   j: { run: make, shell: "${{ params.x }}" }
        |                          ^^^^^^^^^^^^^^^^^
        |
-       = help: write the shell out, or make two steps with an `if:` each
+       = help: write the shell literally, or make two steps with an `if:` each
 
-    error[E102]: sh does not look for values between single quotes
+    error[E102]: sh does not expand variables between single quotes
       --> windlass.yml:15:17
        |
     15 |       echo "a" '${{ params.x }}'
        |                 ^^^^^^^^^^^^^^^
        |
-       = help: give the step a variable, env: { X: "${{ params.x }}" }, and use "$X"
+       = help: add a variable to the step, env: { X: "${{ params.x }}" }, and use "$X"
     "#);
 }
 
@@ -377,13 +377,13 @@ steps:
   h: { run: make, lock: [a, \"${{ 'a' }}\"] }
 ";
     assert_snapshot!(told(text), @r#"
-    error[E042]: `timeout` takes a duration above zero such as `90s` or `15m`, and this comes out as `15`
+    error[E042]: `timeout` takes a duration greater than zero such as `90s` or `15m`, but this renders to `15`
      --> windlass.yml:3:28
       |
     3 |   a: { run: make, timeout: "${{ params.t }}" }
       |                            ^^^^^^^^^^^^^^^^^
 
-    error[E088]: `params.s` is the text "text", not true or false
+    error[E088]: `params.s` is the text "text", not a boolean
      --> windlass.yml:4:23
       |
     4 |   b: { run: make, if: params.s }
@@ -399,7 +399,7 @@ steps:
       |
       = help: `<` compares numbers
 
-    error[E104]: `params.opt` has no value, and a string needs one
+    error[E104]: `params.opt` has no value, and a string requires one
      --> windlass.yml:6:34
       |
     6 |   d: { run: make, env: { A: "${{ params.opt }}" } }
@@ -407,19 +407,19 @@ steps:
       |
       = help: write default(params.opt, "…")
 
-    error[E042]: `retry` takes a whole number from 0 to 10000, and this comes out as `text`
+    error[E042]: `retry` takes a whole number from 0 to 10000, but this renders to `text`
      --> windlass.yml:7:26
       |
     7 |   e: { run: make, retry: "${{ params.s }}" }
       |                          ^^^^^^^^^^^^^^^^^
 
-    error[E042]: `requires` takes a requirement, and this comes out as `cpu>=text`
+    error[E042]: `requires` takes a requirement, but this renders to `cpu>=text`
      --> windlass.yml:8:29
       |
     8 |   f: { run: make, requires: "cpu>=${{ params.s }}" }
       |                             ^^^^^^^^^^^^^^^^^^^^^^
 
-    error[E052]: a lock needs a name
+    error[E052]: a lock requires a name
      --> windlass.yml:9:25
       |
     9 |   g: { run: make, lock: "${{ default(params.opt, '') }}" }
@@ -452,26 +452,26 @@ steps:
       |
       = help: did you mean `channel`?
 
-    error[E123]: the param `channel` cannot be `nightly`
+    error[E123]: `nightly` is not one of the choices of the param `channel`
      --> windlass.yml:2:3
       |
     2 |   channel: { choose: [beta, stable], default: beta }
       |   ^^^^^^^
       |
-      = help: give one of beta, stable
+      = help: use one of beta, stable
 
-    error[E124]: the param `level` is a number, and `high` is none
+    error[E124]: the param `level` is a number, but `high` is not
      --> windlass.yml:3:3
       |
     3 |   level: 3
       |   ^^^^^
 
-    error[E122]: the param `who` must be given
+    error[E122]: missing param `who`
      --> windlass.yml:4:3
       |
     4 |   who:
       |   ^^^
       |
-      = help: give it with `--param who=…`, or declare a default
+      = help: pass it with `--param who=…`, or declare a default
     "#);
 }

@@ -86,7 +86,7 @@ fn what_the_engine_knows_of_it() {
         placement: Placement {
             requirement: Requirement(
                 [
-                    Clause(
+                    RequirementClause(
                         [
                             Has(
                                 "os=linux",
@@ -100,7 +100,7 @@ fn what_the_engine_knows_of_it() {
             deny: [],
         },
         locks: [],
-        retry: Retry {
+        retry: RetryPolicy {
             times: 2,
             wait_min: 5s,
             wait_max: 1m,

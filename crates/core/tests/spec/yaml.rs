@@ -15,15 +15,15 @@ fn a_key_that_is_there_already_is_shown_where_it_is() {
 #[test]
 fn duplicate_keys_are_reported_with_both_positions() {
     assert_snapshot!(told("steps:\n  a:\n    run: x\n    about: y\n    run: z\n"), @r#"
-    error[E004]: `run` is written twice
+    error[E004]: duplicate key `run`
      --> windlass.yml:5:5
       |
     5 |     run: z
-      |     ^^^ the second
+      |     ^^^ second
      ::: windlass.yml:3:5
       |
     3 |     run: x
-      |     --- the first
+      |     --- first
       |
       = help: keep one of them
     "#);
@@ -32,7 +32,7 @@ fn duplicate_keys_are_reported_with_both_positions() {
 #[test]
 fn tags_mean_nothing() {
     assert_snapshot!(told("steps:\n  a:\n    about: !!str 3\n    run: x\n  b: !step { run: x }\n"), @r#"
-    error[E005]: `!!str` is a YAML tag, and tags mean nothing here
+    error[E005]: `!!str` is a YAML tag, and a pipeline has no tags
      --> windlass.yml:3:12
       |
     3 |     about: !!str 3
@@ -41,7 +41,7 @@ fn tags_mean_nothing() {
       = write:
     3 |     about: '3'
 
-    error[E005]: `!step` is a YAML tag, and tags mean nothing here
+    error[E005]: `!step` is a YAML tag, and a pipeline has no tags
      --> windlass.yml:5:6
       |
     5 |   b: !step { run: x }
@@ -55,13 +55,13 @@ fn tags_mean_nothing() {
 #[test]
 fn a_file_is_one_document() {
     assert_snapshot!(told("steps: { a: { run: x } }\n---\nsteps: { b: { run: x } }\n"), @r#"
-    error[E006]: the file holds more than one YAML document
+    error[E006]: the file contains more than one YAML document
      --> windlass.yml:2:1
       |
     2 | ---
-      | ^^^ a second one begins here
+      | ^^^ the second one begins here
       |
-      = help: put each pipeline into a file of its own
+      = help: put each pipeline into its own file
     "#);
 }
 
@@ -73,7 +73,7 @@ fn a_document_may_have_its_marks() {
 #[test]
 fn keys_are_texts() {
     assert_snapshot!(told("steps:\n  a:\n    run: x\n    env: { 1: one, [b]: two, ~: three, true: four }\n"), @r#"
-    error[E007]: a key must be a text, and this is a number
+    error[E007]: a key must be a string, but this is a number
      --> windlass.yml:4:12
       |
     4 |     env: { 1: one, [b]: two, ~: three, true: four }
@@ -82,23 +82,23 @@ fn keys_are_texts() {
       = write:
     4 |     env: { "1": one, [b]: two, ~: three, true: four }
 
-    error[E007]: a key must be a text, and this is a list
+    error[E007]: a key must be a string, but this is a list
      --> windlass.yml:4:20
       |
     4 |     env: { 1: one, [b]: two, ~: three, true: four }
       |                    ^^^
       |
-      = help: write `name: value`; a text with special signs goes in quotes
+      = help: write `name: value`; quote a key with special characters
 
-    error[E007]: a key must be a text, and this is nothing
+    error[E007]: a key must be a string, but this is nothing
      --> windlass.yml:4:30
       |
     4 |     env: { 1: one, [b]: two, ~: three, true: four }
       |                              ^
       |
-      = help: write `name: value`; a text with special signs goes in quotes
+      = help: write `name: value`; quote a key with special characters
 
-    error[E007]: a key must be a text, and this is true or false
+    error[E007]: a key must be a string, but this is a boolean
      --> windlass.yml:4:40
       |
     4 |     env: { 1: one, [b]: two, ~: three, true: four }
@@ -129,19 +129,19 @@ steps:
 #[test]
 fn a_merge_key_takes_maps() {
     assert_snapshot!(told("x-a: &a 3\nsteps:\n  a: { <<: *a, run: x }\n  b: { <<: [1, 2], run: x }\n"), @r#"
-    error[E008]: `<<` merges maps, and this is a number
+    error[E008]: `<<` merges maps, but this is a number
      --> windlass.yml:1:9
       |
     1 | x-a: &a 3
       |         ^
 
-    error[E008]: `<<` merges maps, and this is a number
+    error[E008]: `<<` merges maps, but this is a number
      --> windlass.yml:4:13
       |
     4 |   b: { <<: [1, 2], run: x }
       |             ^
 
-    error[E008]: `<<` merges maps, and this is a number
+    error[E008]: `<<` merges maps, but this is a number
      --> windlass.yml:4:16
       |
     4 |   b: { <<: [1, 2], run: x }
@@ -158,15 +158,15 @@ fn an_alias_needs_its_anchor_and_is_not_inside_it() {
     2 |   a: { run: x, timeout: *slow }
       |                         ^^^^^
       |
-      = help: put `&slow` before the value that it stands for, or quote the text
+      = help: put `&slow` before the value that it stands for, or quote the string
 
-    error[E009]: an alias inside its own anchor
+    error[E009]: the alias is inside its own anchor
      --> windlass.yml:3:24
       |
     3 |   b: &b { run: x, env: *b }
       |                        ^^
       |
-      = help: it would unfold for ever: write the inner part out
+      = help: it would expand without end: write the inner part without the alias
     "#);
 }
 
@@ -194,23 +194,23 @@ fn invalid_yaml_is_reported_with_its_position() {
     ];
     let told: Vec<String> = texts.map(told).to_vec();
     assert_snapshot!(told.join("\n"), @r#"
-    error[E003]: the indentation does not fit the lines above
+    error[E003]: the indentation does not match the lines above
      --> windlass.yml:4:4
       |
     4 |    b: y
       |    ^
       |
-      = help: keys of one map begin in the same column
+      = help: all keys of a map begin in the same column
 
-    error[E003]: a quote is opened and not closed
+    error[E003]: unclosed quote
      --> windlass.yml:3:10
       |
     3 |     run: "x
-      |          ^ its pair is missing
+      |          ^ opened here
       |
-      = help: a quote inside a text is doubled between single quotes, and written `\"` between double ones
+      = help: write a quote inside a string twice in single quotes, or as `\"` in double quotes
 
-    error[E003]: a bracket or brace is not closed
+    error[E003]: unclosed bracket or brace
      --> windlass.yml:2:6
       |
     2 |   a: { run: x
@@ -218,11 +218,11 @@ fn invalid_yaml_is_reported_with_its_position() {
      ::: windlass.yml:3:4
       |
     3 |   b: { run: y }
-      |    - and this does not belong into it
+      |    - and this is not allowed inside
       |
-      = help: each `[` needs its `]`, each `{` its `}`, with commas between
+      = help: close each `[` with `]` and each `{` with `}`, and separate items with commas
 
-    error[E003]: a key without `:`
+    error[E003]: missing `:` after a key
      --> windlass.yml:4:5
       |
     4 |     b
@@ -230,7 +230,7 @@ fn invalid_yaml_is_reported_with_its_position() {
       |
       = help: write `key: value`, or indent it as part of the value above
 
-    error[E003]: a bracket or brace is not closed
+    error[E003]: unclosed bracket or brace
      --> windlass.yml:3:12
       |
     3 |     needs: [b, c
@@ -238,27 +238,27 @@ fn invalid_yaml_is_reported_with_its_position() {
      ::: windlass.yml:4:8
       |
     4 |     run: x
-      |        - and this does not belong into it
+      |        - and this is not allowed inside
       |
-      = help: each `[` needs its `]`, each `{` its `}`, with commas between
+      = help: close each `[` with `]` and each `{` with `}`, and separate items with commas
 
-    error[E003]: a list item does not fit here
+    error[E003]: a list item is not allowed here
      --> windlass.yml:2:6
       |
     2 |   a: - x
       |      ^
       |
-      = help: put `- item` on lines of its own below the key, or write `[a, b]`
+      = help: put each `- item` on its own line below the key, or write `[a, b]`
 
-    error[E003]: a list item does not fit here
+    error[E003]: a list item is not allowed here
      --> windlass.yml:2:1
       |
     2 | b: c
       | ^
       |
-      = help: put `- item` on lines of its own below the key, or write `[a, b]`
+      = help: put each `- item` on its own line below the key, or write `[a, b]`
 
-    error[E011]: YAML is indented with blanks, and this is a tab
+    error[E011]: YAML is indented with spaces, but this is a tab
      --> windlass.yml:3:1
       |
     3 |     run: x
@@ -267,15 +267,15 @@ fn invalid_yaml_is_reported_with_its_position() {
       = write:
     3 |     run: x
 
-    error[E003]: the indentation does not fit the lines above
+    error[E003]: the indentation does not match the lines above
      --> windlass.yml:4:12
       |
     4 |       about: y
       |            ^
       |
-      = help: keys of one map begin in the same column
+      = help: all keys of a map begin in the same column
 
-    error[E003]: this is no YAML: misplaced bracket
+    error[E003]: invalid YAML: misplaced bracket
      --> windlass.yml:1:25
       |
     1 | steps: { a: { run: x } }]

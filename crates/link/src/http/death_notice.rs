@@ -1,4 +1,5 @@
-//! The end of a worker's life, told by itself or, after its death, by its guard.
+//! The death notice over HTTP: reports the end of a worker's incarnation, sent by the worker or, after its death, by
+//! its guard.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,38 +8,38 @@ use std::time::Duration;
 use tokio::time::sleep;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_net::credentials::WorkerSecret;
+use windlass_net::http::{
+    ClientCredentials, ControllerAddress, HttpCallError, HttpClient, TcpDialer, dialer,
+};
 #[cfg(feature = "postgres")]
 use windlass_store::journal::PostgresJournal;
 
-use windlass_net::http::{ClientCredentials, HttpCallError, HttpClient};
-use windlass_net::http::ControllerAddress;
-use windlass_net::http::{TcpDialer, dialer};
 use super::wire::DeathNoticeBody;
 use super::worker_link::HttpWorkerLink;
 use crate::DeathNoticeConfig;
 
-/// How long a report is tried for: by then the leases have ended by themselves.
+/// How long sending is retried: by then the leases have expired.
 const SEND_FOR_MAX: Duration = Duration::from_mins(1);
 
-/// How long one try may take.
+/// Timeout of one try.
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// The pause between two rounds of tries.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Tells the leader that a worker's life is over and nothing of it is left. Returns when a leader has heard it, or when
-/// it is too late to matter.
+/// Tells the leader that nothing of a worker's incarnation is left. Returns when a leader has received the notice, or
+/// when it is too late to matter.
 pub fn send_death_notice(will: &DeathNoticeConfig, started: &[Fence]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    // Without a runtime nobody is told, and the leases end by time.
+    // Without a runtime no notice is sent, and the leases expire.
     let Ok(runtime) = runtime else { return };
     runtime.block_on(async {
         drop(tokio::time::timeout(SEND_FOR_MAX, report(will, started)).await);
     });
 }
 
-/// A worker's own last word: nothing of its life is left, and every outcome has its verdict. Tried once: who is not heard
-/// is missed after a TTL.
+/// Sends a worker's own final report: nothing of its incarnation is left, and every outcome has its verdict. It is
+/// tried once: without it, the leases expire.
 pub async fn report_own_end(link: &HttpWorkerLink, worker: WorkerId, incarnation: Incarnation) {
     let report = DeathNoticeBody { incarnation, started: Vec::new() };
     let path = format!("/workers/{}/ended", worker.0);
@@ -47,7 +48,7 @@ pub async fn report_own_end(link: &HttpWorkerLink, worker: WorkerId, incarnation
 
 async fn report(will: &DeathNoticeConfig, started: &[Fence]) {
     let worker = WorkerSecret::parse(&will.secret).ok();
-    // A file that is gone leaves those whom browsers believe.
+    // If the CA bundle is gone, use the public root certificates.
     let dial = dialer(will.ca.as_deref().map(Path::new)).or_else(|_| dialer(None));
     let dial = dial.unwrap_or_else(|_| Arc::new(TcpDialer));
     let client = HttpClient::new(dial, ClientCredentials { token: will.token.clone(), worker });
@@ -60,9 +61,9 @@ async fn report(will: &DeathNoticeConfig, started: &[Fence]) {
         next.extend(leader_from_store(&will.ways).await);
         while let Some(way) = next.pop() {
             match client.post(&way, &path, &report, WITHIN).await {
-                // Whatever the leader makes of it, it has heard it.
+                // Any answer of the leader shows that it has received the notice.
                 Ok(_) | Err(HttpCallError::Refused(_)) => return,
-                // Who is no leader is believed once in a round.
+                // A redirect is followed once per round.
                 Err(HttpCallError::NotLeader { leader: Some(leader), .. })
                     if ways.contains(&way) =>
                 {
@@ -76,7 +77,7 @@ async fn report(will: &DeathNoticeConfig, started: &[Fence]) {
     }
 }
 
-/// Where who leads is, as the database says that was left as a way.
+/// Returns the leader's address from the database, if one was configured.
 #[cfg(feature = "postgres")]
 async fn leader_from_store(ways: &[String]) -> Option<ControllerAddress> {
     let database = ways.iter().find(|way| way.starts_with("postgres"))?;
@@ -85,7 +86,7 @@ async fn leader_from_store(ways: &[String]) -> Option<ControllerAddress> {
 }
 
 #[cfg(not(feature = "postgres"))]
-#[expect(clippy::unused_async, reason = "it asks where there is somebody to ask")]
+#[expect(clippy::unused_async, reason = "the PostgreSQL variant awaits")]
 async fn leader_from_store(_ways: &[String]) -> Option<ControllerAddress> {
     None
 }

@@ -1,27 +1,27 @@
-//! The link over HTTP: a worker anywhere, and a leader that it reaches.
+//! The link over HTTP: a worker connects to a leader that it can reach.
 //!
 //! ```text
 //!  worker ── POST /workers/{id}/join       ──► leader    registers; says which cluster this is
-//!         ── POST /workers/{id}/exchange   ──►           parked until there is something to say (long poll)
-//!         ── POST /workers/{id}/logs       ──►           bytes of output, on a connection of their own
+//!         ── POST /workers/{id}/exchange   ──►           parked until the leader has news (long poll)
+//!         ── POST /workers/{id}/logs       ──►           bytes of output, on a separate connection
 //!         ── POST /workers/{id}/values     ──►           bytes of a result that is too large for a grant
-//!         ── POST /workers/{id}/cancel     ──►           a step has its run end
+//!         ── POST /workers/{id}/cancel     ──►           a step cancels its run
 //!  guard  ── POST /workers/{id}/ended      ──►           when the worker has died and nothing of its steps is left
 //! ```
 //!
-//! Everything goes out from the worker, which opens no port. The bodies are the session's messages as JSON; output is
-//! bytes. Each request carries
+//! The worker opens every connection and listens on no port. Bodies are the session's messages as JSON; output is sent
+//! as bytes. Each request carries
 //!
-//! - `windlass-protocol`, the version of this page: another one is refused, with both named;
+//! - `windlass-protocol`, the protocol version; another version is refused with an error that names both;
 //! - `windlass-worker`, the worker's [secret](windlass_net::credentials::WorkerSecret), from which `{id}` follows;
-//! - `authorization: Bearer …`, where the cluster asks for a token.
+//! - `authorization: Bearer …`, if the cluster requires a token.
 //!
-//! Connections are kept and used again. A worker has two for its exchanges, since a new exchange leaves while the one
-//! before is parked, and one for output, so that a flood of it delays no lease. Output is acknowledged with the number of
-//! bytes that the leader would take next, its *credit*: a leader that is slow is sent less.
+//! Connections are reused. A worker has two for its exchanges, since a new exchange leaves while the previous one is
+//! parked. A third connection carries output, so that a flood of it delays no lease. An acknowledgement of output
+//! states the number of bytes that the leader accepts next, its *credit*: a slow leader is sent less.
 //!
-//! A leader that is not one answers 503 and names who leads. A worker follows only to hosts that it was given, or, with TLS
-//! and the cluster's own authority (`--ca`), to whoever that vouches for.
+//! A controller that is not the leader answers 503 and names the leader. A worker follows only to configured hosts or,
+//! with TLS and a CA bundle (`--ca`), to any host that this CA vouches for.
 
 mod death_notice;
 mod leader_liveness;

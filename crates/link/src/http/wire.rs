@@ -1,4 +1,4 @@
-//! What the bodies and headers say, apart from the session's own messages.
+//! Bodies and headers of the HTTP link, except the session's own messages.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{Fence, Incarnation, Term, WorkerId};
@@ -9,93 +9,93 @@ use windlass_store::logs::LogId;
 
 use crate::output::bytes;
 
-/// Says how long a log is, beside bytes of it.
+/// Header: the length of a log, sent with bytes of it.
 pub const LOG_SIZE_HEADER: &str = "windlass-log-size";
 
-/// Names a submission, so that repeating it does not make a second run.
+/// Header: the key of a submission, so that repeating it does not create a second run.
 pub const KEY_HEADER: &str = "idempotency-key";
 
-/// The kind of content that an [`EventsPage`] is.
+/// The content type of an [`EventsPage`].
 pub const EVENTS_TYPE: &str = "application/vnd.windlass.events";
 
-/// The kind of content that a [`JournalPage`] is, and a state of the engine.
+/// The content type of a [`JournalPage`] and of an engine state.
 pub const JOURNAL_TYPE: &str = "application/vnd.windlass.journal";
 
-/// Says up to where the journal was looked through, or which position a state is of.
+/// Header: the position up to which the journal was searched, or the position of a state.
 pub const POSITION_HEADER: &str = "windlass-position";
 
-/// Names the batch that ends at the position of a state.
+/// Header: the batch that ends at the position of a state.
 pub const BATCH_HEADER: &str = "windlass-batch";
 
-/// Says for how many milliseconds an observer has not had everything that there was.
+/// Header: for how many milliseconds a read-only replica has been behind its source.
 pub const LAG_HEADER: &str = "windlass-lag-ms";
 
-/// When an observer whose leader is away last had everything: its answer may be out of date since then.
+/// Header: the time at which a replica that lost its leader was last up to date. Its answer may be stale since then.
 pub const STALE_HEADER: &str = "windlass-stale-since";
 
-/// Tells one cluster from another: made once, when its store is made.
+/// Identifies a cluster. It is created with the store.
 pub type ClusterId = String;
 
-/// What a cluster says of itself.
+/// A cluster's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterDescription {
-    /// Which one it is.
+    /// The cluster's id.
     pub id: ClusterId,
-    /// The version of the windlass that answers.
+    /// The version of the windlass program that answers.
     pub version: String,
-    /// The version of the protocol that it speaks.
+    /// The protocol version that it speaks.
     pub protocol: u32,
-    /// Where it wants to be reached.
+    /// The address that the controller advertises.
     pub advertise: String,
-    /// What the controller that answers is.
+    /// The role of the controller that answers.
     #[serde(default)]
     pub role: ControllerRole,
-    /// Who leads, as far as that is known.
+    /// The leader, if known.
     #[serde(default)]
     pub leader: Option<ClusterLeader>,
-    /// The newest term that it knows of.
+    /// The newest term that it knows.
     #[serde(default)]
     pub term: u64,
-    /// The last event that it knows of.
+    /// The position of the last event that it knows.
     #[serde(default)]
     pub position: u64,
-    /// How long ago it had everything that there was.
+    /// How long ago it was up to date.
     #[serde(default)]
     pub lag_ms: u64,
 }
 
-/// What a controller is in its cluster.
+/// The role of a controller in its cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ControllerRole {
-    /// It decides.
+    /// It leads: it makes the decisions.
     #[default]
     Leader,
-    /// It follows, and takes over.
+    /// It follows the leader and can take over.
     Standby,
-    /// It follows, and only answers.
+    /// It follows the leader and only answers queries.
     Observer,
 }
 
-/// Who leads.
+/// The leader of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterLeader {
-    /// Its name.
+    /// The leader's node name.
     pub node: String,
-    /// Where it is reached, if it says so.
+    /// The address that it advertises, if any.
     pub address: Option<String>,
 }
 
-/// A guard's report: nothing of a worker's life is left.
+/// The body of a death notice: nothing of a worker's incarnation is left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeathNoticeBody {
-    /// Which life.
+    /// The incarnation that ended.
     pub incarnation: Incarnation,
-    /// Every lease that was started and has no verdict.
+    /// Every lease that was started and has no verdict yet.
     pub started: Vec<Fence>,
 }
 
-/// Batches of a journal as they are kept, for controllers that observe.
+/// Batches of a journal in stored form, for read-only replicas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalPage {
     /// The last event's position in the journal.
@@ -114,7 +114,7 @@ struct JournalPageBatch {
 }
 
 impl JournalPage {
-    /// A page of the first of these batches, up to about so many bytes.
+    /// Returns a page of the first of these batches, up to about `most` bytes.
     pub fn new(batches: &[StoredBatch], head: u64, most: usize) -> Self {
         let mut room = Some(most);
         let paged = batches.iter().map_while(|stored| {
@@ -127,15 +127,14 @@ impl JournalPage {
         Self { head, batches: paged.collect() }
     }
 
-    /// The bytes of the page.
+    /// Encodes the page.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("a page is plain data")
     }
 
-    /// Reads what [`encode`](Self::encode) wrote, or says what is wrong with it.
+    /// Decodes the output of [`encode`](Self::encode), or describes the error.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        postcard::from_bytes(bytes)
-            .map_err(|error| format!("this is no page of a journal: {error}"))
+        postcard::from_bytes(bytes).map_err(|error| format!("malformed journal page: {error}"))
     }
 
     /// The batches.
@@ -148,14 +147,14 @@ impl JournalPage {
     }
 }
 
-/// Events of a run as windlass keeps them, for its own command line.
+/// A page of a run's events in stored form, for the windlass command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventsPage {
     /// The workers that had leases of the run, by name.
     pub workers: Vec<(u64, String)>,
-    /// The slots of those that are there now, and since when they are.
+    /// The slots of each connected worker, and the time since which it is connected.
     pub slots: Vec<(u64, u32, Time)>,
-    /// Whether there are more behind them already.
+    /// Whether more events follow already.
     pub more: bool,
     /// The position of each event.
     pub positions: Vec<u64>,
@@ -183,38 +182,40 @@ impl EventsPage {
         }
     }
 
-    /// The same, with the slots of workers that are there.
+    /// Adds the slots of connected workers.
     #[must_use]
     pub fn with_slots(self, slots: impl IntoIterator<Item = (WorkerId, u32, Time)>) -> Self {
         let slots = slots.into_iter().map(|(worker, slots, since)| (worker.0, slots, since));
         Self { slots: slots.collect(), ..self }
     }
 
-    /// The bytes of the page.
+    /// Encodes the page.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("a page is plain data")
     }
 
-    /// Reads what [`encode`](Self::encode) wrote, or says what is wrong with it.
+    /// Decodes the output of [`encode`](Self::encode), or describes the error.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        postcard::from_bytes(bytes).map_err(|error| format!("this is no page of events: {error}"))
+        postcard::from_bytes(bytes).map_err(|error| format!("malformed page of events: {error}"))
     }
 
     /// The events, each with its position.
     pub fn unpack(&self) -> Result<Vec<(Position, RecordedEvent)>, String> {
         let events = journal::decode_events(&self.events)?;
         if events.len() != self.positions.len() {
-            return Err("a page with more events than positions, or fewer".to_owned());
+            return Err(
+                "malformed page of events: the numbers of events and positions differ".to_owned()
+            );
         }
         Ok(self.positions.iter().copied().map(Position).zip(events).collect())
     }
 }
 
-/// Which bytes of a large result a worker wants.
+/// A request for bytes of a large result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueFetchRequest {
-    /// Which result.
+    /// The result.
     pub value: LogId,
-    /// From where.
+    /// The first byte requested.
     pub from: u64,
 }

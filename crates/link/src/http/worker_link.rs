@@ -1,4 +1,4 @@
-//! A worker's way to the leader, wherever it is now.
+//! A worker's link over HTTP. It follows the leader as the leader changes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,25 +11,24 @@ use tokio::time::timeout;
 use windlass_core::session::{
     Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
 };
+use windlass_net::http::{ControllerAddress, HttpCallError, HttpClient, HttpRequest};
 use windlass_store::logs::{LogId, LogPart};
 
-use windlass_net::http::{HttpCallError, HttpClient, HttpRequest};
-use windlass_net::http::ControllerAddress;
 use super::leader_liveness::{EXCHANGE_TIMEOUT_MAX, LeaderLiveness};
 use super::wire::{ClusterDescription, LOG_SIZE_HEADER, ValueFetchRequest};
 use crate::output::{LogChunk, LogChunksReply, OutputLink};
 use crate::{LinkError, LinkFuture, WorkerLink};
 
-/// How long an answer that is not parked may take.
+/// Timeout of a request that is not parked.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a controller that is there takes to say so.
+/// Timeout of a health check.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a request with output may take.
+/// Timeout of a request with output.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(15);
 
-/// A worker's end of the link.
+/// The worker's end of the HTTP link.
 #[derive(Debug)]
 pub struct HttpWorkerLink {
     client: Arc<HttpClient>,
@@ -39,31 +38,31 @@ pub struct HttpWorkerLink {
 }
 
 impl HttpWorkerLink {
-    /// A link to the leader of a cluster, some of whose controllers are at these places.
+    /// Returns a link to the leader of a cluster with controllers at these addresses.
     ///
     /// # Panics
-    /// Without a place.
+    /// If `given` is empty.
     pub fn new(client: Arc<HttpClient>, given: Vec<ControllerAddress>) -> Self {
-        let current = Mutex::new(given.first().expect("somebody to join").clone());
+        let current = Mutex::new(given.first().expect("at least one address").clone());
         Self { client, given, current, liveness: LeaderLiveness::new() }
     }
 
-    /// Where it thinks that the leader is.
+    /// The address at which the leader is expected.
     pub fn place(&self) -> ControllerAddress {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Everywhere that it may be.
+    /// All configured controller addresses.
     pub fn places(&self) -> &[ControllerAddress] {
         &self.given
     }
 
-    /// Its client, for whatever else is to be told to the leader.
+    /// The HTTP client, for other requests to the leader.
     pub fn client(&self) -> &Arc<HttpClient> {
         &self.client
     }
 
-    /// Asks which cluster this is.
+    /// Fetches the description of the cluster.
     pub async fn cluster(&self) -> Result<ClusterDescription, LinkError> {
         let place = self.place();
         let answered = self.client.get(&place, "/cluster", WITHIN).await;
@@ -76,7 +75,7 @@ impl HttpWorkerLink {
         message: &impl Serialize,
         within: Duration,
     ) -> Result<T, LinkError> {
-        // Everybody is asked once; then its worker rests before it tries again.
+        // Each controller is asked once; then the worker pauses before it tries again.
         let (mut tried, mut not_leader) = (Vec::new(), None);
         loop {
             let place = self.place();
@@ -90,13 +89,13 @@ impl HttpWorkerLink {
             }
             tried.push(place);
             if !self.leave_tried(&tried) {
-                // Who does not lead knows soon who does: that tells more than that another one is not there.
+                // Prefer NotLeader to Unreachable: a standby will soon know the leader.
                 return Err(not_leader.unwrap_or(error));
             }
         }
     }
 
-    /// One request to who is thought to lead, unless that one is silent.
+    /// Sends one request to the expected leader, unless that controller is silent.
     async fn post(
         &self,
         place: &ControllerAddress,
@@ -108,7 +107,7 @@ impl HttpWorkerLink {
             Err(HttpCallError::Unreachable { place: place.clone(), reason: reason.to_owned() })
         };
         if self.liveness.is_silent(place) && !self.probe_health(place).await {
-            return silent("it does not answer");
+            return silent("it does not respond");
         }
         let asked = timeout(within, self.client.post(place, path, message, EXCHANGE_TIMEOUT_MAX));
         tokio::select! {
@@ -121,16 +120,16 @@ impl HttpWorkerLink {
                     silent("no answer in time")
                 }
             },
-            () = self.liveness.wait_until_silent(place) => silent("it has answered nothing for long"),
+            () = self.liveness.wait_until_silent(place) => silent("it has not responded for too long"),
         }
     }
 
-    /// Whether nobody else can lead: then there is nothing to gain by giving somebody up.
+    /// Whether only one controller can lead. Giving up on it early gains nothing then.
     fn has_single_controller(&self) -> bool {
         self.given.len() == 1
     }
 
-    /// How long an exchange is waited for.
+    /// Timeout of an exchange.
     fn exchange_timeout(&self) -> Duration {
         if self.has_single_controller() {
             EXCHANGE_TIMEOUT_MAX
@@ -139,7 +138,7 @@ impl HttpWorkerLink {
         }
     }
 
-    /// Whether who was silent is there again.
+    /// Whether a silent controller responds again.
     async fn probe_health(&self, place: &ControllerAddress) -> bool {
         let awake = self.client.get(place, "/healthz", HEALTHY_WITHIN).await.is_ok();
         if awake {
@@ -156,11 +155,11 @@ impl HttpWorkerLink {
         let body = answered.map_err(|error| self.link_error_of(place, error))?;
         serde_json::from_slice(&body).map_err(|error| LinkError::Unreachable {
             place: place.to_string(),
-            reason: format!("its answer makes no sense: {error}"),
+            reason: format!("it returned a malformed response: {error}"),
         })
     }
 
-    /// What a failed call means, and where to try next.
+    /// The link error for a failed call. Also selects the controller for the next try.
     fn link_error_of(&self, place: &ControllerAddress, error: HttpCallError) -> LinkError {
         match error {
             HttpCallError::NotLeader { leader, .. } => {
@@ -187,7 +186,7 @@ impl HttpWorkerLink {
         LinkError::Unreachable { place: place.to_string(), reason }
     }
 
-    /// Sees to it that somebody is asked next who was not, if there is anybody.
+    /// Selects a controller that was not tried yet. Returns whether there is one.
     fn leave_tried(&self, tried: &[ControllerAddress]) -> bool {
         let mut now = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if !tried.contains(&now) {
@@ -200,8 +199,8 @@ impl HttpWorkerLink {
         next.is_some()
     }
 
-    /// Goes where it was sent, or else to the next place that it was given. Of several calls that fail together, one
-    /// turns.
+    /// Switches to the leader that was named, or else to the next configured address. Of several calls that fail
+    /// together, only the first switches.
     fn switch_controller(&self, from: &ControllerAddress, leader: Option<ControllerAddress>) {
         let mut now = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if *now != *from {
@@ -232,7 +231,7 @@ impl WorkerLink for HttpWorkerLink {
             let path = format!("/workers/{}/exchange", exchange.worker.0);
             let sent = (exchange.incarnation, exchange.seq);
             self.liveness.record_sent(sent);
-            // Meanwhile others may have found out who leads: that one is not to blame.
+            // Meanwhile another call may have switched controllers; the new one is not to blame.
             let place = self.place();
             let answered = tokio::select! {
                 biased;
@@ -304,7 +303,7 @@ mod tests {
 
     use super::*;
 
-    /// Nobody is there, and where was tried is noted.
+    /// Refuses every connection and records the ports.
     #[derive(Debug, Default)]
     struct UnreachableDialer(Mutex<Vec<u16>>);
 
@@ -315,11 +314,11 @@ mod tests {
         }
     }
 
-    /// A worker that rests between two of them would come late to the one that leads.
+    /// A worker that paused between two addresses would reach the leader late.
     #[tokio::test]
     async fn every_address_is_tried_before_a_message_counts_as_lost() {
-        let desert = Arc::new(UnreachableDialer::default());
-        let client = HttpClient::new(Arc::clone(&desert) as _, ClientCredentials::default());
+        let dialer = Arc::new(UnreachableDialer::default());
+        let client = HttpClient::new(Arc::clone(&dialer) as _, ClientCredentials::default());
         let places = [1, 2, 3].map(|port| format!("http://a:{port}").parse().unwrap());
         let link = HttpWorkerLink::new(Arc::new(client), places.to_vec());
         let register = RegisterRequest {
@@ -334,7 +333,7 @@ mod tests {
         };
         let lost = link.register(register).await.unwrap_err();
         assert!(matches!(lost, LinkError::Unreachable { .. }), "{lost:?}");
-        let mut tried = desert.0.lock().unwrap().clone();
+        let mut tried = dialer.0.lock().unwrap().clone();
         tried.dedup();
         assert_eq!(tried, [1, 2, 3]);
     }

@@ -1,18 +1,18 @@
-//! What a letter looks like: who it is from, which leader it is about, and the proof that its writer knows the secret.
+//! The format of a message: sender, epoch of the leader, and a proof that the sender knows the secret.
 //!
 //! ```text
 //!  1 byte    version
 //!  8 bytes   epoch       of the leader that it is for or from
 //!  8 bytes   from        the mailbox for the answer
 //!  8 bytes   to
-//!  8 bytes   number      of the question that it asks or answers
-//!  2 bytes   part        of a message that one letter cannot hold, from 0
+//!  8 bytes   number      of the request that it is or answers
+//!  2 bytes   part        index in a payload that needs several messages, from 0
 //!  2 bytes   parts
 //!  …         body        postcard, or the part of it
 //!  32 bytes  proof       BLAKE3, keyed, of everything before
 //! ```
 //!
-//! Numbers are little-endian. A letter without a valid proof is as good as lost.
+//! Numbers are little-endian. A message without a valid proof counts as lost.
 
 use std::fmt;
 
@@ -22,37 +22,37 @@ use super::mailboxes::{
     BindingEpoch, MAILBOX_MESSAGE_MAX, MailboxError, MailboxId, MailboxMessage,
 };
 
-/// The version of this page and of the messages. It grows when an older end would misunderstand a newer.
+/// The version of this format and of the payloads. It grows when an older end would misunderstand a newer one.
 const VERSION: u8 = 4;
 
 const NUMBERS: usize = 4 * 8;
 const HEAD: usize = 1 + NUMBERS + 2 * 2;
 const PROOF: usize = blake3::OUT_LEN;
 
-/// The most bytes of a message, in parts: what one takes over HTTP.
+/// The most bytes of a payload, in parts: the limit over HTTP.
 pub(super) const PAYLOAD_MAX: usize = 16 << 20;
 
-/// Bytes of it in one letter.
+/// The most bytes of a payload in one message.
 const PAYLOAD_PART_MAX: usize = MAILBOX_MESSAGE_MAX - HEAD - PROOF;
 
-/// By what letters are proved: whoever has it is believed.
+/// The key that proves messages. A sender that has it is trusted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MailboxKey([u8; blake3::KEY_LEN]);
 
 impl MailboxKey {
-    /// That of a place with a secret. Without one the name of the place makes the key: whoever knows the name and reaches
-    /// the mailboxes is believed then.
+    /// Derives the key of a mailbox address from a secret. Without a secret the key follows from the name of the
+    /// address: any sender that knows the name and reaches the mailboxes is trusted then.
     pub fn new(place: &str, secret: Option<&str>) -> Self {
         let secret = blake3::derive_key("windlass link secret", secret.unwrap_or("").as_bytes());
         Self(*blake3::keyed_hash(&secret, place.as_bytes()).as_bytes())
     }
 
-    /// As text, for the guard of a worker.
+    /// Returns the key as text, for the guard of a worker.
     pub fn to_hex(&self) -> String {
         blake3::Hash::from_bytes(self.0).to_hex().to_string()
     }
 
-    /// Reads what [`to_hex`](Self::to_hex) wrote.
+    /// Parses the output of [`to_hex`](Self::to_hex).
     pub fn from_hex(text: &str) -> Option<Self> {
         blake3::Hash::from_hex(text).ok().map(|hash| Self(*hash.as_bytes()))
     }
@@ -60,53 +60,53 @@ impl MailboxKey {
 
 impl fmt::Debug for MailboxKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(…)")
+        f.write_str("MailboxKey(…)")
     }
 }
 
-/// A letter's outside.
+/// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageEnvelope {
-    /// Of the leader that it is for or from.
+    /// The epoch of the leader that sends or receives it.
     pub epoch: BindingEpoch,
-    /// Where the answer is expected.
+    /// The mailbox for the answer.
     pub from: MailboxId,
-    /// For whom.
+    /// The receiving mailbox.
     pub to: MailboxId,
-    /// Of the question that it asks or answers; 0 answers none.
+    /// The number of the request that it is or answers; 0 if it answers none.
     pub number: u64,
 }
 
-/// Why a letter was not read.
+/// Why a message could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableMessage {
-    /// Its writer does not know the secret, or it was damaged.
+    /// The sender does not know the secret, or the message was damaged.
     #[error(
-        "a letter came whose writer does not know the secret: WINDLASS_RUN_SECRET has to be the same everywhere"
+        "received a message whose sender does not know the secret: set the same WINDLASS_RUN_SECRET everywhere"
     )]
     BadProof,
-    /// It is of another version.
+    /// The message has another protocol version.
     #[error(
-        "a letter of protocol {0} came, where {VERSION} is spoken: use one version of windlass everywhere"
+        "received a message of protocol {0}, but this windlass speaks {VERSION}: use one version of windlass everywhere"
     )]
     Version(u8),
-    /// It is none of ours.
-    #[error("a letter came that makes no sense: {0}")]
+    /// The message is not one of this protocol.
+    #[error("received a malformed message: {0}")]
     Malformed(String),
 }
 
-/// What is in one letter.
+/// The part of a payload that one message carries.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PayloadPart<'a> {
-    /// The how-manieth part of its message, from 0.
+    /// The index of the part, from 0.
     pub(super) at: u16,
-    /// How many there are.
+    /// The number of parts.
     pub(super) of: u16,
     pub(super) bytes: &'a [u8],
 }
 
 impl MessageEnvelope {
-    /// A message with this outside: one letter, or as many as it takes.
+    /// Seals a payload under this envelope: one message, or as many as it needs.
     pub fn seal(
         &self,
         key: &MailboxKey,
@@ -138,7 +138,7 @@ impl MessageEnvelope {
         MailboxMessage { to: self.to, bytes }
     }
 
-    /// Opens a letter that came to a mailbox.
+    /// Opens a message that arrived in mailbox `own`.
     pub(super) fn open<'a>(
         bytes: &'a [u8],
         key: &MailboxKey,
@@ -146,7 +146,7 @@ impl MessageEnvelope {
     ) -> Result<(Self, PayloadPart<'a>), UnreadableMessage> {
         let (signed, proof) =
             bytes.split_last_chunk::<PROOF>().ok_or(UnreadableMessage::BadProof)?;
-        // Compared in constant time.
+        // `blake3::Hash` compares in constant time.
         if blake3::keyed_hash(&key.0, signed) != blake3::Hash::from_bytes(*proof) {
             return Err(UnreadableMessage::BadProof);
         }
@@ -166,7 +166,7 @@ impl MessageEnvelope {
         let (epoch, from) = (BindingEpoch(number(0)), MailboxId(number(1)));
         let envelope = Self { epoch, from, to: MailboxId(number(2)), number: number(3) };
         if envelope.to != own {
-            // What was proved for one is not believed by another.
+            // A proof for one mailbox is not valid for another.
             return Err(UnreadableMessage::BadProof);
         }
         Ok((envelope, PayloadPart { at: small(0), of: small(1), bytes }))
@@ -210,12 +210,12 @@ mod tests {
             assert_eq!(open(&letter, &other, MailboxId::LEADER), Err(UnreadableMessage::BadProof));
         }
         let of_other = open(&letter, &key, MailboxId(5));
-        assert_eq!(of_other, Err(UnreadableMessage::BadProof), "it was for another");
+        assert_eq!(of_other, Err(UnreadableMessage::BadProof), "for another mailbox");
         assert_eq!(MailboxKey::from_hex(&key.to_hex()), Some(key));
     }
 
     #[test]
-    fn whatever_is_changed_or_cut_is_noticed() {
+    fn changed_or_truncated_message_is_rejected() {
         let key = MailboxKey::new("run-7", None);
         let bytes = seal(&key);
         for at in 0..bytes.len() {

@@ -1,4 +1,4 @@
-//! Messages from the letters that they came in.
+//! Reassembles payloads from messages.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,23 @@ use serde::de::DeserializeOwned;
 use super::envelope::{MailboxKey, MessageEnvelope, PAYLOAD_MAX, PayloadPart, UnreadableMessage};
 use super::mailboxes::MailboxId;
 
-/// Messages of which some parts have come. A lost part leaves the others here until newer ones need their room.
+/// The most payloads of which only some parts have come. After a lost part the others stay until newer payloads need
+/// the space.
 const PARTIAL_PAYLOADS_MAX: usize = 64;
 
-/// Bytes of them.
+/// The most bytes of them.
 const PARTIAL_BYTES_MAX: usize = 4 * PAYLOAD_MAX;
 
-/// Reads what comes to one mailbox.
+/// Reads the messages of one mailbox.
 #[derive(Debug)]
 pub struct MailboxReader {
     key: MailboxKey,
     own: MailboxId,
-    /// The oldest first.
+    /// Oldest first.
     gathering: VecDeque<PartialPayload>,
 }
 
-/// A message of which some parts have come.
+/// A payload of which some parts have come.
 #[derive(Debug)]
 struct PartialPayload {
     envelope: MessageEnvelope,
@@ -30,12 +31,12 @@ struct PartialPayload {
 }
 
 impl MailboxReader {
-    /// Reads what is proved by a key and is for this mailbox.
+    /// Returns a reader for messages to mailbox `own` that are proved by this key.
     pub const fn new(key: MailboxKey, own: MailboxId) -> Self {
         Self { key, own, gathering: VecDeque::new() }
     }
 
-    /// The message that is whole with this letter; nothing if parts of it are still to come.
+    /// Reads a message. Returns the payload that it completes, or `None` while parts are missing.
     pub fn read<T: DeserializeOwned>(
         &mut self,
         letter: &[u8],
@@ -77,7 +78,7 @@ impl MailboxReader {
         Ok(Some(whole.into_iter().flatten().flatten().collect()))
     }
 
-    /// Lets the oldest go, but for the newest.
+    /// Evicts the oldest incomplete payloads, never the newest.
     fn make_room(&mut self) {
         let mut bytes: usize = self.gathering.iter().map(PartialPayload::bytes).sum();
         while self.gathering.len() > PARTIAL_PAYLOADS_MAX || bytes > PARTIAL_BYTES_MAX {
@@ -119,7 +120,7 @@ mod tests {
         MailboxReader::new(key(), OWN)
     }
 
-    /// How large the messages are that came whole, by their numbers.
+    /// The numbers and sizes of the payloads that were completed.
     fn read<'a>(
         reader: &mut MailboxReader,
         letters: impl IntoIterator<Item = &'a Vec<u8>>,
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_message_comes_in_parts_in_any_order_and_twice() {
+    fn large_payload_is_reassembled_from_parts_in_any_order_and_twice() {
         let (large, other) = (letters(1, 5 << 20), letters(2, 2 << 20));
         assert_eq!((large.len(), other.len()), (6, 3));
         assert!(large.iter().all(|letter| letter.len() <= MAILBOX_MESSAGE_MAX));
@@ -157,7 +158,7 @@ mod tests {
         }
         reader.make_room();
         let left: Vec<u64> = reader.gathering.iter().map(|it| it.envelope.number).collect();
-        assert_eq!(left, [106, 107, 108, 109], "as many as there is room for, the newest");
+        assert_eq!(left, [106, 107, 108, 109], "the newest that fit");
         let envelope =
             MessageEnvelope { epoch: BindingEpoch(3), from: OWN, to: MailboxId::LEADER, number: 1 };
         let sealed = envelope.seal(&key(), &vec![0_u8; PAYLOAD_MAX]);

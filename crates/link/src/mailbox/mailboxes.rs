@@ -1,23 +1,23 @@
-//! The seam for pipes that cannot answer: places where messages can be left for others.
+//! The interface of a message broker: mailboxes in which processes leave messages for each other.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// The most bytes of a letter. A message that is larger comes in several.
+/// The most bytes of a message. A larger payload is split.
 pub const MAILBOX_MESSAGE_MAX: usize = 1 << 20;
 
-/// The most letters that [`receive`](Mailboxes::receive) hands over at once.
+/// The most messages that one [`receive`](Mailboxes::receive) returns.
 pub const RECEIVED_MAX: usize = 256;
 
-/// Letters that a mailbox holds which nobody reads; more are refused. Whoever is alive has a few on their way.
+/// The most messages in a mailbox; further ones are refused. A live reader has only a few waiting.
 pub const MAILBOX_MESSAGES_MAX: usize = 4_096;
 
-/// Bytes that a mailbox holds which nobody reads; more are refused.
+/// The most bytes in a mailbox; further messages are refused.
 pub const MAILBOX_BYTES_MAX: usize = 64 << 20;
 
-/// The how-manieth binding of a place, from 1; 0 where nobody was ever bound. It never repeats.
+/// The number of a binding, from 1; 0 where none was ever made. It never repeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BindingEpoch(pub u64);
 
@@ -27,98 +27,98 @@ impl fmt::Display for BindingEpoch {
     }
 }
 
-/// A mailbox: the leader's, or one whose number somebody drew by chance.
+/// A mailbox: the leader's, or one with a random number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MailboxId(pub u64);
 
 impl MailboxId {
-    /// Where whoever leads receives.
+    /// The leader's mailbox.
     pub const LEADER: Self = Self(0);
 }
 
-/// Bytes for somebody.
+/// Bytes for a mailbox.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MailboxMessage {
-    /// For whom.
+    /// The receiving mailbox.
     pub to: MailboxId,
-    /// What, at most [`LETTER_MAX`]. The link does not look inside.
+    /// The content, at most [`MAILBOX_MESSAGE_MAX`] bytes. Brokers do not interpret it.
     pub bytes: Vec<u8>,
 }
 
 impl fmt::Debug for MailboxMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Letter({} bytes to {:x})", self.bytes.len(), self.to.0)
+        write!(f, "MailboxMessage({} bytes to {:x})", self.bytes.len(), self.to.0)
     }
 }
 
-/// How a place stands.
+/// The state of a binding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MailboxBinding {
-    /// The newest binding, whether it still holds or not.
+    /// The newest epoch, whether its binding still holds or not.
     pub epoch: BindingEpoch,
-    /// Who is bound; nobody if the binding was given up or has lapsed.
+    /// The bound leader; `None` if the binding was given up or has lapsed.
     pub by: Option<String>,
-    /// What was left when everything was over.
+    /// The final status that a leader left when everything was done.
     pub final_status: Option<String>,
 }
 
-/// What went wrong with a place.
+/// Why a call on mailboxes failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MailboxError {
-    /// Somebody else is bound, and alive.
-    #[error("{by} leads here already")]
+    /// Another leader is bound and alive.
+    #[error("{by} is the leader already")]
     AlreadyLed {
-        /// Who, as it said itself.
+        /// The name that it gave.
         by: String,
     },
-    /// Somebody else was bound since.
-    #[error("the binding has passed to another ({now})")]
+    /// Another leader has been bound since.
+    #[error("another leader has taken over ({now})")]
     Deposed {
-        /// The newest.
+        /// The newest epoch.
         now: BindingEpoch,
     },
-    /// It is over here: a final status was left.
-    #[error("it is over: {final_status}")]
+    /// The work is finished: a final status was left.
+    #[error("the leader has finished: {final_status}")]
     Finished {
         /// The final status.
         final_status: String,
     },
-    /// The place has forgotten what it held, the binding included. It cannot be gone on with.
-    #[error("{place} has lost what it held: {reason}")]
+    /// The broker has lost its data, the binding included. The caller cannot continue.
+    #[error("{place} has lost its data: {reason}")]
     StateLost {
-        /// Where.
+        /// The address of the broker.
         place: String,
-        /// How one knows, and what to do.
+        /// The evidence, and how to fix it.
         reason: String,
     },
-    /// There is no room. There may be later.
+    /// There is no space. There may be later.
     #[error("{place} is full: {reason}")]
     Full {
-        /// Where.
+        /// The address of the broker.
         place: String,
-        /// What is full, and what to do.
+        /// What is full, and how to fix it.
         reason: String,
     },
-    /// The letter is larger than any may be, or the message than letters may carry.
-    #[error("{bytes} bytes are more than letters may carry")]
+    /// The message or payload exceeds the limit.
+    #[error("{bytes} bytes exceed the size limit of messages")]
     TooLarge {
-        /// How large.
+        /// The size.
         bytes: usize,
     },
-    /// It was not reached. Whether the call took effect is not known; it may be repeated.
+    /// The broker was not reached. The call may have taken effect; it may be repeated.
     #[error("{place} cannot be reached: {reason}")]
     Unreachable {
-        /// Where.
+        /// The address of the broker.
         place: String,
         /// What went wrong.
         reason: String,
     },
-    /// It does not want to be used, now or later: a wrong password, a setting that loses messages.
+    /// The broker refuses the call, now and later: wrong password, or a setting that loses messages.
     #[error("{place} cannot be used: {reason}")]
     Refused {
-        /// Where.
+        /// The address of the broker.
         place: String,
-        /// Why, and what to do.
+        /// Why, and how to fix it.
         reason: String,
     },
 }
@@ -138,45 +138,46 @@ impl MailboxError {
     }
 }
 
-/// What comes of a call, in time.
+/// The future of a call.
 pub type MailboxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, MailboxError>> + Send + 'a>>;
 
-/// One place with mailboxes: that of one run, or of one cluster. A value is a handle on it; others, in other processes,
-/// have theirs.
+/// The mailboxes of one run or one cluster at a broker. A value is a handle; other processes have their own.
 ///
-/// Letters may get lost, come twice, late, or in another order: what is built on it expects that. In good weather they
-/// should do none of it, for each costs time. Every call ends by itself, within seconds: a place that does not answer is
-/// [`Unreachable`](MailError::Unreachable).
+/// Messages may get lost, arrive twice, late, or in another order; the layers above expect that. In normal operation
+/// none of it should happen, for each costs time. Every call ends within seconds: a broker that does not answer is
+/// [`Unreachable`](MailboxError::Unreachable).
 ///
-/// [`conformance`](crate::conformance) has the proof of every promise here, for any implementation.
+/// `windlass_testkit` checks every promise here, for any implementation.
 pub trait Mailboxes: Send + Sync + fmt::Debug {
-    /// Where it is, for people: without passwords.
+    /// The address, without passwords, for display.
     fn place(&self) -> String;
 
-    /// Binds the place to one who leads, for a term. Of several who try at once one is bound; the others are told by whom
-    /// it is held, [`AlreadyLed`](MailError::AlreadyLed). The epoch is larger than that of any binding before, also of one
-    /// that was given up or has lapsed. Where an epitaph was left nobody is bound any more: [`Over`](MailError::Over).
+    /// Binds the mailboxes to a leader for a term. Of several concurrent callers one is bound; the others get
+    /// [`AlreadyLed`](MailboxError::AlreadyLed) with its name. The epoch is larger than that of any earlier binding,
+    /// also of one that was given up or has lapsed. Once a final status was left, no binding succeeds:
+    /// [`Finished`](MailboxError::Finished).
     fn bind(&self, by: String, term: Duration) -> MailboxFuture<'_, BindingEpoch>;
 
-    /// Keeps a binding for another term, counted from now. A binding that is not kept lapses with its term. If somebody
-    /// else was bound since, [`Deposed`](MailError::Deposed); if nobody was, one that has lapsed may be taken up again or
-    /// not. A place that never had this epoch has lost what it held: [`Gone`](MailError::Gone).
+    /// Renews a binding for another term, counted from now. A binding that is not renewed lapses with its term. If
+    /// another leader has been bound since, the result is [`Deposed`](MailboxError::Deposed). Otherwise a lapsed
+    /// binding may or may not be renewable. A broker that never had this epoch has lost its data:
+    /// [`StateLost`](MailboxError::StateLost).
     fn renew(&self, epoch: BindingEpoch, term: Duration) -> MailboxFuture<'_, ()>;
 
-    /// Gives a binding up, and leaves an epitaph if everything is over: it is there for at least an hour. Without effect
-    /// if the binding has passed to another.
+    /// Gives up a binding, and leaves a final status if everything is done: it stays for at least an hour. Has no
+    /// effect if another leader has been bound.
     fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()>;
 
-    /// How the place stands now.
+    /// Returns the current binding.
     fn binding(&self) -> MailboxFuture<'_, MailboxBinding>;
 
-    /// Leaves letters, to one mailbox or several. A mailbox that nobody has read takes letters too, up to
-    /// [`WAITING_MAX`] and [`WAITING_BYTES_MAX`]: then it is [`Full`](MailError::Full). After an error some of them may
-    /// have been left.
+    /// Leaves messages in one or several mailboxes. A mailbox without a reader accepts messages up to
+    /// [`MAILBOX_MESSAGES_MAX`] and [`MAILBOX_BYTES_MAX`]: then it is [`Full`](MailboxError::Full). After an error
+    /// some of the messages may have been left.
     fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()>;
 
-    /// Takes what is in a mailbox, at most [`RECEIVED_MAX`] letters; if there is nothing, waits for it until `within` has
-    /// passed, and returns soon after a letter has come. What was taken is not handed over again, in good weather. One
-    /// reads a mailbox at a time.
+    /// Takes at most [`RECEIVED_MAX`] messages from a mailbox. If it is empty, waits until `within` has passed, and
+    /// returns soon after a message has come. In normal operation no message is returned twice. A mailbox has one
+    /// reader at a time.
     fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>>;
 }

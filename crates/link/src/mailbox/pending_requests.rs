@@ -1,4 +1,4 @@
-//! Questions that wait for their answers.
+//! Requests that wait for their answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,29 +9,30 @@ use super::mailboxes::{BindingEpoch, MailboxBinding};
 use super::protocol::MailboxReply;
 use crate::LinkError;
 
-/// Questions under way. A worker has a few; the oldest is given up for one more. A leader remembers twice as many numbers.
+/// The most pending requests. A worker has a few; one more evicts the oldest. A leader remembers twice as many
+/// numbers.
 const PENDING_REQUESTS_MAX: usize = 64;
 
 type MailboxReplyResult = Result<MailboxReply, LinkError>;
 
-/// What one end knows of the leader, and what it has asked.
+/// The newest known epoch, and the pending requests.
 #[derive(Debug, Default)]
 pub(super) struct PendingRequests(Mutex<PendingState>);
 
 #[derive(Debug, Default)]
 struct PendingState {
-    /// The newest leader.
+    /// The newest epoch.
     epoch: BindingEpoch,
-    /// The number of the last question.
+    /// The number of the last request.
     number: u64,
     questions: BTreeMap<u64, oneshot::Sender<MailboxReplyResult>>,
-    /// Why nothing will be answered any more.
+    /// Why no request will be answered any more.
     ended: Option<LinkError>,
 }
 
 impl PendingRequests {
-    /// A number for a question, and where its answer will be; or why there will be none. No number is given twice, for a
-    /// leader takes each once.
+    /// Returns a number for a request and the receiver of its answer, or why there will be none. No number repeats,
+    /// since a leader accepts each once.
     pub(super) fn add(&self) -> Result<(u64, oneshot::Receiver<MailboxReplyResult>), LinkError> {
         let mut known = self.lock();
         if let Some(ended) = &known.ended {
@@ -46,18 +47,18 @@ impl PendingRequests {
         Ok((number, answered))
     }
 
-    /// Nobody waits for this answer any more.
+    /// Drops a request whose answer is no longer awaited.
     pub(super) fn forget(&self, number: u64) {
         self.lock().questions.remove(&number);
     }
 
-    /// The newest leader that was heard of; or why none will be.
+    /// The newest known epoch; or why there will be none.
     pub(super) fn epoch(&self) -> Result<BindingEpoch, LinkError> {
         let known = self.lock();
         known.ended.clone().map_or(Ok(known.epoch), Err)
     }
 
-    /// An answer has come, from a leader. Those of leaders that are no more are not listened to.
+    /// Delivers an answer to its request. Answers of former leaders are ignored.
     pub(super) fn complete(&self, from: BindingEpoch, number: u64, answer: MailboxReply) {
         let mut known = self.lock();
         if from < known.epoch {
@@ -68,12 +69,12 @@ impl PendingRequests {
             return known.end(LinkError::Finished(epitaph));
         }
         if let Some(question) = known.questions.remove(&number) {
-            // Whoever asked may have gone.
+            // The caller may have given up.
             drop(question.send(Ok(answer)));
         }
     }
 
-    /// Nothing was heard for a while, and this is how the place stands: what nobody is going to answer fails.
+    /// Applies a binding that was read because no messages came. Requests to a leader that is gone fail.
     pub(super) fn apply_binding(&self, place: &str, standing: MailboxBinding) {
         let mut known = self.lock();
         if let Some(epitaph) = standing.final_status {
@@ -81,7 +82,7 @@ impl PendingRequests {
         }
         if standing.epoch < known.epoch {
             let reason = format!(
-                "{place} has forgotten its leader: it was emptied, or restarted without what it held"
+                "{place} has lost its leader's binding: it was emptied, or restarted without its data"
             );
             return known.end(LinkError::StateLost(reason));
         }
@@ -89,19 +90,19 @@ impl PendingRequests {
         known.epoch = standing.epoch;
         if is_new || standing.by.is_none() {
             let reason = match standing.by {
-                Some(by) => format!("{by} leads there now"),
-                None => "nobody leads there".to_owned(),
+                Some(by) => format!("{by} is the leader now"),
+                None => "there is no leader".to_owned(),
             };
             known.fail(&LinkError::Unreachable { place: place.to_owned(), reason });
         }
     }
 
-    /// Every question fails; the next may be answered.
+    /// Fails every pending request. Later ones may succeed.
     pub(super) fn fail(&self, why: &LinkError) {
         self.lock().fail(why);
     }
 
-    /// Every question fails, now and later.
+    /// Fails every request, pending and future.
     pub(super) fn end(&self, why: LinkError) {
         self.lock().end(why);
     }
@@ -137,20 +138,20 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_goes_to_its_question_and_one_of_a_former_leader_to_none() {
+    fn answer_goes_to_its_request_and_a_former_leaders_answer_to_none() {
         let waiting = PendingRequests::default();
         let (first, mut one) = waiting.add().unwrap();
         let (second, mut two) = waiting.add().unwrap();
         waiting.complete(BindingEpoch(2), second, MailboxReply::Heard);
         assert_eq!(two.try_recv(), Ok(Ok(MailboxReply::Heard)));
         waiting.complete(BindingEpoch(1), first, MailboxReply::Heard);
-        assert!(one.try_recv().is_err(), "it is of a former leader");
+        assert!(one.try_recv().is_err(), "it comes from a former leader");
         waiting.complete(BindingEpoch(2), first, MailboxReply::NotNow);
         assert_eq!(one.try_recv(), Ok(Ok(MailboxReply::NotNow)));
     }
 
     #[test]
-    fn a_new_leader_has_everything_asked_again() {
+    fn requests_fail_when_a_new_leader_is_bound() {
         let waiting = PendingRequests::default();
         waiting.apply_binding("here", standing(1));
         let (_, mut answer) = waiting.add().unwrap();
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_or_is_over_is_asked_no_more() {
+    fn no_request_is_accepted_after_lost_state_or_a_final_status() {
         let waiting = PendingRequests::default();
         waiting.apply_binding("here", standing(2));
         let (_, mut answer) = waiting.add().unwrap();
@@ -176,11 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn questions_have_a_bound() {
+    fn pending_requests_are_bounded() {
         let waiting = PendingRequests::default();
         let (_, mut first) = waiting.add().unwrap();
         let _others: Vec<_> = (0..PENDING_REQUESTS_MAX).map(|_| waiting.add().unwrap().1).collect();
         assert_eq!(waiting.lock().questions.len(), PENDING_REQUESTS_MAX);
-        assert!(first.try_recv().is_err(), "the oldest is given up");
+        assert!(first.try_recv().is_err(), "the oldest is evicted");
     }
 }

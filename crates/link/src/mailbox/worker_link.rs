@@ -1,4 +1,4 @@
-//! A worker's end.
+//! The worker's end of a link through mailboxes.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use windlass_core::id::{Fence, Incarnation};
 use windlass_core::session::{
     Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
 };
-use windlass_net::credentials::WorkerSecret;
-use windlass_net::credentials::random_bytes;
+use windlass_net::credentials::{WorkerSecret, random_bytes};
 use windlass_net::shutdown::ShutdownReceiver;
 use windlass_store::logs::{LogId, LogPart};
 
@@ -24,22 +23,23 @@ use super::signed_request::SignedMailboxRequest;
 use crate::output::{LogChunk, LogChunksReply, OutputLink};
 use crate::{LinkError, LinkFuture, WorkerLink};
 
-/// How long an answer that is not parked may take, all its repetitions included.
+/// Timeout of a request that is not parked, including resends.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// When a question without an answer is asked again: letters get lost. Long beside a round trip, short beside a lease.
+/// When an unanswered request is resent: messages can get lost. Long compared to a round trip, short compared to a
+/// lease.
 const RESEND_AFTER: Duration = Duration::from_secs(1);
 
-/// How long an exchange may be parked. It is not asked again here: the session sends the next when this one is overdue.
+/// Timeout of an exchange. It is not resent here: the session sends the next one when this one is overdue.
 const PARKED_WITHIN: Duration = Duration::from_mins(1);
 
-/// How long silence lasts before it is looked whether the leader is still there. A leader answers every few seconds.
+/// Time without messages after which the leader's binding is checked. A leader answers every few seconds.
 const CHECK_LEADER_AFTER: Duration = Duration::from_secs(2);
 
-/// The pause after a place that was not reached.
+/// The pause after a broker was not reached.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// A worker's end of a link through mailboxes. A clone is the same end.
+/// The worker's end of a link through mailboxes. Clones share one end.
 #[derive(Clone, Debug)]
 pub struct MailboxWorkerLink(Arc<MailboxLinkState>);
 
@@ -53,21 +53,21 @@ struct MailboxLinkState {
     pending: PendingRequests,
 }
 
-/// What a leader says of itself.
+/// A leader's answer to [`MailboxRequest::Hello`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaderHello {
-    /// Which cluster it leads.
+    /// The id of the cluster that it leads.
     pub cluster: String,
-    /// The version of its windlass.
+    /// The version of its windlass program.
     pub version: String,
 }
 
-/// Receives what a [`MailboxWorkerLink`] waits for.
+/// Receives the messages for a [`MailboxWorkerLink`].
 #[derive(Debug)]
 pub struct MailboxReceiveLoop(MailboxWorkerLink);
 
 impl MailboxWorkerLink {
-    /// The end of a worker, and what has to run for it to hear anything.
+    /// Returns a worker's end, and the receive loop that must run for answers to arrive.
     pub fn new(
         mailboxes: Arc<dyn Mailboxes>,
         key: MailboxKey,
@@ -76,7 +76,7 @@ impl MailboxWorkerLink {
         let secret = worker.clone();
         let chance = random_bytes()?;
         let own = u64::from_le_bytes(chance[..8].try_into().expect("there are 32 bytes"));
-        // Small numbers are for those that everybody knows.
+        // Small numbers are reserved for well-known mailboxes.
         let own = MailboxId(own | 1 << 32);
         let end = Self(Arc::new(MailboxLinkState {
             mailboxes,
@@ -88,7 +88,7 @@ impl MailboxWorkerLink {
         Ok((end.clone(), MailboxReceiveLoop(end)))
     }
 
-    /// Asks which cluster is led here.
+    /// Asks the leader for its cluster.
     pub async fn hello(&self) -> Result<LeaderHello, LinkError> {
         match self.0.request(&MailboxRequest::Hello, WITHIN, Some(RESEND_AFTER)).await? {
             MailboxReply::Hello { cluster, version } => Ok(LeaderHello { cluster, version }),
@@ -96,7 +96,8 @@ impl MailboxWorkerLink {
         }
     }
 
-    /// Tells the leader that nothing of a life of this worker is left, but perhaps outcomes of what was started.
+    /// Tells the leader that nothing of an incarnation of this worker is left, except perhaps outcomes of started
+    /// leases.
     pub async fn ended(
         &self,
         incarnation: Incarnation,
@@ -109,7 +110,7 @@ impl MailboxWorkerLink {
         }
     }
 
-    /// Asks the leader to end the run that all are here for. One that leads a cluster does not.
+    /// Asks the leader to cancel the run. A leader of a cluster refuses.
     pub async fn cancel(&self, level: CancelLevel) -> Result<(), LinkError> {
         let cancel = MailboxRequest::Cancel { kill: level == CancelLevel::Kill };
         match self.0.request(&cancel, WITHIN, Some(RESEND_AFTER)).await? {
@@ -177,7 +178,7 @@ impl OutputLink for MailboxWorkerLink {
 }
 
 impl MailboxLinkState {
-    /// Asks the leader, again and again if it is said how often, until it answers or it has taken too long.
+    /// Sends a request and resends it every `again`, if given, until the leader answers or `within` has passed.
     async fn request(
         &self,
         ask: &MailboxRequest,
@@ -193,7 +194,7 @@ impl MailboxLinkState {
                 Some(MailboxReply::Denied(reason)) => {
                     return Err(LinkError::Denied { place: self.mailboxes.place(), reason });
                 }
-                // Another leads now, and the next letter is for that one.
+                // Another leader is bound now; the next message is for that one.
                 Some(MailboxReply::Missent) | None => {}
                 Some(answer) => return Ok(answer),
             }
@@ -204,7 +205,7 @@ impl MailboxLinkState {
         }
     }
 
-    /// One letter, and its answer if it comes in time.
+    /// Sends one message, and waits for its answer until it is time to resend.
     async fn request_once(
         &self,
         ask: &MailboxRequest,
@@ -222,20 +223,20 @@ impl MailboxLinkState {
         tokio::select! {
             answered = answered => match answered {
                 Ok(answered) => answered.map(Some),
-                // Too many questions are under way: this one was given up.
+                // Too many requests are pending: this one was evicted.
                 Err(_) => Err(self.unreachable("no answer so far".to_owned())),
             },
             () = sleep_until(until) => Ok(None),
         }
     }
 
-    /// Who leads, as far as it is known; looked up where nobody is known yet.
+    /// The newest leader's epoch; looked up if none is known yet.
     async fn epoch(&self) -> Result<BindingEpoch, LinkError> {
         if self.pending.epoch()? == BindingEpoch::default() {
             self.refresh_binding().await?;
         }
         match self.pending.epoch()? {
-            BindingEpoch(0) => Err(self.unreachable("nobody leads there yet".to_owned())),
+            BindingEpoch(0) => Err(self.unreachable("there is no leader yet".to_owned())),
             epoch => Ok(epoch),
         }
     }
@@ -246,7 +247,7 @@ impl MailboxLinkState {
         Ok(())
     }
 
-    /// What a failure of the mailboxes means for whoever asks.
+    /// The link error for a failure of the mailboxes.
     fn failed(&self, error: MailboxError) -> LinkError {
         match error {
             MailboxError::Full { .. } | MailboxError::Unreachable { .. } => {
@@ -262,12 +263,12 @@ impl MailboxLinkState {
     }
 
     fn unexpected_reply(&self, answer: &MailboxReply) -> LinkError {
-        self.unreachable(format!("its answer makes no sense: {answer:?}"))
+        self.unreachable(format!("it sent an unexpected reply: {answer:?}"))
     }
 
     fn deliver(&self, reader: &mut MailboxReader, letters: Vec<Vec<u8>>) {
         for letter in letters {
-            // What cannot be read is as good as lost.
+            // An unreadable message counts as lost.
             if let Ok(Some((envelope, answer))) = reader.read(&letter) {
                 self.pending.complete(envelope.epoch, envelope.number, answer);
             }
@@ -276,7 +277,7 @@ impl MailboxLinkState {
 }
 
 impl MailboxReceiveLoop {
-    /// Receives until it is told to end.
+    /// Receives until shutdown.
     pub async fn run(self, mut shutdown: ShutdownReceiver) {
         tokio::select! {
             () = shutdown.wait() => {}
@@ -296,9 +297,9 @@ impl MailboxReceiveLoop {
         }
     }
 
-    /// Nothing has come for a while: the leader may have gone, or another come.
+    /// Called when no message has come for a while: the leader may have gone, or been replaced.
     async fn check_leader(&self) {
-        // A place that cannot be looked at cannot be received from either, and that is told.
+        // If this fails, so does the next receive, which reports it.
         drop(self.0.0.refresh_binding().await);
     }
 
@@ -313,7 +314,7 @@ impl MailboxReceiveLoop {
     }
 }
 
-/// Takes a question back, whatever became of it.
+/// Removes a request from the pending ones when dropped.
 struct ForgetRequestOnDrop<'a> {
     waiting: &'a PendingRequests,
     number: u64,

@@ -66,7 +66,9 @@ pub use faulty_journal::{CallGate, FaultyJournal, JournalCall, JournalFault};
 pub use harness::{FreshStorage, JournalHandle, SharedStorage, StorageHarness};
 pub use journal_checks::{JOURNAL_CHECKS, check_journal, examine_journal};
 pub use journal_fixtures::{JournalTestLeader, block_on, fold_events, read_all_batches};
-pub use report::{CheckDifference, CheckFailure, CheckResult, ConformanceReport, expect_same, expect_true};
+pub use report::{
+    CheckDifference, CheckFailure, CheckResult, ConformanceReport, expect_same, expect_true,
+};
 pub use sample_events::{EVENT_KINDS, event_kind, sample_events};
 pub use sample_history::{SampleHistory, sample_history};
 pub use sealed_run::sealed_run;

@@ -31,11 +31,7 @@ impl fmt::Display for CheckDifference {
 }
 
 /// Demands that two values are the same.
-pub fn expect_same<T: PartialEq + fmt::Debug>(
-    what: &str,
-    found: &T,
-    promised: &T,
-) -> CheckResult {
+pub fn expect_same<T: PartialEq + fmt::Debug>(what: &str, found: &T, promised: &T) -> CheckResult {
     let differs = || format!("{what}: found {}, promised {}", brief(found), brief(promised));
     if found == promised { Ok(()) } else { Err(CheckDifference(differs())) }
 }

@@ -33,7 +33,8 @@ impl CommandContext {
     pub(crate) fn of_process() -> Result<Self, CliError> {
         let folder = std::env::current_dir().map_err(|error| {
             let what = format!("the current directory cannot be read: {error}");
-            CliError::usage(what).hint("it may have been removed: change to another directory with `cd`")
+            CliError::usage(what)
+                .hint("it may have been removed: change to another directory with `cd`")
         })?;
         let terminal = || io::stderr().is_terminal().then(|| Terminal::size().columns);
         let width = environment::columns().or_else(terminal).map(|width| width.max(COLUMNS_MIN));

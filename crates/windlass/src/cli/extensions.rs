@@ -137,7 +137,8 @@ fn steps() -> Result<Handle, CliError> {
         return Ok(runtime.handle().clone());
     }
     let runtime = Builder::new_multi_thread().thread_name("windlass-steps").enable_all().build();
-    let runtime =
-        runtime.map_err(|error| CliError::unreachable(format!("threads for steps cannot start: {error}")))?;
+    let runtime = runtime.map_err(|error| {
+        CliError::unreachable(format!("threads for steps cannot start: {error}"))
+    })?;
     Ok(STEPS.get_or_init(|| runtime).handle().clone())
 }

@@ -29,10 +29,10 @@ pub(crate) fn store_address(named: &str) -> Result<StoreAddress, CliError> {
 pub(crate) fn store_folder(named: &str) -> Result<PathBuf, CliError> {
     match store_address(named)? {
         StoreAddress::Folder(folder) => Ok(folder),
-        shared @ StoreAddress::Postgres { .. } => {
-            Err(CliError::usage(format!("{shared} is led by controllers, and only they can answer"))
-                .hint("start one with `windlass serve --store postgres://…`; use one with `--to URL`"))
-        }
+        shared @ StoreAddress::Postgres { .. } => Err(CliError::usage(format!(
+            "{shared} is led by controllers, and only they can answer"
+        ))
+        .hint("start one with `windlass serve --store postgres://…`; use one with `--to URL`")),
     }
 }
 
@@ -111,7 +111,9 @@ fn nothing_found(folder: &Path) -> CliError {
     let what = format!("no {FILE} in {} or its parent folders", folder.display());
     let other = ["windlass.yaml", ".windlass.yml"].into_iter().find(|n| folder.join(n).is_file());
     CliError::usage(what).hint(match other {
-        Some(other) => format!("there is {other}: rename it, or name it in the command: `windlass … ./{other}`"),
+        Some(other) => format!(
+            "there is {other}: rename it, or name it in the command: `windlass … ./{other}`"
+        ),
         None => "create one with `windlass init`, or name a file".to_owned(),
     })
 }

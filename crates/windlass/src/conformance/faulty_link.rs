@@ -29,8 +29,8 @@ use windlass_store::logs::MemoryLogs;
 use windlass_worker::{AttemptFuture, AttemptOrders, Executor, WorkerError};
 
 use super::faulty_mailboxes::{FaultyMailboxes, MailboxFaults};
-use super::test_worker::test_worker;
 use super::link_checks::with_new_mailboxes;
+use super::test_worker::test_worker;
 
 type FreshLinkMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
 

@@ -16,13 +16,13 @@ use windlass_store::archive::SqliteArchive;
 use windlass_store::archive::{Archive, MemoryArchive};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 use windlass_store::db::StoreError;
+#[cfg(feature = "sqlite")]
+use windlass_store::journal::SqliteJournal;
+use windlass_store::journal::{Journal, MemoryJournal};
 #[cfg(feature = "postgres")]
 use windlass_store::journal::{
     PostgresJournal, PostgresJournalOptions, StartMark, foreign_snapshot_warning,
 };
-#[cfg(feature = "sqlite")]
-use windlass_store::journal::SqliteJournal;
-use windlass_store::journal::{Journal, MemoryJournal};
 #[cfg(feature = "sqlite")]
 use windlass_store::logs::FileLogs;
 #[cfg(feature = "postgres")]

@@ -23,8 +23,7 @@ use windlass_worker::executors::{
     process_environment,
 };
 use windlass_worker::guard::begin_pipeline;
-use windlass_worker::hide_memory;
-use windlass_worker::{PeerWorkers, labels};
+use windlass_worker::{PeerWorkers, hide_memory, labels};
 
 use super::pipeline::Pipeline;
 use super::report::Report;

@@ -16,10 +16,10 @@ mod step_files;
 mod work_cache;
 
 pub use builtin_executor::{BuiltinExecutor, ExecutorSettings, TracePropagation};
-pub use calls::{CatchPanicFuture, catch_panics};
 pub use calls::{
     CallExecutor, CallFuture, CallOutputBuffer, CallResult, CallRetry, CallServices,
-    CallStopSignal, Callee, CalleeRegistry, CommandOutput, GuardSource, GuardedCommand, StepCall,
+    CallStopSignal, Callee, CalleeRegistry, CatchPanicFuture, CommandOutput, GuardSource,
+    GuardedCommand, StepCall, catch_panics,
 };
 pub use secrets::{MaskCache, missing_here, process_environment};
 pub use step_files::{clear, summary};

@@ -13,8 +13,8 @@ pub use linux::hide_memory;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
     DeadlineTimer, POLL_INTERVAL, RECEIVE, SEND, StrayProcess, ThreadChildren, all_children,
-    become_guard, environment_has, exit_descriptor, group_left, in_transition,
-    kill_own_children, own_program, set_close_on_exec, strays,
+    become_guard, environment_has, exit_descriptor, group_left, in_transition, kill_own_children,
+    own_program, set_close_on_exec, strays,
 };
 
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -24,8 +24,8 @@ pub use posix::hide_memory;
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(crate) use posix::{
     DeadlineTimer, POLL_INTERVAL, RECEIVE, SEND, StrayProcess, ThreadChildren, all_children,
-    become_guard, environment_has, exit_descriptor, group_left, in_transition,
-    kill_own_children, own_program, set_close_on_exec, strays,
+    become_guard, environment_has, exit_descriptor, group_left, in_transition, kill_own_children,
+    own_program, set_close_on_exec, strays,
 };
 
 #[cfg(unix)]

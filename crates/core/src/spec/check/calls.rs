@@ -1,4 +1,4 @@
-//! Calls of steps that are compiled in: whether they are there, and get what they take.
+//! Checks calls of compiled-in steps: the step must exist and receive its inputs.
 
 use crate::problem::{Problem, ProblemCode, ProblemSeverity, SourceFile, SuggestedFix};
 use crate::spec::callable::{
@@ -7,7 +7,7 @@ use crate::spec::callable::{
 use crate::spec::declaration::{ActionDecl, CallDecl, PipelineDecl, StepDecl};
 use crate::spec::names::nearest_name;
 
-/// Tells every call that cannot be. That a step is not here is as bad as a key that cannot be executed.
+/// Reports every invalid call. An unknown step has the severity of a key that cannot be executed.
 pub(in crate::spec) fn calls(
     source: &SourceFile,
     pipeline: &PipelineDecl,
@@ -39,18 +39,20 @@ fn unknown_call(source: &SourceFile, known: &CallableCatalog, call: &CallDecl) -
     let fix = near.and_then(|near| SuggestedFix::replace(source, span, near));
     if known.0.is_empty() {
         let fix = fix.filter(|_| name.eq_ignore_ascii_case("noop"));
-        return problem.help("this version has `noop`; a command is written `run:`").fix(fix);
+        return problem
+            .help("the only built-in step is `noop`; write a command as `run:`")
+            .fix(fix);
     }
     match near {
         Some(near) => problem.label(format!("did you mean `{near}`?")).fix(fix),
         None => problem.help(format!(
-            "this program has {}; a command is written `run:`",
+            "this program has the steps {}; write a command as `run:`",
             names().collect::<Vec<_>>().join(", ")
         )),
     }
 }
 
-/// One call of a step that is here.
+/// A call of a known step.
 struct CallCheck<'a> {
     pipeline: &'a PipelineDecl,
     known: &'a CallableCatalog,
@@ -73,9 +75,9 @@ impl CallCheck<'_> {
         (wanted != here).then(|| {
             let name = &target.value.name;
             let title =
-                format!("`{name}@{wanted}` is wanted, and this program has `{name}@{here}`");
+                format!("the file calls `{name}@{wanted}`, but this program has `{name}@{here}`");
             Problem::new(ProblemCode::UnknownCall, target.span.clone(), title)
-                .help("its types have changed: use the program that the file was made with")
+                .help("the types of the step have changed: use the program that wrote the file")
         })
     }
 
@@ -89,10 +91,11 @@ impl CallCheck<'_> {
         };
         let (step, called) = (&self.step.name.value, &self.call.target.value.name);
         let Some(written) = self.step.needs.iter().find(|it| it.step.value == *name) else {
-            let title =
-                format!("`{called}` takes the result of `{name}`, which `{step}` does not need");
+            let title = format!(
+                "`{called}` takes the result of `{name}`, but `{step}` does not need `{name}`"
+            );
             let help = format!(
-                "add `{name}` to its `needs:`, or hand it over: `with: {{ {name}: \"${{{{ steps.OTHER.outputs }}}}\" }}`"
+                "add `{name}` to its `needs:`, or pass the value: `with: {{ {name}: \"${{{{ steps.OTHER.outputs }}}}\" }}`"
             );
             return Some(at(ProblemCode::NotANeed, title).help(help));
         };
@@ -101,15 +104,19 @@ impl CallCheck<'_> {
         Some(at(ProblemCode::WrongType, title).also(written.step.span.clone(), "this need"))
     }
 
-    /// Why a step cannot give what is taken of it.
+    /// Why a step cannot provide the needed result.
     fn need_mismatch(&self, need: &CallableNeed, giver: &StepDecl) -> Option<String> {
         let (called, name) = (&self.call.target.value.name, &need.step);
         match (need.form, giver.matrix.is_some()) {
             (CallableNeedForm::One, true) => {
-                return Some(format!("`{called}` takes one result of `{name}`, which is a matrix"));
+                return Some(format!(
+                    "`{called}` takes one result of `{name}`, but `{name}` is a matrix"
+                ));
             }
             (CallableNeedForm::Cells, false) => {
-                return Some(format!("`{called}` takes the cells of `{name}`, which is no matrix"));
+                return Some(format!(
+                    "`{called}` takes the results of all cells of `{name}`, but `{name}` is not a matrix"
+                ));
             }
             (CallableNeedForm::One, false) | (CallableNeedForm::Cells, true) => {}
         }
@@ -117,17 +124,20 @@ impl CallCheck<'_> {
             let result = &self.known.0.get(&call.target.value.name)?.output;
             let fits = *result == need.takes;
             return (!fits).then(|| {
-                format!("`{called}` takes {} of `{name}`, which gives {result}", need.takes)
+                format!(
+                    "`{called}` takes {} from `{name}`, but `{name}` returns {result}",
+                    need.takes
+                )
             });
         }
         let declares = |wanted: &&String| giver.outputs.iter().any(|name| name.value == **wanted);
         let missing = need.names.iter().find(|wanted| !declares(wanted))?;
         Some(format!(
-            "`{called}` takes the output `{missing}` of `{name}`, which does not declare it"
+            "`{called}` takes the output `{missing}` of `{name}`, but `{name}` does not declare it"
         ))
     }
 
-    /// Values that it does not know, and those that it misses.
+    /// Reports unknown and missing values of `with`.
     fn values(&self) -> impl Iterator<Item = Problem> {
         let called = &self.call.target.value.name;
         let takes = |name: &str| {
@@ -136,14 +146,14 @@ impl CallCheck<'_> {
         };
         let strange = self.call.with.iter().filter(move |value| !takes(&value.name.value));
         let strange = strange.map(move |value| {
-            let title = format!("`{called}` takes no value `{}`", value.name.value);
+            let title = format!("`{called}` does not take the value `{}`", value.name.value);
             Problem::new(ProblemCode::UnknownKey, value.name.span.clone(), title)
         });
         let given = |name: &str| self.call.with.iter().any(|value| value.name.value == *name);
         let missing = self.callable.with.iter().filter(move |(name, may)| !may && !given(name));
         let missing = missing.map(move |(name, _)| {
-            let title = format!("`{called}` takes a value `{name}`");
-            let help = format!("hand it over: `with: {{ {name}: … }}`");
+            let title = format!("`{called}` requires the value `{name}`");
+            let help = format!("pass it: `with: {{ {name}: … }}`");
             Problem::new(ProblemCode::MissingKey, self.call.target.span.clone(), title).help(help)
         });
         strange.chain(missing)

@@ -1,4 +1,4 @@
-//! Whether the parts of a pipeline fit together: needs, and the names that expressions read.
+//! Checks across the parts of a pipeline: needs, calls, and the names that expressions read.
 
 mod calls;
 mod need_index;

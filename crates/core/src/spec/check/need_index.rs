@@ -1,25 +1,24 @@
-//! Which step comes before which.
+//! The order of steps by their needs.
 
 use std::collections::BTreeMap;
 
 use crate::spec::declaration::PipelineDecl;
 
-/// The needs of a pipeline by index. Needs that are no steps are left out.
+/// The needs of a pipeline by index. Needs that name no step are left out.
 #[derive(Debug)]
 pub(super) struct NeedIndex<'a> {
     index: BTreeMap<&'a str, usize>,
     needs: Vec<Vec<usize>>,
-    /// For steps that were asked about: which steps need them, near or far.
+    /// Cache: for a step, the steps that need it directly or indirectly.
     dependents: BTreeMap<usize, Vec<bool>>,
-    /// How many more needs may be walked through for such answers.
+    /// Remaining budget of needs to visit for this cache.
     visits_left: usize,
 }
 
-/// Needs that are walked through to know which steps need others from afar: some tenths of a second. A file that asks for
-/// more is told that it reads what it does not need.
+/// Maximum needs visited to find indirect needs: some tenths of a second. A file beyond that gets a "not a need" problem.
 const VISITS_MAX: usize = 20_000_000;
 
-/// Steps about which the answer is kept: most files read far back to a few only.
+/// Maximum steps in the cache: most files read only a few steps indirectly.
 const DEPENDENTS_CACHED_MAX: usize = 64;
 
 impl<'a> NeedIndex<'a> {
@@ -46,7 +45,7 @@ impl<'a> NeedIndex<'a> {
         self.index.keys().copied()
     }
 
-    /// Whether `step` needs `other`, near or far.
+    /// Whether `step` needs `other`, directly or indirectly.
     pub(super) fn needs_transitively(&mut self, step: usize, other: usize) -> bool {
         if self.needs[step].binary_search(&other).is_ok() {
             return true;
@@ -65,24 +64,23 @@ impl<'a> NeedIndex<'a> {
         self.dependents.entry(other).or_insert_with(|| dependents(needs, other))[step]
     }
 
-    /// Circles of needs, no two with a step in common; each begins and ends with the same step. At most so many: finding
-    /// one is a look at all needs.
+    /// Returns at most `max` disjoint cycles; each begins and ends with the same step. Finding one visits all needs.
     pub(super) fn cycles(&self, max: usize) -> Vec<Vec<usize>> {
         let mut gone = vec![false; self.needs.len()];
-        let mut circles = Vec::new();
-        while circles.len() < max {
+        let mut cycles = Vec::new();
+        while cycles.len() < max {
             self.remove_ordered(&mut gone);
-            let Some(start) = gone.iter().position(|gone| !gone) else { return circles };
-            let circle = self.cycle(start, &gone);
-            for at in &circle {
+            let Some(start) = gone.iter().position(|gone| !gone) else { return cycles };
+            let cycle = self.cycle(start, &gone);
+            for at in &cycle {
                 gone[*at] = true;
             }
-            circles.push(circle);
+            cycles.push(cycle);
         }
-        circles
+        cycles
     }
 
-    /// Takes away every step all of whose needs are taken away.
+    /// Marks every step as gone whose needs are all gone.
     fn remove_ordered(&self, gone: &mut [bool]) {
         let mut open = vec![0_usize; gone.len()];
         let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); gone.len()];
@@ -112,7 +110,7 @@ impl<'a> NeedIndex<'a> {
             let here = path[path.len() - 1];
             place[here] = Some(path.len() - 1);
             let next = self.needs[here].iter().find(|need| !gone[**need] && **need != here);
-            let next = *next.expect("a step that is left over needs another one");
+            let next = *next.expect("a remaining step needs another one");
             path.push(next);
             if let Some(begins) = place[next] {
                 return path.split_off(begins);
@@ -121,7 +119,7 @@ impl<'a> NeedIndex<'a> {
     }
 }
 
-/// Every step that needs `other`, near or far.
+/// Returns every step that needs `other`, directly or indirectly.
 fn dependents(needs: &[Vec<usize>], other: usize) -> Vec<bool> {
     let mut back: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
     for (step, list) in needs.iter().enumerate() {

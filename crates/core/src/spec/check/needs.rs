@@ -1,4 +1,4 @@
-//! Needs: of steps that exist, not of oneself, not in a circle.
+//! Checks needs: every need names another step, without cycles.
 
 use super::need_index::NeedIndex;
 use crate::problem::{PROBLEMS_MAX, Problem, ProblemCode, SourceFile, SuggestedFix};
@@ -6,10 +6,10 @@ use crate::spec::declaration::{NeedRef, PipelineDecl};
 use crate::spec::limits::SUGGESTIONS_MAX;
 use crate::spec::names::nearest_name;
 
-/// Circles told: whoever made more of them mends these first.
+/// Maximum cycles reported.
 const CYCLES_MAX: usize = 10;
 
-/// Tells every need that cannot be.
+/// Reports every invalid need.
 pub(super) fn check(
     source: &SourceFile,
     pipeline: &PipelineDecl,
@@ -30,14 +30,14 @@ pub(super) fn check(
             }
         }
     }
-    let circles = reach.cycles(CYCLES_MAX);
-    problems.extend(circles.iter().map(|circle| cycle_problem(pipeline, circle)));
+    let cycles = reach.cycles(CYCLES_MAX);
+    problems.extend(cycles.iter().map(|cycle| cycle_problem(pipeline, cycle)));
 }
 
 fn self_need(need: &NeedRef) -> Problem {
     let title = format!("`{}` needs itself", need.step.value);
     Problem::new(ProblemCode::SelfNeed, need.step.span.clone(), title)
-        .help("a step begins when its needs have ended: take this one out")
+        .help("a step begins when its needs have ended: remove this need")
 }
 
 fn unknown_need(
@@ -58,9 +58,9 @@ fn unknown_need(
     problem.help(format!("the steps are {}", names.join(", ")))
 }
 
-fn cycle_problem(pipeline: &PipelineDecl, circle: &[usize]) -> Problem {
+fn cycle_problem(pipeline: &PipelineDecl, cycle: &[usize]) -> Problem {
     let name = |at: &usize| &*pipeline.steps[*at].name.value;
-    let path: Vec<&str> = circle.iter().map(name).collect();
+    let path: Vec<&str> = cycle.iter().map(name).collect();
     let need_of = |pair: &[usize]| {
         let needs = &pipeline.steps[pair[0]].needs;
         needs
@@ -68,16 +68,16 @@ fn cycle_problem(pipeline: &PipelineDecl, circle: &[usize]) -> Problem {
             .find(|need| need.step.value == name(&pair[1]))
             .map(|need| need.step.span.clone())
     };
-    let mut places = circle.windows(2).map(|pair| {
+    let mut places = cycle.windows(2).map(|pair| {
         (
             need_of(pair).unwrap_or_default(),
             format!("`{}` needs `{}`", name(&pair[0]), name(&pair[1])),
         )
     });
-    let (span, label) = places.next().expect("a circle has two ends");
-    let title = format!("needs run in a circle: {}", path.join(" → "));
+    let (span, label) = places.next().expect("a cycle has at least two entries");
+    let title = format!("`needs` form a cycle: {}", path.join(" → "));
     let problem = Problem::new(ProblemCode::Cycle, span, title)
         .label(label)
-        .help("take one of these needs out");
+        .help("remove one of these needs");
     places.fold(problem, |problem, (span, what)| problem.also(span, what))
 }

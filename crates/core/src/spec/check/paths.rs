@@ -1,4 +1,4 @@
-//! The names that expressions read: whether they exist, and whether they are known by then.
+//! Checks the paths that expressions read: they must exist and be known in time.
 
 use std::collections::BTreeSet;
 
@@ -8,35 +8,35 @@ use crate::spec::declaration::{MatrixForm, PipelineDecl, SpannedPath, StepDecl};
 use crate::spec::limits::SUGGESTIONS_MAX;
 use crate::spec::names::nearest_name;
 
-/// Where an expression stands, which decides what it can know.
+/// The location of an expression, which decides which values it can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExprPlace {
-    /// In the values of a matrix: only params are known.
+    /// A value of a matrix: only params are known.
     MatrixAxis,
-    /// Where the engine must know the value: params and the cell.
+    /// A setting of the plan: params and the cell are known.
     PlanSetting,
-    /// In `if:` and in a key: also what became of other steps.
+    /// An `if:` or a key: results of other steps are known too.
     IfOrKey,
-    /// In what a worker executes: everything.
+    /// The work of a step: all values are known.
     StepWork,
 }
 
-/// The first names of all paths.
+/// The first names of paths.
 const ROOTS: &[&str] = &["params", "matrix", "steps", "run"];
-/// What `run.…` has.
+/// The fields of `run`.
 const RUN_FIELDS: &[&str] = &["id", "pipeline"];
 
-/// Checks paths, step by step.
+/// Checks paths step by step.
 #[derive(Debug)]
 pub(super) struct PathChecker<'a> {
     source: &'a SourceFile,
     pipeline: &'a PipelineDecl,
     reach: NeedIndex<'a>,
     problems: &'a mut Vec<Problem>,
-    /// The step whose expressions are read; none at the top of the file.
+    /// The current step; `None` at the top of the file.
     step: Option<usize>,
     params: BTreeSet<&'a str>,
-    /// Misspelt names for which a near one was looked for.
+    /// The number of searches for similar names.
     searched: usize,
 }
 
@@ -51,7 +51,7 @@ impl<'a> PathChecker<'a> {
         Self { source, pipeline, reach, problems, step: None, params, searched: 0 }
     }
 
-    /// What follows is read in this step.
+    /// Sets the current step.
     pub(super) fn enter_step(&mut self, at: usize) {
         self.step = Some(at);
     }
@@ -75,25 +75,25 @@ impl<'a> PathChecker<'a> {
         match &**root {
             "params" => self.param_problem(read, rest),
             "matrix" if place == ExprPlace::MatrixAxis => {
-                Some(too_late_problem(read, "the cells are made from these values"))
+                Some(too_late_problem(read, "these values define the cells"))
             }
             "matrix" => self.axis_problem(read, rest),
             "steps" if place == ExprPlace::MatrixAxis || place == ExprPlace::PlanSetting => {
                 Some(too_late_problem(
                     read,
-                    "this is decided when the plan is made, before any step has run",
+                    "this setting is decided when the plan is made, before any step has run",
                 ))
             }
             "steps" => self.step_path_problem(read, rest),
             "run" if place != ExprPlace::StepWork => {
-                Some(too_late_problem(read, "the run begins after the plan is made"))
+                Some(too_late_problem(read, "the plan is made before the run begins"))
             }
             "run" => run_path_problem(read, rest),
             _ => Some(self.unknown_root(read, root)),
         }
     }
 
-    /// The name that may have been meant. It is looked for a few times in one file only.
+    /// Returns a similar name. The number of searches per file is limited.
     fn nearest_name<'n>(
         &mut self,
         name: &str,
@@ -121,9 +121,9 @@ impl<'a> PathChecker<'a> {
     fn axis_problem(&mut self, read: &SpannedPath, rest: &[String]) -> Option<Problem> {
         let [name] = rest else { return Some(path_form_problem(read, "matrix.AXIS")) };
         let Some(step) = self.step else {
-            let title = "`matrix` has a value only inside a step that has one";
+            let title = "`matrix` has a value only inside a step with a matrix";
             return Some(
-                path_problem(ProblemCode::UnknownAxis, read, title).help("write it in the step"),
+                path_problem(ProblemCode::UnknownAxis, read, title).help("move it into the step"),
             );
         };
         let Some(matrix) = &self.pipeline.steps[step].matrix else {
@@ -161,7 +161,7 @@ impl<'a> PathChecker<'a> {
             let title = "`steps` has values only inside a step";
             return Some(
                 path_problem(ProblemCode::TooLate, read, title)
-                    .help("write it in the step that needs the other one"),
+                    .help("move it into the step that needs the other step"),
             );
         };
         let Some(other) = self.reach.find(name) else {
@@ -197,11 +197,10 @@ impl<'a> PathChecker<'a> {
         match words.as_slice() {
             ["status" | "outputs"] => None,
             ["outputs", output] if step.matrix.is_some() => {
-                let title = format!(
-                    "`{name}` is a matrix: its outputs are a list, one entry for each cell"
-                );
+                let title =
+                    format!("`{name}` is a matrix: its outputs are a list with one entry per cell");
                 Some(path_problem(ProblemCode::UnknownOutput, read, title).help(format!(
-                    "hand over `steps.{name}.outputs` as a whole, and take `{output}` from each entry's `outputs`"
+                    "pass the whole `steps.{name}.outputs`, and read `{output}` from the `outputs` of each entry"
                 )))
             }
             ["outputs", output, ..] => {
@@ -232,11 +231,8 @@ impl<'a> PathChecker<'a> {
     }
 
     fn unknown_root(&self, read: &SpannedPath, root: &str) -> Problem {
-        let problem = path_problem(
-            ProblemCode::UnknownPath,
-            read,
-            format!("nothing is called `{root}` here"),
-        );
+        let problem =
+            path_problem(ProblemCode::UnknownPath, read, format!("unknown name `{root}`"));
         let is_param = self.pipeline.params.iter().any(|param| param.name.value == root);
         if is_param && read.path.len() == 1 {
             return self.with_corrected_path(
@@ -247,22 +243,31 @@ impl<'a> PathChecker<'a> {
             );
         }
         match root {
-            "env" => problem.help("a script reads the variable itself, as `$NAME`"),
-            "secrets" => problem.help("list the secret under `secrets:` and read the variable, as `$NAME`"),
+            "env" => problem.help("read the variable in the script, as `$NAME`"),
+            "secrets" => problem.help(
+                "list the secret under `secrets:` and read the variable in the script, as `$NAME`",
+            ),
             "github" => {
                 let name: Vec<String> = read.path.iter().map(|name| name.to_uppercase()).collect();
-                problem.help(format!("GitHub sets variables: a script reads `${}`", name.join("_")))
+                problem.help(format!(
+                    "GitHub sets variables: read `${}` in the script",
+                    name.join("_")
+                ))
             }
             "yes" | "on" | "always" => problem.help("write `true`, or leave the key out"),
-            "needs" | "jobs" => problem.help("outputs of other steps are `steps.NAME.outputs.OUTPUT`"),
+            "needs" | "jobs" => {
+                problem.help("outputs of other steps are `steps.NAME.outputs.OUTPUT`")
+            }
             _ => match nearest_name(root, ROOTS.iter().copied()) {
                 Some(near) => problem.label(format!("did you mean `{near}`?")),
-                None => problem.help("a value begins with `params.`, `matrix.`, `steps.` or `run.`; a text is quoted"),
+                None => problem.help(
+                    "a path begins with `params.`, `matrix.`, `steps.` or `run.`; quote a string",
+                ),
             },
         }
     }
 
-    /// The problem with the right path in place of the one that was read.
+    /// Adds the corrected path to the problem.
     fn with_corrected_path(
         &self,
         problem: Problem,
@@ -282,7 +287,7 @@ fn path_problem(code: ProblemCode, read: &SpannedPath, title: impl Into<String>)
 }
 
 fn path_form_problem(read: &SpannedPath, form: &str) -> Problem {
-    let title = format!("`{}` is no value", read.path.join("."));
+    let title = format!("`{}` is not a valid path", read.path.join("."));
     path_problem(ProblemCode::UnknownPath, read, title).help(format!("write `{form}`"))
 }
 
@@ -304,9 +309,9 @@ fn not_a_need(read: &SpannedPath, here: &StepDecl, other: &StepDecl) -> Problem 
         return path_problem(
             ProblemCode::NotANeed,
             read,
-            format!("`{name}` cannot read its own outcome"),
+            format!("`{name}` cannot read its own result"),
         )
-        .help("outputs are for the steps that need it");
+        .help("only steps that need it can read its outputs");
     }
     let mut needs: Vec<&str> = here.needs.iter().map(|need| &*need.step.value).collect();
     needs.push(other);
@@ -317,6 +322,6 @@ fn not_a_need(read: &SpannedPath, here: &StepDecl, other: &StepDecl) -> Problem 
         read,
         format!("`{name}` reads `{other}` without needing it"),
     )
-    .label("it could be read before it has run")
+    .label("it may not have run yet")
     .also(here.name.span.clone(), format!("add `needs: {list}` to this step"))
 }

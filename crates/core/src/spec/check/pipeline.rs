@@ -5,10 +5,10 @@ use super::paths::{ExprPlace, PathChecker};
 use super::{needs, platforms};
 use crate::problem::{Problem, SourceFile};
 use crate::spec::declaration::{
-    ActionDecl, PipelineDecl, RetryDecl, SpannedSetting, SpannedTemplate, StepDecl, StepSettings,
+    ActionDecl, PipelineDecl, SpannedSetting, SpannedTemplate, StepDecl, StepSettings,
 };
 
-/// Tells what does not fit together.
+/// Reports all problems across the parts of a pipeline.
 pub(crate) fn pipeline(source: &SourceFile, pipeline: &PipelineDecl, problems: &mut Vec<Problem>) {
     let reach = NeedIndex::new(pipeline);
     needs::check(source, pipeline, &reach, problems);
@@ -29,7 +29,8 @@ fn top(paths: &mut PathChecker<'_>, pipeline: &PipelineDecl) {
     for variable in &pipeline.env {
         paths.check(ExprPlace::StepWork, &variable.value.reads);
     }
-    settings(paths, &pipeline.defaults);
+    work_settings(paths, &pipeline.defaults);
+    paths.check(ExprPlace::PlanSetting, pipeline.defaults.plan_time_reads());
 }
 
 fn step(paths: &mut PathChecker<'_>, step: &StepDecl) {
@@ -52,24 +53,13 @@ fn step(paths: &mut PathChecker<'_>, step: &StepDecl) {
         let in_cells = cells.flat_map(|cell| cell.value.iter().map(|(_, text)| text));
         texts(paths, ExprPlace::MatrixAxis, listed.chain(in_cells));
     }
-    texts(paths, ExprPlace::PlanSetting, step.locks.iter().map(|lock| &lock.name));
-    paths.check(ExprPlace::PlanSetting, step.per_worker.iter().flat_map(SpannedSetting::reads));
-    settings(paths, &step.settings);
+    work_settings(paths, &step.settings);
+    paths.check(ExprPlace::PlanSetting, step.plan_time_reads());
 }
 
-fn settings(paths: &mut PathChecker<'_>, of: &StepSettings) {
+/// Settings that a worker evaluates.
+fn work_settings(paths: &mut PathChecker<'_>, of: &StepSettings) {
     texts(paths, ExprPlace::StepWork, of.env.iter().map(|variable| &variable.value).chain(&of.dir));
-    for setting in [&of.timeout, &of.wait_for_worker, &of.wait_for_lock, &of.kill_grace] {
-        paths.check(ExprPlace::PlanSetting, setting.iter().flat_map(SpannedSetting::reads));
-    }
-    paths.check(ExprPlace::PlanSetting, of.priority.iter().flat_map(SpannedSetting::reads));
-    paths.check(ExprPlace::PlanSetting, of.retry.iter().flat_map(RetryDecl::reads));
-    paths.check(
-        ExprPlace::PlanSetting,
-        of.requires.iter().chain(&of.prefers).flatten().flat_map(SpannedSetting::reads),
-    );
-    let nodes = of.nodes.iter().flat_map(|nodes| nodes.allow.iter().chain(&nodes.deny));
-    texts(paths, ExprPlace::PlanSetting, nodes);
 }
 
 fn texts<'t>(

@@ -1,4 +1,4 @@
-//! Values of the axes `os` and `arch` name platforms: a cell with another value would match no worker.
+//! Checks the axes `os` and `arch`: a cell whose value is not a platform would match no worker.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
 use crate::requirement::unknown_platform;
 use crate::spec::declaration::{PipelineDecl, SpannedTemplate};
 
-/// Reports every literal value that names no platform. Values that are rendered from params are checked when they are known.
+/// Reports every literal value that names no platform. Rendered values are checked when they are known.
 pub(super) fn check(source: &SourceFile, pipeline: &PipelineDecl, problems: &mut Vec<Problem>) {
     for matrix in pipeline.steps.iter().filter_map(|step| step.matrix.as_ref()) {
         for axis in &matrix.axes {
@@ -31,13 +31,13 @@ fn literal_platform_problem(
     Some(problem.fix(fix))
 }
 
-/// What is wrong with a value of an axis, if the axis is `os` or `arch` and the value names no platform.
+/// Returns a problem if the axis is `os` or `arch` and the value names no platform.
 pub(crate) fn platform_problem(axis: &str, value: &str, span: &Range<usize>) -> Option<Problem> {
     let unknown = unknown_platform(axis, value)?;
     let title = format!("no worker has the {} `{value}`", unknown.what);
     let problem = Problem::new(ProblemCode::BadRequirement, span.clone(), title);
     Some(match unknown.meant {
         Some(meant) => problem.label(format!("did you mean `{meant}`?")),
-        None => problem.help(format!("the names are {}", unknown.known.join(", "))),
+        None => problem.help(format!("the known names are {}", unknown.known.join(", "))),
     })
 }

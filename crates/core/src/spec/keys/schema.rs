@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::key_spec::{BOOLEAN_WORDS, KeyAvailability, KeySpec, ObjectKeys, ValueShape};
-use super::objects::{PARAM, PIPELINE};
+use super::key_spec::{BOOLEAN_WORDS, KeySpec, ObjectKeys, ValueShape};
+use super::pipeline::{PARAM, PIPELINE};
 
 /// A template wherever text is allowed: it is decided later what comes out of it.
 const TEMPLATE: &str = r"\$\{\{";
@@ -45,12 +45,8 @@ fn object(object: &'static ObjectKeys, definitions: &mut SchemaDefinitions) -> V
 
 fn property(key: &KeySpec, definitions: &mut SchemaDefinitions) -> Value {
     let mut value = shape(key.shape, definitions);
-    let doc = match key.available {
-        KeyAvailability::Now => key.doc.to_owned(),
-        KeyAvailability::NotYet => format!("{} (not available yet)", key.doc),
-    };
     if let Some(fields) = value.as_object_mut() {
-        fields.insert("description".into(), json!(doc));
+        fields.insert("description".into(), json!(key.description()));
         let map = matches!(key.shape, ValueShape::Map(_));
         let most = if map { "maxProperties" } else { "maxItems" };
         fields

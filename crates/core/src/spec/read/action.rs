@@ -1,4 +1,4 @@
-//! What a step executes: exactly one of `run`, `call` and what is not available yet.
+//! Reads the action of a step: exactly one of `run`, `call` and actions that are not available yet.
 
 use super::reader::{PipelineReader, spanned};
 use crate::problem::{Problem, ProblemCode};
@@ -7,9 +7,9 @@ use crate::spec::declaration::{ActionDecl, CallDecl, CallTarget, Spanned};
 use crate::spec::keys::STEP;
 use crate::spec::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// Keys of which a step has one.
+/// The action keys; a step has exactly one.
 const ACTIONS: &[&str] = &["run", "call", "http", "loop"];
-/// Shells whose language the lexer of `${{ }}` knows.
+/// Shells whose syntax the lexer of `${{ }}` understands.
 const SH_LIKE: &[&str] = &["sh", "dash", "bash", "ash", "ksh", "zsh"];
 
 impl PipelineReader<'_> {
@@ -23,19 +23,19 @@ impl PipelineReader<'_> {
             node.entries().iter().filter(|e| ACTIONS.contains(&&*e.key.text)).collect();
         if let [first, second, ..] = present.as_slice() {
             let title = format!(
-                "a step does one thing, and this one has `{}` and `{}`",
+                "a step has one action, but this one has both `{}` and `{}`",
                 first.key.text, second.key.text
             );
             let problem = Problem::new(ProblemCode::TwoActions, second.key.span.clone(), title);
             self.report(
-                problem.also(first.key.span.clone(), "the first").help("make two steps of it"),
+                problem.also(first.key.span.clone(), "first").help("split it into two steps"),
             );
         }
         let with = node.entries().iter().find(|e| e.key.text == "with");
         if let Some(with) = with.filter(|_| node.get("call").is_none()) {
-            let title = "`with` hands values to a step that is called, and this one calls none";
+            let title = "`with` passes values to a called step, but this step has no `call`";
             let problem = Problem::new(ProblemCode::MissingKey, with.key.span.clone(), title);
-            self.report(problem.help("a command gets values as variables: `env:`"));
+            self.report(problem.help("pass values to a command as variables: `env:`"));
         }
         match present.first().map(|e| (&*e.key.text, &e.value)) {
             Some(("run", value)) => self.run(value, shell),
@@ -43,7 +43,7 @@ impl PipelineReader<'_> {
             Some(("http", _)) => ActionDecl::Unavailable("http"),
             Some(_) => ActionDecl::Unavailable("loop"),
             None => {
-                // An unknown key is told already, and is most likely what says what to do.
+                // An unknown key is already reported, and is probably the misspelled action.
                 let unknown = |e: &YamlEntry<'_>| {
                     STEP.key(&e.key.text).is_none() && !e.key.text.starts_with("x-")
                 };
@@ -82,7 +82,7 @@ impl PipelineReader<'_> {
         ActionDecl::Script { text: script.text, vars: script.vars, written, reads }
     }
 
-    /// Only the quoting of sh is known; in another language a value could become code.
+    /// Reports `${{ }}` in other shells: only the quoting of sh is known, so a value could become code.
     fn splice_in_other_shell(
         &mut self,
         node: &YamlNode<'_>,
@@ -93,10 +93,10 @@ impl PipelineReader<'_> {
         let end = text[at..].find("}}").map_or(text.len(), |close| at + close + 2);
         let name = shell.map_or("this shell", |shell| &shell.value);
         let span = node.locate(self.source.text(), &(at..end));
-        let title = format!("`${{{{ }}}}` cannot stand in a script for `{name}`");
+        let title = format!("`${{{{ }}}}` is not allowed in a script for `{name}`");
         let value = &text[at..end];
         let help = format!(
-            "windlass knows the quoting of sh only: write `env: {{ VALUE: \"{value}\" }}` and read the variable"
+            "windlass knows only the quoting of sh: write `env: {{ VALUE: \"{value}\" }}` and read the variable"
         );
         self.report(Problem::new(ProblemCode::Splice, span, title).help(help));
     }
@@ -108,7 +108,7 @@ impl PipelineReader<'_> {
         let Some(target) = CallTarget::parse(text) else {
             let title = format!("there is no built-in step `{text}`");
             let problem = Problem::new(ProblemCode::UnknownCall, node.span.clone(), title);
-            self.report(problem.help("a command is written `run:`"));
+            self.report(problem.help("write a command as `run:`"));
             return ActionDecl::Noop;
         };
         let target = Spanned { value: target, span: node.span.clone() };
@@ -121,9 +121,9 @@ fn empty(entry: &YamlEntry<'_>) -> Problem {
     Problem::new(
         ProblemCode::EmptyStep,
         entry.key.span.clone(),
-        format!("the step `{name}` does nothing"),
+        format!("the step `{name}` has no action"),
     )
-    .help("say what to do with `run:`; a step that only waits for others is `call: noop`")
+    .help("add `run:` with a command; a step that only waits for others is `call: noop`")
 }
 
 fn is_sh_like(shell: &str) -> bool {

@@ -1,4 +1,4 @@
-//! A matrix.
+//! Reads a matrix.
 
 use super::reader::{PipelineReader, key_name, spanned};
 use crate::problem::{Problem, ProblemCode};
@@ -6,9 +6,9 @@ use crate::spec::declaration::{MatrixAxis, MatrixCellPart, MatrixDecl, MatrixFor
 use crate::spec::names::nearest_name;
 use crate::spec::yaml::{YamlNode, YamlValue};
 
-/// What the axis of a plain list is called.
+/// The axis name of a plain list.
 const TARGET_AXIS: &str = "target";
-/// Keys of a matrix that are no axes.
+/// Keys of a matrix that are not axes.
 const RESERVED_AXIS_NAMES: &[&str] = &["include", "exclude", "route"];
 
 impl PipelineReader<'_> {
@@ -96,10 +96,12 @@ impl PipelineReader<'_> {
         for value in &axis.values {
             let Some(text) = value.template.is_literal() else { continue };
             if let Some(first) = seen.insert(text, value.span.clone()) {
-                let title = format!("`{text}` stands twice in `{}`", axis.name.value);
+                let title = format!("`{text}` is listed twice in `{}`", axis.name.value);
                 let problem = Problem::new(ProblemCode::ValueTwice, value.span.clone(), title)
-                    .label("the second");
-                self.report(problem.also(first, "the first").help("two cells would have one name"));
+                    .label("second");
+                self.report(
+                    problem.also(first, "first").help("two cells would have the same name"),
+                );
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Nodes become the typed [`Pipeline`](super::Pipeline).
+//! Converts nodes to a typed [`PipelineDecl`](super::PipelineDecl).
 //!
-//! Whatever does not look right was told by `shape`; a reader takes it as not written and goes on, so nothing is told
-//! twice. What only a parser of its own can tell (expressions, scripts) is told here.
+//! `shape` has already reported values of the wrong type; a reader skips them, so that no problem is reported twice. The
+//! readers report the errors of expressions and scripts.
 
 mod action;
 mod matrix;

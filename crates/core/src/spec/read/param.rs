@@ -1,4 +1,4 @@
-//! Params: what may be given when a run begins.
+//! Reads params: the values that can be given when a run begins.
 
 use super::reader::{PipelineReader, key_name, spanned};
 use super::settings::flag;
@@ -41,7 +41,7 @@ impl PipelineReader<'_> {
         for value in param.choices.iter().chain(&param.default) {
             if !param.kind.accepts(&value.value) {
                 let title = format!(
-                    "`{}` is no {}, and the param `{name}` is one",
+                    "`{}` is not a {}, but the param `{name}` is one",
                     value.value,
                     param.kind.word()
                 );
@@ -49,14 +49,14 @@ impl PipelineReader<'_> {
             }
             if value.value.len() > PARAM_BYTES_MAX {
                 let title = format!(
-                    "the value of a param may have at most {PARAM_BYTES_MAX} bytes; this one has {}",
+                    "the value of a param can have at most {PARAM_BYTES_MAX} bytes; this one has {}",
                     value.value.len()
                 );
                 let problem = Problem::new(ProblemCode::PlanTooLarge, value.span.clone(), title);
-                self.report(problem.help("put it into a file, and give the name of the file"));
+                self.report(problem.help("put it into a file, and pass the path of the file"));
             }
             if value.value.contains("${{") {
-                let title = "a param is given, not computed";
+                let title = "the value of a param cannot contain `${{ }}`";
                 self.report(Problem::new(ProblemCode::TooLate, value.span.clone(), title));
             }
         }
@@ -65,20 +65,20 @@ impl PipelineReader<'_> {
             && !param.choices.iter().any(|choice| choice.value == default.value)
         {
             let title =
-                format!("the default `{}` is none of the choices of `{name}`", default.value);
+                format!("the default `{}` is not one of the choices of `{name}`", default.value);
             self.report(Problem::new(ProblemCode::ParamChoice, default.span.clone(), title));
         }
         if let (Some(true), Some(default)) = (flag(node.get("required")), &param.default) {
             let title = format!("`{name}` is required and has a default");
             let problem = Problem::new(ProblemCode::Conflict, default.span.clone(), title);
             self.report(
-                problem.help("a param with a default need not be given: leave one of them out"),
+                problem.help("a param with a default is optional: remove one of the two keys"),
             );
         }
     }
 }
 
-/// What it is said to be, or looks like.
+/// Returns the declared type, or the type of its default and choices.
 fn param_kind(
     written: Option<&YamlNode<'_>>,
     default: Option<&YamlNode<'_>>,
@@ -109,7 +109,7 @@ impl ParamKind {
         [Self::String, Self::Number, Self::Boolean].into_iter().find(|kind| kind.word() == word)
     }
 
-    /// Its word in the file.
+    /// The name in the file.
     pub const fn word(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -118,7 +118,7 @@ impl ParamKind {
         }
     }
 
-    /// The value of a text that was given, if it is one of this kind.
+    /// Converts a given string to a value of this type, if it is one.
     pub fn value(self, text: &str) -> Option<serde_json::Value> {
         match self {
             Self::String => Some(text.into()),
@@ -130,7 +130,7 @@ impl ParamKind {
         }
     }
 
-    /// Whether a text can be of this kind.
+    /// Whether the string is a value of this type.
     pub fn accepts(self, text: &str) -> bool {
         self.value(text).is_some()
     }

@@ -1,4 +1,4 @@
-//! The file itself.
+//! Reads the top level of the file.
 
 use std::collections::BTreeSet;
 use std::iter::once;
@@ -11,11 +11,11 @@ use crate::spec::keys::PIPELINE;
 use crate::spec::names::{is_name, name_like};
 use crate::spec::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// Different secrets of one pipeline. A worker looks for the values of all of them in every output.
+/// Distinct secrets of one pipeline. A worker masks the values of all of them in every output.
 const SECRETS_MAX: usize = 100;
 
 impl PipelineReader<'_> {
-    /// The whole pipeline.
+    /// Reads the whole pipeline.
     pub(crate) fn pipeline(&mut self, root: &YamlNode<'_>) -> PipelineDecl {
         let defaults = root.get("defaults").map(|node| self.settings(node)).unwrap_or_default();
         self.default_shell.clone_from(&defaults.shell);
@@ -34,14 +34,14 @@ impl PipelineReader<'_> {
         }
     }
 
-    /// The secrets of the whole file. Each step carries the names of all, so there is a bound on them.
+    /// Collects the secrets of the whole file. The work of each step contains all names, so their number is limited.
     fn all_secrets(&mut self, defaults: &StepSettings, steps: &[StepDecl]) -> BTreeSet<String> {
         let settings = once(defaults).chain(steps.iter().map(|step| &step.settings));
         let mut names = BTreeSet::new();
         for secret in settings.flat_map(|settings| settings.secrets.iter().flatten()) {
             if names.len() == SECRETS_MAX && !names.contains(&secret.value) {
                 let title = format!("the pipeline lists more than {SECRETS_MAX} secrets");
-                let help = "put values that belong together into one secret, or make two pipelines";
+                let help = "combine related values in one secret, or split the pipeline";
                 let problem = Problem::new(ProblemCode::PlanTooLarge, secret.span.clone(), title);
                 self.problems.push(problem.help(help));
                 break;
@@ -55,8 +55,8 @@ impl PipelineReader<'_> {
         let node = node?;
         let text = node.as_text()?;
         if !is_name(text) {
-            let title = format!("`{text}` is no name for a pipeline");
-            let help = "names are made of letters, digits, `_` and `-`, and begin with a letter or `_`; say more in `about:`";
+            let title = format!("`{text}` is not a valid name for a pipeline");
+            let help = "names consist of letters, digits, `_` and `-`, and begin with a letter or `_`; use `about:` for a description";
             let fix = SuggestedFix::replace(self.source, &node.span, &name_like(text));
             self.report(
                 Problem::new(ProblemCode::BadName, node.span.clone(), title).help(help).fix(fix),
@@ -81,7 +81,7 @@ impl PipelineReader<'_> {
 
     fn steps(&mut self, root: &YamlNode<'_>) -> Vec<crate::spec::StepDecl> {
         let Some(steps) = root.get("steps").or_else(|| steps_by_foreign_name(root)) else {
-            // Keys that are none are told already, and the steps are most likely there.
+            // Unknown keys are already reported, and one of them probably holds the steps.
             let unknown = |entry: &YamlEntry<'_>| {
                 PIPELINE.key(&entry.key.text).is_none() && !entry.key.text.starts_with("x-")
             };
@@ -91,16 +91,19 @@ impl PipelineReader<'_> {
             let problem = Problem::new(
                 ProblemCode::NoSteps,
                 root.span.start..root.span.start,
-                "there are no steps",
+                "the pipeline has no steps",
             );
             self.report(problem.help("add `steps:` with at least one step below it"));
             return Vec::new();
         };
         let entries = match &steps.value {
             YamlValue::Map(entries) if entries.is_empty() => {
-                let problem =
-                    Problem::new(ProblemCode::NoSteps, steps.span.clone(), "there are no steps");
-                self.report(problem.help("write at least one: `hello: { run: echo hi }`"));
+                let problem = Problem::new(
+                    ProblemCode::NoSteps,
+                    steps.span.clone(),
+                    "the pipeline has no steps",
+                );
+                self.report(problem.help("add at least one: `hello: { run: echo hi }`"));
                 return Vec::new();
             }
             YamlValue::Map(entries) => entries,
@@ -112,7 +115,7 @@ impl PipelineReader<'_> {
     }
 }
 
-/// The steps under another tool's word for them: told, and read all the same.
+/// Returns the steps under the key of another tool. That key is reported, but its steps are read.
 fn steps_by_foreign_name<'n, 's>(root: &'n YamlNode<'s>) -> Option<&'n YamlNode<'s>> {
     let is_steps = |entry: &&YamlEntry<'_>| {
         let key = PIPELINE.by_foreign_name(&entry.key.text);

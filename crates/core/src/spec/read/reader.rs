@@ -1,4 +1,4 @@
-//! What every reader needs: texts, names and settings with their places.
+//! Shared parts of all readers: strings, names and settings with their locations.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use crate::spec::limits::{TEXT_BYTES_MAX, VALUES_MAX};
 use crate::spec::names::is_name;
 use crate::spec::yaml::{YamlKey, YamlNode};
 
-/// Reads nodes and gathers problems.
+/// Reads nodes and collects problems.
 #[derive(Debug)]
 pub(crate) struct PipelineReader<'a> {
     pub(super) source: &'a SourceFile,
     pub(super) problems: &'a mut Vec<Problem>,
-    /// The shell of steps that do not name one.
+    /// The shell of steps without `shell`.
     pub(super) default_shell: Option<Spanned<String>>,
 }
 
@@ -33,14 +33,14 @@ impl<'a> PipelineReader<'a> {
         Problem::add(self.problems, problem);
     }
 
-    /// Tells of a text that is longer, or holds more values, than a step has room for.
+    /// Reports a string that is too long or contains too many values.
     pub(super) fn is_too_long(&mut self, node: &YamlNode<'_>) -> bool {
         let text = node.as_text().unwrap_or_default();
         let (bytes, values) = (text.len(), text.matches("${{").count());
         let title = if bytes > TEXT_BYTES_MAX {
-            format!("a text may have at most {TEXT_BYTES_MAX} bytes; this one has {bytes}")
+            format!("a string can have at most {TEXT_BYTES_MAX} bytes; this one has {bytes}")
         } else if values > VALUES_MAX {
-            format!("a text may have at most {VALUES_MAX} `${{{{ }}}}`; this one has {values}")
+            format!("a string can have at most {VALUES_MAX} `${{{{ }}}}`; this one has {values}")
         } else {
             return false;
         };
@@ -76,20 +76,20 @@ impl<'a> PipelineReader<'a> {
         Some(SpannedCondition { condition, span: node.span.clone(), reads })
     }
 
-    /// `if: ${{ x }}`, as other tools have it: told, and read all the same. Blanks stand for the braces, so that places
-    /// stay true.
+    /// Reports `if: ${{ x }}`, the form of other tools, but reads it. Spaces replace the braces, so that locations stay
+    /// correct.
     fn without_braces(&mut self, node: &YamlNode<'_>, text: &str) -> Option<String> {
         let inner = text.trim().strip_prefix("${{")?.strip_suffix("}}")?;
         if inner.contains("${{") {
             return None;
         }
-        let title = "`if` is an expression already, without `${{` and `}}`";
+        let title = "`if` is already an expression: remove `${{` and `}}`";
         let fix = SuggestedFix::replace(self.source, &node.span, inner.trim());
         self.report(Problem::new(ProblemCode::Expression, node.span.clone(), title).fix(fix));
         Some(text.replacen("${{", "   ", 1).replacen("}}", "  ", 1))
     }
 
-    /// A setting that is read now, or rendered and read when the plan is made.
+    /// Reads a setting: parsed now, or rendered and parsed when the plan is made.
     pub(super) fn setting<T>(
         &mut self,
         node: Option<&YamlNode<'_>>,
@@ -105,7 +105,7 @@ impl<'a> PipelineReader<'a> {
         Some(SpannedSetting { value, span: node.span.clone() })
     }
 
-    /// A list of the user's own names, each once.
+    /// Reads a list of user-defined names without duplicates.
     pub(super) fn names(&mut self, node: &YamlNode<'_>, what: &str) -> Vec<Spanned<String>> {
         let mut names: Vec<Spanned<String>> = Vec::new();
         let mut seen = BTreeMap::new();
@@ -147,7 +147,7 @@ impl<'a> PipelineReader<'a> {
         self.values(node)
     }
 
-    /// The value, or the problem told in its place.
+    /// Returns the value, or reports the error at its location.
     pub(super) fn parsed<T>(
         &mut self,
         node: &YamlNode<'_>,
@@ -164,8 +164,7 @@ impl<'a> PipelineReader<'a> {
         }
     }
 
-    /// The value, with the problem of every `${{ }}` told in its place: one that cannot be read is covered up, and the
-    /// rest is read on.
+    /// Returns the value, or reports the errors of every `${{ }}`: an invalid one is replaced, and parsing starts again.
     pub(super) fn parsed_with_every_error<T>(
         &mut self,
         node: &YamlNode<'_>,
@@ -186,7 +185,7 @@ impl<'a> PipelineReader<'a> {
         None
     }
 
-    /// A help that shows a piece of code shows what belongs in the place of the wrong bytes.
+    /// Builds a fix from a help of the form "write `code`": the code replaces the wrong bytes.
     fn fix_in_expression(
         &self,
         node: &YamlNode<'_>,
@@ -214,10 +213,10 @@ impl<'a> PipelineReader<'a> {
     }
 }
 
-/// Problems told of one text; whoever made more of them mends these first.
+/// Maximum problems reported for one string.
 const ERRORS_MAX: usize = 20;
 
-/// The `${{ }}` that a place is in.
+/// Returns the `${{ }}` around a position.
 fn expression_around(text: &str, at: usize) -> Option<Range<usize>> {
     let until = text.ceil_char_boundary((at + 3).min(text.len()));
     let open = text[..until].rfind("${{").filter(|open| *open <= at)?;
@@ -225,7 +224,7 @@ fn expression_around(text: &str, at: usize) -> Option<Range<usize>> {
     (at < close).then_some(open..close)
 }
 
-/// The problem with an expression, in a place of the file.
+/// Converts an expression error to a problem at a location of the file.
 pub(crate) fn expression_problem(error: ExprError, span: Range<usize>) -> Problem {
     let code = ProblemCode::parse(error.code).unwrap_or(ProblemCode::Expression);
     let problem = Problem::new(code, span, error.message);
@@ -237,8 +236,8 @@ pub(crate) fn expression_problem(error: ExprError, span: Range<usize>) -> Proble
 
 pub(super) fn duplicate_problem(second: Range<usize>, first: Range<usize>, what: &str) -> Problem {
     Problem::new(ProblemCode::Twice, second, format!("{what} is listed twice"))
-        .label("the second")
-        .also(first, "the first")
+        .label("second")
+        .also(first, "first")
         .help("keep one of them")
 }
 

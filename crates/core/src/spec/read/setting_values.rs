@@ -1,10 +1,10 @@
-//! Small texts with a form of their own.
+//! Parses settings with their own syntax.
 
 use crate::plan::{LockOrder, OnLostContact, RetryOn};
 use crate::spec::duration::{DurationError, parse_duration};
 use crate::time::Span;
 
-/// `5s..1m`, or `5s`: from one wait to the longest.
+/// Parses `5s..1m` or `5s`: the shortest and the longest wait.
 pub(crate) fn duration_range(text: &str) -> Result<(Span, Span), DurationError> {
     let (min, max) = match text.split_once("..") {
         Some((min, max)) => (parse_duration(min.trim())?, parse_duration(max.trim())?),
@@ -16,7 +16,7 @@ pub(crate) fn duration_range(text: &str) -> Result<(Span, Span), DurationError> 
     if min <= max { Ok((min, max)) } else { Err(DurationError::Unreadable) }
 }
 
-/// `failed`, `timed_out`, `exit-101`.
+/// Parses `failed`, `timed_out` or `exit-101`.
 pub(crate) fn retry_on(text: &str) -> Option<RetryOn> {
     match text {
         "failed" => Some(RetryOn::Failed),

@@ -1,4 +1,4 @@
-//! Settings that a step has, or all steps by default.
+//! Reads the settings of a step and of `defaults`.
 
 use super::reader::{PipelineReader, spanned};
 use super::setting_values::{duration_range, lock_order, on_lost_contact, retry_on};
@@ -39,8 +39,7 @@ impl PipelineReader<'_> {
     fn secrets(&mut self, node: &YamlNode<'_>) -> Vec<Spanned<String>> {
         let names = self.names(node, "secret");
         for name in names.iter().filter(|name| is_own_setting(&name.value)) {
-            let title =
-                format!("`{}` is a setting of windlass, and no secret of steps", name.value);
+            let title = format!("`{}` is a setting of windlass and cannot be a secret", name.value);
             let problem = Problem::new(ProblemCode::ReservedName, name.span.clone(), title);
             self.problems.push(problem.help("choose a name that does not begin with `WINDLASS_`"));
         }
@@ -50,9 +49,12 @@ impl PipelineReader<'_> {
     fn shell(&mut self, node: &YamlNode<'_>) -> Option<Spanned<String>> {
         let text = node.as_text()?;
         if text.contains("${{") {
-            let title = "the shell decides how `${{ }}` is read, and cannot be one itself";
+            let title =
+                "`shell` cannot contain `${{ }}`, because the shell decides how `${{ }}` is read";
             let problem = Problem::new(ProblemCode::TooLate, node.span.clone(), title);
-            self.report(problem.help("write the shell out, or make two steps with an `if:` each"));
+            self.report(
+                problem.help("write the shell literally, or make two steps with an `if:` each"),
+            );
         }
         Some(spanned(text, &node.span))
     }
@@ -91,11 +93,11 @@ impl PipelineReader<'_> {
 
     fn lock(&mut self, node: &YamlNode<'_>) -> Option<LockRef> {
         if node.as_scalar().is_some_and(|of| of.as_flag().is_some() || of.looks_like_number()) {
-            let title = format!("`lock` takes a name, and this is {}", node.kind());
+            let title = format!("`lock` takes a name, but this is {}", node.kind());
             let problem = Problem::new(ProblemCode::WrongType, node.span.clone(), title);
-            self.report(
-                problem.help("steps that name the same lock run one at a time: `lock: production`"),
-            );
+            self.report(problem.help(
+                "name a lock; steps with the same lock run one at a time: `lock: production`",
+            ));
             return None;
         }
         if matches!(node.value, YamlValue::Scalar(_)) {

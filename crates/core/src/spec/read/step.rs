@@ -1,4 +1,4 @@
-//! A step.
+//! Reads a step.
 
 use std::collections::BTreeMap;
 
@@ -61,6 +61,6 @@ impl PipelineReader<'_> {
 }
 
 pub(super) fn missing(node: &YamlNode<'_>, key: &str, owner: &str) -> Problem {
-    let title = format!("a {owner} needs the key `{key}`");
+    let title = format!("a {owner} requires the key `{key}`");
     Problem::new(ProblemCode::MissingKey, node.span.clone(), title)
 }

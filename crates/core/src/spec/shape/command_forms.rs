@@ -1,11 +1,11 @@
-//! Commands that are written in other ways than behind `run: |`.
+//! Commands in other forms than `run: |`.
 
 use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
 use crate::spec::keys::ValueShape;
 use crate::spec::yaml::{YamlNode, YamlQuoting, YamlValue};
 
-/// `key: [a, b]` as `run: |` with a line for each; none where the key does not begin its line, or a command has more
-/// than one line.
+/// Rewrites `key: [a, b]` as `run: |` with one line per command. Returns `None` if the key does not begin its line, or a
+/// command has several lines.
 pub(super) fn one_command_per_line(
     source: &SourceFile,
     key: &str,
@@ -42,7 +42,7 @@ fn block_script(
     Some(SuggestedFix { span: line.start..value.span.end, text })
 }
 
-/// Several lines without a `|`: YAML makes one line of them. Lines that go on where the last one stopped are meant so.
+/// Reports several lines without `|`, which YAML joins into one. Lines that continue the previous one are intended.
 pub(super) fn joined_lines(
     source: &SourceFile,
     node: &YamlNode<'_>,
@@ -67,10 +67,10 @@ pub(super) fn joined_lines(
         Problem::new(
             ProblemCode::JoinedLines,
             node.span.start..first.end.max(node.span.start),
-            "YAML makes one line of these",
+            "YAML joins these lines into one",
         )
         .label(format!("the command is `{}`", super::scalar::shortened(&scalar.text)))
-        .help("for a command on each line write `run: |`; for one long command, `run: >`")
+        .help("write `run: |` for one command per line, or `run: >` for one long command")
         .fix(block_script(source, "run", node, &lines)),
     )
 }

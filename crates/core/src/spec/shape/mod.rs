@@ -1,4 +1,4 @@
-//! Holds the tree against the tables of keys: unknown keys, values of the wrong kind, and the slips that are legal YAML.
+//! Checks the tree against the tables of keys: unknown keys, values of the wrong type, and mistakes that are valid YAML.
 
 mod command_forms;
 mod durations;

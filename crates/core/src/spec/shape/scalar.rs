@@ -1,4 +1,4 @@
-//! Whether one text is what its key takes.
+//! Checks a scalar against the type of its key.
 
 use super::durations::bad_duration;
 use crate::display_text::{NAME_MAX, is_displayable, quoted};
@@ -10,7 +10,7 @@ use crate::spec::names::{is_name, name_like, nearest_name};
 use crate::spec::read::{duration_range, retry_on};
 use crate::spec::yaml::{YamlNode, YamlScalar};
 
-/// What is wrong with a scalar, if it is not what `shape` takes. Templates pass: they are looked at when rendered.
+/// Returns a problem if a scalar does not match `shape`. Templates pass; they are checked when rendered.
 pub(super) fn scalar_problem(
     source: &SourceFile,
     node: &YamlNode<'_>,
@@ -24,7 +24,7 @@ pub(super) fn scalar_problem(
     }
     let wrong = |code: ProblemCode| {
         let title =
-            format!("`{key}` takes {}, and this is `{}`", expected_phrase(shape), shortened(text));
+            format!("`{key}` takes {}, but this is `{}`", expected_phrase(shape), shortened(text));
         Problem::new(code, node.span.clone(), title)
     };
     match shape {
@@ -58,7 +58,7 @@ pub(super) fn scalar_problem(
             let fix = near.and_then(|word| SuggestedFix::replace(source, &node.span, word));
             let problem = wrong(ProblemCode::UnknownWord).fix(fix);
             let listed = key == "type" && matches!(text, "choice" | "enum" | "select");
-            if listed { problem.help("leave it out: `choose: [a, b]` says it") } else { problem }
+            if listed { problem.help("remove it: `choose: [a, b]` is enough") } else { problem }
         }),
         ValueShape::Text
         | ValueShape::List(_)
@@ -74,7 +74,7 @@ const fn takes_templates(shape: ValueShape) -> bool {
     !matches!(shape, ValueShape::Name | ValueShape::Flag | ValueShape::OneOfWords(_))
 }
 
-/// The word that was probably meant: a synonym that other tools use, or the nearest by spelling.
+/// Returns the value that was probably meant: a synonym of another tool, or the most similar one.
 fn nearest_word(text: &str, words: &[&'static str]) -> Option<&'static str> {
     let synonym = type_synonym(text).filter(|word| words.contains(word));
     synonym.or_else(|| nearest_name(text, words.iter().copied()))
@@ -84,7 +84,7 @@ fn empty(node: &YamlNode<'_>, key: &str) -> Problem {
     Problem::new(ProblemCode::Empty, node.span.clone(), format!("`{key}` is empty"))
 }
 
-/// What other tools call a type.
+/// Maps the type names of other tools.
 fn type_synonym(word: &str) -> Option<&'static str> {
     match word.to_lowercase().as_str() {
         "int" | "integer" | "float" | "double" => Some("number"),
@@ -100,28 +100,32 @@ fn bad_name(source: &SourceFile, node: &YamlNode<'_>, text: &str) -> Problem {
     Problem::new(
         ProblemCode::BadName,
         node.span.clone(),
-        format!("`{}` is no name", shortened(text)),
+        format!("`{}` is not a valid name", shortened(text)),
     )
-    .help("names are made of letters, digits, `_` and `-`, and begin with a letter or `_`")
+    .help("names consist of letters, digits, `_` and `-`, and begin with a letter or `_`")
     .fix(fix)
 }
 
-/// What a shape takes, in words for a sentence.
+/// Describes the expected value as a phrase.
 pub(crate) fn expected_phrase(shape: ValueShape) -> String {
     let plural = |shape: &ValueShape| {
         let one = expected_phrase(*shape);
         one.trim_start_matches("a ").trim_start_matches("an ").to_owned() + "s"
     };
     match shape {
-        ValueShape::Text => "a text".to_owned(),
+        ValueShape::Text => "a string".to_owned(),
         ValueShape::Script => "a command".to_owned(),
         ValueShape::Condition => "an expression".to_owned(),
         ValueShape::Name => "a name".to_owned(),
         ValueShape::Flag => "`true` or `false`".to_owned(),
         ValueShape::Number(min, max) => format!("a whole number from {min} to {max}"),
         ValueShape::Duration => "a duration such as `90s` or `15m`".to_owned(),
-        ValueShape::PositiveDuration => "a duration above zero such as `90s` or `15m`".to_owned(),
-        ValueShape::DurationRange => "a duration such as `5s`, or two as `5s..1m`".to_owned(),
+        ValueShape::PositiveDuration => {
+            "a duration greater than zero such as `90s` or `15m`".to_owned()
+        }
+        ValueShape::DurationRange => {
+            "a duration such as `5s`, or a range such as `5s..1m`".to_owned()
+        }
         ValueShape::RetryOn => "`failed`, `timed_out` or `exit-N`".to_owned(),
         ValueShape::IdempotencyKey => "a key such as `deploy-${{ params.version }}`".to_owned(),
         ValueShape::Requirement => "a requirement".to_owned(),
@@ -132,27 +136,35 @@ pub(crate) fn expected_phrase(shape: ValueShape) -> String {
         ValueShape::List(item) => format!("a list of {}", plural(item)),
         ValueShape::OneOrMany(item) => format!("{} or a list of them", expected_phrase(*item)),
         ValueShape::Map(_) => "a map".to_owned(),
-        ValueShape::Object(_) => "a map of keys".to_owned(),
+        ValueShape::Object(_) => "a map".to_owned(),
         ValueShape::ShortOrObject(short, _) => {
-            format!("{} or a map of keys", expected_phrase(*short))
+            format!("{} or a map", expected_phrase(*short))
         }
         ValueShape::Anything => "anything".to_owned(),
     }
 }
 
-/// What is no key for something that is done once.
+/// Returns a problem if the string cannot be an idempotency key.
 fn bad_idempotency_key(
     node: &YamlNode<'_>,
     text: &str,
     wrong: impl FnOnce() -> Problem,
 ) -> Option<Problem> {
     if BOOLEAN_WORDS.contains(&text) {
-        return Some(wrong().help("a success is kept under the key, and found by it in every run"));
+        return Some(
+            wrong().help("write a key; every run with the same key reuses the recorded success"),
+        );
     }
     let unfit = text.trim_start_matches("./").is_empty() || !is_displayable(text);
     unfit.then(|| {
-        Problem::new(ProblemCode::BadName, node.span.clone(), format!("{} is no key", quoted(text)))
-            .help(format!("it has 1 to {NAME_MAX} bytes, and no line breaks or control characters"))
+        Problem::new(
+            ProblemCode::BadName,
+            node.span.clone(),
+            format!("{} is not a valid key", quoted(text)),
+        )
+        .help(format!(
+            "a key has 1 to {NAME_MAX} bytes, without line breaks and control characters"
+        ))
     })
 }
 
@@ -165,7 +177,7 @@ fn flag(source: &SourceFile, node: &YamlNode<'_>, text: &str, problem: Problem) 
     problem.fix(SuggestedFix::replace(source, &node.span, meant))
 }
 
-/// The whole number that a text is, within the bounds of its shape.
+/// Parses a whole number within the range of its shape.
 pub(crate) fn scalar_number<T: TryFrom<i64>>(text: &str, shape: ValueShape) -> Option<T> {
     let ValueShape::Number(min, max) = shape else { return None };
     let number = text.parse::<i64>().ok().filter(|number| (min..=max).contains(number))?;
@@ -182,7 +194,7 @@ fn requirement(source: &SourceFile, node: &YamlNode<'_>, text: &str) -> Option<P
     })
 }
 
-/// Enough of a text to recognise it.
+/// Truncates a string for display.
 pub(super) fn shortened(text: &str) -> String {
     let line = text.lines().next().unwrap_or("");
     let cut: String = line.chars().take(40).collect();

@@ -1,4 +1,4 @@
-//! The walk over the tree, table in hand.
+//! Walks the tree and checks it against the tables of keys.
 
 use super::scalar::{expected_phrase, scalar_problem};
 use super::{command_forms, unknown_key, yaml_pitfalls};
@@ -10,10 +10,10 @@ use crate::spec::limits::AXES_MAX;
 use crate::spec::names::{is_name, is_reserved, name_like};
 use crate::spec::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// Where values go whose problems do not matter.
+/// A list of problems.
 pub(super) type ProblemList = Vec<Problem>;
 
-/// Walks a tree and tells what does not look like the tables say.
+/// Walks a tree and reports all differences from the tables.
 #[derive(Debug)]
 pub(crate) struct ShapeChecker<'a> {
     source: &'a SourceFile,
@@ -40,7 +40,7 @@ impl<'a> ShapeChecker<'a> {
         }
     }
 
-    /// Tells that a list or map has more entries than it may. Its entries are not looked at then.
+    /// Reports a list or map with too many entries; its entries are not checked.
     fn is_too_long(&mut self, node: &YamlNode<'_>, what: &str, most: usize) -> bool {
         let count = match &node.value {
             YamlValue::List(items) => items.len(),
@@ -50,12 +50,12 @@ impl<'a> ShapeChecker<'a> {
         if count <= most {
             return false;
         }
-        let title = format!("{what} may have at most {most} entries; this one has {count}");
+        let title = format!("{what} can have at most {most} entries; this one has {count}");
         self.report(Problem::new(ProblemCode::PlanTooLarge, first_line(self.source, node), title));
         true
     }
 
-    /// A map with known keys.
+    /// Checks a map with known keys.
     pub(crate) fn object(&mut self, node: &YamlNode<'_>, object: &'static ObjectKeys) {
         let YamlValue::Map(entries) = &node.value else {
             self.report(not_an_object(node, object));
@@ -65,7 +65,7 @@ impl<'a> ShapeChecker<'a> {
         let axes = entries.iter().filter(own).count();
         if object.rest.is_some() && axes > AXES_MAX {
             let one = object.with_article();
-            let title = format!("{one} may have at most {AXES_MAX} axes; this one has {axes}");
+            let title = format!("{one} can have at most {AXES_MAX} axes; this one has {axes}");
             self.report(Problem::new(
                 ProblemCode::PlanTooLarge,
                 first_line(self.source, node),
@@ -96,7 +96,7 @@ impl<'a> ShapeChecker<'a> {
         if key.available == KeyAvailability::NotYet {
             let title = format!("`{}` is not available yet", key.name);
             let problem = Problem::new(ProblemCode::NotAvailable, entry.key.span.clone(), title)
-                .label("this version knows the key and cannot execute it")
+                .label("this version of windlass cannot execute this key")
                 .severity(self.not_available);
             self.report(problem);
         }
@@ -113,7 +113,7 @@ impl<'a> ShapeChecker<'a> {
             walk.value(&entry.value, key.shape, key.name);
             problems
         };
-        // What is wrong below a map under another tool's word is told with it.
+        // Problems inside a map under the key of another tool are reported too.
         let below = |key: &'static KeySpec| {
             let holds_map = matches!(key.shape, ValueShape::Map(_) | ValueShape::Object(_));
             holds_map && matches!(entry.value.value, YamlValue::Map(_))
@@ -127,7 +127,7 @@ impl<'a> ShapeChecker<'a> {
         }
     }
 
-    /// Whatever stands behind a key or in a list.
+    /// Checks the value of a key or an item of a list.
     fn value(&mut self, node: &YamlNode<'_>, shape: ValueShape, key: &str) {
         if self.problems.len() >= PROBLEMS_MAX {
             return;
@@ -175,8 +175,7 @@ impl<'a> ShapeChecker<'a> {
         if items.is_empty() && !matches!(item, ValueShape::Text | ValueShape::Requirement) {
             let title = format!("`{key}` is an empty list");
             self.report(
-                Problem::new(ProblemCode::Empty, list.span.clone(), title)
-                    .help("leave the key out"),
+                Problem::new(ProblemCode::Empty, list.span.clone(), title).help("remove the key"),
             );
         }
         for node in items {
@@ -195,29 +194,30 @@ impl<'a> ShapeChecker<'a> {
         }
     }
 
-    /// A key of the user's own. No expression reads locks (numbers) and variables (texts) as a path.
+    /// Checks a user-defined key. Expressions do not read locks (numbers) and variables (strings) as paths.
     fn user_key(&mut self, entry: &YamlEntry<'_>, of: ValueShape) {
         let (text, span) = (&*entry.key.text, entry.key.span.clone());
         if matches!(of, ValueShape::Number(..)) {
             return;
         }
         if !is_name(text) {
-            let problem = Problem::new(ProblemCode::BadName, span, format!("`{text}` is no name"));
+            let problem =
+                Problem::new(ProblemCode::BadName, span, format!("`{text}` is not a valid name"));
             let like = name_like(text);
             let fix =
                 is_name(&like).then(|| SuggestedFix::replace(self.source, &entry.key.span, &like));
             let help =
-                "names are made of letters, digits, `_` and `-`, and begin with a letter or `_`";
+                "names consist of letters, digits, `_` and `-`, and begin with a letter or `_`";
             self.report(problem.help(help).fix(fix.flatten()));
         } else if is_reserved(text) && !matches!(of, ValueShape::Text) {
-            let title = format!("`{text}` is a word of the expression language");
+            let title = format!("`{text}` is a keyword of the expression language");
             let problem = Problem::new(ProblemCode::ReservedName, span, title);
-            self.report(problem.help("an expression could not name it: choose another name"));
+            self.report(problem.help("choose another name: an expression could not refer to it"));
         }
     }
 
     fn missing_value(&mut self, node: &YamlNode<'_>, shape: ValueShape, key: &str) {
-        // A step without anything is told as such; a param without anything must be given.
+        // An empty step is reported elsewhere; an empty param is a required one.
         if matches!(shape, ValueShape::Object(object) if object.name == STEP.name)
             || matches!(shape, ValueShape::ShortOrObject(_, object) if object.name == PARAM.name)
         {
@@ -226,21 +226,21 @@ impl<'a> ShapeChecker<'a> {
         let title = format!("`{key}` has no value");
         let problem = Problem::new(ProblemCode::Empty, node.span.clone(), title);
         let help = if matches!(shape, ValueShape::Text) {
-            "write `\"\"` for an empty text, or leave the key out".to_owned()
+            "write `\"\"` for an empty string, or remove the key".to_owned()
         } else {
-            format!("it takes {}; leave the key out if there is none", expected_phrase(shape))
+            format!("write {}, or remove the key", expected_phrase(shape))
         };
         self.report(problem.help(help));
     }
 
     fn wrong_type(&mut self, node: &YamlNode<'_>, shape: ValueShape, key: &str) {
         let title =
-            format!("`{key}` takes {}, and this is {}", expected_phrase(shape), node.kind());
+            format!("`{key}` takes {}, but this is {}", expected_phrase(shape), node.kind());
         let span = first_line(self.source, node);
         let problem = Problem::new(ProblemCode::WrongType, span, title);
         self.report(match (shape, &node.value) {
             (ValueShape::Script, YamlValue::List(_)) => problem
-                .help("write several commands on lines of their own behind `run: |`")
+                .help("write each command on its own line after `run: |`")
                 .fix(command_forms::one_command_per_line(self.source, key, node)),
             (ValueShape::List(_), YamlValue::Scalar(scalar)) => problem.fix(SuggestedFix::replace(
                 self.source,
@@ -260,22 +260,20 @@ impl<'a> ShapeChecker<'a> {
     }
 }
 
-/// How a list of things with names is written as a map.
+/// Explains how to write a list of named items as a map.
 fn list_as_map(key: &str, items: &[YamlNode<'_>]) -> Option<String> {
     let first = items.first()?;
     let name = first.get("name").and_then(YamlNode::as_text);
     match key {
-        "steps" => Some(
-            "each step has a name: write `steps:` and below it `build: { run: make }`".to_owned(),
-        ),
+        "steps" => Some("write steps by name: `steps: { build: { run: make } }`".to_owned()),
         "env" => {
             let pair = first.as_text().and_then(|text| text.split_once('='));
             let (name, value) = pair.unwrap_or((name.unwrap_or("NAME"), "value"));
-            Some(format!("write names and values: `env: {{ {name}: {value} }}`"))
+            Some(format!("write variables by name: `env: {{ {name}: {value} }}`"))
         }
         "params" => {
             let name = name.or_else(|| first.as_text()).unwrap_or("NAME");
-            Some(format!("each param has a name: `params: {{ {name}: {{ default: … }} }}`"))
+            Some(format!("write params by name: `params: {{ {name}: {{ default: … }} }}`"))
         }
         _ => None,
     }
@@ -290,14 +288,14 @@ fn not_an_object(node: &YamlNode<'_>, object: &ObjectKeys) -> Problem {
     let problem = Problem::new(
         ProblemCode::WrongType,
         node.span.clone(),
-        format!("{} is a map of keys, and this is {}", object.with_article(), node.kind()),
+        format!("{} is a map, but this is {}", object.with_article(), node.kind()),
     );
     match (name, node.as_text()) {
         ("step", Some(text)) if !text.contains('\n') => {
             problem.help(format!("write `{{ run: {} }}`", crate::spec::yaml::quoted_scalar(text)))
         }
         ("step", None) if matches!(node.value, YamlValue::List(_)) => {
-            problem.help("write the commands on lines of their own behind `run: |`")
+            problem.help("write each command on its own line after `run: |`")
         }
         ("pipeline", _) => problem.help("begin with `steps:` and the steps below it"),
         _ => problem,

@@ -1,4 +1,4 @@
-//! A key that nothing knows: what it is called here, what it looks like, or where it belongs.
+//! Unknown keys: suggests the windlass name, a similar key, or the right location.
 
 use super::command_forms;
 use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
@@ -6,7 +6,7 @@ use crate::spec::keys::{KeySpec, LOCK, MATRIX, NODES, ObjectKeys, PIPELINE, RETR
 use crate::spec::names::nearest_name;
 use crate::spec::yaml::{YamlEntry, YamlNode};
 
-/// Tells about an unknown key; `fits` says whether the value could stand behind a key.
+/// Builds the problem of an unknown key; `fits` tells whether the value is valid for a key.
 pub(super) fn unknown_key(
     source: &SourceFile,
     object: &'static ObjectKeys,
@@ -18,7 +18,7 @@ pub(super) fn unknown_key(
     let problem = Problem::new(
         ProblemCode::UnknownKey,
         span.clone(),
-        format!("`{text}` is no key of {owner}"),
+        format!("unknown key `{text}` in {owner}"),
     );
     let renamed = |problem: Problem, key: &'static KeySpec| {
         let fix = fits(key).then(|| SuggestedFix::replace(source, span, key.name)).flatten();
@@ -29,7 +29,7 @@ pub(super) fn unknown_key(
     }
     if let Some(key) = object.by_foreign_name(text) {
         let doc = key.doc;
-        let problem = problem.label(format!("it is called `{}` here", key.name));
+        let problem = problem.label(format!("windlass calls it `{}`", key.name));
         let problem = renamed(problem.help(format!("`{}`: {doc}", key.name)), key);
         let fix = rewritten(source, entry, key);
         return if fix.is_some() { problem.fix(fix) } else { problem };
@@ -42,19 +42,19 @@ pub(super) fn unknown_key(
         let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
         match names.len() {
             0..=LISTED_MAX => {
-                format!("{owner} has {}; keys that begin with `x-` are yours", names.join(", "))
+                format!("the keys are {}; keys that begin with `x-` are free for your own use", names.join(", "))
             }
             _ => {
-                "`windlass schema` lists every key; keys that begin with `x-` are yours".to_owned()
+                "`windlass schema` lists all keys; keys that begin with `x-` are free for your own use".to_owned()
             }
         }
     }))
 }
 
-/// Keys that are still a help when all are listed.
+/// Maximum keys listed in a help text.
 const LISTED_MAX: usize = 12;
 
-/// The line where the value has another form here: a number that the key gave its unit, or a list of commands.
+/// Rewrites a value that has another form in windlass: a number whose unit was in the key, or a list of commands.
 fn rewritten(
     source: &SourceFile,
     entry: &YamlEntry<'_>,
@@ -74,51 +74,49 @@ fn rewritten(
     }
 }
 
-/// What other tools have and windlass does in another way.
+/// Help for features of other tools that windlass does differently.
 fn alternative_hint(object: &ObjectKeys, entry: &YamlEntry<'_>) -> Option<&'static str> {
     Some(match (object.name, &*entry.key.text) {
         ("pipeline", "on" | "schedule" | "trigger" | "triggers" | "cron") => {
-            "a run begins when `windlass run` is called: let cron, a hook or a CI service do that"
+            "`windlass run` starts a run: call it from cron, a hook or a CI service"
         }
-        ("pipeline", "version") => "leave it out: the file needs no version",
-        ("pipeline", "stages") => "there are no stages: each step says what it `needs`",
+        ("pipeline", "version") => "remove it: the file needs no version",
+        ("pipeline", "stages") => "windlass has no stages: list the `needs` of each step",
         ("pipeline", key) if is_unknown_everywhere(key) && is_like_a_step(&entry.value) => {
-            "this looks like a step: put it below `steps:`"
+            "this looks like a step: move it under `steps:`"
         }
-        ("step", "stage") => "there are no stages: a step says what it `needs`",
+        ("step", "stage") => "windlass has no stages: list the `needs` of the step",
         ("step", "steps") => {
-            "a step has no steps: put its commands behind `run: |`, or make each a step with `needs`"
+            "steps cannot be nested: put the commands under `run: |`, or make each a step with `needs`"
         }
-        ("step", "strategy") => {
-            "put the axes right below `matrix:`, without a `strategy` around it"
-        }
-        ("step", "with") => "hand values over as `env:`, and read the variables",
+        ("step", "strategy") => "put the axes directly under `matrix:`, without `strategy`",
+        ("step", "with") => "pass values in `env:`, and read the variables",
         ("step" | "defaults", "before_script" | "after_script") => {
-            "put these commands into `run: |`, before or behind the others"
+            "put these commands into `run: |`, before or after the others"
         }
-        // Its values name images of a service, which no machine here has for a label.
+        // Its values name images of a CI service; no worker has them as labels.
         ("step" | "defaults", "runs-on") => {
-            "it is called `requires` here, and takes labels of machines, such as `linux` or `cpu>=4`; `windlass doctor` lists this one's"
+            "windlass calls it `requires`; it takes labels of workers, such as `linux` or `cpu>=4`; `windlass doctor` lists the labels of this machine"
         }
         ("lock", "slots" | "limit" | "max") => {
-            "the slots of a lock stand at the top of the file: `locks: { NAME: 2 }`"
+            "set the slots of a lock at the top of the file: `locks: { NAME: 2 }`"
         }
         ("matrix", "fail-fast" | "fail_fast") => {
-            "a run ends at its first failure unless it is called with `--keep-going`"
+            "a run stops at its first failure; use `--keep-going` to continue"
         }
         ("matrix", "max-parallel" | "max_parallel") => {
-            "give the step a `lock:`, and the lock as many slots: `locks: { NAME: 2 }`"
+            "add a `lock:` to the step, and set its slots at the top of the file: `locks: { NAME: 2 }`"
         }
         _ => return None,
     })
 }
 
-/// Whether the name is taken for an axis though it is none.
+/// Whether the key looks like an axis but is a known option of other tools.
 pub(super) fn is_no_axis(object: &ObjectKeys, entry: &YamlEntry<'_>) -> bool {
     object.name == MATRIX.name && alternative_hint(object, entry).is_some()
 }
 
-/// Whether nothing in the file is called so, here or elsewhere.
+/// Whether no key at any level has this name.
 fn is_unknown_everywhere(key: &str) -> bool {
     PIPELINE.by_foreign_name(key).is_none() && STEP.key(key).is_none()
 }
@@ -129,24 +127,24 @@ fn is_like_a_step(value: &YamlNode<'_>) -> bool {
     value.entries().iter().any(|entry| does(&entry.key.text))
 }
 
-/// Keys that nothing but a step has.
+/// Keys that only steps have.
 const STEP_ONLY_KEYS: &[&str] = &["run", "call", "needs", "image"];
 
-/// Where the key has its place.
+/// Describes where the key belongs.
 fn right_place(object: &ObjectKeys, key: &str) -> Option<String> {
     let below = [&RETRY, &LOCK, &MATRIX, &NODES].into_iter().find(|other| other.key(key).is_some());
     match (object.name, below) {
         ("pipeline", _) if STEP.key(key).is_some() => {
-            Some(format!("`{key}` belongs into a step, below `steps:`"))
+            Some(format!("`{key}` belongs into a step, under `steps:`"))
         }
         ("step", _) if PIPELINE.key(key).is_some() => {
-            Some(format!("`{key}` belongs to the top of the file"))
+            Some(format!("`{key}` belongs at the top of the file"))
         }
         ("defaults", _) if STEP.key(key).is_some() => {
-            Some(format!("`{key}` has no default: write it in the step"))
+            Some(format!("`{key}` cannot have a default: write it in the step"))
         }
         ("step" | "defaults", Some(other)) => Some(format!(
-            "`{key}` belongs below `{name}`: write `{name}: {{ {key}: … }}`",
+            "`{key}` belongs under `{name}`: write `{name}: {{ {key}: … }}`",
             name = other.name
         )),
         _ => None,

@@ -1,4 +1,4 @@
-//! Slips that are legal YAML and mean something else than was meant.
+//! Mistakes that are valid YAML with another meaning.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use crate::spec::keys::ValueShape;
 use crate::spec::names::is_name;
 use crate::spec::yaml::{YamlEntry, YamlNode, YamlQuoting, YamlValue, quoted_scalar};
 
-/// `run: x #y`: what follows ` #` is a comment, and a comment begins with `# `.
+/// Reports `run: x #y`: YAML reads ` #` as a comment; an intended comment begins with `# `.
 pub(super) fn hash_in_command(
     source: &SourceFile,
     node: &YamlNode<'_>,
@@ -30,13 +30,13 @@ pub(super) fn hash_in_command(
     let text = source.text()[whole.clone()].trim_end();
     Some(
         Problem::new(ProblemCode::HashInCommand, hash..line.end, "` #` begins a comment")
-            .label("this is not part of the text")
-            .help("quote the text; if a comment is meant, write a blank behind `#`")
+            .label("this is not part of the value")
+            .help("quote the string; for a comment, write a space after `#`")
             .fix(SuggestedFix::replace(source, &whole, &quoted_scalar(text))),
     )
 }
 
-/// `{{ params.x }}` and `${params.x}`: nobody but windlass knows these names, and it reads `${{ }}` only.
+/// Reports `{{ params.x }}` and `${params.x}`: only windlass has these names, and it reads only `${{ }}`.
 pub(super) fn lone_braces(
     source: &SourceFile,
     node: &YamlNode<'_>,
@@ -51,16 +51,17 @@ pub(super) fn lone_braces(
     let problem = |(range, path): (Range<usize>, &str)| {
         let span = node.locate(source.text(), &range);
         let right = format!("${{{{ {path} }}}}");
-        let title = format!("`{}` is no value", &text[range.clone()]);
+        let title = format!("`{}` is not replaced by a value", &text[range.clone()]);
         let exact = source.text().get(span.clone()) == Some(&text[range]);
         let fix = exact.then(|| SuggestedFix::replace(source, &span, &right)).flatten();
-        let problem = Problem::new(ProblemCode::LoneBraces, span, title).label("it stays as it is");
-        problem.help(format!("a value is written `{right}`")).fix(fix)
+        let problem = Problem::new(ProblemCode::LoneBraces, span, title)
+            .label("stays unchanged in the string");
+        problem.help(format!("write `{right}`")).fix(fix)
     };
     found.map(problem).collect()
 }
 
-/// The braces at a place and the path between them, if it is one of windlass's.
+/// Returns the braces and the path between them, if it is a path of windlass.
 fn lone_brace<'t>(
     text: &'t str,
     at: usize,
@@ -75,10 +76,10 @@ fn lone_brace<'t>(
     (known && alone).then(|| (at..at + open.len() + length + close.len(), path))
 }
 
-/// How the paths begin that stand between braces.
+/// Prefixes of the paths between braces.
 const ROOTS: &[&str] = &["params.", "matrix.", "steps.", "run."];
 
-/// `needs: a, b`: one text with a comma where a list is meant.
+/// Reports `needs: a, b`: a string with a comma in place of a list.
 pub(super) fn comma_list(
     source: &SourceFile,
     node: &YamlNode<'_>,
@@ -100,9 +101,9 @@ pub(super) fn comma_list(
         Problem::new(
             ProblemCode::CommaList,
             node.span.clone(),
-            format!("`{key}` is one text with a comma, not a list"),
+            format!("`{key}` is one string with a comma, not a list"),
         )
-        .label("YAML makes a list only of what stands in brackets")
+        .label("YAML reads a list only in brackets")
         .fix(SuggestedFix::replace(
             source,
             &node.span,
@@ -111,7 +112,7 @@ pub(super) fn comma_list(
     )
 }
 
-/// `{ run: echo hi, there }`: indices of entries that are the rest of a text before them. Each text is told once.
+/// Reports `{ run: echo hi, there }` and returns the indices of entries that belong to the value before them.
 pub(super) fn swallowed_entries(
     source: &SourceFile,
     entries: &[YamlEntry<'_>],
@@ -140,9 +141,9 @@ pub(super) fn swallowed_entries(
         let problem = Problem::new(
             ProblemCode::CommaInBraces,
             key.span.clone(),
-            "between braces a comma ends the text",
+            "a comma between braces ends the value",
         )
-        .label(format!("YAML reads `{}` as a key of its own", key.text));
+        .label(format!("YAML reads `{}` as another key", key.text));
         Problem::add(
             problems,
             problem.fix(SuggestedFix::replace(source, &whole, &quoted_scalar(text))),
@@ -156,7 +157,7 @@ fn comma_between(source: &SourceFile, before: &YamlNode<'_>, after: &YamlEntry<'
     between.is_some_and(|text| text.trim() == ",")
 }
 
-/// The text as an item of a `[…]` list.
+/// Formats the string as an item of a `[…]` list.
 fn flow_list_item(text: &str) -> String {
     let safe = text.chars().all(|c| c.is_alphanumeric() || " _-./=<>".contains(c));
     if is_name(text) || (safe && !text.is_empty()) { text.to_owned() } else { quoted_scalar(text) }

@@ -1,4 +1,4 @@
-//! Events of the parser become a tree.
+//! Builds a tree from the events of the parser.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,15 +10,15 @@ use super::node::{YamlEntry, YamlKey, YamlNode, YamlNodeSize, YamlQuoting, YamlS
 use super::syntax_diagnosis::{self, quoted_scalar};
 use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
 
-/// Nodes in a file, aliases unfolded: ten for each of 100,000 steps written out. It is what bounds an alias bomb.
+/// Maximum nodes of a file with expanded aliases: ten for each of 100,000 steps. It limits alias bombs.
 const NODES_MAX: usize = 1_000_000;
-/// Bytes of text that anchors, aliases and merges add to a file: twice those of the largest file. What is read of a file takes
-/// several times its text, and a controller reads two files at a time.
+/// Maximum bytes of text that anchors, aliases and merges add: twice the largest file. A parsed file takes several times
+/// the memory of its text, and a controller reads two files at a time.
 const COPIED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Maps and lists inside each other: the deepest key of a pipeline is seven deep.
+/// Maximum nesting depth; the deepest key of a pipeline is at level seven.
 const DEPTH_MAX: usize = 64;
 
-/// The tree of the file's first document. Problems that leave the rest readable are added to `problems`.
+/// Builds the tree of the first document. Problems that do not prevent reading the rest are added to `problems`.
 pub(crate) fn build_yaml_tree<'s>(
     source: &'s SourceFile,
     problems: &mut Vec<Problem>,
@@ -40,7 +40,7 @@ pub(crate) fn build_yaml_tree<'s>(
     Ok(builder.root)
 }
 
-/// The file is beyond a bound; the problem is told.
+/// The file exceeds a limit; the problem is already reported.
 struct TreeLimitExceeded;
 
 struct YamlTreeBuilder<'s, 'p> {
@@ -54,7 +54,7 @@ struct YamlTreeBuilder<'s, 'p> {
     root: Option<YamlNode<'s>>,
 }
 
-/// A list or map that is still open.
+/// An unclosed list or map.
 struct OpenCollection<'s> {
     start: usize,
     anchor: usize,
@@ -80,7 +80,7 @@ enum PendingKey<'s> {
     #[default]
     None,
     Key(YamlKey<'s>),
-    /// A key that was refused: its value is dropped.
+    /// A refused key; its value is dropped.
     Refused,
 }
 
@@ -139,14 +139,12 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
         let problem = Problem::new(
             ProblemCode::TwoDocuments,
             span.clone(),
-            "the file holds more than one YAML document",
+            "the file contains more than one YAML document",
         );
         self.report(
-            problem
-                .label("a second one begins here")
-                .help("put each pipeline into a file of its own"),
+            problem.label("the second one begins here").help("put each pipeline into its own file"),
         );
-        // What follows is another pipeline's: reading it as this one's would tell nonsense.
+        // The next document is another pipeline: reading it as part of this one would report false problems.
         Err(TreeLimitExceeded)
     }
 
@@ -163,7 +161,7 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
         YamlNode { span: self.trimmed(span, quote), value }
     }
 
-    /// The parser's span of a block reaches over the blank lines behind it.
+    /// Trims the span: the parser includes the blank lines after a block.
     fn trimmed(&self, span: &Range<usize>, quote: YamlQuoting) -> Range<usize> {
         let text = &self.source.text()[span.clone()];
         let end = if quote == YamlQuoting::Block { text.trim_end().len() } else { text.len() };
@@ -186,7 +184,7 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
 
     fn close(&mut self, span: &Range<usize>) -> Result<(), TreeLimitExceeded> {
         let frame = self.stack.pop().expect("the parser closes what it opened");
-        // A block ends where the next thing begins; a flow with its bracket.
+        // The parser ends a block where the next node begins, and a flow collection at its bracket.
         let text = self.source.text();
         let end = frame.start + text[frame.start..span.end].trim_end().len();
         let value = match frame.inside {
@@ -231,9 +229,14 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
 
     fn alias(&mut self, id: usize, span: Range<usize>) -> Result<(), TreeLimitExceeded> {
         let Some(size) = self.anchors.get(&id).map(YamlNode::size) else {
-            let problem =
-                Problem::new(ProblemCode::Alias, span.clone(), "an alias inside its own anchor");
-            self.report(problem.help("it would unfold for ever: write the inner part out"));
+            let problem = Problem::new(
+                ProblemCode::Alias,
+                span.clone(),
+                "the alias is inside its own anchor",
+            );
+            self.report(
+                problem.help("it would expand without end: write the inner part without the alias"),
+            );
             self.place(YamlNode { span, value: YamlValue::Broken });
             return Ok(());
         };
@@ -249,9 +252,8 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
         let in_text =
             self.key_above().is_some_and(|key| syntax_diagnosis::TEXT_KEYS.contains(&key));
         let problem = if in_text {
-            let sign = format!(
-                "a text that begins with `*` must be quoted: YAML reads `*{name}` as an alias"
-            );
+            let sign =
+                format!("quote a string that begins with `*`: YAML reads `*{name}` as an alias");
             let fix = SuggestedFix::replace(
                 self.source,
                 &(span.start..span.start + rest.len()),
@@ -261,7 +263,7 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
         } else {
             let title = format!("there is no anchor `&{name}` above this alias");
             Problem::new(ProblemCode::Alias, span.clone(), title).help(format!(
-                "put `&{name}` before the value that it stands for, or quote the text"
+                "put `&{name}` before the value that it stands for, or quote the string"
             ))
         };
         self.report(problem);
@@ -273,7 +275,7 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
         self.report(syntax_diagnosis::diagnose_tag(self.source, key, tag));
     }
 
-    /// The nearest key that the next node is below of.
+    /// Returns the innermost key above the next node.
     fn key_above(&self) -> Option<&str> {
         self.stack.iter().rev().find_map(|frame| match &frame.inside {
             OpenContents::Map(MapEntries { pending: PendingKey::Key(key), .. }) => Some(&*key.text),
@@ -286,14 +288,14 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
         if self.nodes <= NODES_MAX {
             return Ok(());
         }
-        let title = format!("the file unfolds to more than {NODES_MAX} values");
-        let problem =
-            Problem::new(ProblemCode::TooLarge, span.clone(), title).label("too many by here");
-        self.report(problem.help("aliases of aliases multiply: write fewer of them"));
+        let title = format!("the file expands to more than {NODES_MAX} values");
+        let problem = Problem::new(ProblemCode::TooLarge, span.clone(), title)
+            .label("the limit is exceeded here");
+        self.report(problem.help("aliases of aliases multiply: use fewer of them"));
         Err(TreeLimitExceeded)
     }
 
-    /// Counts a copy of a part of the tree. It has to be called before the copy is made.
+    /// Counts a copy of a subtree. Must be called before copying.
     fn count_copy(
         &mut self,
         size: YamlNodeSize,
@@ -307,14 +309,14 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
         let title = format!(
             "the anchors, aliases and merges of the file copy more than {COPIED_BYTES_MAX} bytes of text"
         );
-        let problem =
-            Problem::new(ProblemCode::TooLarge, span.clone(), title).label("too many by here");
-        let help = "put a text that many steps share into a file, or use `matrix`";
+        let problem = Problem::new(ProblemCode::TooLarge, span.clone(), title)
+            .label("the limit is exceeded here");
+        let help = "put shared text into a file, or use `matrix`";
         self.report(problem.help(help));
         Err(TreeLimitExceeded)
     }
 
-    /// The entries of a map, with those that its merge key (`<<`) brings and it does not have itself.
+    /// Returns the entries of a map, with those that its merge key (`<<`) adds.
     fn merged(&mut self, pairs: MapEntries<'s>) -> Result<Vec<YamlEntry<'s>>, TreeLimitExceeded> {
         let MapEntries { mut entries, mut seen, .. } = pairs;
         let Some(at) = entries.iter().position(|entry| entry.key.text == "<<") else {
@@ -323,7 +325,7 @@ impl<'s, 'p> YamlTreeBuilder<'s, 'p> {
         let from = entries.remove(at).value;
         for part in from.items_or_self() {
             if !matches!(part.value, YamlValue::Map(_) | YamlValue::Broken) {
-                let title = format!("`<<` merges maps, and this is {}", part.kind());
+                let title = format!("`<<` merges maps, but this is {}", part.kind());
                 self.report(Problem::new(ProblemCode::Merge, part.span.clone(), title));
             }
             for entry in part.entries() {
@@ -348,9 +350,7 @@ impl<'s> MapEntries<'s> {
         let kind = node.kind();
         let YamlNode { span, value } = node;
         let text = match value {
-            YamlValue::Scalar(scalar) if !matches!(kind, "a number" | "true or false") => {
-                scalar.text
-            }
+            YamlValue::Scalar(scalar) if !matches!(kind, "a number" | "a boolean") => scalar.text,
             YamlValue::Broken => return PendingKey::Refused,
             YamlValue::Null | YamlValue::Scalar(_) | YamlValue::List(_) | YamlValue::Map(_) => {
                 Problem::add(problems, key_not_text(source, &span, kind));
@@ -358,9 +358,9 @@ impl<'s> MapEntries<'s> {
             }
         };
         if let Some(first) = self.seen.get(&text) {
-            let title = format!("`{text}` is written twice");
-            let problem = Problem::new(ProblemCode::DuplicateKey, span, title).label("the second");
-            let problem = problem.also(first.clone(), "the first").help("keep one of them");
+            let title = format!("duplicate key `{text}`");
+            let problem = Problem::new(ProblemCode::DuplicateKey, span, title).label("second");
+            let problem = problem.also(first.clone(), "first").help("keep one of them");
             Problem::add(problems, problem);
             return PendingKey::Refused;
         }
@@ -374,12 +374,12 @@ fn key_not_text(source: &SourceFile, span: &Range<usize>, kind: &str) -> Problem
     let problem = Problem::new(
         ProblemCode::KeyNotText,
         span.clone(),
-        format!("a key must be a text, and this is {kind}"),
+        format!("a key must be a string, but this is {kind}"),
     );
     match kind {
-        "a number" | "true or false" => {
+        "a number" | "a boolean" => {
             problem.fix(SuggestedFix::replace(source, span, &format!("\"{text}\"")))
         }
-        _ => problem.help("write `name: value`; a text with special signs goes in quotes"),
+        _ => problem.help("write `name: value`; quote a key with special characters"),
     }
 }

@@ -1,8 +1,8 @@
-//! YAML as a tree that knows where everything stands in the file.
+//! YAML as a tree with the location of every node.
 //!
-//! Parser events become [`Node`]s ([`build`]); what YAML allows and a pipeline does not (tags, a second document, keys that
-//! are no text) is told here. A file that is no YAML is looked at once more for the slips that people make ([`syntax_diagnosis`]); a
-//! slip whose correction is certain is mended in memory ([`repair`]), so that the rest of the file is checked too.
+//! [`build`] turns parser events into [`YamlNode`]s and reports valid YAML that a pipeline does not allow: tags, a second
+//! document, keys that are not strings. For invalid YAML, [`syntax_diagnosis`] finds the likely mistake. [`repair`] fixes
+//! mistakes with a certain correction in memory, so that the rest of the file is checked too.
 
 mod build;
 mod node;

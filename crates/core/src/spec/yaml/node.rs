@@ -1,35 +1,35 @@
-//! A node of the tree.
+//! Nodes of the tree.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A value with its place in the file.
+/// A value with its location in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct YamlNode<'s> {
     pub(crate) span: Range<usize>,
     pub(crate) value: YamlValue<'s>,
 }
 
-/// What a node holds.
+/// The value of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum YamlValue<'s> {
-    /// Nothing was written, or `null`.
+    /// No value, or `null`.
     Null,
     Scalar(YamlScalar<'s>),
     List(Vec<YamlNode<'s>>),
     Map(Vec<YamlEntry<'s>>),
-    /// A problem was told about it already; nothing more is said.
+    /// A problem is already reported for it; no further ones are.
     Broken,
 }
 
-/// Text, after quotes and escapes.
+/// A string without its quotes and escapes.
 #[derive(Clone, Debug)]
 pub(crate) struct YamlScalar<'s> {
     pub(crate) text: Cow<'s, str>,
     pub(crate) quote: YamlQuoting,
 }
 
-/// How a text is written.
+/// How a scalar is quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum YamlQuoting {
     Plain,
@@ -44,12 +44,12 @@ pub(crate) struct YamlEntry<'s> {
     pub(crate) value: YamlNode<'s>,
 }
 
-/// How large a part of the tree is.
+/// The size of a subtree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct YamlNodeSize {
     /// Values and keys.
     pub(crate) nodes: usize,
-    /// Bytes of their texts.
+    /// Bytes of their strings.
     pub(crate) bytes: usize,
 }
 
@@ -61,16 +61,16 @@ pub(crate) struct YamlKey<'s> {
 }
 
 impl<'s> YamlNode<'s> {
-    /// What it is, in words for a sentence.
+    /// Describes the type as a phrase.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             YamlValue::Null => "nothing",
             YamlValue::Scalar(scalar) if scalar.looks_like_number() => "a number",
-            YamlValue::Scalar(scalar) if scalar.as_flag().is_some() => "true or false",
-            YamlValue::Scalar(_) => "a text",
+            YamlValue::Scalar(scalar) if scalar.as_flag().is_some() => "a boolean",
+            YamlValue::Scalar(_) => "a string",
             YamlValue::List(_) => "a list",
             YamlValue::Map(_) => "a map",
-            YamlValue::Broken => "something broken",
+            YamlValue::Broken => "an invalid value",
         }
     }
 
@@ -85,7 +85,7 @@ impl<'s> YamlNode<'s> {
         self.as_scalar().map(|scalar| &*scalar.text)
     }
 
-    /// The entries of a map; none of anything else.
+    /// Returns the entries of a map; empty for other nodes.
     pub(crate) fn entries(&self) -> &[YamlEntry<'s>] {
         match &self.value {
             YamlValue::Map(entries) => entries,
@@ -93,7 +93,7 @@ impl<'s> YamlNode<'s> {
         }
     }
 
-    /// The items of a list; a lone value is a list of one.
+    /// Returns the items of a list; a single value is a list of one.
     pub(crate) fn items_or_self(&self) -> &[Self] {
         match &self.value {
             YamlValue::List(items) => items,
@@ -102,12 +102,12 @@ impl<'s> YamlNode<'s> {
         }
     }
 
-    /// The value of this key.
+    /// Returns the value of a key.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
     }
 
-    /// What a copy of it adds to the tree, with everything below.
+    /// Returns the size of the subtree, which a copy adds.
     pub(crate) fn size(&self) -> YamlNodeSize {
         match &self.value {
             YamlValue::List(items) => {
@@ -121,7 +121,7 @@ impl<'s> YamlNode<'s> {
         }
     }
 
-    /// Where a part of its text stands in the file: exactly if the text is written there as it is, else the whole.
+    /// Returns the location of a part of the string: exact if the file contains it unchanged, otherwise the whole node.
     pub(crate) fn locate(&self, source: &str, part: &Range<usize>) -> Range<usize> {
         let Some(scalar) = self.as_scalar() else { return self.span.clone() };
         let raw = source.get(self.span.clone()).unwrap_or("");
@@ -146,7 +146,7 @@ impl YamlNodeSize {
 }
 
 impl YamlEntry<'_> {
-    /// What a copy of it adds to the tree.
+    /// Returns the size of the entry, which a copy adds.
     pub(crate) fn size(&self) -> YamlNodeSize {
         self.value.size().and(YamlNodeSize { nodes: 1, bytes: self.key.text.len() })
     }
@@ -171,13 +171,13 @@ impl YamlScalar<'_> {
     }
 }
 
-/// The part, if the text stands in the file unchanged behind `skip` bytes.
+/// Locates the part if the file contains the string unchanged after `skip` bytes.
 fn direct(raw: &str, skip: usize, text: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let written = raw.get(skip..skip + text.len())? == text;
     (written && part.end <= text.len()).then(|| part.start + skip..part.end + skip)
 }
 
-/// The part of a `|` block: its lines stand in the file behind their indentation.
+/// Locates the part in a `|` block, whose lines are indented in the file.
 fn in_block(raw: &str, text: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let before = text.get(..part.start)?;
     let row = before.matches('\n').count();
@@ -192,7 +192,7 @@ fn in_block(raw: &str, text: &str, part: &Range<usize>) -> Option<Range<usize>> 
     (raw_line.ends_with(line) && start <= end).then_some(start..end)
 }
 
-/// The part, if its text occurs once.
+/// Locates the part if it occurs exactly once.
 fn by_search(raw: &str, text: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let wanted = text.get(part.clone()).filter(|wanted| !wanted.is_empty())?;
     let mut found = raw.match_indices(wanted);

@@ -1,4 +1,4 @@
-//! A file that is no YAML is mended in memory where the slip is plain, so that one slip does not hide the other problems.
+//! Repairs invalid YAML in memory where the correction is certain, so that one mistake does not hide other problems.
 
 use std::ops::Range;
 
@@ -7,20 +7,20 @@ use super::node::YamlNode;
 use super::syntax_diagnosis;
 use crate::problem::{Problem, SourceFile, SuggestedFix};
 
-/// Slips mended in one file: beyond that, the file is something else than a pipeline with slips.
+/// Maximum repairs in one file; a file with more mistakes is probably not a pipeline.
 const REPAIRS_MAX: usize = 50;
 
-/// Bytes that are read again while slips are mended: a file is read once for each.
+/// Maximum bytes read again during repairs; each repair reads the file once.
 const REREAD_BYTES_MAX: usize = 8 << 20;
 
-/// Slips of one kind that are mended in one line.
+/// Maximum repairs of one kind in one line.
 const SAME_REPAIRS_MAX: usize = 3;
 
-/// A source, mended where it had to be.
+/// A source with repairs.
 #[derive(Debug)]
 pub(crate) struct RepairedSource {
     source: SourceFile,
-    /// What was replaced, in the order in which it was done.
+    /// The edits, in order.
     edits: Vec<RepairEdit>,
     problems: Vec<Problem>,
     readable: bool,
@@ -28,47 +28,47 @@ pub(crate) struct RepairedSource {
 
 #[derive(Debug)]
 struct RepairEdit {
-    /// The bytes that were replaced, of the text before the edit.
+    /// The replaced bytes in the text before the edit.
     span: Range<usize>,
-    /// How many bytes stand there now.
+    /// The length of the replacement.
     len: usize,
 }
 
 impl RepairedSource {
-    /// Mends the source until the parser reads it, or no further.
+    /// Repairs the source until the parser can read it or no repair is possible.
     pub(crate) fn new(source: &SourceFile) -> Self {
         let (edits, problems) = (Vec::new(), Vec::new());
-        let mut mended = Self { source: source.clone(), edits, problems, readable: false };
-        let mends_max = REPAIRS_MAX.min((REREAD_BYTES_MAX / source.text().len().max(1)).max(1));
-        while mended.problems.len() < mends_max && !mended.readable {
-            let Err(error) = build_yaml_tree(&mended.source, &mut Vec::new()) else {
-                mended.readable = true;
+        let mut repaired = Self { source: source.clone(), edits, problems, readable: false };
+        let repairs_max = REPAIRS_MAX.min((REREAD_BYTES_MAX / source.text().len().max(1)).max(1));
+        while repaired.problems.len() < repairs_max && !repaired.readable {
+            let Err(error) = build_yaml_tree(&repaired.source, &mut Vec::new()) else {
+                repaired.readable = true;
                 break;
             };
-            let problem = syntax_diagnosis::diagnose_syntax_error(&mended.source, &error);
+            let problem = syntax_diagnosis::diagnose_syntax_error(&repaired.source, &error);
             let fix = problem.fix.clone();
-            let told = mended.in_original(problem);
-            // The same place again: the correction was none.
-            if mended.problems.last().is_some_and(|last| last.span.start == told.span.start) {
+            let reported = repaired.in_original(problem);
+            // The same location again: the repair did not help.
+            if repaired.problems.last().is_some_and(|last| last.span.start == reported.span.start) {
                 break;
             }
-            if mended.is_repeating(source, &told) {
+            if repaired.is_repeating(source, &reported) {
                 break;
             }
-            mended.problems.push(told);
+            repaired.problems.push(reported);
             match fix {
-                Some(fix) => mended.apply(fix),
+                Some(fix) => repaired.apply(fix),
                 None => break,
             }
         }
-        mended
+        repaired
     }
 
-    /// Whether a line is mended for the same reason again and again: its corrections were none, and are taken back.
-    fn is_repeating(&mut self, source: &SourceFile, told: &Problem) -> bool {
-        let line = source.line_around(told.span.start);
+    /// Whether a line is repaired repeatedly for the same reason. Such repairs did not help; their fixes are removed.
+    fn is_repeating(&mut self, source: &SourceFile, reported: &Problem) -> bool {
+        let line = source.line_around(reported.span.start);
         let alike =
-            |it: &Problem| it.code == told.code && source.line_around(it.span.start) == line;
+            |it: &Problem| it.code == reported.code && source.line_around(it.span.start) == line;
         if self.problems.iter().filter(|it| alike(it)).count() < SAME_REPAIRS_MAX {
             return false;
         }
@@ -83,27 +83,27 @@ impl RepairedSource {
         true
     }
 
-    /// The text that was read.
+    /// The repaired source.
     pub(crate) const fn source(&self) -> &SourceFile {
         &self.source
     }
 
-    /// The slips, in places of the original.
+    /// The repaired mistakes, with locations in the original.
     pub(crate) fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Whether the parser reads the mended text.
+    /// Whether the parser can read the repaired text.
     pub(crate) const fn is_readable(&self) -> bool {
         self.readable
     }
 
-    /// The tree of the mended text. Problems are added in places of the mended text.
+    /// Builds the tree of the repaired text. Problems have locations in the repaired text.
     pub(crate) fn tree(&self, problems: &mut Vec<Problem>) -> Option<YamlNode<'_>> {
         build_yaml_tree(&self.source, problems).ok().flatten()
     }
 
-    /// A problem of the mended text, in places of the original.
+    /// Maps the locations of a problem from the repaired text to the original.
     pub(crate) fn in_original(&self, mut problem: Problem) -> Problem {
         problem.span = self.original_span(problem.span);
         for (span, _) in &mut problem.also {
@@ -133,7 +133,7 @@ impl RepairedSource {
     }
 }
 
-/// What a corrected line changes, as narrow as can be: quotes around a text leave the places inside it known.
+/// Returns the smallest edits of a corrected line: with quotes around a string, locations inside it stay exact.
 fn edits(old: &str, fix: &SuggestedFix) -> Vec<RepairEdit> {
     let new = &*fix.text;
     let same = |(a, b): &(char, char)| a == b;

@@ -1,4 +1,4 @@
-//! The slips that YAML invites: what the parser says of them helps nobody, so the line is looked at once more.
+//! Diagnoses common YAML mistakes from the line, because the parser's errors do not explain them.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use granit_parser::{ErrorKind, ScanError};
 
 use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
 
-/// Keys whose value is free text, where a sign at the beginning is meant as it stands.
+/// Keys with free text, where a special character at the beginning is meant literally.
 pub(super) const TEXT_KEYS: &[&str] = &["run", "if", "about", "dir", "shell", "name"];
 
-/// What a YAML error most likely is.
+/// Finds the most likely cause of a YAML error.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "the parser knows far more errors than people make"
@@ -28,7 +28,7 @@ pub(super) fn diagnose_syntax_error(source: &SourceFile, error: &ScanError) -> P
         ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation
         | ErrorKind::TabNotAllowed => tab(&line),
-        // Noticed in the text that the line with the tab would go on with.
+        // The parser reports it in the string that the line with the tab would continue.
         ErrorKind::TabInPlainScalar => tab(&line).or_else(|| {
             tab(&KeyValueLine::around(source, (line.span.end + 1).min(source.text().len())))
         }),
@@ -38,7 +38,7 @@ pub(super) fn diagnose_syntax_error(source: &SourceFile, error: &ScanError) -> P
     found.or_else(|| braces(&line, at)).unwrap_or_else(|| other_syntax_error(source, error, at))
 }
 
-/// A tag: `!` was meant as "not" or as part of a text.
+/// Reports a tag: `!` was meant as "not" or as part of a string.
 pub(super) fn diagnose_tag(source: &SourceFile, key: &str, tag: &Range<usize>) -> Problem {
     let text = &source.text()[tag.clone()];
     let word = text.trim_start_matches('!');
@@ -50,25 +50,25 @@ pub(super) fn diagnose_tag(source: &SourceFile, key: &str, tag: &Range<usize>) -
     };
     match key {
         "if" => {
-            let title = format!("`{text}` is written `{not}` in a condition");
+            let title = format!("write `{not}` for `{text}` in a condition");
             Problem::new(ProblemCode::BangInIf, tag.clone(), title)
-                .label("YAML reads this as a tag, not as a text")
+                .label("YAML reads this as a tag, not as a string")
                 .fix(SuggestedFix::replace(source, tag, &not))
         }
         "requires" => {
-            let title = format!("`{text}` is written `{not}` in a requirement");
+            let title = format!("write `{not}` for `{text}` in a requirement");
             Problem::new(ProblemCode::BangInRequires, tag.clone(), title)
-                .label("YAML reads this as a tag, not as a text")
+                .label("YAML reads this as a tag, not as a string")
                 .fix(SuggestedFix::replace(source, tag, &not))
         }
         _ => {
-            let title = format!("`{text}` is a YAML tag, and tags mean nothing here");
+            let title = format!("`{text}` is a YAML tag, and a pipeline has no tags");
             Problem::new(ProblemCode::Tag, tag.clone(), title).fix(without_tag(source, tag))
         }
     }
 }
 
-/// The line without the tag, or with it as part of a quoted text: `! grep x` is a command, `!!str 3` a text.
+/// Removes the tag, or quotes it as part of the string: `! grep x` is a command, `!!str 3` a string.
 fn without_tag(source: &SourceFile, tag: &Range<usize>) -> Option<SuggestedFix> {
     let text = source.text();
     let line = source.line_around(tag.start);
@@ -83,7 +83,7 @@ fn without_tag(source: &SourceFile, tag: &Range<usize>) -> Option<SuggestedFix> 
     }
 }
 
-/// The text as one YAML scalar.
+/// Quotes the string as a YAML scalar.
 pub(crate) fn quoted_scalar(text: &str) -> String {
     if !text.contains('\'') {
         format!("'{text}'")
@@ -94,13 +94,13 @@ pub(crate) fn quoted_scalar(text: &str) -> String {
     }
 }
 
-/// A line of the form `key: value`, as far as it is one.
+/// A line that may have the form `key: value`.
 struct KeyValueLine<'a> {
     source: &'a SourceFile,
     span: Range<usize>,
     /// The key, if the line has one.
     key: &'a str,
-    /// The bytes of the value, without a comment behind it.
+    /// The bytes of the value, without a trailing comment.
     value: Range<usize>,
 }
 
@@ -125,12 +125,12 @@ impl<'a> KeyValueLine<'a> {
         &self.source.text()[self.value.clone()]
     }
 
-    /// Whether the value is there, and the place is behind its beginning.
+    /// Whether the line has a value and the position is after its beginning.
     fn holds(&self, at: usize) -> bool {
         !self.key.is_empty() && self.value.start < at && at <= self.span.end
     }
 
-    /// The line with its value quoted.
+    /// Returns the line with its value quoted.
     fn with_quotes(&self) -> Option<SuggestedFix> {
         SuggestedFix::replace(self.source, &self.value, &quoted_scalar(self.value_text()))
     }
@@ -141,9 +141,9 @@ fn colon(line: &KeyValueLine<'_>, at: usize) -> Option<Problem> {
     let inside = line.holds(at) && !line.value_text().starts_with(['{', '[', '"', '\'']);
     let key = line.key;
     inside.then(|| {
-        Problem::new(ProblemCode::ColonInCommand, at..at + 1, "`: ` in a text that is not quoted")
-            .label(format!("YAML takes what is before it for another key inside `{key}`"))
-            .help("quote the text, or put it on the next line behind `|`")
+        Problem::new(ProblemCode::ColonInCommand, at..at + 1, "`: ` in an unquoted string")
+            .label(format!("YAML reads the part before it as another key inside `{key}`"))
+            .help("quote the string, or put it on the next line after `|`")
             .fix(line.with_quotes())
     })
 }
@@ -157,10 +157,10 @@ fn bracket(line: &KeyValueLine<'_>, at: usize) -> Option<Problem> {
         Problem::new(
             ProblemCode::BracketFirst,
             opening,
-            format!("a text that begins with `{first}` must be quoted"),
+            format!("quote a string that begins with `{first}`"),
         )
         .label(format!("YAML reads a {kind} from here"))
-        .also(at..at + 1, format!("and does not expect this behind the {kind}"))
+        .also(at..at + 1, format!("and does not expect this after the {kind}"))
         .fix(line.with_quotes())
     })
 }
@@ -170,19 +170,19 @@ fn quote(line: &KeyValueLine<'_>) -> Option<Problem> {
     let value = line.value_text();
     let first = value.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     let inner = value.get(1..value.len() - 1).unwrap_or("");
-    // `'it's'`: the quotes are around the whole, and one inside ended it.
+    // `'it's'`: the quotes surround the whole value, and one inside ended it.
     let whole = first == '\'' && value.ends_with('\'') && inner.matches('\'').count() == 1;
     let with =
         if whole { format!("'{}'", inner.replace('\'', "''")) } else { quoted_scalar(value) };
     let title = if whole {
-        "a single quote inside single quotes is written twice".to_owned()
+        "write a single quote inside single quotes twice".to_owned()
     } else {
-        format!("a text that goes on behind its `{first}` must be quoted as a whole")
+        format!("quote the whole string: it continues after its closing `{first}`")
     };
     let opening = line.value.start..line.value.start + 1;
     (!line.key.is_empty()).then(|| {
         Problem::new(ProblemCode::QuoteFirst, opening, title)
-            .label("for YAML the text ends with the next quote")
+            .label("YAML ends the string at the next quote")
             .fix(SuggestedFix::replace(line.source, &line.value, &with))
     })
 }
@@ -191,9 +191,9 @@ fn quote(line: &KeyValueLine<'_>) -> Option<Problem> {
 fn sign(line: &KeyValueLine<'_>, at: usize) -> Option<Problem> {
     let first = line.value_text().chars().next().filter(|_| at == line.value.start)?;
     (!line.key.is_empty() && !first.is_control()).then(|| {
-        let title = format!("a text that begins with `{first}` must be quoted");
+        let title = format!("quote a string that begins with `{first}`");
         Problem::new(ProblemCode::SignFirst, at..at + first.len_utf8(), title)
-            .label("this sign has a meaning of its own in YAML")
+            .label("this character is special in YAML")
             .fix(line.with_quotes())
     })
 }
@@ -221,9 +221,9 @@ fn braces(line: &KeyValueLine<'_>, at: usize) -> Option<Problem> {
         Problem::new(
             ProblemCode::BracesUnquoted,
             start..end,
-            "`${{ }}` between braces or brackets must be quoted",
+            "quote `${{ }}` between braces or brackets",
         )
-        .label("YAML takes these braces for maps")
+        .label("YAML reads these braces as maps")
         .fix(SuggestedFix::replace(line.source, &(start..end), &value)),
     )
 }
@@ -233,7 +233,7 @@ fn tab(line: &KeyValueLine<'_>) -> Option<Problem> {
     let indent = text.len() - text.trim_start().len();
     let tabs = line.span.start..line.span.start + indent;
     text[..indent].contains('\t').then(|| {
-        // As deep as the line above, or one deeper if that one opens something.
+        // The depth of the line above, or one level more if that line ends with a colon.
         let above = line.source.text()[..line.span.start].trim_end();
         let above = &above[above.rfind('\n').map_or(0, |at| at + 1)..];
         let depth =
@@ -242,7 +242,7 @@ fn tab(line: &KeyValueLine<'_>) -> Option<Problem> {
         Problem::new(
             ProblemCode::TabIndent,
             tabs.clone(),
-            "YAML is indented with blanks, and this is a tab",
+            "YAML is indented with spaces, but this is a tab",
         )
         .fix(SuggestedFix::replace(line.source, &tabs, &blanks))
     })
@@ -250,7 +250,7 @@ fn tab(line: &KeyValueLine<'_>) -> Option<Problem> {
 
 fn too_deep(at: usize) -> Problem {
     Problem::new(ProblemCode::TooLarge, at..at + 1, "maps and lists are nested too deeply")
-        .help("a pipeline needs seven levels; 64 are read")
+        .help("a pipeline needs seven levels; at most 64 are allowed")
 }
 
 #[expect(
@@ -263,9 +263,10 @@ fn other_syntax_error(source: &SourceFile, error: &ScanError, at: usize) -> Prob
         ErrorKind::InvalidQuotedScalarIndent | ErrorKind::UnclosedQuotedScalar => {
             return open_quote(source, at);
         }
-        ErrorKind::SimpleKeyExpected => {
-            ("a key without `:`", "write `key: value`, or indent it as part of the value above")
-        }
+        ErrorKind::SimpleKeyExpected => (
+            "missing `:` after a key",
+            "write `key: value`, or indent it as part of the value above",
+        ),
         ErrorKind::UnclosedFlowCollection { .. }
         | ErrorKind::InvalidColonPlacement
         | ErrorKind::ExpectedFlowMappingSeparator
@@ -273,25 +274,25 @@ fn other_syntax_error(source: &SourceFile, error: &ScanError, at: usize) -> Prob
         ErrorKind::MappingValueNotAllowed
         | ErrorKind::ExpectedBlockMappingKey
         | ErrorKind::InvalidIndentation => (
-            "the indentation does not fit the lines above",
-            "keys of one map begin in the same column",
+            "the indentation does not match the lines above",
+            "all keys of a map begin in the same column",
         ),
         ErrorKind::BlockSequenceEntryNotAllowed | ErrorKind::ExpectedBlockSequenceEntry => (
-            "a list item does not fit here",
-            "put `- item` on lines of its own below the key, or write `[a, b]`",
+            "a list item is not allowed here",
+            "put each `- item` on its own line below the key, or write `[a, b]`",
         ),
         ErrorKind::UnexpectedCharacter { character } if character.is_control() => (
-            "a control character that YAML does not allow",
-            "remove it; in double quotes it can be written as `\\x..`",
+            "YAML does not allow this control character",
+            "remove it, or write it as `\\x..` in double quotes",
         ),
         kind => {
-            return Problem::new(ProblemCode::Syntax, at..end, format!("this is no YAML: {kind}"));
+            return Problem::new(ProblemCode::Syntax, at..end, format!("invalid YAML: {kind}"));
         }
     };
     Problem::new(ProblemCode::Syntax, at..end, title).help(help)
 }
 
-/// A quote that is not closed is noticed where the text ends that it swallowed; it is told where it was opened.
+/// Reports an unclosed quote where it was opened; the parser reports the end of the swallowed text.
 fn open_quote(source: &SourceFile, at: usize) -> Problem {
     let mut place = at;
     let opened = loop {
@@ -299,13 +300,13 @@ fn open_quote(source: &SourceFile, at: usize) -> Problem {
         if !line.key.is_empty() && line.value_text().starts_with(['"', '\'']) {
             break line.value.start..line.value.start + 1;
         }
-        // A byte order mark is no part of its line: the line above ends at a line break.
+        // A byte order mark is not part of its line, so the line above ends at a line break.
         let Some(above) = source.text()[..line.span.start].rfind('\n') else { break at..at };
         place = above;
     };
-    Problem::new(ProblemCode::Syntax, opened, "a quote is opened and not closed")
-        .label("its pair is missing")
-        .help("a quote inside a text is doubled between single quotes, and written `\\\"` between double ones")
+    Problem::new(ProblemCode::Syntax, opened, "unclosed quote")
+        .label("opened here")
+        .help("write a quote inside a string twice in single quotes, or as `\\\"` in double quotes")
 }
 
 fn open_bracket(source: &SourceFile, noticed: Range<usize>) -> Problem {
@@ -323,14 +324,13 @@ fn open_bracket(source: &SourceFile, noticed: Range<usize>) -> Problem {
         '[' | '{' => true,
         _ => false,
     });
-    let help = "each `[` needs its `]`, each `{` its `}`, with commas between";
-    let problem = |span| {
-        Problem::new(ProblemCode::Syntax, span, "a bracket or brace is not closed").help(help)
-    };
+    let help = "close each `[` with `]` and each `{` with `}`, and separate items with commas";
+    let problem =
+        |span| Problem::new(ProblemCode::Syntax, span, "unclosed bracket or brace").help(help);
     match opened.next() {
-        Some((at, _)) => problem(at..at + 1)
-            .label("opened here")
-            .also(noticed, "and this does not belong into it"),
+        Some((at, _)) => {
+            problem(at..at + 1).label("opened here").also(noticed, "and this is not allowed inside")
+        }
         None => problem(noticed),
     }
 }

@@ -123,12 +123,16 @@ impl InstanceArgs {
         let (what, hint) = match role {
             SharedRunRole::Leader(_) | SharedRunRole::RunsAll { .. } => return Ok(()),
             SharedRunRole::Standalone => (
-                format!("{flag} is for one run by several processes: leases do not expire in a single process"),
+                format!(
+                    "{flag} is for one run by several processes: leases do not expire in a single process"
+                ),
                 "leave it out, or add `--instance 0 --total N --link URL` (docs/guides/ci.md)"
                     .to_owned(),
             ),
             SharedRunRole::Worker { instance, .. } => (
-                format!("{flag} is for instance 0, which sends it to the others; this is {instance}"),
+                format!(
+                    "{flag} is for instance 0, which sends it to the others; this is {instance}"
+                ),
                 format!("give it to instance 0 alone, or set {variable}: the others ignore it"),
             ),
         };
@@ -205,7 +209,9 @@ impl InstanceSettings {
         if heartbeat > Span::ZERO && heartbeat.times(2) <= ttl {
             return Ok(());
         }
-        let what = format!("--lease-ttl {ttl} is shorter than two heartbeats of {heartbeat} (--heartbeat)");
+        let what = format!(
+            "--lease-ttl {ttl} is shorter than two heartbeats of {heartbeat} (--heartbeat)"
+        );
         Err(CliError::usage(what).hint("leave --heartbeat out (default: a third of --lease-ttl)"))
     }
 

@@ -73,8 +73,9 @@ pub(crate) fn work(order: WorkerInstanceOptions) -> Result<u8, CliError> {
     let (meets, work) = order.split();
     let runtime = crate::cli::run_source::runtime()?;
     let ended = runtime.block_on(async {
-        let mut signals = InstanceSignals::listen()
-            .map_err(|error| CliError::unreachable(format!("cannot listen for signals: {error}")))?;
+        let mut signals = InstanceSignals::listen().map_err(|error| {
+            CliError::unreachable(format!("cannot listen for signals: {error}"))
+        })?;
         let joined = tokio::select! {
             joined = WorkerDaemon::new(&work) => joined,
             why = meets.contact.lost(meets.link_grace) => return Err(meets.link_lost_error(&why)),
@@ -223,14 +224,10 @@ impl InstanceJoinOptions {
             WorkerJoinFailure::State(error) => Err(error.into()),
             WorkerJoinFailure::NoLeader(waited) => match self.earlier_final_status().await {
                 Some(epitaph) => {
-                    output::print_message(&format!(
-                        "the previous attempt has ended: {epitaph}"
-                    ));
+                    output::print_message(&format!("the previous attempt has ended: {epitaph}"));
                     Ok(exit::SUCCESS)
                 }
-                None => {
-                    Err(self.no_leader_error(&format!("no leader for {} s", waited.as_secs())))
-                }
+                None => Err(self.no_leader_error(&format!("no leader for {} s", waited.as_secs()))),
             },
             WorkerJoinFailure::Refused(error) => Err(CliError::unreachable(error.to_string())),
             WorkerJoinFailure::Failed(error) => Err(error),

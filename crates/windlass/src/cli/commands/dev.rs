@@ -24,7 +24,7 @@ const TERM: Span = Span::secs(6);
 /// Start a controller and workers on this machine, to try out a cluster
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Everything runs on this machine and ends with Ctrl-C. Kill a worker to see its steps restart on another.
+Everything runs on this machine and ends with Ctrl-C. Kill a worker to see its steps run elsewhere.
 
 Examples:
   windlass dev --workers 3
@@ -63,8 +63,9 @@ pub(crate) struct DevArgs {
 /// Runs the cluster until it is stopped.
 pub(crate) fn run(args: &DevArgs, context: &CommandContext) -> Result<u8, CliError> {
     if !args.listen.ip().is_loopback() {
-        return Err(CliError::usage("`windlass dev` listens on a loopback address only")
-            .hint("use `windlass serve` and `windlass worker` to accept connections from other machines"));
+        return Err(CliError::usage("`windlass dev` listens on a loopback address only").hint(
+            "use `windlass serve` and `windlass worker` to accept connections from other machines",
+        ));
     }
     let folder = match &args.store {
         Some(store) => store_folder(store)?,

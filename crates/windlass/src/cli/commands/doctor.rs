@@ -97,10 +97,7 @@ fn file(context: &CommandContext) -> DoctorFinding {
 fn store(root: &Path) -> DoctorFinding {
     let folder = root.join(STORE);
     if !folder.exists() {
-        return DoctorFinding::Passed(format!(
-            "the first run creates {}",
-            folder.display()
-        ));
+        return DoctorFinding::Passed(format!("the first run creates {}", folder.display()));
     }
     match Stores::read(&folder) {
         Ok(stores) => match stores.warnings.first() {
@@ -148,13 +145,9 @@ fn guard() -> Result<DoctorFinding, CliError> {
             Ok(guard) => {
                 let took = began.elapsed();
                 guard.end().await;
-                DoctorFinding::Passed(format!(
-                    "steps can start; the guard starts in {took:.1?}"
-                ))
+                DoctorFinding::Passed(format!("steps can start; the guard starts in {took:.1?}"))
             }
-            Err(error) => {
-                DoctorFinding::Failed(format!("the guard process cannot start: {error}"))
-            }
+            Err(error) => DoctorFinding::Failed(format!("the guard process cannot start: {error}")),
         }
     }))
 }

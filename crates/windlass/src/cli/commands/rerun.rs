@@ -70,8 +70,12 @@ fn run_there(
     controller: ClusterClient,
 ) -> Result<u8, CliError> {
     if let Some(flag) = args.how.local_only_flag() {
-        let what = format!("{flag} applies to steps that run here, and a controller runs them on its workers");
-        return Err(CliError::usage(what).hint("leave it out, or use a local store with --store FOLDER"));
+        let what = format!(
+            "{flag} applies to steps that run here, and a controller runs them on its workers"
+        );
+        return Err(
+            CliError::usage(what).hint("leave it out, or use a local store with --store FOLDER")
+        );
     }
     let (runtime, remote) = (run_source::runtime()?, RemoteRunSource::new(controller));
     let summary = runtime.block_on(async {

@@ -118,7 +118,8 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliErr
 
 /// Warns that no other machine takes part.
 fn warn_stand_in(context: &CommandContext, total: u32) {
-    let what = format!("instance 0 of {total} has no link: no instance can join, everything runs here");
+    let what =
+        format!("instance 0 of {total} has no link: no instance can join, everything runs here");
     let hint = "set the link with --link URL or WINDLASS_LINK";
     output::print_message(&format!(
         "{} {what}; {hint}",

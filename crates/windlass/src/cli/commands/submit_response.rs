@@ -91,9 +91,7 @@ impl SubmitResponse {
             return;
         }
         if self.known {
-            output::print_message(
-                "this key was submitted before: this is the same run",
-            );
+            output::print_message("this key was submitted before: this is the same run");
         } else if !then.wait {
             let watch = controller.hints().watch(run).unwrap_or_default();
             let note = format!("submitted to {}; `{watch}` shows it", controller.place());

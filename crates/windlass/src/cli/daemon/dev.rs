@@ -73,7 +73,9 @@ pub(crate) fn token_for_workers(store: &Path) -> Result<Option<PathBuf>, CliErro
 /// Serves until it is stopped, and stops its workers.
 pub(crate) fn dev(order: &DevClusterOptions) -> Result<u8, CliError> {
     let program = std::env::current_exe().map_err(|error| {
-        CliError::unreachable(format!("the path of this program is unknown, so no worker can start: {error}"))
+        CliError::unreachable(format!(
+            "the path of this program is unknown, so no worker can start: {error}"
+        ))
     })?;
     let runtime = crate::cli::run_source::runtime()?;
     let ended = runtime.block_on(async {
@@ -130,7 +132,8 @@ impl DevWorkers<'_> {
                 if is_running(&mut self.workers[at]) {
                     continue;
                 }
-                let what = format!("the process of worker dev-{number} has ended; starting another");
+                let what =
+                    format!("the process of worker dev-{number} has ended; starting another");
                 self.order.serve.log.log_message(LogLevel::Warn, what);
                 match self.start(number) {
                     Ok(worker) => self.workers[at] = worker,

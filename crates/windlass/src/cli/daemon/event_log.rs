@@ -92,7 +92,9 @@ impl EventLogger {
         let what = format!(
             "the clock is {leapt} ahead of the last event of this store: the store was unused, or the clock is wrong"
         );
-        let then = format!("items that are too old only because of that are deleted after {left} of leading");
+        let then = format!(
+            "items that are too old only because of that are deleted after {left} of leading"
+        );
         self.log.log_message(
             LogLevel::Warn,
             format!("{what}. Runs, logs and idempotency keys: {then}"),
@@ -174,7 +176,7 @@ impl EventLogger {
         let name = |worker: &WorkerId| self.worker(*worker);
         Some(match event {
             Event::WorkerRegistered { name, slots, .. } => {
-                (LogLevel::Info, format!("worker {name} joined with {slots} slots"))
+                (LogLevel::Info, format!("worker {name} joined (slots: {slots})"))
             }
             Event::WorkerLost { worker } => {
                 let what = "is lost: no contact for its lease duration";
@@ -271,8 +273,7 @@ fn words_of_run(event: &Event) -> Option<(LogLevel, String)> {
                 (LogLevel::Error, format!("run {run} {what}"))
             }
             CancelReason::Condemned => {
-                let what =
-                    "has failed: an operator condemned it with `windlass store condemn`";
+                let what = "has failed: an operator condemned it with `windlass store condemn`";
                 (LogLevel::Error, format!("run {run} {what}"))
             }
         },

@@ -74,7 +74,11 @@ impl OwnWorkerIdentity {
         let link = Arc::new(link(order, handle, intake, &membership)?);
         let (logs, shipping) =
             SpooledLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn OutputLink>)
-                .map_err(|error| CliError::unreachable(format!("the folder for output cannot be opened: {error}")))?;
+                .map_err(|error| {
+                    CliError::unreachable(format!(
+                        "the folder for output cannot be opened: {error}"
+                    ))
+                })?;
         let listener = Arc::new(RoomWaitLogger { worker: order.name.clone(), log: order.log });
         let logs = logs.with_listener(listener);
         tokio::spawn(log_state_faults(membership.fault(), order.log));

@@ -65,9 +65,7 @@ pub(super) async fn of_loopback(
     }
     let made = make_loopback_token(address).map_err(|error| {
         CliError::unreachable(format!("no token for commands of this user can be stored: {error}"))
-            .hint(
-                "set WINDLASS_STATE_DIR to a folder of this user, or use --token-file",
-            )
+            .hint("set WINDLASS_STATE_DIR to a folder of this user, or use --token-file")
     });
     made.map(|(token, _)| vec![token])
 }

@@ -94,7 +94,8 @@ mod tests {
         };
         assert_eq!(wait_for(ask, drop).await, Ok(()));
         assert_eq!(asked.get(), 5);
-        let refuses = StoreError::Unusable { place: "db".to_owned(), reason: "access denied".to_owned() };
+        let refuses =
+            StoreError::Unusable { place: "db".to_owned(), reason: "access denied".to_owned() };
         let told = |what| panic!("{what}");
         assert_eq!(wait_for(|| async { Err(refuses.clone()) }, told).await, Ok(()));
     }

@@ -198,8 +198,10 @@ impl WorkerDaemon {
         order
             .log
             .log_message(LogLevel::Info, format!("worker {name} joins cluster {cluster} at {at}"));
-        let (logs, shipping) = SpooledLogs::open(membership.logs(), way.ships())
-            .map_err(|error| CliError::unreachable(format!("the folder for output cannot be opened: {error}")))?;
+        let (logs, shipping) =
+            SpooledLogs::open(membership.logs(), way.ships()).map_err(|error| {
+                CliError::unreachable(format!("the folder for output cannot be opened: {error}"))
+            })?;
         let listener = Arc::new(RoomWaitLogger { worker: name.clone(), log: order.log });
         let logs = logs.with_disk_grace(order.disk_grace).with_listener(listener);
         tokio::spawn(log_state_faults(membership.fault(), order.log));

@@ -176,7 +176,10 @@ fn room_wait_message(wait: &LogSpaceWait<'_>, now: Time) -> (LogLevel, String) {
     });
     (
         LogLevel::Warn,
-        format!("it waits because its output cannot be written: {why}{}", until.unwrap_or_default()),
+        format!(
+            "it waits because its output cannot be written: {why}{}",
+            until.unwrap_or_default()
+        ),
     )
 }
 

@@ -49,7 +49,8 @@ pub(crate) fn run(order: LocalRunOptions) -> Result<u8, CliError> {
     // stops nothing else.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| CliError::unreachable(format!("cannot start threads: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| CliError::unreachable(format!("cannot start threads: {error}")))?;
     runtime.block_on(begin(order))
 }
 
@@ -397,7 +398,9 @@ async fn cancel_unfinished_runs(
     refuse_cluster_runs(order, &open)?;
     for run in open {
         kill_strays(&format!("WINDLASS_RUN={run}")).await.map_err(|error| {
-            CliError::unreachable(format!("processes of the interrupted run {run} are still running: {error}"))
+            CliError::unreachable(format!(
+                "processes of the interrupted run {run} are still running: {error}"
+            ))
         })?;
         if Some(run) == resumed {
             continue;
@@ -427,8 +430,9 @@ fn refuse_cluster_runs(order: &LocalRunOptions, open: &[RunId]) -> Result<(), Cl
         1 => "this store contains an unfinished run of a cluster".to_owned(),
         several => format!("this store contains {several} unfinished runs of a cluster"),
     };
-    Err(CliError::usage(what)
-        .hint("to continue it, start `windlass serve`; to run this elsewhere, use `--store FOLDER`"))
+    Err(CliError::usage(what).hint(
+        "to continue it, start `windlass serve`; to run this elsewhere, use `--store FOLDER`",
+    ))
 }
 
 fn add_leader_and_workers(summary: &mut RunSummary, station: &EmbeddedNode) {
@@ -503,7 +507,8 @@ impl From<EmbeddedNodeError> for CliError {
         match error {
             EmbeddedNodeError::Node(NodeError::Led { node, pid, address }) => {
                 let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-                let led = Self::unreachable(format!("another windlass is running here: {node}{pid}"));
+                let led =
+                    Self::unreachable(format!("another windlass is running here: {node}{pid}"));
                 match address {
                     Some(address) if pid.is_empty() => Self::unreachable(format!(
                         "{node} already leads, at {address}"

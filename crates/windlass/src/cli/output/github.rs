@@ -19,7 +19,11 @@ const ROWS_MAX: usize = 200;
 const FAILURES_MAX: usize = 10;
 
 /// One `::error` line for each step that failed on its own, for standard output.
-pub(crate) fn annotations(summary: &RunSummary, now: Time, logs: &mut dyn LogTailReader) -> Vec<String> {
+pub(crate) fn annotations(
+    summary: &RunSummary,
+    now: Time,
+    logs: &mut dyn LogTailReader,
+) -> Vec<String> {
     let causes = summary.root_causes();
     let failing = causes.iter().filter(|cause| !cause.ignored).take(ANNOTATIONS_MAX);
     let annotate = |cause: &RootCause| {

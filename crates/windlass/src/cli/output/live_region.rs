@@ -24,7 +24,12 @@ pub(crate) struct LiveRegion {
 
 impl LiveRegion {
     /// The bytes that print these lines above this block. Empty if nothing has changed.
-    pub(crate) fn paint(&mut self, lines: &[ScreenLine], block: Vec<String>, width: usize) -> String {
+    pub(crate) fn paint(
+        &mut self,
+        lines: &[ScreenLine],
+        block: Vec<String>,
+        width: usize,
+    ) -> String {
         if lines.is_empty() && block == self.block {
             return String::new();
         }

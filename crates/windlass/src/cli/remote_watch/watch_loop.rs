@@ -76,8 +76,9 @@ struct RemoteWatchLoop {
 impl RemoteWatch {
     /// Shows the run and its result. Returns the run's exit code, or that of a user who stopped watching.
     pub(crate) async fn watch(self) -> Result<u8, CliError> {
-        let mut interrupts = InterruptListener::listen()
-            .map_err(|error| CliError::unreachable(format!("cannot listen for signals: {error}")))?;
+        let mut interrupts = InterruptListener::listen().map_err(|error| {
+            CliError::unreachable(format!("cannot listen for signals: {error}"))
+        })?;
         let (run, from) = (self.known.summary.run(), self.known.position);
         let there = self.source.logs(run).await?;
         let feed = feed(Arc::clone(&self.source), run, from);

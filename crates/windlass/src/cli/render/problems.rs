@@ -34,7 +34,8 @@ impl ProblemReport {
             counts.push(count(notes, "note", "notes"));
         }
         let first = self.problems.iter().min_by_key(|problem| problem.severity);
-        let more = first.map(|problem| format!("for details, run `windlass explain {}`", problem.code));
+        let more =
+            first.map(|problem| format!("for details, run `windlass explain {}`", problem.code));
         let name = self.source.name();
         format!("{name}: {}; {}", listed(&counts), more.unwrap_or_default())
     }

@@ -114,19 +114,17 @@ impl ClusterClient {
 
     /// The error for an answer that no controller of this release gives.
     pub(crate) fn unexpected_answer(&self, what: &str) -> CliError {
-        CliError::unreachable(format!(
-            "{} gave an invalid answer: {what}",
-            self.leader()
-        ))
-        .hint("check that it is a windlass controller of this release")
+        CliError::unreachable(format!("{} gave an invalid answer: {what}", self.leader()))
+            .hint("check that it is a windlass controller of this release")
     }
 }
 
 impl From<HttpCallError> for CliError {
     fn from(error: HttpCallError) -> Self {
         match error {
-            HttpCallError::Unreachable { .. } => Self::unreachable(error.to_string())
-                .hint("is `windlass serve` running there? `windlass context` shows the saved address"),
+            HttpCallError::Unreachable { .. } => Self::unreachable(error.to_string()).hint(
+                "is `windlass serve` running there? `windlass context` shows the saved address",
+            ),
             HttpCallError::NotLeader { place, leader: Some(leader) } if !leader.is_empty() => {
                 Self::unreachable(format!("{place} does not lead; {leader} does"))
                     .hint(format!("send the command there: --to {leader}"))

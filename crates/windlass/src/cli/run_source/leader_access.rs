@@ -129,7 +129,10 @@ impl TemporaryLeader {
         let socket =
             made.and_then(|()| ControlSocket::bind(state, station.api(&stores, &logs, about)));
         let socket = socket.map_err(|error| {
-            CliError::unreachable(format!("the store in {} cannot be led: {error}", state.display()))
+            CliError::unreachable(format!(
+                "the store in {} cannot be led: {error}",
+                state.display()
+            ))
         })?;
         Ok(Self { station, servers, serving: tokio::spawn(socket.run(ends)) })
     }

@@ -82,7 +82,7 @@ fn invalid_settings_are_reported_with_their_source() {
     assert_snapshot!(told, @r#"
     exit code 2
     --- said ---
-    error[E041]: `lease_ttl` is no setting of `serve`
+    error[E041]: unknown setting `lease_ttl` in `serve`
      --> /wrong.yml:2:3
       |
     2 |   lease_ttl: 20s
@@ -103,7 +103,7 @@ fn invalid_settings_are_reported_with_their_source() {
     4 |   jobs: many
       |         ^^^^
 
-    error[E041]: `workers` is no section of the settings
+    error[E041]: unknown section `workers`
      --> /wrong.yml:5:1
       |
     5 | workers:

@@ -22,10 +22,10 @@ fn every_code_has_its_page() {
 #[test]
 fn a_page() {
     assert_snapshot!(CliFolder::empty().run("explain e029"), @r#"
-    # E029: a duration without a unit
+    # E029: duration without a unit
 
-    `15` could be seconds, minutes or milliseconds, and tools differ. Durations are written `250ms`, `90s`, `15m`, `2h`,
-    `1h30m` or `7d`.
+    `15` could mean seconds, minutes or milliseconds. Write a duration with a unit: `250ms`, `90s`, `15m`, `2h`, `1h30m` or
+    `7d`.
 
     Wrong:
 

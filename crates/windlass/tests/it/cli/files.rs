@@ -154,7 +154,7 @@ fn an_empty_file() {
     1 |
       | ^
       |
-      = help: the smallest pipeline is `steps: { hello: { run: echo hi } }`; `windlass init` writes one
+      = help: write at least `steps: { hello: { run: echo hi } }`, or create a file with `windlass init`
 
     windlass.yml: 1 error; for details, run `windlass explain E010`
     "#);
@@ -171,7 +171,7 @@ fn a_binary_file() {
     1 | �ELF���
       |        ^ byte 7 is 0x00
       |
-      = help: a pipeline is YAML in UTF-8: is this the right file?
+      = help: a pipeline is YAML in UTF-8: check that the path names the right file
 
     windlass.yml: 1 error; for details, run `windlass explain E001`
     "#);
@@ -188,7 +188,7 @@ fn a_file_beyond_bounds() {
     1 |
       | ^
       |
-      = help: a pipeline is written by hand or by a small program: is this the right file?
+      = help: check that the path names a pipeline file
 
     windlass.yml: 1 error; for details, run `windlass explain E002`
     "#);

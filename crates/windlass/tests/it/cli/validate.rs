@@ -43,30 +43,30 @@ fn every_problem_is_reported_at_once() {
     let text = "stages: 1\nsteps:\n  a:\n    run: make\n    timeout: 15\n    need: b\n";
     assert_snapshot!(CliFolder::with(text).run("validate"), @r#"
     exit code 3
-    error[E041]: `stages` is no key of a pipeline
+    error[E041]: unknown key `stages` in a pipeline
      --> windlass.yml:1:1
       |
     1 | stages: 1
       | ^^^^^^
       |
-      = help: there are no stages: each step says what it `needs`
+      = help: windlass has no stages: list the `needs` of each step
 
     error[E029]: `timeout` needs a unit
      --> windlass.yml:5:14
       |
     5 |     timeout: 15
-      |              ^^ 15 of what?
+      |              ^^ a number without a unit
       |
-      = help: durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+      = help: write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
       |
       = write:
     5 |     timeout: 15m
 
-    error[E041]: `need` is no key of a step
+    error[E041]: unknown key `need` in a step
      --> windlass.yml:6:5
       |
     6 |     need: b
-      |     ^^^^ it is called `needs` here
+      |     ^^^^ windlass calls it `needs`
       |
       = help: `needs`: Steps that must have ended before this one starts
       |
@@ -87,9 +87,9 @@ fn in_colour() {
     ^[1;34m -->^[0m windlass.yml:2:28
     ^[1;34m  |^[0m
     ^[1;34m2 |^[0m   a: { run: make, timeout: 15 }
-    ^[1;34m  |^[0m                            ^[1;31m^^ 15 of what?^[0m
+    ^[1;34m  |^[0m                            ^[1;31m^^ a number without a unit^[0m
     ^[1;34m  |^[0m
-    ^[1;34m  =^[0m ^[1mhelp:^[0m durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`
+    ^[1;34m  =^[0m ^[1mhelp:^[0m write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`
     ^[1;34m  |^[0m
     ^[1;34m  =^[0m ^[1mwrite:^[0m
     ^[1;34m2 |^[0m ^[32m  a: { run: make, timeout: 15m }^[0m
@@ -109,7 +109,7 @@ fn what_is_not_available_yet_is_a_note() {
      --> windlass.yml:2:19
       |
     2 |   a: { run: make, image: rust }
-      |                   ^^^^^ this version knows the key and cannot execute it
+      |                   ^^^^^ this version of windlass cannot execute this key
 
     windlass.yml: 1 note; for details, run `windlass explain E043`
     windlass.yml is valid: 1 step
@@ -124,7 +124,7 @@ fn a_param_that_must_be_given_is_no_problem_of_the_file() {
     assert_snapshot!(folder.run("validate"), @r#"windlass.yml is valid: 1 step and 1 param"#);
     assert_snapshot!(folder.run("validate -p version=soon"), @r#"
     exit code 3
-    error[E042]: `timeout` takes a duration above zero such as `90s` or `15m`, and this comes out as `soon`
+    error[E042]: `timeout` takes a duration greater than zero such as `90s` or `15m`, but this renders to `soon`
      --> windlass.yml:3:28
       |
     3 |   a: { run: make, timeout: "${{ params.version }}" }
@@ -150,8 +150,8 @@ fn as_json() {
           "end_column": 30,
           "end_line": 2,
           "fix": "  a: { run: make, timeout: 15m }",
-          "help": "durations are written `250ms`, `90s`, `15m`, `2h` or `1h30m`",
-          "label": "15 of what?",
+          "help": "write a duration as `250ms`, `90s`, `15m`, `2h` or `1h30m`",
+          "label": "a number without a unit",
           "line": 2,
           "severity": "error",
           "title": "`timeout` needs a unit"

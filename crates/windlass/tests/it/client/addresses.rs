@@ -49,8 +49,8 @@ fn most_specific_setting_selects_the_address() {
     assert_eq!(world.looks("", None), place("here", ""));
     let ended = world.here.run(&format!("context {saved}"));
     assert_eq!(ended.err, format!("saved: commands that read runs use {saved}\n"));
-    assert_eq!(world.looks("", None), place("saved", &format!("asking {saved} (saved context)\n")));
-    let by_variable = place("there", &format!("asking {there} (WINDLASS_URL)\n"));
+    assert_eq!(world.looks("", None), place("saved", &format!("using {saved} (saved context)\n")));
+    let by_variable = place("there", &format!("using {there} (WINDLASS_URL)\n"));
     assert_eq!(world.looks("", Some(there)), by_variable);
     assert_eq!(world.looks(&format!("--to {there}"), Some(saved)), place("there", ""));
     assert_eq!(world.looks("--store .windlass", Some(there)), place("here", ""));

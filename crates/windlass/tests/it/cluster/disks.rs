@@ -65,7 +65,7 @@ fn step_with_unwritable_output_fails_with_a_reason_on_the_controller() {
     assert!(said.contains("failed: its output could not be kept"), "{said}");
     let show = format!("show {} --to http://127.0.0.1:{}", stuck.run, stuck.cluster.port);
     let told = stuck.cluster.place.data(&show);
-    assert!(told.contains("the worker had no room for its output"), "{told}");
+    assert!(told.contains("the worker had no disk space for its output"), "{told}");
 }
 
 #[test]

@@ -15,8 +15,11 @@ fn second_controller_on_a_folder_is_refused_with_the_leader() {
     let second = cluster.place.run("serve --no-exec --name second --listen 127.0.0.1:0");
     assert_eq!(second.code, Some(5), "{second:?}");
     let pid = cluster.controller.pid().to_string();
-    let told =
-        ["another windlass is running here: first", &pid, &format!("http://127.0.0.1:{}", cluster.port)];
+    let told = [
+        "another windlass is running here: first",
+        &pid,
+        &format!("http://127.0.0.1:{}", cluster.port),
+    ];
     for word in told {
         assert!(second.err.contains(word), "{word}: {}", second.err);
     }

@@ -175,7 +175,8 @@ impl LeaderlessScene {
 pub(super) fn says_where_its_output_is(ended: &FinishedProgram) {
     let last = ended.err.lines().last().unwrap_or_default();
     assert!(last.contains("bytes of output"), "the last line is: {last}\n{}", ended.err);
-    let folder = last.split("kept in ").nth(1).and_then(|rest| rest.split("; the next start").next());
+    let folder =
+        last.split("kept in ").nth(1).and_then(|rest| rest.split("; the next start").next());
     let folder = PathBuf::from(folder.expect("it names a folder"));
     let files = fs::read_dir(&folder).expect("the folder is there");
     let kept: String =

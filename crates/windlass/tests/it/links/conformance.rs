@@ -15,9 +15,7 @@ fn memory_conforms() {
 /// The same place without a flaw must pass, or what follows says nothing.
 #[test]
 fn a_place_without_a_flaw_conforms() {
-    conformance::check_link("without a flaw", || {
-        shared_mailboxes(FlawedMailboxes::new(None))
-    });
+    conformance::check_link("without a flaw", || shared_mailboxes(FlawedMailboxes::new(None)));
 }
 
 #[test]

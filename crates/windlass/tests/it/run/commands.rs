@@ -81,7 +81,11 @@ fn missing_outputs_are_reported() {
     assert_eq!(ended.code, Some(1));
     let told = "the step declares the output v and did not write it";
     assert!(ended.err.contains(told), "{}", ended.err);
-    assert!(ended.err.contains("exit 0, but its outputs are not as declared"), "{}", ended.err);
+    assert!(
+        ended.err.contains("exit 0, but its outputs do not match the declaration"),
+        "{}",
+        ended.err
+    );
 }
 
 #[test]
@@ -89,10 +93,7 @@ fn unplaceable_named_step_is_reported_with_its_exit_code() {
     let place = RunFolder::with("name: g\nsteps:\n  g: { requires: gpu-of-nobody, run: true }\n");
     let named = place.run("run g");
     assert_eq!(named.code, Some(4));
-    assert!(
-        named.err.contains("error: a step that was named was skipped"),
-        "{named:?}"
-    );
+    assert!(named.err.contains("error: a step that was named was skipped"), "{named:?}");
     assert_eq!(place.run("run").code, Some(0));
 }
 

@@ -10,6 +10,7 @@ mod graphs;
 mod hostile;
 mod idempotency;
 mod lost_history;
+mod reference;
 mod reports;
 mod resuming;
 mod secrets;

@@ -142,10 +142,10 @@ async fn pipeline_problems_are_reported_as_for_a_file() {
     let twice = Pipeline::new("ship").add(build).add(build).run().await.unwrap_err().to_string();
     assert!(twice.contains("build"), "{twice}");
     let nothing = Pipeline::new("ship").run().await.unwrap_err().to_string();
-    assert!(nothing.contains("there are no steps"), "{nothing}");
+    assert!(nothing.contains("the pipeline has no steps"), "{nothing}");
     let pipeline = Pipeline::new("ship").add_with(build, |options| options.timeout("soon"));
     let value = pipeline.run().await.unwrap_err().to_string();
-    assert!(value.contains("`soon` is no duration"), "{value}");
+    assert!(value.contains("`soon` is not a valid duration"), "{value}");
 }
 
 #[tokio::test]

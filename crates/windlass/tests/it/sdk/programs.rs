@@ -117,7 +117,7 @@ fn file_with_a_wrong_call_is_rejected_before_any_step_runs() {
     let ended = run(&place, "python", "run windlass.yml");
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.err.contains("did you mean `python`?"), "{ended:?}");
-    assert!(ended.err.contains("`python` takes a value `code`"), "{ended:?}");
+    assert!(ended.err.contains("`python` requires the value `code`"), "{ended:?}");
     // The program without these steps cannot run them, and says so.
     let plain = place.run("run windlass.yml");
     assert_eq!(plain.code, Some(3), "{plain:?}");

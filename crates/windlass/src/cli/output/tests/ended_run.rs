@@ -150,7 +150,10 @@ fn interruption_is_reported() {
     let told = "interrupted once, for 1h 00m; finished steps were not run again";
     assert!(text.contains(told), "{text}");
     assert!(text.contains("98% of the time"), "{text}");
-    assert!(text.contains("ship failed in 16.0s:"), "the interruption is not part of the duration: {text}");
+    assert!(
+        text.contains("ship failed in 16.0s:"),
+        "the interruption is not part of the duration: {text}"
+    );
 }
 
 #[test]

@@ -205,6 +205,9 @@ fn ctrl_c_hint_is_shown_only_where_ctrl_c_ends_the_run() {
         screen.apply_event(START, &cancelled);
         visible(&text(&screen.take()))
     };
-    assert_eq!(said(true).trim(), "cancelling: running steps are being stopped (Ctrl-C kills them)");
+    assert_eq!(
+        said(true).trim(),
+        "cancelling: running steps are being stopped (Ctrl-C kills them)"
+    );
     assert_eq!(said(false).trim(), "cancelling: running steps are being stopped");
 }

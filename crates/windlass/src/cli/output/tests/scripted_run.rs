@@ -13,8 +13,10 @@ use windlass_core::summary::{RunSummary, StepDurations};
 use windlass_core::time::{Span, Time};
 use windlass_store::logs::LogId;
 
-use crate::cli::output::{ColorMode, CommandHints, DisplayKind, GlyphSet, OutputMode, Screen, ScreenOptions, TerminalCaps};
 use crate::cli::output::screen::ScreenLine;
+use crate::cli::output::{
+    ColorMode, CommandHints, DisplayKind, GlyphSet, OutputMode, Screen, ScreenOptions, TerminalCaps,
+};
 
 /// A start time that prints well.
 pub(super) const START: Time = Time::from_millis(1_790_000_000_000);
