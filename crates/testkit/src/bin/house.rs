@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::{env, fs, io};
 
 use windlass_testkit::house::{
-    HouseMeasures, RepositoryFile, is_person_word, repository_files, repository_root,
+    HouseMeasures, ProseLine, RepositoryFile, is_person_word, repository_files, repository_root,
 };
 
 const HELP: &str = "usage: house            print the measures of this repository
@@ -55,7 +55,7 @@ fn folders(files: &[RepositoryFile]) -> String {
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let parts: Vec<&str> = folder.split('/').take(FOLDER_DEPTH).collect();
         let prose = file.prose();
-        let words = prose.iter().flat_map(|line| line.words());
+        let words = prose.iter().flat_map(ProseLine::words);
         *counts.entry(parts.join("/")).or_default() += words.filter(|w| is_person_word(w)).count();
     }
     let sum: usize = counts.values().sum();
@@ -64,13 +64,13 @@ fn folders(files: &[RepositoryFile]) -> String {
 }
 
 fn lines(files: &[RepositoryFile], path: &str) -> String {
-    let mut report = String::new();
+    let mut lines = Vec::new();
     for file in files.iter().filter(|file| file.path.starts_with(path)) {
         let prose = file.prose().into_iter();
         for line in prose.filter(|line| line.words().any(is_person_word)) {
             let text = file.text.lines().nth(line.number - 1).unwrap_or_default().trim();
-            report += &format!("{}:{}: {text}\n", file.path, line.number);
+            lines.push(format!("{}:{}: {text}", file.path, line.number));
         }
     }
-    report
+    lines.join("\n")
 }

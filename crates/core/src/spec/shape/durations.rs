@@ -18,7 +18,7 @@ pub(super) fn bad_duration(
     let shown = shortened(text);
     match (error, text.split_once("..")) {
         (DurationError::Bare, _) => bad(ProblemCode::BareNumber, format!("`{key}` needs a unit"))
-            .label(format!("a number without a unit"))
+            .label("a number without a unit")
             .help(UNITS)
             .fix(instead(with_unit(key, text))),
         (DurationError::Unreadable, Some(_)) => {

@@ -135,8 +135,7 @@ pub(crate) fn expected_phrase(shape: ValueShape) -> String {
         }
         ValueShape::List(item) => format!("a list of {}", plural(item)),
         ValueShape::OneOrMany(item) => format!("{} or a list of them", expected_phrase(*item)),
-        ValueShape::Map(_) => "a map".to_owned(),
-        ValueShape::Object(_) => "a map".to_owned(),
+        ValueShape::Map(_) | ValueShape::Object(_) => "a map".to_owned(),
         ValueShape::ShortOrObject(short, _) => {
             format!("{} or a map", expected_phrase(*short))
         }
