@@ -32,7 +32,7 @@ fn schema_of_pipeline_files() {
 
 #[test]
 fn settings_and_their_variables() {
-    hold("settings.md", &printed(&["config", "reference"]));
+    hold("settings.txt", &printed(&["config", "reference"]));
 }
 
 #[test]
