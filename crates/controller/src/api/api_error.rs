@@ -110,7 +110,7 @@ impl ApiError {
 
     pub(super) fn no_token() -> Self {
         let detail =
-            "this cluster asks for a token: `authorization: Bearer TOKEN`, or --token-file";
+            "this cluster requires a token: `authorization: Bearer TOKEN`, or --token-file";
         Self::new(StatusCode::UNAUTHORIZED, "no_token", detail.to_owned())
     }
 

@@ -233,5 +233,4 @@ impl OutputShipper {
 }
 
 #[cfg(test)]
-#[path = "shipper_tests.rs"]
-mod shipping_tests;
+mod tests;

@@ -189,8 +189,7 @@ impl RedisMailboxes {
             "kept" => Ok(()),
             "deposed" => Err(MailboxError::Deposed { now: self.epoch(&what)? }),
             _ => {
-                let reason =
-                    "its data is gone: it was emptied, or restarted without them".to_owned();
+                let reason = "it was emptied, or restarted without its data".to_owned();
                 Err(MailboxError::StateLost { place: self.place(), reason })
             }
         }

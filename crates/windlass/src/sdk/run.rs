@@ -54,7 +54,7 @@ pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// What was to be done before it failed.
-    #[error("the run was not begun: {0}")]
+    #[error("the run was not started: {0}")]
     Hook(String),
     /// Who leads has ended.
     #[error(transparent)]

@@ -23,42 +23,33 @@ pub(super) fn scalar_problem(
         return None;
     }
     let wrong = |code: ProblemCode| {
-        let title =
-            format!("`{key}` takes {}, but this is `{}`", expected_phrase(shape), shortened(text));
+        let takes = expected_phrase(shape);
+        let title = format!("`{key}` takes {takes}, but this is `{}`", shortened(text));
         Problem::new(code, node.span.clone(), title)
     };
+    let wrong_type = || wrong(ProblemCode::WrongType);
+    let bad_duration = |error| bad_duration(source, node, key, text, error);
     match shape {
         ValueShape::Script | ValueShape::Condition => {
             text.trim().is_empty().then(|| empty(node, key))
         }
         ValueShape::Name => (!is_name(text)).then(|| bad_name(source, node, text)),
-        ValueShape::Flag => scalar
-            .as_flag()
-            .is_none()
-            .then(|| flag(source, node, text, wrong(ProblemCode::WrongType))),
+        ValueShape::Flag => {
+            scalar.as_flag().is_none().then(|| flag(source, node, text, wrong_type()))
+        }
         ValueShape::Number(..) => {
             scalar_number::<i64>(text, shape).is_none().then(|| wrong(ProblemCode::BadNumber))
         }
-        ValueShape::Duration => {
-            parse_duration(text).err().map(|e| bad_duration(source, node, key, text, e))
-        }
-        ValueShape::PositiveDuration => {
-            parse_positive_duration(text).err().map(|e| bad_duration(source, node, key, text, e))
-        }
-        ValueShape::DurationRange => {
-            duration_range(text).err().map(|e| bad_duration(source, node, key, text, e))
-        }
+        ValueShape::Duration => parse_duration(text).err().map(bad_duration),
+        ValueShape::PositiveDuration => parse_positive_duration(text).err().map(bad_duration),
+        ValueShape::DurationRange => duration_range(text).err().map(bad_duration),
         ValueShape::RetryOn => retry_on(text).is_none().then(|| wrong(ProblemCode::UnknownWord)),
-        ValueShape::IdempotencyKey => {
-            bad_idempotency_key(node, text, || wrong(ProblemCode::WrongType))
-        }
+        ValueShape::IdempotencyKey => bad_idempotency_key(node, text, wrong_type),
         ValueShape::Requirement => requirement(source, node, text),
         ValueShape::OneOfWords(words) => (!words.contains(&text)).then(|| {
             let near = nearest_word(text, words);
             let fix = near.and_then(|word| SuggestedFix::replace(source, &node.span, word));
-            let problem = wrong(ProblemCode::UnknownWord).fix(fix);
-            let listed = key == "type" && matches!(text, "choice" | "enum" | "select");
-            if listed { problem.help("remove it: `choose: [a, b]` is enough") } else { problem }
+            with_choice_help(wrong(ProblemCode::UnknownWord).fix(fix), key, text)
         }),
         ValueShape::Text
         | ValueShape::List(_)
@@ -67,6 +58,15 @@ pub(super) fn scalar_problem(
         | ValueShape::Object(_)
         | ValueShape::ShortOrObject(..)
         | ValueShape::Anything => None,
+    }
+}
+
+/// Adds a hint if other tools would call the type of a param with `choose` so.
+fn with_choice_help(problem: Problem, key: &str, text: &str) -> Problem {
+    if key == "type" && matches!(text, "choice" | "enum" | "select") {
+        problem.help("remove it: `choose: [a, b]` is enough")
+    } else {
+        problem
     }
 }
 

@@ -203,11 +203,7 @@ impl SimWitness {
             StepSettlement::FailedNoWorker
                 if book.options.unplaceable == UnplaceablePolicy::Wait =>
             {
-                let led = self.led_time(book.step(step).since, at);
-                let waited = led >= self.spec(run, step).wait_for_worker;
-                require(waited, "L5 deadlines", || {
-                    format!("run {run} {step} failed after {led} under a leader without a worker")
-                })?;
+                self.has_waited_for_worker((run, step), at)?;
             }
             StepSettlement::SkippedByCondition
             | StepSettlement::FailedNoWorker
@@ -219,6 +215,19 @@ impl SimWitness {
             | StepSettlement::FailedNoKey { .. } => {}
         }
         Ok(())
+    }
+
+    /// A step fails for lack of a worker only after `wait_for_worker`, counted while a leader led.
+    fn has_waited_for_worker(
+        &self,
+        (run, step): (RunId, StepIx),
+        at: Time,
+    ) -> Result<(), BrokenRule> {
+        let led = self.led_time(self.runs[&run].step(step).since, at);
+        let waited = led >= self.spec(run, step).wait_for_worker;
+        require(waited, "L5 deadlines", || {
+            format!("run {run} {step} failed after {led} under a leader without a worker")
+        })
     }
 
     /// Dependents whose last need this was have been ready since now.

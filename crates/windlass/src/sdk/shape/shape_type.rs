@@ -127,14 +127,19 @@ mod tests {
     fn recursive_types_get_a_complete_shape_from_any_entry() {
         let layer = "LayerSample { below: LayerSample?, size: u64 }";
         assert_eq!(TypeShape::of::<LayerSample>().to_string(), layer);
-        assert_eq!(TypeShape::of::<Vec<LayerSample>>().to_string(), format!("[Layer]; {layer}"));
+        assert_eq!(
+            TypeShape::of::<Vec<LayerSample>>().to_string(),
+            format!("[LayerSample]; {layer}")
+        );
         assert_eq!(
             TypeShape::of::<Option<Vec<LayerSample>>>().to_string(),
-            format!("[Layer]?; {layer}")
+            format!("[LayerSample]?; {layer}")
         );
-        let branch = "Branch { a: Branch?, b: Branch?, c: [Branch], d: {string: Branch}, e: Branch?, f: Branch?, \
-                      g: (Branch?, Branch?), h: Tree, weight: u64 }";
-        let tree = "Tree = Both(Tree, Tree) | Grown(Branch, u16) | Leaf | Wood { parts: [Tree], age: u32 }";
+        let branch = "BranchSample { a: BranchSample?, b: BranchSample?, c: [BranchSample], \
+                      d: {string: BranchSample}, e: BranchSample?, f: BranchSample?, \
+                      g: (BranchSample?, BranchSample?), h: TreeSample, weight: u64 }";
+        let tree = "TreeSample = Both(TreeSample, TreeSample) | Grown(BranchSample, u16) | Leaf | \
+                    Wood { parts: [TreeSample], age: u32 }";
         assert_eq!(TypeShape::of::<BranchSample>().to_string(), format!("{branch}; {tree}"));
         assert_eq!(TypeShape::of::<TreeSample>().to_string(), format!("{tree}; {branch}"));
     }

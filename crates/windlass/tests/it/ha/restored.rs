@@ -41,7 +41,7 @@ fn goes_on_in_another_generation(fleet: &mut HaFleet, kept: &str, lost: &LostCom
     for member in 0..2 {
         until("who knew better ends", || fleet.members[member].running.is_over());
         let said = fleet.members[member].running.said();
-        assert!(said.contains("the store has lost committed events"), "{said}");
+        assert!(said.contains("the store has lost what was committed up to position"), "{said}");
         fleet.restart(member);
     }
     let leader = fleet.leader();

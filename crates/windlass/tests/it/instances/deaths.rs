@@ -65,7 +65,7 @@ fn second_leader_is_refused_with_the_first(way: &InstanceLink) {
     fleet.enough();
     ended_with(&first.ended(), 0, "1 succeeded");
     let third = fleet.elsewhere(PATIENT).start(0, 2, "--link-grace 6s").ended();
-    ended_with(&third, 2, "nightly-7 is over");
+    ended_with(&third, 2, "nightly-7 has ended");
 }
 
 fn second_worker_with_one_number_is_refused_with_the_first(way: &InstanceLink) {

@@ -38,8 +38,8 @@ fn redis_restart_without_data_ends_the_run() {
     redis.kill();
     redis.begin();
     let (leader, worker) = (leader.ended(), worker.ended());
-    ended_with(&leader, 5, "lost what it held");
-    ended_with(&worker, 5, "forgotten");
+    ended_with(&leader, 5, "has lost its data");
+    ended_with(&worker, 5, "has lost its leader's binding");
     fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
 }
 

@@ -74,7 +74,7 @@ fn workers_end_when_redis_is_emptied() {
         scene.lose(LeaderLoss::LinkEmptied);
         let ended = scene.worker_ended();
         assert_eq!(ended.code, Some(5), "{ended:?}");
-        assert!(ended.err.contains("forgotten"), "{}", ended.err);
+        assert!(ended.err.contains("has lost its leader's binding"), "{}", ended.err);
     }
 }
 

@@ -39,7 +39,7 @@ fn is_found(flaw: MailboxFlaw) {
 
 #[test]
 fn failure_names_the_link_the_check_and_the_difference() {
-    let check = "mailbox_binding::a_second_is_refused_and_told_by_whom";
+    let check = "mailbox_binding::second_bind_is_refused_with_the_holder";
     let report = conformance::examine_link_checks("leaky", &[check], || {
         shared_mailboxes(FlawedMailboxes::new(Some(MailboxFlaw::BindsEverybody)))
     });

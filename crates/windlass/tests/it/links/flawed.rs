@@ -75,7 +75,7 @@ impl MailboxFlaw {
     pub(super) const fn found_by(self) -> &'static str {
         match self {
             Self::BindsEverybody | Self::NamesNobody => {
-                "mailbox_binding::a_second_is_refused_and_told_by_whom"
+                "mailbox_binding::second_bind_is_refused_with_the_holder"
             }
             Self::BindsBehindEpitaphs => "mailbox_binding::no_leader_is_bound_after_a_final_status",
             Self::CutsLetters | Self::ReadsLettersAsText => "messages::every_byte_and_size_arrives",

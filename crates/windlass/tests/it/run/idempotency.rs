@@ -112,6 +112,11 @@ fn what_a_key_reads_has_to_be_selected_with_its_step() {
     run: echo >> deployed\n",
     );
     let ended = place.run("run --only deploy");
-    assert!(ended.err.contains("`build` is not selected: select it too"), "{ended:?}");
+    assert!(
+        ended
+            .err
+            .contains("reads the outputs of `build`, which is not selected: select `build` too"),
+        "{ended:?}"
+    );
     assert_eq!((ended.code == Some(0), place.lines("deployed").len()), (false, 0));
 }

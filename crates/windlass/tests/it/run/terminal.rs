@@ -75,6 +75,8 @@ impl TestTerminal {
     fn ended(mut self) -> (Option<i32>, String) {
         until("it has ended", || self.child.try_wait().expect("it is ours").is_some());
         let code = self.child.wait().expect("it has ended").code();
+        // The listener ends when no process holds the terminal: everything has been read then.
+        until("all output is read", || self.listens.as_ref().is_none_or(JoinHandle::is_finished));
         (code, self.shown())
     }
 }

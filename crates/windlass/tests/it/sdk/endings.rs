@@ -25,7 +25,7 @@ async fn an_error_keeps_its_type_and_its_causes() {
     assert_eq!(error.status, Some(StepStatus::Failed));
     let failure = error.failure.unwrap();
     assert_eq!(failure.kind, StepFailureKind::Error);
-    assert!(failure.type_name.ends_with("endings::Away"), "{}", failure.type_name);
+    assert!(failure.type_name.ends_with("endings::FarmUnreachable"), "{}", failure.type_name);
     assert_eq!(failure.message, "the farm is away");
     assert_eq!(failure.causes, ["no route to farm"]);
     let log = report.log("farm").await;

@@ -185,7 +185,7 @@ async fn without_a_leader_for_its_grace_a_worker_ends_and_says_why() {
     let died = Instant::now();
     leader.crash(&journal).await;
     let Err(WorkerError::NoLeader { last, .. }) = mate.ends().await else { panic!() };
-    assert!(last.contains("nobody leads there"), "{last}");
+    assert!(last.contains("there is no leader"), "{last}");
     let took = died.elapsed();
     assert!(took <= GRACE + Duration::from_secs(2), "{took:?}");
 }
@@ -222,7 +222,7 @@ async fn a_place_that_has_forgotten_everything_ends_both_sides_at_once() {
     forgetful.forget();
     let ended = mate.ends().await;
     let Err(WorkerError::Denied(LinkError::StateLost(why))) = &ended else { panic!("{ended:?}") };
-    assert!(why.contains("has forgotten its leader"), "{why}");
+    assert!(why.contains("has lost its leader's binding"), "{why}");
     let ended = leader.desk_ends().await;
     assert!(
         matches!(
