@@ -24,6 +24,7 @@ pub mod plan;
 pub mod planted_bugs;
 pub mod problem;
 pub mod rate_limit;
+pub mod report;
 pub mod requirement;
 pub mod session;
 pub mod shell;

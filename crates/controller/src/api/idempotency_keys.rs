@@ -6,8 +6,8 @@ use axum::Json as Answered;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
-use windlass_core::engine::IdempotencyKeyReport;
 use windlass_core::idempotency::IdempotencyKeyStatus;
+use windlass_core::report::IdempotencyKeyReport;
 
 use super::extract::QueryParams;
 use super::router::Api;

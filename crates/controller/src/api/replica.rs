@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use windlass_core::engine::UtcTime;
+use windlass_core::report::UtcTime;
 use windlass_core::time::Span;
 use windlass_link::http::{LAG_HEADER, STALE_HEADER};
 use windlass_net::http::{HttpCallError, ProblemDetails};

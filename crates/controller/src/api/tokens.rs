@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use windlass_core::access::{
     AccessScope, AccessScopes, AuditEntry, NewToken, TokenRecord, TokenStatus,
 };
-use windlass_core::engine::{Engine, EngineAnswer, EngineRequest, UtcTime};
+use windlass_core::engine::{Engine, EngineAnswer, EngineRequest};
 use windlass_core::id::TokenId;
+use windlass_core::report::UtcTime;
 use windlass_core::time::{Span, Time};
 use windlass_net::credentials::TokenSecret;
 

@@ -8,11 +8,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use windlass_core::engine::{
-    ClassReport, EngineAnswer, EngineRequest, LockHolder, LockReport, UtcTime, WorkerContacts,
-    WorkerReport, WorkerStatus,
-};
+use windlass_core::engine::{EngineAnswer, EngineRequest, WorkerContacts, WorkerStatus};
 use windlass_core::id::WorkerId;
+use windlass_core::report::{ClassReport, LockHolder, LockReport, UtcTime, WorkerReport};
 
 use super::access::RequestPrincipal;
 use super::api_error::ApiError;

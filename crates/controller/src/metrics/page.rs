@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
-use windlass_core::engine::WorkerContactStatus;
+use windlass_core::report::WorkerContactStatus;
 use windlass_core::time::Time;
 
 use super::event_counts::{ENDS, EventCounts, OUTCOMES as KINDS};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::engine::ClassReport;
+use windlass_core::report::ClassReport;
 use windlass_core::time::Time;
 
 /// Requirements that have a label value of their own. Each costs two series for as long as the database keeps them.

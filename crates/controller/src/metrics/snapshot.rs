@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::engine::{ClassReport, WorkerContactStatus};
 use windlass_core::id::WorkerId;
 use windlass_core::outcome::RunStatus;
+use windlass_core::report::{ClassReport, WorkerContactStatus};
 
 use crate::engine_view::EngineView;
 

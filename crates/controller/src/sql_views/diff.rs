@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use windlass_core::engine::{
-    Engine, IdempotencyKeyReport, LeaderReport, LeaseReport, RunReport, StatusCounts, StepReport,
-    StopReport, WorkerReport,
-};
+use windlass_core::engine::Engine;
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::Plan;
+use windlass_core::report::{
+    IdempotencyKeyReport, LeaderReport, LeaseReport, RunReport, StatusCounts, StepReport,
+    StopReport, WorkerReport,
+};
 use windlass_core::time::Time;
 use windlass_store::sql_views::{
     IdempotencyRow, LeaseRow, RunRow, SqlViewsDiff, StepRow, StepRows, WorkerRow,

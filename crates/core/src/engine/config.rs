@@ -56,9 +56,9 @@ impl Default for EngineConfig {
 }
 
 /// Lanes and classes that one decision looks at before it leaves the rest to the next: some ten milliseconds.
-pub(super) const SCANS_MAX: u64 = 500_000;
+pub(crate) const SCANS_MAX: u64 = 500_000;
 
-/// Bytes of events that are gathered into one batch, as [`Event::bytes`](super::Event::bytes) counts them, and after which a
+/// Bytes of events that are gathered into one batch, as [`Event::bytes`](crate::engine::Event::bytes) counts them, and after which a
 /// decision leaves the rest to the next one. An append of so much takes a fraction of a second, and holds up the renewal of
 /// the term no longer than that.
 pub const BATCH_BYTES_MAX: usize = 8 << 20;
@@ -71,26 +71,26 @@ pub const SLOTS_MAX: u32 = 10_000;
 
 /// Bytes that a reply hands out: a message has at most 1 MiB, JSON within JSON may take twice the room, and a part is for
 /// what else is said. A step that alone has more is handed out alone.
-pub(super) const REPLY_GRANT_BYTES_MAX: usize = 384 * 1024;
+pub(crate) const REPLY_GRANT_BYTES_MAX: usize = 384 * 1024;
 
 /// Bytes that a step may be handed alone: a worker takes an answer of 16 MiB, and JSON within JSON may take twice the room.
 /// A step that reads more fails, since every worker that it was handed to would be lost to it.
 pub const SINGLE_GRANT_BYTES_MAX: usize = 6 << 20;
 
 /// Bytes of a grant beside its texts, written as JSON.
-pub(super) const GRANT_FRAME: usize = 256;
+pub(crate) const GRANT_FRAME: usize = 256;
 
 /// A step that was passed over this often at a lock has the lock reserved for it when it is free.
-pub(super) const PASSED_OVER_MAX: u32 = 8;
+pub(crate) const PASSED_OVER_MAX: u32 = 8;
 
 /// A step that waited this long has its locks reserved for it when they are free.
-pub(super) const RESERVE_AFTER: Span = Span::secs(60);
+pub(crate) const RESERVE_AFTER: Span = Span::secs(60);
 
 /// How soon a wait is looked at again that is over and had no consequence yet.
-pub(super) const WAIT_RECHECK_INTERVAL: Span = Span::secs(60);
+pub(crate) const WAIT_RECHECK_INTERVAL: Span = Span::secs(60);
 
 /// A step that should run elsewhere than where it failed may run there all the same after waiting this long.
-pub(super) const AVOID_WORKER_WAIT: Span = Span::secs(60);
+pub(crate) const AVOID_WORKER_WAIT: Span = Span::secs(60);
 
 /// A step may run on a worker that does not suit it after waiting this long for one that does. Long enough for a suiting
 /// worker's running step of a second or so to end, short beside what a better machine is preferred for.
@@ -105,10 +105,10 @@ pub const UNCONFIRMED_DELIVERIES_MAX: u16 = 8;
 pub const INTERRUPTED_DELIVERIES_MAX: u16 = 8;
 
 /// Fewer workers than this vanishing at once are no sign that the fault is the leader's own.
-pub(super) const BRAKE_WORKERS: usize = 5;
+pub(crate) const BRAKE_WORKERS: usize = 5;
 
 /// While the brake is on, a share of the late workers is given up in each such span.
-pub(super) const BRAKE_PACE: Span = Span::secs(1);
+pub(crate) const BRAKE_PACE: Span = Span::secs(1);
 
 /// The share: a thirtieth, so that even a fleet is given up within minutes if it does not come back.
-pub(super) const BRAKE_STEPS: u32 = 30;
+pub(crate) const BRAKE_STEPS: u32 = 30;

@@ -1,108 +1,62 @@
 //! The engine: the pure state machine that makes every scheduling decision.
 //!
-//! [`Engine::decide`] takes a request and the time, and returns events and replies. The events have been applied to
-//! this engine already; a leader makes them durable before it lets the replies go. [`Engine::apply`] folds events read
-//! from a journal into the same state. What is *not* in the journal (renewals, parked exchanges, what was learned about
-//! durations) is called volatile: a new leader starts without it and the rules of leases make up for that.
+//! [`Engine::decide`] takes a request and the time, and returns events and replies. The events have already been applied
+//! to this engine; a leader makes them durable before it releases the replies. [`Engine::apply`] folds events read from
+//! a journal into the same state. State that is *not* in the journal (renewals, parked exchanges, learned durations) is
+//! called volatile: a new leader starts without it, and the rules on leases make up for that.
 //!
-//! | file | what it decides |
+//! | folder | content |
 //! |---|---|
-//! | `decide` | which rule answers a request; what is done after every request |
+//! | `request` | the requests, their answers and denials |
+//! | `event` | the events, and their size in the journal |
+//! | `rules` | the decisions; see the next table |
+//! | `apply` | what each event does to the state (`fold` has one arm per event); which steps become ready by it (`need_propagation`) |
+//! | `state` | runs, workers, leases and timers; the one table of a step's life (`transition`); `invariants` |
+//! | `queue` | lanes of ready steps, requirement classes, locks; the claims that keep a lock for a waiting step |
+//! | `takeover` | what a new leader has to assume: missing history, time without a leader, unproven time, clock jumps |
+//!
+//! | file in `rules` | what it decides |
+//! |---|---|
+//! | `decide` | which rule answers a request; what follows every request |
 //! | `submit`, `cancel`, `register`, `exchange`, `tick` | one request each |
 //! | `grant`, `preferences`, `take_back` | which step goes to which worker; which lease is asked back |
-//! | `outcome_verdict`, `sealed_leases` | which reported outcome counts; leases of sealed runs that a report may still come of |
-//! | `lease_end` | what follows when a lease ends: done, retry or another hand-out |
-//! | `settlement`, `unplaceable` | ends without a lease: skipped, blocked, cancelled, nobody to run it |
-//! | `leader_absence`, `takeover_gap`, `clock_jump` | time in which no leader led; time at a takeover that nothing proves; time that nothing may be deleted by |
-//! | `idempotency` | what is done once under a key: whose it is, who waits, who takes over what is on record |
-//! | `condemned_runs` | runs that an operator condemned because the store cannot be folded with them |
-//! | `apply`, `need_propagation` | what each event does to the state; what becomes ready by it |
-//! | `transition` | the one table of a step's life |
-//! | `ready_queues`, `lane`, `requirement_class`, `lock` | who waits for what |
-//! | `lock_claims` | for which waiting step a lock is kept |
-//! | `credentials`, `audit` | who may ask: tokens and workers' credentials; on whose word something was done |
+//! | `outcome_verdict` | which reported outcome counts |
+//! | `lease_end` | what follows when a lease ends: done, retry or another delivery |
+//! | `settlement`, `unplaceable` | ends without a lease: skipped, blocked, cancelled, no matching worker |
+//! | `value_condition`, `idempotency` | whether a step's condition on values holds; which step runs under an idempotency key |
+//! | `credentials`, `audit` | tokens and worker credentials; the author of a change |
 //! | `value_access` | which large results a worker may fetch |
-//! | `why`, `state_dump`, `invariants` | explaining, printing and checking the state |
-//! | `plain_session` | the session of a plain worker, made again from the state |
-//! | `state_report`, `queue_report`, `contact`, `event_json`, `utc_time` | showing it to others: plain values, JSON, times |
+//! | `condemned_runs` | runs that an operator condemned because the store cannot be folded with them |
+//! | `contacts`, `plain_session` | when each worker was last in contact; the session of a plain worker, restored from the state |
+//!
+//! The read side (reports, `why`, event JSON) is [`crate::report`]; the engine does not use it.
 
 mod apply;
-mod audit;
-mod cancel;
-mod clock_jump;
-mod condemned_runs;
 mod config;
-mod contact;
-mod credentials;
-mod decide;
 mod event;
-mod event_json;
-mod event_size;
-mod exchange;
-mod grant;
-mod idempotency;
-mod invariants;
-mod lane;
-mod leader_absence;
-mod lease;
-mod lease_end;
-mod lock;
-mod lock_claims;
-mod need_propagation;
-mod outcome_verdict;
-mod plain_session;
-mod preferences;
-mod queue_report;
-mod ready_queues;
-mod register;
+pub(crate) mod queue;
 mod request;
-mod requirement_class;
-mod run;
-mod sealed_leases;
-mod settlement;
-mod state;
-mod state_dump;
-mod state_report;
-mod store_history;
-mod submit;
-mod take_back;
-mod takeover_gap;
-mod tick;
-mod timer;
-mod transition;
-mod unplaceable;
-mod utc_time;
-mod value_access;
-mod value_condition;
-mod why;
-mod worker;
+mod rules;
+pub(crate) mod state;
+mod takeover;
 
 pub use apply::ApplyError;
 pub use config::{
     BATCH_BYTES_MAX, EngineConfig, INTERRUPTED_DELIVERIES_MAX, PREFERENCE_WAIT, REUSED_BYTES_MAX,
     SINGLE_GRANT_BYTES_MAX, SLOTS_MAX, UNCONFIRMED_DELIVERIES_MAX,
 };
-pub use contact::{WorkerContactStatus, WorkerContacts};
 pub use event::{
     CancelLevel, CancelReason, Event, LeaseEndKind, ReusedOutcome, RunOptions, StepFollowUp,
     StepSettlement, UnplaceablePolicy,
 };
-pub use event_json::json_list;
-pub use idempotency::IdempotencyKeyReport;
-pub use invariants::InvariantViolation;
-pub use lane::AGING;
-pub use queue_report::ClassReport;
+pub use queue::lane::AGING;
 pub use request::{
     EngineAnswer, EngineDecision, EngineRequest, RequestDenial, SubmitRun, SubmitWarning,
 };
-pub use state::{Engine, EngineCounts};
-pub use state_report::{
-    LeaderReport, LeaseReport, LockHolder, LockReport, RunReport, StatusCounts, StepReport,
-    StopReport, WorkerReport,
-};
-pub use store_history::{LEASE_TTL_MAX, StoreHistory};
-pub use takeover_gap::ProvenTime;
-pub use transition::{IllegalStepChange, StepChange, next_status};
-pub use utc_time::UtcTime;
-pub use why::{LockWait, WhyReport, WorkerElimination};
-pub use worker::WorkerStatus;
+pub use rules::WorkerContacts;
+pub use state::engine::{Engine, EngineCounts};
+pub use state::invariants::InvariantViolation;
+pub use state::transition::{IllegalStepChange, StepChange, next_status};
+pub use state::worker::WorkerStatus;
+pub use takeover::store_history::{LEASE_TTL_MAX, StoreHistory};
+pub use takeover::takeover_gap::ProvenTime;

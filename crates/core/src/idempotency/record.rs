@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::engine::UtcTime;
 use crate::id::{RunId, StepIx};
 use crate::outcome::{StepOutput, StepStatus};
+use crate::report::UtcTime;
 use crate::time::Time;
 
 /// Who did it, and when it was done.

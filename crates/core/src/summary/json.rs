@@ -14,8 +14,9 @@ use super::cause::RootCause;
 use super::run_summary::RunSummary;
 use super::step_summary::{DeliverySummary, StepSummary};
 use super::worker_share::WorkerShare;
-use crate::engine::{CancelLevel, CancelReason, UtcTime};
+use crate::engine::{CancelLevel, CancelReason};
 use crate::outcome::StepOutput;
+use crate::report::UtcTime;
 use crate::time::Time;
 
 impl RunSummary {

@@ -2,10 +2,11 @@
 
 use super::run_summary::RunSummary;
 use super::step_summary::StepSummary;
-use crate::engine::{SINGLE_GRANT_BYTES_MAX, StepSettlement, UtcTime};
+use crate::engine::{SINGLE_GRANT_BYTES_MAX, StepSettlement};
 use crate::idempotency::IdempotencyOrigin;
 use crate::outcome::{OutcomeKind, StepStatus};
 use crate::plan::{PinTarget, Placement};
+use crate::report::UtcTime;
 use crate::session::StopReason;
 use crate::step_failure::{StepFailure, StepFailureKind};
 

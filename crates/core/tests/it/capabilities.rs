@@ -1,9 +1,10 @@
 //! A step goes to a worker that can run it, and to no other.
 
-use windlass_core::engine::{Event, StepSettlement, SubmitRun, SubmitWarning, WhyReport};
+use windlass_core::engine::{Event, StepSettlement, SubmitRun, SubmitWarning};
 use windlass_core::id::RunId;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::{PinTarget, Placement, StepSpec};
+use windlass_core::report::WhyReport;
 use windlass_core::requirement::Requirement;
 use windlass_core::time::Span;
 

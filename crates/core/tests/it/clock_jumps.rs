@@ -1,8 +1,9 @@
 //! Journal time leaps at a takeover: what real time ends does not end before its time.
 
-use windlass_core::engine::{LEASE_TTL_MAX, ProvenTime, StoreHistory, WhyReport};
+use windlass_core::engine::{LEASE_TTL_MAX, ProvenTime, StoreHistory};
 use windlass_core::outcome::StepStatus;
 use windlass_core::plan::StepSpec;
+use windlass_core::report::WhyReport;
 use windlass_core::time::Span;
 
 use crate::test_cluster::{TTL, TestCluster};

@@ -2,11 +2,12 @@
 
 use windlass_core::engine::{
     CancelReason, Engine, EngineAnswer, EngineRequest, Event, LEASE_TTL_MAX, RequestDenial,
-    RunOptions, SubmitRun, WhyReport,
+    RunOptions, SubmitRun,
 };
 use windlass_core::id::RunId;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
+use windlass_core::report::WhyReport;
 use windlass_core::session::{StopMode, StopOrder, StopReason};
 use windlass_core::time::Span;
 

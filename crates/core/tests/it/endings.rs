@@ -2,10 +2,11 @@
 
 use windlass_core::engine::{
     CancelLevel, CancelReason, EngineAnswer, EngineCounts, EngineRequest, RequestDenial,
-    RunOptions, SubmitRun, WhyReport,
+    RunOptions, SubmitRun,
 };
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::{OnFailure, PlanBuilder, StatusCondition, StepSpec};
+use windlass_core::report::WhyReport;
 use windlass_core::session::{StopMode, StopReason};
 use windlass_core::time::Span;
 

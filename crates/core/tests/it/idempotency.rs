@@ -1,10 +1,11 @@
 //! What is done once under a key: in this run or in another, now or long ago.
 
-use windlass_core::engine::{CancelLevel, EngineRequest, Event, RunOptions, WhyReport};
+use windlass_core::engine::{CancelLevel, EngineRequest, Event, RunOptions};
 use windlass_core::id::StepIx;
 use windlass_core::idempotency::{IdempotencyKeyStatus, KEY_AGE};
 use windlass_core::outcome::{Outcome, RunStatus, StepOutput, StepStatus};
 use windlass_core::plan::{IdempotencySpec, RetryPolicy, StepSpec, ValueCondition};
+use windlass_core::report::WhyReport;
 use windlass_core::time::Span;
 
 use crate::test_cluster::TestCluster;

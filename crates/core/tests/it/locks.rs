@@ -1,12 +1,12 @@
 //! Locks: so many at a time, all or none, and freed only when the holder is done.
 
 use windlass_core::engine::{
-    CancelLevel, EngineAnswer, EngineRequest, LockHolder, LockWait, RequestDenial, SubmitWarning,
-    WhyReport,
+    CancelLevel, EngineAnswer, EngineRequest, RequestDenial, SubmitWarning,
 };
 use windlass_core::id::Fence;
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
+use windlass_core::report::{LockHolder, LockWait, WhyReport};
 use windlass_core::time::Span;
 
 use crate::test_cluster::{TTL, TestCluster};

@@ -1,11 +1,12 @@
 //! Takeovers without proof that nothing was lost: lost grants may still run, and nothing is granted beside them.
 
 use windlass_core::engine::{
-    EngineAnswer, EngineRequest, LEASE_TTL_MAX, ProvenTime, RequestDenial, StoreHistory, WhyReport,
+    EngineAnswer, EngineRequest, LEASE_TTL_MAX, ProvenTime, RequestDenial, StoreHistory,
 };
 use windlass_core::id::Term;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::{RetryPolicy, StepSpec};
+use windlass_core::report::WhyReport;
 use windlass_core::time::Span;
 
 use crate::test_cluster::{TTL, TestCluster};

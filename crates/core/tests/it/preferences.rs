@@ -1,8 +1,9 @@
 //! A step goes to a worker that it prefers, if that one is free in time, and otherwise to anybody who may run it.
 
-use windlass_core::engine::{EngineRequest, WhyReport};
+use windlass_core::engine::EngineRequest;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::StepSpec;
+use windlass_core::report::WhyReport;
 use windlass_core::requirement::{RequirementAtom, RequirementClause};
 use windlass_core::time::Span;
 

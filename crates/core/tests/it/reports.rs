@@ -4,10 +4,11 @@ use std::fmt::Debug;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use windlass_core::engine::{CancelLevel, Engine, EngineAnswer, EngineRequest, Event, StepReport};
+use windlass_core::engine::{CancelLevel, Engine, EngineAnswer, EngineRequest, Event};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
 use windlass_core::plan::StepSpec;
+use windlass_core::report::StepReport;
 use windlass_core::time::{Span, Time};
 
 use crate::test_cluster::TestCluster;

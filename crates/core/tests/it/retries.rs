@@ -1,10 +1,11 @@
 //! Attempts: how often, when, where, and what a worker that does not end an attempt comes to.
 
-use windlass_core::engine::{RunOptions, UnplaceablePolicy, WhyReport};
+use windlass_core::engine::{RunOptions, UnplaceablePolicy};
 use windlass_core::outcome::{
     INLINE_OUTPUT_MAX, Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus,
 };
 use windlass_core::plan::{RetryOn, RetryPolicy, StepSpec};
+use windlass_core::report::WhyReport;
 use windlass_core::session::{StopMode, StopReason};
 use windlass_core::time::Span;
 

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use windlass_core::engine::{
     Engine, EngineAnswer, EngineConfig, EngineDecision, EngineRequest, Event, ProvenTime,
-    RunOptions, StoreHistory, SubmitRun, SubmitWarning, WhyReport,
+    RunOptions, StoreHistory, SubmitRun, SubmitWarning,
 };
 use windlass_core::id::{Fence, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass_core::plan::Plan;
+use windlass_core::report::WhyReport;
 use windlass_core::session::{Exchange, ExchangeReply, WorkerLocality, WorkerRefusal};
 use windlass_core::time::{Span, Time};
 

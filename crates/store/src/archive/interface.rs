@@ -3,9 +3,9 @@
 use std::fmt;
 
 use serde_json::{Value, json};
-use windlass_core::engine::UtcTime;
 use windlass_core::id::{RunId, WorkerId};
 use windlass_core::outcome::RunStatus;
+use windlass_core::report::UtcTime;
 use windlass_core::time::Time;
 
 use super::run_history::RunHistory;

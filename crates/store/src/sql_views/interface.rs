@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_core::engine::{LeaderReport, StatusCounts, StopReport, WorkerStatus};
+use windlass_core::engine::WorkerStatus;
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
 use windlass_core::idempotency::IdempotencyKeyStatus;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::Plan;
+use windlass_core::report::{LeaderReport, StatusCounts, StopReport};
 use windlass_core::requirement::Labels;
 use windlass_core::time::Time;
 

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 use windlass_core::access::Principal;
-use windlass_core::engine::{EngineAnswer, EngineRequest, UtcTime};
+use windlass_core::engine::{EngineAnswer, EngineRequest};
 use windlass_core::id::{Fence, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::report::UtcTime;
 use windlass_core::session::{
     ExchangeReplyBody, FinishedAttempt, LeaseGrant, LeaseRef, OutcomeVerdict, PlainWorkerSession,
     WorkerRefusal,

@@ -8,9 +8,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use windlass_core::engine::UtcTime;
 use windlass_core::id::RunId;
 use windlass_core::outcome::RunStatus;
+use windlass_core::report::UtcTime;
 use windlass_core::time::Time;
 use windlass_store::archive::{PAGE_MAX, RunQuery, RunRecord};
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
-use windlass_core::engine::{StepSettlement, WhyReport};
+use windlass_core::engine::StepSettlement;
 use windlass_core::id::StepIx;
+use windlass_core::report::WhyReport;
 use windlass_core::summary::RunSummary;
 
 use super::lookup;

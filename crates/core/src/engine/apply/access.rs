@@ -3,7 +3,7 @@
 use super::ApplyError;
 use crate::access::{AuditAction, AuditEntry, AuditSubject, Principal, WorkerCredential};
 use crate::engine::event::Event;
-use crate::engine::state::Engine;
+use crate::engine::state::engine::Engine;
 use crate::id::{TokenId, WorkerId};
 
 impl Engine {

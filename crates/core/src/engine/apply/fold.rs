@@ -1,9 +1,9 @@
 //! One arm per event.
 
 use crate::engine::event::Event;
-use crate::engine::state::Engine;
-use crate::engine::transition::IllegalStepChange;
-use crate::engine::worker::WorkerStatus;
+use crate::engine::state::engine::Engine;
+use crate::engine::state::transition::IllegalStepChange;
+use crate::engine::state::worker::WorkerStatus;
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::time::Time;
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::ApplyError;
 use crate::engine::event::{Event, LeaseEndKind, StepFollowUp};
-use crate::engine::lane::StepKind;
-use crate::engine::lease::Lease;
-use crate::engine::run::{AvoidedWorker, NO_INDEX, SpentLease, SpentLeaseKind};
-use crate::engine::state::Engine;
-use crate::engine::timer::EngineTimer;
-use crate::engine::transition::{IllegalStepChange, StepChange};
+use crate::engine::queue::lane::StepKind;
+use crate::engine::state::engine::Engine;
+use crate::engine::state::lease::Lease;
+use crate::engine::state::run::{AvoidedWorker, NO_INDEX, SpentLease, SpentLeaseKind};
+use crate::engine::state::timer::EngineTimer;
+use crate::engine::state::transition::{IllegalStepChange, StepChange};
 use crate::id::{Fence, Seq, StepIx, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
 use crate::planted_bugs::PlantedBug;

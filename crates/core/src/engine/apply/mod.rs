@@ -5,6 +5,7 @@
 mod access;
 mod fold;
 mod leases;
+mod need_propagation;
 mod runs;
 mod workers;
 

@@ -2,11 +2,11 @@
 
 use super::ApplyError;
 use crate::engine::event::{CancelReason, Event, StepSettlement};
-use crate::engine::run::{BlockerKind, NO_INDEX, Run, SpentLeaseKind};
-use crate::engine::state::Engine;
-use crate::engine::submit::locks_of;
-use crate::engine::timer::EngineTimer;
-use crate::engine::transition::StepChange;
+use crate::engine::rules::submit::locks_of;
+use crate::engine::state::engine::Engine;
+use crate::engine::state::run::{BlockerKind, NO_INDEX, Run, SpentLeaseKind};
+use crate::engine::state::timer::EngineTimer;
+use crate::engine::state::transition::StepChange;
 use crate::id::{Fence, RunId, StepIx};
 use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
 use crate::planted_bugs::PlantedBug;

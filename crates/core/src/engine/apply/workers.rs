@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::ApplyError;
 use crate::engine::event::Event;
-use crate::engine::state::Engine;
-use crate::engine::timer::EngineTimer;
-use crate::engine::worker::{Worker, WorkerStatus};
+use crate::engine::state::engine::Engine;
+use crate::engine::state::timer::EngineTimer;
+use crate::engine::state::worker::{Worker, WorkerStatus};
 use crate::id::WorkerId;
 use crate::planted_bugs::PlantedBug;
 use crate::session::{LeaderSession, WorkerLocality};

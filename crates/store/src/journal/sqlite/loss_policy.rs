@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use windlass_core::engine::{StoreHistory, UtcTime};
+use windlass_core::engine::StoreHistory;
+use windlass_core::report::UtcTime;
 use windlass_core::time::Time;
 
 use super::head_file::HeadRecord;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
-use windlass_core::engine::json_list;
 use windlass_core::id::{Fence, RunId, StepIx, Term};
 use windlass_core::plan::Plan;
+use windlass_core::report::json_list;
 
 use super::statement;
 use super::unnest_columns::UnnestColumns;

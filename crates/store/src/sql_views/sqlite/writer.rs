@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use rusqlite::{
     Connection, OptionalExtension as _, ToSql, Transaction, TransactionBehavior, params,
 };
-use windlass_core::engine::{LeaderReport, UtcTime, json_list};
+use windlass_core::report::{LeaderReport, UtcTime, json_list};
 use windlass_core::time::Time;
 
 use super::statement;

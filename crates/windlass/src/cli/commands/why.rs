@@ -1,6 +1,6 @@
 //! `windlass why`
 
-use windlass_core::engine::WhyReport;
+use windlass_core::report::WhyReport;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;

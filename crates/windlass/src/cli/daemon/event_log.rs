@@ -74,7 +74,7 @@ impl EventLogger {
     fn begin(&mut self) -> Position {
         self.ended.clear();
         let (position, leases, (is_ours, generation)) = self.views.look(|view| {
-            let lease = |it: windlass_core::engine::LeaseReport<'_>| {
+            let lease = |it: windlass_core::report::LeaseReport<'_>| {
                 (it.fence, LoggedLease { attempt: (it.attempt, it.delivery), worker: it.worker })
             };
             let ours = (view.has_led(view.engine.term()), view.engine.generation());

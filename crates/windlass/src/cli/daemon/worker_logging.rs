@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
-use windlass_core::engine::UtcTime;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::report::UtcTime;
 use windlass_core::session::{
     Exchange, ExchangeReply, LeaseGrant, OutcomeVerdict, RegisterReply, RegisterRequest,
     WorkerRefusal,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use windlass_core::engine::UtcTime;
 use windlass_core::outcome::{OutcomeKind, StepStatus};
+use windlass_core::report::UtcTime;
 use windlass_core::summary::{DeliverySummary, RunSummary, StepSummary};
 use windlass_core::time::{Span, Time};
 use windlass_store::logs::LogId;

@@ -1,8 +1,8 @@
 //! Running steps with their durations, and waiting steps with their reasons: the answer to `t` and to SIGUSR1.
 
-use windlass_core::engine::{UtcTime, WhyReport};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::StepStatus;
+use windlass_core::report::{UtcTime, WhyReport};
 use windlass_core::summary::{RunSummary, StepSummary};
 use windlass_core::time::Time;
 
@@ -69,7 +69,7 @@ pub(crate) fn why_phrase(why: &WhyReport, summary: &RunSummary, now: Time) -> St
             format!("until {}: a lock holder of an earlier leader may still run", UtcTime(*until))
         }
         WhyReport::Locks { waiting } => {
-            let lock = |wait: &windlass_core::engine::LockWait| {
+            let lock = |wait: &windlass_core::report::LockWait| {
                 let holders = wait.holders.iter().map(|it| {
                     if it.run == summary.run() { name(it.step) } else { format!("run {}", it.run) }
                 });

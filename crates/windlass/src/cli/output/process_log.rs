@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 use windlass_core::display_text::is_unsafe_to_display;
-use windlass_core::engine::UtcTime;
 use windlass_core::id::{Fence, RunId};
+use windlass_core::report::UtcTime;
 use windlass_core::spec::nearest_name;
 use windlass_core::time::Time;
 

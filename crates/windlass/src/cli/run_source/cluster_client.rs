@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
-use windlass_core::engine::UtcTime;
+use windlass_core::report::UtcTime;
 use windlass_core::time::Time;
 use windlass_net::http::{
     ControllerAddress, ControllerAddresses, HttpCallError, HttpClient, HttpRequest, HttpResponse,

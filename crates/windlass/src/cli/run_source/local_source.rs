@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
-use windlass_core::engine::{CancelLevel, Engine, WhyReport};
+use windlass_core::engine::{CancelLevel, Engine};
 use windlass_core::id::{RunId, StepIx};
+use windlass_core::report::WhyReport;
 use windlass_core::summary::RunSummary;
 use windlass_store::archive::{FindRunError, RunQuery, RunRecord};
 use windlass_store::db::StoreError;

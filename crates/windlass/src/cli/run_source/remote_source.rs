@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use windlass_core::engine::{CancelLevel, WhyReport};
+use windlass_core::engine::CancelLevel;
 use windlass_core::id::{RunId, StepIx, WorkerId};
+use windlass_core::report::WhyReport;
 use windlass_core::summary::RunSummary;
 use windlass_link::http::{EVENTS_TYPE, EventsPage, LOG_SIZE_HEADER};
 use windlass_net::http::HttpRequest;

@@ -5,8 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use windlass_core::engine::{CancelLevel, WhyReport};
+use windlass_core::engine::CancelLevel;
 use windlass_core::id::{RunId, StepIx, WorkerId};
+use windlass_core::report::WhyReport;
 use windlass_core::summary::RunSummary;
 use windlass_core::time::{Span, Time};
 use windlass_store::archive::RunQuery;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
-use windlass::core::engine::UtcTime;
+use windlass::core::report::UtcTime;
 use windlass::core::time::Span;
 
 use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup};

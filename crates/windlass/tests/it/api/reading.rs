@@ -1,8 +1,8 @@
 //! What can be read of runs: lists and their pages, steps, parts of logs, lines with a text; and runs made again.
 
 use serde_json::{Value, json};
-use windlass::core::engine::UtcTime;
 use windlass::core::id::{RunId, StepIx};
+use windlass::core::report::UtcTime;
 use windlass_store::logs::{LogId, LogStore as _};
 
 use super::arrange::{ApiAnswer, ApiController, ApiRequest};

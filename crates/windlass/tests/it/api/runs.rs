@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
-use windlass::core::engine::{Event, WhyReport};
+use windlass::core::engine::Event;
 use windlass::core::id::{RunId, StepIx};
+use windlass::core::report::WhyReport;
 use windlass::core::summary::RunSummary;
 use windlass::embedded::Stores;
 use windlass_link::http::{EVENTS_TYPE, EventsPage};

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
-use windlass::core::engine::UtcTime;
+use windlass::core::report::UtcTime;
 use windlass::embedded::system_now;
 
 use super::arrange::ClusterFolder;

@@ -1,8 +1,8 @@
 //! A run that has ended, and a status of one that has not.
 
-use windlass_core::engine::{LockHolder, LockWait, WhyReport};
 use windlass_core::id::{Fence, RunId, Term};
 use windlass_core::outcome::StepStatus;
+use windlass_core::report::{LockHolder, LockWait, WhyReport};
 use windlass_core::time::Span;
 use windlass_store::logs::LogId;
 

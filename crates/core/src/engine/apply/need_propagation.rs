@@ -1,0 +1,336 @@
+//! How work flows through a run: what becomes ready when something ends, and what no longer may.
+
+use crate::engine::config::{RESERVE_AFTER, WAIT_RECHECK_INTERVAL};
+use crate::engine::event::UnplaceablePolicy;
+use crate::engine::queue::lane::QueuedStep;
+use crate::engine::state::engine::{DeferredWork, Engine};
+use crate::engine::state::run::{BlockerKind, NO_INDEX, NeedBlocker};
+use crate::engine::state::timer::EngineTimer;
+use crate::engine::state::transition::{IllegalStepChange, StepChange};
+use crate::id::StepIx;
+use crate::outcome::StepStatus;
+use crate::plan::{NeedEdge, OnFailure, StatusCondition, ValueCondition};
+use crate::planted_bugs::PlantedBug;
+use crate::session::{StopMode, StopReason};
+use crate::time::Time;
+
+impl Engine {
+    /// Follows from a node's end: dependents wait for one need less, and joins end with their last cell.
+    pub(in crate::engine) fn node_ended(
+        &mut self,
+        run_ix: u32,
+        node: StepIx,
+    ) -> Result<(), IllegalStepChange> {
+        self.note_failure(run_ix, node);
+        let plan = self.runs[run_ix].plan.clone();
+        let mut ended = vec![node];
+        while let Some(node) = ended.pop() {
+            self.runs[run_ix].open -= 1;
+            let state = self.runs[run_ix].step(node);
+            if self.config.bugs.on(PlantedBug::BlockedCascadeMissed)
+                && state.status == StepStatus::Blocked
+            {
+                continue;
+            }
+            let hindrance = self.need_blocker(run_ix, node);
+            for edge in plan.dependents(node) {
+                let hindrance = hindrance.filter(|_| edge.is_required());
+                if self.need_ended(run_ix, edge.step(), hindrance)? {
+                    ended.push(edge.step());
+                }
+            }
+        }
+        if self.runs[run_ix].open == 0 {
+            self.todo.push_back(DeferredWork::Finish(run_ix));
+        }
+        Ok(())
+    }
+
+    /// Why the end of a node keeps the steps that need it from running, if it does.
+    fn need_blocker(&self, run_ix: u32, node: StepIx) -> Option<NeedBlocker> {
+        let state = self.runs[run_ix].step(node);
+        let could_not_run =
+            state.is_withheld() && !self.config.bugs.on(PlantedBug::UnplaceableNeedIgnored);
+        if state.status == StepStatus::Skipped {
+            let matters = could_not_run && !self.ignores_failure(run_ix, node);
+            return matters.then_some(NeedBlocker::CouldNotRun(node));
+        }
+        if state.status == StepStatus::Blocked && state.is_withheld() {
+            return state.cause().map(NeedBlocker::CouldNotRun);
+        }
+        let root = if state.need_failed() { state.cause().unwrap_or(node) } else { node };
+        let fails = state.status.fails_dependents() && !self.is_ignored(run_ix, node);
+        fails.then_some(NeedBlocker::Failed(root))
+    }
+
+    /// A failure whose step says so is no failure to anybody else.
+    fn is_ignored(&self, run_ix: u32, node: StepIx) -> bool {
+        let status = self.runs[run_ix].step(node).status;
+        self.ignores_failure(run_ix, node)
+            && matches!(status, StepStatus::Failed | StepStatus::TimedOut)
+    }
+
+    /// Whether the file says that it does not matter to others if the step fails or cannot run.
+    fn ignores_failure(&self, run_ix: u32, node: StepIx) -> bool {
+        let spec = self.runs[run_ix].plan.spec(node);
+        spec.is_some_and(|spec| spec.on_failure == OnFailure::Ignore)
+    }
+
+    /// The first failure of a run stops it, unless it is to keep going.
+    fn note_failure(&mut self, run_ix: u32, node: StepIx) {
+        let failed = matches!(
+            self.runs[run_ix].step(node).status,
+            StepStatus::Failed | StepStatus::TimedOut
+        );
+        if !failed || self.is_ignored(run_ix, node) || self.runs[run_ix].failed.is_some() {
+            return;
+        }
+        self.runs[run_ix].failed = Some(node);
+        if !self.runs[run_ix].options.keep_going {
+            self.stop_run(run_ix);
+        }
+    }
+
+    /// One need of a node has ended. True if the node is a join and has ended with it.
+    pub(in crate::engine) fn need_ended(
+        &mut self,
+        run_ix: u32,
+        node: StepIx,
+        hindrance: Option<NeedBlocker>,
+    ) -> Result<bool, IllegalStepChange> {
+        let state = self.runs[run_ix].step_mut(node);
+        state.remaining = state.remaining.saturating_sub(1);
+        if let Some(hindrance) = hindrance {
+            state.note_blocker(hindrance);
+        }
+        self.check_needs(run_ix, node)
+    }
+
+    /// The end of a join follows from its cells: blocked if one of them failed, or if none of them ran because no worker
+    /// could run them. True if it has ended.
+    fn end_join(&mut self, run_ix: u32, join: StepIx) -> bool {
+        let run = &mut self.runs[run_ix];
+        if run.step(join).remaining > 0 {
+            return false;
+        }
+        let has_run = |edge: &NeedEdge| {
+            !matches!(run.step(edge.step()).status, StepStatus::Skipped | StepStatus::Blocked)
+        };
+        let satisfied = run.step(join).is_withheld() && run.plan.needs(join).iter().any(has_run);
+        let state = run.step_mut(join);
+        if satisfied {
+            (state.cause, state.hindered_by) = (NO_INDEX, BlockerKind::Failure);
+        }
+        state.status =
+            if state.cause == NO_INDEX { StepStatus::Succeeded } else { StepStatus::Blocked };
+        true
+    }
+
+    /// A waiting node becomes ready, or is to end, as its needs say. True if it is a join and has ended by it.
+    pub(in crate::engine) fn check_needs(
+        &mut self,
+        run_ix: u32,
+        node: StepIx,
+    ) -> Result<bool, IllegalStepChange> {
+        let run = &mut self.runs[run_ix];
+        let spec = run.plan.spec(node);
+        let asks = spec.is_some_and(|spec| spec.when != ValueCondition::Holds);
+        let condition = spec.map(|spec| spec.condition);
+        let state = run.step_mut(node);
+        if state.status != StepStatus::Waiting {
+            return Ok(false);
+        }
+        let (done, hindered, failed) =
+            (state.remaining == 0, state.cause != NO_INDEX, state.need_failed());
+        let Some(condition) = condition else {
+            // A join has no lease and no choice: its end follows from its cells and is no event of its own.
+            return Ok(self.end_join(run_ix, node));
+        };
+        let keeps = if condition == StatusCondition::Success { hindered } else { failed };
+        match (condition, done, keeps) {
+            (StatusCondition::Success, _, true) | (StatusCondition::Failure, true, false) => {
+                self.settle_later(run_ix, node);
+            }
+            // Whether a condition on values holds is a decision, not a consequence.
+            (StatusCondition::Success, true, false)
+            | (StatusCondition::Failure, true, true)
+            | (StatusCondition::Always, true, _)
+                if asks =>
+            {
+                self.settle_later(run_ix, node);
+            }
+            (StatusCondition::Success, true, false)
+            | (StatusCondition::Failure, true, true)
+            | (StatusCondition::Always, true, _) => {
+                self.make_ready(run_ix, node)?;
+            }
+            (
+                StatusCondition::Success | StatusCondition::Failure | StatusCondition::Always,
+                false,
+                _,
+            ) => {}
+        }
+        Ok(false)
+    }
+
+    /// A step waits for nothing but a worker now.
+    pub(in crate::engine) fn make_ready(
+        &mut self,
+        run_ix: u32,
+        step: StepIx,
+    ) -> Result<(), IllegalStepChange> {
+        let now = self.now;
+        let state = self.runs[run_ix].step_mut(step);
+        state.change(StepChange::MadeReady)?;
+        // Whatever it was to be settled for has been decided: who only folds events must not settle it again.
+        (state.since, state.settling) = (now, false);
+        self.enqueue(run_ix, step);
+        Ok(())
+    }
+
+    /// Puts a ready step into its lane, or on the list of those that end without a lease.
+    pub(in crate::engine) fn enqueue(&mut self, run_ix: u32, step: StepIx) {
+        let run = &self.runs[run_ix];
+        if run.bars_start(run.spec(step).condition) {
+            return self.settle_later(run_ix, step);
+        }
+        let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
+        let mut lane = run.lanes[spec_ix as usize];
+        let class = self.board.lanes[lane].key.class;
+        if run.options.unplaceable != UnplaceablePolicy::Wait
+            && self.board.classes[class].workers == 0
+        {
+            return self.settle_later(run_ix, step);
+        }
+        let avoid =
+            run.avoid.get(&step).and_then(|avoid| self.worker_ids.get(&avoid.worker)).copied();
+        if let Some(avoid) = avoid {
+            let key = self.lane_key(run_ix, (spec_ix, Some(step)), Some(avoid));
+            lane = self.board.use_lane(key);
+            self.runs[run_ix].avoid.get_mut(&step).expect("found just now").lane = Some(lane);
+        }
+        let place = self.lane_position(run_ix, step, lane);
+        let since = self.runs[run_ix].step(step).since;
+        self.board.push(lane, place, QueuedStep { step, since });
+        self.watch_lane(lane, since);
+        if self.board.lanes[lane].cancels_older() {
+            self.todo.push_back(DeferredWork::Supersede(run_ix, step));
+        }
+    }
+
+    /// Takes a step out of its lane, which it returns.
+    pub(in crate::engine) fn dequeue(&mut self, run_ix: u32, step: StepIx) -> u32 {
+        let run = &self.runs[run_ix];
+        let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
+        let own = run.avoid.get(&step).and_then(|avoid| avoid.lane);
+        let lane = own.unwrap_or(run.lanes[spec_ix as usize]);
+        let place = self.lane_position(run_ix, step, lane);
+        self.board.remove(lane, place, step, self.now);
+        let it = &self.board.lanes[lane];
+        let watched = it.locks.is_some() || self.preference_ends(it).is_some();
+        if let Some((_, head)) = it.head().filter(|_| watched) {
+            self.watch_lane(lane, head.since);
+        }
+        lane
+    }
+
+    /// A step that should run elsewhere has got its lease or its end: it leaves the lane that was its own.
+    pub(in crate::engine) fn leave_own_lane(&mut self, run_ix: u32, step: StepIx) {
+        let avoid = self.runs[run_ix].avoid.get_mut(&step);
+        if let Some(lane) = avoid.and_then(|avoid| avoid.lane.take()) {
+            self.board.leave_lane(lane);
+        }
+    }
+
+    pub(in crate::engine) fn settle_later(&mut self, run_ix: u32, step: StepIx) {
+        let state = self.runs[run_ix].step_mut(step);
+        if !state.settling {
+            state.settling = true;
+            self.todo.push_back(DeferredWork::Settle(run_ix, step));
+        }
+    }
+
+    /// Keeps what may no longer begin from beginning, orders what runs to stop, and notes that the rest has to end.
+    pub(in crate::engine) fn stop_run(&mut self, run_ix: u32) {
+        self.runs[run_ix].stop_cursor = 0;
+        self.todo.push_back(DeferredWork::Stop(run_ix));
+        let mut lanes = self.runs[run_ix].lanes.clone();
+        lanes.sort_unstable();
+        lanes.dedup();
+        lanes.retain(|lane| self.runs[run_ix].bars_start(self.board.lanes[*lane].key.condition()));
+        self.board.remove_run(&lanes, run_ix, self.now);
+        for step in self.runs[run_ix].avoid.keys().copied().collect::<Vec<StepIx>>() {
+            let run = &self.runs[run_ix];
+            if run.step(step).status == StepStatus::Ready
+                && run.bars_start(run.spec(step).condition)
+            {
+                self.dequeue(run_ix, step);
+            }
+        }
+        for lease in self.runs[run_ix].leases.clone() {
+            self.stop_lease(lease);
+        }
+    }
+
+    fn stop_lease(&mut self, lease_ix: u32) {
+        let lease = &self.leases[lease_ix];
+        let run = &self.runs[lease.run];
+        if !run.bars_start(run.spec(lease.step).condition) {
+            return;
+        }
+        let stop = match run.cancel {
+            Some((crate::engine::event::CancelLevel::Kill, _)) => {
+                (StopMode::Kill, StopReason::RunCancelled)
+            }
+            Some((crate::engine::event::CancelLevel::Stop, _)) => {
+                (StopMode::Term, StopReason::RunCancelled)
+            }
+            None => (StopMode::Term, StopReason::FailFast),
+        };
+        self.order_stop(lease_ix, stop);
+    }
+
+    /// Notes that a lease's step must stop; its worker is told with the next reply.
+    pub(in crate::engine) fn order_stop(&mut self, lease_ix: u32, stop: (StopMode, StopReason)) {
+        let lease = &mut self.leases[lease_ix];
+        if lease.stop.is_some_and(|before| before >= stop) {
+            return;
+        }
+        lease.stop = Some(stop);
+        self.notify.insert(lease.worker);
+        if self.config.bugs.on(PlantedBug::LockFreedEarly) {
+            let (fence, locks) = (lease.fence, lease.locks.clone());
+            self.board.release_locks(locks.as_deref().unwrap_or(&[]), fence);
+        }
+    }
+
+    /// Makes sure that the waits of a step that is in a lane since then are looked at in time.
+    pub(in crate::engine) fn watch_lane(&mut self, lane_ix: u32, since: Time) {
+        let lane = &self.board.lanes[lane_ix];
+        let class = &self.board.classes[lane.key.class];
+        let worker = (class.workers == 0)
+            .then(|| self.class_wait_ends(class, since, lane.key.wait_for_worker));
+        let lock = lane.locks.is_some().then(|| self.wait_ends(since, lane.key.wait_for_lock));
+        let claim = (lane.locks.is_some() && !lane.due).then(|| since + RESERVE_AFTER);
+        let opens = self.preference_ends(lane).filter(|at| *at > self.now);
+        let Some(at) = [worker, lock, claim, opens].into_iter().flatten().min() else { return };
+        // A wait that is over without consequence (its locks are free, its workers busy) is looked at now and then.
+        let at = if at > self.now { at } else { self.now + WAIT_RECHECK_INTERVAL };
+        if lane.timer.is_none_or(|set| at < set) {
+            if let Some(set) = lane.timer {
+                self.timers.clear(set, EngineTimer::Lane(lane_ix));
+            }
+            self.board.lanes[lane_ix].timer = Some(at);
+            self.timers.set(at, EngineTimer::Lane(lane_ix));
+        }
+    }
+
+    /// Nobody serves a class any more: its lanes' waits count from now.
+    pub(in crate::engine) fn watch_class(&mut self, class: u32) {
+        for lane in self.board.classes[class].lanes.clone() {
+            if !self.board.lanes[lane].is_empty() {
+                self.watch_lane(lane, self.now);
+            }
+        }
+    }
+}

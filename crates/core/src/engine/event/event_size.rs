@@ -1,0 +1,106 @@
+//! How many bytes an event takes in a journal.
+
+use super::{Event, StepSettlement};
+use crate::access::{AuditSubject, Principal};
+use crate::outcome::StepOutput;
+
+/// Bytes of an event beside its texts and lists: its time, its kind and at most ten numbers of up to ten bytes.
+const EVENT_FRAME: usize = 128;
+
+/// Bytes of a reused outcome beside its output: a step, a run and a kind.
+const REUSED_FRAME: usize = 24;
+
+/// Bytes of a label beside its text: its length.
+const LABEL_FRAME: usize = 10;
+
+impl Event {
+    /// Bytes that it takes in a journal, or more. It is known without writing the event, so that a batch can be bounded
+    /// before it is written.
+    pub fn bytes(&self) -> usize {
+        EVENT_FRAME + self.text_bytes()
+    }
+
+    fn text_bytes(&self) -> usize {
+        match self {
+            Self::RunSubmitted { plan, reused, .. } => {
+                let reused = reused.iter().map(|it| REUSED_FRAME + output_bytes(&it.output));
+                plan.encoded_max() + reused.sum::<usize>()
+            }
+            Self::WorkerRegistered { name, labels, .. } => {
+                let labels = labels.iter().map(|label| LABEL_FRAME + label.len());
+                name.len() + labels.sum::<usize>()
+            }
+            Self::Ended { outcome, .. } | Self::LateOutcome { outcome, .. } => {
+                output_bytes(&outcome.output)
+            }
+            Self::StepSettled { settled, .. } => settled_bytes(settled),
+            Self::LockForced { lock, .. } => lock.len(),
+            Self::WorkerEnrolled { by, .. } => principal_bytes(by),
+            Self::TokenCreated { token, .. } => token.name.len(),
+            Self::Acted { by, about, .. } => principal_bytes(by) + about_bytes(about),
+            Self::KeyTaken { key, .. } | Self::KeyAwaited { key, .. } => key.len(),
+            Self::KeyRecalled { key, origin, output, .. } => {
+                key.len() + origin.name.len() + output_bytes(output)
+            }
+            Self::Led { .. }
+            | Self::WorkerLost { .. }
+            | Self::WorkerReturned { .. }
+            | Self::WorkerDrained { .. }
+            | Self::WorkerEnded { .. }
+            | Self::WorkerForgotten { .. }
+            | Self::WorkerRevoked { .. }
+            | Self::Braked { .. }
+            | Self::RunCancelled { .. }
+            | Self::RunEnded { .. }
+            | Self::RunSealed { .. }
+            | Self::Granted { .. }
+            | Self::Confirmed { .. }
+            | Self::Started { .. }
+            | Self::StopOrdered { .. }
+            | Self::BackoffEnded { .. }
+            | Self::ConditionHeld { .. }
+            | Self::TokenRevoked { .. } => 0,
+        }
+    }
+}
+
+/// Bytes of an output, with its length. A digest has its size beside it.
+fn output_bytes(output: &StepOutput) -> usize {
+    const LENGTHS: usize = 16;
+    LENGTHS + output.len()
+}
+
+fn settled_bytes(settled: &StepSettlement) -> usize {
+    match settled {
+        StepSettlement::SkippedByValues { why }
+        | StepSettlement::FailedCondition { why }
+        | StepSettlement::FailedKey { why } => why.len(),
+        StepSettlement::SkippedByCondition
+        | StepSettlement::SkippedUnplaceable
+        | StepSettlement::Blocked { .. }
+        | StepSettlement::Withheld { .. }
+        | StepSettlement::CancelledWithRun
+        | StepSettlement::CancelledByFailure { .. }
+        | StepSettlement::Superseded { .. }
+        | StepSettlement::FailedNoWorker
+        | StepSettlement::FailedNoLock
+        | StepSettlement::FailedTooLarge { .. }
+        | StepSettlement::FailedNoKey { .. } => 0,
+    }
+}
+
+fn principal_bytes(principal: &Principal) -> usize {
+    match principal {
+        Principal::Token { name, .. } => name.len(),
+        Principal::Local | Principal::TokenFile | Principal::Worker { .. } => 0,
+    }
+}
+
+fn about_bytes(about: &AuditSubject) -> usize {
+    match about {
+        AuditSubject::Run(_) => 0,
+        AuditSubject::Worker { name, .. }
+        | AuditSubject::Token { name, .. }
+        | AuditSubject::Lock { name, .. } => name.len(),
+    }
+}

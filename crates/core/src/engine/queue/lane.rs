@@ -1,0 +1,225 @@
+//! Lanes: queues of ready steps that are alike in everything that placement asks.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::StepIx;
+use crate::plan::{LockOrder, StatusCondition};
+use crate::time::{Span, Time};
+
+/// Waiting this long is worth one point of priority.
+pub const AGING: Span = Span::mins(1);
+
+/// What steps of one lane have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own about its steps")]
+pub(crate) struct LaneKey {
+    pub(crate) class: u32,
+    pub(crate) locks: Vec<(u32, LockOrder)>,
+    /// The most of its kind that one worker runs at a time, where there is such a limit.
+    pub(crate) per_worker: Option<PerWorkerLimit>,
+    /// A worker to avoid if another can.
+    pub(crate) avoid: Option<u32>,
+    /// Whether its steps may be leased ahead.
+    pub(crate) ahead: bool,
+    /// Whether its steps may have to wait for lost grants: others must not wait behind them.
+    pub(crate) exclusive: bool,
+    /// What keeps its steps from beginning.
+    pub(crate) stopped_by: StartBlocker,
+    pub(crate) wait_for_worker: Span,
+    pub(crate) wait_for_lock: Span,
+}
+
+impl LaneKey {
+    /// A condition of its steps, as far as it matters for what keeps them from beginning.
+    pub(crate) const fn condition(&self) -> StatusCondition {
+        match self.stopped_by {
+            StartBlocker::Failure => StatusCondition::Success,
+            StartBlocker::Cancel => StatusCondition::Failure,
+            StartBlocker::Kill => StatusCondition::Always,
+        }
+    }
+}
+
+/// Steps that a per-worker limit counts together: those of one name in one pipeline, in all runs. The cells of a matrix
+/// have the matrix's name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct StepKind {
+    pub(crate) step: Box<str>,
+    pub(crate) pipeline: Box<str>,
+}
+
+/// How many steps of a kind one worker runs at a time. Two versions of a pipeline may say different numbers of one kind:
+/// each step obeys its own, and both count the same steps.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct PerWorkerLimit {
+    pub(crate) kind: Arc<StepKind>,
+    pub(crate) most: u32,
+}
+
+/// What keeps a ready step from beginning once it has happened to its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum StartBlocker {
+    /// A failure, or more.
+    Failure,
+    /// A cancellation, or more.
+    Cancel,
+    /// Only the harder cancellation.
+    Kill,
+}
+
+/// Who goes first among heads of lanes: greatest priority counting the wait, then what most hangs on, then the older
+/// run.
+///
+/// Priority grows by one per [`AGING`], for all alike, so the order of two steps never changes while they wait: the
+/// bucket is the minute in which a step of priority 0 would have had to become ready to stand equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct LaneRank {
+    pub(crate) bucket: i64,
+    pub(crate) weight: Reverse<u32>,
+    pub(crate) order: u64,
+}
+
+impl LaneRank {
+    pub(crate) fn bucket(since: Time, priority: i32, aging: bool) -> i64 {
+        if !aging {
+            return -i64::from(priority);
+        }
+        let minute = AGING.as_millis().cast_signed();
+        since.as_millis().cast_signed().div_euclid(minute) - i64::from(priority)
+    }
+}
+
+/// Where a step stands in its lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct LanePosition {
+    /// Newest run first where the lane's locks say so; otherwise zero.
+    newest: i64,
+    pub(crate) rank: LaneRank,
+    pub(crate) run: u32,
+}
+
+/// A ready step in its lane.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct QueuedStep {
+    pub(crate) step: StepIx,
+    pub(crate) since: Time,
+}
+
+/// Ready steps that are alike, best first; steps of one run and rank in the order in which they became ready.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one says that it waits, one that it is the best"
+)]
+pub(crate) struct ReadyLane {
+    pub(crate) key: LaneKey,
+    pub(crate) locks: Option<Arc<[u32]>>,
+    queue: BTreeMap<LanePosition, VecDeque<QueuedStep>>,
+    /// How often a worse step took one of its locks while its head waited.
+    pub(crate) passed: u32,
+    /// Whether its head was passed over or waited too long, so that locks are kept for it.
+    pub(crate) due: bool,
+    /// Whether it is due, and the best of those that are at each of its locks. Found anew when a snapshot is read.
+    #[serde(skip)]
+    pub(crate) has_claim: bool,
+    /// Under which rank its class lists it as open.
+    pub(crate) listed: Option<LaneRank>,
+    /// Runs that use it.
+    pub(crate) users: u32,
+    /// When its waits are looked at next.
+    pub(crate) timer: Option<Time>,
+}
+
+impl ReadyLane {
+    pub(crate) fn new(key: LaneKey) -> Self {
+        let locks: Arc<[u32]> = key.locks.iter().map(|(lock, _)| *lock).collect();
+        let locks = (!locks.is_empty()).then_some(locks);
+        Self {
+            key,
+            locks,
+            queue: BTreeMap::new(),
+            passed: 0,
+            due: false,
+            has_claim: false,
+            listed: None,
+            users: 0,
+            timer: None,
+        }
+    }
+
+    pub(crate) fn place(&self, rank: LaneRank, run: u32) -> LanePosition {
+        let newest_first = self.key.locks.iter().any(|(_, order)| *order != LockOrder::Fifo);
+        LanePosition { newest: if newest_first { -rank.order.cast_signed() } else { 0 }, rank, run }
+    }
+
+    pub(crate) fn push(&mut self, place: LanePosition, queued: QueuedStep) {
+        self.queue.entry(place).or_default().push_back(queued);
+    }
+
+    /// Takes a step out, wherever it stands.
+    pub(crate) fn remove(&mut self, place: LanePosition, step: StepIx) -> bool {
+        let Some(line) = self.queue.get_mut(&place) else {
+            return false;
+        };
+        let Some(at) = line.iter().position(|queued| queued.step == step) else {
+            return false;
+        };
+        line.remove(at);
+        if line.is_empty() {
+            self.queue.remove(&place);
+        }
+        true
+    }
+
+    /// Takes out every step of a run.
+    pub(crate) fn purge(&mut self, run: u32) {
+        self.queue.retain(|place, _| place.run != run);
+    }
+
+    pub(crate) fn head(&self) -> Option<(LanePosition, QueuedStep)> {
+        let (place, line) = self.queue.first_key_value()?;
+        Some((*place, *line.front()?))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.values().map(VecDeque::len).sum()
+    }
+
+    /// The longest waiting step of each line.
+    pub(crate) fn fronts(&self) -> impl Iterator<Item = (LanePosition, QueuedStep)> {
+        self.queue.iter().filter_map(|(place, line)| Some((*place, *line.front()?)))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (LanePosition, QueuedStep)> {
+        self.queue.iter().flat_map(|(place, line)| line.iter().map(|queued| (*place, *queued)))
+    }
+
+    /// The steps of runs older than this one, of a lane in which the newest run stands first; as they stand in it.
+    pub(crate) fn older_than(&self, order: u64) -> Vec<(u32, StepIx)> {
+        let mut found: Vec<(u32, StepIx)> = Vec::new();
+        for (place, line) in self.queue.iter().rev() {
+            if place.rank.order >= order {
+                break;
+            }
+            found.extend(line.iter().rev().map(|queued| (place.run, queued.step)));
+        }
+        found.reverse();
+        found
+    }
+
+    pub(crate) fn cancels_older(&self) -> bool {
+        self.key.locks.iter().any(|(_, order)| *order == LockOrder::CancelOlder)
+    }
+
+    pub(crate) fn cancels_older_at(&self, lock: u32) -> bool {
+        self.key.locks.contains(&(lock, LockOrder::CancelOlder))
+    }
+}

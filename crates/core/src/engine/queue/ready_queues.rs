@@ -1,0 +1,240 @@
+//! The board: who waits for what. Classes, lanes and locks, and which lanes are open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::lane::{LaneKey, LanePosition, QueuedStep, ReadyLane};
+use super::lock::Lock;
+use super::requirement_class::RequirementClass;
+use crate::engine::config::PASSED_OVER_MAX;
+use crate::id::{Fence, StepIx};
+use crate::plan::Placement;
+use crate::planted_bugs::PlantedBugs;
+use crate::slab::Slab;
+use crate::time::Time;
+
+/// Ready steps and what they wait for.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ReadyQueues {
+    pub(crate) classes: Slab<RequirementClass>,
+    pub(crate) class_ids: BTreeMap<Placement, u32>,
+    pub(crate) lanes: Slab<ReadyLane>,
+    pub(crate) lane_ids: BTreeMap<LaneKey, u32>,
+    pub(crate) locks: Slab<Lock>,
+    pub(crate) lock_ids: BTreeMap<Box<str>, u32>,
+    /// Places of lanes at locks. Counted anew when a snapshot is read.
+    #[serde(skip)]
+    pub(crate) lock_uses: usize,
+    /// Labels and workers' names that classes demand. Counted anew when a snapshot is read.
+    #[serde(skip)]
+    pub(crate) demands: usize,
+    /// Whether a lane has opened, or may have, since parked workers were last looked at.
+    pub(crate) stirred: bool,
+    /// Workers online that suit a class, where its steps prefer something. Counted anew when a snapshot is read.
+    #[serde(skip)]
+    pub(crate) preferred_workers: BTreeMap<u32, u32>,
+    /// Lanes and classes looked at so far. A decision that has looked at many leaves the rest to the next one.
+    #[serde(skip)]
+    pub(crate) scans: u64,
+    #[serde(skip)]
+    pub(crate) bugs: PlantedBugs,
+}
+
+impl ReadyQueues {
+    /// The class of this placement. The second value tells that it is new and its workers are to be counted.
+    pub(crate) fn class(&mut self, placement: &Placement, now: Time) -> (u32, bool) {
+        if let Some(known) = self.class_ids.get(placement) {
+            return (*known, false);
+        }
+        self.demands += placement.demand_count();
+        let class = self.classes.insert(RequirementClass::new(placement.clone(), now));
+        self.class_ids.insert(placement.clone(), class);
+        (class, true)
+    }
+
+    /// The lock of this name, made if need be.
+    pub(crate) fn lock(&mut self, name: &str) -> u32 {
+        if let Some(known) = self.lock_ids.get(name) {
+            return *known;
+        }
+        let lock = self.locks.insert(Lock::new(name));
+        self.lock_ids.insert(name.into(), lock);
+        lock
+    }
+
+    /// The lane of this key, with one more user.
+    pub(crate) fn use_lane(&mut self, key: LaneKey) -> u32 {
+        let lane = match self.lane_ids.get(&key) {
+            Some(known) => *known,
+            None => self.new_lane(key),
+        };
+        self.lanes[lane].users += 1;
+        lane
+    }
+
+    fn new_lane(&mut self, key: LaneKey) -> u32 {
+        let lane = self.lanes.insert(ReadyLane::new(key.clone()));
+        self.lock_uses += key.locks.len();
+        self.classes[key.class].lanes.insert(lane);
+        for (lock, _) in &key.locks {
+            self.locks[*lock].lanes.insert(lane);
+        }
+        self.lane_ids.insert(key, lane);
+        lane
+    }
+
+    /// Takes one user from a lane; a lane without users goes, and its class with its last lane. Returns the class
+    /// that went, if workers served it.
+    pub(crate) fn leave_lane(&mut self, lane: u32) -> Option<u32> {
+        self.lanes[lane].users -= 1;
+        if self.lanes[lane].users > 0 {
+            return None;
+        }
+        self.close(lane);
+        let gone = self.lanes.remove(lane);
+        self.lock_uses -= gone.key.locks.len();
+        for (lock, _) in &gone.key.locks {
+            self.locks[*lock].lanes.remove(&lane);
+        }
+        self.lane_ids.remove(&gone.key);
+        let class = gone.key.class;
+        self.classes[class].lanes.remove(&lane);
+        if !self.classes[class].lanes.is_empty() {
+            return None;
+        }
+        let gone = self.classes.remove(class);
+        self.class_ids.remove(&gone.placement);
+        self.demands -= gone.placement.demand_count();
+        self.preferred_workers.remove(&class);
+        (gone.workers > 0).then_some(class)
+    }
+
+    /// Declares a run's locks with their slots.
+    pub(crate) fn declare_locks<'n>(&mut self, locks: impl Iterator<Item = (&'n str, u32)>) {
+        let mut declared = Vec::new();
+        for (name, slots) in locks {
+            let lock = self.lock(name);
+            self.locks[lock].declare(slots);
+            declared.push(lock);
+        }
+        self.refresh_locks(&declared);
+    }
+
+    /// Takes back a run's declarations of locks; a lock that no run names goes.
+    pub(crate) fn withdraw_locks<'n>(&mut self, locks: impl Iterator<Item = (&'n str, u32)>) {
+        let mut left = Vec::new();
+        for (name, slots) in locks {
+            let Some(lock) = self.lock_ids.get(name).copied() else { continue };
+            if self.locks[lock].undeclare(slots) {
+                self.locks.remove(lock);
+                self.lock_ids.remove(name);
+            } else {
+                left.push(lock);
+            }
+        }
+        self.refresh_locks(&left);
+    }
+
+    /// Whether any step could be handed out, if somebody wanted it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.classes.iter().any(|(_, class)| !class.open.is_empty())
+    }
+
+    pub(crate) fn push(&mut self, lane: u32, place: LanePosition, queued: QueuedStep) {
+        self.lanes[lane].push(place, queued);
+        self.head_changed(lane, queued.since);
+        self.stirred = true;
+    }
+
+    pub(crate) fn remove(&mut self, lane: u32, place: LanePosition, step: StepIx, now: Time) {
+        self.lanes[lane].remove(place, step);
+        self.head_changed(lane, now);
+    }
+
+    /// Takes every step of a run out of these lanes.
+    pub(crate) fn remove_run(&mut self, lanes: &[u32], run: u32, now: Time) {
+        for lane in lanes {
+            self.lanes[*lane].purge(run);
+        }
+        self.heads_changed(lanes, now);
+    }
+
+    /// Takes a lane's locks for a lease. Lanes with a head that is as good, and waits for one of them, have been passed
+    /// over.
+    pub(crate) fn acquire_locks(
+        &mut self,
+        lane: u32,
+        taker: (LanePosition, Time),
+        fence: Fence,
+    ) -> Option<Arc<[u32]>> {
+        let locks = self.lanes[lane].locks.clone()?;
+        self.lanes[lane].passed = 0;
+        let mut claims = vec![lane];
+        for lock in &*locks {
+            self.count_passed_over(*lock, lane, taker, &mut claims);
+            self.locks[*lock].holders.push(fence);
+        }
+        self.refresh_claims(claims, &locks);
+        Some(locks)
+    }
+
+    /// Counts the lanes of a lock that the taker passes over. Those that are due have another claim by it.
+    fn count_passed_over(
+        &mut self,
+        lock: u32,
+        by: u32,
+        taker: (LanePosition, Time),
+        claims: &mut Vec<u32>,
+    ) {
+        let Self { lanes, locks, scans: looks, .. } = self;
+        let as_good = |(head, queued): (LanePosition, QueuedStep)| {
+            (head.rank, queued.since) <= (taker.0.rank, taker.1)
+        };
+        for other in locks[lock].lanes.iter().filter(|other| **other != by) {
+            let it = &mut lanes[*other];
+            *looks += 1;
+            if it.head().is_some_and(as_good) {
+                it.passed += 1;
+                it.due |= it.passed >= PASSED_OVER_MAX;
+                if it.due {
+                    claims.push(*other);
+                }
+            }
+        }
+    }
+
+    /// Frees a lease's locks.
+    pub(crate) fn release_locks(&mut self, locks: &[u32], fence: Fence) {
+        for lock in locks {
+            self.locks[*lock].release(fence);
+        }
+        self.refresh_locks(locks);
+    }
+
+    /// Opens or closes a lane in its class, as its head and its locks say.
+    pub(crate) fn refresh(&mut self, lane: u32) {
+        let wanted = self.lanes[lane]
+            .head()
+            .map(|(place, _)| place.rank)
+            .filter(|_| self.can_acquire_locks(lane));
+        if self.lanes[lane].listed == wanted {
+            return;
+        }
+        self.close(lane);
+        if let Some(rank) = wanted {
+            let class = self.lanes[lane].key.class;
+            self.classes[class].open.insert((rank, lane));
+            self.lanes[lane].listed = Some(rank);
+            self.stirred = true;
+        }
+    }
+
+    fn close(&mut self, lane: u32) {
+        if let Some(rank) = self.lanes[lane].listed.take() {
+            let class = self.lanes[lane].key.class;
+            self.classes[class].open.remove(&(rank, lane));
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Requirement classes: steps of equal placement, which the same workers may serve.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::lane::LaneRank;
+use crate::plan::{PinTarget, Placement};
+use crate::time::Time;
+
+/// Steps of equal placement. There are few classes and many steps, so a worker is matched to classes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RequirementClass {
+    pub(crate) placement: Placement,
+    /// Lanes that belong to it.
+    pub(crate) lanes: BTreeSet<u32>,
+    /// Lanes that have a step and the locks for it, best first.
+    pub(crate) open: BTreeSet<(LaneRank, u32)>,
+    /// Workers online that may serve it.
+    pub(crate) workers: u32,
+    /// Since when there is none.
+    pub(crate) empty_since: Time,
+}
+
+impl RequirementClass {
+    pub(crate) fn new(placement: Placement, now: Time) -> Self {
+        Self {
+            placement,
+            lanes: BTreeSet::new(),
+            open: BTreeSet::new(),
+            workers: 0,
+            empty_since: now,
+        }
+    }
+}
+
+/// Describes a placement.
+pub(crate) fn describe_placement(placement: &Placement) -> String {
+    let mut parts = Vec::new();
+    if placement.pin == PinTarget::Leader {
+        parts.push("the leader's own worker".to_owned());
+    }
+    if placement.requirement.demands().next().is_some() {
+        parts.push(placement.requirement.to_string());
+    }
+    if !placement.allow.is_empty() {
+        parts.push(format!("one of {}", placement.allow.join(", ")));
+    }
+    if !placement.deny.is_empty() {
+        parts.push(format!("none of {}", placement.deny.join(", ")));
+    }
+    if parts.is_empty() { "any worker".to_owned() } else { parts.join("; ") }
+}

@@ -1,0 +1,237 @@
+//! Runs that an operator has condemned because the store cannot be folded with them.
+//!
+//! A condemned run is folded **hollow**: it is listed with its plan, and takes no place on the board, holds no lease and no
+//! lock, and no timer waits for it. Which runs are condemned is an argument of the fold, read from the store before the
+//! first event ([`Engine::with_condemned`]). The next leader ends each of them with events (`RunCancelled` for
+//! [`CancelReason::Condemned`], then `RunEnded`), so it is reported, archived, sealed and pruned like any other run.
+//!
+//! *All nodes reach the same state.* A node may have folded the run before it was condemned, or may start from a snapshot
+//! that has the run in it. The list and the event `RunCancelled` empty such a run in the same way, so that the same is left of
+//! it. A hollow run keeps what other runs can depend on: fences that it was granted, the exchanges that its grants answered,
+//! its keys with their records, its outputs, and how its steps ended.
+//!
+//! *Its grants may still run.* No lease of the run is known any more, so a worker that presents one is told to kill the step.
+//! A worker that is silent ends what must not outlive its lease when the lease is over. Therefore the takeover that ends the
+//! run begins an embargo ([`store_history`](crate::engine::takeover::store_history)) for the longest lease there can be.
+
+use std::collections::BTreeSet;
+
+use crate::engine::apply::ApplyError;
+use crate::engine::event::{CancelReason, Event, ReusedOutcome, StepFollowUp};
+use crate::engine::state::engine::{DeferredWork, Engine};
+use crate::engine::state::run::{BlockerKind, NO_INDEX, Run, RunForm};
+use crate::id::{Fence, RunId, StepIx};
+use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
+use crate::time::Time;
+
+impl Engine {
+    /// The same state with these runs condemned, and every event of theirs that is applied from now on.
+    #[must_use]
+    pub fn with_condemned(mut self, runs: BTreeSet<RunId>) -> Self {
+        let known: Vec<u32> =
+            runs.iter().filter_map(|run| self.run_ids.get(run)).copied().collect();
+        self.condemned = runs;
+        for run_ix in known {
+            self.empty_condemned_run(run_ix);
+        }
+        self
+    }
+
+    /// The runs that it was given as condemned.
+    pub const fn condemned(&self) -> &BTreeSet<RunId> {
+        &self.condemned
+    }
+
+    /// Whether an operator has condemned this run.
+    pub fn is_condemned(&self, run: RunId) -> bool {
+        let listed = self.run_ids.get(&run).is_some_and(|run| self.runs[*run].is_hollow());
+        listed || self.condemned.contains(&run)
+    }
+
+    /// Condemned runs that no leader has ended yet.
+    pub(in crate::engine) fn condemned_runs(&self) -> Vec<RunId> {
+        let runs = self.runs.iter().map(|(_, run)| run);
+        let open = runs.filter(|run| {
+            run.is_hollow() && !run.status.is_terminal() && !run.is_condemned_and_ended()
+        });
+        open.map(|run| run.id).collect()
+    }
+
+    /// Until when the grants of condemned runs may still run, if a takeover at this moment finds any. The leader's own worker
+    /// does not begin its next life before the last one has ended.
+    pub(in crate::engine) fn condemned_embargo(&self) -> Option<Time> {
+        let waits = self.met_others && !self.condemned_runs().is_empty();
+        waits.then(|| self.embargo_from_now()).flatten()
+    }
+
+    /// What an event does to a condemned run; false if the event concerns others as well and is applied as usual.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a condemned run has no leases, so most events change nothing"
+    )]
+    pub(in crate::engine) fn apply_condemned(&mut self, event: &Event) -> Result<bool, ApplyError> {
+        let Some(run) = event.run().filter(|run| self.is_condemned(*run)) else {
+            return Ok(false);
+        };
+        let Some(run_ix) = self.run_ids.get(&run).copied() else {
+            let Event::RunSubmitted { reused, .. } = event else { return Ok(false) };
+            self.condemned_submitted(event, reused);
+            return Ok(true);
+        };
+        match event {
+            Event::RunCancelled { level, reason, .. } => {
+                self.runs[run_ix].cancel = Some((*level, *reason));
+                self.runs[run_ix].status = RunStatus::Cancelling;
+                if *reason == CancelReason::Condemned {
+                    self.cancel_condemned_run(run_ix);
+                }
+            }
+            Event::RunEnded { status, .. } => {
+                self.runs[run_ix].status = *status;
+                self.end_condemned_steps(run_ix);
+            }
+            Event::Granted { worker, fence, seq, .. } => {
+                let worker = self.worker_ix(*worker)?;
+                self.fences = self.fences.max(fence.count());
+                self.workers[worker].peer.note_grant_reply(*seq);
+            }
+            Event::Ended { step, outcome, next: StepFollowUp::Done(status), .. } => {
+                self.condemned_lease_ended(run_ix, *step, (outcome, *status));
+            }
+            Event::StepSettled { step, settled, .. } => {
+                self.condemned_step_ended(run_ix, *step, settled.status());
+            }
+            Event::KeyTaken { step, key, .. } => {
+                self.ledger.acquire(key, (run_ix, *step), self.now);
+            }
+            Event::KeyAwaited { step, key, .. } => {
+                let again = self.ignores_key_record((run_ix, *step));
+                self.ledger.enqueue(key, (run_ix, *step), again);
+            }
+            Event::KeyRecalled { step, output, .. } => {
+                self.keep_output(run_ix, *step, output);
+                self.condemned_step_ended(run_ix, *step, StepStatus::Cached);
+            }
+            Event::RunSealed { .. } | Event::Acted { .. } => return Ok(false),
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    /// Lists a run without building it.
+    fn condemned_submitted(&mut self, event: &Event, reused: &[ReusedOutcome]) {
+        let Event::RunSubmitted { run: id, plan, options, .. } = event else { return };
+        let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
+        self.nodes += run.steps.len();
+        self.plan_bytes += plan.bytes();
+        self.runs_seen += 1;
+        let run_ix = self.runs.insert(Run { form: RunForm::Hollow, ..run });
+        self.run_ids.insert(*id, run_ix);
+        for reuse in reused {
+            self.keep_output(run_ix, reuse.step, &reuse.output);
+            self.condemned_step_ended(run_ix, reuse.step, StepStatus::Cached);
+        }
+        self.normalize_condemned_run(run_ix);
+    }
+
+    /// Empties a run that was built: what is left of it is what [`fold_hollow`](Self::fold_hollow) makes of its events.
+    fn empty_condemned_run(&mut self, run_ix: u32) {
+        if self.runs[run_ix].is_hollow() {
+            return;
+        }
+        for lease in self.runs[run_ix].leases.clone() {
+            self.remove_lease(lease);
+        }
+        let own = self.runs[run_ix].avoid.values().filter_map(|avoid| avoid.lane);
+        let mut lanes: Vec<u32> = own.chain(self.runs[run_ix].lanes.iter().copied()).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        self.board.remove_run(&lanes, run_ix, self.now);
+        for step in self.runs[run_ix].avoid.keys().copied().collect::<Vec<StepIx>>() {
+            self.leave_own_lane(run_ix, step);
+        }
+        if !self.runs[run_ix].status.is_terminal() {
+            self.leave_queues(run_ix);
+        }
+        self.forget_run(run_ix);
+        self.no_more_workers.remove(&self.runs[run_ix].id);
+        self.runs[run_ix].form = RunForm::Hollow;
+        self.normalize_condemned_run(run_ix);
+    }
+
+    /// Brings a hollow run into the one form that it has on every node.
+    fn normalize_condemned_run(&mut self, run_ix: u32) {
+        let run = &mut self.runs[run_ix];
+        let ended = run.status.is_terminal();
+        let plan = run.plan.clone();
+        for (node, state) in plan.nodes().zip(&mut run.steps) {
+            // The end of a join is no event: it follows from cells, which a hollow run does not follow.
+            let open = plan.is_join(node) || !state.status.is_terminal();
+            if open {
+                state.status = if ended { StepStatus::Cancelled } else { StepStatus::Waiting };
+            }
+            (state.settling, state.lease, state.cause) = (false, NO_INDEX, NO_INDEX);
+            (state.attempt, state.delivery, state.losses) = (1, 0, 0);
+            (state.remaining, state.hindered_by) = (0, BlockerKind::Failure);
+            (state.since, state.fence) = (run.submitted_at, Fence::default());
+        }
+        let open = run.steps.iter().filter(|state| !state.status.is_terminal()).count();
+        run.open = u32::try_from(open).expect("nodes are counted in 32 bits");
+        (run.failed, run.withheld, run.superseded) = (None, 0, false);
+        run.stop_cursor = NO_INDEX;
+        run.spent.clear();
+        run.avoid.clear();
+    }
+
+    fn keep_output(&mut self, run_ix: u32, step: StepIx, output: &StepOutput) {
+        if *output != StepOutput::None && self.runs[run_ix].plan.has_step(step) {
+            self.runs[run_ix].outputs.insert(step, output.clone());
+        }
+    }
+
+    fn condemned_lease_ended(
+        &mut self,
+        run_ix: u32,
+        step: StepIx,
+        (outcome, status): (&Outcome, StepStatus),
+    ) {
+        if outcome.kind == OutcomeKind::Succeeded {
+            self.keep_output(run_ix, step, &outcome.output);
+        }
+        self.condemned_step_ended(run_ix, step, status);
+    }
+
+    /// Notes how a step ended, and what that means for its key.
+    fn condemned_step_ended(&mut self, run_ix: u32, step: StepIx, status: StepStatus) {
+        let run = &mut self.runs[run_ix];
+        if !run.plan.has_step(step) || run.step(step).status.is_terminal() {
+            return;
+        }
+        (run.step_mut(step).status, run.step_mut(step).settling) = (status, false);
+        run.open -= 1;
+        self.release_key(run_ix, step);
+    }
+
+    /// Ends a condemned run's steps; the run itself is ended by the decision that follows.
+    pub(in crate::engine) fn cancel_condemned_run(&mut self, run_ix: u32) {
+        self.empty_condemned_run(run_ix);
+        self.end_condemned_steps(run_ix);
+        if !self.runs[run_ix].status.is_terminal() {
+            self.todo.push_back(DeferredWork::Finish(run_ix));
+        }
+    }
+
+    fn end_condemned_steps(&mut self, run_ix: u32) {
+        let plan = self.runs[run_ix].plan.clone();
+        for node in plan.nodes() {
+            if plan.has_step(node) {
+                self.condemned_step_ended(run_ix, node, StepStatus::Cancelled);
+            } else if !self.runs[run_ix].step(node).status.is_terminal() {
+                self.runs[run_ix].step_mut(node).status = StepStatus::Cancelled;
+                self.runs[run_ix].open -= 1;
+            }
+        }
+        // What waits for the run's keys is woken by their ends, and the run's own steps are among it.
+        self.todo.retain(|todo| todo.run() != run_ix);
+    }
+}

@@ -1,0 +1,86 @@
+//! Makes and takes back tokens and workers' credentials.
+
+use super::decide::DecisionDraft;
+use crate::access::{NewToken, Principal, SecretDigest};
+use crate::engine::event::Event;
+use crate::engine::request::{EngineAnswer, RequestDenial};
+use crate::engine::state::engine::Engine;
+use crate::id::{TokenId, WorkerId};
+use crate::session::{RegisterRequest, WorkerRefusal};
+
+impl Engine {
+    pub(in crate::engine) fn create_token(
+        &mut self,
+        out: &mut DecisionDraft,
+        token: NewToken,
+    ) -> EngineAnswer {
+        if let Some(known) = self.keys.token_by_digest(token.digest) {
+            return EngineAnswer::TokenCreated(known.id);
+        }
+        if token.scopes.is_empty() {
+            return EngineAnswer::Denied(RequestDenial::NoScope);
+        }
+        if let Some(other) = self.keys.token_by_name(&token.name, self.now) {
+            let id = other.id;
+            return EngineAnswer::Denied(RequestDenial::TokenExists { name: token.name, id });
+        }
+        let Some(id) = self.keys.next_token_id(self.now) else {
+            return EngineAnswer::Denied(RequestDenial::TooManyTokens(self.keys.tokens().len()));
+        };
+        self.emit(out, Event::TokenCreated { id, token });
+        EngineAnswer::TokenCreated(id)
+    }
+
+    pub(in crate::engine) fn revoke_token(
+        &mut self,
+        out: &mut DecisionDraft,
+        id: TokenId,
+    ) -> EngineAnswer {
+        match self.keys.token(id) {
+            None => return EngineAnswer::Denied(RequestDenial::NoSuchToken(id)),
+            Some(token) if token.revoked.is_some() => {}
+            Some(_) => self.emit(out, Event::TokenRevoked { id }),
+        }
+        EngineAnswer::Done
+    }
+
+    /// Lets a worker in and keeps what its secret is known by. One that is here again is known already.
+    pub(in crate::engine) fn join(
+        &mut self,
+        out: &mut DecisionDraft,
+        register: RegisterRequest,
+        digest: SecretDigest,
+        by: Principal,
+    ) -> EngineAnswer {
+        let worker = register.worker;
+        let answer = self.register(out, register);
+        let known = self.keys.worker(worker).is_some_and(|it| it.digest == Some(digest));
+        if matches!(answer, EngineAnswer::Registered(_)) && !known {
+            self.emit(out, Event::WorkerEnrolled { worker, digest, by });
+        }
+        answer
+    }
+
+    /// Ends a worker's credential. An exchange of it that waits for an answer is refused now, every later one as well.
+    pub(in crate::engine) fn revoke_worker(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: WorkerId,
+    ) -> EngineAnswer {
+        let known = self.worker_ids.get(&worker).copied();
+        if known.is_none() && self.keys.worker(worker).is_none() {
+            return EngineAnswer::Denied(RequestDenial::NoSuchWorker(worker));
+        }
+        if self.own == Some(worker) {
+            return EngineAnswer::Denied(RequestDenial::OwnWorker(worker));
+        }
+        if self.keys.is_revoked(worker) {
+            return EngineAnswer::Done;
+        }
+        self.emit(out, Event::WorkerRevoked { worker });
+        if let Some(known) = known {
+            self.refuse_parked(out, known, WorkerRefusal::Revoked);
+        }
+        EngineAnswer::Done
+    }
+}

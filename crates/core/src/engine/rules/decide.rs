@@ -1,0 +1,239 @@
+//! Which rule answers a request, and what is done after every one.
+
+use crate::access::Principal;
+use crate::engine::config::{BATCH_BYTES_MAX, SCANS_MAX};
+use crate::engine::event::Event;
+use crate::engine::request::{EngineAnswer, EngineDecision, EngineRequest, RequestDenial};
+use crate::engine::state::engine::Engine;
+use crate::engine::state::timer::EngineTimer;
+use crate::engine::takeover::store_history::{LEASE_TTL_MAX, StoreHistory};
+use crate::engine::takeover::takeover_gap::ProvenTime;
+use crate::id::{Fence, Incarnation, Term, WorkerId};
+use crate::planted_bugs::PlantedBug;
+use crate::session::{Exchange, ExchangeReply, ExchangeReplyBody, WorkerRefusal};
+use crate::time::{Span, Time};
+
+/// What a decision gathers while it is being made.
+pub(in crate::engine) struct DecisionDraft {
+    pub(in crate::engine) events: Vec<Event>,
+    pub(in crate::engine) replies: Vec<ExchangeReply>,
+    /// Bytes that the events take in a journal.
+    bytes: usize,
+    /// Randomness for jitter, used up bit by bit.
+    random_state: u64,
+    /// What the board had looked at when the decision began.
+    scans_before: u64,
+}
+
+impl DecisionDraft {
+    /// Whether the events take as many bytes as a batch should have.
+    pub(in crate::engine) const fn exceeds_batch_bytes(&self) -> bool {
+        self.bytes >= BATCH_BYTES_MAX
+    }
+
+    /// The next random number (the `SplitMix64` sequence).
+    pub(in crate::engine) fn next_random(&mut self) -> u64 {
+        self.random_state = self.random_state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random_state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+impl Engine {
+    /// Answers a request at the time `now`. `luck` is any random number; it only spreads retries.
+    ///
+    /// The events have been applied to this engine when it returns: it is ahead of the journal until they are durable.
+    pub fn decide(&mut self, request: EngineRequest, now: Time, luck: u64) -> EngineDecision {
+        self.now = self.now.max(now);
+        self.deciding_run = request.run();
+        let looks = self.board.scans;
+        let mut out = DecisionDraft {
+            events: Vec::new(),
+            replies: Vec::new(),
+            bytes: 0,
+            random_state: luck,
+            scans_before: looks,
+        };
+        let answer = self.answer(&mut out, request);
+        self.run_deferred_work(&mut out);
+        self.serve_parked(&mut out);
+        if !self.todo.is_empty() || self.board.stirred {
+            self.timers.set(self.now, EngineTimer::Unfinished);
+        }
+        EngineDecision { at: self.now, events: out.events, replies: out.replies, answer }
+    }
+
+    /// Has one rule answer.
+    pub(in crate::engine) fn answer(
+        &mut self,
+        out: &mut DecisionDraft,
+        request: EngineRequest,
+    ) -> EngineAnswer {
+        match request {
+            EngineRequest::Lead { term, ttl, generation, own, history, proven } => {
+                self.lead(out, (term, ttl, generation), own, (history, proven))
+            }
+            EngineRequest::Embargo { lasts } => self.embargo(out, lasts),
+            EngineRequest::Register(register) => self.register(out, register),
+            EngineRequest::Exchange(exchange) => self.exchange(out, &exchange),
+            EngineRequest::GuardEnded { worker, incarnation, started } => {
+                self.guard_ended(out, worker, incarnation, &started)
+            }
+            EngineRequest::Submit(submit) => self.submit(out, submit),
+            EngineRequest::Cancel { run, level } => self.cancel(out, run, level),
+            EngineRequest::Condemn { run } => self.condemn(out, run),
+            EngineRequest::NoMoreWorkers { run, unplaceable } => {
+                self.no_more_workers(run, unplaceable)
+            }
+            EngineRequest::Drain { worker } => self.drain(out, worker),
+            EngineRequest::ForceRelease { lock, fence } => self.force_release(out, lock, fence),
+            EngineRequest::Seal { run } => self.seal(out, run),
+            EngineRequest::Contacts => EngineAnswer::Contacts(self.contacts()),
+            EngineRequest::Tick => self.tick(out),
+            EngineRequest::OnBehalfOf { by, request } => self.decide_audited(out, by, *request),
+            EngineRequest::Join { register, digest } => {
+                self.join(out, register, digest, Principal::Local)
+            }
+            EngineRequest::RevokeWorker { worker } => self.revoke_worker(out, worker),
+            EngineRequest::CreateToken(token) => self.create_token(out, token),
+            EngineRequest::RevokeToken { token } => self.revoke_token(out, token),
+        }
+    }
+
+    /// When the engine wants a [`EngineRequest::Tick`], if nothing else comes before.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// Records a decision and lets it take effect.
+    pub(in crate::engine) fn emit(&mut self, out: &mut DecisionDraft, event: Event) {
+        if self.config.bugs.on(PlantedBug::PanicsByName) {
+            self.panic_by_name(&event);
+        }
+        let applied = self.apply(self.now, &event);
+        applied.unwrap_or_else(|error| {
+            panic!("the engine decided what its own state forbids: {error}: {event:?}")
+        });
+        out.bytes += event.bytes();
+        out.events.push(event);
+    }
+
+    fn panic_by_name(&self, event: &Event) {
+        let run = event.run().and_then(|run| self.run_ids.get(&run)).map(|run| &self.runs[*run]);
+        let ended = run.filter(|run| matches!(event, Event::Ended { .. }) && run.cancel.is_none());
+        let joined = matches!(event, Event::WorkerRegistered { name, .. } if &**name == "panics");
+        assert!(!joined && ended.is_none_or(|run| run.plan.pipeline() != "panics"), "planted");
+    }
+
+    /// Whether a decision has grown so large that the rest must wait for the next one. One that has looked at much ends
+    /// when it has decided something, so that the next one begins with another state.
+    pub(in crate::engine) fn is_full(&self, out: &DecisionDraft) -> bool {
+        let is_large = out.events.len() >= self.config.batch_max || out.exceeds_batch_bytes();
+        is_large || (!out.events.is_empty() && self.has_scanned_enough(out))
+    }
+
+    /// Whether a decision has looked at as many lanes and classes as one may, while exchanges wait.
+    pub(in crate::engine) fn has_scanned_enough(&self, out: &DecisionDraft) -> bool {
+        self.board.scans.saturating_sub(out.scans_before) >= SCANS_MAX
+    }
+
+    pub(in crate::engine) fn reply(
+        &self,
+        out: &mut DecisionDraft,
+        to: (WorkerId, Incarnation, crate::id::Seq),
+        body: Result<ExchangeReplyBody, WorkerRefusal>,
+    ) {
+        let (worker, incarnation, seq) = to;
+        let (term, ttl, interval) = (self.term, self.ttl, self.interval());
+        out.replies.push(ExchangeReply { worker, incarnation, seq, term, ttl, interval, body });
+    }
+
+    fn lead(
+        &mut self,
+        out: &mut DecisionDraft,
+        (term, ttl, generation): (Term, Span, u16),
+        own: Option<WorkerId>,
+        (history, proven): (StoreHistory, ProvenTime),
+    ) -> EngineAnswer {
+        if term <= self.term {
+            return EngineAnswer::Denied(RequestDenial::StaleTerm {
+                asked: term,
+                known: self.term,
+            });
+        }
+        if generation < self.generation {
+            return EngineAnswer::Denied(RequestDenial::StaleGeneration {
+                asked: generation,
+                known: self.generation,
+            });
+        }
+        let interval = self.config.interval.unwrap_or_else(|| ttl.divided_by(3));
+        if interval == Span::ZERO || ttl < interval.times(2) {
+            return EngineAnswer::Denied(RequestDenial::BadTiming { ttl, interval });
+        }
+        if ttl > LEASE_TTL_MAX {
+            return EngineAnswer::Denied(RequestDenial::TooLongLeases { ttl, max: LEASE_TTL_MAX });
+        }
+        let (generation, embargo) = self.takeover_generation(history, generation);
+        let embargo = embargo.max(self.condemned_embargo());
+        let shared: Vec<WorkerId> = self.leader_process_workers().collect();
+        let proven = self.proven_now(proven);
+        self.emit(out, Event::Led { term, ttl, generation, own, embargo, proven });
+        for worker in shared.into_iter().filter(|worker| own != Some(*worker)) {
+            self.emit(out, Event::WorkerLost { worker });
+        }
+        for run in self.condemned_runs() {
+            self.condemn(out, run);
+        }
+        EngineAnswer::Done
+    }
+
+    /// Live workers that are in the process of the leader. Where another worker leads now, that process has ended, and the
+    /// name of its worker is free: the store may have been copied to where others lead.
+    fn leader_process_workers(&self) -> impl Iterator<Item = WorkerId> {
+        let workers = self.worker_ids.values().map(|worker| &self.workers[*worker]);
+        workers.filter(|it| it.is_live() && !it.leases_expire()).map(|it| it.id)
+    }
+
+    fn drain(&mut self, out: &mut DecisionDraft, worker: WorkerId) -> EngineAnswer {
+        let Some(known) = self.worker_ids.get(&worker).copied() else {
+            return EngineAnswer::Denied(RequestDenial::NoSuchWorker(worker));
+        };
+        if !self.workers[known].drained {
+            self.emit(out, Event::WorkerDrained { worker });
+            self.request_all_back(known);
+        }
+        EngineAnswer::Done
+    }
+
+    /// Records that a worker drains by its own decision, so that readers and placement know. The worker that shares the
+    /// leader's fate ends with it: nothing is recorded of that.
+    pub(in crate::engine) fn record_drain(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        exchange: &Exchange,
+    ) {
+        let it = &self.workers[worker];
+        if exchange.drains && !it.drained && it.leases_expire() {
+            let worker = it.id;
+            self.emit(out, Event::WorkerDrained { worker });
+        }
+    }
+
+    fn force_release(
+        &mut self,
+        out: &mut DecisionDraft,
+        lock: Box<str>,
+        fence: Fence,
+    ) -> EngineAnswer {
+        let held = self.board.lock_ids.get(&lock).map(|lock| &self.board.locks[*lock].holders);
+        if !held.is_some_and(|holders| holders.contains(&fence)) {
+            return EngineAnswer::Denied(RequestDenial::LockNotHeld { lock, fence });
+        }
+        self.emit(out, Event::LockForced { lock, fence });
+        EngineAnswer::Done
+    }
+}

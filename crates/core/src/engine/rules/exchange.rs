@@ -1,0 +1,311 @@
+//! One round trip of a worker: what it reports is judged, what it holds is renewed, what it wants is granted.
+
+use std::collections::BTreeSet;
+
+use super::decide::DecisionDraft;
+use super::grant::GrantReach;
+use crate::engine::event::{Event, LeaseEndKind};
+use crate::engine::request::EngineAnswer;
+use crate::engine::state::engine::Engine;
+use crate::engine::state::timer::EngineTimer;
+use crate::engine::state::worker::WorkerStatus;
+use crate::id::{Fence, Seq};
+use crate::outcome::{Outcome, OutcomeKind};
+use crate::planted_bugs::PlantedBug;
+use crate::session::{
+    Exchange, ExchangeArrival, ExchangeReplyBody, InFlightLease, LeasePhase, StopMode, StopOrder,
+    StopReason, WorkerRefusal,
+};
+
+/// A reply in the making.
+struct ReplyDraft {
+    /// The exchange that it answers.
+    seq: Seq,
+    /// Whether no other answer to that exchange can have been given. What is said for the first time in a second answer
+    /// would be dropped: the worker may have processed the first, which this leader or an earlier one gave.
+    is_first: bool,
+    body: ExchangeReplyBody,
+}
+
+impl Engine {
+    pub(in crate::engine) fn exchange(
+        &mut self,
+        out: &mut DecisionDraft,
+        exchange: &Exchange,
+    ) -> EngineAnswer {
+        let to = (exchange.worker, exchange.incarnation, exchange.seq);
+        let worker = match self.live_worker(exchange) {
+            Ok(worker) => worker,
+            Err(refusal) => {
+                self.reply(out, to, Err(refusal));
+                return EngineAnswer::Exchanged;
+            }
+        };
+        let arrival = self.workers[worker].peer.receive(exchange.seq, exchange.seen);
+        match arrival {
+            ExchangeArrival::Overtaken
+                if !self.config.bugs.on(PlantedBug::DelayedExchangeRevokes) =>
+            {
+                self.reply(out, to, Err(WorkerRefusal::OldSeq));
+                return EngineAnswer::Exchanged;
+            }
+            ExchangeArrival::Repeat if self.workers[worker].peer.parked().is_some() => {
+                return EngineAnswer::Exchanged;
+            }
+            ExchangeArrival::New { superseded: Some(parked) } => {
+                self.parked.remove(&worker);
+                self.reply(out, (to.0, to.1, parked), Ok(ExchangeReplyBody::default()));
+            }
+            ExchangeArrival::New { superseded: None }
+            | ExchangeArrival::Repeat
+            | ExchangeArrival::Overtaken => {}
+        }
+        self.record_contact(out, worker);
+        self.record_drain(out, worker, exchange);
+        let is_first = matches!(arrival, ExchangeArrival::New { .. }) && exchange.term == self.term;
+        let mut draft =
+            ReplyDraft { seq: exchange.seq, is_first, body: ExchangeReplyBody::default() };
+        self.process_exchange(out, worker, exchange, &mut draft);
+        let mut body = draft.body;
+        self.workers[worker].want = exchange.want;
+        if is_first {
+            self.fill_reply(out, worker, &mut body, GrantReach::Slots);
+            self.serve_free_slots(out);
+            self.fill_reply(out, worker, &mut body, GrantReach::Ahead);
+            self.request_take_back(worker);
+        }
+        if is_first && body.is_empty() {
+            self.park(worker);
+        } else {
+            body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
+            self.reply(out, to, Ok(body));
+        }
+        EngineAnswer::Exchanged
+    }
+
+    fn live_worker(&self, exchange: &Exchange) -> Result<u32, WorkerRefusal> {
+        let worker =
+            self.worker_ids.get(&exchange.worker).copied().ok_or(WorkerRefusal::NotRegistered)?;
+        let it = &self.workers[worker];
+        if self.keys.is_revoked(exchange.worker) {
+            return Err(WorkerRefusal::Revoked);
+        }
+        if exchange.incarnation > it.incarnation {
+            return Err(WorkerRefusal::NotRegistered);
+        }
+        let renewed = self.config.bugs.on(PlantedBug::SupersededRenewed);
+        if exchange.incarnation < it.incarnation && !renewed {
+            return Err(WorkerRefusal::Superseded);
+        }
+        if it.status == WorkerStatus::Ended {
+            return Err(WorkerRefusal::Ended);
+        }
+        if let (WorkerStatus::Lost, Some(by)) = (it.status, self.live_worker_named(&it.name, it.id))
+        {
+            return Err(WorkerRefusal::NameTaken { name: it.name.clone(), by });
+        }
+        Ok(worker)
+    }
+
+    fn record_contact(&mut self, out: &mut DecisionDraft, worker: u32) {
+        self.workers[worker].contact = self.now;
+        if self.workers[worker].status == WorkerStatus::Lost {
+            let id = self.workers[worker].id;
+            self.emit(out, Event::WorkerReturned { worker: id });
+        }
+    }
+
+    /// Judges, renews and resends, and says so in the reply.
+    fn process_exchange(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        exchange: &Exchange,
+        draft: &mut ReplyDraft,
+    ) {
+        let in_flight = exchange.in_flight.iter().map(|listed| listed.lease.fence);
+        let finished = exchange.finished.iter().map(|finished| finished.lease.fence);
+        self.detect_lost_history(out, in_flight.chain(finished));
+        // What has no verdict is listed again: a decision need not hold more than it may.
+        for finished in exchange.finished.iter().take(self.config.batch_max) {
+            if out.exceeds_batch_bytes() || out.events.len() >= self.config.batch_max {
+                break;
+            }
+            self.deciding_run = Some(finished.lease.run);
+            let verdict = self.judge_outcome(out, worker, finished);
+            draft.body.verdicts.push((finished.lease.fence, verdict));
+        }
+        if !self.workers[worker].told.is_empty() {
+            let listed = exchange.in_flight.iter().map(|listed| listed.lease.fence);
+            let listed: BTreeSet<Fence> = listed.collect();
+            self.workers[worker].told.retain(|fence, _| listed.contains(fence));
+        }
+        for listed in &exchange.in_flight {
+            self.process_listed_lease(out, worker, listed, draft);
+        }
+        self.process_unlisted_leases(out, worker, draft);
+        if draft.is_first {
+            let told = draft.body.stops.iter();
+            let told = told.map(|stop| (stop.fence, ((stop.how, stop.why), draft.seq)));
+            self.workers[worker].told.extend(told);
+        }
+    }
+
+    /// A lease that the worker lists: it goes on, or must stop.
+    fn process_listed_lease(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        listed: &InFlightLease,
+        draft: &mut ReplyDraft,
+    ) {
+        let at = listed.lease;
+        self.deciding_run = Some(at.run);
+        let any_life = self.config.bugs.on(PlantedBug::SupersededRenewed);
+        let is_its = |lease: &u32| {
+            self.leases[*lease].worker == worker && (any_life || self.is_of_this_life(*lease))
+        };
+        let lease = self.lease_of(at.run, at.step, at.fence).filter(is_its);
+        let Some(lease) = lease else {
+            let stop = StopOrder { fence: at.fence, how: StopMode::Kill, why: StopReason::Stale };
+            return self.add_stop(worker, stop, &mut draft.body);
+        };
+        self.leases[lease].heard = draft.seq;
+        self.confirm(out, lease);
+        if listed.phase == LeasePhase::Started {
+            self.leases[lease].asked_back = false;
+            if self.leases[lease].started_at.is_none() {
+                self.emit(out, Event::Started { run: at.run, step: at.step, fence: at.fence });
+            }
+        }
+        if let Some(stop) = self.stop_order(lease) {
+            self.add_stop(worker, stop, &mut draft.body);
+        }
+        if self.leases[lease].asked_back {
+            draft.body.take_back.push(at.fence);
+        }
+    }
+
+    /// Tells a worker to stop a lease, unless it has processed a reply that did: a step takes its time to stop, and the
+    /// exchange may rest meanwhile.
+    fn add_stop(&self, worker: u32, stop: StopOrder, body: &mut ExchangeReplyBody) {
+        let it = &self.workers[worker];
+        let told = it.told.get(&stop.fence);
+        let order = (stop.how, stop.why);
+        if !told.is_some_and(|(before, at)| *before >= order && *at <= it.peer.seen()) {
+            body.stops.push(stop);
+        }
+    }
+
+    fn confirm(&mut self, out: &mut DecisionDraft, lease: u32) {
+        let it = &self.leases[lease];
+        // A leader that begins another generation has its own leases presented anew, too.
+        if it.term != self.term || it.led_since.is_some() {
+            let run = self.runs[it.run].id;
+            self.emit(out, Event::Confirmed { run, step: it.step, fence: it.fence });
+        }
+    }
+
+    fn stop_order(&self, lease: u32) -> Option<StopOrder> {
+        let lease = &self.leases[lease];
+        lease.stop.map(|(how, why)| StopOrder { fence: lease.fence, how, why })
+    }
+
+    /// Leases that the worker does not list: what it cannot know yet is sent again, what it should know is forgotten.
+    fn process_unlisted_leases(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        draft: &mut ReplyDraft,
+    ) {
+        let (seq, seen) = (draft.seq, self.workers[worker].peer.seen());
+        // Of what a former life held this one knows nothing.
+        let unlisted = self.workers[worker]
+            .leases
+            .iter()
+            .filter(|lease| self.leases[**lease].heard != seq && self.is_of_this_life(**lease));
+        let mut unlisted: Vec<u32> = unlisted.copied().collect();
+        unlisted.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        for lease in unlisted {
+            self.deciding_run = Some(self.runs[self.leases[lease].run].id);
+            if self.config.bugs.on(PlantedBug::LostReplyForgetsGrant) {
+                continue;
+            }
+            let it = &self.leases[lease];
+            let may_run_elsewhere = self.step_embargo(it.run, it.step).is_some();
+            if !it.is_undelivered(seen) || may_run_elsewhere {
+                self.end_lease(
+                    out,
+                    lease,
+                    Outcome::plain(OutcomeKind::Lost),
+                    LeaseEndKind::GivenUp,
+                );
+            } else if self.leases[lease].stop.is_none() {
+                self.confirm(out, lease);
+                draft.body.grants.push(self.grant_message(lease));
+            }
+        }
+    }
+
+    /// Keeps the exchange open until there is something to say, or it is time for the next.
+    fn park(&mut self, worker: u32) {
+        let until = self.now + self.interval();
+        self.workers[worker].peer.park();
+        self.parked.insert(worker);
+        self.workers[worker].park_until = until;
+        self.timers.set(until, EngineTimer::Parked(worker));
+    }
+
+    /// Answers a parked exchange.
+    pub(in crate::engine) fn answer_parked(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        mut body: ExchangeReplyBody,
+    ) {
+        let it = &mut self.workers[worker];
+        let (id, incarnation) = (it.id, it.incarnation);
+        let Some(seq) = it.peer.unpark() else { return };
+        let told = body.stops.iter().map(|stop| (stop.fence, ((stop.how, stop.why), seq)));
+        it.told.extend(told);
+        self.parked.remove(&worker);
+        self.timers.clear(self.workers[worker].park_until, EngineTimer::Parked(worker));
+        body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
+        self.reply(out, (id, incarnation, seq), Ok(body));
+    }
+
+    /// Refuses a parked exchange of a life that is over.
+    pub(in crate::engine) fn refuse_parked(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        refusal: WorkerRefusal,
+    ) {
+        let it = &mut self.workers[worker];
+        let (id, incarnation) = (it.id, it.incarnation);
+        if let Some(seq) = it.peer.unpark() {
+            self.parked.remove(&worker);
+            self.reply(out, (id, incarnation, seq), Err(refusal));
+        }
+    }
+
+    /// What a worker must be told of leases that it holds: stops, and what is wanted back.
+    pub(in crate::engine) fn pending_orders(&self, worker: u32) -> ExchangeReplyBody {
+        let mut leases = self.workers[worker].leases.clone();
+        leases.retain(|lease| self.is_of_this_life(*lease));
+        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        let back = |lease: &&u32| self.leases[**lease].asked_back;
+        let take_back: Vec<Fence> =
+            leases.iter().filter(back).map(|lease| self.leases[*lease].fence).collect();
+        let told = |stop: &StopOrder| {
+            let before = self.workers[worker].told.get(&stop.fence);
+            before.is_some_and(|(before, _)| *before >= (stop.how, stop.why))
+        };
+        let stops = leases
+            .iter()
+            .filter_map(|lease| self.stop_order(*lease))
+            .filter(|stop| !told(stop))
+            .collect();
+        ExchangeReplyBody { stops, take_back, ..ExchangeReplyBody::default() }
+    }
+}

@@ -1,0 +1,278 @@
+//! Which step goes to which worker.
+
+use std::cmp::Reverse;
+
+use super::decide::DecisionDraft;
+use crate::engine::config::{
+    AVOID_WORKER_WAIT, GRANT_FRAME, REPLY_GRANT_BYTES_MAX, SINGLE_GRANT_BYTES_MAX,
+};
+use crate::engine::event::{Event, StepSettlement};
+use crate::engine::queue::lane::{LanePosition, LaneRank, QueuedStep};
+use crate::engine::state::engine::Engine;
+use crate::engine::state::worker::WorkerStatus;
+use crate::id::Fence;
+use crate::planted_bugs::PlantedBug;
+use crate::session::{ExchangeReplyBody, LeaseGrant, LeaseRef};
+
+/// Whether a step may be leased before a slot is free for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum GrantReach {
+    /// Only into free slots.
+    Slots,
+    /// Also ahead of them.
+    Ahead,
+}
+
+/// Who goes first among the best of several classes: rank, and between equals the class that fewest workers serve.
+type GrantUrgency = (i64, Reverse<u32>, u32, u64);
+
+/// Grants on their way into a reply, and how much room they take.
+///
+/// What a worker has not confirmed to have received is in every reply to it, and nothing is granted that does not fit
+/// beside it: so a reply that repeats grants is never too large either.
+#[derive(Default)]
+struct GrantLoad {
+    grants: Vec<LeaseGrant>,
+    bytes: usize,
+}
+
+impl GrantLoad {
+    fn of(grants: Vec<LeaseGrant>) -> Self {
+        let bytes = grants.iter().map(grant_bytes).sum();
+        Self { grants, bytes }
+    }
+
+    fn push(&mut self, grant: LeaseGrant) {
+        self.bytes += grant_bytes(&grant);
+        self.grants.push(grant);
+    }
+}
+
+/// Bytes that a grant takes in a reply.
+fn grant_bytes(grant: &LeaseGrant) -> usize {
+    let values = grant.values.as_ref().map_or(0, |values| values.len());
+    grant.name.len() + grant.work.len() + values + GRANT_FRAME
+}
+
+impl Engine {
+    /// Gives a worker what it wants and may have, in answer to its newest exchange.
+    pub(in crate::engine) fn fill_reply(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        body: &mut ExchangeReplyBody,
+        reach: GrantReach,
+    ) {
+        let mut load = GrantLoad::of(std::mem::take(&mut body.grants));
+        while self.grant_one(out, worker, &mut load, reach) {}
+        body.grants = load.grants;
+        self.board.stirred |= self.is_full(out);
+    }
+
+    /// How many more leases a worker may get now.
+    fn grant_room(&self, worker: u32) -> usize {
+        let it = &self.workers[worker];
+        if it.status != WorkerStatus::Online {
+            return 0;
+        }
+        let capacity = it.capacity(self.config.ahead_work, self.config.ahead_max);
+        it.want.min(capacity.saturating_sub(self.occupied_slots(worker))) as usize
+    }
+
+    /// How many leases count against a worker's slots: all that are open, delivered or not.
+    fn occupied_slots(&self, worker: u32) -> u32 {
+        let it = &self.workers[worker];
+        if self.config.bugs.on(PlantedBug::UndeliveredOverfillSlots) {
+            let delivered = |lease: &&u32| !self.leases[**lease].is_undelivered(it.peer.seen());
+            return u32::try_from(it.leases.iter().filter(delivered).count()).unwrap_or(u32::MAX);
+        }
+        it.open()
+    }
+
+    /// Grants the best step that the worker may have, unless the decision or the reply is full.
+    fn grant_one(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        load: &mut GrantLoad,
+        reach: GrantReach,
+    ) -> bool {
+        if self.is_full(out)
+            || self.grant_room(worker) == 0
+            || load.grants.len() >= self.config.grants_max
+        {
+            return false;
+        }
+        let free_slot = self.occupied_slots(worker) < self.workers[worker].slots;
+        if !free_slot && reach == GrantReach::Slots {
+            return false;
+        }
+        let Some((lane, place, queued)) = self.best_lane_for(worker) else { return false };
+        // A step that cannot be leased ahead and comes next is waited for: leasing past it would keep it waiting for
+        // ever on a worker that is never idle.
+        if !free_slot && !self.board.lanes[lane].key.ahead {
+            return false;
+        }
+        // What does not fit beside the rest comes first in the next reply.
+        let weight = self.runs[place.run].grant_input_bytes(queued.step) + GRANT_FRAME;
+        if !load.grants.is_empty() && load.bytes + weight > REPLY_GRANT_BYTES_MAX {
+            return false;
+        }
+        if weight > SINGLE_GRANT_BYTES_MAX {
+            let settled = StepSettlement::FailedTooLarge { bytes: weight as u64 };
+            self.emit_settled(out, place.run, queued.step, settled);
+            return true;
+        }
+        let run = &self.runs[place.run];
+        let state = run.step(queued.step);
+        let event = Event::Granted {
+            run: run.id,
+            step: queued.step,
+            attempt: state.attempt,
+            delivery: state.delivery.saturating_add(1),
+            worker: self.workers[worker].id,
+            fence: Fence::new(self.generation, self.fences + 1),
+            seq: self.workers[worker].peer.last(),
+            expires: self.workers[worker].leases_expire().then(|| self.now + self.ttl),
+        };
+        self.emit(out, event);
+        self.workers[worker].want = self.workers[worker].want.saturating_sub(1);
+        let lease = self.runs[place.run].step(queued.step).lease;
+        load.push(self.grant_message(lease));
+        true
+    }
+
+    /// The head of the best open lane among the classes that the worker serves.
+    fn best_lane_for(&mut self, worker: u32) -> Option<(u32, LanePosition, QueuedStep)> {
+        let mut best: Option<(GrantUrgency, u32)> = None;
+        let mut looks = self.workers[worker].classes.len();
+        for at in 0..self.workers[worker].classes.len() {
+            let class = self.workers[worker].classes[at];
+            let Some((rank, lane)) = self.open_lane(worker, class, &mut looks) else {
+                continue;
+            };
+            let scarcity = self.board.classes[class].workers;
+            let key = (rank.bucket, rank.weight, scarcity, rank.order);
+            if best.is_none_or(|(found, _)| key < found) {
+                best = Some((key, lane));
+            }
+        }
+        self.board.scans += looks as u64;
+        let (_, lane) = best?;
+        let (place, queued) = self.board.lanes[lane].head()?;
+        Some((lane, place, queued))
+    }
+
+    /// The first open lane of a class that takes this worker; those before it are counted.
+    fn open_lane(&self, worker: u32, class: u32, looks: &mut usize) -> Option<(LaneRank, u32)> {
+        let mut open = self.board.classes[class].open.iter().copied();
+        open.find(|(_, lane)| {
+            *looks += 1;
+            self.lane_accepts(worker, *lane)
+        })
+    }
+
+    fn lane_accepts(&self, worker: u32, lane: u32) -> bool {
+        let lane = &self.board.lanes[lane];
+        let limit = lane.key.per_worker.as_ref();
+        if limit.is_some_and(|limit| self.workers[worker].is_at_limit(limit)) {
+            return false;
+        }
+        if !self.preference_allows(worker, lane) || self.lane_embargo(lane).is_some() {
+            return false;
+        }
+        if lane.key.avoid != Some(worker) {
+            return true;
+        }
+        let waited =
+            lane.head().is_some_and(|(_, head)| self.now.since(head.since) >= AVOID_WORKER_WAIT);
+        waited || self.board.classes[lane.key.class].workers < 2
+    }
+
+    pub(in crate::engine) fn grant_message(&self, lease: u32) -> LeaseGrant {
+        let lease = &self.leases[lease];
+        let run = &self.runs[lease.run];
+        let spec = run.spec(lease.step);
+        LeaseGrant {
+            lease: LeaseRef {
+                fence: lease.fence,
+                run: run.id,
+                step: lease.step,
+                attempt: lease.attempt,
+            },
+            delivery: lease.delivery,
+            root: run.options.root.unwrap_or(run.id),
+            name: run.plan.name(lease.step).into(),
+            values: (!spec.reads.is_empty()).then(|| run.values_for(lease.step).to_string().into()),
+            work: run.plan.work(lease.step),
+            timeout: spec.timeout,
+            kill_grace: spec.kill_grace,
+            stops_on_lost_contact: spec.stops_on_lost_contact(),
+        }
+    }
+
+    /// Answers parked exchanges that have something to carry: orders first, then whatever has become ready.
+    pub(in crate::engine) fn serve_parked(&mut self, out: &mut DecisionDraft) {
+        for worker in std::mem::take(&mut self.notify) {
+            let body =
+                if self.parked.contains(&worker) { self.pending_orders(worker) } else { continue };
+            if !body.is_empty() {
+                self.answer_parked(out, worker, body);
+            }
+        }
+        if std::mem::take(&mut self.board.stirred) {
+            self.serve_ready(out, &[GrantReach::Slots, GrantReach::Ahead]);
+        }
+    }
+
+    /// Free slots of parked workers come before leases ahead of anybody's: what one worker hands back for another's
+    /// sake must not return to it.
+    pub(in crate::engine) fn serve_free_slots(&mut self, out: &mut DecisionDraft) {
+        if self.board.stirred {
+            self.serve_ready(out, &[GrantReach::Slots]);
+        }
+    }
+
+    /// Spreads ready steps evenly over workers whose exchange is parked, the least loaded first.
+    fn serve_ready(&mut self, out: &mut DecisionDraft, reaches: &[GrantReach]) {
+        if !self.board.is_open() {
+            return;
+        }
+        let parked = self.parked.iter().filter(|worker| self.grant_room(**worker) > 0);
+        let load = |worker: u32| {
+            u64::from(self.workers[worker].open()) * 1000 / u64::from(self.workers[worker].slots)
+        };
+        let mut waiting: Vec<(u64, u32, GrantLoad)> =
+            parked.map(|worker| (load(*worker), *worker, GrantLoad::default())).collect();
+        waiting.sort_unstable_by_key(|(load, worker, _)| (*load, *worker));
+        for reach in reaches {
+            self.grant_round_robin(out, &mut waiting, *reach);
+        }
+        for (_, worker, GrantLoad { grants, .. }) in waiting {
+            if !grants.is_empty() && !self.config.bugs.on(PlantedBug::SupersededPollDropsGrants) {
+                self.answer_parked(
+                    out,
+                    worker,
+                    ExchangeReplyBody { grants, ..ExchangeReplyBody::default() },
+                );
+            }
+        }
+        self.board.stirred |= self.is_full(out);
+    }
+
+    /// Gives each waiting worker one step a round, until nobody can have more.
+    fn grant_round_robin(
+        &mut self,
+        out: &mut DecisionDraft,
+        waiting: &mut [(u64, u32, GrantLoad)],
+        reach: GrantReach,
+    ) {
+        let mut hopeful: Vec<usize> = (0..waiting.len()).collect();
+        while !hopeful.is_empty() {
+            hopeful.retain(|at| {
+                let (_, worker, load) = &mut waiting[*at];
+                self.grant_one(out, *worker, load, reach)
+            });
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Steps that are done once under a key: whose it is to do, who waits for that, and who takes over what is on record.
+//!
+//! The key is made when the step's needs have ended and its condition held, since it may read their outputs. A step that
+//! waits for a key waits for a step that waits for nothing but workers and locks, so such waits never run in a circle.
+
+use super::decide::DecisionDraft;
+use crate::display_text::{NAME_MAX, is_displayable, quoted};
+use crate::engine::event::{Event, StepSettlement};
+use crate::engine::state::engine::Engine;
+use crate::engine::state::run::Run;
+use crate::engine::state::timer::EngineTimer;
+use crate::engine::state::transition::{IllegalStepChange, StepChange};
+use crate::expr::{ExprScope, Template};
+use crate::id::StepIx;
+use crate::idempotency::{IdempotencyLookup, IdempotencyOrigin, IdempotencyRecord, IdempotentStep};
+use crate::outcome::{StepOutput, StepStatus};
+use crate::planted_bugs::PlantedBug;
+
+impl Run {
+    /// The key of a step, or why there is none; nothing if it has no key.
+    fn evaluate_key(&self, step: StepIx) -> Option<Result<String, Box<str>>> {
+        let written = &self.spec(step).when.idempotency()?.key;
+        let scope = ExprScope::default().with("steps", self.values_for(step)["steps"].take());
+        let rendered = Template::parse(written).map_err(|error| error.to_string());
+        let rendered = rendered.and_then(|template| {
+            self.can_read(&template.paths())?;
+            template.render(&scope).map_err(|error| error.to_string())
+        });
+        Some(match rendered {
+            Ok(key) if is_displayable(&key) => Ok(key),
+            Ok(key) => Err(format!(
+                "{} is no key: it has 1 to {NAME_MAX} bytes, and no line breaks or other control characters",
+                quoted(&key)
+            )
+            .into()),
+            Err(error) => Err(format!("`{written}`: {error}").into()),
+        })
+    }
+}
+
+impl Engine {
+    /// A step's needs have ended and its condition held: it is ready, unless it is done once and its key says otherwise.
+    pub(in crate::engine) fn begin_step(
+        &mut self,
+        out: &mut DecisionDraft,
+        run_ix: u32,
+        step: StepIx,
+    ) {
+        let id = self.runs[run_ix].id;
+        match self.runs[run_ix].evaluate_key(step) {
+            None => self.emit(out, Event::ConditionHeld { run: id, step }),
+            Some(Err(why)) => {
+                self.emit_settled(out, run_ix, step, StepSettlement::FailedKey { why });
+            }
+            Some(Ok(key)) => {
+                if let Some(event) = self.key_event(run_ix, step, key.into()) {
+                    self.emit(out, event);
+                }
+            }
+        }
+    }
+
+    /// What follows for a step that asks for its key; nothing if it stands in line already.
+    fn key_event(&self, run_ix: u32, step: StepIx, key: Box<str>) -> Option<Event> {
+        let run = self.runs[run_ix].id;
+        let place = (run_ix, step);
+        match self.ledger.look_up(
+            &key,
+            (place, self.ignores_key_record(place)),
+            self.trusted_time(self.now),
+        ) {
+            IdempotencyLookup::Recorded(IdempotencyRecord { origin, output, .. }) => {
+                let (origin, output) = (origin.clone(), output.clone());
+                Some(Event::KeyRecalled { run, step, key, origin, output })
+            }
+            IdempotencyLookup::Awaited(before)
+                if !self.config.bugs.on(PlantedBug::KeyTakenTwice) =>
+            {
+                let known = self.ledger.awaited_key(place).is_some();
+                let by = self.runs[before.0].id;
+                (!known).then_some(Event::KeyAwaited { run, step, key, by })
+            }
+            IdempotencyLookup::Free | IdempotencyLookup::Awaited(_) => {
+                Some(Event::KeyTaken { run, step, key })
+            }
+        }
+    }
+
+    pub(in crate::engine) fn ignores_key_record(&self, (run, step): IdempotentStep) -> bool {
+        self.runs[run].spec(step).when.idempotency().is_some_and(|once| once.again)
+    }
+
+    /// What the answer to a step that asked for its key does.
+    pub(in crate::engine) fn apply_key_event(
+        &mut self,
+        run_ix: u32,
+        event: &Event,
+    ) -> Result<(), IllegalStepChange> {
+        if let Event::KeyTaken { step, key, .. } = event {
+            self.ledger.acquire(key, (run_ix, *step), self.now);
+            self.make_ready(run_ix, *step)?;
+        } else if let Event::KeyAwaited { step, key, .. } = event {
+            self.key_awaited(run_ix, *step, key);
+        } else if let Event::KeyRecalled { step, output, .. } = event {
+            self.key_recalled(run_ix, *step, output)?;
+        }
+        Ok(())
+    }
+
+    fn key_awaited(&mut self, run_ix: u32, step: StepIx, key: &str) {
+        let again = self.ignores_key_record((run_ix, step));
+        self.ledger.enqueue(key, (run_ix, step), again);
+        let (now, patience) = (self.now, self.runs[run_ix].spec(step).wait_for_lock);
+        let state = self.runs[run_ix].step_mut(step);
+        (state.since, state.settling) = (now, false);
+        self.timers.set(now + patience, EngineTimer::Key(run_ix, step));
+    }
+
+    fn key_recalled(
+        &mut self,
+        run_ix: u32,
+        step: StepIx,
+        output: &StepOutput,
+    ) -> Result<(), IllegalStepChange> {
+        let run = &mut self.runs[run_ix];
+        if *output != StepOutput::None {
+            run.outputs.insert(step, output.clone());
+        }
+        let state = run.step_mut(step);
+        state.settling = false;
+        state.change(StepChange::Reused)?;
+        self.release_key(run_ix, step);
+        self.node_ended(run_ix, step)
+    }
+
+    /// A step has ended, and with it its hold on a key or its place in line: who can go on by that asks again.
+    pub(in crate::engine) fn release_key(&mut self, run_ix: u32, step: StepIx) {
+        let run = &self.runs[run_ix];
+        let status = run.step(step).status;
+        let kept =
+            self.config.bugs.on(PlantedBug::KeyKeptOnCancel) && status == StepStatus::Cancelled;
+        if kept || run.spec(step).when.idempotency().is_none() {
+            return;
+        }
+        let (now, believed) = (self.now, self.trusted_time(self.now));
+        let record = || IdempotencyRecord {
+            origin: IdempotencyOrigin {
+                run: run.id,
+                step,
+                name: run.plan.name(step).into(),
+                at: now,
+            },
+            status,
+            output: run.outputs.get(&step).cloned().unwrap_or_default(),
+        };
+        let Some(key) = self.ledger.release((run_ix, step), believed, record) else { return };
+        for (run, step) in self.ledger.unblocked(&key, believed) {
+            self.settle_later(run, step);
+        }
+    }
+
+    /// A step has waited for its key as long as it may.
+    pub(in crate::engine) fn key_wait_timed_out(
+        &mut self,
+        out: &mut DecisionDraft,
+        run_ix: u32,
+        step: StepIx,
+    ) {
+        let Some(run) = self.runs.get(run_ix).filter(|run| run.plan.has_step(step)) else { return };
+        let Some((_, by)) = self.ledger.awaited_key((run_ix, step)) else { return };
+        let ends = self.wait_ends(run.step(step).since, run.spec(step).wait_for_lock);
+        if ends > self.now {
+            return self.timers.set(ends, EngineTimer::Key(run_ix, step));
+        }
+        let by = by.map_or(run.id, |(by, _)| self.runs[by].id);
+        self.emit_settled(out, run_ix, step, StepSettlement::FailedNoKey { by });
+    }
+}

@@ -1,0 +1,25 @@
+//! The rules: each decides one thing and emits events.
+
+mod audit;
+mod cancel;
+mod condemned_runs;
+mod contacts;
+mod credentials;
+pub(in crate::engine) mod decide;
+mod exchange;
+mod grant;
+mod idempotency;
+mod lease_end;
+mod outcome_verdict;
+mod plain_session;
+mod preferences;
+mod register;
+mod settlement;
+pub(in crate::engine) mod submit;
+mod take_back;
+mod tick;
+mod unplaceable;
+mod value_access;
+mod value_condition;
+
+pub use contacts::WorkerContacts;

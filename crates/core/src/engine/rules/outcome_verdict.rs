@@ -1,0 +1,144 @@
+//! Judges the outcomes that workers report: accepted, or stale.
+//!
+//! An outcome is accepted under an open lease. It is also accepted under a lease that was given up (its worker was out of
+//! reach, or its life had ended) while its step still waits to be handed out again: the step has run, and running it once
+//! more would give nothing. Once another lease was granted, a report of the former one is kept as history.
+
+use super::decide::DecisionDraft;
+use crate::engine::event::{Event, LeaseEndKind};
+use crate::engine::state::engine::Engine;
+use crate::engine::state::run::{SpentLease, SpentLeaseKind, StepState};
+use crate::id::{Fence, WorkerId};
+use crate::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
+use crate::planted_bugs::PlantedBug;
+use crate::session::{FinishedAttempt, LeaseRef, OutcomeVerdict};
+
+/// What is known of a lease that is not open.
+enum ClosedLease {
+    /// Its holder's outcome was accepted.
+    Accepted,
+    /// It was given up while this worker held it, and nothing came since. Its run may have been sealed.
+    GivenUp(WorkerId),
+    /// Nothing that matters.
+    Unknown,
+}
+
+impl Engine {
+    /// Accepts an outcome if its lease is open and this worker's, or was given up and the step still waits. The answer to a
+    /// repeated report is the one that was given before.
+    pub(in crate::engine) fn judge_outcome(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        finished: &FinishedAttempt,
+    ) -> OutcomeVerdict {
+        if let Some(lease) = self.matching_open_lease(worker, finished) {
+            self.learn_pace(worker, finished);
+            let ended = finished.ran.map_or(LeaseEndKind::Reported, LeaseEndKind::Ran);
+            self.end_lease(out, lease, bounded_outcome(&finished.outcome), ended);
+            return OutcomeVerdict::Accepted;
+        }
+        let forgets =
+            self.config.bugs.on(PlantedBug::ReplyCacheLost) && self.led_at > self.now - self.ttl;
+        match self.closed_lease(finished.lease) {
+            ClosedLease::Accepted if !forgets => OutcomeVerdict::Accepted,
+            ClosedLease::GivenUp(holder) if holder == self.workers[worker].id => {
+                self.judge_late_outcome(out, worker, finished)
+            }
+            ClosedLease::Accepted | ClosedLease::GivenUp(_) | ClosedLease::Unknown => {
+                OutcomeVerdict::Stale
+            }
+        }
+    }
+
+    /// The lease was given up. Its outcome counts while the step waits to be handed out again; otherwise it is kept as
+    /// history.
+    fn judge_late_outcome(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        finished: &FinishedAttempt,
+    ) -> OutcomeVerdict {
+        let LeaseRef { run, step, fence, .. } = finished.lease;
+        let outcome = bounded_outcome(&finished.outcome);
+        let next = self.awaiting_redelivery(finished.lease).and_then(|run_ix| {
+            let place = (run_ix, step);
+            self.late_follow_up(out, (place, worker), &outcome)
+        });
+        let Some(next) = next else {
+            self.record_late(out, finished);
+            return OutcomeVerdict::Stale;
+        };
+        self.learn_pace(worker, finished);
+        let ended = LeaseEndKind::Late { ran: finished.ran };
+        self.emit(out, Event::Ended { run, step, fence, outcome, next, ended });
+        OutcomeVerdict::Accepted
+    }
+
+    /// The run of a lease whose step waits in its lane and was given to no worker since.
+    fn awaiting_redelivery(&self, at: LeaseRef) -> Option<u32> {
+        let run_ix = self.run_ids.get(&at.run).copied()?;
+        let run = &self.runs[run_ix];
+        let state = run.steps.get(at.step.0 as usize)?;
+        let is_newest =
+            state.fence == at.fence || self.config.bugs.on(PlantedBug::OvertakenReportCounts);
+        let waits = state.status == StepStatus::Ready && !state.settling;
+        (is_newest && waits && !run.bars_start(run.spec(at.step).condition)).then_some(run_ix)
+    }
+
+    /// What is known of a lease that is not open.
+    fn closed_lease(&self, at: LeaseRef) -> ClosedLease {
+        let Some(run) = self.run_ids.get(&at.run).map(|run| &self.runs[*run]) else {
+            return self.sealed.holder(at).map_or(ClosedLease::Unknown, ClosedLease::GivenUp);
+        };
+        match run.spent.get(&at.fence).filter(|spent| spent.step == at.step) {
+            Some(SpentLease { how: SpentLeaseKind::Reported, .. }) => return ClosedLease::Accepted,
+            Some(SpentLease { how: SpentLeaseKind::GivenUp, holder, .. }) => {
+                return ClosedLease::GivenUp(*holder);
+            }
+            Some(SpentLease { how: SpentLeaseKind::Late, .. }) => return ClosedLease::Unknown,
+            None => {}
+        }
+        let step = run.steps.get(at.step.0 as usize);
+        let ended = |step: &StepState| step.fence == at.fence && step.status.is_terminal();
+        let ever = at.fence != Fence::default();
+        if ever && step.is_some_and(ended) { ClosedLease::Accepted } else { ClosedLease::Unknown }
+    }
+
+    fn record_late(&mut self, out: &mut DecisionDraft, finished: &FinishedAttempt) {
+        let LeaseRef { run, step, fence, .. } = finished.lease;
+        if finished.outcome.kind == OutcomeKind::Released {
+            return;
+        }
+        let mut outcome = finished.outcome.clone();
+        if !outcome.output.fits() {
+            outcome.output = StepOutput::None;
+        }
+        self.emit(out, Event::LateOutcome { run, step, fence, outcome });
+    }
+
+    fn matching_open_lease(&self, worker: u32, finished: &FinishedAttempt) -> Option<u32> {
+        let at = finished.lease;
+        if self.config.bugs.on(PlantedBug::NoFenceCheck) {
+            let run = &self.runs[*self.run_ids.get(&at.run)?];
+            let lease = run.steps.get(at.step.0 as usize)?.lease;
+            return self.leases.get(lease).map(|_| lease);
+        }
+        let lease = self.lease_of(at.run, at.step, at.fence)?;
+        (self.leases[lease].worker == worker).then_some(lease)
+    }
+
+    fn learn_pace(&mut self, worker: u32, finished: &FinishedAttempt) {
+        if let Some(ran) = finished.ran {
+            self.workers[worker].record_duration(ran);
+        }
+    }
+}
+
+/// The outcome as it is taken in: one with more output than an outcome may carry is a failure.
+fn bounded_outcome(outcome: &Outcome) -> Outcome {
+    if outcome.output.fits() {
+        return outcome.clone();
+    }
+    Outcome { exit_code: outcome.exit_code, ..Outcome::plain(OutcomeKind::Failed) }
+}

@@ -1,0 +1,64 @@
+//! Preferences: which of the workers that may run a step had better do so.
+//!
+//! A worker *suits* a class if it has everything that the steps of it prefer. It gets them like any others. A worker that
+//! does not suit gets them where nobody online does, or when the first of them has waited for [`PREFERS_PATIENCE`].
+
+use crate::engine::config::PREFERENCE_WAIT;
+use crate::engine::queue::lane::ReadyLane;
+use crate::engine::state::engine::Engine;
+use crate::planted_bugs::PlantedBug;
+use crate::time::Time;
+
+impl Engine {
+    /// Whether the first step of a lane may go to this worker, as far as its preferences go.
+    pub(crate) fn preference_allows(&self, worker: u32, lane: &ReadyLane) -> bool {
+        let class = lane.key.class;
+        if self.meets_preferences(worker, class)
+            || self.config.bugs.on(PlantedBug::PreferenceIgnored)
+        {
+            return true;
+        }
+        let suitors = self.board.preferred_workers.get(&class).copied().unwrap_or_default();
+        suitors == 0 || self.preference_ends(lane).is_none_or(|at| at <= self.now)
+    }
+
+    /// When anybody may have the first step of a lane that prefers something.
+    pub(in crate::engine) fn preference_ends(&self, lane: &ReadyLane) -> Option<Time> {
+        let mut preferences =
+            self.board.classes[lane.key.class].placement.requirement.preferences();
+        preferences.next()?;
+        lane.head().map(|(_, head)| head.since + PREFERENCE_WAIT)
+    }
+
+    /// The preferences of a class that a worker does not meet, in words.
+    pub(crate) fn unmet_preferences(&self, worker: u32, class: u32) -> Option<String> {
+        let requirement = &self.board.classes[class].placement.requirement;
+        let unsuited = requirement.unmet_preferences(&self.workers[worker].labels);
+        let unsuited: Vec<String> = unsuited.map(ToString::to_string).collect();
+        (!unsuited.is_empty()).then(|| unsuited.join(", "))
+    }
+
+    fn meets_preferences(&self, worker: u32, class: u32) -> bool {
+        let requirement = &self.board.classes[class].placement.requirement;
+        requirement.unmet_preferences(&self.workers[worker].labels).next().is_none()
+    }
+
+    /// A worker that serves a class has come or gone.
+    pub(in crate::engine) fn count_preferred_worker(&mut self, worker: u32, class: u32, by: i32) {
+        let requirement = &self.board.classes[class].placement.requirement;
+        if requirement.preferences().next().is_some() && self.meets_preferences(worker, class) {
+            let count = self.board.preferred_workers.entry(class).or_default();
+            *count = count.saturating_add_signed(by);
+        }
+    }
+
+    /// Counts who suits which class.
+    pub(in crate::engine) fn recount_preferred_workers(&mut self) {
+        self.board.preferred_workers.clear();
+        for worker in self.workers.indices() {
+            for class in self.workers[worker].classes.clone() {
+                self.count_preferred_worker(worker, class, 1);
+            }
+        }
+    }
+}

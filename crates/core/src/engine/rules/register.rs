@@ -1,0 +1,204 @@
+//! Workers join, come back, and are reported dead.
+
+use std::collections::BTreeSet;
+
+use super::decide::DecisionDraft;
+use crate::engine::config::SLOTS_MAX;
+use crate::engine::event::{Event, LeaseEndKind};
+use crate::engine::request::EngineAnswer;
+use crate::engine::state::engine::Engine;
+use crate::engine::state::lease::Lease;
+use crate::engine::state::worker::WorkerStatus;
+use crate::id::{Fence, Incarnation, WorkerId};
+use crate::outcome::{Outcome, OutcomeKind};
+use crate::planted_bugs::PlantedBug;
+use crate::session::{
+    FinishedAttempt, FormerLifeProof, OutcomeVerdict, RegisterReply, RegisterRequest,
+    WorkerLocality, WorkerRefusal,
+};
+
+impl Engine {
+    pub(in crate::engine) fn register(
+        &mut self,
+        out: &mut DecisionDraft,
+        mut register: RegisterRequest,
+    ) -> EngineAnswer {
+        let known = self.worker_ids.get(&register.worker).copied();
+        if let Some(refusal) = self.register_refusal(&register, known) {
+            return EngineAnswer::Refused(refusal);
+        }
+        self.detect_lost_history(out, register.spooled.iter().map(|finished| finished.lease.fence));
+        let mut verdicts = Vec::new();
+        // Outcomes of a former life come first: what they end is not lost with that life.
+        if let Some(worker) = known {
+            verdicts = self.judge_all(out, worker, &register.spooled);
+            if register.incarnation > self.workers[worker].incarnation {
+                self.refuse_parked(out, worker, WorkerRefusal::Superseded);
+                self.end_former_lives(out, worker, &register.former);
+            }
+        }
+        let (id, spooled) = (register.worker, std::mem::take(&mut register.spooled));
+        if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
+            let RegisterRequest { worker, name, incarnation, labels, slots, home, .. } = register;
+            // Only the leader's own worker can share its fate, whatever others say of themselves.
+            let home = if self.own == Some(worker) { home } else { WorkerLocality::Apart };
+            self.emit(
+                out,
+                Event::WorkerRegistered { worker, name, incarnation, labels, slots, home },
+            );
+        }
+        if known.is_none() {
+            verdicts = self.judge_all(out, self.worker_ids[&id], &spooled);
+        }
+        let interval = self.interval();
+        EngineAnswer::Registered(RegisterReply {
+            term: self.term,
+            ttl: self.ttl,
+            interval,
+            verdicts,
+        })
+    }
+
+    fn judge_all(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        spooled: &[FinishedAttempt],
+    ) -> Vec<(Fence, OutcomeVerdict)> {
+        let mut verdicts = Vec::new();
+        for finished in spooled {
+            verdicts.push((finished.lease.fence, self.judge_outcome(out, worker, finished)));
+        }
+        verdicts
+    }
+
+    fn register_refusal(
+        &self,
+        register: &RegisterRequest,
+        known: Option<u32>,
+    ) -> Option<WorkerRefusal> {
+        if !(1..=SLOTS_MAX).contains(&register.slots) {
+            return Some(WorkerRefusal::BadSlots(register.slots));
+        }
+        if self.keys.is_revoked(register.worker) {
+            return Some(WorkerRefusal::Revoked);
+        }
+        if let Some(worker) = known.map(|worker| &self.workers[worker]) {
+            if register.incarnation < worker.incarnation {
+                return Some(WorkerRefusal::Superseded);
+            }
+            if register.incarnation == worker.incarnation && worker.status == WorkerStatus::Ended {
+                return Some(WorkerRefusal::Ended);
+            }
+        } else if self.workers.len() >= self.config.workers_max {
+            return Some(WorkerRefusal::TooManyWorkers(self.workers.len()));
+        }
+        let by = self.live_worker_named(&register.name, register.worker)?;
+        Some(WorkerRefusal::NameTaken { name: register.name.clone(), by })
+    }
+
+    /// Another live worker of this name.
+    pub(in crate::engine) fn live_worker_named(
+        &self,
+        name: &str,
+        not: WorkerId,
+    ) -> Option<WorkerId> {
+        let others = self.workers.iter().map(|(_, worker)| worker).filter(|it| it.id != not);
+        others.filter(|it| it.is_live()).find(|it| &*it.name == name).map(|it| it.id)
+    }
+
+    /// A guard vouches that nothing of a life is left: all leases of that life end now, also if a newer life has registered.
+    pub(in crate::engine) fn guard_ended(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: WorkerId,
+        incarnation: Incarnation,
+        started: &[Fence],
+    ) -> EngineAnswer {
+        let Some(worker_ix) = self.worker_ids.get(&worker).copied() else {
+            return EngineAnswer::Refused(WorkerRefusal::NotRegistered);
+        };
+        // A worker that is not trusted any more is not believed that nothing of it runs: its locks would be free too soon.
+        let believed = self.config.bugs.on(PlantedBug::RevokedGuardBelieved);
+        if self.keys.is_revoked(worker) && !believed {
+            return EngineAnswer::Refused(WorkerRefusal::Revoked);
+        }
+        let it = &self.workers[worker_ix];
+        if incarnation > it.incarnation {
+            return EngineAnswer::Refused(WorkerRefusal::NotRegistered);
+        }
+        let (is_latest, status) = (incarnation == it.incarnation, it.status);
+        if is_latest && status == WorkerStatus::Ended {
+            return EngineAnswer::Done;
+        }
+        if is_latest {
+            self.refuse_parked(out, worker_ix, WorkerRefusal::Ended);
+        }
+        self.end_life(out, worker_ix, incarnation, started);
+        if is_latest {
+            self.emit(out, Event::WorkerEnded { worker, incarnation });
+        }
+        EngineAnswer::Done
+    }
+
+    /// A guard lists what it had started of a life: that is lost, and the rest goes back as released.
+    fn end_life(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: u32,
+        life: Incarnation,
+        started: &[Fence],
+    ) {
+        let started: BTreeSet<Fence> = started.iter().copied().collect();
+        for lease in self.leases_by_fence(worker) {
+            if self.leases[lease].life != life {
+                continue;
+            }
+            let was_started = started.contains(&self.leases[lease].fence);
+            let kind = if was_started { OutcomeKind::Lost } else { OutcomeKind::Released };
+            self.end_lease(out, lease, Outcome::plain(kind), LeaseEndKind::GivenUp);
+        }
+    }
+
+    /// A new life registers: what earlier ones held is lost. Where a step must not run twice at a time, or not start again,
+    /// and nothing proves that its life is dead, its lease is renewed no more and ends by time.
+    fn end_former_lives(&mut self, out: &mut DecisionDraft, worker: u32, former: &FormerLifeProof) {
+        let contact = self.workers[worker].contact;
+        for lease_ix in self.leases_by_fence(worker) {
+            let lease = &self.leases[lease_ix];
+            if self.may_end_early(lease, former) {
+                self.end_lease(
+                    out,
+                    lease_ix,
+                    Outcome::plain(OutcomeKind::Lost),
+                    LeaseEndKind::GivenUp,
+                );
+                continue;
+            }
+            // The former life counts its deadline from its own last contact, not from that of the new one.
+            let ends = lease.expires(contact);
+            if !self.config.bugs.on(PlantedBug::FrozenForgotten) {
+                self.leases[lease_ix].frozen = Some(ends);
+            }
+        }
+    }
+
+    /// Whether a lease of a former life may end before its time.
+    fn may_end_early(&self, lease: &Lease, former: &FormerLifeProof) -> bool {
+        let spec = self.runs[lease.run].spec(lease.step);
+        let harmless = !spec.stops_on_lost_contact() && spec.retry.lost > 0;
+        harmless || former.proves(lease.life) || self.config.bugs.on(PlantedBug::NewLifeFreesLocks)
+    }
+
+    fn leases_by_fence(&self, worker: u32) -> Vec<u32> {
+        let mut leases = self.workers[worker].leases.clone();
+        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        leases
+    }
+
+    /// Whether a lease is held by the life of its worker that is registered now.
+    pub(in crate::engine) fn is_of_this_life(&self, lease: u32) -> bool {
+        let lease = &self.leases[lease];
+        lease.life == self.workers[lease.worker].incarnation
+    }
+}

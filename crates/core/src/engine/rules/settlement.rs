@@ -1,0 +1,232 @@
+//! Ends without a lease: skipped, blocked, cancelled, superseded, and runs whose last step has ended.
+
+use super::decide::DecisionDraft;
+use crate::engine::event::{Event, StepSettlement, UnplaceablePolicy};
+use crate::engine::queue::lane::ReadyLane;
+use crate::engine::state::engine::{DeferredWork, Engine};
+use crate::engine::state::lease::Lease;
+use crate::id::{RunId, StepIx};
+use crate::outcome::StepStatus;
+use crate::plan::{LockOrder, StatusCondition};
+use crate::session::StopReason;
+
+impl Engine {
+    /// Decides what follows from events so far, until the decision is full. What is left is taken up by the next.
+    pub(in crate::engine) fn run_deferred_work(&mut self, out: &mut DecisionDraft) {
+        self.take_back_at_once(out);
+        while !self.is_full(out) {
+            let Some(todo) = self.todo.pop_front() else {
+                return;
+            };
+            self.deciding_run = self.runs.get(todo.run()).map(|run| run.id);
+            match todo {
+                DeferredWork::Settle(run, step) => self.settle_if_due(out, run, step),
+                DeferredWork::Stop(run) => self.settle_stopped_steps(out, run),
+                DeferredWork::Finish(run) => self.end_run(out, run),
+                DeferredWork::Supersede(run, step) => self.supersede(out, run, step),
+            }
+            if self.has_scanned_enough(out) {
+                return;
+            }
+        }
+    }
+
+    fn settle_if_due(&mut self, out: &mut DecisionDraft, run_ix: u32, step: StepIx) {
+        let Some(run) = self.runs.get(run_ix) else {
+            return;
+        };
+        let Some(state) = run.steps.get(step.0 as usize) else {
+            return;
+        };
+        if !state.settling {
+            return;
+        }
+        self.runs[run_ix].step_mut(step).settling = false;
+        if let Some(settled) = self.due_settlement(run_ix, step) {
+            return self.emit_settled(out, run_ix, step, settled);
+        }
+        if self.runs[run_ix].awaits_value_condition(step) {
+            self.begin_step(out, run_ix, step);
+        }
+    }
+
+    /// How a step has to end, if it has to.
+    fn due_settlement(&self, run_ix: u32, step: StepIx) -> Option<StepSettlement> {
+        let run = &self.runs[run_ix];
+        let (state, condition) = (run.step(step), run.spec(step).condition);
+        if !matches!(state.status, StepStatus::Waiting | StepStatus::Ready) {
+            return None;
+        }
+        if run.cancel.is_some() && run.bars_start(condition) {
+            return Some(StepSettlement::CancelledWithRun);
+        }
+        let backing_off = state.attempt > 1 || state.delivery > 0;
+        if let (Some(cause), StatusCondition::Success, false) =
+            (state.cause(), condition, backing_off)
+        {
+            return Some(if state.is_withheld() {
+                StepSettlement::Withheld { cause }
+            } else {
+                StepSettlement::Blocked { cause }
+            });
+        }
+        if let (true, Some(cause)) = (run.bars_start(condition), run.failed) {
+            return Some(StepSettlement::CancelledByFailure { cause });
+        }
+        if condition == StatusCondition::Failure && state.remaining == 0 && !state.need_failed() {
+            return Some(StepSettlement::SkippedByCondition);
+        }
+        if run.awaits_value_condition(step) {
+            return run.settled_by_values(step);
+        }
+        self.unplaceable(run_ix, step)
+    }
+
+    /// Nobody could run the step when it became ready; that somebody has come since does not change it, or a replay would
+    /// have to know when.
+    fn unplaceable(&self, run_ix: u32, step: StepIx) -> Option<StepSettlement> {
+        let run = &self.runs[run_ix];
+        if run.step(step).status != StepStatus::Ready {
+            return None;
+        }
+        match run.options.unplaceable {
+            UnplaceablePolicy::Wait => None,
+            UnplaceablePolicy::Skip => Some(StepSettlement::SkippedUnplaceable),
+            UnplaceablePolicy::Fail => Some(StepSettlement::FailedNoWorker),
+        }
+    }
+
+    pub(in crate::engine) fn emit_settled(
+        &mut self,
+        out: &mut DecisionDraft,
+        run_ix: u32,
+        step: StepIx,
+        settled: StepSettlement,
+    ) {
+        let run = self.runs[run_ix].id;
+        self.emit(out, Event::StepSettled { run, step, settled });
+    }
+
+    /// Ends steps of a stopped run in the order of the plan, as many as the decision has room for.
+    fn settle_stopped_steps(&mut self, out: &mut DecisionDraft, run_ix: u32) {
+        let Some(run) = self.runs.get(run_ix) else {
+            return;
+        };
+        let mut cursor = run.stop_cursor;
+        let end = u32::try_from(run.steps.len()).expect("nodes are counted in 32 bits");
+        while cursor < end && !self.is_full(out) {
+            let step = StepIx(cursor);
+            cursor += 1;
+            let run = &self.runs[run_ix];
+            let Some(spec) = run.plan.spec(step) else {
+                continue;
+            };
+            let open = matches!(run.step(step).status, StepStatus::Waiting | StepStatus::Ready);
+            if open && run.bars_start(spec.condition) {
+                let settled = self
+                    .due_settlement(run_ix, step)
+                    .expect("a stopped step that is open has an end");
+                self.emit_settled(out, run_ix, step, settled);
+            }
+        }
+        self.runs[run_ix].stop_cursor = cursor;
+        if cursor < end {
+            self.todo.push_back(DeferredWork::Stop(run_ix));
+        }
+    }
+
+    fn end_run(&mut self, out: &mut DecisionDraft, run_ix: u32) {
+        let Some(run) = self.runs.get(run_ix) else {
+            return;
+        };
+        if run.open == 0 && !run.status.is_terminal() {
+            let (run, status) = (run.id, run.final_status());
+            self.emit(out, Event::RunEnded { run, status });
+        }
+    }
+
+    /// A step stands at a lock where the newest run ends the older ones: those that wait are settled, those that run
+    /// are told to stop. If a newer one is there already, it is this one that ends.
+    fn supersede(&mut self, out: &mut DecisionDraft, run_ix: u32, step: StepIx) {
+        let Some(run) = self.runs.get(run_ix) else { return };
+        if run.status.is_terminal()
+            || run.step(step).status != StepStatus::Ready
+            || run.step(step).settling
+        {
+            return;
+        }
+        let (by, order) = (run.id, run.order);
+        let yields =
+            run.spec(step).locks.iter().filter(|lock| lock.order == LockOrder::CancelOlder);
+        let locks: Vec<u32> = yields.map(|lock| self.board.lock_ids[&lock.name]).collect();
+        for lock in locks {
+            self.board.scans += (self.board.locks[lock].lanes.len() + self.leases.len()) as u64;
+            if let Some(newer) = self.newer_run_at_lock(lock, order) {
+                return self.emit_settled(
+                    out,
+                    run_ix,
+                    step,
+                    StepSettlement::Superseded { by: newer },
+                );
+            }
+            if !self.supersede_waiting(out, lock, by, order) {
+                return self.todo.push_back(DeferredWork::Supersede(run_ix, step));
+            }
+            for lease in self.leases.indices() {
+                self.supersede_holder(out, lease, lock, order);
+            }
+        }
+    }
+
+    /// The run of a step that waits for the lock or holds it, would end older ones, and is newer.
+    fn newer_run_at_lock(&self, lock: u32, order: u64) -> Option<RunId> {
+        let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
+        // The newest run stands first in a lane that ends older ones.
+        let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).filter_map(ReadyLane::head);
+        let waiting = waiting.map(|(place, _)| place.run);
+        let held = self
+            .leases
+            .iter()
+            .filter(|(_, lease)| self.is_superseded_holder(lease, lock) && lease.stop.is_none());
+        let runs = waiting.chain(held.map(|(_, lease)| lease.run));
+        runs.map(|run| &self.runs[run]).find(|run| run.order > order).map(|run| run.id)
+    }
+
+    /// Whether a lease holds the lock as one of those that the newest ends.
+    fn is_superseded_holder(&self, lease: &Lease, lock: u32) -> bool {
+        let holds = lease.locks.as_deref().is_some_and(|locks| locks.contains(&lock));
+        let name = &self.board.locks[lock].name;
+        let mut uses = self.runs[lease.run].spec(lease.step).locks.iter();
+        holds && uses.any(|used| used.name == *name && used.order == LockOrder::CancelOlder)
+    }
+
+    /// Ends older steps that wait for the lock. False if the decision is full and some are left.
+    fn supersede_waiting(
+        &mut self,
+        out: &mut DecisionDraft,
+        lock: u32,
+        by: RunId,
+        order: u64,
+    ) -> bool {
+        let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
+        let lanes = lanes.filter(|lane| lane.cancels_older_at(lock));
+        let aged: Vec<(u32, StepIx)> = lanes.flat_map(|lane| lane.older_than(order)).collect();
+        self.board.scans += aged.len() as u64;
+        for (run, step) in aged {
+            if self.is_full(out) {
+                return false;
+            }
+            self.emit_settled(out, run, step, StepSettlement::Superseded { by });
+        }
+        true
+    }
+
+    fn supersede_holder(&mut self, out: &mut DecisionDraft, lease: u32, lock: u32, order: u64) {
+        let it = &self.leases[lease];
+        let run = &self.runs[it.run];
+        if self.is_superseded_holder(it, lock) && run.order < order && it.stop.is_none() {
+            let (run, step, fence, why) = (run.id, it.step, it.fence, StopReason::Superseded);
+            self.emit(out, Event::StopOrdered { run, step, fence, why });
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Takes in runs, and lets go of those that are archived.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::decide::DecisionDraft;
+use crate::engine::config::REUSED_BYTES_MAX;
+use crate::engine::event::Event;
+use crate::engine::queue::requirement_class::describe_placement;
+use crate::engine::request::{EngineAnswer, RequestDenial, SubmitRun, SubmitWarning};
+use crate::engine::state::engine::Engine;
+use crate::engine::state::run::Run;
+use crate::engine::state::worker::{Worker, WorkerStatus};
+use crate::id::{RunId, StepIx};
+use crate::plan::{Placement, Plan};
+
+/// Warnings that one submission is answered with: more are not read, and each costs a look at every worker.
+const WARNINGS_MAX: usize = 20;
+
+/// Every lock that a plan's steps take, with its slots.
+pub(in crate::engine) fn locks_of(plan: &Plan) -> impl Iterator<Item = (&str, u32)> {
+    let names: BTreeSet<&str> =
+        plan.specs().iter().flat_map(|spec| &spec.locks).map(|lock| &*lock.name).collect();
+    names.into_iter().map(|name| (name, plan.lock_slots(name)))
+}
+
+impl Engine {
+    pub(in crate::engine) fn submit(
+        &mut self,
+        out: &mut DecisionDraft,
+        submit: SubmitRun,
+    ) -> EngineAnswer {
+        if let Some(known) = self.run_ids.get(&submit.run).copied() {
+            let same = self.runs[known].plan.fingerprint() == submit.plan.fingerprint();
+            return if same {
+                EngineAnswer::Submitted { warnings: Vec::new() }
+            } else {
+                EngineAnswer::Denied(RequestDenial::RunExists(submit.run))
+            };
+        }
+        if let Some(denial) = self.submit_denial(&submit) {
+            return EngineAnswer::Denied(denial);
+        }
+        let SubmitRun { run, plan, options, reused } = submit;
+        self.emit(out, Event::RunSubmitted { run, plan, options, reused });
+        EngineAnswer::Submitted { warnings: self.warnings(run) }
+    }
+
+    fn submit_denial(&self, submit: &SubmitRun) -> Option<RequestDenial> {
+        if self.is_condemned(submit.run) {
+            return Some(RequestDenial::RunEnded(submit.run));
+        }
+        if self.runs.len() >= self.config.runs_max {
+            return Some(RequestDenial::TooManyRuns(self.runs.len()));
+        }
+        let (active, more, max) =
+            (self.nodes, submit.plan.node_count() as usize, self.config.steps_max);
+        if active + more > max {
+            return Some(RequestDenial::TooManySteps { active, more, max });
+        }
+        let plan = &submit.plan;
+        if let Some(denial) = self.size_denial(plan) {
+            return Some(denial);
+        }
+        let reused = submit.reused.iter().map(|reuse| reuse.output.len()).sum::<usize>();
+        if reused > REUSED_BYTES_MAX {
+            return Some(RequestDenial::TooMuchReused { bytes: reused, max: REUSED_BYTES_MAX });
+        }
+        let mut taken = BTreeSet::new();
+        let bad = submit
+            .reused
+            .iter()
+            .map(|reuse| reuse.step)
+            .find(|step| !plan.has_step(*step) || !taken.insert(*step));
+        bad.map(RequestDenial::BadReuse)
+    }
+
+    /// Whether a plan, or all active ones together with it, would take more than may be taken.
+    fn size_denial(&self, plan: &Plan) -> Option<RequestDenial> {
+        if let Some(excess) = plan.exceeded_limit() {
+            return Some(RequestDenial::PlanTooLarge(excess));
+        }
+        let (active, more, max) = (self.plan_bytes, plan.bytes(), self.config.plan_bytes_max);
+        if active + more > max {
+            return Some(RequestDenial::TooManyBytes { active, more, max });
+        }
+        let (active, more) = (self.board.lock_uses, plan.lock_uses());
+        let max = self.config.lock_uses_max;
+        if active + more > max {
+            return Some(RequestDenial::TooManyLockUses { active, more, max });
+        }
+        let known = &self.board.class_ids;
+        let fresh = plan.placements().into_iter().filter(|it| !known.contains_key(*it));
+        let more = fresh.map(Placement::demand_count).sum();
+        let (active, max) = (self.board.demands, self.config.demands_max);
+        (active + more > max).then_some(RequestDenial::TooManyDemands { active, more, max })
+    }
+
+    fn warnings(&self, run: RunId) -> Vec<SubmitWarning> {
+        let run = &self.runs[self.run_ids[&run]];
+        let slots = locks_of(&run.plan).filter_map(|(name, declared)| {
+            let lock = &self.board.locks[self.board.lock_ids[name]];
+            let effective = lock.slots();
+            lock.has_conflicting_slots().then(|| SubmitWarning::LockSlotsDiffer {
+                lock: name.into(),
+                declared,
+                effective,
+            })
+        });
+        let mut warnings: Vec<SubmitWarning> = slots.take(WARNINGS_MAX).collect();
+        let unserved = self.unserved_classes(run);
+        let room = WARNINGS_MAX - warnings.len();
+        let told = unserved.iter().take(room);
+        warnings.extend(told.map(|(class, step)| self.no_worker_yet(run, *class, *step)));
+        if unserved.len() > room {
+            warnings.push(SubmitWarning::More(unserved.len() - room));
+        }
+        warnings
+    }
+
+    /// The classes of the run's steps that no worker serves, each with its first step. Looks at every step once.
+    fn unserved_classes(&self, run: &Run) -> BTreeMap<u32, StepIx> {
+        let mut first = BTreeMap::new();
+        for node in run.plan.nodes() {
+            let Some(spec) = run.plan.spec_index(node) else { continue };
+            let class = self.board.lanes[run.lanes[spec as usize]].key.class;
+            if self.board.classes[class].workers == 0 {
+                first.entry(class).or_insert(node);
+            }
+        }
+        first
+    }
+
+    /// Says what is missing for a class of the run's steps.
+    fn no_worker_yet(&self, run: &Run, class: u32, step: StepIx) -> SubmitWarning {
+        let placement = &self.board.classes[class].placement;
+        SubmitWarning::NoWorkerYet {
+            lacking: self.missing_demands(placement),
+            step: run.plan.name(step).into(),
+            placement: describe_placement(placement),
+        }
+    }
+
+    /// What no worker online has or is: the demands that nobody meets, or how far the nearest is from meeting all.
+    fn missing_demands(&self, placement: &Placement) -> String {
+        let online =
+            self.workers.iter().map(|(_, it)| it).filter(|it| it.status == WorkerStatus::Online);
+        let online: Vec<&Worker> = online.collect();
+        if online.is_empty() {
+            return "is online".to_owned();
+        }
+        let own = self.own;
+        let may = online
+            .into_iter()
+            .filter(|it| placement.refusal_beyond_labels(it.placement_facts(own)).is_none());
+        let may: Vec<&Worker> = may.collect();
+        let missing =
+            placement.requirement.demands().filter(|it| !may.iter().any(|w| it.matches(&w.labels)));
+        let missing: Vec<String> = missing.map(|clause| format!("`{clause}`")).collect();
+        let unmet = |it: &&&Worker| placement.requirement.unmet_demands(&it.labels).count();
+        match may.iter().min_by_key(unmet) {
+            None => "may run it".to_owned(),
+            Some(_) if !missing.is_empty() => format!("has {}", missing.join(" and ")),
+            Some(nearest) => {
+                let why = placement.refusal(nearest.placement_facts(own)).unwrap_or_default();
+                format!("has all of it at once: {}, which comes nearest, {why}", nearest.name)
+            }
+        }
+    }
+
+    pub(in crate::engine) fn seal(&mut self, out: &mut DecisionDraft, run: RunId) -> EngineAnswer {
+        match self.run_status(run) {
+            None => EngineAnswer::Denied(RequestDenial::NoSuchRun(run)),
+            Some(status) if !status.is_terminal() => {
+                EngineAnswer::Denied(RequestDenial::RunNotEnded(run))
+            }
+            Some(_) => {
+                self.emit(out, Event::RunSealed { run });
+                EngineAnswer::Done
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Asks for leases back that were handed out ahead, when somebody else could start them at once.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use super::decide::DecisionDraft;
+use crate::engine::event::LeaseEndKind;
+use crate::engine::state::engine::Engine;
+use crate::id::Fence;
+use crate::outcome::{Outcome, OutcomeKind};
+use crate::planted_bugs::PlantedBug;
+
+/// Leases that are looked at for one exchange of an idle worker; the next exchange goes on behind them. Every idle worker
+/// looks, so without a bound the cost would be all idle workers times all leases.
+const TAKE_BACK_SCANS_MAX: usize = 4096;
+
+impl Engine {
+    /// An idle worker found nothing: others who hold more than they run are asked for what they have not started. Their
+    /// word comes with their next exchange, and until then nobody else gets the step.
+    pub(in crate::engine) fn request_take_back(&mut self, idle: u32) {
+        if self.ahead.is_empty()
+            || !self.workers[idle].has_free_slot()
+            || self.workers[idle].want == 0
+        {
+            return;
+        }
+        let serves: BTreeSet<u32> = self.workers[idle].classes.iter().copied().collect();
+        let mut wanted = (self.workers[idle].slots - self.workers[idle].open()) as usize;
+        let mut looks = 0;
+        let mut behind = self.take_back_cursor.take();
+        while wanted > 0 {
+            let holders = (behind.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+            let Some(holder) = self.ahead.range(holders).next().copied() else { break };
+            if looks >= TAKE_BACK_SCANS_MAX {
+                self.take_back_cursor = behind;
+                break;
+            }
+            looks += 1 + self.workers[holder].leases.len();
+            if holder != idle {
+                wanted = wanted.saturating_sub(self.request_from_holder(holder, &serves, wanted));
+            }
+            behind = Some(holder);
+        }
+        self.board.scans += looks as u64;
+    }
+
+    /// Asks for the newest leases that the holder has beyond its slots. Those that it was asked for before count.
+    fn request_from_holder(&mut self, holder: u32, serves: &BTreeSet<u32>, wanted: usize) -> usize {
+        let it = &self.workers[holder];
+        let surplus = it.open().saturating_sub(it.slots) as usize;
+        let may_ask = it.leases.iter().filter(|lease| self.may_take_back(**lease, serves));
+        let mut leases: Vec<(Reverse<Fence>, u32)> =
+            may_ask.map(|lease| (Reverse(self.leases[*lease].fence), *lease)).collect();
+        keep_least(&mut leases, surplus);
+        let found = leases.len();
+        leases.retain(|(_, lease)| !self.leases[*lease].asked_back);
+        let asked = found - leases.len();
+        keep_least(&mut leases, wanted.saturating_sub(asked));
+        for (_, lease) in &leases {
+            self.leases[*lease].asked_back = true;
+            self.notify.insert(holder);
+        }
+        asked + leases.len()
+    }
+
+    /// A worker that drains is asked for everything that it has not started.
+    pub(in crate::engine) fn request_all_back(&mut self, holder: u32) {
+        for lease in self.workers[holder].leases.clone() {
+            let of_this_life = self.is_of_this_life(lease);
+            let lease = &mut self.leases[lease];
+            lease.asked_back = of_this_life && lease.started_at.is_none() && lease.stop.is_none();
+        }
+        self.notify.insert(holder);
+    }
+
+    /// Whether a lease has not started as far as is known, is of one of these classes, and was given ahead.
+    fn may_take_back(&self, lease: u32, serves: &BTreeSet<u32>) -> bool {
+        let lease = &self.leases[lease];
+        if lease.started_at.is_some()
+            || lease.stop.is_some()
+            || lease.life != self.workers[lease.worker].incarnation
+        {
+            return false;
+        }
+        let run = &self.runs[lease.run];
+        let lane = run.plan.spec_index(lease.step).and_then(|spec| run.lanes.get(spec as usize));
+        let is_served = |lane: &u32| serves.contains(&self.board.lanes[*lane].key.class);
+        lane.is_some_and(is_served) && run.spec(lease.step).may_lease_ahead()
+    }
+
+    /// The planted mistake of not waiting for the holder's word.
+    pub(in crate::engine) fn take_back_at_once(&mut self, out: &mut DecisionDraft) {
+        if !self.config.bugs.on(PlantedBug::TakenBackWhileStarting) {
+            return;
+        }
+        for lease in self.leases.indices() {
+            if self.leases[lease].asked_back {
+                self.end_lease(
+                    out,
+                    lease,
+                    Outcome::plain(OutcomeKind::Released),
+                    LeaseEndKind::GivenUp,
+                );
+            }
+        }
+    }
+}
+
+/// Keeps so many of the least, in no order and in linear time.
+fn keep_least<T: Ord>(items: &mut Vec<T>, most: usize) {
+    if most < items.len() {
+        items.select_nth_unstable(most);
+        items.truncate(most);
+    }
+}

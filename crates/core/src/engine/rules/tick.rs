@@ -1,0 +1,268 @@
+//! What time alone brings about.
+
+use super::decide::DecisionDraft;
+use crate::engine::config::{BRAKE_PACE, BRAKE_STEPS, BRAKE_WORKERS};
+use crate::engine::event::{CancelLevel, CancelReason, Event, LeaseEndKind, StepSettlement};
+use crate::engine::queue::lane::{LanePosition, QueuedStep};
+use crate::engine::request::EngineAnswer;
+use crate::engine::state::engine::{Engine, WorkerLossBrake};
+use crate::engine::state::timer::EngineTimer;
+use crate::engine::state::worker::WorkerStatus;
+use crate::id::{RunId, StepIx};
+use crate::outcome::{Outcome, OutcomeKind, StepStatus};
+use crate::session::{ExchangeReplyBody, StopReason};
+
+impl Engine {
+    pub(in crate::engine) fn tick(&mut self, out: &mut DecisionDraft) -> EngineAnswer {
+        while !self.is_full(out) {
+            let Some(timer) = self.timers.pop_due(self.now) else {
+                break;
+            };
+            self.deciding_run = self.run_of(timer);
+            match timer {
+                EngineTimer::Unfinished | EngineTimer::Embargo => self.board.stirred = true,
+                EngineTimer::Contact(worker) => self.worker_silent(out, worker),
+                EngineTimer::Parked(worker) => self.parked_exchange_due(out, worker),
+                EngineTimer::Retry(run, step) => self.backoff_over(out, run, step),
+                EngineTimer::RunDeadline(run) => self.run_overdue(out, run),
+                EngineTimer::Overdue(lease) => self.step_overdue(out, lease),
+                EngineTimer::Lane(lane) => self.lane_wait_ended(out, lane),
+                EngineTimer::Key(run, step) => self.key_wait_timed_out(out, run, step),
+            }
+            // Each deadline that was looked at is progress, also where nothing came of it.
+            if self.has_scanned_enough(out) {
+                break;
+            }
+        }
+        EngineAnswer::Done
+    }
+
+    /// The run that a deadline is about, if it is about one.
+    fn run_of(&self, timer: EngineTimer) -> Option<RunId> {
+        let run = match timer {
+            EngineTimer::Retry(run, _)
+            | EngineTimer::RunDeadline(run)
+            | EngineTimer::Key(run, _) => run,
+            EngineTimer::Overdue(lease) => self.leases.get(lease)?.run,
+            EngineTimer::Unfinished
+            | EngineTimer::Embargo
+            | EngineTimer::Contact(_)
+            | EngineTimer::Parked(_)
+            | EngineTimer::Lane(_) => {
+                return None;
+            }
+        };
+        Some(self.runs.get(run)?.id)
+    }
+
+    /// A worker was not heard for as long as its leases last, or is to be forgotten.
+    fn worker_silent(&mut self, out: &mut DecisionDraft, worker: u32) {
+        let Some(it) = self.workers.get(worker) else {
+            return;
+        };
+        if it.timer.is_none_or(|at| at > self.now) {
+            return;
+        }
+        self.workers[worker].timer = None;
+        match self.workers[worker].status {
+            WorkerStatus::Online | WorkerStatus::Draining => self.overdue_worker(out, worker),
+            WorkerStatus::Lost | WorkerStatus::Ended => self.lost_worker_expired(out, worker),
+        }
+    }
+
+    fn overdue_worker(&mut self, out: &mut DecisionDraft, worker: u32) {
+        if !self.workers[worker].leases_expire() {
+            self.end_expired(out, worker);
+            return self.watch_worker(worker);
+        }
+        if self.silence_ends(worker) > self.now {
+            return self.watch_worker(worker);
+        }
+        if self.apply_brake(out) {
+            let again = self.brake.map_or(self.now, |brake| brake.until);
+            self.workers[worker].timer = Some(again);
+            return self.timers.set(again, EngineTimer::Contact(worker));
+        }
+        self.end_expired(out, worker);
+        let (id, contact) = (self.workers[worker].id, self.workers[worker].contact);
+        if contact + self.ttl <= self.now && !self.is_full(out) {
+            self.emit(out, Event::WorkerLost { worker: id });
+        } else {
+            self.watch_worker(worker);
+        }
+    }
+
+    /// A lease that was granted after its worker was last heard outlives the worker's loss.
+    fn lost_worker_expired(&mut self, out: &mut DecisionDraft, worker: u32) {
+        self.end_expired(out, worker);
+        if !self.workers[worker].leases.is_empty() || self.next_loss_deadline(worker) > self.now {
+            return self.watch_worker(worker);
+        }
+        let id = self.workers[worker].id;
+        self.emit(out, Event::WorkerForgotten { worker: id });
+    }
+
+    fn end_expired(&mut self, out: &mut DecisionDraft, worker: u32) {
+        let it = &self.workers[worker];
+        let (contact, life, expire) = (it.contact, it.incarnation, it.leases_expire());
+        let mut leases = it.leases.clone();
+        leases.retain(|lease| {
+            let lease = &self.leases[*lease];
+            (expire || lease.life != life) && lease.expires(contact) <= self.now
+        });
+        leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
+        for lease in leases {
+            if self.is_full(out) {
+                return;
+            }
+            self.end_lease(out, lease, Outcome::plain(OutcomeKind::Lost), LeaseEndKind::GivenUp);
+        }
+    }
+
+    /// Where most of many workers fall silent at once, the fault is more likely the leader's or the network's than
+    /// theirs: they are given up little by little, so that a passing fault does not hand out everything again. The
+    /// brake is on until nobody is late.
+    fn apply_brake(&mut self, out: &mut DecisionDraft) -> bool {
+        if let Some(brake) = self.brake.as_mut().filter(|brake| self.now < brake.until) {
+            brake.left = brake.left.saturating_sub(1);
+            return brake.left == 0;
+        }
+        let live = self.workers.iter().filter(|(_, it)| it.is_live() && it.leases_expire());
+        let (mut of, mut late) = (0_u32, 0_u32);
+        for (_, it) in live {
+            of += 1;
+            late += u32::from(it.contact + self.ttl <= self.now);
+        }
+        let was_on = self.brake.is_some() && late > 0;
+        if !was_on && ((late as usize) < BRAKE_WORKERS || late * 2 <= of) {
+            self.brake = None;
+            return false;
+        }
+        if !was_on {
+            self.emit(out, Event::Braked { late, of });
+        }
+        self.brake = Some(WorkerLossBrake {
+            until: self.now + BRAKE_PACE,
+            left: late.div_ceil(BRAKE_STEPS),
+        });
+        false
+    }
+
+    fn parked_exchange_due(&mut self, out: &mut DecisionDraft, worker: u32) {
+        let due = |it: &crate::engine::state::worker::Worker| {
+            it.peer.parked().is_some() && it.park_until <= self.now
+        };
+        if self.workers.get(worker).is_some_and(due) {
+            let mut body = ExchangeReplyBody::default();
+            self.fill_reply(out, worker, &mut body, super::grant::GrantReach::Ahead);
+            self.request_take_back(worker);
+            self.answer_parked(out, worker, body);
+        }
+    }
+
+    fn backoff_over(&mut self, out: &mut DecisionDraft, run_ix: u32, step: StepIx) {
+        let Some(run) = self.runs.get(run_ix) else {
+            return;
+        };
+        let Some(state) = run.steps.get(step.0 as usize) else {
+            return;
+        };
+        if state.status == StepStatus::Waiting && state.attempt > 1 && state.since <= self.now {
+            let run = run.id;
+            self.emit(out, Event::BackoffEnded { run, step });
+        }
+    }
+
+    fn run_overdue(&mut self, out: &mut DecisionDraft, run_ix: u32) {
+        let Some(run) = self.runs.get(run_ix) else {
+            return;
+        };
+        let Some(timeout) = run.options.timeout else { return };
+        if run.cancel.is_some() || run.status.is_terminal() {
+            return;
+        }
+        let ends = self.wait_ends(run.submitted_at, timeout);
+        if ends > self.now {
+            return self.timers.set(ends, EngineTimer::RunDeadline(run_ix));
+        }
+        let (level, reason) = (CancelLevel::Stop, CancelReason::Deadline);
+        self.emit(out, Event::RunCancelled { run: run.id, level, reason });
+    }
+
+    /// A started step should have been ended by its worker long ago: it is told to stop and not renewed any more. Its
+    /// lease and its locks end by report or expiry.
+    fn step_overdue(&mut self, out: &mut DecisionDraft, lease_ix: u32) {
+        let Some(lease) = self.leases.get(lease_ix) else {
+            return;
+        };
+        let (run, spec) = (self.runs[lease.run].id, self.runs[lease.run].spec(lease.step));
+        let (Some(started), Some(timeout)) = (lease.started_at, spec.timeout) else {
+            return;
+        };
+        if started + timeout + spec.kill_grace + lease.ttl + lease.leapt > self.now {
+            // A new leader's longer TTL has moved it, or a leap of time.
+            return self.watch_overdue(lease_ix);
+        }
+        let (step, fence, worker) = (lease.step, lease.fence, lease.worker);
+        if lease.stop.is_none_or(|(_, why)| why < StopReason::Overdue) {
+            self.emit(out, Event::StopOrdered { run, step, fence, why: StopReason::Overdue });
+        }
+        let lease = &mut self.leases[lease_ix];
+        lease.frozen.get_or_insert(self.now + lease.ttl);
+        if self.workers[worker].leases_expire() {
+            self.watch_worker(worker);
+        }
+    }
+
+    /// Steps of a lane have waited long: locks are kept for the first; those that nobody could run, or whose locks were
+    /// not free, fail.
+    fn lane_wait_ended(&mut self, out: &mut DecisionDraft, lane: u32) {
+        if self.board.lanes.get(lane).is_none_or(|it| it.timer.is_none_or(|at| at > self.now)) {
+            return;
+        }
+        self.board.lanes[lane].timer = None;
+        self.board.stirred |= self.preference_ends(&self.board.lanes[lane]).is_some();
+        self.board.head_changed(lane, self.now);
+        while let Some((place, queued, settled)) = self.first_overdue(lane) {
+            if self.is_full(out) {
+                return self.watch_lane(lane, queued.since);
+            }
+            self.emit_settled(out, place.run, queued.step, settled);
+            if self.board.lanes.get(lane).is_none() {
+                return;
+            }
+        }
+        if let Some(oldest) = self.board.lanes[lane].fronts().map(|(_, queued)| queued.since).min()
+        {
+            self.watch_lane(lane, oldest);
+        }
+    }
+
+    fn first_overdue(&self, lane: u32) -> Option<(LanePosition, QueuedStep, StepSettlement)> {
+        let mut fronts = self.board.lanes[lane].fronts();
+        fronts.find_map(|(place, queued)| {
+            let settled = self.waited_too_long(lane, (place, queued))?;
+            Some((place, queued, settled))
+        })
+    }
+
+    fn waited_too_long(
+        &self,
+        lane_ix: u32,
+        (place, queued): (LanePosition, QueuedStep),
+    ) -> Option<StepSettlement> {
+        let lane = &self.board.lanes[lane_ix];
+        let class = &self.board.classes[lane.key.class];
+        let waits = (queued.since, lane.key.wait_for_worker);
+        let unserved =
+            (class.workers == 0).then(|| self.unplaceable_after_wait(place.run, class, waits));
+        if let Some(settled) = unserved.flatten() {
+            return Some(settled);
+        }
+        let locked_out = lane.locks.is_some() && !self.board.can_acquire_locks(lane_ix);
+        // An embargo is no wait for another holder: what it takes is not charged to the step.
+        let since = queued.since.max(self.embargo.until);
+        let ends = self.wait_ends(since, lane.key.wait_for_lock);
+        (locked_out && ends <= self.now).then_some(StepSettlement::FailedNoLock)
+    }
+}

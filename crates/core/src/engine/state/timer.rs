@@ -1,0 +1,78 @@
+//! Deadlines, each of which is checked again when it fires: a deadline that has moved is set anew.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::StepIx;
+use crate::time::Time;
+
+/// What a deadline is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum EngineTimer {
+    /// Something is left over from a bounded decision.
+    Unfinished,
+    /// A worker should have been heard by now.
+    Contact(u32),
+    /// A parked exchange must be answered.
+    Parked(u32),
+    /// A back-off is over.
+    Retry(u32, StepIx),
+    /// A run has taken too long.
+    RunDeadline(u32),
+    /// A started step should have ended by now.
+    Overdue(u32),
+    /// Steps of a lane have waited too long.
+    Lane(u32),
+    /// A step has waited too long for the key that another is at.
+    Key(u32, StepIx),
+    /// Lost grants have ended.
+    Embargo,
+}
+
+/// Fewer deadlines than this are not worth looking through.
+const PRUNE_TIMERS_FROM: usize = 4096;
+
+/// All deadlines, the next one first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct TimerQueue(BTreeSet<(Time, EngineTimer)>);
+
+impl TimerQueue {
+    pub(crate) fn set(&mut self, at: Time, timer: EngineTimer) {
+        self.0.insert((at, timer));
+    }
+
+    pub(crate) fn clear(&mut self, at: Time, timer: EngineTimer) {
+        self.0.remove(&(at, timer));
+    }
+
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.0.first().map(|(at, _)| *at)
+    }
+
+    /// Drops what only a run's decisions would have dropped. Looks at every deadline, so only once there are many.
+    pub(crate) fn forget_run(&mut self, run: u32) {
+        if self.0.len() < PRUNE_TIMERS_FROM {
+            return;
+        }
+        self.0.retain(|(_, timer)| match timer {
+            EngineTimer::Retry(of, _) | EngineTimer::RunDeadline(of) | EngineTimer::Key(of, _) => {
+                *of != run
+            }
+            EngineTimer::Unfinished
+            | EngineTimer::Embargo
+            | EngineTimer::Contact(_)
+            | EngineTimer::Parked(_)
+            | EngineTimer::Overdue(_)
+            | EngineTimer::Lane(_) => true,
+        });
+    }
+
+    /// Takes the next deadline that has passed.
+    pub(crate) fn pop_due(&mut self, now: Time) -> Option<EngineTimer> {
+        if self.next()? > now {
+            return None;
+        }
+        self.0.pop_first().map(|(_, timer)| timer)
+    }
+}

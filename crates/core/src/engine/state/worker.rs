@@ -1,0 +1,141 @@
+//! A worker, as the engine keeps it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::queue::lane::{PerWorkerLimit, StepKind};
+use crate::id::{Fence, Incarnation, Seq, WorkerId};
+use crate::plan::WorkerFacts;
+use crate::requirement::Labels;
+use crate::session::{LeaderSession, StopMode, StopReason, WorkerLocality};
+use crate::time::{Span, Time};
+
+/// Where a worker stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerStatus {
+    /// It is heard and gets leases.
+    Online,
+    /// It is heard, finishes what it has and gets no more.
+    Draining,
+    /// It was not heard for a TTL.
+    Lost,
+    /// Its guard reported its end, or a newer life of it.
+    Ended,
+}
+
+impl fmt::Display for WorkerStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Online => "online",
+            Self::Draining => "draining",
+            Self::Lost => "lost",
+            Self::Ended => "ended",
+        })
+    }
+}
+
+/// How a lease is to be stopped, and why; a later order counts if it is greater.
+pub(crate) type StopDirective = (StopMode, StopReason);
+
+/// A worker that is known.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Worker {
+    pub(crate) id: WorkerId,
+    pub(crate) name: Box<str>,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) labels: Labels,
+    pub(crate) slots: u32,
+    pub(crate) home: WorkerLocality,
+    pub(crate) status: WorkerStatus,
+    /// Whether it was told to take no more.
+    pub(crate) drained: bool,
+    /// When its status last changed.
+    pub(crate) since: Time,
+    /// Open leases, in no order.
+    pub(crate) leases: Vec<u32>,
+    /// How many of them are of former lives, which nothing proved dead: they take up no slot, and end by time.
+    pub(crate) former: u32,
+    /// Classes that it may serve; empty unless it is online.
+    pub(crate) classes: Vec<u32>,
+    /// Open leases by kind, of all lives and runs, where a per-worker limit counts them.
+    pub(crate) kinds: BTreeMap<Arc<StepKind>, u32>,
+    /// When its silence is looked at next.
+    pub(crate) timer: Option<Time>,
+    /// Volatile: its exchanges.
+    pub(crate) peer: LeaderSession,
+    /// Volatile: when it was last heard under this leader.
+    pub(crate) contact: Time,
+    /// Volatile: stops that it was told of, and with which reply.
+    pub(crate) told: BTreeMap<Fence, (StopDirective, Seq)>,
+    /// Volatile: how many more leases it would take, as of its parked exchange.
+    pub(crate) want: u32,
+    /// Volatile: when its parked exchange must be answered.
+    pub(crate) park_until: Time,
+    /// Volatile: how long its steps take, in microseconds, smoothed.
+    pub(crate) pace_us: u64,
+}
+
+impl Worker {
+    pub(crate) fn placement_facts(&self, own: Option<WorkerId>) -> WorkerFacts<'_> {
+        WorkerFacts { labels: &self.labels, name: &self.name, leads: own == Some(self.id) }
+    }
+
+    /// Whether its leases end by time.
+    pub(crate) fn leases_expire(&self) -> bool {
+        self.home != WorkerLocality::SharedFate
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.status, WorkerStatus::Online | WorkerStatus::Draining)
+    }
+
+    /// Open leases of this life.
+    pub(crate) fn open(&self) -> u32 {
+        self.open_of_all_lives() - self.former
+    }
+
+    /// Open leases of this life and of former ones.
+    pub(crate) fn open_of_all_lives(&self) -> u32 {
+        u32::try_from(self.leases.len()).expect("leases of a worker are bounded")
+    }
+
+    /// Counts one lease less of a kind.
+    pub(crate) fn uncount_kind(&mut self, kind: &Arc<StepKind>) {
+        let Some(open) = self.kinds.get_mut(kind) else { return };
+        *open -= 1;
+        if *open == 0 {
+            self.kinds.remove(kind);
+        }
+    }
+
+    /// Whether it runs as many steps of a kind as the limit allows.
+    pub(crate) fn is_at_limit(&self, limit: &PerWorkerLimit) -> bool {
+        self.kinds.get(&limit.kind).is_some_and(|open| *open >= limit.most)
+    }
+
+    pub(crate) fn has_free_slot(&self) -> bool {
+        self.open() < self.slots
+    }
+
+    /// Remembers how long a step took; an eighth of each new one counts.
+    pub(crate) fn record_duration(&mut self, ran: Span) {
+        let us = ran.min(Span::hours(24)).as_millis() * 1000;
+        let pace_us = if self.pace_us == 0 { us } else { (self.pace_us * 7 + us) / 8 };
+        // Zero stands for nothing known.
+        self.pace_us = pace_us.max(1);
+    }
+
+    /// How many leases it may hold: one per slot, and ahead of each slot as many as fill `work`, at least one.
+    pub(crate) fn capacity(&self, work: Span, ahead_max: u32) -> u32 {
+        let fill = match self.pace_us {
+            0 => 1,
+            pace => (work.as_millis() * 1000 / pace).max(1),
+        };
+        let ahead = u32::try_from(fill).unwrap_or(u32::MAX).min(ahead_max);
+        self.slots.saturating_mul(1 + ahead)
+    }
+}

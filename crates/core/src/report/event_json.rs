@@ -1,0 +1,343 @@
+//! Events as JSON: what the API, the event stream and the tables show.
+//!
+//! ```text
+//! {v, pos, run?, at, type, step?, attempt?, delivery?, worker?, fence?, data}
+//! ```
+//!
+//! The envelope is the same for all, `data` has what only this type tells. Neither a plan nor an output is in it: the
+//! one is as large as a run, the other is the user's. `step` is the step's index in its run.
+
+use serde_json::{Map, Value, json};
+
+use super::utc_time::UtcTime;
+use crate::access::{AuditEntry, NewToken};
+use crate::engine::{
+    CancelLevel, CancelReason, Event, LeaseEndKind, RunOptions, StepFollowUp, StepSettlement,
+    UnplaceablePolicy,
+};
+use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
+use crate::idempotency::IdempotencyOrigin;
+use crate::outcome::{Outcome, StepOutput};
+use crate::plan::Plan;
+use crate::session::WorkerLocality;
+use crate::time::{Span, Time};
+
+/// Words as a list in JSON.
+pub fn json_list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    Value::from_iter(words).to_string()
+}
+
+/// The version of the form.
+const VERSION: u32 = 1;
+
+impl Event {
+    /// The event at a position of the journal, as everybody shows it.
+    pub fn to_json(&self, position: u64, at: Time) -> Value {
+        let (step, worker, fence) = self.references();
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
+        put("v", VERSION.into());
+        put("pos", position.into());
+        put("at", UtcTime(at).to_string().into());
+        put("type", self.kind().into());
+        if let Some(run) = self.run() {
+            put("run", run.to_string().into());
+        }
+        if let Some(step) = step {
+            put("step", step.0.into());
+        }
+        if let Self::Granted { attempt, delivery, .. } = self {
+            put("attempt", (*attempt).into());
+            put("delivery", (*delivery).into());
+        }
+        if let Some(worker) = worker {
+            put("worker", worker.0.to_string().into());
+        }
+        if let Some(fence) = fence {
+            put("fence", fence.0.into());
+        }
+        put("data", self.data());
+        Value::Object(object)
+    }
+
+    /// Every word that [`kind`](Self::kind) may say.
+    pub const KINDS: [&'static str; 30] = [
+        "led",
+        "worker_registered",
+        "worker_lost",
+        "worker_returned",
+        "worker_drained",
+        "worker_ended",
+        "worker_forgotten",
+        "braked",
+        "run_submitted",
+        "run_cancelled",
+        "run_ended",
+        "run_sealed",
+        "granted",
+        "confirmed",
+        "started",
+        "stop_ordered",
+        "ended",
+        "backoff_ended",
+        "condition_held",
+        "step_settled",
+        "late_outcome",
+        "lock_forced",
+        "worker_enrolled",
+        "worker_revoked",
+        "token_created",
+        "token_revoked",
+        "acted",
+        "key_taken",
+        "key_awaited",
+        "key_recalled",
+    ];
+
+    /// The word for what happened.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Led { .. } => "led",
+            Self::WorkerRegistered { .. } => "worker_registered",
+            Self::WorkerLost { .. } => "worker_lost",
+            Self::WorkerReturned { .. } => "worker_returned",
+            Self::WorkerDrained { .. } => "worker_drained",
+            Self::WorkerEnded { .. } => "worker_ended",
+            Self::WorkerForgotten { .. } => "worker_forgotten",
+            Self::Braked { .. } => "braked",
+            Self::RunSubmitted { .. } => "run_submitted",
+            Self::RunCancelled { .. } => "run_cancelled",
+            Self::RunEnded { .. } => "run_ended",
+            Self::RunSealed { .. } => "run_sealed",
+            Self::Granted { .. } => "granted",
+            Self::Confirmed { .. } => "confirmed",
+            Self::Started { .. } => "started",
+            Self::StopOrdered { .. } => "stop_ordered",
+            Self::Ended { .. } => "ended",
+            Self::BackoffEnded { .. } => "backoff_ended",
+            Self::ConditionHeld { .. } => "condition_held",
+            Self::StepSettled { .. } => "step_settled",
+            Self::LateOutcome { .. } => "late_outcome",
+            Self::LockForced { .. } => "lock_forced",
+            Self::WorkerEnrolled { .. } => "worker_enrolled",
+            Self::WorkerRevoked { .. } => "worker_revoked",
+            Self::TokenCreated { .. } => "token_created",
+            Self::TokenRevoked { .. } => "token_revoked",
+            Self::Acted { .. } => "acted",
+            Self::KeyTaken { .. } => "key_taken",
+            Self::KeyAwaited { .. } => "key_awaited",
+            Self::KeyRecalled { .. } => "key_recalled",
+        }
+    }
+
+    /// The step, the worker and the lease that it names.
+    pub const fn references(&self) -> (Option<StepIx>, Option<WorkerId>, Option<Fence>) {
+        match self {
+            Self::Granted { step, worker, fence, .. } => (Some(*step), Some(*worker), Some(*fence)),
+            Self::Confirmed { step, fence, .. }
+            | Self::Started { step, fence, .. }
+            | Self::StopOrdered { step, fence, .. }
+            | Self::Ended { step, fence, .. }
+            | Self::LateOutcome { step, fence, .. } => (Some(*step), None, Some(*fence)),
+            Self::BackoffEnded { step, .. }
+            | Self::ConditionHeld { step, .. }
+            | Self::StepSettled { step, .. }
+            | Self::KeyTaken { step, .. }
+            | Self::KeyAwaited { step, .. }
+            | Self::KeyRecalled { step, .. } => (Some(*step), None, None),
+            Self::WorkerRegistered { worker, .. }
+            | Self::WorkerLost { worker }
+            | Self::WorkerReturned { worker }
+            | Self::WorkerDrained { worker }
+            | Self::WorkerEnded { worker, .. }
+            | Self::WorkerForgotten { worker }
+            | Self::WorkerEnrolled { worker, .. }
+            | Self::WorkerRevoked { worker } => (None, Some(*worker), None),
+            Self::LockForced { fence, .. } => (None, None, Some(*fence)),
+            Self::Led { .. }
+            | Self::Braked { .. }
+            | Self::RunSubmitted { .. }
+            | Self::RunCancelled { .. }
+            | Self::RunEnded { .. }
+            | Self::RunSealed { .. }
+            | Self::TokenCreated { .. }
+            | Self::TokenRevoked { .. }
+            | Self::Acted { .. } => (None, None, None),
+        }
+    }
+
+    /// The step that it is about, if it is about one.
+    pub const fn step(&self) -> Option<StepIx> {
+        self.references().0
+    }
+
+    fn data(&self) -> Value {
+        match self {
+            Self::Led { term, ttl, generation, own, embargo, .. } => json!({
+                "term": term.0,
+                "ttl_ms": ttl.as_millis(),
+                "generation": generation,
+                "own": own.map(|own| own.0.to_string()),
+                "embargo": embargo.map(|until| UtcTime(until).to_string()),
+            }),
+            Self::WorkerRegistered { name, incarnation, labels, slots, home, .. } => json!({
+                "name": name,
+                "incarnation": incarnation.0,
+                "labels": labels.iter().collect::<Vec<_>>(),
+                "slots": slots,
+                "home": home_word(*home),
+            }),
+            Self::WorkerEnded { incarnation, .. } => json!({ "incarnation": incarnation.0 }),
+            Self::Braked { late, of } => json!({ "late": late, "of": of }),
+            Self::RunSubmitted { plan, options, reused, .. } => {
+                run_submitted_json(plan, options, reused.len())
+            }
+            Self::RunCancelled { level, reason, .. } => run_cancelled_json(*level, *reason),
+            Self::RunEnded { status, .. } => json!({ "status": status.to_string() }),
+            Self::Granted { seq, expires, .. } => {
+                json!({ "seq": seq.0, "expires_at": expires.map(|at| UtcTime(at).to_string()) })
+            }
+            Self::StopOrdered { why, .. } => json!({ "why": why.word() }),
+            Self::Ended { outcome, next, ended, .. } => lease_ended_json(outcome, *next, *ended),
+            Self::StepSettled { settled, .. } => settlement_json(settled),
+            Self::LateOutcome { outcome, .. } => Value::Object(outcome_json(outcome)),
+            Self::LockForced { lock, .. } => json!({ "lock": lock }),
+            Self::WorkerEnrolled { by, .. } => json!({ "by": by.to_json() }),
+            Self::TokenCreated { id, token } => token_json(*id, token),
+            Self::TokenRevoked { id } => json!({ "token": id.to_string() }),
+            Self::Acted { by, act, about } => AuditEntry::data(by, *act, about),
+            Self::KeyTaken { key, .. } => json!({ "key": key }),
+            Self::KeyAwaited { key, by, .. } => json!({ "key": key, "by": by.to_string() }),
+            Self::KeyRecalled { key, origin, .. } => key_recalled_json(key, origin),
+            Self::WorkerLost { .. }
+            | Self::WorkerReturned { .. }
+            | Self::WorkerDrained { .. }
+            | Self::WorkerForgotten { .. }
+            | Self::WorkerRevoked { .. }
+            | Self::RunSealed { .. }
+            | Self::Confirmed { .. }
+            | Self::Started { .. }
+            | Self::BackoffEnded { .. }
+            | Self::ConditionHeld { .. } => json!({}),
+        }
+    }
+}
+
+const fn home_word(home: WorkerLocality) -> &'static str {
+    match home {
+        WorkerLocality::Apart => "apart",
+        WorkerLocality::SharedFate => "shared_fate",
+    }
+}
+
+/// What a token is, without what is kept of its secret.
+fn token_json(id: TokenId, token: &NewToken) -> Value {
+    json!({
+        "token": id.to_string(),
+        "name": token.name,
+        "scopes": token.scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>(),
+        "expires_at": token.expires.map(|at| UtcTime(at).to_string()),
+    })
+}
+
+fn key_recalled_json(key: &str, origin: &IdempotencyOrigin) -> Value {
+    json!({ "key": key, "origin": origin.to_json() })
+}
+
+fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
+    let RunOptions { root, keep_going, unplaceable, timeout } = options;
+    json!({
+        "pipeline": plan.pipeline(),
+        "fingerprint": plan.fingerprint().to_string(),
+        "steps": plan.step_count(),
+        "reused": reused,
+        "root": root.map(|root: RunId| root.to_string()),
+        "keep_going": keep_going,
+        "unplaceable": match unplaceable {
+            UnplaceablePolicy::Wait => "wait",
+            UnplaceablePolicy::Skip => "skip",
+            UnplaceablePolicy::Fail => "fail",
+        },
+        "timeout_ms": timeout.map(Span::as_millis),
+    })
+}
+
+fn run_cancelled_json(level: CancelLevel, reason: CancelReason) -> Value {
+    let level = match level {
+        CancelLevel::Stop => "stop",
+        CancelLevel::Kill => "kill",
+    };
+    let reason = match reason {
+        CancelReason::Asked => "asked",
+        CancelReason::Deadline => "deadline",
+        CancelReason::Defect => "defect",
+        CancelReason::Condemned => "condemned",
+    };
+    json!({ "level": level, "reason": reason })
+}
+
+fn lease_ended_json(outcome: &Outcome, next: StepFollowUp, ended: LeaseEndKind) -> Value {
+    let mut data = outcome_json(outcome);
+    let next = match next {
+        StepFollowUp::Done(status) => json!({ "done": status.word() }),
+        StepFollowUp::Retry { at, avoid } => json!({
+            "retry_at": UtcTime(at).to_string(),
+            "avoid": avoid.map(|worker| worker.0.to_string()),
+        }),
+        StepFollowUp::Again { charged } => json!({ "again": { "charged": charged } }),
+    };
+    data.insert("next".to_owned(), next);
+    data.insert("reported".to_owned(), ended.is_reported().into());
+    if ended.is_late() {
+        data.insert("late".to_owned(), true.into());
+    }
+    if let Some(ran) = ended.ran() {
+        data.insert("ran_ms".to_owned(), ran.as_millis().into());
+    }
+    data.into()
+}
+
+/// How an attempt ended. Of its output only the size, and where it goes by digest that.
+fn outcome_json(outcome: &Outcome) -> Map<String, Value> {
+    let mut data = Map::new();
+    data.insert("outcome".to_owned(), outcome.kind.to_string().into());
+    if let Some(code) = outcome.exit_code {
+        data.insert("exit_code".to_owned(), code.into());
+    }
+    let output = match &outcome.output {
+        StepOutput::None => return data,
+        StepOutput::Inline(text) => json!({ "bytes": text.len() }),
+        StepOutput::Digest { hash, size } => {
+            json!({ "bytes": size, "blake3": blake3::Hash::from_bytes(*hash).to_hex().as_str() })
+        }
+        StepOutput::Kept(kept) => kept.to_json(),
+    };
+    data.insert("output".to_owned(), output);
+    data
+}
+
+fn settlement_json(settled: &StepSettlement) -> Value {
+    let status = settled.status().word();
+    let (reason, about) = match settled {
+        StepSettlement::SkippedByCondition => ("condition", json!({})),
+        StepSettlement::SkippedByValues { why } | StepSettlement::FailedCondition { why } => {
+            ("values", json!({ "why": why }))
+        }
+        StepSettlement::SkippedUnplaceable => ("unplaceable", json!({})),
+        StepSettlement::Blocked { cause } => ("need_failed", json!({ "cause": cause.0 })),
+        StepSettlement::Withheld { cause } => ("need_could_not_run", json!({ "cause": cause.0 })),
+        StepSettlement::CancelledWithRun => ("run_cancelled", json!({})),
+        StepSettlement::CancelledByFailure { cause } => ("fail_fast", json!({ "cause": cause.0 })),
+        StepSettlement::Superseded { by } => ("superseded", json!({ "by": by.to_string() })),
+        StepSettlement::FailedNoWorker => ("no_worker", json!({})),
+        StepSettlement::FailedNoLock => ("no_lock", json!({})),
+        StepSettlement::FailedTooLarge { bytes } => ("too_large", json!({ "bytes": bytes })),
+        StepSettlement::FailedKey { why } => ("bad_key", json!({ "why": why })),
+        StepSettlement::FailedNoKey { by } => ("no_key", json!({ "by": by.to_string() })),
+    };
+    let mut data = json!({ "status": status, "reason": reason });
+    if let (Value::Object(data), Value::Object(about)) = (&mut data, about) {
+        data.extend(about);
+    }
+    data
+}

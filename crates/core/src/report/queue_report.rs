@@ -1,0 +1,70 @@
+//! What waits for a worker, class by class. A look costs by classes, lanes and workers, however many steps wait.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::queue::lane::ReadyLane;
+use crate::engine::queue::requirement_class::describe_placement;
+use crate::engine::state::engine::Engine;
+use crate::time::Time;
+
+/// Ready steps that the same workers may run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassReport {
+    /// What they demand of a worker, in words.
+    pub requires: String,
+    /// What they prefer.
+    pub prefers: Vec<String>,
+    /// How many there are.
+    pub ready: usize,
+    /// How many of them wait for locks, too.
+    pub locked: usize,
+    /// Since when the one that waits longest has been ready.
+    pub oldest: Time,
+    /// Workers online that may run them.
+    pub workers: u32,
+    /// How many of these have a free slot.
+    pub free: u32,
+}
+
+impl Engine {
+    /// Classes of which a step is ready, those that wait longest first.
+    pub fn queue(&self) -> Vec<ClassReport> {
+        let mut free: BTreeMap<u32, u32> = BTreeMap::new();
+        for (_, worker) in self.workers.iter().filter(|(_, worker)| worker.has_free_slot()) {
+            for class in &worker.classes {
+                *free.entry(*class).or_default() += 1;
+            }
+        }
+        let classes = self.board.classes.indices().into_iter();
+        let count = |class: &u32| free.get(class).copied().unwrap_or_default();
+        let mut queue: Vec<ClassReport> =
+            classes.filter_map(|class| self.class_report(class, count(&class))).collect();
+        queue.sort_by(|a, b| {
+            (a.oldest, &a.requires, &a.prefers).cmp(&(b.oldest, &b.requires, &b.prefers))
+        });
+        queue
+    }
+
+    /// `None` if none of its steps is ready.
+    fn class_report(&self, class: u32, free: u32) -> Option<ClassReport> {
+        let it = &self.board.classes[class];
+        let lanes = it.lanes.iter().map(|lane| (*lane, &self.board.lanes[*lane]));
+        let locked = lanes.clone().filter(|(lane, _)| !self.board.can_acquire_locks(*lane));
+        let oldest = lanes.clone().flat_map(|(_, lane)| lane.fronts());
+        Some(ClassReport {
+            requires: describe_placement(&it.placement),
+            prefers: it.placement.requirement.preferences().map(ToString::to_string).collect(),
+            oldest: oldest.map(|(_, queued)| queued.since).min()?,
+            ready: count(lanes.map(|(_, lane)| lane)),
+            locked: count(locked.map(|(_, lane)| lane)),
+            workers: it.workers,
+            free,
+        })
+    }
+}
+
+fn count<'a>(lanes: impl Iterator<Item = &'a ReadyLane>) -> usize {
+    lanes.map(ReadyLane::len).sum()
+}
