@@ -1,4 +1,4 @@
-//! The clock by which a process counts what it was given for a while: a worker its leases, a leader its term.
+//! The clock for everything that expires: a worker's leases, a leader's term.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::time::{Instant, sleep_until};
 use windlass_core::time::{Span, Time};
 
-/// Counts since the start of the machine, suspension included. That of macOS does by itself.
+/// Counts from the start of the machine and includes suspension. The clock of macOS does so by default.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const BOOT_CLOCK: ClockId = ClockId::Boottime;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 const BOOT_CLOCK: ClockId = ClockId::Monotonic;
 
-/// The longest sleep by a clock that counts suspension: a sleep itself does not, and after a suspension it would last
-/// too long by as much as was left of it.
+/// The longest sleep on a clock that counts suspension. A sleep does not count it, so after a suspension it would last too
+/// long by the rest of the sleep.
 const SLEEP_MAX: Span = Span::secs(1);
 
-/// A process's own time: it only grows, and shares nothing with that of others but the rate.
+/// The time of a process. It only grows; clocks of different processes share nothing but the rate.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessClock(ProcessClockSource);
 
@@ -31,19 +31,19 @@ enum ProcessClockSource {
 }
 
 impl ProcessClock {
-    /// The runtime's clock from now on, for what does not end by time, and for virtual time.
+    /// Creates a clock from the runtime's clock, for leases that do not expire, and for virtual time.
     pub fn runtime() -> Self {
         Self(ProcessClockSource::Runtime { since: Instant::now() })
     }
 
-    /// The clock that counts since the start of the machine, suspension included, as the guard does: for what ends by
-    /// time.
+    /// Creates a clock that counts from the start of the machine and includes suspension, as the guard's does, for leases that
+    /// expire.
     #[cfg(unix)]
     pub const fn since_boot() -> Self {
         Self(ProcessClockSource::SinceBoot)
     }
 
-    /// The time.
+    /// Returns the time.
     pub fn now(&self) -> Time {
         match self.0 {
             ProcessClockSource::Runtime { since } => {
@@ -55,7 +55,7 @@ impl ProcessClock {
         }
     }
 
-    /// Whether its moments are the guard's too.
+    /// Returns whether the guard uses the same clock.
     pub const fn is_guard_clock(&self) -> bool {
         match self.0 {
             ProcessClockSource::Runtime { .. } => false,
@@ -64,7 +64,7 @@ impl ProcessClock {
         }
     }
 
-    /// Until when to sleep in order to see that moment; it may have to be looked at again.
+    /// Returns the end of a sleep until that moment; the clock may have to be read again after it.
     pub fn next_wake_up(&self, at: Time) -> Instant {
         let left = at.since(self.now());
         let left = if self.is_guard_clock() { left.min(SLEEP_MAX) } else { left };
@@ -78,7 +78,7 @@ impl ProcessClock {
     }
 }
 
-/// The time since the machine started, suspension included.
+/// Returns the time since the machine started, suspension included.
 #[cfg(unix)]
 pub fn time_since_boot() -> Time {
     let now = clock_gettime(BOOT_CLOCK);

@@ -1,6 +1,6 @@
-//! Bytes that stand in addresses as `%XX`.
+//! Decodes `%XX` in addresses.
 
-/// A text without its `%XX`. A percent sign that is none of them means itself.
+/// Decodes a text. A percent sign without two digits stands for itself.
 pub fn percent_decode(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes: Vec<u8> = parts.next().unwrap_or_default().into();
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_for_a_byte_is_one_and_the_rest_is_as_it_is() {
+    fn escapes_are_decoded_and_the_rest_is_unchanged() {
         let texts = ["", "a%20b", "%C3%BC", "100%", "%zz%41", "%2", "%%41"];
         let plain = texts.map(percent_decode);
         assert_eq!(plain, ["", "a b", "ü", "100%", "%zzA", "%2", "%A"]);

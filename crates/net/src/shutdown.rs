@@ -1,36 +1,36 @@
-//! How long-lived things are told to end.
+//! The signal that ends long-lived tasks.
 
 use tokio::sync::watch;
 
-/// Tells everything that listens to end. Dropping it tells them too: nobody is left who could.
+/// Sends the shutdown signal to every listener. Dropping it sends the signal too, because nothing else could.
 #[derive(Debug)]
 pub struct ShutdownSender(watch::Sender<bool>);
 
-/// Hears when it is time to end.
+/// Receives the shutdown signal.
 #[derive(Clone, Debug)]
 pub struct ShutdownReceiver(watch::Receiver<bool>);
 
 impl ShutdownSender {
-    /// A signal and its first listener.
+    /// Creates a signal with its first listener.
     pub fn new() -> (Self, ShutdownReceiver) {
         let (sender, receiver) = watch::channel(false);
         (Self(sender), ShutdownReceiver(receiver))
     }
 
-    /// Says that it is time to end. Saying it again changes nothing.
+    /// Sends the signal. Sending it again has no effect.
     pub fn shut_down(&self) {
         self.0.send_replace(true);
     }
 }
 
 impl ShutdownReceiver {
-    /// Waits until it is time to end; at once if it has been said already.
+    /// Waits for the signal; returns at once if it was already sent.
     pub async fn wait(&mut self) {
-        // An error means that the sender is gone, which says the same.
+        // An error means that the sender was dropped, which is the same signal.
         drop(self.0.wait_for(|ended| *ended).await);
     }
 
-    /// Whether it is time to end.
+    /// Returns whether the signal was sent.
     pub fn is_due(&self) -> bool {
         *self.0.borrow() || self.0.has_changed().is_err()
     }

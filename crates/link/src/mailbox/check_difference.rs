@@ -1,4 +1,4 @@
-//! A refused call as what a conformance check found.
+//! A refused call as the finding of a conformance check.
 
 use windlass_store::conformance::CheckDifference;
 

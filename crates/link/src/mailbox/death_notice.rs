@@ -1,4 +1,4 @@
-//! The end of a worker's life, told by its guard.
+//! The death notice through mailboxes: the guard reports the end of a worker's incarnation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use super::mailboxes::Mailboxes;
 use super::registry::{MailboxAddress, MailboxRegistry};
 use super::worker_link::MailboxWorkerLink;
 
-/// How long a report is tried for: by then the leases have ended by themselves.
+/// How long sending is retried: by then the leases have expired.
 const SEND_FOR_MAX: Duration = Duration::from_mins(1);
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How a guard comes to the leader by way of mailboxes.
+/// The settings for a death notice through mailboxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailboxNoticeConfig {
-    /// Where they are.
+    /// The site of the mailboxes.
     pub site: MailboxAddress,
-    /// What proves letters, as text.
+    /// The key that proves messages, as text.
     pub key: MailboxKeyText,
 }
 
-/// A key as text. It is not shown.
+/// A key as text. Its debug output hides it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailboxKeyText(pub String);
 
@@ -39,15 +39,15 @@ impl std::fmt::Debug for MailboxKeyText {
     }
 }
 
-/// Tells the leader that a worker's life is over and nothing of it is left. Returns when a leader has heard it, or when it
-/// is too late to matter.
+/// Tells the leader that a worker's incarnation has ended and nothing of it is left. Returns when a leader has received the
+/// notice, or when it is too late to matter.
 pub fn send_death_notice(
     links: &MailboxRegistry,
     will: &MailboxNoticeConfig,
     (secret, incarnation): (&str, Incarnation),
     started: &[Fence],
 ) {
-    // Whatever is missing, nobody is told, and the leases end by time.
+    // If something is missing, no notice is sent, and the leases expire.
     let Ok(mailboxes) = links.open(&will.site) else { return };
     let Some(key) = MailboxKey::from_hex(&will.key.0) else { return };
     let Ok(secret) = WorkerSecret::parse(secret) else { return };

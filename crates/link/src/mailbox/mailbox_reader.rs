@@ -7,11 +7,10 @@ use serde::de::DeserializeOwned;
 use super::envelope::{MailboxKey, MessageEnvelope, PAYLOAD_MAX, PayloadPart, UnreadableMessage};
 use super::mailboxes::MailboxId;
 
-/// The most payloads of which only some parts have come. After a lost part the others stay until newer payloads need
-/// the space.
+/// Maximum number of incomplete payloads. After a part is lost, the other parts stay until newer payloads need the space.
 const PARTIAL_PAYLOADS_MAX: usize = 64;
 
-/// The most bytes of them.
+/// Maximum size of all incomplete payloads.
 const PARTIAL_BYTES_MAX: usize = 4 * PAYLOAD_MAX;
 
 /// Reads the messages of one mailbox.
@@ -19,11 +18,11 @@ const PARTIAL_BYTES_MAX: usize = 4 * PAYLOAD_MAX;
 pub struct MailboxReader {
     key: MailboxKey,
     own: MailboxId,
-    /// Oldest first.
+    /// The oldest payload is first.
     gathering: VecDeque<PartialPayload>,
 }
 
-/// A payload of which some parts have come.
+/// A payload of which some parts have arrived.
 #[derive(Debug)]
 struct PartialPayload {
     envelope: MessageEnvelope,
@@ -120,7 +119,7 @@ mod tests {
         MailboxReader::new(key(), OWN)
     }
 
-    /// The numbers and sizes of the payloads that were completed.
+    /// Returns the numbers and sizes of the completed payloads.
     fn read<'a>(
         reader: &mut MailboxReader,
         letters: impl IntoIterator<Item = &'a Vec<u8>>,

@@ -12,7 +12,7 @@ use super::mailboxes::{
     MailboxError, MailboxFuture, MailboxId, MailboxMessage, Mailboxes, RECEIVED_MAX,
 };
 
-/// Mailboxes in the memory of one process, for as long as it lives. A clone is a handle on the same place.
+/// Mailboxes in the memory of one process. A clone is a handle to the same place.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryMailboxes(Arc<MemoryMailboxesShared>);
 
@@ -76,7 +76,7 @@ impl MemoryMailboxesState {
         let mailbox = self.boxes.entry(letter.to).or_default();
         let held: usize = mailbox.iter().map(Vec::len).sum();
         if mailbox.len() >= MAILBOX_MESSAGES_MAX || held + letter.bytes.len() > MAILBOX_BYTES_MAX {
-            let reason = "nobody reads one of its mailboxes".to_owned();
+            let reason = "one of its mailboxes has no reader".to_owned();
             return Err(MailboxError::Full { place: "memory".to_owned(), reason });
         }
         mailbox.push_back(letter.bytes);
@@ -94,7 +94,7 @@ impl MemoryMailboxesState {
 }
 
 impl MemoryMailboxes {
-    /// A new place.
+    /// Creates an empty place.
     pub fn new() -> Self {
         Self::default()
     }
@@ -113,7 +113,7 @@ impl MemoryMailboxes {
 
     async fn wait(&self, mailbox: MailboxId) -> Vec<Vec<u8>> {
         loop {
-            // Before looking: what comes between looking and waiting is heard too.
+            // The waiter is created before the check, so that a message in between wakes it.
             let news = self.0.changed.notified();
             let taken = self.lock().take(mailbox);
             if !taken.is_empty() {

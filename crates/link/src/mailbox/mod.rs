@@ -1,19 +1,19 @@
-//! Links through mailboxes: for leaders and workers that cannot reach each other, and both reach something else.
+//! Links through mailboxes: for leaders and workers that cannot reach each other but share a message broker.
 //!
 //! ```text
-//!  worker ── Ask ──► [leader's mailbox] ──► leader      by way of Redis, PostgreSQL, a folder, anything
-//!         ◄── Answer ── [its own mailbox] ◄──            that keeps bytes for somebody
+//!  worker ── request ──►  [leader's mailbox] ──► leader     through Redis, PostgreSQL, or anything
+//!         ◄── response ── [its own mailbox]  ◄──            else that stores bytes for a reader
 //! ```
 //!
-//! [`Mailboxes`] is all that such a link has to be; the rest is here, once for all of them. Who leads *binds* the place,
-//! under an [`BindingEpoch`] that never repeats, and keeps the binding alive. A worker draws the number of its own mailbox by
-//! chance, asks, and repeats what is not answered; the [envelope] of each letter says who leads, which question it is, and
-//! proves by the run's secret that its writer may say so; a question is also signed by the worker that asks it. What one letter
-//! cannot hold comes in several. Exchanges are not repeated here: the session does that, and
-//! better. The leader's end is in [`controller::post`](windlass_controller::post).
+//! A broker implements [`Mailboxes`]; everything else is here, once for all brokers. The leader *binds* the place under a
+//! [`BindingEpoch`] that never repeats, and renews the binding. A worker chooses a random number for its own mailbox, sends
+//! requests, and repeats those that are not answered. The [envelope] of each message names the leader and the request, and
+//! proves with the run's secret that its sender belongs to the run; a worker also signs its requests. A payload that is too
+//! large for one message is split. Exchanges are not repeated here, because the session does that better. The leader's end
+//! is `mailbox_server` in the controller crate.
 //!
-//! A leader that ends because everything is done leaves an *epitaph*; who comes later reads it and need not wait. Where
-//! the place has forgotten which epoch it had, it has lost its letters too, and nobody goes on with it.
+//! A leader that ends because its run is done leaves a *final status*, which later workers read instead of waiting. If a
+//! place has lost its epoch, it has lost messages too, and no process continues with it.
 //!
 //! [envelope]: Envelope
 

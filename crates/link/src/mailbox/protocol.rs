@@ -1,4 +1,4 @@
-//! What letters say: a worker's questions and the leader's answers.
+//! The content of messages: a worker's requests and the leader's responses.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{Fence, Incarnation};
@@ -9,66 +9,67 @@ use windlass_store::logs::{LogId, LogPart};
 
 use crate::output::{LogChunk, LogChunksReply};
 
-/// What a worker, or its guard, asks. It is signed ([`SignedMailboxRequest`](super::SignedAsk)), which tells the worker.
+/// A request of a worker or of its guard. It is signed ([`SignedMailboxRequest`](super::SignedMailboxRequest)), which
+/// identifies the worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MailboxRequest {
-    /// Which cluster is this?
+    /// Asks for the cluster's description.
     Hello,
-    /// It registers.
+    /// Registers the worker.
     Join(Box<RegisterRequest>),
-    /// A round trip of its session.
+    /// An exchange of its session.
     Exchange(Exchange),
     /// Output of its steps.
     Logs(Vec<LogChunk>),
-    /// Nothing of a worker's life is left.
+    /// Nothing of a worker's incarnation is left.
     Ended {
-        /// Which life.
+        /// The incarnation.
         incarnation: Incarnation,
         /// Every lease that was started and has no verdict.
         started: Vec<Fence>,
     },
-    /// Whoever watches a worker wants the run to end that all are here for.
+    /// Asks to end the run that all these workers serve.
     Cancel {
-        /// At once, and not politely.
+        /// Whether to kill its steps without a grace period.
         kill: bool,
     },
-    /// Bytes of a large result.
+    /// Asks for bytes of a large result.
     Fetch {
-        /// Which.
+        /// The result.
         value: LogId,
-        /// From where.
+        /// The first byte.
         from: u64,
     },
-    /// A step has its run end, by the right of this lease.
+    /// A step cancels its run, as the holder of this lease.
     CancelRun(LeaseRef),
 }
 
-/// What a leader answers.
+/// A response of the leader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MailboxReply {
-    /// Which cluster this is.
+    /// The cluster's description.
     Hello {
-        /// Its id.
+        /// The cluster's id.
         cluster: String,
-        /// The version of the windlass that leads.
+        /// The version of the leader's program.
         version: String,
     },
-    /// What came of a registration.
+    /// The answer to a registration.
     Joined(Result<RegisterReply, WorkerRefusal>),
     /// The reply to an exchange.
     Replied(Box<ExchangeReply>),
     /// What became of output.
     Taken(LogChunksReply),
-    /// It was heard.
+    /// The notice was received.
     Heard,
-    /// It does not lead at the moment, or could not write: the question may be asked again.
+    /// The process does not lead at the moment, or could not write: the request may be repeated.
     NotNow,
-    /// The question was meant for an earlier leader: the envelope says which one is there now.
+    /// The request was meant for an earlier leader: the envelope names the current one.
     Missent,
-    /// Everything is over.
+    /// The run is over.
     Over(String),
     /// Bytes of a large result.
     Fetched(LogPart),
-    /// The sender may not ask this, now or later: why.
+    /// The sender may not send this request, now or later: the reason.
     Denied(String),
 }

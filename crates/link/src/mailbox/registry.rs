@@ -1,4 +1,4 @@
-//! Which links through mailboxes there are, by the scheme of their addresses.
+//! The links through mailboxes, by the scheme of their addresses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,28 +9,28 @@ use serde::{Deserialize, Serialize};
 
 use super::mailboxes::{MailboxError, Mailboxes};
 
-/// Whose mailboxes, and where.
+/// A set of mailboxes at a broker.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailboxAddress {
-    /// The address of what keeps letters: `SCHEME:…`. It may have a password in it.
+    /// The address of the broker: `SCHEME:…`. It may contain a password.
     pub url: String,
-    /// Whose mailboxes are meant: those of a run, or of a cluster. Others at the same address are apart from them.
+    /// The name of the set: that of a run, or of a cluster. Sets at one broker are separate.
     pub run: String,
-    /// A file with the certificates of who vouches for what is there; without one, those that browsers believe.
+    /// A CA bundle that verifies the broker (default: public root certificates).
     pub ca: Option<PathBuf>,
 }
 
 impl MailboxAddress {
-    /// The mailboxes of a cluster: those of its workers that cannot reach a controller.
+    /// Returns the mailboxes of a cluster, for workers that cannot reach a controller.
     pub const CLUSTER: &str = "cluster";
 
-    /// The scheme of its address.
+    /// Returns the scheme of the address.
     pub fn scheme(&self) -> &str {
         scheme(&self.url)
     }
 }
 
-/// What comes before the first colon.
+/// Returns the text before the first colon.
 fn scheme(url: &str) -> &str {
     url.split_once(':').map_or("", |(scheme, _)| scheme)
 }
@@ -44,12 +44,12 @@ impl fmt::Debug for MailboxAddress {
 type OpenMailboxes =
     dyn Fn(&MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxError> + Send + Sync;
 
-/// The links that a program knows.
+/// The links that a program supports.
 #[derive(Clone, Default)]
 pub struct MailboxRegistry(BTreeMap<String, Arc<OpenMailboxes>>);
 
 impl MailboxRegistry {
-    /// Those that are built in.
+    /// Returns the built-in links.
     pub fn built_in() -> Self {
         let links = Self::default();
         #[cfg(feature = "redis")]
@@ -65,9 +65,9 @@ impl MailboxRegistry {
         links
     }
 
-    /// One more, or another in the place of one, for addresses that begin with `SCHEME:`.
+    /// Adds a link for addresses that begin with `SCHEME:`, or replaces one.
     ///
-    /// Opening only looks at the address: a place is reached when it is used, again and again if need be.
+    /// Opening only checks the address: the broker is contacted when the mailboxes are used.
     #[must_use]
     pub fn with(
         mut self,
@@ -81,18 +81,18 @@ impl MailboxRegistry {
         self
     }
 
-    /// Whether addresses like this one are known.
+    /// Returns whether the scheme of this address is known.
     pub fn knows(&self, url: &str) -> bool {
         self.0.contains_key(scheme(url))
     }
 
-    /// The mailboxes of a site.
+    /// Opens the mailboxes of a site.
     pub fn open(&self, site: &MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxError> {
         let Some(opens) = self.0.get(site.scheme()) else {
             let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
             return Err(MailboxError::Refused {
                 place: format!("{}:…", site.scheme()),
-                reason: format!("no such link is built in; there are: {}", known.join(", ")),
+                reason: format!("unknown link; this program has: {}", known.join(", ")),
             });
         };
         opens(site)
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(links.open(&site("memory:")).unwrap().place(), "memory");
         assert!(links.knows("memory://a") && !links.knows("memory"));
         let refused = links.open(&site("redis://:secret@a")).unwrap_err().to_string();
-        assert!(refused.contains("there are: memory"), "{refused}");
+        assert!(refused.contains("this program has: memory"), "{refused}");
         let shown = format!("{refused} {:?}", site("redis://:secret@a"));
         assert!(!shown.contains("secret"), "{shown}");
     }

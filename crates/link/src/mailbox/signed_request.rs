@@ -1,4 +1,4 @@
-//! The proof which worker asks. All workers know the run's secret, and many read each other's letters.
+//! Proves which worker sends a request. All workers know the run's secret, and many can read each other's messages.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::access::SecretDigest;
@@ -7,21 +7,21 @@ use windlass_net::credentials::{WorkerSecret, verify_signature};
 use super::envelope::MessageEnvelope;
 use super::protocol::MailboxRequest;
 
-/// What separates these signatures from others that the same key may make one day.
+/// Distinguishes these signatures from other uses of the same key.
 const PURPOSE: &[u8] = b"windlass mailbox question 1";
 
-/// A question with the signature of the worker that asks it. The signature is of one envelope: it is valid for one leader, one
-/// mailbox and one number. It does not tell a copy from the original; the leader takes each number of a mailbox once.
+/// A request with the signature of its worker. The signature covers the envelope: it is valid for one leader, one mailbox and
+/// one number. It cannot distinguish a copy from the original; the leader accepts each number of a mailbox once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SignedMailboxRequest<A> {
     ask: A,
-    /// The worker's public key, which its number follows from.
+    /// The worker's public key, from which its id follows.
     signer: SecretDigest,
     signature: Vec<u8>,
 }
 
 impl<'a> SignedMailboxRequest<&'a MailboxRequest> {
-    /// Signs a question for an envelope.
+    /// Signs a request for an envelope.
     pub fn new(ask: &'a MailboxRequest, envelope: &MessageEnvelope, secret: &WorkerSecret) -> Self {
         let signature = secret.sign(&signed_bytes(ask, envelope));
         Self { ask, signer: secret.digest(), signature }
@@ -29,14 +29,14 @@ impl<'a> SignedMailboxRequest<&'a MailboxRequest> {
 }
 
 impl SignedMailboxRequest<MailboxRequest> {
-    /// The question, and the digest of the worker that asks; nothing if that worker did not sign it for this envelope.
+    /// Returns the request and the digest of its worker; `None` if that worker did not sign it for this envelope.
     pub fn open(self, envelope: &MessageEnvelope) -> Option<(SecretDigest, MailboxRequest)> {
         let message = signed_bytes(&self.ask, envelope);
         verify_signature(self.signer, &message, &self.signature).then_some((self.signer, self.ask))
     }
 }
 
-/// What is signed: the leader that it is for, the mailbox for the answer, the number of the question, and the question.
+/// Returns the signed bytes: the leader, the mailbox for the response, the number of the request, and the request.
 fn signed_bytes(ask: &MailboxRequest, envelope: &MessageEnvelope) -> Vec<u8> {
     let mut bytes = PURPOSE.to_vec();
     for number in [envelope.epoch.0, envelope.from.0, envelope.to.0, envelope.number] {
@@ -57,7 +57,7 @@ mod tests {
         number: 9,
     };
 
-    /// What another worker makes of a question that it has read.
+    /// Returns how the leader reads a request that another worker has copied.
     fn changed(
         change: impl FnOnce(&mut SignedMailboxRequest<MailboxRequest>, &mut MessageEnvelope),
     ) -> Option<SecretDigest> {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn question_is_of_one_worker_one_leader_and_one_mailbox() {
+    fn signature_is_valid_for_one_worker_one_leader_and_one_mailbox() {
         assert!(changed(|_, _| {}).is_some());
         assert!(changed(|read, _| read.ask = MailboxRequest::Cancel { kill: true }).is_none());
         let other = WorkerSecret::generate().unwrap();

@@ -1,4 +1,4 @@
-//! Bytes as bytes: derived, every one of them would be a number by itself.
+//! Serialises bytes as bytes: a derived implementation would write a number for each.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The way to a leader that is in this process: its logs themselves.
+//! The output link to a leader in the same process: its log store.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::log_chunk::{LogChunk, LogChunksReply};
 use super::shipper::OutputLink;
 use crate::{LinkError, LinkFuture};
 
-/// Carries nothing anywhere: the logs are here.
+/// Transfers nothing: the logs are already at the leader.
 #[derive(Debug)]
 pub struct LocalOutputLink(pub Arc<dyn LogStore>);
 

@@ -1,30 +1,30 @@
-//! Pieces of output, and what becomes of them.
+//! Pieces of output, and their acknowledgement.
 
 use serde::{Deserialize, Serialize};
 use windlass_store::logs::LogId;
 
 use super::bytes;
 
-/// Pieces that one request may have: one of each log of a busy worker. A longer list is refused unread.
+/// Maximum number of pieces in a request: one of each log of a busy worker. A longer list is refused unread.
 pub const LOG_CHUNKS_MAX: usize = 1_024;
 
 /// A piece of an attempt's output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogChunk {
-    /// Of which attempt.
+    /// The log of the attempt.
     pub log: LogId,
-    /// Where in the log it begins.
+    /// The offset in the log.
     pub at: u64,
     /// The bytes.
     #[serde(with = "bytes")]
     pub bytes: Vec<u8>,
 }
 
-/// What became of the pieces of one request.
+/// The acknowledgement of a request with pieces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogChunksReply {
-    /// How long each log is now, in the order of the request; `None` for one that is not this worker's to write.
+    /// The new length of each log, in the order of the request; `None` if this worker may not write the log.
     pub sizes: Vec<Option<u64>>,
-    /// How many bytes the next request may carry.
+    /// The number of bytes that the next request may contain.
     pub credit: usize,
 }

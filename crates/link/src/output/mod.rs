@@ -1,4 +1,4 @@
-//! What steps print, and results that are large, on their way between a worker and the leader, whatever link carries them.
+//! Transfers step output and large results from a worker to the leader, over any link.
 
 pub(crate) mod bytes;
 mod local_output_link;

@@ -1,9 +1,9 @@
-//! What steps print, on its way from a worker to the leader.
+//! Ships step output from a worker to the leader.
 //!
-//! It is written to the worker's disk first, whence it is shipped, piece by piece, on a connection of its own: a leader
-//! that is away costs no output, nor does the worker's death, and neither holds a step up. What the leader has is removed,
-//! while the log is still written. A step whose output finds no room on the disk waits, and fails after a while: it must not
-//! succeed with an output that is lost.
+//! Output is first written to the worker's disk and shipped from there in pieces, on a connection of its own. So an absent
+//! leader or a dead worker costs no output, and neither delays a step. What the leader has is removed from the disk while
+//! the log is still written. A step whose output finds no space on the disk waits, and fails after a while: it must not
+//! succeed with lost output.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,50 +20,50 @@ use super::spool::SpoolFreeScope;
 use super::spooled_logs::SpooledLogs;
 use crate::LinkFuture;
 
-/// Bytes of the first request: the leader's answer says how many it takes next.
+/// Size of the first request: each response states how many bytes the leader accepts next.
 const FIRST_CREDIT: usize = 256 << 10;
 
-/// The pause after output that did not arrive, at first and at most.
+/// The first and the longest pause after output that did not arrive.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// How long a worker that ends goes on shipping. The next start with the same state directory ships the rest.
+/// How long a worker that ends continues to ship. The next start with the same state directory ships the rest.
 const SHIP_AFTER_SHUTDOWN: Duration = Duration::from_secs(5);
 
-/// What carries output and large results to the leader, each call with no more bytes than the answer before it allowed;
-/// and results back.
+/// Carries output and large results to the leader, each call with at most as many bytes as the previous response allowed;
+/// and results from the leader.
 pub trait OutputLink: Send + Sync + fmt::Debug {
-    /// Carries pieces of output. What arrives twice is written once: a piece says where it begins.
+    /// Carries pieces of output. A piece that arrives twice is written once, because it states its offset.
     fn ship(&self, pieces: Vec<LogChunk>) -> LinkFuture<'_, LogChunksReply>;
 
-    /// Brings bytes of a [large result](LogId::value) from the leader, as many as fit into an answer; none behind its end.
+    /// Fetches bytes of a [large result](LogId::value) from the leader, as many as fit into a response; none past its end.
     fn fetch(&self, value: LogId, from: u64) -> LinkFuture<'_, LogPart>;
 }
 
-/// Ships what a worker's steps printed.
+/// Ships the output of a worker's steps.
 #[derive(Debug)]
 pub struct OutputShipper {
     logs: SpooledLogs,
     link: Arc<dyn OutputLink>,
     credit: usize,
     pause: Duration,
-    /// The log that was served last: the next one's turn comes first.
+    /// The log that was served last: the next one has priority.
     next_log: LogId,
-    /// Whether output on the disk could not be read, and is to be tried again.
+    /// Whether output on the disk could not be read and a retry is due.
     has_unread: bool,
 }
 
 impl OutputShipper {
-    /// Ships these logs over a link.
+    /// Creates a shipper for these logs.
     pub(super) fn new(logs: SpooledLogs, link: Arc<dyn OutputLink>) -> Self {
         let (credit, pause, next_log) = (FIRST_CREDIT, PAUSE_MIN, LogId::default());
         Self { logs, link, credit, pause, next_log, has_unread: false }
     }
 
-    /// Ships until it is told to end, then for at most `LINGERS`. A leader that will never answer is not waited for.
+    /// Ships until shutdown, then for at most `LINGERS`. It does not wait for a leader that will never answer.
     pub async fn run(mut self, mut shutdown: ShutdownReceiver) {
         let mut told = shutdown.clone();
-        // One deadline for all that is left, however many tries it takes.
+        // One deadline for everything that is left, however many tries it takes.
         let ends = async move {
             told.wait().await;
             sleep(SHIP_AFTER_SHUTDOWN).await;
@@ -84,7 +84,7 @@ impl OutputShipper {
         }
     }
 
-    /// Ships pieces, or waits for some. Returns whether another try can succeed.
+    /// Ships pieces, or waits for some. Returns whether a retry can succeed.
     async fn ship_or_wait(
         &mut self,
         pieces: Vec<LogChunk>,
@@ -105,7 +105,7 @@ impl OutputShipper {
         true
     }
 
-    /// What is to be shipped next: a piece of each log in turn, as much and as many as the leader takes.
+    /// Selects what to ship next: a piece of each log in turn, up to the bytes and pieces that the leader accepts.
     fn next_chunks(&mut self) -> Vec<LogChunk> {
         self.has_unread = false;
         let logs = self.logs.state.logs().clone();
@@ -124,7 +124,7 @@ impl OutputShipper {
                         continue;
                     }
                     Ok(bytes) => bytes,
-                    // Too many open files, or a disk that fails for a moment: it may still be there.
+                    // Too many open files, or a temporary disk failure: the bytes may still exist.
                     Err(_) => {
                         self.has_unread = true;
                         continue;
@@ -152,7 +152,7 @@ impl OutputShipper {
         self.logs.spool.read(log, progress.shipped, most.min(left))
     }
 
-    /// Ships pieces. Returns whether another try can succeed.
+    /// Ships pieces. Returns whether a retry can succeed.
     async fn ship(&mut self, pieces: Vec<LogChunk>) -> bool {
         let taken = match self.link.ship(pieces.clone()).await {
             Ok(taken) => taken,
@@ -170,13 +170,13 @@ impl OutputShipper {
         true
     }
 
-    /// Waits before another try, longer each time.
+    /// Waits before a retry, longer each time.
     async fn back_off(&mut self) {
         sleep(self.pause).await;
         self.pause = (self.pause * 2).min(PAUSE_MAX);
     }
 
-    /// The leader has so much of a log; or wants nothing of it.
+    /// Records how much of a log the leader has, or that it does not want the log.
     fn record_shipped(&self, log: LogId, size: Option<u64>) {
         let mut logs = self.logs.state.logs();
         let Some(progress) = logs.get_mut(&log) else { return };
@@ -196,7 +196,7 @@ impl OutputShipper {
         }
     }
 
-    /// Goes on behind a segment that is gone from the disk. Returns whether it could: the segment may be in use.
+    /// Continues after a segment that is missing on the disk. Returns whether it could: the segment may be in use.
     fn skip_missing_segment(&self, log: LogId) -> bool {
         let mut logs = self.logs.state.logs();
         let Some(progress) = logs.get_mut(&log) else { return true };
@@ -212,9 +212,9 @@ impl OutputShipper {
         true
     }
 
-    /// Goes on where the log begins on the disk, and says in the log how much was lost before that: the leader has less than
-    /// was removed here, or files are gone. How much is missing is noted on the disk behind the line about it: of a process
-    /// that is killed between the two the next life tells the loss once more.
+    /// Continues where the log begins on the disk, and writes into the log how much was lost before: the leader has less than was
+    /// removed here, or files are missing. The loss is also recorded on the disk after its line; if the process is killed
+    /// between the two, the next incarnation reports the loss once more.
     fn skip_lost_output(
         &self,
         (log, progress): (LogId, &mut ShippingProgress),
@@ -227,7 +227,7 @@ impl OutputShipper {
         let front = self.logs.spool.prepend(log, told.as_bytes()).unwrap_or(start);
         progress.missing += front - shipped;
         progress.shipped = front;
-        // Without room for the note the next life would tell the loss again, which is better than to stop here.
+        // Without space for the record, the next incarnation reports the loss again, which is better than to stop here.
         drop(self.logs.spool.note_missing(log, progress.missing));
     }
 }

@@ -1,4 +1,4 @@
-//! How far the logs of a worker are: what is written, and what the leader has.
+//! The progress of a worker's logs: what is written, and what the leader has.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 use windlass_store::logs::LogId;
 
-/// What is on the disk, and how far it has come.
+/// The spool and the progress of each log.
 #[derive(Debug, Default)]
 pub(super) struct ShippingState {
     pub(super) logs: Mutex<BTreeMap<LogId, ShippingProgress>>,
@@ -14,26 +14,26 @@ pub(super) struct ShippingState {
     pub(super) shipped: watch::Sender<u64>,
 }
 
-/// How far a log is, in bytes of what was printed.
+/// The progress of a log, in bytes of output.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShippingProgress {
     pub(super) written: u64,
     pub(super) shipped: u64,
-    /// Bytes before these that the leader will never have: its log is shorter by so many.
+    /// Bytes before this offset that the leader will never have: its log is shorter by so many.
     pub(super) missing: u64,
-    /// Nothing more comes.
+    /// Whether the log is complete.
     pub(super) closed: bool,
-    /// The last line, which found no room on the disk; it is counted as written.
+    /// The last line, which found no space on the disk; it counts as written.
     pub(super) last_line: Arc<str>,
 }
 
 impl ShippingProgress {
-    /// How much of it is on the disk, or was.
+    /// Returns the number of bytes that are or were on the disk.
     pub(super) fn spooled(&self) -> u64 {
         self.written - self.last_line.len() as u64
     }
 
-    /// What of the last line is to be shipped next.
+    /// Returns the part of the last line that is shipped next.
     pub(super) fn rest_of_line(&self) -> &[u8] {
         let from = self.shipped.checked_sub(self.spooled());
         let from = from.and_then(|from| usize::try_from(from).ok());

@@ -1,7 +1,7 @@
-//! Output on the worker's disk until the leader has it: files per log, each a segment of it.
+//! The spool: output on the worker's disk until the leader has it. Each log is a series of segment files.
 //!
-//! What the leader has is removed segment by segment, so that a step that runs for long takes no more room than what was
-//! not shipped. Where a log begins on the disk can therefore be behind its beginning.
+//! What the leader has is removed segment by segment, so that a long step needs no more space than its unshipped output.
+//! The first segment on the disk can therefore begin after offset 0.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,13 +14,13 @@ use windlass_core::id::{RunId, StepIx};
 use windlass_net::files::{durable_folder, private_files};
 use windlass_store::logs::LogId;
 
-/// Bytes from which on a segment is followed by another one: what a log keeps on the disk although the leader has it.
+/// Size at which a segment is complete and the next one begins: what a log keeps on the disk although the leader has it.
 const SEGMENT: u64 = 256 << 10;
 
-/// How the name of a segment ends, after where it begins.
+/// The extension of a segment's name, after its offset.
 const SEGMENT_ENDING: &str = ".log";
 
-/// How the name of an empty file ends that says how many bytes of a log the leader will never have.
+/// The extension of an empty file whose name states how many bytes of a log the leader will never have.
 const MISSING_ENDING: &str = ".missing";
 
 /// A folder of logs.
@@ -30,23 +30,23 @@ pub(super) struct OutputSpool {
     logs: Arc<Mutex<BTreeMap<LogId, SpoolSegments>>>,
 }
 
-/// What an earlier life left: from where to where each log is on the disk.
+/// What an earlier incarnation left: the range of each log on the disk.
 pub(super) type SpoolLeftovers = Vec<(LogId, Range<u64>)>;
 
 /// The files of a log.
 #[derive(Debug, Default)]
 struct SpoolSegments {
-    /// Where each begins, in order; it ends where the next one begins.
+    /// The offset of each segment, in order; a segment ends where the next one begins.
     starts: Vec<u64>,
     end: u64,
-    /// Whether an append is under way: the last file is in use.
+    /// Whether an append is in progress: the last file is in use.
     is_written: bool,
-    /// Bytes that the leader will never have, as an empty file of the log is named that outlasts its segments.
+    /// Bytes that the leader will never have, stated by the name of an empty file that outlives the segments.
     missing: u64,
 }
 
 impl SpoolSegments {
-    /// The file that has the byte at this place, and where the file ends.
+    /// Returns the file that contains this offset, and the end of the file.
     fn segment_at(&self, at: u64) -> Option<(u64, u64)> {
         let next = self.starts.partition_point(|start| *start <= at);
         let start = *self.starts.get(next.checked_sub(1)?)?;
@@ -54,7 +54,7 @@ impl SpoolSegments {
         (at < end).then_some((start, end))
     }
 
-    /// How many of the first files end here or before.
+    /// Returns the number of leading files that end at or before this offset.
     fn segments_before(&self, upto: u64, what: SpoolFreeScope) -> usize {
         let full = self.starts.iter().skip(1).take_while(|end| **end <= upto).count();
         let is_last_too = match what {
@@ -65,17 +65,17 @@ impl SpoolSegments {
     }
 }
 
-/// What is removed of that which the leader has.
+/// How much of what the leader has is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SpoolFreeScope {
-    /// Segments that are followed by another one: the last one is written to.
+    /// Complete segments: the last one is still written.
     FullSegments,
-    /// The last one as well.
+    /// The last one too.
     Everything,
 }
 
 impl OutputSpool {
-    /// Opens a folder, and says what an earlier life left in it.
+    /// Opens a folder, and returns what an earlier incarnation left in it.
     pub(super) fn open(folder: PathBuf) -> io::Result<(Self, SpoolLeftovers)> {
         durable_folder::create_durably(&folder)?;
         let mut found: BTreeMap<LogId, BTreeMap<u64, u64>> = BTreeMap::new();
@@ -102,8 +102,8 @@ impl OutputSpool {
         Ok((spool, left))
     }
 
-    /// An earlier life noted how much the leader will never have: it counts while something of the log is left. Of two notes
-    /// the larger one is newer.
+    /// Reads how much the leader will never have, as an earlier incarnation recorded it: it counts while some of the log is left.
+    /// Of two records the larger one is newer.
     fn restore_missing(&self, log: LogId, bytes: u64) {
         let mut logs = self.logs();
         let newer = logs.get_mut(&log).filter(|segments| segments.missing < bytes);
@@ -111,8 +111,8 @@ impl OutputSpool {
         drop(fs::remove_file(self.missing_file(log, older)));
     }
 
-    /// The segments of a log that follow each other. After a power failure one can be shorter than it was: what follows it is
-    /// removed, for it has no place in the log any more.
+    /// Returns the contiguous segments of a log. After a power failure a segment can be shorter than it was; the segments after
+    /// it are removed, because their offsets no longer fit.
     fn contiguous_segments(&self, log: LogId, files: BTreeMap<u64, u64>) -> SpoolSegments {
         let mut segments = SpoolSegments::default();
         let starts: Vec<u64> = files.keys().copied().collect();
@@ -122,19 +122,19 @@ impl OutputSpool {
                 continue;
             }
             segments.starts.push(start);
-            // The rest of an append that failed is behind the next one's beginning.
+            // The rest of a failed append is beyond the start of the next one.
             let next = starts.get(nth + 1).copied().unwrap_or(u64::MAX);
             segments.end = (start + length).min(next);
         }
         segments
     }
 
-    /// Where it is.
+    /// Returns the folder.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Adds to the end of a log, all or nothing, and says how long it is now.
+    /// Appends to a log, all or nothing, and returns its new length.
     pub(super) fn append(&self, log: LogId, bytes: &[u8]) -> io::Result<u64> {
         let (start, end) = self.begin(log);
         let written = self.write_at((log, start), end - start, bytes);
@@ -152,7 +152,7 @@ impl OutputSpool {
         written.map(|()| segments.end)
     }
 
-    /// The file that is written next, and how long the log is.
+    /// Returns the file to append to, and the length of the log.
     fn begin(&self, log: LogId) -> (u64, u64) {
         let mut logs = self.logs();
         let segments = logs.entry(log).or_default();
@@ -170,21 +170,21 @@ impl OutputSpool {
         let mut file = options.open(self.file(log, start))?;
         file.seek(SeekFrom::Start(at))?;
         if let Err(error) = file.write_all(bytes) {
-            // A disk that fills up takes a part; whoever waits for room writes the whole again.
+            // A disk that fills up accepts a part; a step that waits for space writes all of it again.
             drop(file.set_len(at));
             return Err(error);
         }
         Ok(())
     }
 
-    /// Where a log begins on the disk: what was before it is removed.
+    /// Returns the offset at which a log begins on the disk: everything before it was removed.
     pub(super) fn start(&self, log: LogId) -> u64 {
         let logs = self.logs();
         let segments = logs.get(&log);
         segments.map_or(0, |it| it.starts.first().copied().unwrap_or(it.end))
     }
 
-    /// Bytes of a log, fewer where it ends. One that is gone is empty.
+    /// Reads bytes of a log, fewer at its end. A removed log is empty.
     pub(super) fn read(&self, log: LogId, at: u64, most: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         while bytes.len() < most {
@@ -197,7 +197,7 @@ impl OutputSpool {
             let before = bytes.len();
             match self.read_segment((log, start), from..end.min(from + room), &mut bytes) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                // What was read before can be shipped: the next call fails if this lasts.
+                // What was read before can be shipped: if the error persists, the next call fails.
                 Err(_) if before > 0 => {
                     bytes.truncate(before);
                     break;
@@ -223,8 +223,8 @@ impl OutputSpool {
         Ok(())
     }
 
-    /// Gives up the segment with the byte at this place: nothing of it is left on the disk from there on. Returns where the
-    /// log begins now, or `None` while the segment is written to.
+    /// Gives up the segment that contains this offset: nothing of it is left on the disk from there on. Returns the new start of
+    /// the log, or `None` while the segment is in use.
     pub(super) fn drop_missing_segment(&self, log: LogId, at: u64) -> Option<u64> {
         let mut logs = self.logs();
         let segments = logs.entry(log).or_default();
@@ -238,12 +238,12 @@ impl OutputSpool {
         Some(segments.starts.first().copied().unwrap_or(segments.end))
     }
 
-    /// Bytes of a log that the leader will never have, as noted here or by an earlier life.
+    /// Returns the bytes of a log that the leader will never have, as this or an earlier incarnation recorded.
     pub(super) fn missing(&self, log: LogId) -> u64 {
         self.logs().get(&log).map_or(0, |segments| segments.missing)
     }
 
-    /// Notes how much of a log the leader will never have, so that the next life knows it too.
+    /// Records how much of a log the leader will never have, so that the next incarnation knows it too.
     pub(super) fn note_missing(&self, log: LogId, bytes: u64) -> io::Result<()> {
         private_files::write(&self.missing_file(log, bytes), "")?;
         let mut logs = self.logs();
@@ -255,7 +255,7 @@ impl OutputSpool {
         Ok(())
     }
 
-    /// Removes what the leader has of a log: all before this place.
+    /// Removes what the leader has of a log: everything before this offset.
     pub(super) fn free(&self, log: LogId, upto: u64, what: SpoolFreeScope) {
         let mut logs = self.logs();
         let Some(segments) = logs.get_mut(&log) else { return };
@@ -265,7 +265,7 @@ impl OutputSpool {
         }
     }
 
-    /// Puts a text in front of where a log begins on the disk, in the place of what was removed. Returns where it begins now.
+    /// Inserts a text where a log begins on the disk, in place of removed bytes. Returns the new start.
     pub(super) fn prepend(&self, log: LogId, text: &[u8]) -> io::Result<u64> {
         let old = self.start(log);
         let start = old.saturating_sub(text.len() as u64);
@@ -279,7 +279,7 @@ impl OutputSpool {
         Ok(start)
     }
 
-    /// Drops a log. That it is gone already is no error.
+    /// Removes a log. It is no error if the log is gone already.
     pub(super) fn remove(&self, log: LogId) {
         let segments = self.logs().remove(&log).unwrap_or_default();
         for start in segments.starts {
@@ -308,7 +308,7 @@ impl OutputSpool {
     }
 }
 
-/// The log that a file with this ending is of, and the number in its name.
+/// Returns the log to which a file with this extension belongs, and the number in its name.
 fn number_in(name: &str, ending: &str) -> Option<(LogId, u64)> {
     let mut parts = name.strip_suffix(ending)?.split('.');
     let run = RunId::parse(parts.next()?)?;

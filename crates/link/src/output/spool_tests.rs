@@ -1,4 +1,4 @@
-//! Logs on the disk: what is left after failures, and what is removed.
+//! Tests of logs on the disk: what is left after failures, and what is removed.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn files(spool: &OutputSpool) -> usize {
 }
 
 #[test]
-fn what_a_full_disk_took_a_part_of_can_be_written_again() {
+fn append_that_a_full_disk_cut_short_can_be_repeated() {
     let Some(disk) = windlass_store::conformance::TestDisk::mount("1m") else { return };
     let (spool, _) = OutputSpool::open(disk.path().join("logs")).unwrap();
     spool.append(LOG, b"one ").unwrap();
@@ -36,7 +36,7 @@ fn spool_of_an_earlier_incarnation_is_recovered() {
 }
 
 #[test]
-fn what_the_leader_has_is_removed_while_the_log_is_written() {
+fn acknowledged_segments_are_removed_while_the_log_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let open = || OutputSpool::open(folder.path().join("logs")).unwrap();
     let (spool, _) = open();
@@ -61,7 +61,7 @@ fn what_the_leader_has_is_removed_while_the_log_is_written() {
 }
 
 #[test]
-fn nothing_is_read_behind_a_segment_that_a_power_failure_cut() {
+fn segments_after_one_that_a_power_failure_cut_are_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let open = || OutputSpool::open(folder.path().join("logs")).unwrap();
     let (spool, _) = open();

@@ -1,4 +1,4 @@
-//! The logs of a worker apart from its leader: they are on its disk until they are shipped.
+//! The logs of a worker that is separate from its leader: they stay on its disk until they are shipped.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,18 +17,18 @@ use super::shipper::{OutputLink, OutputShipper};
 use super::shipping_progress::{ShippingProgress, ShippingState};
 use super::spool::{OutputSpool, SpoolFreeScope};
 
-/// How long the outcome of a step waits for the last of its output to reach the leader. A leader that is away gets it
+/// How long the outcome of a step waits for its last output to reach the leader. An absent leader receives that output
 /// later.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
-/// Bytes that wait on the worker's disk. More is refused, as if the disk was full.
+/// Maximum size of output that waits on the worker's disk. More is refused, as if the disk were full.
 const WAITING_MAX: u64 = 1 << 30;
 
-/// How long a step waits for room for its output, where nothing else is said: longer than it takes to rotate a log or to
-/// clear a cache, and short beside a pipeline that hangs.
+/// How long a step waits for disk space for its output by default: longer than it takes to rotate a log or to clear a cache,
+/// and short enough that a pipeline does not hang.
 pub const DISK_GRACE: Duration = Duration::from_mins(1);
 
-/// The logs of a worker apart from its leader, whatever carries them.
+/// The logs of a worker that is separate from its leader, over any link.
 #[derive(Clone, Debug)]
 pub struct SpooledLogs {
     pub(super) spool: OutputSpool,
@@ -37,23 +37,23 @@ pub struct SpooledLogs {
     listener: Option<Arc<dyn RoomWaitListener>>,
 }
 
-/// Is told of steps that wait for room on the disk.
+/// Is notified of steps that wait for disk space.
 pub trait RoomWaitListener: Send + Sync + fmt::Debug {
-    /// A step waits, or does so no more.
+    /// A step started or stopped waiting.
     fn note_wait(&self, wait: &LogSpaceWait<'_>);
 }
 
 /// Output on a worker's disk that the leader does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsentOutput {
-    /// The folder that holds it.
+    /// The folder that contains it.
     pub folder: PathBuf,
     /// Its size.
     pub bytes: u64,
 }
 
 impl SpooledLogs {
-    /// Logs in a folder of the worker's, and what ships them.
+    /// Creates logs in a folder of the worker, and their shipper.
     pub fn open(folder: PathBuf, link: Arc<dyn OutputLink>) -> io::Result<(Self, OutputShipper)> {
         let (spool, left) = OutputSpool::open(folder)?;
         let desk = ShippingState::default();
@@ -74,19 +74,19 @@ impl SpooledLogs {
         Ok((logs, shipping))
     }
 
-    /// Has steps wait this long for room on the disk before they fail.
+    /// Sets how long steps wait for disk space before they fail.
     #[must_use]
     pub fn with_disk_grace(self, disk_grace: Duration) -> Self {
         Self { disk_grace, ..self }
     }
 
-    /// Has someone told of steps that wait for room.
+    /// Sets the observer of steps that wait for disk space.
     #[must_use]
     pub fn with_listener(self, listener: Arc<dyn RoomWaitListener>) -> Self {
         Self { listener: Some(listener), ..self }
     }
 
-    /// Output that the leader does not have; `None` if there is none.
+    /// Returns the output that the leader does not have; `None` if there is none.
     pub fn unsent(&self) -> Option<UnsentOutput> {
         let bytes = self.state.waiting();
         let folder = self.spool.folder().to_owned();
@@ -109,7 +109,7 @@ impl SpooledLogs {
             return Err(StoreError::Full { place });
         }
         let written = match self.spool(log, bytes.clone()).await {
-            // All of what is kept although the leader has it goes first.
+            // First remove everything that is kept although the leader has it.
             Err(StoreError::Full { .. }) => {
                 self.free_shipped();
                 self.spool(log, bytes).await?
@@ -133,7 +133,7 @@ impl SpooledLogs {
         }
     }
 
-    /// Waits until the leader has all of a log, within reason.
+    /// Waits, up to a limit, until the leader has all of a log.
     pub(super) async fn await_shipped(&self, log: LogId, last_line: &str) {
         {
             let mut logs = self.state.logs();

@@ -1,4 +1,4 @@
-//! Hears that there may be letters.
+//! Receives notifications of new messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use windlass_store::db::postgres::notifications::listen;
 
 use crate::mailbox::MailboxId;
 
-/// What is told of letters, as `statements` has it.
+/// The channel of notifications, as in `statements`.
 const CHANNEL: &str = "windlass_mail";
 
-/// The pause before it listens again.
+/// The pause before it listens again after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Listens as long as it is there.
+/// Listens until it is dropped.
 #[derive(Debug)]
 pub(super) struct MailboxListener {
     task: JoinHandle<()>,
@@ -26,7 +26,7 @@ pub(super) struct MailboxListener {
 }
 
 impl MailboxListener {
-    /// Hears of letters to a mailbox.
+    /// Starts to listen for messages to a mailbox.
     pub(super) fn of(address: &PgAddress, mailbox: MailboxId) -> Self {
         let (address, notify) = (address.clone(), Arc::new(Notify::new()));
         let heard = Arc::clone(&notify);
@@ -38,7 +38,7 @@ impl MailboxListener {
                         heard.notify_one();
                     }
                 };
-                // Whatever fails costs time, and nothing else.
+                // A failure costs time and nothing else.
                 drop(listen(&address, CHANNEL, told).await);
                 sleep(PAUSE).await;
             }
@@ -50,7 +50,7 @@ impl MailboxListener {
         self.mailbox
     }
 
-    /// That by which it tells.
+    /// Returns the handle that notifications wake.
     pub(super) fn notify(&self) -> Arc<Notify> {
         Arc::clone(&self.notify)
     }

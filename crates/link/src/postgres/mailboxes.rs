@@ -25,29 +25,29 @@ use crate::mailbox::{
 const TABLES: PgSchema =
     PgSchema { store: "mail", migrations: &[include_str!("migrations/0001_mail.sql")] };
 
-/// How long a call may take.
+/// Deadline of a call.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// How often who waits looks, at first and at last. A notification has it look at once.
+/// The first and the longest pause between two polls of a reader. A notification ends the pause.
 const POLL_MIN: Duration = Duration::from_millis(10);
 const POLL_MAX: Duration = Duration::from_millis(250);
 
-/// Bindings are kept every second or two: letters that nobody reads go a few minutes after their time.
+/// A binding is renewed every second or two, so expired messages are removed within a few minutes.
 const SWEEPS_EVERY: u64 = 128;
 
-/// A value that goes with a statement, and its type.
+/// A parameter of a statement with its type.
 type OwnedParameter = (Box<dyn ToSql + Sync + Send>, Type);
 
-/// Mailboxes in PostgreSQL. It is connected to when it is used, and again when that is lost.
+/// Mailboxes in PostgreSQL. The connection is opened at the first use, and again after it is lost.
 #[derive(Debug)]
 pub struct PostgresMailboxes {
     address: PgAddress,
     run: String,
     calls: PgConnection,
-    /// Apart from other calls, as it is used all the time.
+    /// The connection for receiving, which is always in use.
     receives: PgConnection,
     prepared: OnceCell<()>,
-    /// How often a binding was kept here.
+    /// The number of renewals by this process.
     kept: AtomicU64,
     listener: Mutex<Option<MailboxListener>>,
 }
@@ -71,7 +71,7 @@ pub fn open(site: &MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxError> {
 }
 
 impl PostgresMailboxes {
-    /// Has a statement done whose first parameter is whose mailboxes these are.
+    /// Runs a statement whose first parameter is the name of these mailboxes.
     async fn ask(
         &self,
         line: &PgConnection,
@@ -108,12 +108,12 @@ impl PostgresMailboxes {
         match (epitaph, by) {
             (Some(epitaph), _) => Err(MailboxError::Finished { final_status: epitaph }),
             (None, Some(by)) => Err(MailboxError::AlreadyLed { by }),
-            // It was given up in the moment between.
+            // The binding was given up in between.
             (None, None) => Err(MailboxError::AlreadyLed { by: "somebody".to_owned() }),
         }
     }
 
-    /// Lets go what nobody will read any more. What is not swept now is swept by the next.
+    /// Deletes messages that no reader will take. What one call leaves, the next one deletes.
     async fn sweep(&self) {
         let swept = self.calls.call(|client| Box::pin(client.batch_execute(statements::SWEEP)));
         drop(swept.await);
@@ -131,7 +131,7 @@ impl PostgresMailboxes {
         if now >= epoch {
             return Err(MailboxError::Deposed { now });
         }
-        let reason = "it does not know who led: it was emptied, or an older state was restored";
+        let reason = "it has no record of a leader: it was emptied, or an older state was restored";
         Err(MailboxError::StateLost { place: self.place(), reason: reason.to_owned() })
     }
 
@@ -171,7 +171,7 @@ impl PostgresMailboxes {
         let rows = self.ask(&self.calls, statements::SEND, parameters).await?;
         let put = rows.first().map_or(0, |row| row.get::<_, i64>(0));
         if usize::try_from(put).unwrap_or(0) < many {
-            let reason = "nobody reads one of the mailboxes".to_owned();
+            let reason = "one of the mailboxes has no reader".to_owned();
             return Err(MailboxError::Full { place: self.place(), reason });
         }
         Ok(())
@@ -195,7 +195,7 @@ impl PostgresMailboxes {
         }
     }
 
-    /// What tells of letters to a mailbox; whoever receives has one.
+    /// Returns the handle that notifications wake; every receiver has one.
     fn notify_for(&self, mailbox: MailboxId) -> Arc<Notify> {
         let mut hint = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         if hint.as_ref().is_none_or(|hint| hint.mailbox() != mailbox) {
@@ -229,7 +229,7 @@ fn sql_limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
 }
 
-/// What a failure of the database means for a link.
+/// Converts a failure of the database to an error of the link.
 fn mailbox_error_of(place: &str, error: &StoreError) -> MailboxError {
     let (place, reason) = (place.to_owned(), error.to_string());
     match error {

@@ -1,4 +1,4 @@
-//! Where a Redis is.
+//! The address of a Redis server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,10 @@ use std::str::FromStr;
 use windlass_net::http::ControllerAddress;
 use windlass_net::percent_encoding::percent_decode;
 
-/// The port of a Redis whose address names none.
+/// The default port of Redis.
 const PORT: u16 = 6379;
 
-/// What keys begin with unless something else is said.
+/// The default prefix of keys.
 const PREFIX: &str = "windlass";
 
 /// The address of a Redis: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?prefix=WORD]`, or `rediss://` with TLS.
@@ -22,9 +22,11 @@ pub struct RedisAddress {
     pub(super) prefix: String,
 }
 
-/// A text that is no address of a Redis.
+/// The text is not the address of a Redis server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no address of a Redis: {0}; it looks like redis://:password@host:6379/0")]
+#[error(
+    "this is not the address of a Redis server: {0}; write it as redis://:password@host:6379/0"
+)]
 pub struct RedisAddressError(String);
 
 impl FromStr for RedisAddress {
@@ -35,7 +37,7 @@ impl FromStr for RedisAddress {
         let (scheme, rest) = match text.split_once("://") {
             Some(("redis", rest)) => ("http", rest),
             Some(("rediss", rest)) => ("https", rest),
-            _ => return Err(bad("it begins with neither redis:// nor rediss://")),
+            _ => return Err(bad("it must begin with redis:// or rediss://")),
         };
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (who, rest) = rest.rsplit_once('@').map_or((None, rest), |(who, it)| (Some(who), it));
@@ -44,7 +46,7 @@ impl FromStr for RedisAddress {
         let port = if has_port { String::new() } else { format!(":{PORT}") };
         let place: ControllerAddress =
             format!("{scheme}://{host}{port}").parse().map_err(|_| {
-                bad("its host or port is none, or it asks for TLS that was not built in")
+                bad("the host or the port is invalid, or this build of windlass has no TLS")
             })?;
         let (user, password) = match who.map(|who| who.split_once(':').unwrap_or((who, ""))) {
             Some((user, password)) => (non_empty(user), non_empty(password)),
@@ -52,13 +54,13 @@ impl FromStr for RedisAddress {
         };
         let database = match database.trim_end_matches('/') {
             "" => 0,
-            number => number.parse().map_err(|_| bad("its database is no number"))?,
+            number => number.parse().map_err(|_| bad("the database must be a number"))?,
         };
         Ok(Self { place, user, password, database, prefix: prefix(query)? })
     }
 }
 
-/// The prefix that a query names. What else is in it is refused: it would be ignored otherwise.
+/// Reads the prefix from the query. Any other option is refused, because it would have no effect.
 fn prefix(query: &str) -> Result<String, RedisAddressError> {
     let Some(pair) = Some(query).filter(|query| !query.is_empty()) else {
         return Ok(PREFIX.to_owned());
@@ -71,12 +73,12 @@ fn prefix(query: &str) -> Result<String, RedisAddressError> {
     }
 }
 
-/// A part of an address, if there is any.
+/// Decodes a part of the address; an empty part is none.
 fn non_empty(text: &str) -> Option<String> {
     Some(percent_decode(text)).filter(|text| !text.is_empty())
 }
 
-/// Without who asks, and without the password.
+/// Shows the address without user and password.
 impl fmt::Display for RedisAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.place.is_secure() { "rediss" } else { "redis" };
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused_with_the_reason() {
+    fn malformed_address_is_refused_with_the_reason() {
         for text in [
             "http://a",
             "redis://",
@@ -126,7 +128,7 @@ mod tests {
             "redis://a?prefix={b}",
         ] {
             let refused = text.parse::<RedisAddress>().unwrap_err().to_string();
-            assert!(refused.contains("it looks like redis://"), "{text}: {refused}");
+            assert!(refused.contains("write it as redis://"), "{text}: {refused}");
         }
     }
 }

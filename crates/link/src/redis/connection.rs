@@ -1,4 +1,4 @@
-//! One connection to Redis: requests go out together, and their answers come back in order.
+//! One connection to Redis: requests are sent together, and their replies arrive in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,27 +12,27 @@ use super::reply_error::{connection_error, error_of, malformed_reply, refused_er
 use super::resp::{self, RespValue};
 use crate::mailbox::MailboxError;
 
-/// How long it may take to connect, and to be let in.
+/// Deadline for connecting and authenticating.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(5);
 
-/// The oldest Redis that has what is used here.
+/// The oldest supported version of Redis.
 const VERSION: (u32, u32) = (6, 2);
 
-/// Bytes that are read at once.
+/// Size of a read.
 const CHUNK: usize = 64 << 10;
 
-/// A request: its name and arguments.
+/// A command with its arguments.
 pub(super) type RedisCommand<'a> = Vec<&'a [u8]>;
 
 /// A connection.
 pub(super) struct RedisConnection {
     stream: Box<dyn ConnectionStream>,
-    /// What came and was not read yet.
+    /// Received bytes that have not been parsed.
     unread: Vec<u8>,
 }
 
 impl RedisConnection {
-    /// Connects, shows who it is, and looks whether the server can be used.
+    /// Connects, authenticates, and checks that the server is suitable.
     pub(super) async fn open(
         address: &RedisAddress,
         (dial, place): (&Arc<dyn Dialer>, &ControllerAddress),
@@ -41,7 +41,7 @@ impl RedisConnection {
         let stream = match connected {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return Err(connection_error(address, &error.to_string())),
-            Err(_) => return Err(connection_error(address, "it does not let anybody connect")),
+            Err(_) => return Err(connection_error(address, "it does not accept connections")),
         };
         let mut line = Self { stream, unread: Vec::new() };
         line.handshake(address).await?;
@@ -62,14 +62,14 @@ impl RedisConnection {
         let info = self.request(address, &[vec![b"INFO".as_slice()]], CONNECTS_WITHIN).await;
         match info {
             Ok(info) => check(address, &info[0].text().unwrap_or_default()),
-            // Who may not ask cannot check; everything else is told as soon as it matters.
+            // A user without the permission for INFO cannot check; other errors appear when they matter.
             Err(MailboxError::Refused { reason, .. }) if reason.contains("NOPERM") => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Sends requests together and returns an answer for each. An error that one of them is answered with is the answer
-    /// to all. After any other error the connection is of no use any more.
+    /// Sends commands together and returns a reply for each. If one of the replies is an error, that error is returned. After any
+    /// other error the connection must not be used again.
     pub(super) async fn request(
         &mut self,
         address: &RedisAddress,
@@ -78,7 +78,7 @@ impl RedisConnection {
     ) -> Result<Vec<RespValue>, MailboxError> {
         let asked = timeout(within, self.exchange(address, requests)).await;
         let values = asked.unwrap_or_else(|_| {
-            Err(connection_error(address, &format!("no answer for {} s", within.as_secs_f32())))
+            Err(connection_error(address, &format!("no response for {} s", within.as_secs_f32())))
         })?;
         match values.iter().find_map(|value| error_of(address, value)) {
             Some(error) => Err(error),
@@ -117,7 +117,7 @@ impl RedisConnection {
                 Err(_) => return Err(malformed_reply(address)),
             }
             match self.stream.read_buf(&mut self.unread).await {
-                Ok(0) => return Err(connection_error(address, "it has closed the connection")),
+                Ok(0) => return Err(connection_error(address, "it closed the connection")),
                 Ok(_) => {}
                 Err(error) => return Err(connection_error(address, &error.to_string())),
             }
@@ -125,7 +125,7 @@ impl RedisConnection {
     }
 }
 
-/// Whether a server can be used, by what it says of itself.
+/// Checks from its INFO that the server is suitable.
 fn check(address: &RedisAddress, info: &str) -> Result<(), MailboxError> {
     let said = |name: &str| {
         let of = |line: &'_ str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
@@ -135,10 +135,13 @@ fn check(address: &RedisAddress, info: &str) -> Result<(), MailboxError> {
     let mut parts = version.split('.').filter_map(|part| part.parse().ok());
     let found: Option<(u32, u32)> = parts.next().zip(parts.next());
     if found.is_some_and(|found| found < VERSION) {
-        return Err(refused_error(address, &format!("it is Redis {version}, and 6.2 is needed")));
+        return Err(refused_error(
+            address,
+            &format!("it is Redis {version}, but 6.2 or newer is needed"),
+        ));
     }
     if said("role") == "slave" {
-        let why = "it is a replica, which can only be read: give the address of its primary";
+        let why = "it is a read-only replica: use the address of its primary";
         return Err(refused_error(address, why));
     }
     let (policy, most) = (said("maxmemory_policy"), said("maxmemory"));
@@ -159,19 +162,19 @@ mod tests {
 
     fn checked(info: &str) -> String {
         let address = "redis://here".parse().unwrap();
-        check(&address, info).map_or_else(|error| error.to_string(), |()| "it will do".to_owned())
+        check(&address, info).map_or_else(|error| error.to_string(), |()| "suitable".to_owned())
     }
 
     #[test]
     fn redis_that_would_evict_messages_is_refused_with_the_reason() {
         let good =
             "redis_version:7.0.15\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n";
-        assert_eq!(checked(good), "it will do");
-        assert_eq!(checked(&good.replace("noeviction", "allkeys-lru")), "it will do");
+        assert_eq!(checked(good), "suitable");
+        assert_eq!(checked(&good.replace("noeviction", "allkeys-lru")), "suitable");
         let evicts = good.replace("noeviction", "allkeys-lru").replace("y:0", "y:1000");
         assert!(checked(&evicts).contains("maxmemory-policy allkeys-lru"), "{}", checked(&evicts));
-        assert!(checked(&good.replace("7.0", "6.0")).contains("6.2 is needed"));
+        assert!(checked(&good.replace("7.0", "6.0")).contains("6.2 or newer is needed"));
         assert!(checked(&good.replace("master", "slave")).contains("replica"));
-        assert_eq!(checked(""), "it will do", "who says nothing is tried");
+        assert_eq!(checked(""), "suitable", "a server that reveals nothing is tried");
     }
 }

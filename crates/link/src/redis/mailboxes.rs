@@ -1,4 +1,4 @@
-//! One run's mailboxes in Redis.
+//! The mailboxes of one run in Redis.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use crate::mailbox::{
     RECEIVED_MAX,
 };
 
-/// How long a call may take that does not wait for letters.
+/// Deadline of a call that does not wait for messages.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Seconds that what is known of a run is kept after its leader's last sign of life: a runner may be queued for hours.
+/// Seconds for which the binding of a run is kept after its leader's last renewal: a CI runner may be queued for hours.
 const PLACE_KEPT: &str = "86400";
 
-/// Milliseconds that letters are kept behind the last one: whoever has not read for so long is gone.
+/// Milliseconds for which a mailbox is kept after its last message: a reader that was silent for so long is gone.
 const MESSAGES_KEPT: &str = "600000";
 
-/// Mailboxes in Redis. It is connected to when it is used, and again when that is lost.
+/// Mailboxes in Redis. The connection is opened at the first use, and again after it is lost.
 pub struct RedisMailboxes {
     address: RedisAddress,
     dial: Arc<dyn Dialer>,
-    /// What keys begin with.
+    /// The prefix of keys.
     stem: String,
     calls: RedisConnectionSlot,
-    /// Apart from other calls: who waits for letters blocks the connection.
+    /// The connection for receiving: a blocking pop would stall other calls.
     pops: Mutex<UncountedPop>,
     pop_connection: RedisConnectionSlot,
 }
 
-/// A connection, once there is one, and where to: a node of a cluster may have said that it is another.
+/// A connection, if it is open, and its address: a node of a cluster may redirect to another node.
 struct RedisConnectionSlot(Mutex<(Option<RedisConnection>, ControllerAddress)>);
 
-/// What was taken from which mailbox, and is not yet taken off its count.
+/// The bytes taken from a mailbox that its count does not reflect yet.
 #[derive(Default)]
 struct UncountedPop {
     taken: Option<(MailboxId, usize)>,
@@ -61,11 +61,11 @@ pub fn open(site: &MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxError> {
 }
 
 impl RedisMailboxes {
-    /// The mailboxes of a run, or of whatever else has a name, in a Redis.
+    /// Opens the mailboxes of a run, or of anything else with a name.
     pub fn new(address: RedisAddress, run: &str, dial: Arc<dyn Dialer>) -> Self {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
         let is_plain = (1..=100).contains(&run.len()) && run.chars().all(plain);
-        // What stands in braces decides on which node of a cluster a key is, and ends at the first brace.
+        // A cluster chooses the node of a key by the text in braces, which ends at the first closing brace.
         let tag = if is_plain {
             run.to_owned()
         } else {
@@ -85,7 +85,7 @@ impl RedisMailboxes {
         [self.key(&format!("box:{:x}", mailbox.0)), self.key(&format!("held:{:x}", mailbox.0))]
     }
 
-    /// Makes requests on a connection that is there, or a new one.
+    /// Sends commands on the open connection, or on a new one.
     async fn request(
         &self,
         wire: &RedisConnectionSlot,
@@ -97,7 +97,7 @@ impl RedisMailboxes {
         let is_old = line.is_some();
         let mut asked = self.request_on(line, place, requests, within).await;
         if is_old && line.is_none() {
-            // A connection that nobody used for a while may have been closed: that is no reason to fail.
+            // An idle connection may have been closed by the server: that is no reason to fail.
             asked = self.request_on(line, place, requests, within).await;
         }
         if let Err(error) = &asked
@@ -107,7 +107,7 @@ impl RedisMailboxes {
             asked = self.request_on(line, place, requests, within).await;
         }
         if matches!(asked, Err(MailboxError::Unreachable { .. })) {
-            // A node that another had named may be gone for good: whom one was told of first knows who is there now.
+            // The node of an earlier redirect may be gone: the configured server knows the current one.
             place.clone_from(&self.address.place);
         }
         asked
@@ -120,7 +120,7 @@ impl RedisMailboxes {
         requests: &[RedisCommand<'_>],
         within: Duration,
     ) -> Result<Vec<RespValue>, MailboxError> {
-        // It is taken out: a call that is given up in the middle leaves answers that nobody waits for.
+        // The connection is taken out: a call that is dropped in the middle leaves replies that no caller awaits.
         let mut open = match line.take() {
             Some(open) => open,
             None => RedisConnection::open(&self.address, (&self.dial, place)).await?,
@@ -132,7 +132,7 @@ impl RedisMailboxes {
         asked
     }
 
-    /// Where a node of a cluster says that another is: without a host it means its own, and without brackets an IPv6.
+    /// Reads the address in a redirect: without a host it means the same host, and an IPv6 address has no brackets.
     fn redirect_address(&self, there: &str) -> Option<ControllerAddress> {
         let scheme = if self.address.place.is_secure() { "https" } else { "http" };
         let (host, port) = there.rsplit_once(':')?;
@@ -144,7 +144,7 @@ impl RedisMailboxes {
         format!("{scheme}://{host}:{port}").parse().ok()
     }
 
-    /// Has a script done that answers with a word and what belongs to it.
+    /// Runs a script that replies with a word and its data.
     async fn script(
         &self,
         script: &str,
@@ -235,14 +235,14 @@ impl RedisMailboxes {
             .collect();
         for answer in self.request(&self.calls, &requests, WITHIN).await? {
             if self.script_reply(&answer)?.0 == "full" {
-                let reason = "nobody reads one of the mailboxes".to_owned();
+                let reason = "one of the mailboxes has no reader".to_owned();
                 return Err(MailboxError::Full { place: self.place(), reason });
             }
         }
         Ok(())
     }
 
-    /// Pops one letter, waiting for it, and then what else is there, in one round trip.
+    /// Waits for a message, and takes it and the following ones in one round trip.
     async fn pop(
         &self,
         mailbox: MailboxId,
@@ -272,11 +272,11 @@ impl RedisMailboxes {
         first: Option<RespValue>,
         rest: Option<RespValue>,
     ) -> Result<Vec<Vec<u8>>, MailboxError> {
-        // The first answer names the list that the letter was in.
+        // The first reply names the list of the message.
         let first = match first {
             Some(RespValue::List(mut pair)) => pair.pop().into_iter().collect(),
             Some(RespValue::Nothing) => Vec::new(),
-            _ => return Err(connection_error(&self.address, "its answer makes no sense")),
+            _ => return Err(connection_error(&self.address, "it sent a malformed reply")),
         };
         let rest = match rest {
             Some(RespValue::List(letters)) => letters,
@@ -290,7 +290,7 @@ impl RedisMailboxes {
     }
 }
 
-/// A request to do a script.
+/// Builds the command that runs a script.
 fn eval<'a>(script: &'a str, keys: &'a [Vec<u8>; 2], arguments: &[&'a [u8]]) -> RedisCommand<'a> {
     let mut request = vec![b"EVAL".as_slice(), script.as_bytes(), b"2", &keys[0], &keys[1]];
     request.extend_from_slice(arguments);
@@ -301,7 +301,7 @@ fn millis(term: Duration) -> String {
     term.as_millis().max(1).to_string()
 }
 
-/// For a pop that blocks: 0 would wait for ever.
+/// The timeout of a blocking pop; 0 would wait forever.
 fn seconds(within: Duration) -> String {
     format!("{:.3}", within.as_secs_f64().max(0.001))
 }

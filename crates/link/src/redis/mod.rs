@@ -1,19 +1,19 @@
-//! Mailboxes in Redis 6.2 or newer: for runners that reach one, and not each other.
+//! Mailboxes in Redis 6.2 or newer: for CI runners that reach a Redis server but not each other.
 //!
 //! ```text
-//!  PREFIX:{RUN}:place      hash: epoch, by, epitaph         a day after the last sign of life
-//!  PREFIX:{RUN}:bound      who leads                        for a term
-//!  PREFIX:{RUN}:box:N      list: the letters of a mailbox   ten minutes after the last one
-//!  PREFIX:{RUN}:held:N     bytes in it
+//!  PREFIX:{RUN}:place      hash: epoch, by, final status   a day after the last renewal
+//!  PREFIX:{RUN}:bound      the leader's binding            for a term
+//!  PREFIX:{RUN}:box:N      list: messages of a mailbox     ten minutes after the last message
+//!  PREFIX:{RUN}:held:N     number of bytes in it
 //! ```
 //!
-//! The name of the run is a hash tag, so that in a Redis Cluster all keys of a run are on one node; who is sent there by
-//! another follows. What reads and writes is a script each, and therefore whole. Letters are taken by a blocking pop: who
-//! waits is woken by the letter itself, there is no notification to miss. Epochs begin with the server's time: one of a
-//! server that has lost its data is larger all the same.
+//! The name of the run is a hash tag, so in a Redis Cluster one node has all keys of a run; a redirect to another node is
+//! followed. Each operation is a script and therefore atomic. A blocking pop takes messages: the message itself wakes the
+//! reader, so no notification can be missed. Epochs begin with the server's time: after a server has lost its data, its next
+//! epoch is still larger.
 //!
-//! The protocol is spoken here (`resp`, `connection`), in as many lines as a client library's configuration would take: a client
-//! would bring 37 packages, and its connections know neither pops that block beside others nor deadlines of each call.
+//! The protocol is our own code (`resp`, `connection`): a client library would add 37 packages, and its connections offer
+//! neither blocking pops beside other calls nor a deadline for each call.
 
 mod address;
 mod connection;

@@ -1,30 +1,30 @@
-//! What answers and failures mean.
+//! The meaning of error replies and failures.
 
 use super::address::RedisAddress;
 use super::resp::RespValue;
 use crate::mailbox::MailboxError;
 
-/// What to do about an error, by its code. Those that are not here pass, or are told as they are.
+/// The meaning of an error by its code, and what to do. Errors that are not listed are temporary, or are shown unchanged.
 const KNOWN_ERRORS: &[(&str, RedisErrorKind, &str)] = &[
     (
         "NOAUTH",
         RedisErrorKind::Refused,
-        "it asks for a password: write it into the address, redis://:PASSWORD@HOST",
+        "it requires a password: write it into the address, redis://:PASSWORD@HOST",
     ),
     ("WRONGPASS", RedisErrorKind::Refused, "the user or the password is wrong"),
     (
         "NOPERM",
         RedisErrorKind::Refused,
-        "the user may not do that: windlass needs +@read +@write +@scripting +time on its keys",
+        "the user lacks a permission: windlass needs +@read +@write +@scripting +time on its keys",
     ),
-    ("READONLY", RedisErrorKind::Refused, "it can only be read: give the address of its primary"),
-    ("OOM", RedisErrorKind::Full, "its memory is used up (maxmemory): free some, or give it more"),
+    ("READONLY", RedisErrorKind::Refused, "it is read-only: use the address of its primary"),
+    ("OOM", RedisErrorKind::Full, "it has reached maxmemory: free memory, or raise the limit"),
     (
         "MISCONF",
         RedisErrorKind::Full,
-        "it cannot write to its disk, and takes nothing until it can",
+        "it cannot write to its disk and accepts no writes until it can",
     ),
-    ("NOREPLICAS", RedisErrorKind::Full, "too few of its replicas are there"),
+    ("NOREPLICAS", RedisErrorKind::Full, "too few of its replicas are connected"),
 ];
 
 #[derive(Clone, Copy)]
@@ -33,11 +33,11 @@ enum RedisErrorKind {
     Full,
 }
 
-/// The error that an answer is, if it is one.
+/// Returns the error of a reply, if it is one.
 pub(super) fn error_of(address: &RedisAddress, value: &RespValue) -> Option<MailboxError> {
     let RespValue::Error(said) = value else { return None };
     let place = address.to_string();
-    // An error inside a script is told with the script around it.
+    // An error inside a script is wrapped in the script's own error.
     let code = |known: &str| {
         let in_script = known == "NOPERM" && said.contains("The user executing the script can't");
         in_script || said.split([' ', ':', '-']).any(|word| word == known)
@@ -55,7 +55,7 @@ pub(super) fn error_of(address: &RedisAddress, value: &RespValue) -> Option<Mail
     })
 }
 
-/// Where the keys of a run are, if an error says that they are elsewhere: `MOVED SLOT HOST:PORT`.
+/// Returns the node that has the keys of the run, if the error is a redirect: `MOVED SLOT HOST:PORT`.
 pub(super) fn moved(error: &MailboxError) -> Option<String> {
     let MailboxError::Unreachable { reason, .. } = error else { return None };
     let mut words = reason.split(' ');
@@ -68,12 +68,12 @@ pub(super) fn connection_error(address: &RedisAddress, reason: &str) -> MailboxE
     MailboxError::Unreachable { place: address.to_string(), reason: reason.to_owned() }
 }
 
-/// An answer that is none.
+/// A malformed reply.
 pub(super) fn malformed_reply(address: &RedisAddress) -> MailboxError {
-    refused_error(address, "what answers there is no Redis")
+    refused_error(address, "the server at this address is not Redis")
 }
 
-/// A server that is not used.
+/// A server that cannot be used.
 pub(super) fn refused_error(address: &RedisAddress, reason: &str) -> MailboxError {
     MailboxError::Refused { place: address.to_string(), reason: reason.to_owned() }
 }
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_to_do_and_whether_it_may_pass() {
+    fn errors_state_the_remedy_and_whether_they_are_temporary() {
         let cases = [
             ("NOAUTH Authentication required.", "write it into the address", false),
             ("WRONGPASS invalid username-password pair", "the password is wrong", false),
             ("READONLY You can't write against a read only replica.", "primary", false),
-            ("OOM command not allowed when used memory > 'maxmemory'.", "give it more", true),
-            ("ERR user_script:9: -OOM command not allowed script: 0a1b", "give it more", true),
+            ("OOM command not allowed when used memory > 'maxmemory'.", "raise the limit", true),
+            ("ERR user_script:9: -OOM command not allowed script: 0a1b", "raise the limit", true),
             ("LOADING Redis is loading the dataset in memory", "LOADING", true),
             ("ERR unknown command", "unknown command", false),
         ];

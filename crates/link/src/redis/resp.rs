@@ -1,22 +1,22 @@
-//! The protocol of Redis: a request is a list of byte strings, an answer is one of five things.
+//! The Redis protocol: a command is a list of byte strings, a reply is one of five types.
 
-/// An answer.
+/// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RespValue {
     /// Bytes, or a word such as `OK`.
     Bytes(Vec<u8>),
     /// A number.
     Number(i64),
-    /// Several answers.
+    /// A list of replies.
     List(Vec<RespValue>),
-    /// Nothing.
+    /// Null.
     Nothing,
-    /// What went wrong: a code in capitals, and words.
+    /// An error: a code in capitals, and a message.
     Error(String),
 }
 
 impl RespValue {
-    /// As text, where it is one or a number.
+    /// Returns a string or a number as text.
     pub(super) fn text(&self) -> Option<String> {
         match self {
             Self::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -26,20 +26,20 @@ impl RespValue {
     }
 }
 
-/// Bytes that are no answer.
+/// The bytes are not a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MalformedResp;
 
-/// The most bytes of one string in an answer: more than any that we keep there.
+/// Maximum length of a string in a reply: more than any value that windlass stores.
 const BYTES_MAX: usize = 16 << 20;
 
-/// The most answers in one list: more than are ever asked for.
+/// Maximum length of a list: more than any command returns.
 const LIST_MAX: usize = 4_096;
 
-/// How deep lists may be nested.
+/// Maximum nesting of lists.
 const DEPTH_MAX: usize = 4;
 
-/// Adds a request to what is to be sent.
+/// Appends a command to the send buffer.
 pub(super) fn write(out: &mut Vec<u8>, request: &[&[u8]]) {
     out.extend_from_slice(format!("*{}\r\n", request.len()).as_bytes());
     for part in request {
@@ -49,7 +49,7 @@ pub(super) fn write(out: &mut Vec<u8>, request: &[&[u8]]) {
     }
 }
 
-/// Reads an answer from the beginning of what came, and says how many bytes it has; `None` if more has to come.
+/// Parses a reply at the start of the received bytes and returns its length; `None` if more bytes are needed.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<(RespValue, usize)>, MalformedResp> {
     let mut reader = RespReader { bytes, at: 0 };
     Ok(reader.value(0)?.map(|value| (value, reader.at)))
@@ -108,7 +108,7 @@ fn number(text: &[u8]) -> Result<i64, MalformedResp> {
     str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(MalformedResp)
 }
 
-/// A length within its bound; -1 is that of nothing.
+/// Checks a length; -1 is that of null.
 fn length(text: &[u8], most: usize) -> Result<Option<usize>, MalformedResp> {
     match number(text)? {
         -1 => Ok(None),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_answer_is_read_however_it_is_cut() {
+    fn every_type_of_reply_is_parsed_from_any_fragments() {
         let list = RespValue::List(vec![bytes("a\r\n"), RespValue::Nothing, RespValue::Number(-7)]);
         let error = RespValue::Error("OOM no room".to_owned());
         let cases = [
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_refused_without_asking_for_memory() {
+    fn malformed_reply_is_refused_without_allocating() {
         let deep = "*1\r\n".repeat(DEPTH_MAX + 1);
         for text in [
             "HTTP/1.1 400\r\n",

@@ -1,8 +1,8 @@
-//! What is done in Redis, one script each: a script is done whole, and nothing comes between.
+//! The operations in Redis, one script each: Redis runs a script atomically.
 
-/// Binds the place. Keys: place, bound. Arguments: by, term in ms, seconds that the place is kept.
+/// Binds the place. Keys: place, bound. Arguments: by, term in ms, seconds for which the place is kept.
 ///
-/// An epoch begins with the server's time, so that one which has lost its data gives out none again.
+/// An epoch begins with the server's time, so that a server that has lost its data does not repeat one.
 pub(super) const BIND: &str = "
 local epitaph = redis.call('HGET', KEYS[1], 'epitaph')
 if epitaph then return {'over', epitaph} end
@@ -17,7 +17,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[3])
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 return {'bound', epoch}";
 
-/// Keeps a binding. Keys: place, bound. Arguments: epoch, term in ms, seconds that the place is kept.
+/// Renews a binding. Keys: place, bound. Arguments: epoch, term in ms, seconds for which the place is kept.
 pub(super) const KEEP: &str = "
 local known = redis.call('HMGET', KEYS[1], 'epoch', 'by')
 if not known[1] or tonumber(known[1]) < tonumber(ARGV[1]) then return {'gone', ''} end
@@ -26,8 +26,8 @@ redis.call('SET', KEYS[2], known[2], 'PX', ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 return {'kept', known[1]}";
 
-/// Gives a binding up. Keys: place, bound. Arguments: epoch, seconds that the place is kept, and the epitaph if there is
-/// one.
+/// Gives up a binding. Keys: place, bound. Arguments: epoch, seconds for which the place is kept, and the final status, if
+/// there is one.
 pub(super) const UNBIND: &str = "
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return {'passed', ''} end
 redis.call('HDEL', KEYS[1], 'by')
@@ -36,14 +36,14 @@ if ARGV[3] then redis.call('HSET', KEYS[1], 'epitaph', ARGV[3]) end
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 return {'unbound', ''}";
 
-/// How the place stands. Keys: place, bound.
+/// Reads the state of the place. Keys: place, bound.
 pub(super) const LOOK: &str = "
 local known = redis.call('HMGET', KEYS[1], 'epoch', 'epitaph')
 return {known[1] or '0', redis.call('GET', KEYS[2]), known[2]}";
 
-/// Leaves a letter. Keys: box, held. Arguments: the letter, the most letters, the most bytes, ms that both are kept.
+/// Sends a message. Keys: box, held. Arguments: the message, maximum number of messages, maximum bytes, ms for which both keys are kept.
 ///
-/// What a mailbox holds is counted when letters come and go; an empty one holds nothing, whatever was counted.
+/// The size of a mailbox is counted when messages are sent and taken; an empty mailbox has size 0, whatever the count.
 pub(super) const SEND: &str = "
 local waiting = redis.call('LLEN', KEYS[1])
 if waiting >= tonumber(ARGV[2]) then return {'full', ''} end

@@ -1,4 +1,4 @@
-//! A token, as it is made.
+//! Creates tokens.
 
 use std::{fmt, io};
 
@@ -6,26 +6,26 @@ use windlass_core::access::SecretDigest;
 
 use super::worker_secret::random_bytes;
 
-/// What every token begins with, so that who scans for secrets finds them.
+/// The prefix of every token, by which secret scanners recognise tokens.
 const PREFIX: &str = "wl_";
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// A token that was made just now. It is told once; what is kept of it is its digest.
+/// A new token. It is shown once; afterwards only its digest is kept.
 pub struct TokenSecret(String);
 
 impl TokenSecret {
-    /// A new one, by chance: 32 bytes in 43 letters, digits and signs that need no escaping in an address.
+    /// Creates a random token: 32 bytes in 43 characters that need no escaping in a URL.
     pub fn generate() -> io::Result<Self> {
         Ok(Self(format!("{PREFIX}{}", url_safe(&random_bytes()?))))
     }
 
-    /// As it is shown.
+    /// Returns the token as the user sees it.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// What is kept of it.
+    /// Returns the digest, which is what the controller keeps.
     pub fn digest(&self) -> SecretDigest {
         SecretDigest::new(*blake3::hash(self.0.as_bytes()).as_bytes())
     }
@@ -37,7 +37,7 @@ impl fmt::Debug for TokenSecret {
     }
 }
 
-/// Base 64 for addresses (RFC 4648, section 5), without padding.
+/// Encodes in URL-safe Base64 (RFC 4648, section 5) without padding.
 fn url_safe(bytes: &[u8]) -> String {
     let mut text = String::new();
     for group in bytes.chunks(3) {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_has_a_known_beginning_and_chance_behind_it() {
+    fn token_is_random_after_a_known_prefix() {
         let token = TokenSecret::generate().unwrap();
         assert_eq!((token.text().len(), token.text().starts_with("wl_")), (46, true));
         assert!(token.text()[3..].bytes().all(|byte| DIGITS.contains(&byte)));
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_written_as_the_standard_has_them() {
+    fn base64_matches_the_standard() {
         let cases = [("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg")];
         for (bytes, text) in cases {
             assert_eq!(url_safe(bytes.as_bytes()), text);

@@ -1,11 +1,11 @@
-//! Who a worker is: whoever knows the secret that its number is made from.
+//! The identity of a worker: its id follows from a secret that only the worker knows.
 //!
 //! ```text
-//!  secret ──► Ed25519 key ──► public key (the digest that a leader keeps) ──► number
+//!  secret ──► Ed25519 key ──► public key (the digest that a leader keeps) ──► worker id
 //! ```
 //!
-//! Over HTTP a worker shows the secret itself, as it would a token, and the leader makes the public key from it. On a link
-//! through mailboxes others read every message, so it signs each one and never shows the secret.
+//! Over HTTP a worker sends the secret itself, as it would send a token, and the leader derives the public key from it. On a
+//! mailbox link other processes can read every message, so the worker signs each message and never sends the secret.
 
 use std::fmt;
 
@@ -16,26 +16,26 @@ use windlass_core::id::WorkerId;
 
 const BYTES: usize = 32;
 
-/// A worker's secret. It never leaves the worker but to prove over HTTP that the worker has the identity that it claims: its number is a
-/// hash of the public key that follows from it, so that no worker can choose the number of another.
+/// A worker's secret. It leaves the worker only over HTTP, as proof of identity: the worker id is a hash of the public key
+/// that follows from the secret, so that no worker can choose the id of another.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WorkerSecret {
     secret: [u8; BYTES],
     public_key: [u8; BYTES],
 }
 
-/// A text that is no secret.
+/// The text is not a worker's secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a worker's secret is {} hexadecimal digits", 2 * BYTES)]
+#[error("a worker's secret has {} hexadecimal digits", 2 * BYTES)]
 pub struct WorkerSecretError;
 
 impl WorkerSecret {
-    /// A new one, by chance.
+    /// Creates a random secret.
     pub fn generate() -> std::io::Result<Self> {
         random_bytes().map(Self::of)
     }
 
-    /// Reads what [`to_hex`](Self::to_hex) wrote.
+    /// Parses the output of [`to_hex`](Self::to_hex).
     pub fn parse(text: &str) -> Result<Self, WorkerSecretError> {
         let digits = text.trim().as_bytes();
         let mut bytes = [0; BYTES];
@@ -54,23 +54,23 @@ impl WorkerSecret {
         Self { secret, public_key: key.expect("a public key has 32 bytes") }
     }
 
-    /// Signs a message in the worker's name.
+    /// Signs a message with the worker's key.
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
         signing_key(&self.secret).sign(message).as_ref().to_vec()
     }
 
-    /// As text, for the worker's own file and for its messages.
+    /// Returns the secret as text, for the worker's state file and for HTTP requests.
     pub fn to_hex(&self) -> String {
         let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
         self.secret.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
 
-    /// The number of the worker whose secret it is. Small numbers are for the leader's own worker.
+    /// Returns the id of the worker. Small ids are reserved for the leader's own worker.
     pub fn worker_id(&self) -> WorkerId {
         worker_id_of(self.digest())
     }
 
-    /// What a leader keeps of it: the public key, which tells nothing of the secret.
+    /// Returns what a leader keeps: the public key, from which the secret cannot be derived.
     pub const fn digest(&self) -> SecretDigest {
         SecretDigest::new(self.public_key)
     }
@@ -81,20 +81,20 @@ fn signing_key(secret: &[u8; BYTES]) -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&seed).expect("every 32 bytes are the seed of a key")
 }
 
-/// Whether the worker whose secret has this digest signed a message.
+/// Returns whether the worker with this digest signed the message.
 pub fn verify_signature(digest: SecretDigest, message: &[u8], signature: &[u8]) -> bool {
     UnparsedPublicKey::new(&ED25519, digest.as_bytes()).verify(message, signature).is_ok()
 }
 
-/// The number of the worker whose secret has this digest. It follows from the digest, so that a leader can check who joins
-/// where the secret itself must not travel.
+/// Returns the id of the worker with this digest. A leader can therefore check a worker's id on links on which the secret
+/// must not travel.
 pub fn worker_id_of(digest: SecretDigest) -> WorkerId {
     let hash = blake3::derive_key("windlass worker id", digest.as_bytes());
     let number = u64::from_le_bytes(hash[..8].try_into().expect("a hash has 32 bytes"));
     WorkerId(number | 1 << 32)
 }
 
-/// Chance that nobody can guess.
+/// Returns unpredictable bytes.
 pub fn random_bytes() -> std::io::Result<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_survives_its_file_and_keeps_its_number() {
+    fn secret_read_from_text_has_the_same_worker_id() {
         let secret = WorkerSecret::generate().unwrap();
         let read = WorkerSecret::parse(&format!("{}\n", secret.to_hex())).unwrap();
         assert_eq!(read.worker_id(), secret.worker_id());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_secret_signs_and_only_what_was_signed() {
+    fn signature_is_valid_for_its_secret_and_message_only() {
         let (own, other) = (WorkerSecret::generate().unwrap(), WorkerSecret::generate().unwrap());
         let signature = own.sign(b"to end it");
         assert!(verify_signature(own.digest(), b"to end it", &signature));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_is_refused_and_none_is_printed() {
+    fn malformed_secret_is_refused_and_no_secret_is_printed() {
         assert_eq!(WorkerSecret::parse("abc"), Err(WorkerSecretError));
         assert_eq!(WorkerSecret::parse(&"z".repeat(64)), Err(WorkerSecretError));
         assert_eq!(WorkerSecret::parse(&"é".repeat(32)), Err(WorkerSecretError));

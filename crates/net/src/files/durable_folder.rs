@@ -1,12 +1,12 @@
-//! Folders that are still there after a crash.
+//! Folders that survive a crash.
 
 use std::path::Path;
 use std::{fs, io};
 
 use super::private_files;
 
-/// Makes the folder and those above it, durably: SQLite syncs its files and their folder, but nothing above. Only its owner
-/// may use it, also if it was there.
+/// Creates the folder and its parents durably: SQLite syncs its files and their folder, but no parent. Only the owner can use
+/// the folder, even if it existed before.
 pub fn create_durably(folder: &Path) -> io::Result<()> {
     make_missing(folder)?;
     if folder.as_os_str().is_empty() { Ok(()) } else { private_files::restrict_permissions(folder) }
@@ -26,14 +26,14 @@ fn make_missing(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes what was created, renamed or removed in a folder durable.
+/// Makes creations, renames and removals in a folder durable.
 #[cfg(unix)]
 pub fn sync(folder: &Path) -> io::Result<()> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     fs::File::open(here)?.sync_all()
 }
 
-/// Elsewhere a folder cannot be opened to be synced.
+/// Other systems cannot open a folder to sync it.
 #[cfg(not(unix))]
 pub fn sync(_folder: &Path) -> io::Result<()> {
     Ok(())

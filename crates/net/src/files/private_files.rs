@@ -1,5 +1,5 @@
-//! Files and folders that only their owner may use, whatever the umask: stores, logs, spools and state hold output, tokens
-//! and secrets of workers. A file that others may open could also be locked by them.
+//! Files and folders that only their owner can use, whatever the umask: stores, logs, spools and state contain output, tokens
+//! and worker secrets. If another user could open a file, that user could also lock it.
 
 #[cfg(unix)]
 use std::os::unix::fs::{
@@ -8,11 +8,11 @@ use std::os::unix::fs::{
 use std::path::Path;
 use std::{fs, io};
 
-/// What others may not do with a file or a folder.
+/// The permissions that other users do not get.
 #[cfg(unix)]
 const GROUP_AND_OTHERS: u32 = 0o077;
 
-/// Options to open a file; one that is created is for its owner only.
+/// Returns options to open a file; a new file is private to its owner.
 pub fn open_options() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
@@ -20,13 +20,13 @@ pub fn open_options() -> fs::OpenOptions {
     options
 }
 
-/// Writes a whole file. One that is there is written over.
+/// Writes a whole file, over an existing one.
 pub fn write(file: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     use std::io::Write as _;
     open_options().write(true).create(true).truncate(true).open(file)?.write_all(bytes.as_ref())
 }
 
-/// Makes one folder.
+/// Creates one folder.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -34,7 +34,7 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Makes a folder and those above it that are missing.
+/// Creates a folder and its missing parents.
 pub fn create_folders(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -42,14 +42,14 @@ pub fn create_folders(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Whether this user owns what is at a path.
+/// Returns whether this user owns the file or folder.
 #[cfg(unix)]
 pub fn is_owned_by_user(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|it| it.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// Takes the rights of others away from what this user owns. What belongs to another user, such as the root of a mounted
-/// volume, stays as it is: what windlass makes in it is private by itself.
+/// Removes the permissions of other users if this user owns the file. What another user owns, such as the root of a mounted
+/// volume, is left alone: what windlass creates in it is private anyway.
 #[cfg(unix)]
 pub fn restrict_permissions(path: &Path) -> io::Result<()> {
     let metadata = match fs::metadata(path) {
@@ -63,14 +63,14 @@ pub fn restrict_permissions(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode & !GROUP_AND_OTHERS & 0o7777))
 }
 
-/// Elsewhere rights are inherited from the folder above.
+/// On other systems permissions are inherited from the parent.
 #[cfg(not(unix))]
 pub fn restrict_permissions(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes an empty file unless there is one, and never opens one that is there: to close it would take the locks away that
-/// this process holds on it.
+/// Creates an empty file unless it exists, and never opens an existing one: closing it would release the locks that this
+/// process holds on it.
 pub fn create_empty(file: &Path) -> io::Result<()> {
     if file.try_exists()? {
         return restrict_permissions(file);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_use_is_tightened() {
+    fn permissions_of_other_users_are_removed() {
         let home = tempfile::tempdir().unwrap();
         let (folder, file) = (home.path().join("store"), home.path().join("store/journal.db"));
         create_folder(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! Requests to a controller, over connections that are kept.
+//! Requests to a controller over pooled connections.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,25 +18,25 @@ use super::headers::{LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, ProblemDetails, W
 use super::loopback::loopback_tokens;
 use crate::credentials::WorkerSecret;
 
-/// Bytes that are read ahead of what is made of them, for each connection. The head of an answer is short; of a body, the rest
-/// waits with whoever sends it. It is memory of every worker.
+/// Size of the read buffer of a connection. It is enough for the head of a response; the rest of a body waits at the sender.
+/// Every worker has these buffers.
 const READ_MAX: usize = 32 << 10;
 
-/// Connections that are kept for later: an exchange that is parked, the next one, output, and one to spare.
+/// Maximum number of pooled connections: a parked exchange, the next exchange, output, and a spare one.
 const IDLE_MAX: usize = 4;
 
-/// The most bytes of an answer: a page of events or of a log is smaller, and so is every reply.
+/// Maximum size of a response; a page of events or of a log and every reply are smaller.
 const RESPONSE_MAX: usize = 16 << 20;
 
-/// How long a connection may take to be made.
+/// Deadline for a new connection.
 const DIAL_WITHIN: Duration = Duration::from_secs(5);
 
-/// What a client shows of itself with each request.
+/// The credentials that a client sends with each request.
 #[derive(Clone, Default)]
 pub struct ClientCredentials {
-    /// The cluster's token, where it asks for one.
+    /// The token of the cluster, if it requires one.
     pub token: Option<String>,
-    /// Who the worker is that speaks, if one does.
+    /// The worker's secret, if the client is a worker.
     pub worker: Option<WorkerSecret>,
 }
 
@@ -47,100 +47,100 @@ impl fmt::Debug for ClientCredentials {
     }
 }
 
-/// An answer that is no refusal.
+/// A successful response.
 #[derive(Clone, Debug)]
 pub struct HttpResponse {
-    /// Its status, one of 2xx or 304.
+    /// The status, 2xx or 304.
     pub status: StatusCode,
-    /// What it says beside its body.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The body.
     pub body: Bytes,
 }
 
-/// Why a request has no good answer.
+/// Why a request failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HttpCallError {
-    /// Nobody answered, or not in time.
+    /// The controller did not respond, or not in time.
     #[error("{place} cannot be reached: {reason}")]
     Unreachable {
-        /// Who was asked.
+        /// The address of the controller.
         place: ControllerAddress,
-        /// What went wrong.
+        /// The reason.
         reason: String,
     },
-    /// Whoever answered does not lead.
+    /// The controller is not the leader.
     #[error("{place} does not lead{}", leader.as_ref().map(|it| format!("; {it} does")).unwrap_or_default())]
     NotLeader {
-        /// Who was asked.
+        /// The address of the controller.
         place: ControllerAddress,
-        /// Who leads, as far as it knows.
+        /// The address of the leader, if the controller knows it.
         leader: Option<String>,
     },
-    /// It was refused.
+    /// The controller refused the request.
     #[error("{}", .0.detail)]
     Refused(Box<ProblemDetails>),
 }
 
-/// A way to controllers.
+/// A client of controllers.
 #[derive(Debug)]
 pub struct HttpClient {
     dial: Arc<dyn Dialer>,
     credentials: ClientCredentials,
     idle: Mutex<Vec<IdleConnection>>,
     answer_max: usize,
-    /// Tokens of controllers of this machine that were found.
+    /// Tokens of controllers on this machine that were found.
     found: Mutex<Vec<(ControllerAddress, String)>>,
-    /// Finds them.
+    /// Finds these tokens.
     find_tokens: fn(&ControllerAddress) -> Vec<String>,
 }
 
-/// A connection that nobody uses.
+/// An idle connection.
 #[derive(Debug)]
 struct IdleConnection {
     place: ControllerAddress,
     sender: SendRequest<Full<Bytes>>,
 }
 
-/// What a request carries.
+/// A request.
 #[derive(Clone, Debug)]
 pub struct HttpRequest<'a> {
-    /// What is to be done there.
+    /// The method.
     pub method: Method,
-    /// Who is asked.
+    /// The address of the controller.
     pub place: &'a ControllerAddress,
-    /// For what, with the query.
+    /// The path with the query.
     pub path: &'a str,
-    /// What the body is.
+    /// The content type of the body.
     pub content: &'static str,
     /// The body.
     pub body: Bytes,
-    /// What else is said.
+    /// Further headers.
     pub headers: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> HttpRequest<'a> {
-    /// Asks to read something.
+    /// Creates a GET request.
     pub fn get(place: &'a ControllerAddress, path: &'a str) -> Self {
         let (content, body) = ("application/json", Bytes::new());
         Self { method: Method::GET, place, path, content, body, headers: &[] }
     }
 
-    /// Asks to have something done.
+    /// Creates a POST request.
     pub fn post(place: &'a ControllerAddress, path: &'a str, body: &impl serde::Serialize) -> Self {
         let (content, body) = ("application/json", Bytes::from(json_body(body)));
         Self { method: Method::POST, place, path, content, body, headers: &[] }
     }
 
-    /// The same, with something else said in its head.
+    /// Adds a header.
     #[must_use]
     pub fn with(self, headers: &'a [(&'a str, &'a str)]) -> Self {
         Self { headers, ..self }
     }
 }
 
-/// A message in a buffer of just its size. One that grew by doubling would be up to twice as large, and glibc, once a piece of
-/// 128 KiB has been given back to it, keeps pieces of that size for the next time rather than return them to the system.
+/// Encodes a message in a buffer of exactly its size. A buffer that grows by doubling can be twice as large, and glibc, after
+/// it has freed one piece of 128 KiB, keeps pieces of that size instead of returning them to the system.
 fn json_body(message: &impl serde::Serialize) -> Vec<u8> {
     let mut size = ByteCounter(0);
     serde_json::to_writer(&mut size, message).expect("messages are plain data");
@@ -149,7 +149,7 @@ fn json_body(message: &impl serde::Serialize) -> Vec<u8> {
     bytes
 }
 
-/// Counts what is written.
+/// Counts written bytes.
 struct ByteCounter(usize);
 
 impl io::Write for ByteCounter {
@@ -164,7 +164,7 @@ impl io::Write for ByteCounter {
 }
 
 impl HttpClient {
-    /// A client that makes its connections so, and shows these credentials.
+    /// Creates a client with this dialer and these credentials.
     pub fn new(dial: Arc<dyn Dialer>, credentials: ClientCredentials) -> Self {
         let (idle, found) = (Mutex::default(), Mutex::default());
         Self {
@@ -177,23 +177,23 @@ impl HttpClient {
         }
     }
 
-    /// The same, which takes larger answers.
+    /// Sets the maximum size of a response.
     #[must_use]
     pub fn with_response_limit(self, answer_max: usize) -> Self {
         Self { answer_max, ..self }
     }
 
-    /// What it shows of itself.
+    /// Returns the credentials.
     pub const fn credentials(&self) -> &ClientCredentials {
         &self.credentials
     }
 
-    /// Whether who was given these places may go where one of them sends it.
+    /// Returns whether the client, which was given these addresses, may follow a redirect to another address.
     pub fn may_redirect(&self, given: &[ControllerAddress], to: &ControllerAddress) -> bool {
         may_redirect(given, to, self.dial.trusts_only_cluster_ca())
     }
 
-    /// Reads something.
+    /// Sends a GET request.
     pub async fn get(
         &self,
         place: &ControllerAddress,
@@ -203,7 +203,7 @@ impl HttpClient {
         self.call(HttpRequest::get(place, path), within).await
     }
 
-    /// Has something done.
+    /// Sends a POST request.
     pub async fn post(
         &self,
         place: &ControllerAddress,
@@ -214,8 +214,8 @@ impl HttpClient {
         self.call(HttpRequest::post(place, path, body), within).await
     }
 
-    /// Makes a request. One that fails on a connection that had been kept is made again on a new one, once: the other
-    /// end may have closed it long ago. Every request may be repeated.
+    /// Sends a request. A request that fails on a pooled connection is sent once more on a new one, because the peer may have
+    /// closed the connection long ago. Every request may be repeated.
     pub async fn call(
         &self,
         ask: HttpRequest<'_>,
@@ -230,13 +230,13 @@ impl HttpClient {
             }
             self.call_with_other_tokens(&ask, shown.as_deref(), answered).await
         });
-        let answered = called.await.unwrap_or_else(|_| Err("no answer in time".to_owned()));
+        let answered = called.await.unwrap_or_else(|_| Err("no response in time".to_owned()));
         let unreachable = |reason| HttpCallError::Unreachable { place: place.clone(), reason };
         check_status(answered.map_err(unreachable)?, &place)
     }
 
-    /// A controller of this machine makes another token at each start, and one of several that are found may be of a controller
-    /// that has ended: each is shown once.
+    /// A controller on this machine creates a new token at each start, and a token that was found may belong to a controller that
+    /// has ended, so each is tried once.
     async fn call_with_other_tokens(
         &self,
         ask: &HttpRequest<'_>,
@@ -283,7 +283,7 @@ impl HttpClient {
         let handshake =
             http1::Builder::new().max_buf_size(READ_MAX).handshake(TokioIo::new(stream));
         let (sender, connection) = handshake.await.map_err(|error| error.to_string())?;
-        // It ends when the sender is dropped, or the other end closes it.
+        // The task ends when the sender is dropped or the peer closes the connection.
         tokio::spawn(connection);
         Ok(sender)
     }
@@ -304,7 +304,7 @@ impl HttpClient {
         Ok(answered)
     }
 
-    /// The token that was given, else the one that a controller of this machine keeps for this user.
+    /// Returns the token that was given, else the one that a controller on this machine keeps for this user.
     fn token(&self, place: &ControllerAddress) -> Option<String> {
         if self.credentials.token.is_some() || !place.is_loopback() {
             return self.credentials.token.clone();
@@ -318,7 +318,7 @@ impl HttpClient {
         Some(token)
     }
 
-    /// The tokens that controllers of this machine keep by now, but for the one that was shown, which opens nothing.
+    /// Returns the current tokens of controllers on this machine, except the one that was just refused.
     fn other_tokens(&self, place: &ControllerAddress, shown: Option<&str>) -> Vec<String> {
         if self.credentials.token.is_some() {
             return Vec::new();
@@ -326,7 +326,7 @@ impl HttpClient {
         let is_other = |token: &str| Some(token) != shown;
         let mut found = self.found_tokens();
         found.retain(|(known, token)| known != place || is_other(token));
-        // Another request of this client may have found the right one.
+        // Another request of this client may have found the right token.
         let known =
             found.iter().filter(|(known, _)| known == place).map(|(_, token)| token.clone());
         let mut others: Vec<String> = known.collect();
@@ -370,13 +370,14 @@ impl HttpClient {
 
 fn secret(text: &str) -> Result<HeaderValue, String> {
     let value = HeaderValue::from_str(text);
-    let mut value = value.map_err(|_| "a token has characters that cannot be sent".to_owned())?;
+    let mut value =
+        value.map_err(|_| "the token has characters that a header cannot contain".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-/// All of an answer, in one piece: each part is let go as soon as it is there, so that no more than one is held beside the
-/// whole.
+/// Reads the whole body into one buffer. Each frame is freed as soon as it is copied, so that at most one is held beside the
+/// buffer.
 async fn collect(
     answered: Response<hyper::body::Incoming>,
     most: usize,
@@ -385,10 +386,10 @@ async fn collect(
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut whole = Vec::with_capacity(announced.min(most));
     while let Some(part) = body.frame().await {
-        // Whatever follows a body is not for us.
+        // Trailers are ignored.
         let Ok(bytes) = part.map_err(|error| error_cause(&error))?.into_data() else { continue };
         if whole.len() + bytes.len() > most {
-            return Err(format!("an answer of more than {most} bytes"));
+            return Err(format!("the response has more than {most} bytes"));
         }
         whole.extend_from_slice(&bytes);
     }
@@ -403,7 +404,7 @@ fn error_cause(error: &hyper::Error) -> String {
     }
 }
 
-/// Tells a good answer from a refusal, and a refusal from the word of a controller that does not lead.
+/// Distinguishes a success, a refusal, and the response of a controller that does not lead.
 fn check_status(
     answered: HttpResponse,
     place: &ControllerAddress,
@@ -419,9 +420,9 @@ fn check_status(
     }
     let problem = serde_json::from_slice(&answered.body).unwrap_or_else(|_| ProblemDetails {
         code: "unknown".to_owned(),
-        title: "an answer that is not windlass's".to_owned(),
+        title: "response is not from windlass".to_owned(),
         status: answered.status.as_u16(),
-        detail: format!("{place} answered {}: is it a controller of windlass?", answered.status),
+        detail: format!("{place} answered {}; is it a windlass controller?", answered.status),
         problems: Vec::new(),
         leader: None,
     });

@@ -1,4 +1,4 @@
-//! A client that finds tokens of controllers of its machine.
+//! Tests of the client with tokens of controllers on this machine.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use super::*;
 use crate::http::dialer::{ConnectionStream, DialFuture};
 
-/// A controller that lets in one token, and counts its requests.
+/// A controller that accepts one token and counts its requests.
 #[derive(Clone, Debug)]
 struct LoopbackControllers {
     token: &'static str,
@@ -41,8 +41,8 @@ impl Dialer for LoopbackControllers {
     }
 }
 
-/// Whether a request to `localhost` is let in by a controller with this token, and how many requests that takes: the first
-/// time, and then.
+/// Returns whether a controller with this token accepts a request to `localhost`, and the number of requests that the client
+/// needs: for the first call, and for the second.
 async fn let_in(token: &'static str) -> [(bool, usize); 2] {
     let asked = Arc::new(AtomicUsize::new(0));
     let doors = LoopbackControllers { token, asked: Arc::clone(&asked) };

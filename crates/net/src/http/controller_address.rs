@@ -1,10 +1,10 @@
-//! Where leaders are, and whom a worker or client lets itself be sent to.
+//! Addresses of controllers, and the redirects that a worker or client follows.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The address of a controller: `http://host:port`, or `https://` where it speaks TLS.
+/// The address of a controller: `http://host:port`, or `https://host:port` with TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerAddress {
     secure: bool,
@@ -12,34 +12,34 @@ pub struct ControllerAddress {
     port: u16,
 }
 
-/// A text that is no address of a controller.
+/// The text is not the address of a controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no address of a controller: {why}; it looks like http://host:7700")]
+#[error("`{text}` is not the address of a controller: {why}; write it as http://host:7700")]
 pub struct ControllerAddressError {
     text: String,
     why: &'static str,
 }
 
-/// The port of a controller whose address names none.
+/// The default port of a controller.
 const PORT: u16 = 7700;
 
 impl ControllerAddress {
-    /// Whether TLS is spoken there.
+    /// Returns whether the address uses TLS.
     pub const fn is_secure(&self) -> bool {
         self.secure
     }
 
-    /// The host; an IPv6 address in brackets.
+    /// Returns the host; an IPv6 address is in brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port.
+    /// Returns the port.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether only this machine reaches it.
+    /// Returns whether only processes on this machine can reach the address.
     pub fn is_loopback(&self) -> bool {
         let address = self.host.trim_start_matches('[').trim_end_matches(']');
         self.host == "localhost" || address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
@@ -54,25 +54,25 @@ impl FromStr for ControllerAddress {
         let (secure, rest) = match text.split_once("://") {
             Some(("http", rest)) => (false, rest),
             Some(("https", rest)) if cfg!(feature = "tls") => (true, rest),
-            Some(("https", _)) => return Err(bad("this windlass was built without TLS")),
-            Some(_) => return Err(bad("only http:// and https:// are known")),
+            Some(("https", _)) => return Err(bad("this build of windlass has no TLS")),
+            Some(_) => return Err(bad("the scheme must be http:// or https://")),
             None => (false, text),
         };
         let rest = rest.trim_end_matches('/');
         if rest.contains(['/', '?', '#', '@']) || rest.contains(char::is_whitespace) {
-            return Err(bad("it has more than a host and a port"));
+            return Err(bad("it must consist of a host and a port only"));
         }
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().map_err(|_| bad("its port is no number from 1 to 65535"))?)
+                (host, port.parse().map_err(|_| bad("the port must be a number from 1 to 65535"))?)
             }
             _ => (rest, PORT),
         };
         if host.is_empty() || port == 0 {
-            return Err(bad("it has no host, or port 0"));
+            return Err(bad("the host is missing, or the port is 0"));
         }
         if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
-            return Err(bad("an IPv6 address stands in brackets"));
+            return Err(bad("an IPv6 address must be in brackets"));
         }
         Ok(Self { secure, host: host.to_owned(), port })
     }
@@ -85,17 +85,17 @@ impl fmt::Display for ControllerAddress {
     }
 }
 
-/// Where the controllers of a cluster are: one place or more, with commas between.
+/// The addresses of the controllers of a cluster: one, or several separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerAddresses(Vec<ControllerAddress>);
 
 impl ControllerAddresses {
-    /// The first.
+    /// Returns the first address.
     pub fn first(&self) -> &ControllerAddress {
         &self.0[0]
     }
 
-    /// All of them.
+    /// Returns all addresses.
     pub fn all(&self) -> &[ControllerAddress] {
         &self.0
     }
@@ -111,7 +111,7 @@ impl FromStr for ControllerAddresses {
     type Err = ControllerAddressError;
 
     fn from_str(text: &str) -> Result<Self, ControllerAddressError> {
-        // Of a text there is at least one part.
+        // Splitting a text yields at least one part.
         Ok(Self(text.split(',').map(str::parse).collect::<Result<_, _>>()?))
     }
 }
@@ -123,9 +123,9 @@ impl fmt::Display for ControllerAddresses {
     }
 }
 
-/// Whether somebody who was given these places may go where one of them sends it: to another port of a host that it was
-/// given, or, if it knows the cluster's controllers by an authority of their own, to any of them; never from TLS to where
-/// there is none. Otherwise whoever answers once could have every token and step sent to a host of its own.
+/// Returns whether a client with these addresses may follow a redirect: to another port of a known host, or, if a private CA
+/// identifies the controllers of the cluster, to any of them; never from TLS to plain HTTP. Without this rule, a host that
+/// answers once could divert every token and step to a host of its own.
 pub fn may_redirect(
     given: &[ControllerAddress],
     to: &ControllerAddress,
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told_why() {
-        assert_eq!(place("ftp://a"), "only http:// and https:// are known");
-        assert_eq!(place("http://a/b"), "it has more than a host and a port");
-        assert_eq!(place("http://me:secret@a"), "it has more than a host and a port");
-        assert_eq!(place("http://a:x"), "its port is no number from 1 to 65535");
-        assert_eq!(place("http://a:99999"), "its port is no number from 1 to 65535");
-        assert_eq!(place("http://:1"), "it has no host, or port 0");
-        assert_eq!(place("::1"), "an IPv6 address stands in brackets");
+    fn malformed_address_is_refused_with_the_reason() {
+        assert_eq!(place("ftp://a"), "the scheme must be http:// or https://");
+        assert_eq!(place("http://a/b"), "it must consist of a host and a port only");
+        assert_eq!(place("http://me:secret@a"), "it must consist of a host and a port only");
+        assert_eq!(place("http://a:x"), "the port must be a number from 1 to 65535");
+        assert_eq!(place("http://a:99999"), "the port must be a number from 1 to 65535");
+        assert_eq!(place("http://:1"), "the host is missing, or the port is 0");
+        assert_eq!(place("::1"), "an IPv6 address must be in brackets");
     }
 
     #[test]
@@ -196,12 +196,15 @@ mod tests {
         let given = places(&["https://a:1", "https://b"]);
         let follows = |to: &str, knows_peers| may_redirect(&given, &places(&[to])[0], knows_peers);
         assert!(follows("https://a:9", false) && follows("https://a:9", true));
-        assert!(!follows("https://c", false), "anybody has a certificate that browsers believe");
-        assert!(follows("https://c", true), "only the cluster has one of its own authority");
+        assert!(!follows("https://c", false), "any host can have a publicly trusted certificate");
+        assert!(follows("https://c", true), "only the cluster has certificates of its private CA");
         assert!(!follows("http://a:1", true) && !follows("http://c", true));
         let mixed = places(&["https://a", "http://b"]);
         assert!(!may_redirect(&mixed, &places(&["https://c"])[0], true));
-        assert!(may_redirect(&mixed, &places(&["https://b"])[0], false), "TLS is no loss");
+        assert!(
+            may_redirect(&mixed, &places(&["https://b"])[0], false),
+            "TLS instead of HTTP is safe"
+        );
         assert_eq!(place("https://build.example"), "https://build.example:7700");
     }
 }

@@ -1,4 +1,4 @@
-//! How a connection is made: over TCP with TLS or without, to a socket beside a store, or through a test's network.
+//! Opens connections: TCP with or without TLS, a socket beside a store, or the network of a test.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -13,39 +13,39 @@ use super::controller_address::ControllerAddress;
 #[cfg(feature = "tls")]
 use crate::tls::TlsClient;
 
-/// A connection, as the HTTP on top of it sees it.
+/// A connection for HTTP.
 pub trait ConnectionStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ConnectionStream for S {}
 
-/// A connection in the making.
+/// The future of a connection.
 pub type DialFuture<'a> =
     Pin<Box<dyn Future<Output = io::Result<Box<dyn ConnectionStream>>> + Send + 'a>>;
 
-/// Makes connections.
+/// Opens connections.
 pub trait Dialer: Send + Sync + fmt::Debug {
     /// Connects to a controller.
     fn dial<'a>(&'a self, place: &'a ControllerAddress) -> DialFuture<'a>;
 
-    /// Whether it connects with TLS to nobody but those whom the cluster's own authority vouches for.
+    /// Returns whether TLS connections accept only certificates of the cluster's private CA.
     fn trusts_only_cluster_ca(&self) -> bool {
         false
     }
 }
 
-/// How the controllers of a cluster are reached: over TCP, and those with TLS only if the certificates in a file vouch for
-/// them, or, without a file, those that browsers believe. Says what is wrong with the file.
+/// Creates the dialer for the controllers of a cluster. With TLS it accepts certificates that the CA bundle has issued, or,
+/// without a bundle, those of public authorities. Reports an invalid bundle.
 pub fn dialer(ca: Option<&Path>) -> Result<Arc<dyn Dialer>, String> {
     #[cfg(feature = "tls")]
     return Ok(Arc::new(TlsDialer(TlsClient::new(ca).map_err(|bad| bad.to_string())?)));
     #[cfg(not(feature = "tls"))]
     match ca {
         None => Ok(Arc::new(TcpDialer)),
-        Some(_) => Err("this windlass was built without TLS".to_owned()),
+        Some(_) => Err("this build of windlass has no TLS".to_owned()),
     }
 }
 
-/// Connections over TCP, without TLS.
+/// TCP connections without TLS.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpDialer;
 
@@ -53,14 +53,16 @@ impl Dialer for TcpDialer {
     fn dial<'a>(&'a self, place: &'a ControllerAddress) -> DialFuture<'a> {
         Box::pin(async move {
             if place.is_secure() {
-                return Err(io::Error::other("it asks for TLS, which is not spoken here"));
+                return Err(io::Error::other(
+                    "the address requires TLS, which this client does not have",
+                ));
             }
             Ok(Box::new(connect(place).await?) as Box<dyn ConnectionStream>)
         })
     }
 }
 
-/// Connections over TCP, with TLS to places that ask for it.
+/// TCP connections, with TLS for `https` addresses.
 #[cfg(feature = "tls")]
 #[derive(Clone, Debug)]
 struct TlsDialer(TlsClient);
@@ -85,12 +87,12 @@ impl Dialer for TlsDialer {
 async fn connect(place: &ControllerAddress) -> io::Result<TcpStream> {
     let host = place.host().trim_matches(['[', ']']);
     let stream = TcpStream::connect((host, place.port())).await?;
-    // A message is written whole: waiting for more of it would only delay it.
+    // A message is written in one piece: waiting for more would only delay it.
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// Connections to a socket in the file system, whatever the host is called.
+/// Connections to a socket in the file system, whatever the host name.
 #[derive(Clone, Debug)]
 pub struct UnixSocketDialer(pub PathBuf);
 

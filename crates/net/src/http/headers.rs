@@ -1,34 +1,34 @@
-//! The headers of the protocol between windlass processes, and the body of a refusal.
+//! The headers of the protocol between windlass processes, and the body of an error response.
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the protocol between a worker and its leader. It grows when an older end would misunderstand a newer.
+/// The version of the protocol between worker and leader. It grows when an older peer would misunderstand a newer one.
 pub const PROTOCOL: u32 = 1;
 
-/// Says which version of the protocol a request is in.
+/// The header with the protocol version of a request.
 pub const PROTOCOL_HEADER: &str = "windlass-protocol";
 
-/// Proves who a worker is.
+/// The header with the worker's secret.
 pub const WORKER_HEADER: &str = "windlass-worker";
 
-/// Names the address of who leads, in the answer of a controller that does not.
+/// The header with the address of the leader, in the response of a controller that does not lead.
 pub const LEADER_HEADER: &str = "windlass-leader";
 
-/// Why a request was not done, as RFC 9457 has it.
+/// An error response in the format of RFC 9457.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProblemDetails {
-    /// The same for every request that fails so; stable.
+    /// The stable code of the error.
     pub code: String,
-    /// In a few words.
+    /// A short summary.
     pub title: String,
-    /// The status of the answer.
+    /// The HTTP status.
     pub status: u16,
-    /// What exactly, why, and what to do.
+    /// What happened, why, and what to do.
     pub detail: String,
-    /// Everything that is wrong with a pipeline, each as `windlass validate --json` prints it.
+    /// The problems of a pipeline, in the format of `windlass validate --json`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<serde_json::Value>,
-    /// Where who leads is reached, from a controller that does not and knows.
+    /// The address of the leader, if the controller does not lead and knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
 }

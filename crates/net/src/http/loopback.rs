@@ -1,11 +1,11 @@
 //! Tokens of controllers that listen on loopback addresses of this machine.
 //!
-//! Every local user reaches a loopback address, so a controller there asks for a token as well. It makes one and keeps it in a
-//! private file of its user, named by its address, where clients and workers of the same user find it:
-//! `$WINDLASS_STATE_DIR`, else `$XDG_STATE_HOME/windlass`, else `~/.embedded/state/windlass`; below it `loopback/HOST-PORT`.
+//! Every local user can connect to a loopback address, so a controller there requires a token too. The controller creates it
+//! and keeps it in a private file of its user, named by its address, where clients and workers of the same user find it:
+//! `loopback/HOST-PORT` below `$WINDLASS_STATE_DIR`, else `$XDG_STATE_HOME/windlass`, else `~/.local/state/windlass`.
 //!
-//! Every local user can also listen at that address while the controller is down, and is shown the token by commands and
-//! workers. So each start makes another token, after the controller has the address, and what was shown before opens nothing.
+//! While the controller is down, any local user can listen at its address and receive the token from commands and workers.
+//! Therefore each start creates a new token after it has bound the address, and a token sent earlier is useless.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -16,10 +16,10 @@ use super::controller_address::ControllerAddress;
 use crate::credentials::TokenSecret;
 use crate::files::{durable_folder, private_files};
 
-/// The most bytes of such a file: one that is larger is another one.
+/// Maximum size of a token file.
 const FILE_MAX: u64 = 256;
 
-/// Makes the token of the controller that listens at an address, in the place of an earlier one; and the file that has it.
+/// Creates the token of the controller at an address, replaces an earlier one, and returns it with its file.
 pub fn make_loopback_token(address: SocketAddr) -> io::Result<(String, PathBuf)> {
     let Some(tokens) = tokens_folder() else {
         return Err(io::Error::other("neither WINDLASS_STATE_DIR nor HOME is set"));
@@ -34,8 +34,8 @@ pub fn make_loopback_token(address: SocketAddr) -> io::Result<(String, PathBuf)>
     Ok((token.text().to_owned(), file))
 }
 
-/// The tokens that controllers at a loopback address may have made for this user, the likeliest first. `localhost` is two
-/// addresses, and the file of either can be left from a controller that has ended.
+/// Returns the tokens that controllers at a loopback address may have created for this user, the likeliest first. `localhost`
+/// has two addresses, and each can have a file left by a controller that has ended.
 pub(super) fn loopback_tokens(place: &ControllerAddress) -> Vec<String> {
     match tokens_folder() {
         Some(tokens) if place.is_loopback() => tokens_in(&tokens, place),
@@ -55,7 +55,7 @@ fn name_of(ip: IpAddr, port: u16) -> String {
     format!("{ip}-{port}")
 }
 
-/// A token from a file that belongs to this user and that no other user may read.
+/// Reads a token from a file that belongs to this user and that no other user can read.
 fn read(file: &Path) -> Option<String> {
     let metadata = fs::symlink_metadata(file).ok()?;
     let open_to_others = metadata.permissions().mode() & 0o077;

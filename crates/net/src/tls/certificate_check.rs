@@ -1,4 +1,4 @@
-//! How much a client asks of a server's certificate, where it may choose.
+//! How strictly a client checks a server's certificate, where the user can choose.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,19 +15,18 @@ use super::client::root_certificates;
 use super::crypto_provider::provider;
 use super::pem_files::BadPemFile;
 
-/// What is asked of a certificate.
+/// The strictness of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CertificateCheck {
-    /// Nothing: who listens is kept out, who stands between is not.
+    /// No check: this protects against eavesdropping, but not against a man in the middle.
     EncryptOnly,
-    /// That somebody who is believed vouches for it, whatever its name.
+    /// A trusted authority issued the certificate, for any host name.
     VerifyCa,
-    /// That it is for this host, too.
+    /// A trusted authority issued the certificate for this host name.
     VerifyFull,
 }
 
-/// A client that asks this much, of whom the file's certificates vouch for, or, without a file, of those that browsers
-/// believe.
+/// Creates the client configuration for this check. It trusts the CA bundle, or, without one, public authorities.
 pub fn client_config(
     level: CertificateCheck,
     ca: Option<&Path>,
@@ -47,7 +46,7 @@ pub fn client_config(
     Ok(Arc::new(config.with_no_client_auth()))
 }
 
-/// Asks less than that a certificate is for the host.
+/// Checks a certificate but not its host name.
 #[derive(Debug)]
 struct AnyNameVerifier {
     ca_verifier: Option<Arc<WebPkiServerVerifier>>,
@@ -60,7 +59,7 @@ impl AnyNameVerifier {
         let ca_verifier = roots.map(|roots| {
             let verifier =
                 WebPkiServerVerifier::builder_with_provider(roots.into(), Arc::clone(&provider));
-            verifier.build().expect("a file has a certificate, and browsers believe some")
+            verifier.build().expect("a bundle has a certificate, and there are public authorities")
         });
         Self { ca_verifier, provider }
     }
@@ -79,7 +78,7 @@ impl ServerCertVerifier for AnyNameVerifier {
         let done =
             strict.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match done {
-            // The name is looked at last: everything else was right.
+            // The name is checked last: everything before was valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),

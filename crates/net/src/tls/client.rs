@@ -1,4 +1,4 @@
-//! Whom a client believes.
+//! The servers that a client trusts.
 
 use std::io;
 use std::path::Path;
@@ -13,10 +13,10 @@ use tokio_rustls::client::TlsStream;
 use super::crypto_provider::provider;
 use super::pem_files::{self, BadPemFile};
 
-/// What to do about a certificate that nobody vouches for.
-const CA_ADVICE: &str = "--ca FILE or WINDLASS_CA names who does";
+/// How to trust a certificate that no known authority has issued.
+const CA_ADVICE: &str = "name its CA bundle with --ca FILE or WINDLASS_CA";
 
-/// Checks that a controller is who it says.
+/// Verifies the identity of controllers.
 #[derive(Clone)]
 pub struct TlsClient {
     config: Arc<ClientConfig>,
@@ -24,7 +24,7 @@ pub struct TlsClient {
 }
 
 impl TlsClient {
-    /// Believes those that the file's certificates vouch for, or, without a file, those that browsers believe.
+    /// Trusts the certificates of the CA bundle, or, without one, public authorities.
     pub fn new(ca: Option<&Path>) -> Result<Self, BadPemFile> {
         let roots = root_certificates(ca)?;
         let config = ClientConfig::builder_with_provider(provider());
@@ -35,19 +35,20 @@ impl TlsClient {
         Ok(Self { config: Arc::new(config), has_own_ca: ca.is_some() })
     }
 
-    /// Whether only those are believed whom an authority of one's own vouches for.
+    /// Returns whether only the user's own CA is trusted.
     pub const fn has_own_ca(&self) -> bool {
         self.has_own_ca
     }
 
-    /// Speaks TLS to who should be this host.
+    /// Starts TLS on a connection to this host.
     pub async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         host: &str,
         stream: S,
     ) -> io::Result<TlsStream<S>> {
         let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned());
-        let name = name.map_err(|_| io::Error::other("no certificate can be for such a host"))?;
+        let name =
+            name.map_err(|_| io::Error::other("no certificate can be issued for this host name"))?;
         let connector = TlsConnector::from(Arc::clone(&self.config));
         connector.connect(name, stream).await.map_err(|error| explain_tls_error(&error, CA_ADVICE))
     }
@@ -59,7 +60,7 @@ impl std::fmt::Debug for TlsClient {
     }
 }
 
-/// Those that the file's certificates vouch for, or, without a file, those that browsers believe.
+/// Returns the trusted authorities: those of the CA bundle, or, without one, public ones.
 pub(super) fn root_certificates(ca: Option<&Path>) -> Result<RootCertStore, BadPemFile> {
     let mut roots = RootCertStore::empty();
     let Some(file) = ca else {
@@ -73,31 +74,31 @@ pub(super) fn root_certificates(ca: Option<&Path>) -> Result<RootCertStore, BadP
     Ok(roots)
 }
 
-/// What is wrong, and what to do, for the mistakes that are made; `advice` is about who vouches for a certificate.
+/// Explains common TLS errors and says what to do; `advice` is about unknown authorities.
 pub fn explain_tls_error(error: &io::Error, advice: &str) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let Some(inner) = inner else {
         return match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                io::Error::other("it closed the connection instead of speaking TLS")
+                io::Error::other("the server closed the connection instead of starting TLS")
             }
             kind => io::Error::new(kind, error.to_string()),
         };
     };
     let why = match inner {
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            "it does not speak TLS: its address may begin with http://".to_owned()
+            "the server does not use TLS: the address may need http://".to_owned()
         }
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            format!("nobody that is believed here vouches for its certificate: {advice}")
+            format!("no trusted authority has issued the server's certificate: {advice}")
         }
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => "its certificate is for another host".to_owned(),
+        ) => "the server's certificate is for another host".to_owned(),
         rustls::Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
-        ) => "its certificate has expired".to_owned(),
-        other => format!("no TLS with it: {other}"),
+        ) => "the server's certificate has expired".to_owned(),
+        other => format!("the TLS handshake failed: {other}"),
     };
     io::Error::other(why)
 }

@@ -1,7 +1,7 @@
-//! TLS by rustls: what a controller shows to be who it says, and whom a client believes.
+//! TLS by rustls: the certificate of a controller, and the authorities that a client trusts.
 //!
-//! Certificates and keys are files of PEM, as everything makes them. The cryptography is chosen in one place,
-//! `crypto_provider`; nothing else knows which it is.
+//! Certificates and keys are PEM files. The cryptography is chosen in one place, `crypto_provider`; no other module knows
+//! which one it is.
 
 mod certificate_check;
 mod client;

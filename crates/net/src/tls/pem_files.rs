@@ -1,4 +1,4 @@
-//! Certificates and keys in files of PEM.
+//! Reads certificates and keys from PEM files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A file that does not have what it should.
+/// A PEM file is not usable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} {why}", file.display())]
 pub struct BadPemFile {
@@ -20,25 +20,25 @@ impl BadPemFile {
     }
 }
 
-/// The certificates in a file: at least one.
+/// Reads the certificates of a file: at least one.
 pub(super) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, BadPemFile> {
     let text = read(file)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let found =
-        found.map_err(|error| BadPemFile::new(file, format!("is no file of PEM: {error}")))?;
+        found.map_err(|error| BadPemFile::new(file, format!("is not a PEM file: {error}")))?;
     if found.is_empty() {
         return Err(BadPemFile::new(
             file,
-            "has no certificate: it would begin with -----BEGIN CERTIFICATE-----",
+            "has no certificate; a certificate begins with -----BEGIN CERTIFICATE-----",
         ));
     }
     Ok(found)
 }
 
-/// The private key in a file.
+/// Reads the private key of a file.
 pub(super) fn key(file: &Path) -> Result<PrivateKeyDer<'static>, BadPemFile> {
     let text = read(file)?;
-    // What exactly is wrong with a key is not told: it may be a part of one.
+    // The details of a key error are not shown: they may contain a part of the key.
     PrivateKeyDer::from_pem_slice(&text)
         .map_err(|_| BadPemFile::new(file, "has no private key without a password"))
 }

@@ -1,4 +1,4 @@
-//! What a controller shows, read anew when its files change.
+//! The certificate of a controller, reloaded when its files change.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,22 +11,22 @@ use tokio::time::Instant;
 use super::crypto_provider::provider;
 use super::pem_files::{self, BadPemFile};
 
-/// How long a change of the files may go unseen.
+/// How long a change of the files can stay unnoticed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where a controller's certificate is, and its key.
+/// The files with a controller's certificate and key.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The certificate, and those between it and one that clients know.
+    /// The certificate with its intermediate certificates.
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
 }
 
-/// The certificate that is shown now.
+/// The current certificate.
 pub struct ServerCertificate {
     files: TlsFiles,
-    /// Who is told of files that cannot be used.
+    /// Reports files that cannot be used.
     report: Box<dyn Fn(&str) + Send + Sync>,
     loaded: Mutex<LoadedCertificate>,
 }
@@ -34,17 +34,16 @@ pub struct ServerCertificate {
 #[derive(Debug)]
 struct LoadedCertificate {
     config: Arc<ServerConfig>,
-    /// What the files were like when they were last read, of use or not.
+    /// The state of the files when they were last read, valid or not.
     stamps: FileStamps,
     checked_at: Instant,
 }
 
-/// When each file was changed, and how large it is.
+/// The modification time and the size of each file.
 type FileStamps = [Option<(SystemTime, u64)>; 2];
 
 impl ServerCertificate {
-    /// Reads the files. Who is to know is told later on when they change to something that cannot be used; what was shown
-    /// before is then shown on.
+    /// Reads the files. If they later change to something invalid, that is reported, and the previous certificate stays in use.
     pub fn open(
         files: TlsFiles,
         tell: impl Fn(&str) + Send + Sync + 'static,
@@ -56,12 +55,12 @@ impl ServerCertificate {
         Ok(Self { files, report: Box::new(tell), loaded: shown })
     }
 
-    /// What is to be shown to who comes now.
+    /// Returns the configuration for a new connection.
     pub fn current(&self) -> Arc<ServerConfig> {
         let mut shown = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.checked_at.elapsed() >= CHECK_INTERVAL {
             shown.checked_at = Instant::now();
-            // Looked at before they are read: a change in between is seen the next time.
+            // The state is taken before the files are read: a change in between is seen the next time.
             let like = self.files.stamps();
             if like != shown.stamps {
                 shown.stamps = like;
@@ -75,10 +74,10 @@ impl ServerCertificate {
         match self.files.load() {
             Ok(config) => {
                 shown.config = config;
-                (self.report)("the certificate has changed: the new one is shown from now on");
+                (self.report)("the certificate has changed: new connections use the new one");
             }
-            // Half of a change may be there: the other half is another change.
-            Err(bad) => (self.report)(&format!("{bad}; the certificate of before is shown on")),
+            // A change may be half complete: its other half is a change too.
+            Err(bad) => (self.report)(&format!("{bad}; the previous certificate stays in use")),
         }
     }
 }

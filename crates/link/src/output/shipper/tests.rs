@@ -1,4 +1,4 @@
-//! Logs that are shipped while they are written, to leaders that lose some.
+//! Tests of logs that are shipped while they are written, to leaders that lose some.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use windlass_store::logs::LogStore as _;
 use super::super::spool::OutputSpool;
 use super::*;
 
-/// Takes everything, and notes how many pieces each request had.
+/// Accepts everything and records the number of pieces in each request.
 #[derive(Debug, Default)]
 struct ChunkCountingLink(Mutex<Vec<usize>>);
 
@@ -29,7 +29,7 @@ impl OutputLink for ChunkCountingLink {
 
 const LOG: LogId = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 };
 
-/// A leader that takes everything, and can lose the end of what it has.
+/// A leader that accepts everything and can lose the end of what it has.
 #[derive(Debug, Default)]
 struct ForgetfulLeader(Mutex<Vec<u8>>);
 
@@ -76,7 +76,7 @@ fn open(folder: &tempfile::TempDir) -> (SpooledLogs, OutputShipper, Arc<Forgetfu
     (logs, shipping, leader)
 }
 
-/// The segment of the log that begins there.
+/// Returns the segment of the log that begins at this offset.
 fn file_of(folder: &tempfile::TempDir, start: u64) -> PathBuf {
     let LogId { run, step, attempt, delivery } = LOG;
     let name = format!("{run}.{}.{attempt}.{delivery}.{start}.log", step.0);
@@ -142,7 +142,7 @@ async fn output_that_cannot_be_read_for_a_while_is_shipped_later() {
     let folder = tempfile::tempdir().unwrap();
     let (logs, shipping, leader) = open(&folder);
     logs.append(LOG, 0, b"kept\n".to_vec()).await.unwrap();
-    // A link to itself fails for everybody, also for root, and with another error than a file that is gone.
+    // A link to itself fails for every user, including root, and with another error than a missing file.
     let file = file_of(&folder, 0);
     let away = folder.path().join("away");
     std::fs::rename(&file, &away).unwrap();
@@ -194,7 +194,7 @@ async fn last_line_of_a_log_on_a_full_disk_reaches_the_leader() {
 }
 
 #[tokio::test]
-async fn no_request_has_more_pieces_than_the_leader_takes() {
+async fn no_request_has_more_pieces_than_the_leader_accepts() {
     let folder = tempfile::tempdir().unwrap();
     let (spool, _) = OutputSpool::open(folder.path().join("logs")).unwrap();
     let count = LOG_CHUNKS_MAX + 500;

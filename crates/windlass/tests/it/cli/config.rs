@@ -171,7 +171,7 @@ fn what_the_file_says_is_required_no_more_and_can_be_turned_off() {
     assert!(folder.run("worker").contains("--join <URL>"));
     assert!(folder.run("worker --config worker.yml").contains("`join` cannot be `http://a/b`"));
     let no_link = folder.run("worker --join ftp://a");
-    assert!(no_link.contains("`ftp://a` is no address of a controller"), "{no_link}");
+    assert!(no_link.contains("`ftp://a` is not the address of a controller"), "{no_link}");
     let folder =
         CliFolder::empty().file("right.yml", "serve: { listen: '203.0.113.1:1', no-exec: true }\n");
     // It gets as far as the door: everything before that was read.

@@ -110,11 +110,11 @@ fn a_context_remembers_where_the_token_is_and_not_the_token() {
 }
 
 #[test]
-fn places_where_no_controller_is() {
+fn address_without_a_controller_is_reported() {
     let place = RunFolder::with(ONE);
     for (url, code, words) in [
-        ("ftp://a", 2, "only http:// and https:// are known"),
-        ("http://a/b", 2, "more than a host and a port"),
+        ("ftp://a", 2, "the scheme must be http:// or https://"),
+        ("http://a/b", 2, "a host and a port only"),
         ("http://127.0.0.1:1", 5, "cannot be reached"),
         ("http://no-such-host.invalid:7700", 5, "cannot be reached"),
     ] {

@@ -52,7 +52,7 @@ fn workers_clients_and_guards_accept_trusted_certificates() {
     assert_eq!(place.lines("who"), ["far"]);
     let (code, said) = controller.says("runs");
     assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("vouches for its certificate: --ca FILE or WINDLASS_CA"), "{said}");
+    assert!(said.contains("name its CA bundle with --ca FILE or WINDLASS_CA"), "{said}");
     let mut by_variable = place.command(&format!("runs --to {}", controller.url));
     by_variable.env("WINDLASS_CA", place.path().join("ca.pem"));
     assert_eq!(place.start_command(by_variable).ended().code, Some(0));
@@ -82,9 +82,9 @@ fn plain_http_on_a_tls_port_is_reported_and_vice_versa() {
     assert!(ended.err.contains("this port speaks TLS"), "{}", ended.err);
     let ended = plain.place.run(&format!("runs --to https://{}", plain.address()));
     assert_eq!(ended.code, Some(5), "{ended:?}");
-    assert!(ended.err.contains("it does not speak TLS"), "{}", ended.err);
+    assert!(ended.err.contains("the server does not use TLS"), "{}", ended.err);
     for (flags, code, words) in [
-        ("--ca other.pem", 5, "vouches for its certificate"),
+        ("--ca other.pem", 5, "no trusted authority has issued"),
         ("--ca absent.pem", 2, "absent.pem cannot be read"),
         ("--ca tls.key", 2, "tls.key has no certificate"),
     ] {
