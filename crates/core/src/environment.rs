@@ -1,4 +1,4 @@
-//! Which variables of a worker's environment a step gets, and which secrets a run lacks.
+//! Decides which variables of a worker's environment a step gets, and which secrets a run lacks.
 //!
 //! A step inherits the environment of its worker, with three exceptions. The settings of windlass itself are never passed.
 //! A secret of the pipeline is passed only to the steps that list it. A worker of a cluster runs commands of many users, so
@@ -11,7 +11,7 @@ use crate::expand::StepWork;
 use crate::id::StepIx;
 use crate::plan::{Plan, StepSpec, ValueCondition};
 
-/// Values with fewer bytes are found everywhere in harmless output, so they are not masked.
+/// Shorter values occur in harmless output too often, so they are not masked.
 pub const MASKED_MIN: usize = 6;
 
 /// Variables that windlass reads itself, or sets for a step.
@@ -27,49 +27,49 @@ const CREDENTIAL_PARTS: [&str; 9] = [
     "CREDENTIAL",
     "APIKEY",
     "PRIVATE_KEY",
-    // OpenTelemetry takes the credentials of its collector here.
+    // The variable with the credentials of an OpenTelemetry collector.
     "OTLP_HEADERS",
 ];
 
-/// Ends of a name that mark a credential.
+/// Suffixes of a name that mark a credential.
 const CREDENTIAL_ENDS: [&str; 2] = ["_KEY", "_PAT"];
 
-/// Beginnings of the names that clouds give to their credentials and accounts.
+/// Prefixes that cloud providers use for credentials and accounts.
 const CLOUD_PREFIXES: [&str; 4] = ["AWS_", "AZURE_", "GOOGLE_", "GCP_"];
 
-/// What a worker passes on of its environment, beside what steps list.
+/// The variables of its environment that a worker passes to steps, beside those that steps list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EnvironmentPolicy {
-    /// Everything: the user who wrote the pipeline started the worker.
+    /// All: the author of the pipeline started the worker.
     #[default]
     PassAll,
-    /// No variable whose name looks like that of a credential, except these: a name, or the beginning of names and `*`.
+    /// All but variables whose names look like credentials; these are passed too: a name, or a prefix and `*`.
     WithholdCredentials(Vec<String>),
 }
 
-/// The secrets of a pipeline, seen from one of its steps.
+/// The secrets of a pipeline from the view of one step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepSecrets<'a> {
-    /// Names that the step lists.
+    /// Secrets that the step lists.
     pub listed: &'a [String],
-    /// Names that only other steps list.
+    /// Secrets that only other steps list.
     pub others: &'a [String],
 }
 
 impl<'a> StepSecrets<'a> {
-    /// Those of a step.
+    /// Returns the secrets from the view of a step.
     pub fn of(work: &'a StepWork) -> Self {
         Self { listed: &work.secrets, others: &work.other_secrets }
     }
 
-    /// All secrets of the pipeline.
+    /// Returns all secrets of the pipeline.
     pub fn all(self) -> impl Iterator<Item = &'a str> {
         self.listed.iter().chain(self.others).map(String::as_str)
     }
 }
 
 impl EnvironmentPolicy {
-    /// Whether a step does not inherit the variable `name`.
+    /// Returns whether a step does not inherit the variable `name`.
     pub fn withholds(&self, name: &str, secrets: StepSecrets<'_>) -> bool {
         let among = |list: &[String]| list.iter().any(|known| known == name);
         if is_own_setting(name) {
@@ -92,12 +92,12 @@ impl EnvironmentPolicy {
     }
 }
 
-/// Whether a variable is one of windlass itself. No step can list it: a worker's token opens its controller.
+/// Returns whether windlass itself uses the variable. No step can list it: a worker's token gives access to its controller.
 pub fn is_own_setting(name: &str) -> bool {
     name.starts_with(OWN_PREFIX)
 }
 
-/// Whether the name of a variable looks like that of a credential.
+/// Returns whether the name of a variable looks like that of a credential.
 pub fn looks_like_credential(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     CREDENTIAL_PARTS.iter().any(|part| name.contains(part))
@@ -115,16 +115,16 @@ fn matches_pattern(pattern: &str, name: &str) -> bool {
 /// A secret that a step of a plan lists and the environment lacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MissingSecret {
-    /// Its name.
+    /// The name of the secret.
     pub secret: String,
     /// The first step that lists it.
     pub step: String,
 }
 
-/// The secrets that steps of a run on one machine list and that it lacks. Only those steps do not count that a condition
-/// over params excludes, or that the machine does not run. A step that may turn out not to run counts: one with a
-/// condition over outputs, one that is done once under a key, and one that runs only after a failure. Whether they run is
-/// known when others have run, and a notification that cannot be sent is better known before.
+/// Returns the secrets that steps list and the environment of this machine lacks. Steps that cannot run do not count: those
+/// that a condition on params excludes, and those that the machine cannot run. Steps that may or may not run do count: those
+/// with a condition on outputs, with an idempotency key, or that run after a failure only. Whether they run is known only
+/// later, and it is better to know in advance that a notification cannot be sent.
 pub fn missing_secrets(
     plan: &Plan,
     runs: impl Fn(StepIx, &StepSpec) -> bool,

@@ -1,4 +1,4 @@
-//! Names for things as small numbers, one type each so that they cannot be mixed up.
+//! Ids as small numbers, one type each, so that they cannot be confused.
 
 use std::fmt;
 
@@ -33,34 +33,35 @@ number! {
     StepIx(u32), "#"
 }
 number! {
-    /// A worker's own number, kept in its state directory across restarts.
+    /// The id of a worker, kept in its state directory across restarts.
     WorkerId(u64), "w"
 }
 number! {
-    /// One life of a worker process. A worker starts each life with a greater number than the one before.
+    /// The incarnation of a worker: one start of its process. Each start has a greater number than the one before.
     Incarnation(u64), "i"
 }
 number! {
-    /// Epoch of a leader. Each campaign that wins gets a greater one.
+    /// The number of a leader's term. Each campaign that wins gets a greater one.
     Term(u64), "t"
 }
 number! {
-    /// Number of an exchange within an incarnation; grows by one with each exchange that the worker sends.
+    /// The number of an exchange within an incarnation; it grows by one with each exchange that the worker sends.
     Seq(u64), "s"
 }
 number! {
-    /// A token that opens a controller: the how-manieth that was made.
+    /// The id of a token: the number of tokens created before it, plus one.
     TokenId(u64), "k"
 }
 
 impl Incarnation {
-    /// Bits of chance in the number of a life.
+    /// Number of random bits in an incarnation.
     const RANDOM_BITS: u32 = 10;
 
-    /// The number of the life that follows this one and begins at `now` by the system's clock.
+    /// Returns the next incarnation, which begins at `now` by the system clock.
     ///
-    /// It is greater than this one whatever the clock says: a clock that was set back must not lock a worker out. The noise
-    /// tells two hosts apart that have copies of one state directory, also if neither clock has reached the copied number.
+    /// It is greater than this one whatever the clock says, because a clock that was set back must not lock a worker out. The
+    /// random bits distinguish two hosts with copies of one state directory, even if neither clock has reached the copied
+    /// number.
     #[must_use]
     pub const fn next(self, now: Time, noise: u64) -> Self {
         let noise = noise & ((1 << Self::RANDOM_BITS) - 1);
@@ -71,7 +72,7 @@ impl Incarnation {
 }
 
 impl TokenId {
-    /// Reads what `Display` wrote.
+    /// Parses the output of `Display`.
     pub fn parse(text: &str) -> Option<Self> {
         text.strip_prefix('k')?.parse().ok().map(Self)
     }
@@ -79,20 +80,20 @@ impl TokenId {
 
 /// One execution of a plan.
 ///
-/// Made by whoever submits it, so that a repeated submission is recognised: milliseconds since the epoch in the upper
-/// 42 bits, chance below. Printed in base 32, where ids sort by age.
+/// The submitter creates it, so that a repeated submission is recognised: milliseconds since the epoch in the upper 42 bits,
+/// random bits below. It is printed in base 32, so that ids sort by age.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct RunId(pub u64);
 
 impl RunId {
     const DIGITS: &'static [u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-    /// The id of a run that is submitted at `millis` since the epoch; `chance` tells it from others of that moment.
+    /// Creates the id of a run that is submitted at `millis` since the epoch; `chance` distinguishes runs of the same millisecond.
     pub const fn new(millis: u64, chance: u64) -> Self {
         Self((millis << 22) | (chance & 0x3f_ffff))
     }
 
-    /// Reads what `Display` wrote; letters of either case.
+    /// Parses the output of `Display`, in upper or lower case.
     pub fn parse(text: &str) -> Option<Self> {
         if text.is_empty() || text.len() > 13 {
             return None;
@@ -124,27 +125,27 @@ impl fmt::Debug for RunId {
     }
 }
 
-/// The number of a lease: one counter for the whole cluster that only grows.
+/// The number of a lease: one counter for the whole cluster, which only grows.
 ///
-/// The upper 16 bits are the store's generation, which changes when the store may have lost commits, so that a number
-/// handed out before the loss is never handed out again.
+/// The upper 16 bits are the store's generation, which changes when the store may have lost commits, so that a number granted
+/// before the loss is never granted again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Fence(pub u64);
 
 impl Fence {
     const COUNT_BITS: u32 = 48;
 
-    /// The fence number `count` of a store's `generation`.
+    /// Creates the fence with number `count` of a store's `generation`.
     pub const fn new(generation: u16, count: u64) -> Self {
         Self(((generation as u64) << Self::COUNT_BITS) | count)
     }
 
-    /// Which generation of the store handed it out.
+    /// Returns the generation of the store that granted it.
     pub const fn generation(self) -> u16 {
         (self.0 >> Self::COUNT_BITS) as u16
     }
 
-    /// Its number within the generation.
+    /// Returns the number within the generation.
     pub const fn count(self) -> u64 {
         self.0 & ((1 << Self::COUNT_BITS) - 1)
     }
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(RunId::parse(&older.to_string()), Some(older));
         assert_eq!(older.to_string().len(), 13);
         assert!(older.to_string() < newer.to_string());
-        assert_eq!(RunId::parse("ilou"), None, "letters that look like digits are not ours");
+        assert_eq!(RunId::parse("ilou"), None, "letters that look like digits are not used");
         assert_eq!(RunId::parse("zzzzzzzzzzzzz"), None, "more than 64 bits");
     }
 

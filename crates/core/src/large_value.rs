@@ -1,4 +1,4 @@
-//! Results that are too large to travel with their outcomes: where they are, and how they are known again.
+//! Results that are too large for an outcome: their location and their identity.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 
 use crate::id::{RunId, StepIx};
 
-/// A result that is kept somewhere else than in the outcome of its attempt.
+/// A result that is stored outside the outcome of its attempt.
 ///
-/// It is named by the hand-out that made it, so that two hand-outs of one attempt never write into each other's.
+/// Its name contains the delivery that produced it, so that two deliveries of one attempt never write to the same place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LargeValueRef {
-    /// The run whose step made it.
+    /// The run of the step that produced it.
     pub run: RunId,
-    /// Which step.
+    /// The step.
     pub step: StepIx,
-    /// Which attempt.
+    /// The attempt number.
     pub attempt: u16,
-    /// Which hand-out of it.
+    /// The delivery number within that attempt.
     pub delivery: u16,
-    /// Where it is.
+    /// The location.
     pub place: LargeValueLocation,
 }
 
-/// The name of such a result: the hand-out that made it, wherever it is kept.
+/// The name of a large result, independent of its location: the delivery that produced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LargeValueId {
-    /// The run whose step made it.
+    /// The run of the step that produced it.
     pub run: RunId,
-    /// Which step.
+    /// The step.
     pub step: StepIx,
     /// Attempt number, from 1.
     pub attempt: u16,
@@ -37,31 +37,31 @@ pub struct LargeValueId {
     pub delivery: u16,
 }
 
-/// Where a result is kept.
+/// The location of a large result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LargeValueLocation {
-    /// With the leader, beside what the attempt printed.
+    /// At the leader, beside the output of the attempt.
     Leader {
-        /// BLAKE3 of its bytes.
+        /// BLAKE3 hash of the bytes.
         hash: [u8; 32],
-        /// How many there are.
+        /// Number of bytes.
         size: u64,
     },
-    /// In the memory of the worker that made it, and nowhere else.
+    /// In the memory of the worker that produced it, and nowhere else.
     Worker {
-        /// The worker's name.
+        /// The name of the worker.
         name: Box<str>,
     },
 }
 
 impl LargeValueRef {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(&self) -> LargeValueId {
         let Self { run, step, attempt, delivery, .. } = *self;
         LargeValueId { run, step, attempt, delivery }
     }
 
-    /// Bytes that it takes where it is named, about.
+    /// Returns the approximate number of bytes of the reference itself.
     pub fn encoded_size(&self) -> usize {
         const NUMBERS: usize = 80;
         NUMBERS
@@ -72,12 +72,12 @@ impl LargeValueRef {
             }
     }
 
-    /// Whether it goes with the process that made it.
+    /// Returns whether the result is lost when the process that produced it ends.
     pub const fn is_in_memory(&self) -> bool {
         matches!(self.place, LargeValueLocation::Worker { .. })
     }
 
-    /// What readers are shown in place of it.
+    /// Returns the JSON that readers see in place of the result.
     pub fn to_json(&self) -> Value {
         match &self.place {
             LargeValueLocation::Leader { hash, size } => {
@@ -88,14 +88,14 @@ impl LargeValueRef {
     }
 }
 
-/// Where it is, for messages.
+/// Formats the location for messages.
 impl fmt::Display for LargeValueRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             LargeValueLocation::Leader { size, .. } => {
-                write!(f, "{size} bytes kept with the leader")
+                write!(f, "{size} bytes stored at the leader")
             }
-            LargeValueLocation::Worker { name } => write!(f, "kept in the memory of worker {name}"),
+            LargeValueLocation::Worker { name } => write!(f, "in the memory of worker {name}"),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The pure core of windlass: every rule, and nothing that touches the world.
+//! The pure core of windlass: every rule, without input and output.
 //!
-//! Time, ids and randomness come in as arguments; decisions come out as events and replies. The same code therefore
-//! runs in a laptop's `run`, in a fleet's leader, in a standby that replays a journal and in the simulator.
+//! Time, ids and randomness are arguments; decisions are events and replies. The same code therefore runs in `windlass run`
+//! on a laptop, in the leader of a fleet, in a standby that replays a journal, and in the simulator.
 //!
-//! Read in this order: [`plan`] (what is to be done), [`engine`] (who does it when), [`session`] (how a worker is told).
+//! Read in this order: [`plan`] (what to run), [`engine`] (which worker runs it, and when), [`session`] (the protocol with
+//! workers).
 #![warn(clippy::wildcard_enum_match_arm, clippy::iter_over_hash_type)]
 
 pub mod access;

@@ -1,4 +1,4 @@
-//! How attempts, steps and runs end.
+//! Outcomes of attempts, and the status of steps and runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::large_value::LargeValueRef;
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OutcomeKind {
-    /// It did what it should.
+    /// It succeeded.
     Succeeded,
     /// Its command failed.
     Failed,
-    /// It ran longer than its timeout and was stopped.
+    /// It exceeded its timeout and was stopped.
     TimedOut,
-    /// It was stopped on order.
+    /// It was stopped by order.
     Cancelled,
-    /// Nobody knows: its worker is gone, or stopped it because it had lost contact.
+    /// The result is unknown: its worker is gone, or stopped it after it lost contact.
     Lost,
-    /// It was handed back without ever having started.
+    /// It was handed back and never started.
     Released,
 }
 
@@ -37,30 +37,30 @@ impl fmt::Display for OutcomeKind {
     }
 }
 
-/// The most bytes of output that travel with an outcome; larger ones are kept beside it.
+/// Maximum bytes of output inside an outcome; a larger output is stored beside it.
 pub const INLINE_OUTPUT_MAX: usize = 64 * 1024;
 
-/// What a step hands to the steps that need it.
+/// The output that a step passes to its dependents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepOutput {
-    /// Nothing.
+    /// No output.
     #[default]
     None,
-    /// The bytes themselves, at most [`INLINE_OUTPUT_MAX`].
+    /// The bytes, at most [`INLINE_OUTPUT_MAX`].
     Inline(Arc<str>),
     /// The bytes are in a store, under this hash.
     Digest {
-        /// BLAKE3 of the bytes.
+        /// BLAKE3 hash of the bytes.
         hash: [u8; 32],
-        /// How many there are.
+        /// Number of bytes.
         size: u64,
     },
-    /// The bytes are kept elsewhere: this says where.
+    /// The bytes are stored elsewhere.
     Kept(Arc<LargeValueRef>),
 }
 
 impl StepOutput {
-    /// Bytes that travel with it.
+    /// Returns the bytes inside the outcome.
     pub fn len(&self) -> usize {
         match self {
             Self::None => 0,
@@ -70,12 +70,12 @@ impl StepOutput {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether there is no output.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is small enough to travel, or is kept elsewhere.
+    /// Returns whether it is small enough for an outcome, or stored elsewhere.
     pub fn fits(&self) -> bool {
         match self {
             Self::None | Self::Digest { .. } | Self::Kept(_) => true,
@@ -84,55 +84,55 @@ impl StepOutput {
     }
 }
 
-/// How an attempt ended, with what there is to tell.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended.
     pub kind: OutcomeKind,
-    /// The exit code of its process, if there was one.
+    /// The exit code of its process, if it had one.
     pub exit_code: Option<i32>,
-    /// What it hands on.
+    /// The output for dependents.
     pub output: StepOutput,
 }
 
 impl Outcome {
-    /// An outcome with nothing to tell but its kind.
+    /// Creates an outcome without exit code and output.
     pub const fn plain(kind: OutcomeKind) -> Self {
         Self { kind, exit_code: None, output: StepOutput::None }
     }
 
-    /// The end of a process with this exit code.
+    /// Creates the outcome of a process with this exit code.
     pub const fn exit(code: i32) -> Self {
         let kind = if code == 0 { OutcomeKind::Succeeded } else { OutcomeKind::Failed };
         Self { kind, exit_code: Some(code), output: StepOutput::None }
     }
 }
 
-/// Where a step stands.
+/// The status of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
-    /// For needs, or for the end of a back-off.
+    /// Waits for needs, or for the end of a back-off.
     Waiting,
-    /// For a worker, a slot or a lock.
+    /// Waits for a worker, a slot or a lock.
     Ready,
-    /// Handed to a worker that has not said that it started.
+    /// A worker has a lease but has not reported the start.
     Leased,
-    /// Started on a worker.
+    /// A worker has reported the start.
     Running,
-    /// Done.
+    /// Succeeded.
     Succeeded,
-    /// Its last attempt failed, was lost once too often, or nobody could run it in time.
+    /// The last attempt failed, was lost once too often, or no worker could run the step in time.
     Failed,
-    /// Its last attempt ran too long.
+    /// The last attempt exceeded its timeout.
     TimedOut,
     /// Ended by order.
     Cancelled,
-    /// Not needed: its condition said no, or nobody here can run it.
+    /// Not needed: its condition did not hold, or no worker can run it.
     Skipped,
     /// A need failed.
     Blocked,
-    /// Taken from an earlier run.
+    /// The outcome was taken from an earlier run.
     Cached,
 }
 
@@ -152,7 +152,7 @@ impl StepStatus {
         Self::Cached,
     ];
 
-    /// Whether it is an end; ends never change.
+    /// Returns whether it is final; a final status never changes.
     pub const fn is_terminal(self) -> bool {
         match self {
             Self::Waiting | Self::Ready | Self::Leased | Self::Running => false,
@@ -166,17 +166,17 @@ impl StepStatus {
         }
     }
 
-    /// Whether a worker holds it now.
+    /// Returns whether a worker holds the step.
     pub const fn is_held(self) -> bool {
         matches!(self, Self::Leased | Self::Running)
     }
 
-    /// Whether it keeps steps that need it from running.
+    /// Returns whether it prevents dependents from running.
     pub const fn fails_dependents(self) -> bool {
         matches!(self, Self::Failed | Self::TimedOut | Self::Cancelled | Self::Blocked)
     }
 
-    /// Its word in JSON, SQL and on screen.
+    /// Returns the word in JSON, SQL and on screen.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -200,24 +200,24 @@ impl fmt::Display for StepStatus {
     }
 }
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// Steps are being run.
+    /// Steps are running or waiting.
     Running,
-    /// It was told to end and waits for what still runs.
+    /// The run was cancelled and waits for running steps.
     Cancelling,
-    /// Every step that had to succeed did.
+    /// Every step that had to succeed succeeded.
     Succeeded,
-    /// A step failed, or its deadline passed.
+    /// A step failed, or the run exceeded its deadline.
     Failed,
-    /// It was told to end, or newer work took its place.
+    /// The run was cancelled, or newer work superseded it.
     Cancelled,
 }
 
 impl RunStatus {
-    /// Whether it is an end; ends never change.
+    /// Returns whether it is final; a final status never changes.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }

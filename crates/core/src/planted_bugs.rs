@@ -1,136 +1,135 @@
 //! Known bugs that can be switched on to prove that the simulator finds them.
 //!
-//! A simulator that finds nothing may be blind. Each [`PlantedBug`] is a mistake that this design invites; the hunt switches
-//! one on at a time and must see an invariant break. Without the feature `planted_bugs` the switch is a constant `false`
-//! and the compiler removes every trace.
+//! A simulator that finds nothing may be blind. Each [`PlantedBug`] is a mistake that this design invites. The hunt switches
+//! on one at a time and must see a violated invariant. Without the feature `planted_bugs` the switch is a constant `false`,
+//! and the compiler removes every trace of it.
 
-/// A mistake to switch on.
+/// A bug to switch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PlantedBug {
-    /// A grant whose reply was lost is taken as delivered and never sent again.
+    /// A grant whose reply was lost counts as delivered and is never resent.
     LostReplyForgetsGrant,
-    /// An exchange that was delayed and overtaken is believed as if it were the newest.
+    /// An exchange that was delayed and overtaken counts as the newest.
     DelayedExchangeRevokes,
-    /// Undelivered grants are not counted when slots are.
+    /// Undelivered grants do not count against slots.
     UndeliveredOverfillSlots,
-    /// Grants wait for the next exchange instead of leaving with the parked one that they answered.
+    /// Grants wait for the next exchange instead of leaving with the parked one.
     SupersededPollDropsGrants,
     /// A new leader does not remember which outcomes were accepted.
     ReplyCacheLost,
-    /// The journal takes an append of a deposed leader.
+    /// The journal accepts an append of a deposed leader.
     AppendWithoutFence,
     /// Replies leave before their events are durable.
     ReplyBeforeDurable,
     /// A worker counts its deadline from the reply instead of from before its request.
     DeadlineFromReply,
-    /// An outcome is accepted whatever fence it carries.
+    /// An outcome is accepted whatever its fence.
     NoFenceCheck,
-    /// A leader sweeps leases without proving that it still leads.
+    /// A leader expires leases without proof that it still leads.
     NoTermCheckOnSweep,
-    /// Each takeover gives unconfirmed leases a new grace.
+    /// Each takeover extends the grace period of unconfirmed leases.
     GracePerTakeover,
-    /// A lock passes on when its lease is told to stop, not when it has ended.
+    /// A lock is released when its lease is told to stop, not when it has ended.
     LockFreedEarly,
-    /// A step that is cancelled keeps its lock's slot.
+    /// A cancelled step keeps its slot of a lock.
     LockLeakedOnCancel,
     /// Locks are never reserved for a step that was passed over.
     TwoLockStarvation,
-    /// Priority does not grow with waiting.
+    /// Priority does not grow with waiting time.
     PriorityStarvation,
-    /// A failure blocks its direct dependents only.
+    /// A failure blocks direct dependents only.
     BlockedCascadeMissed,
     /// A failed attempt uses up deliveries.
     RetryCountedAsDelivery,
-    /// An append of unknown outcome is repeated as a new batch.
+    /// An append with an unknown result is repeated as a new batch.
     DoubleAppendAfterUnknown,
-    /// A cell that is handed out again counts twice for its matrix's join.
+    /// A cell that is delivered again counts twice for the join of its matrix.
     JoinCountedTwice,
     /// A late outcome is applied to its step.
     LateOutcomeApplied,
-    /// The outcome of a lease that was given up counts although the step was handed out again since.
+    /// The outcome of a lease that was given up counts although the step has been granted again.
     OvertakenReportCounts,
-    /// The deposed leader's own worker keeps running what holds a lock.
+    /// The deposed leader's own worker keeps running steps that hold a lock.
     DeposedWorkerKeepsLock,
-    /// A lease ahead is given to another worker without waiting for its holder's word.
+    /// A queued lease is given to another worker without the consent of its holder.
     TakenBackWhileStarting,
     /// A repeated grant starts its step again.
     RepeatedGrantRunsAgain,
-    /// What a step prefers is not asked for.
+    /// Preferences of steps are ignored.
     PreferenceIgnored,
-    /// A step does under its key what another is at.
+    /// A step runs although another step runs under the same idempotency key.
     KeyTakenTwice,
-    /// A cancelled step keeps its key.
+    /// A cancelled step keeps its idempotency key.
     KeyKeptOnCancel,
-    /// A step that no worker could run satisfies the steps that need it.
+    /// An unplaceable step satisfies its dependents.
     UnplaceableNeedIgnored,
     /// A takeover without proof of an unbroken history grants locks at once.
     EmbargoSkipped,
-    /// Locks wait for a part of a lease after lost history.
+    /// After lost history, locks wait for only a part of a lease duration.
     EmbargoTooShort,
-    /// An embargo ends when journal time leaps at a takeover.
+    /// An embargo ends when journal time jumps at a takeover.
     LeapEndsEmbargo,
-    /// An unconfirmed lease ends when journal time leaps at a takeover.
+    /// An unconfirmed lease ends when journal time jumps at a takeover.
     LeapEndsLease,
-    /// A term that was won without proof of the history, and wrote nothing, leaves the next one none the wiser.
+    /// A term that was won without proof of the history, and wrote nothing, hides the missing proof from the next term.
     UnprovenForgotten,
-    /// A new life of a worker frees the locks of the former one, whatever is proven.
+    /// A new incarnation of a worker frees the locks of the previous one without proof.
     NewLifeFreesLocks,
     /// A tether leaves the deadline of its step to the guard.
     TetherIgnoresDeadline,
-    /// A step runs on when its worker and its guard were killed.
+    /// A step runs on after its worker and its guard were killed.
     TetherOutlivesGuard,
-    /// A start that hung when its step was to end runs the step later.
+    /// A start that hung until its step was to end runs the step later.
     HungStartRunsLater,
-    /// A guard starts what it read after the deadline.
+    /// A guard starts a step that it read after the deadline.
     HeldUpStartRuns,
-    /// The lock of a guard is free while a tether of it is alive.
+    /// The lock file of a guard is free while one of its tethers is alive.
     GuardLockFreedEarly,
-    /// A candidate asks the clock of the store whether a term is over.
+    /// A candidate uses the clock of the store to decide whether a term has expired.
     TermByStoreClock,
-    /// A leader counts a renewal without an answer as granted.
+    /// A leader counts a renewal without a response as successful.
     RenewedAfterUnknown,
-    /// The number of a worker's life is the time of its host, whatever the number of the last one was.
+    /// An incarnation is the host's clock, whatever the previous incarnation.
     IncarnationIsWallTime,
-    /// A report that a life has ended is believed from a worker that was revoked.
+    /// A death notice of a revoked worker is accepted.
     RevokedGuardBelieved,
-    /// A lock that is released by force takes the other locks of its holder with it.
+    /// The forced release of a lock releases the other locks of its holder too.
     ForcedReleaseFreesAll,
-    /// A limit per worker counts the steps of one run, not those of all.
+    /// A per-worker limit counts the steps of one run instead of all runs.
     PerWorkerCountsOneRun,
-    /// A run that has ended is sealed without being written to the archive.
+    /// An ended run is sealed without being archived.
     SealBeforeArchive,
-    /// An event that comes between the archiving of a run and its sealing is not archived.
+    /// An event between the archiving of a run and its sealing is not archived.
     LateEventNotArchived,
-    /// The journal is pruned as far as its snapshots reach, whether or not a run that began before is sealed.
+    /// The journal is pruned up to its snapshots, although a run that began before is not sealed.
     PruneUnsealed,
-    /// A new leader's shorter TTL counts for leases that it has not confirmed, whose workers cannot know of it.
+    /// A new leader's shorter TTL applies to unconfirmed leases, whose workers cannot know it.
     TakeoverUsesOwnTtl,
-    /// Time in which no leader led counts as waiting.
+    /// Time without a leader counts as waiting time.
     AbsenceCounts,
     /// The locks of a condemned run are free at once.
     CondemnFreesLocks,
-    /// The leases of a former life are renewed by the contact of the next one, which has proven nothing.
+    /// Contact with the next incarnation, which has proven nothing, renews the leases of the previous one.
     FrozenForgotten,
     /// A worker reports its steps as lost when its guard has died, while their tethers still end them.
     GuardDeathReported,
-    /// A leader answers a life of a worker that another one has superseded, as if its leases went on.
+    /// A leader answers a superseded incarnation of a worker as if its leases went on.
     SupersededRenewed,
-    /// A new registration of a plain worker frees the locks of its former life at once.
+    /// A new registration of a plain worker frees the locks of its previous incarnation at once.
     PlainRejoinFreesLocks,
-    /// A plain worker's report with an older fence completes a later hand-out of the step.
+    /// A plain worker's report with an older fence completes a later delivery of the step.
     PlainCompleteIgnoresFence,
-    /// A plain worker's claim is answered with a step whose lease has ended.
+    /// A plain worker's claim returns a step whose lease has ended.
     PlainOfferOutlivesLease,
-    /// A controller that leads again goes on with what it knew of a plain worker when it led last.
+    /// A controller that leads again continues with what it knew of a plain worker in its previous term.
     PlainSessionOutlivesTerm,
-    /// Deciding panics when a lease ends of a run that nobody cancelled, if its pipeline is called `panics`, and when a
-    /// worker of that name joins. Not in the hunt's list: the leader's loop itself has to survive it, and its tests
-    /// switch it on.
+    /// Deciding panics when a lease of an uncancelled run ends whose pipeline is called `panics`, and when a worker of that name
+    /// joins. It is not in the hunt's list: the leader loop itself must survive it, and its tests switch it on.
     PanicsByName,
 }
 
 impl PlantedBug {
-    /// Every bug that the simulator has to find, in the order of the hunt's table.
+    /// Every bug that the simulator must find, in the order of the hunt's table.
     pub const ALL: [Self; 58] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
@@ -193,7 +192,7 @@ impl PlantedBug {
     ];
 }
 
-/// Which bug is on, if any.
+/// The bug that is on, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlantedBugs {
     #[cfg(feature = "planted")]
@@ -201,7 +200,7 @@ pub struct PlantedBugs {
 }
 
 impl PlantedBugs {
-    /// No bug: the only value there is without the feature.
+    /// No bug: the only value without the feature.
     pub const NONE: Self = Self {
         #[cfg(feature = "planted")]
         on: None,
@@ -213,7 +212,7 @@ impl PlantedBugs {
         Self { on: Some(bug) }
     }
 
-    /// Whether `bug` is on: never, in a build without the feature.
+    /// Returns whether `bug` is on: never, in a build without the feature.
     #[inline]
     pub fn on(self, bug: PlantedBug) -> bool {
         self.planted() == Some(bug)

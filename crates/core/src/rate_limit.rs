@@ -1,25 +1,25 @@
-//! How often somebody may ask: each has a bucket that fills with time, and every request takes one drop out of it.
+//! Rate limits: each client has a token bucket that fills with time, and each request takes a drop out of it.
 
 use std::collections::BTreeMap;
 
 use crate::time::{Span, Time};
 
-/// What one drop is worth: buckets fill by whole thousandths.
+/// Units of a drop: buckets fill in whole thousandths.
 const REQUEST_COST: u64 = 1_000;
 
-/// How fast buckets fill, and how much they hold.
+/// The refill rate and the size of buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketRate {
-    /// Requests a second, for as long as one likes. At least one.
+    /// Sustained requests per second. At least one.
     pub per_second: u32,
-    /// Requests at once, of somebody who has not asked for a while. At least one.
+    /// Requests at once after a pause. At least one.
     pub burst: u32,
 }
 
-/// The buckets of everybody who asks.
+/// The buckets of all clients.
 ///
-/// A bucket that is full again says nothing and is forgotten when there are many; beyond as many as are kept, all who have
-/// none share one.
+/// A full bucket carries no information and is dropped when there are many. Beyond the maximum number of buckets, all clients
+/// without one share a bucket.
 #[derive(Clone, Debug)]
 pub struct RateBuckets<K> {
     rate: BucketRate,
@@ -35,19 +35,19 @@ struct RateBucket {
 }
 
 impl<K: Ord> RateBuckets<K> {
-    /// Buckets of at most so many.
+    /// Creates an empty set with this maximum number of buckets.
     pub const fn new(rate: BucketRate, most: usize) -> Self {
         let shared = RateBucket { level: rate.burst as u64 * REQUEST_COST, at: Time::ZERO };
         Self { rate, most, own: BTreeMap::new(), shared }
     }
 
-    /// Lets somebody ask once, or says how long to wait before.
+    /// Takes one drop, or returns how long to wait.
     ///
     /// ```
-    /// use windlass_core::rate::{Buckets, Rate};
+    /// use windlass_core::rate_limit::{RateBuckets, BucketRate};
     /// use windlass_core::time::{Span, Time};
     ///
-    /// let mut buckets = Buckets::new(Rate { each_second: 10, at_once: 2 }, 100);
+    /// let mut buckets = RateBuckets::new(BucketRate { per_second: 10, burst: 2 }, 100);
     /// let now = Time::from_millis(1_000);
     /// assert!(buckets.take("a", now).is_ok() && buckets.take("a", now).is_ok());
     /// assert_eq!(buckets.take("a", now), Err(Span::millis(100)));
@@ -57,8 +57,8 @@ impl<K: Ord> RateBuckets<K> {
         self.take_many(who, 1, now)
     }
 
-    /// Takes several drops at once: all of them, or none and how long to wait before. More than a bucket holds are counted
-    /// as a full bucket, so that the wait always ends.
+    /// Takes several drops at once: all of them, or none and returns how long to wait. A number above the size of a bucket counts
+    /// as a full bucket, so that every wait ends.
     pub fn take_many(&mut self, who: K, drops: u32, now: Time) -> Result<(), Span> {
         let rate = self.rate;
         if !self.own.contains_key(&who) && self.own.len() >= self.most {
@@ -91,8 +91,7 @@ impl RateBucket {
         Ok(())
     }
 
-    /// A thousandth of a drop comes in each thousandth of a second, for each drop that comes in one. Nothing comes while a
-    /// clock is set back.
+    /// A bucket gains a thousandth of its rate per millisecond. It gains nothing while a clock is set back.
     fn level_at(&self, rate: BucketRate, now: Time) -> u64 {
         let came = now.since(self.at).as_millis().saturating_mul(u64::from(rate.per_second));
         self.level.saturating_add(came).min(rate.full())
@@ -113,7 +112,7 @@ mod tests {
         Time::from_millis(1_000_000 + millis)
     }
 
-    /// How many requests of somebody are let in, of one each millisecond.
+    /// Returns how many of one request per millisecond are accepted.
     fn let_in(buckets: &mut RateBuckets<u32>, who: u32, millis: std::ops::Range<u64>) -> usize {
         millis.filter(|millis| buckets.take(who, at(*millis)).is_ok()).count()
     }

@@ -1,4 +1,4 @@
-//! Why a step that is compiled in failed: its error as a value, the same on every machine.
+//! The failure of a step in Rust: its error as a value, the same on every machine.
 
 use std::fmt;
 
@@ -6,33 +6,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::StepOutput;
 
-/// Bytes of one text of a failure. The rest of a long one is hardly read.
+/// Maximum bytes of one text of a failure; a longer text is truncated.
 const TEXT_MAX: usize = 4 << 10;
-/// Bytes of a backtrace: about a hundred frames.
+/// Maximum bytes of a backtrace: about a hundred frames.
 const BACKTRACE_MAX: usize = 16 << 10;
-/// Causes of causes.
+/// Maximum number of causes.
 const CAUSES_MAX: usize = 16;
 
-/// An error of a step, with what led to it. It travels with the outcome of the attempt.
+/// An error of a step with its causes. It travels with the outcome of the attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StepFailure {
-    /// What kind of end it was.
+    /// The kind of the failure.
     pub kind: StepFailureKind,
-    /// The type of the error, as Rust writes it.
+    /// The type name of the error in Rust.
     #[serde(rename = "type", default, skip_serializing_if = "String::is_empty")]
     pub type_name: String,
-    /// What it says.
+    /// The message.
     pub message: String,
-    /// What it says of its cause, of that one's cause, and so on.
+    /// The messages of its causes, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// Where it came from: a place in the source, or the frames of the stack.
+    /// The origin: a location in the source, or the frames of the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backtrace: Option<String>,
 }
 
-/// What kind of end a failure was.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -42,25 +42,25 @@ pub enum StepFailureKind {
     Error,
     /// The step panicked.
     Panic,
-    /// The step could not be called, or what it returned could not be kept.
+    /// The step could not be called, or its result could not be stored.
     Refused,
-    /// The worker had no room for the output of the step.
+    /// The worker had no disk space for the output of the step.
     OutputLost,
 }
 
-/// The failure in an output.
+/// Finds the failure in an output.
 #[derive(Serialize, Deserialize)]
 struct FailureOutput {
     error: StepFailure,
 }
 
 impl StepFailure {
-    /// A failure of a kind, which says this and no more.
+    /// Creates a failure of a kind with this message only.
     pub fn new(kind: StepFailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), ..Self::default() }
     }
 
-    /// What travels with the outcome: cut where it is too long.
+    /// Encodes it for the outcome; long texts are truncated.
     pub fn to_output(&self) -> StepOutput {
         let mut error = self.clone();
         truncate(&mut error.message, TEXT_MAX);
@@ -72,13 +72,13 @@ impl StepFailure {
         StepOutput::Inline(text.expect("texts can be written as JSON").into())
     }
 
-    /// The failure that came with an outcome, if one did.
+    /// Decodes the failure of an outcome, if it has one.
     pub fn of_output(output: &StepOutput) -> Option<Self> {
         let StepOutput::Inline(text) = output else { return None };
         serde_json::from_str(text).ok().map(|told: FailureOutput| told.error)
     }
 
-    /// Covers what must not be seen, in every text of it.
+    /// Masks secrets in each of its texts.
     #[must_use]
     pub fn masked(self, cover: impl Fn(&str) -> String) -> Self {
         Self {
@@ -98,7 +98,7 @@ fn truncate(text: &mut String, most: usize) {
     }
 }
 
-/// What it says, and all that led to it, each on a line of its own.
+/// Formats the message and all causes, each on a line of its own.
 impl fmt::Display for StepFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.kind == StepFailureKind::Panic {

@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 pub struct Time(u64);
 
 impl Time {
-    /// The epoch itself, earlier than every event.
+    /// The epoch, which is earlier than every event.
     pub const ZERO: Self = Self(0);
 
-    /// The moment `millis` milliseconds after the epoch.
+    /// Creates the moment `millis` milliseconds after the epoch.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns the milliseconds since the epoch.
     pub const fn as_millis(self) -> u64 {
         self.0
     }
 
-    /// How long ago `earlier` was; zero if it lies ahead.
+    /// Returns the time since `earlier`; zero if `earlier` is in the future.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -62,47 +62,47 @@ impl fmt::Debug for Time {
 pub struct Span(u64);
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// `n` milliseconds.
+    /// Creates a span of `n` milliseconds.
     pub const fn millis(n: u64) -> Self {
         Self(n)
     }
 
-    /// `n` seconds.
+    /// Creates a span of `n` seconds.
     pub const fn secs(n: u64) -> Self {
         Self(n.saturating_mul(1000))
     }
 
-    /// `n` minutes.
+    /// Creates a span of `n` minutes.
     pub const fn mins(n: u64) -> Self {
         Self::secs(n.saturating_mul(60))
     }
 
-    /// `n` hours.
+    /// Creates a span of `n` hours.
     pub const fn hours(n: u64) -> Self {
         Self::mins(n.saturating_mul(60))
     }
 
-    /// The length in milliseconds.
+    /// Returns the length in milliseconds.
     pub const fn as_millis(self) -> u64 {
         self.0
     }
 
-    /// This length `n` times over.
+    /// Returns `n` times this length.
     #[must_use]
     pub const fn times(self, n: u64) -> Self {
         Self(self.0.saturating_mul(n))
     }
 
-    /// An `n`-th of this length, rounded down.
+    /// Returns an `n`-th of this length, rounded down.
     #[must_use]
     pub const fn divided_by(self, n: u64) -> Self {
         Self(self.0 / n)
     }
 
-    /// This length less `other`; zero if `other` is longer.
+    /// Returns this length minus `other`; zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

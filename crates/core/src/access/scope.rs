@@ -24,12 +24,13 @@ impl AccessScope {
     /// Every scope.
     pub const ALL: [Self; 4] = [Self::Read, Self::Submit, Self::Worker, Self::Admin];
 
-    /// Whether who has this scope may do what asks for another.
+    /// Returns whether a token with this scope may do what requires another scope.
     ///
     /// ```
-    /// use windlass_core::access::Scope;
+    /// use windlass_core::access::AccessScope;
     ///
-    /// assert!(Scope::Submit.allows(Scope::Read) && !Scope::Worker.allows(Scope::Read));
+    /// assert!(AccessScope::Submit.allows(AccessScope::Read));
+    /// assert!(!AccessScope::Worker.allows(AccessScope::Read));
     /// ```
     pub fn allows(self, asked: Self) -> bool {
         match self {

@@ -101,11 +101,12 @@ impl SharedRunRole {
     /// The part that follows from what a process was told.
     ///
     /// ```
-    /// use windlass_core::instance::{Role, Told};
+    /// use windlass_core::instance::{InstanceOptions, SharedRunRole};
     ///
-    /// assert_eq!(Role::of(Told::default()), Ok(Role::Alone));
-    /// let second = Told { instance: Some(1), total: Some(4), ..Told::default() };
-    /// assert!(Role::of(second).is_err(), "it has no way to the first");
+    /// assert_eq!(SharedRunRole::of(InstanceOptions::default()), Ok(SharedRunRole::Standalone));
+    /// let second =
+    ///     InstanceOptions { instance: Some(1), total: Some(4), ..InstanceOptions::default() };
+    /// assert!(SharedRunRole::of(second).is_err(), "it has no link to the first");
     /// ```
     pub fn of(told: InstanceOptions<'_>) -> Result<Self, InstanceRoleError> {
         let (instance, total) = match (told.instance, told.total) {

@@ -20,18 +20,18 @@ use super::report::Report;
 /// by the command `run`; a run that is handed to a cluster is led there, and has an `always` step for that.
 ///
 /// ```
-/// use windlass::core::failure::Failure;
+/// use windlass::core::step_failure::StepFailure;
 /// use windlass::{Context, Hooks, Pipeline, Result, step};
 ///
-/// struct Spoken;
+/// struct LogLines;
 ///
-/// impl Hooks for Spoken {
+/// impl Hooks for LogLines {
 ///     async fn before_step(&self, ctx: &Context) -> Result<()> {
 ///         ctx.log(format_args!("{} begins", ctx.step()));
 ///         Ok(())
 ///     }
 ///
-///     async fn after_step(&self, ctx: &Context, ended: Result<(), &Failure>) {
+///     async fn after_step(&self, ctx: &Context, ended: Result<(), &StepFailure>) {
 ///         ctx.log(if ended.is_ok() { "it went well" } else { "it went badly" });
 ///     }
 /// }
@@ -43,7 +43,7 @@ use super::report::Report;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<()> {
-/// let report = Pipeline::new("ship").add(build).hooks(Spoken).run().await?;
+/// let report = Pipeline::new("ship").add(build).hooks(LogLines).run().await?;
 /// assert_eq!(report.log("build").await, "build begins\nit went well\n");
 /// # Ok(())
 /// # }

@@ -3,7 +3,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use windlass::testing::Rehearsal;
+//! use windlass::testing::PipelineTest;
 //! use windlass::{Context, Out, Pipeline, Result, step};
 //!
 //! #[step(retry(times = 2, wait = "1h"))]
@@ -19,16 +19,16 @@
 //! #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! async fn main() -> Result<()> {
 //!     let pipeline = Pipeline::new("ship").add(upload).add(announce);
-//!     let played = Rehearsal::of(pipeline)
+//!     let result = PipelineTest::of(pipeline)
 //!         .replace(upload, async |ctx: Context| match ctx.attempt() {
 //!             1 => Err(windlass::Error::msg("the line is busy")),
 //!             _ => Ok("there".to_owned()),
 //!         })
 //!         .run()
 //!         .await?;
-//!     assert_eq!(played.report().get(announce)?, 5);
-//!     assert_eq!(played.hands("upload"), ["one", "one"]);
-//!     assert!(played.took() >= Duration::from_secs(1_800));
+//!     assert_eq!(result.report().get(announce)?, 5);
+//!     assert_eq!(result.workers_of("upload"), ["one", "one"]);
+//!     assert!(result.took() >= Duration::from_secs(1_800));
 //!     Ok(())
 //! }
 //! ```

@@ -143,7 +143,7 @@ async fn what_is_pinned_stays_where_it_is_for_those_that_are_pinned_too() {
     let report = pinned().add(climb).run().await.unwrap();
     assert_eq!(report.get(climb).unwrap(), ("three".to_owned(), 17 * MEGABYTE));
     let why = report.get(heap).unwrap_err().to_string();
-    assert!(why.contains("it is kept in the memory of worker here"), "{why}");
+    assert!(why.contains("it is in the memory of worker here"), "{why}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,7 +158,7 @@ async fn unpinned_reader_error_names_the_worker_that_holds_the_value() {
     let error = played.report().get(reach).unwrap_err();
     assert_eq!(error.status, Some(StepStatus::Failed));
     let why = error.to_string();
-    let told = "it was kept in the memory of worker leader, and is not in that of other";
+    let told = "it was in the memory of worker leader, and is not in that of other";
     assert!(why.contains(told) && why.contains("pinned as well"), "{why}");
 }
 
