@@ -71,7 +71,7 @@ pub(crate) struct ServeArgs {
     /// Name this controller (default: the host name)
     #[arg(long, value_name = "NAME", value_parser = super::worker::name)]
     name: Option<String>,
-    /// Choose the behavior while another controller leads the same database: stand by (auto) or exit (leader)
+    /// Choose the behaviour while another controller leads the same database: stand by (auto) or exit (leader)
     /// (default: auto)
     #[arg(long, value_name = "ROLE")]
     role: Option<ServeRole>,
@@ -153,7 +153,7 @@ pub(in crate::cli) fn within(
     if (least..=most).contains(&span) { Ok(span) } else { Err(otherwise.to_owned()) }
 }
 
-/// The behavior of a controller while another one leads.
+/// The behaviour of a controller while another one leads.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ServeRole {
     Auto,

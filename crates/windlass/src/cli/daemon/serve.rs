@@ -64,7 +64,7 @@ pub(crate) struct ServeOptions {
     pub(crate) state: PathBuf,
     /// Its name.
     pub(crate) name: String,
-    /// The behavior while another controller leads the same stores.
+    /// The behaviour while another controller leads the same stores.
     pub(crate) stand_by: StandbyPolicy,
     /// The duration of its term without a renewal, where others can lead.
     pub(crate) term: Span,
