@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 DEFAULT_STAGES=(setup fmt lint features build test api sim hunt doc generated lockfile)
-DEEP_STAGES=(test-deep coverage api-deep sim-deep fuzz typos deny machete)
+DEEP_STAGES=(test-deep coverage api-deep sim-deep fuzz book typos deny machete)
 
 # How long each part of the input is fuzzed.
 FUZZ_SECONDS=600
@@ -42,6 +42,8 @@ stage_setup() {
     # The link through Redis is tested in servers of the tests' own.
     command -v redis-server >/dev/null || missing+=(redis-server)
     # Reads the units of deploy/ as it would to start them.
+    # Checks the spelling of help and documents.
+    [[ -e /usr/share/hunspell/en_GB.dic ]] && command -v hunspell >/dev/null || missing+=(hunspell hunspell-en-gb)
     command -v systemd-analyze >/dev/null || [[ ! -e /etc/debian_version ]] || missing+=(systemd)
     # An independent reader of the JSON Schema that `windlass schema` prints.
     python3 -c 'import jsonschema, yaml' 2>/dev/null || missing+=(python3-jsonschema python3-yaml)
@@ -163,6 +165,12 @@ stage_fuzz() {
     for target in spec expr shell; do
         (cd fuzz && cargo run --release --locked -- "$target" --seconds "$FUZZ_SECONDS")
     done
+}
+
+# The documents as a book.
+stage_book() {
+    command -v mdbook >/dev/null || cargo install --quiet --locked mdbook --root target/tools
+    PATH="$PATH:$PWD/target/tools/bin" mdbook build docs
 }
 
 stage_typos() {

@@ -44,7 +44,7 @@ impl<K: Ord> RateBuckets<K> {
     /// Takes one drop, or returns how long to wait.
     ///
     /// ```
-    /// use windlass_core::rate_limit::{RateBuckets, BucketRate};
+    /// use windlass_core::rate_limit::{BucketRate, RateBuckets};
     /// use windlass_core::time::{Span, Time};
     ///
     /// let mut buckets = RateBuckets::new(BucketRate { per_second: 10, burst: 2 }, 100);

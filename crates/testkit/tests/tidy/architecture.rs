@@ -1,21 +1,17 @@
-//! What may know what: the dependencies of core, its purity, the direction between modules, and
-//! the words of public names.
+//! Dependencies between crates and modules, the purity of core, and the words of public names.
+
+use windlass_testkit::house::words_of_name;
 
 use crate::hold;
-use crate::source::{code_and_imports, lines_where, public_name, words_in, words_of_name};
+use crate::source::{code_and_imports, lines_where, public_name, words_in};
 
-/// What the basic modules of core may not know: they are shared by everything above them.
-const ABOVE_BASICS: &[&str] = &["crate::engine", "crate::session", "crate::report"];
-/// What carries and keeps may not know who uses it.
-const ABOVE_STORES: &[&str] = &["crate::worker", "crate::controller", "crate::cli"];
-/// Worker and controller meet only at the session.
-const ABOVE_WORKER: &[&str] = &["crate::controller", "crate::cli"];
-const ABOVE_CONTROLLER: &[&str] = &["crate::worker", "crate::cli"];
-/// Which module may not use which: `core ← {journal, link} ← {worker, controller} ← cli`.
+/// The basic modules of core, and the modules above them that they must not use.
+const ABOVE_BASICS: &[&str] =
+    &["crate::engine", "crate::session", "crate::report", "crate::leader"];
 const DIRECTIONS: &[(&str, &[&str])] = &[
     ("crates/core/src/id", ABOVE_BASICS),
     ("crates/core/src/slab", ABOVE_BASICS),
-    ("crates/core/src/planted", ABOVE_BASICS),
+    ("crates/core/src/planted_bugs", ABOVE_BASICS),
     ("crates/core/src/time", ABOVE_BASICS),
     ("crates/core/src/outcome", ABOVE_BASICS),
     ("crates/core/src/requirement", ABOVE_BASICS),
@@ -24,25 +20,31 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("crates/core/src/shell", ABOVE_BASICS),
     ("crates/core/src/problem", ABOVE_BASICS),
     ("crates/core/src/plan", ABOVE_BASICS),
-    ("crates/core/src/engine", &["crate::session::worker", "crate::report"]),
-    ("crates/core/src/session/worker", &["crate::engine"]),
-    ("crates/windlass/src/journal", ABOVE_STORES),
-    ("crates/windlass/src/archive", ABOVE_STORES),
-    ("crates/windlass/src/logs", ABOVE_STORES),
-    ("crates/windlass/src/tables", ABOVE_STORES),
-    ("crates/windlass/src/link", ABOVE_STORES),
-    ("crates/windlass/src/worker", ABOVE_WORKER),
-    ("crates/windlass/src/controller", ABOVE_CONTROLLER),
+    ("crates/core/src/engine", &["crate::session::worker_session", "crate::report"]),
+    ("crates/core/src/session/worker_session", &["crate::engine"]),
+];
+/// The crates of the workspace that each crate may use: `core ← net ← store ← link ← {worker, controller} ← windlass`.
+const CRATES: &[(&str, &str)] = &[
+    ("core", ""),
+    ("macros", ""),
+    ("net", "core"),
+    ("store", "core net"),
+    ("link", "core net store"),
+    ("worker", "core net store link"),
+    ("controller", "core net store link"),
+    ("windlass", "core net store link worker controller macros"),
+    // Unit tests of a crate never depend on the testkit: nothing may.
+    ("testkit", "core"),
 ];
 const CORE_DEPENDENCIES: &[&str] = &["serde", "serde_json", "blake3", "thiserror", "granit-parser"];
 const CORE_TEST_DEPENDENCIES: &[&str] = &["insta"];
-/// What would make a decision of core depend on more than its arguments.
+/// Names that would make a decision of core depend on more than its arguments.
 const IMPURE: &str = "async tokio std::env std::fs std::net std::process std::thread SystemTime \
     Instant::now HashMap HashSet";
-/// Words for which the glossary has another one.
+/// Words for which the glossary has another word.
 const NEVER_SAID: &str =
     "workflow job task mutex semaphore ticket transport broker primary master agent plugin";
-/// Names of std and of operating systems that contain such a word and keep it.
+/// Names of the standard library and of operating systems that contain such a word.
 const NAMES_OF_OTHERS: &[&str] = &["Mutex", "MutexGuard", "JobObject"];
 
 #[test]
@@ -71,6 +73,30 @@ fn core_depends_on_little() {
 }
 
 #[test]
+fn crates_depend_in_one_direction() {
+    let planted = [
+        ("crates/core/Cargo.toml", "[dependencies]\nwindlass-net.workspace = true"),
+        ("crates/worker/Cargo.toml", "[dependencies.windlass-controller]\nworkspace = true"),
+        ("crates/link/Cargo.toml", "[dev-dependencies]\nwindlass-testkit.workspace = true"),
+        ("crates/another/Cargo.toml", "[package]"),
+    ];
+    hold(&planted, |file, _| {
+        let Some(name) = file.path.strip_prefix("crates/") else { return Vec::new() };
+        let Some(name) = name.strip_suffix("/Cargo.toml") else { return Vec::new() };
+        let Some((_, allowed)) = CRATES.iter().find(|(known, _)| *known == name) else {
+            return vec!["is not in the list of crates and their directions".to_owned()];
+        };
+        let used = file.text.lines().filter_map(|line| {
+            let name = line.split_once("windlass-")?.1.split(['.', ' ', ']', '=']).next()?;
+            let begins = line.starts_with("windlass-") || line.contains("dependencies.windlass-");
+            begins.then_some(name)
+        });
+        let wrong = used.filter(|used| *used != name && !allowed.split(' ').any(|it| it == *used));
+        wrong.map(|used| format!("uses `windlass-{used}`")).collect()
+    });
+}
+
+#[test]
 fn core_is_pure() {
     let planted = ["use std::{\n    fmt,\n    fs::{self},\n};", "a: HashMap<A>"];
     let planted = planted.map(|text| ("crates/core/src/a.rs", text));
@@ -81,13 +107,12 @@ fn core_is_pure() {
 }
 
 #[test]
-fn modules_look_in_one_direction() {
+fn modules_depend_in_one_direction() {
     let planted = [
         ("crates/core/src/plan/a.rs", "use crate::{engine::{A}, id};"),
         ("crates/core/src/id.rs", "use super::session;"),
         ("crates/core/src/engine/state/a.rs", "use crate::report::A;"),
-        ("crates/core/src/session/worker.rs", "super::super::engine"),
-        ("crates/windlass/src/worker/mod.rs", "crate::controller::A"),
+        ("crates/core/src/session/worker_session.rs", "super::super::engine"),
     ];
     hold(&planted, |file, _| {
         // In a top-level module `super` is the crate; a path that climbs twice is to be written out.

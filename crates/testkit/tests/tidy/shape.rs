@@ -1,6 +1,8 @@
-//! What a file looks like: its length, its page, its place in the tree.
+//! The shape of files: length, first line, position in the tree.
 
-use crate::source::{function_length, has_word, is_function, lines_where, words_in};
+use windlass_testkit::house::{function_length, is_function};
+
+use crate::source::{has_word, lines_where, words_in};
 use crate::{complain, hold};
 
 const BANNED: &str = "FIXME XXX todo! unimplemented! simply Simply";
@@ -87,21 +89,12 @@ fn every_source_file_is_compiled() {
 #[test]
 fn every_example_is_tested() {
     hold(&[("examples/lost.yml", "steps: {}")], |file, tree| {
-        let example = file.path.starts_with("examples/") && file.is("yml");
+        if !file.path.starts_with("examples/") || !file.is("yml") {
+            return Vec::new();
+        }
         let name = file.path.rsplit('/').next().unwrap_or_default();
         let mut tests = tree.iter().filter(|other| other.path.contains("/tests/"));
         let named = tests.any(|test| test.text.contains(name));
-        complain(example && !named, "no test names this example")
-    });
-}
-
-#[test]
-fn a_document_has_one_title() {
-    let planted = [("a.md", "# A\n\n# B\n"), ("a.md", "```\n# A\n```\n")];
-    hold(&planted, |file, _| {
-        let text = format!("\n{}", file.text);
-        let outside_fences = text.split("\n```").step_by(2).flat_map(str::lines);
-        let titles = outside_fences.filter(|line| line.starts_with("# ")).count();
-        complain(file.is("md") && titles != 1, "not exactly one `# ` title")
+        complain(!named, "no test names this example")
     });
 }
