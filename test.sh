@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that has to hold before a change is merged, in stages.
+# Everything that must hold before a change is merged, in stages.
 #
 #   ./test.sh                 all stages, in order; stops at the first that fails
 #   ./test.sh --deep          the same, then the long stages
@@ -11,18 +11,18 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 DEFAULT_STAGES=(setup fmt lint features build test api sim hunt doc generated lockfile)
 DEEP_STAGES=(test-deep coverage api-deep sim-deep fuzz book typos deny machete)
 
-# How long each part of the input is fuzzed.
+# Duration of fuzzing per kind of input.
 FUZZ_SECONDS=600
-# How long a controller is asked by a fuzzer.
+# Duration of the API fuzzer.
 API_SECONDS=25
 API_SECONDS_DEEP=600
-# Packages in Cargo.lock. Raise it in the commit that adds a dependency, and say there why it is worth it.
+# Maximum number of packages in Cargo.lock. Raise it in the commit that adds a dependency, with the reason.
 PACKAGES_MAX=208
-# Lines of core, journal, link, controller and worker that tests have to run, of a hundred in each.
+# Minimum line coverage of core, store, link, controller and worker, each in percent.
 COVERAGE_MIN=90
 SCHEDULES=10000
-# Tests that measure how long others wait, or whose leases run out: nothing runs beside them, and each runs by itself.
-# cargo-nextest is told so in .config/nextest.toml; with cargo test they are left out of the others and run after them.
+# Tests that measure delays or wait for leases to expire: each runs alone. cargo-nextest reads this from .config/nextest.toml;
+# with cargo test they run after the others.
 ALONE=(cost::rounds witness::rounds thousand_stream_clients_are_not_delayed steps_that_print_without_end_delay)
 SCHEDULES_DEEP=200000
 
@@ -71,7 +71,7 @@ stage_lint() {
     cargo lint
 }
 
-# Each crate alone, and the library with each of its features: a feature that another one lends would go unnoticed.
+# Each crate alone, and the library with each of its features: one feature can hide that another one does not compile.
 stage_features() {
     local crate features
     for crate in core net store link worker controller; do
@@ -86,7 +86,7 @@ stage_build() {
     cargo build --workspace --all-targets
 }
 
-# Unit tests, integration tests, conformance and tidy; then the examples in the documentation.
+# Unit tests, integration tests, conformance and tidy tests; then the examples in the documentation.
 stage_test() {
     if has_nextest; then
         cargo nextest run --workspace --profile ci
@@ -96,7 +96,7 @@ stage_test() {
     cargo test --workspace --doc
 }
 
-# A live controller is asked by a fuzzer that knows its OpenAPI document; skipped where PyPI is not reached.
+# A fuzzer sends requests from the OpenAPI document to a live controller; skipped if PyPI cannot be reached.
 stage_api() {
     fuzz/api/run.sh "$API_SECONDS"
 }
@@ -109,7 +109,7 @@ stage_sim() {
     cargo sim --schedules "$SCHEDULES"
 }
 
-# The simulator has to find each planted bug; one that it misses fails the stage.
+# The simulator must find each planted bug; one that it misses fails the stage.
 stage_hunt() {
     cargo test --profile sim -p windlass-testkit --features planted --test it
     cargo run -q --profile sim -p windlass-testkit --features planted --bin sim -- --hunt
@@ -119,7 +119,7 @@ stage_doc() {
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace
 }
 
-# Each generator compares what it would write with the file that is committed.
+# Each generator compares its output with the committed file.
 stage_generated() {
     cargo run -q -p windlass-testkit --bin transitions -- --check
     cargo run -q -p windlass-testkit --bin reference -- --check
@@ -143,23 +143,23 @@ stage_test-deep() {
     cargo test -p windlass-macros -- --include-ignored
 }
 
-# How many lines of each part the tests run, processes that they start included; less than the floor fails.
+# Line coverage of each part, including processes that tests start; less than the minimum fails.
 stage_coverage() {
     local report=target/coverage.lcov
     rustup component add llvm-tools 2>/dev/null || echo "no rustup: llvm-tools have to be here already"
     command -v cargo-llvm-cov >/dev/null || cargo install --quiet --locked cargo-llvm-cov --root target/tools
     local run=(test --lib --tests)
     ! has_nextest || run=(nextest)
-    # A few files that all processes merge into: one for each of the thousands would fill the disk. Whether tests pass
-    # is for other stages to say: these are slower.
+    # All processes merge into a few files: one file for each of the thousands would fill the disk. Failures are ignored,
+    # because instrumented tests are slower; other stages check them.
     PATH="$PATH:$PWD/target/tools/bin" LLVM_PROFILE_FILE_NAME='windlass-%8m.profraw' \
-        cargo llvm-cov "${run[@]}" --all-features -p windlass-core -p windlass --ignore-run-fail \
+        cargo llvm-cov "${run[@]}" --all-features --workspace --exclude windlass-bench --ignore-run-fail \
         --failure-mode all --lcov --output-path "$report" >target/coverage.log 2>&1 ||
         fail "no coverage: see target/coverage.log"
     cargo run -q -p windlass-testkit --bin coverage -- "$report" --floor "$COVERAGE_MIN"
 }
 
-# What nobody would write, ten minutes each.
+# Random input to the parsers, ten minutes each.
 stage_fuzz() {
     local target
     for target in spec expr shell; do
@@ -204,7 +204,7 @@ has_nextest() {
     command -v cargo-nextest >/dev/null
 }
 
-# install PACKAGE...: with apt-get as root on Debian and its kin; otherwise says what is missing.
+# install PACKAGE...: installs with apt-get as root on Debian and its derivatives; otherwise reports what is missing.
 install() {
     if command -v apt-get >/dev/null && [[ $EUID == 0 ]]; then
         apt-get update -qq
@@ -214,7 +214,7 @@ install() {
     fi
 }
 
-# run_if_installed PROGRAM COMMAND...: a missing program skips the stage and says so in the table.
+# run_if_installed PROGRAM COMMAND...: a missing program skips the stage, and the table shows it.
 run_if_installed() {
     local program=$1
     shift
@@ -245,7 +245,7 @@ end_stage() {
     current=
 }
 
-# Runs at every exit, so that a failure and Ctrl-C show the table too.
+# Runs at every exit, so that the table also appears after a failure and Ctrl-C.
 finish() {
     local status=$?
     local failed=$current

@@ -1,5 +1,5 @@
-//! Tells how many lines of each part the tests have run, from a report in lcov's form: `coverage FILE [--floor PERCENT]`.
-//! A part below the floor fails.
+//! Prints the line coverage of each part from a report in lcov format: `coverage FILE [--floor PERCENT]`. A part below the
+//! minimum fails.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports in text")]
 
 use std::fmt::Write as _;
@@ -8,19 +8,19 @@ use std::{env, fs};
 
 const HELP: &str = "usage: coverage FILE [--floor PERCENT]";
 
-/// The parts that have a floor, and the folders that they are in.
+/// The parts that have a minimum, and their folders.
 const PARTS: [(&str, &[&str]); 5] = [
     ("core", &["crates/core/src/"]),
-    ("journal", &["crates/windlass/src/journal/", "crates/windlass/src/store/"]),
-    ("link", &["crates/windlass/src/link/"]),
-    ("controller", &["crates/windlass/src/controller/"]),
-    ("worker", &["crates/windlass/src/worker/"]),
+    ("store", &["crates/store/src/"]),
+    ("link", &["crates/net/src/", "crates/link/src/"]),
+    ("controller", &["crates/controller/src/"]),
+    ("worker", &["crates/worker/src/"]),
 ];
 
-/// Files that are named where a part is below its floor: those with most lines that nobody ran.
+/// Maximum number of files named for a part below its minimum: those with the most uncovered lines.
 const NAMED: usize = 10;
 
-/// Lines of a file, or of several.
+/// The coverage of a file, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct LineCoverage {
     file: String,
@@ -71,7 +71,7 @@ fn print_report(files: &[LineCoverage], floor: f64) -> ExitCode {
     if below.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The files of a report, each with its lines.
+/// Parses a report: the files with their numbers of lines.
 fn files(report: &str) -> Vec<LineCoverage> {
     let mut files = Vec::new();
     let mut open = LineCoverage::default();
@@ -87,7 +87,7 @@ fn files(report: &str) -> Vec<LineCoverage> {
     files
 }
 
-/// What is in these folders. Tests that stand in the file that they test are no part of it where they have a file.
+/// Returns the files in these folders. Files of tests do not count.
 fn within<'a>(
     files: &'a [LineCoverage],
     folders: &'a [&str],
@@ -104,7 +104,7 @@ fn part_of(files: &[LineCoverage], folders: &[&str]) -> LineCoverage {
     })
 }
 
-/// Those with most lines that nobody ran.
+/// Returns the files with the most uncovered lines.
 fn worst(files: &[LineCoverage], folders: &[&str]) -> String {
     let mut found: Vec<&LineCoverage> = within(files, folders).collect();
     found.sort_by_key(|file| std::cmp::Reverse(file.all - file.run));
@@ -123,7 +123,7 @@ mod tests {
     const REPORT: &str = "SF:/x/crates/core/src/a.rs\nDA:1,3\nLF:10\nLH:9\nend_of_record\n\
         SF:/x/crates/core/src/b.rs\nLF:30\nLH:21\nend_of_record\n\
         SF:/x/crates/core/src/engine/tests.rs\nLF:5\nLH:0\nend_of_record\n\
-        SF:/x/crates/windlass/src/link/c.rs\nLF:4\nLH:4\nend_of_record\n";
+        SF:/x/crates/link/src/c.rs\nLF:4\nLH:4\nend_of_record\n";
 
     #[test]
     fn a_part_is_the_sum_of_its_files_without_their_tests() {
@@ -134,7 +134,7 @@ mod tests {
         assert!((part_of(&files, PARTS[2].1).percent() - 100.0).abs() < 1e-9);
         assert!(
             part_of(&files, PARTS[4].1).percent().abs() < 1e-9,
-            "no lines are none that were run"
+            "a part without lines has no covered ones"
         );
     }
 

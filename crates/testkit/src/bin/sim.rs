@@ -205,7 +205,7 @@ fn hunt_all(bugs: &[PlantedBug]) -> ExitCode {
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints a line. Who reads only the beginning (`sim … | head`) closes the pipe, which is no reason to fail.
+/// Prints a line. A reader of only the beginning (`sim … | head`) closes the pipe, which is no reason to fail.
 fn print_line(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
