@@ -58,7 +58,7 @@ impl TestCollector {
         self.kept.lock().expect("nobody panics").heads.clone()
     }
 
-    /// Everything that is said of who sends.
+    /// The attributes of the sender.
     pub(crate) fn text(&self) -> String {
         let kept = self.kept.lock().expect("nobody panics");
         kept.requests.iter().map(ToString::to_string).collect()

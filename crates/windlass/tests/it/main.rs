@@ -41,6 +41,7 @@ mod run;
 mod sdk;
 #[cfg(target_os = "linux")]
 mod serve;
+mod support;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod surface;
 #[cfg(feature = "sqlite")]

@@ -16,7 +16,7 @@ use windlass_store::conformance::sample_events;
 use windlass_store::journal::RecordedEvent;
 use windlass_store::sql_views::{SqlViews as _, SqlViewsDiff, SqlViewsMark, SqliteSqlViews};
 
-use crate::api::arrange::ApiController;
+use crate::support::in_process_controller::InProcessController;
 
 #[test]
 fn help_of_every_command() {
@@ -51,7 +51,7 @@ fn json_of_every_event() {
 
 #[tokio::test]
 async fn api_and_metrics_of_a_controller() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     hold("openapi.ndjson", &lines_of(&controller.get("/openapi.json").await.json));
     let page = controller.get("/metrics").await.body;
     let page = String::from_utf8(page).expect("it is text");

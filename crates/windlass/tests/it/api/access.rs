@@ -9,18 +9,25 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::Instant;
 use windlass::embedded::Stores;
 
-use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup, TOKEN, read_to_end};
+use crate::support::http_client::{HttpAnswer, HttpRequest};
+use crate::support::in_process_controller::{
+    ControllerSetup, InProcessController, TOKEN, read_to_end,
+};
 
 const SHIP: &str =
     "name: ship\nsteps: { build: { run: make, lock: press }, ship: { run: make } }\n";
 
-/// A token of this name, made by who has the file's.
-pub(super) async fn made(controller: &ApiController, name: &str, scopes: &[&str]) -> String {
+/// Creates a token of this name with the token of the file.
+pub(super) async fn made(controller: &InProcessController, name: &str, scopes: &[&str]) -> String {
     make(controller, &json!({ "name": name, "scopes": scopes })).await
 }
 
 /// One that has expired.
-pub(super) async fn expired(controller: &ApiController, name: &str, scopes: &[&str]) -> String {
+pub(super) async fn expired(
+    controller: &InProcessController,
+    name: &str,
+    scopes: &[&str],
+) -> String {
     let wanted = json!({ "name": name, "scopes": scopes, "expires_in_ms": 1 });
     let token = make(controller, &wanted).await;
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -31,13 +38,13 @@ pub(super) async fn expired(controller: &ApiController, name: &str, scopes: &[&s
     token
 }
 
-async fn make(controller: &ApiController, wanted: &Value) -> String {
+async fn make(controller: &InProcessController, wanted: &Value) -> String {
     let answer = controller.post("/tokens", wanted).await;
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.json["token"].as_str().expect("it is told once").to_owned()
 }
 
-async fn revoke(controller: &ApiController, token: &str) {
+async fn revoke(controller: &InProcessController, token: &str) {
     let answer = controller.post(&format!("/tokens/{token}/revoke"), &json!({})).await;
     assert_eq!(answer.status, 200, "{answer:?}");
 }
@@ -47,15 +54,15 @@ fn showing(token: &str, method: &str, path: &str, body: &Value) -> Vec<u8> {
     let bearer = format!("Bearer {token}");
     let headers = vec![("authorization", &*bearer)];
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    ApiRequest { method, path, headers, body }.bytes()
+    HttpRequest { method, path, headers, body }.bytes()
 }
 
 pub(super) async fn by(
-    controller: &ApiController,
+    controller: &InProcessController,
     token: &str,
     method: &str,
     path: &str,
-) -> ApiAnswer {
+) -> HttpAnswer {
     controller.send(&showing(token, method, path, &Value::Null)).await
 }
 
@@ -66,12 +73,12 @@ pub(super) struct CredentialedWorker {
 }
 
 impl CredentialedWorker {
-    pub(super) async fn join(controller: &ApiController, name: &str) -> Self {
+    pub(super) async fn join(controller: &InProcessController, name: &str) -> Self {
         let answer = controller.post("/workers/register", &json!({ "hostname": name })).await;
         Self::of(&answer)
     }
 
-    fn of(answer: &ApiAnswer) -> Self {
+    fn of(answer: &HttpAnswer) -> Self {
         assert_eq!(answer.status, 200, "{answer:?}");
         let text = |key: &str| answer.json[key].as_str().expect("it is a text").to_owned();
         Self { id: text("worker_id"), secret: text("secret") }
@@ -79,34 +86,40 @@ impl CredentialedWorker {
 
     pub(super) async fn tell(
         &self,
-        controller: &ApiController,
+        controller: &InProcessController,
         path: &str,
         body: Value,
-    ) -> ApiAnswer {
+    ) -> HttpAnswer {
         let headers = vec![("windlass-worker", &*self.secret)];
         let body = body.to_string().into_bytes();
-        controller.send(&ApiRequest { method: "POST", path, headers, body }.bytes()).await
+        controller.send(&HttpRequest { method: "POST", path, headers, body }.bytes()).await
     }
 
-    async fn claim(&self, controller: &ApiController) -> ApiAnswer {
+    async fn claim(&self, controller: &InProcessController) -> HttpAnswer {
         self.tell(controller, &format!("/workers/{}/claim", self.id), json!({})).await
     }
 
-    async fn beat(&self, controller: &ApiController) -> ApiAnswer {
+    async fn beat(&self, controller: &InProcessController) -> HttpAnswer {
         self.tell(controller, &format!("/workers/{}/heartbeat", self.id), json!({})).await
     }
 }
 
-async fn guarded() -> ApiController {
-    ApiController::with(ApiSetup { token: Some(TOKEN), ..ApiSetup::default() }).await
+async fn guarded() -> InProcessController {
+    InProcessController::with(ControllerSetup { token: Some(TOKEN), ..ControllerSetup::default() })
+        .await
 }
 
-async fn guarded_in(folder: &Path) -> ApiController {
+async fn guarded_in(folder: &Path) -> InProcessController {
     let stores = Stores::open(folder).expect("stores open");
-    ApiController::with(ApiSetup { stores, token: Some(TOKEN), ..ApiSetup::default() }).await
+    InProcessController::with(ControllerSetup {
+        stores,
+        token: Some(TOKEN),
+        ..ControllerSetup::default()
+    })
+    .await
 }
 
-async fn audit(controller: &ApiController) -> Vec<String> {
+async fn audit(controller: &InProcessController) -> Vec<String> {
     let acts = controller.get("/audit").await.json;
     let acts = acts.as_array().expect("a list").iter().rev();
     acts.map(|it| {
@@ -118,7 +131,7 @@ async fn audit(controller: &ApiController) -> Vec<String> {
 
 #[tokio::test]
 async fn a_controller_without_tokens_asks_for_nothing_until_it_has_one() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     assert_eq!(controller.get("/runs").await.status, 200);
     let token = made(&controller, "first", &["admin"]).await;
     assert!(token.starts_with("wl_") && token.len() == 46, "{token}");
@@ -140,7 +153,7 @@ async fn scheme_of_a_token_is_read_in_any_case_and_no_answer_is_sniffed() {
         (TOKEN.to_owned(), 401),
     ] {
         let headers = vec![("authorization", &*shown)];
-        let ask = ApiRequest { method: "GET", path: "/runs", headers, ..ApiRequest::default() };
+        let ask = HttpRequest { method: "GET", path: "/runs", headers, ..HttpRequest::default() };
         let answer = controller.send(&ask.bytes()).await;
         assert_eq!(answer.status, status, "{shown}: {answer:?}");
         assert!(answer.head.contains("x-content-type-options: nosniff"), "{answer:?}");
@@ -180,7 +193,7 @@ async fn the_token_of_the_file_is_rotated_without_a_restart() {
     controller.shut_down().await;
 }
 
-/// Whoever waits for something when the token is taken back is told so then, and not when something happens.
+/// A client that waits for an event is refused as soon as its token is revoked, not at the next event.
 #[tokio::test]
 async fn a_revocation_is_felt_by_requests_that_are_under_way() {
     let controller = guarded().await;
@@ -197,33 +210,33 @@ async fn a_revocation_is_felt_by_requests_that_are_under_way() {
         stream.write_all(&bytes).await.expect("it reads");
         waiting.push(stream);
     }
-    // Who came later has been answered: those before it are waiting.
+    // A later request was answered, so the earlier ones are waiting.
     assert_eq!(by(&controller, &token, "GET", "/runs").await.status, 200);
     let began = Instant::now();
     revoke(&controller, "ci").await;
     for mut stream in waiting {
-        let answer = ApiAnswer::read(&read_to_end(&mut stream).await);
+        let answer = HttpAnswer::read(&read_to_end(&mut stream).await);
         assert_eq!(answer.refusal(), (401, "revoked_token"));
     }
     assert!(began.elapsed() < Duration::from_secs(15), "nobody waited for what they came for");
     controller.shut_down().await;
 }
 
-/// Who follows the events of all runs hears nothing more, and knows that it was cut off: the body has no end.
+/// A client that follows the events of all runs gets no more of them, and sees the cut: the body has no end.
 #[tokio::test]
 async fn a_revocation_cuts_a_stream_that_is_open() {
     let controller = guarded().await;
     let token = made(&controller, "ci", &["read"]).await;
     let bearer = format!("Bearer {token}");
     let headers = vec![("authorization", &*bearer), ("accept", "text/event-stream")];
-    let ask = ApiRequest { method: "GET", path: "/events", headers, body: Vec::new() };
+    let ask = HttpRequest { method: "GET", path: "/events", headers, body: Vec::new() };
     let mut stream = controller.connect().await;
     stream.write_all(&ask.bytes()).await.expect("it reads");
     let mut told = Vec::new();
     while !told.windows(4).any(|four| four == b"\r\n\r\n") {
         assert_ne!(stream.read_buf(&mut told).await.expect("it answers"), 0, "it is a stream");
     }
-    assert_eq!(ApiAnswer::read(&told).status, 200);
+    assert_eq!(HttpAnswer::read(&told).status, 200);
     let began = Instant::now();
     revoke(&controller, "ci").await;
     told.extend(read_to_end(&mut stream).await);
@@ -286,7 +299,7 @@ async fn a_revoked_worker_is_refused_at_once_and_whatever_it_shows() {
     let headers = vec![("windlass-worker", &*worker.secret)];
     let body = br#"{"hostname": "build-7"}"#.to_vec();
     let again =
-        controller.ask(ApiRequest { method: "POST", path: "/workers/register", headers, body });
+        controller.ask(HttpRequest { method: "POST", path: "/workers/register", headers, body });
     assert_eq!(again.await.refusal(), (401, "revoked_worker"), "with the best of tokens");
     let listed = controller.get("/workers").await.json;
     assert_eq!((&listed[0]["revoked"], &listed[0]["leases"]), (&json!(true), &json!(1)));

@@ -10,7 +10,8 @@ use windlass::core::time::{Span, Time};
 use windlass::embedded::Stores;
 
 use super::access::{by, expired};
-use super::arrange::{ApiController, ApiRequest, ApiSetup, TOKEN};
+use crate::support::http_client::HttpRequest;
+use crate::support::in_process_controller::{ControllerSetup, InProcessController, TOKEN};
 
 const SHIP: &str = "name: ship\nsteps: { build: { run: make } }\n";
 
@@ -25,9 +26,12 @@ fn time(set_back: &AtomicU64) -> Time {
 #[tokio::test]
 async fn an_expired_token_stays_expired() {
     static SET_BACK: AtomicU64 = AtomicU64::new(0);
-    let setup =
-        ApiSetup { token: Some(TOKEN), clock: Some(|| time(&SET_BACK)), ..ApiSetup::default() };
-    let controller = ApiController::with(setup).await;
+    let setup = ControllerSetup {
+        token: Some(TOKEN),
+        clock: Some(|| time(&SET_BACK)),
+        ..ControllerSetup::default()
+    };
+    let controller = InProcessController::with(setup).await;
     let token = expired(&controller, "short", &["read"]).await;
     SET_BACK.store(24, Ordering::SeqCst);
     // The journal has to go on past the end of the token.
@@ -45,12 +49,13 @@ async fn a_submission_key_is_as_young_as_its_run() {
     static SET_BACK: AtomicU64 = AtomicU64::new(24);
     let stores = Stores::in_memory();
     let archive = std::sync::Arc::clone(&stores.archive);
-    let setup = ApiSetup { stores, clock: Some(|| time(&SET_BACK)), ..ApiSetup::default() };
+    let setup =
+        ControllerSetup { stores, clock: Some(|| time(&SET_BACK)), ..ControllerSetup::default() };
     let began = time(&AtomicU64::new(0));
-    let controller = ApiController::with(setup).await;
+    let controller = InProcessController::with(setup).await;
     let body = json!({ "text": SHIP }).to_string().into_bytes();
     let headers = vec![("idempotency-key", "once")];
-    let taken = controller.ask(ApiRequest { method: "POST", path: "/runs", headers, body }).await;
+    let taken = controller.ask(HttpRequest { method: "POST", path: "/runs", headers, body }).await;
     assert_eq!(taken.status, 201, "{taken:?}");
     let keys = archive.keys(None, 9).await.expect("it is in memory");
     assert!(
@@ -65,9 +70,13 @@ async fn a_submission_key_is_as_young_as_its_run() {
 async fn pauses_between_lines_about_refusals_do_not_follow_the_clock_of_the_system() {
     static SET_BACK: AtomicU64 = AtomicU64::new(24);
     let lines = Arc::new(Mutex::new(Vec::new()));
-    let setup =
-        ApiSetup { token: Some(TOKEN), clock: Some(|| time(&SET_BACK)), ..ApiSetup::default() };
-    let controller = ApiController::with(ApiSetup { refusals: Arc::clone(&lines), ..setup }).await;
+    let setup = ControllerSetup {
+        token: Some(TOKEN),
+        clock: Some(|| time(&SET_BACK)),
+        ..ControllerSetup::default()
+    };
+    let controller =
+        InProcessController::with(ControllerSetup { refusals: Arc::clone(&lines), ..setup }).await;
     let forged = "wl_of_another_cluster";
     assert_eq!(by(&controller, forged, "GET", "/runs").await.status, 401);
     // A day passes for the system, and a moment for others.

@@ -23,7 +23,7 @@ use windlass_controller::api::{
 use windlass_net::shutdown::ShutdownSender;
 use windlass_store::logs::NotifyingLogStore;
 
-use super::arrange::read_to_end;
+use crate::support::in_process_controller::read_to_end;
 
 /// Says something once, and then nothing for ever.
 struct EndlessBody(bool);

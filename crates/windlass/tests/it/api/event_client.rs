@@ -73,7 +73,7 @@ impl EventStreamClient {
             };
             let id = field("id").map(|id| id.parse().expect("ids are numbers"));
             self.last = id.or(self.last);
-            // A client tells nobody of what has no data.
+            // A client of event streams ignores an event without data.
             let Some(data) = field("data") else { continue };
             let kind = field("event").unwrap_or("message").to_owned();
             return Some(StreamedEvent {

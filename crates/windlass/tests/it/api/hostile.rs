@@ -2,14 +2,15 @@
 
 use serde_json::json;
 
-use super::arrange::{ApiController, ApiRequest, ApiSetup, TOKEN};
+use crate::support::http_client::HttpRequest;
+use crate::support::in_process_controller::{ControllerSetup, InProcessController, TOKEN};
 
 const SHIP: &str = "name: ship\nsteps: { build: { run: make } }\n";
 
 #[tokio::test]
 async fn nothing_is_disclosed_without_the_token() {
-    let setup = ApiSetup { token: Some(TOKEN), ..ApiSetup::default() };
-    let controller = ApiController::with(setup).await;
+    let setup = ControllerSetup { token: Some(TOKEN), ..ControllerSetup::default() };
+    let controller = InProcessController::with(setup).await;
     let id = controller.submit(SHIP).await;
     let run = format!("/runs/{id}");
     let cancel = format!("{run}/cancel");
@@ -24,13 +25,13 @@ async fn nothing_is_disclosed_without_the_token() {
         ];
         for (token, code) in shown {
             let headers = token.map(|token| ("authorization", token)).into_iter().collect();
-            let bytes = ApiRequest { method, path, headers, body: Vec::new() }.bytes();
+            let bytes = HttpRequest { method, path, headers, body: Vec::new() }.bytes();
             let answer = controller.send(&bytes).await;
             assert_eq!(answer.refusal(), (401, code), "{method} {path} {token:?}");
-            assert!(answer.head.contains("www-authenticate: bearer"), "{}", answer.head);
+            assert!(answer.head.contains("www-authenticate: Bearer"), "{}", answer.head);
         }
     }
-    let bytes = ApiRequest { method: "GET", path: "/healthz", ..ApiRequest::default() }.bytes();
+    let bytes = HttpRequest { method: "GET", path: "/healthz", ..HttpRequest::default() }.bytes();
     assert_eq!(controller.send(&bytes).await.status, 200, "that it lives is no secret");
     assert_eq!(controller.get(&run).await.json["status"], "running", "nobody ended it");
     controller.shut_down().await;
@@ -38,7 +39,7 @@ async fn nothing_is_disclosed_without_the_token() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     let params = format!(r#"{{"text": "steps: {{}}", "params": {{"a": {deep}}}}}"#);
@@ -53,7 +54,7 @@ async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
     ];
     for body in bodies {
         let ask =
-            ApiRequest { method: "POST", path: "/runs", headers: Vec::new(), body: body.to_vec() };
+            HttpRequest { method: "POST", path: "/runs", headers: Vec::new(), body: body.to_vec() };
         let answer = controller.ask(ask).await;
         assert_eq!(answer.refusal(), (400, "bad_request"), "{:?}", body.get(..20));
     }
@@ -72,7 +73,7 @@ async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
         let listed = controller.post(path, &json!([])).await;
         assert_eq!(listed.refusal(), (400, "bad_request"), "{path}");
     }
-    // It would be printed wherever somebody lists locks.
+    // Every list of locks would print it.
     let lock = json!({ "text": "steps: { a: { run: make, lock: \"\\e[2J\" } }" });
     assert_eq!(controller.post("/runs", &lock).await.refusal(), (422, "bad_pipeline"));
     let runs = controller.get("/runs").await.json;
@@ -82,15 +83,16 @@ async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
 
 #[tokio::test]
 async fn a_body_has_a_bound() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let huge = vec![b' '; 10 << 20];
-    let ask = ApiRequest { method: "POST", path: "/runs", headers: Vec::new(), body: huge.clone() };
+    let ask =
+        HttpRequest { method: "POST", path: "/runs", headers: Vec::new(), body: huge.clone() };
     assert_eq!(controller.ask(ask).await.refusal(), (413, "too_large"));
-    let ask = ApiRequest {
+    let ask = HttpRequest {
         method: "POST",
         path: "/runs/latest/cancel",
         body: huge[..3 << 20].to_vec(),
-        ..ApiRequest::default()
+        ..HttpRequest::default()
     };
     assert_eq!(controller.ask(ask).await.refusal(), (413, "too_large"));
     // It need not be sent: it says itself that it is too large.
@@ -115,7 +117,7 @@ async fn a_body_has_a_bound() {
 
 #[tokio::test]
 async fn paths_methods_and_protocols_that_are_not_ours_are_refused() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     for path in ["/", "/runs/../../etc/passwd", "/run", "/workers/1", "/steps/1.0/stop", "/%00"] {
         assert_eq!(controller.get(path).await.refusal(), (404, "not_found"), "{path}");
     }
@@ -128,7 +130,7 @@ async fn paths_methods_and_protocols_that_are_not_ours_are_refused() {
         ("PATCH", "/cluster"),
     ];
     for (method, path) in strange {
-        let answer = controller.ask(ApiRequest { method, path, ..ApiRequest::default() }).await;
+        let answer = controller.ask(HttpRequest { method, path, ..HttpRequest::default() }).await;
         assert_eq!(answer.refusal(), (405, "method_not_allowed"), "{method} {path}");
     }
     let bad = ["/runs/latest/logs/a/1/1", "/runs/latest/logs/0/1/99999999", "/runs/%ff"];
@@ -137,7 +139,7 @@ async fn paths_methods_and_protocols_that_are_not_ours_are_refused() {
     }
     let headers = vec![("windlass-protocol", "99")];
     let answer = controller
-        .ask(ApiRequest { method: "GET", path: "/runs", headers, body: Vec::new() })
+        .ask(HttpRequest { method: "GET", path: "/runs", headers, body: Vec::new() })
         .await;
     assert_eq!(answer.refusal(), (400, "other_protocol"));
     for garbage in [&b"\x16\x03\x01\x02\x00\x01"[..], b"GET\r\n\r\n", b"\xff\xff\xff\r\n\r\n"] {

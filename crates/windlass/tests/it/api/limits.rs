@@ -1,24 +1,27 @@
-//! Everything has a bound, and who goes beyond it is told by the status that the documentation names.
+//! Everything has a limit; a request beyond it is refused with the status that the documentation names.
 
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep};
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::rate_limit::BucketRate;
 use windlass_controller::api::HttpServerLimits;
 use windlass_link::output::{LOG_CHUNKS_MAX, LogChunk};
 use windlass_store::logs::{LogId, LogStore as _};
 
-use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup, TOKEN, read_to_end};
+use crate::support::http_client::{HttpAnswer, HttpRequest};
+use crate::support::in_process_controller::{
+    ControllerSetup, InProcessController, TOKEN, read_to_end,
+};
+use crate::support::waiting::until_answer;
 
 const WAITS: &str = "name: waits\nsteps: { s: { run: make } }\n";
 
 #[tokio::test]
 async fn heads_and_targets_have_a_bound() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let get = |target: &str, more: &str| {
         format!("GET {target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{more}\r\n").into_bytes()
     };
@@ -33,11 +36,11 @@ async fn heads_and_targets_have_a_bound() {
 }
 
 /// Statuses of so many requests, one after the other.
-async fn statuses(controller: &ApiController, count: usize, token: &str) -> Vec<u16> {
+async fn statuses(controller: &InProcessController, count: usize, token: &str) -> Vec<u16> {
     let mut seen = Vec::new();
     for _ in 0..count {
         let headers = vec![("authorization", token)];
-        let ask = ApiRequest { method: "GET", path: "/runs", headers, ..ApiRequest::default() };
+        let ask = HttpRequest { method: "GET", path: "/runs", headers, ..HttpRequest::default() };
         seen.push(controller.send(&ask.bytes()).await.status);
     }
     seen
@@ -46,8 +49,12 @@ async fn statuses(controller: &ApiController, count: usize, token: &str) -> Vec<
 #[tokio::test]
 async fn rate_limited_client_gets_429_and_others_are_served() {
     let rate = Some(BucketRate { per_second: 1, burst: 10 });
-    let controller =
-        ApiController::with(ApiSetup { rate, token: Some(TOKEN), ..ApiSetup::default() }).await;
+    let controller = InProcessController::with(ControllerSetup {
+        rate,
+        token: Some(TOKEN),
+        ..ControllerSetup::default()
+    })
+    .await;
     let wrong = statuses(&controller, 30, "Bearer 0123456789abcdef0123456789abcdee").await;
     assert_eq!(wrong[..10], [401; 10]);
     assert!(wrong[10..].iter().filter(|status| **status == 429).count() >= 15, "{wrong:?}");
@@ -66,23 +73,24 @@ async fn rate_limited_client_gets_429_and_others_are_served() {
 #[tokio::test]
 async fn workers_that_have_joined_are_not_counted() {
     let rate = Some(BucketRate { per_second: 1, burst: 10 });
-    let controller = ApiController::with(ApiSetup { rate, ..ApiSetup::default() }).await;
+    let controller =
+        InProcessController::with(ControllerSetup { rate, ..ControllerSetup::default() }).await;
     let joined = controller.post("/workers/register", &json!({ "hostname": "build-7" })).await.json;
     let secret = joined["secret"].as_str().expect("it has one");
     let path = format!("/workers/{}/heartbeat", joined["worker_id"].as_str().expect("a number"));
     for _ in 0..40 {
         let headers = vec![("windlass-worker", secret)];
         let body = b"{\"leases\": []}".to_vec();
-        let ask = ApiRequest { method: "POST", path: &path, headers, body };
+        let ask = HttpRequest { method: "POST", path: &path, headers, body };
         assert_eq!(controller.ask(ask).await.status, 200);
     }
     let mut refused = Vec::new();
     for _ in 0..40 {
-        let ask = ApiRequest {
+        let ask = HttpRequest {
             method: "POST",
             path: &path,
             body: b"{}".to_vec(),
-            ..ApiRequest::default()
+            ..HttpRequest::default()
         };
         refused.push(controller.ask(ask).await.status);
     }
@@ -91,7 +99,7 @@ async fn workers_that_have_joined_are_not_counted() {
 }
 
 /// A worker of this name that joined by hand, as the headers of its requests and its path.
-async fn joined(controller: &ApiController, name: &str) -> (String, String) {
+async fn joined(controller: &InProcessController, name: &str) -> (String, String) {
     let joined = controller.post("/workers/register", &json!({ "hostname": name })).await.json;
     let secret = joined["secret"].as_str().expect("it has one").to_owned();
     (secret, format!("/workers/{}", joined["worker_id"].as_str().expect("a number")))
@@ -99,21 +107,21 @@ async fn joined(controller: &ApiController, name: &str) -> (String, String) {
 
 /// Sends so many pieces of output for logs that were never handed out.
 async fn send_unknown(
-    controller: &ApiController,
+    controller: &InProcessController,
     (secret, worker): &(String, String),
     pieces: usize,
-) -> ApiAnswer {
+) -> HttpAnswer {
     let log = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 };
     let pieces = vec![LogChunk { log, at: 0, bytes: b"x".to_vec() }; pieces];
     let body = postcard::to_stdvec(&pieces).expect("plain data");
     let headers = vec![("windlass-worker", &**secret)];
     let path = format!("{worker}/logs");
-    controller.ask(ApiRequest { method: "POST", path: &path, headers, body }).await
+    controller.ask(HttpRequest { method: "POST", path: &path, headers, body }).await
 }
 
 #[tokio::test]
 async fn a_worker_that_sends_output_for_unknown_logs_is_refused_and_others_are_not() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let (hostile, honest) = (joined(&controller, "a").await, joined(&controller, "b").await);
     let long = send_unknown(&controller, &hostile, 100_000).await;
     assert_eq!(long.refusal(), (413, "too_large"));
@@ -134,30 +142,30 @@ async fn a_worker_that_sends_output_for_unknown_logs_is_refused_and_others_are_n
 /// A result that no step of this worker reads is not handed out, also if the worker knows its name.
 #[tokio::test]
 async fn a_worker_cannot_fetch_a_result_that_no_leased_step_reads() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let (secret, worker) = joined(&controller, "a").await;
     let value = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 }.value();
     controller.logs.append(value, 0, b"large".to_vec()).await.expect("there is room");
     let body = json!({ "value": value, "from": 0 }).to_string().into_bytes();
     let headers = vec![("windlass-worker", &*secret)];
     let path = format!("{worker}/values");
-    let answer = controller.ask(ApiRequest { method: "POST", path: &path, headers, body }).await;
+    let answer = controller.ask(HttpRequest { method: "POST", path: &path, headers, body }).await;
     assert_eq!(answer.refusal(), (403, "result_not_read"));
     controller.shut_down().await;
 }
 
-fn few_seats() -> ApiSetup {
+fn few_seats() -> ControllerSetup {
     let bounds = HttpServerLimits {
         connections: 8,
         connections_per_address: 4,
         ..HttpServerLimits::default()
     };
-    ApiSetup { bounds, ..ApiSetup::default() }
+    ControllerSetup { bounds, ..ControllerSetup::default() }
 }
 
 #[tokio::test]
 async fn idle_connections_are_closed_for_active_ones() {
-    let controller = ApiController::with(few_seats()).await;
+    let controller = InProcessController::with(few_seats()).await;
     let mut idle = Vec::new();
     for _ in 0..40 {
         idle.push(controller.connect().await);
@@ -171,7 +179,7 @@ async fn idle_connections_are_closed_for_active_ones() {
 
 #[tokio::test]
 async fn new_connection_is_refused_when_all_are_busy() {
-    let controller = ApiController::with(few_seats()).await;
+    let controller = InProcessController::with(few_seats()).await;
     let id = controller.submit(WAITS).await;
     let head =
         format!("GET /runs/{id}/events?after=1000000&wait_ms=30000 HTTP/1.1\r\nhost: a\r\n\r\n");
@@ -181,11 +189,11 @@ async fn new_connection_is_refused_when_all_are_busy() {
         stream.write_all(head.as_bytes()).await.expect("it listens");
         waiting.push(stream);
     }
-    // They are busy once their heads were read, which nobody tells.
+    // They are busy once their heads were read, which no output shows.
     let turned_away = async || controller.get("/healthz").await.status == 0;
-    until(turned_away).await;
+    until_answer(turned_away).await;
     drop(waiting.pop());
-    until(async || controller.get("/healthz").await.status == 200).await;
+    until_answer(async || controller.get("/healthz").await.status == 200).await;
     drop(waiting);
     controller.shut_down().await;
 }
@@ -194,7 +202,8 @@ async fn new_connection_is_refused_when_all_are_busy() {
 async fn stalled_reader_is_disconnected() {
     let bounds =
         HttpServerLimits { read_within: Duration::from_millis(300), ..HttpServerLimits::default() };
-    let controller = ApiController::with(ApiSetup { bounds, ..ApiSetup::default() }).await;
+    let controller =
+        InProcessController::with(ControllerSetup { bounds, ..ControllerSetup::default() }).await;
     let steps: String =
         (0..2_000).map(|n| ["  step-", &n.to_string(), ": { run: make }\n"].concat()).collect();
     let id = controller.submit(&format!("name: wide\nsteps:\n{steps}")).await;
@@ -204,7 +213,7 @@ async fn stalled_reader_is_disconnected() {
     let mut stream = controller.connect().await;
     // Far more than lies in the buffers between two ends.
     stream.write_all(ask.repeat(400).as_bytes()).await.expect("it listens");
-    until(async || is_closed(&stream)).await;
+    until_answer(async || is_closed(&stream)).await;
     assert_eq!(controller.get("/healthz").await.status, 200);
     controller.shut_down().await;
 }
@@ -216,7 +225,7 @@ fn is_closed(stream: &TcpStream) -> bool {
 
 #[tokio::test]
 async fn a_body_that_never_ends_is_cut_off() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let mut stream = controller.connect().await;
     let head = "POST /runs/latest/cancel HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await.expect("it listens");
@@ -233,13 +242,4 @@ async fn a_body_that_never_ends_is_cut_off() {
     let answer = String::from_utf8(read_to_end(&mut stream).await).expect("it is text");
     assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("too_large"), "{answer}");
     controller.shut_down().await;
-}
-
-/// Waits for something that has to come.
-async fn until(mut reached: impl AsyncFnMut() -> bool) {
-    let end = Instant::now() + Duration::from_mins(1);
-    while !reached().await {
-        assert!(Instant::now() < end, "not within a minute");
-        sleep(Duration::from_millis(5)).await;
-    }
 }

@@ -1,4 +1,4 @@
-//! `GET /metrics`: in the right form, with labels that nobody else can choose.
+//! `GET /metrics`: in the right form, with labels that no client can choose.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,10 +7,12 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use super::arrange::{ApiController, ApiRequest, ApiSetup, TOKEN};
 use crate::exposition::ParsedMetricsPage;
+use crate::support::http_client::HttpRequest;
+use crate::support::in_process_controller::{ControllerSetup, InProcessController, TOKEN};
+use crate::support::waiting::until_answer;
 
-async fn metrics(controller: &ApiController) -> ParsedMetricsPage {
+async fn metrics(controller: &InProcessController) -> ParsedMetricsPage {
     let answer = controller.get("/metrics").await;
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(answer.head.contains("content-type: text/plain; version=0.0.4"), "{}", answer.head);
@@ -19,7 +21,7 @@ async fn metrics(controller: &ApiController) -> ParsedMetricsPage {
 
 #[tokio::test]
 async fn label_values_are_few_whatever_things_are_called() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     for part in 0..10 {
         let mut text = format!("name: part-{part}\nsteps:\n");
         for step in 0..1_000 {
@@ -30,7 +32,7 @@ async fn label_values_are_few_whatever_things_are_called() {
     }
     for odd in ["/runs/%00%22%0a", "/no/such/path", "/runs/a\"b{c}", "/workers/x/y/z"] {
         controller.get(odd).await;
-        controller.ask(ApiRequest { method: "BREW", path: odd, ..ApiRequest::default() }).await;
+        controller.ask(HttpRequest { method: "BREW", path: odd, ..HttpRequest::default() }).await;
     }
     for run in 0..300 {
         controller.get(&format!("/runs/{run}")).await;
@@ -51,9 +53,12 @@ async fn label_values_are_few_whatever_things_are_called() {
 
 #[tokio::test]
 async fn metrics_require_a_token() {
-    let controller =
-        ApiController::with(ApiSetup { token: Some(TOKEN), ..ApiSetup::default() }).await;
-    let bare = ApiRequest { method: "GET", path: "/metrics", ..ApiRequest::default() };
+    let controller = InProcessController::with(ControllerSetup {
+        token: Some(TOKEN),
+        ..ControllerSetup::default()
+    })
+    .await;
+    let bare = HttpRequest { method: "GET", path: "/metrics", ..HttpRequest::default() };
     assert_eq!(controller.send(&bare.bytes()).await.refusal(), (401, "no_token"));
     let page = metrics(&controller).await;
     assert!((page.value("windlass_leads", &[]) - 1.0).abs() < f64::EPSILON);
@@ -62,7 +67,7 @@ async fn metrics_require_a_token() {
 
 #[tokio::test]
 async fn what_is_counted_adds_up() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let lone = json!({ "hostname": "build-7", "capabilities": ["linux"], "slots": 2 });
     controller.post("/workers/register", &lone).await;
     controller.submit("steps: { a: { run: make, lock: one }, b: { run: make, lock: one } }").await;
@@ -89,13 +94,13 @@ async fn what_is_counted_adds_up() {
 
 #[tokio::test]
 async fn a_stream_is_counted_as_long_as_it_is_open() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let mut stream = controller.connect().await;
-    let ask = ApiRequest {
+    let ask = HttpRequest {
         method: "GET",
         path: "/events",
         headers: vec![("accept", "text/event-stream")],
-        ..ApiRequest::default()
+        ..HttpRequest::default()
     };
     stream.write_all(&ask.bytes()).await.expect("it reads");
     let mut begun = [0; 12];
@@ -107,9 +112,9 @@ async fn a_stream_is_counted_as_long_as_it_is_open() {
     controller.shut_down().await;
 }
 
-async fn until_streams(controller: &ApiController, open: &str) {
-    let counted = async {
-        while metrics(controller).await.value("windlass_sse_clients", &[]).to_string() != open {}
-    };
-    timeout(Duration::from_mins(1), counted).await.expect("it is noticed");
+async fn until_streams(controller: &InProcessController, open: &str) {
+    until_answer(async || {
+        metrics(controller).await.value("windlass_sse_clients", &[]).to_string() == open
+    })
+    .await;
 }

@@ -1,7 +1,6 @@
 //! The controller's API over real connections: what `docs/reference/api.md` says, and what hostile clients try.
 
 mod access;
-pub(crate) mod arrange;
 mod clocks;
 mod endless;
 mod etags_and_gzip;

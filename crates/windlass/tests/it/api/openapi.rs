@@ -6,8 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup, TOKEN};
 use crate::python::python;
+use crate::support::http_client::{HttpAnswer, HttpRequest};
+use crate::support::in_process_controller::{ControllerSetup, InProcessController, TOKEN};
 
 const TWO: &str = "\
 name: two
@@ -16,12 +17,12 @@ steps:
   b: { needs: a, run: ./b, requires: [linux, gpu] }
 ";
 
-/// What only a worker of windlass's own says: nobody else is to look into it.
+/// Bodies that only workers of windlass send; their content is internal.
 const OWN: [&str; 6] = ["join", "exchange", "ended", "logs", "values", "cancel"];
 
 /// Asks, and keeps what was answered beside the route that it was asked of.
 struct RouteRecorder<'a> {
-    controller: &'a ApiController,
+    controller: &'a InProcessController,
     secret: String,
     heard: Vec<Value>,
 }
@@ -51,7 +52,7 @@ impl RouteRecorder<'_> {
         let path = route.split('/').map(&mut fill).collect::<Vec<_>>().join("/");
         let headers = vec![("windlass-worker", &*self.secret)];
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let answer = self.controller.ask(ApiRequest { method, path: &path, headers, body }).await;
+        let answer = self.controller.ask(HttpRequest { method, path: &path, headers, body }).await;
         let route = route.split('?').next().unwrap_or_default();
         self.heard.push(kept(method, route, &answer));
         answer.json
@@ -145,7 +146,7 @@ impl RouteRecorder<'_> {
 }
 
 /// An answer as the validator takes it. Bytes are not looked into.
-fn kept(method: &str, path: &str, answer: &ApiAnswer) -> Value {
+fn kept(method: &str, path: &str, answer: &HttpAnswer) -> Value {
     let kind = answer.head.lines().find_map(|line| line.strip_prefix("content-type: "));
     let body = match kind {
         Some(kind) if kind.contains("json") => answer.json.clone(),
@@ -156,7 +157,7 @@ fn kept(method: &str, path: &str, answer: &ApiAnswer) -> Value {
     json!({ "method": method, "path": path, "status": status, "kind": kind, "body": body })
 }
 
-/// The routes of the document that nobody has asked.
+/// The routes of the document without a request.
 fn unasked(document: &Value, heard: &[Value]) -> Vec<String> {
     let paths = document["paths"].as_object().expect("it has paths");
     let routes = paths.iter().flat_map(|(path, of)| {
@@ -174,8 +175,11 @@ fn unasked(document: &Value, heard: &[Value]) -> Vec<String> {
 #[tokio::test]
 async fn answers_are_as_the_document_says() {
     let Some(mut python) = python("jsonschema", "python3-jsonschema") else { return };
-    let controller =
-        ApiController::with(ApiSetup { token: Some(TOKEN), ..ApiSetup::default() }).await;
+    let controller = InProcessController::with(ControllerSetup {
+        token: Some(TOKEN),
+        ..ControllerSetup::default()
+    })
+    .await;
     let document = controller.get("/openapi.json").await.json;
     let mut listener =
         RouteRecorder { controller: &controller, secret: "00".repeat(32), heard: Vec::new() };

@@ -6,7 +6,8 @@ use tokio::io::AsyncWriteExt as _;
 use windlass::core::report::UtcTime;
 use windlass::core::time::Span;
 
-use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup};
+use crate::support::http_client::{HttpAnswer, HttpRequest};
+use crate::support::in_process_controller::{ControllerSetup, InProcessController};
 
 const CHAIN: &str = r#"
 name: chain
@@ -28,7 +29,7 @@ struct PlainApiWorker {
 }
 
 impl PlainApiWorker {
-    async fn join(controller: &ApiController, name: &str) -> Self {
+    async fn join(controller: &InProcessController, name: &str) -> Self {
         let joining = json!({ "hostname": name, "capabilities": ["linux"], "slots": 2 });
         let answer = controller.post("/workers/register", &joining).await;
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -36,30 +37,34 @@ impl PlainApiWorker {
         Self { id: text("worker_id"), secret: text("secret") }
     }
 
-    async fn tell(&self, controller: &ApiController, path: &str, body: Value) -> ApiAnswer {
+    async fn tell(&self, controller: &InProcessController, path: &str, body: Value) -> HttpAnswer {
         let headers = vec![("windlass-worker", &*self.secret)];
         let body = body.to_string().into_bytes();
-        controller.ask(ApiRequest { method: "POST", path, headers, body }).await
+        controller.ask(HttpRequest { method: "POST", path, headers, body }).await
     }
 
-    async fn claim(&self, controller: &ApiController, request: &str) -> ApiAnswer {
+    async fn claim(&self, controller: &InProcessController, request: &str) -> HttpAnswer {
         let path = format!("/workers/{}/claim", self.id);
         self.tell(controller, &path, json!({ "request_id": request })).await
     }
 
     /// Claims a step that must be there, and returns the id of that hand-out and its fence.
-    async fn claimed(&self, controller: &ApiController) -> (String, u64) {
+    async fn claimed(&self, controller: &InProcessController) -> (String, u64) {
         let answer = self.tell(controller, &format!("/workers/{}/claim", self.id), json!({})).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         let step = answer.json["step_id"].as_str().expect("an id").to_owned();
         (step, answer.json["fence"].as_u64().expect("a fence"))
     }
 
-    async fn beat(&self, controller: &ApiController, body: Value) -> ApiAnswer {
+    async fn beat(&self, controller: &InProcessController, body: Value) -> HttpAnswer {
         self.tell(controller, &format!("/workers/{}/heartbeat", self.id), body).await
     }
 
-    async fn succeed(&self, controller: &ApiController, (step, _): &(String, u64)) -> ApiAnswer {
+    async fn succeed(
+        &self,
+        controller: &InProcessController,
+        (step, _): &(String, u64),
+    ) -> HttpAnswer {
         let done = json!({ "status": "succeeded", "exit_code": 0 });
         self.tell(controller, &format!("/steps/{step}/complete"), done).await
     }
@@ -70,13 +75,13 @@ fn step_part((id, _): &(String, u64)) -> &str {
     id.rsplit_once('.').expect("it ends with its fence").0
 }
 
-async fn status(controller: &ApiController, step: usize) -> Value {
+async fn status(controller: &InProcessController, step: usize) -> Value {
     controller.get("/runs/latest").await.json["steps"][step]["status"].clone()
 }
 
 #[tokio::test]
 async fn a_program_in_any_language_can_run_a_pipeline() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     assert_eq!(worker.claim(&controller, "r0").await.status, 204, "there is nothing to do");
     let id = controller.submit(CHAIN).await;
@@ -122,7 +127,7 @@ async fn a_program_in_any_language_can_run_a_pipeline() {
 
 #[tokio::test]
 async fn what_a_heartbeat_does_not_list_is_lost_at_once() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     controller.submit("steps: { a: { run: make }, b: { run: make } }").await;
     let (a, b) = (worker.claimed(&controller).await, worker.claimed(&controller).await);
@@ -145,7 +150,7 @@ async fn what_a_heartbeat_does_not_list_is_lost_at_once() {
 
 #[tokio::test]
 async fn stop_order_repeats_until_the_worker_obeys() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     let id = controller.submit("steps: { a: { run: make } }").await;
     let (step, fence) = worker.claimed(&controller).await;
@@ -166,7 +171,7 @@ async fn stop_order_repeats_until_the_worker_obeys() {
 
 #[tokio::test]
 async fn worker_cannot_act_for_another_worker() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let holder = PlainApiWorker::join(&controller, "build-7").await;
     let thief = PlainApiWorker::join(&controller, "build-8").await;
     let id = controller.submit("steps: { a: { run: make } }").await;
@@ -208,7 +213,7 @@ async fn worker_cannot_act_for_another_worker() {
 
 #[tokio::test]
 async fn a_worker_has_a_decent_name() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     for name in ["", "a\nb", "../a", "a/b", "\u{1b}[2J"] {
         let joining = json!({ "hostname": name });
         let answer = controller.post("/workers/register", &joining).await;
@@ -239,7 +244,7 @@ async fn a_worker_has_a_decent_name() {
 /// A former life that is younger than now, as after a clock was set back.
 #[tokio::test]
 async fn registration_supersedes_an_incarnation_from_the_future() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     let id: u64 = worker.id.parse().expect("a number");
     let ahead = json!({
@@ -256,7 +261,7 @@ async fn registration_supersedes_an_incarnation_from_the_future() {
 
 #[tokio::test]
 async fn a_worker_that_is_drained_gets_no_more() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     controller.submit("steps: { a: { run: make, lock: press }, b: { run: make } }").await;
     let lease = worker.claimed(&controller).await;
@@ -281,14 +286,14 @@ async fn a_worker_that_is_drained_gets_no_more() {
 #[tokio::test]
 async fn a_lease_outlives_the_controller_that_gave_it() {
     let folder = TempDir::new().expect("a folder");
-    let first = ApiController::start_in(folder.path()).await;
+    let first = InProcessController::start_in(folder.path()).await;
     let worker = PlainApiWorker::join(&first, "build-7").await;
     first.submit("steps: { a: { run: make }, b: { run: make }, c: { run: make } }").await;
     let (a, b) = (worker.claimed(&first).await, worker.claimed(&first).await);
     assert_eq!(worker.succeed(&first, &a).await.status, 200);
     first.shut_down().await;
 
-    let second = ApiController::start_in(folder.path()).await;
+    let second = InProcessController::start_in(folder.path()).await;
     assert_eq!(worker.succeed(&second, &a).await.status, 200, "the answer is the one from before");
     assert_eq!(worker.beat(&second, json!({ "leases": [b.1] })).await.json["stop"], json!([]));
     let c = worker.claimed(&second).await;
@@ -302,8 +307,8 @@ async fn a_lease_outlives_the_controller_that_gave_it() {
 
 #[tokio::test]
 async fn silent_worker_loses_its_lease_and_is_notified() {
-    let setup = ApiSetup { ttl: Span::millis(500), ..ApiSetup::default() };
-    let controller = ApiController::with(setup).await;
+    let setup = ControllerSetup { ttl: Span::millis(500), ..ControllerSetup::default() };
+    let controller = InProcessController::with(setup).await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     let other = PlainApiWorker::join(&controller, "build-8").await;
     let id = controller.submit("steps: { a: { run: make } }").await;
@@ -328,7 +333,7 @@ async fn silent_worker_loses_its_lease_and_is_notified() {
 
 #[tokio::test]
 async fn lines_reported_by_a_worker_are_in_the_step_log() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     let id = controller.submit(CHAIN).await;
     let lease = worker.claimed(&controller).await;
@@ -359,7 +364,7 @@ async fn lines_reported_by_a_worker_are_in_the_step_log() {
 
 #[tokio::test]
 async fn one_of_many_claimants_gets_the_step() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let mut workers = Vec::new();
     for number in 0..5 {
         workers.push(PlainApiWorker::join(&controller, &format!("build-{number}")).await);
@@ -381,14 +386,14 @@ async fn one_of_many_claimants_gets_the_step() {
 
 #[tokio::test]
 async fn repeated_claim_after_a_lost_answer_returns_the_same_lease() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     controller.submit("steps: { a: { run: make }, b: { run: make }, c: { run: make } }").await;
     for request in ["r1", "r2"] {
         let path = format!("/workers/{}/claim", worker.id);
         let headers = vec![("windlass-worker", &*worker.secret)];
         let body = json!({ "request_id": request }).to_string().into_bytes();
-        let bytes = ApiRequest { method: "POST", path: &path, headers, body }.bytes();
+        let bytes = HttpRequest { method: "POST", path: &path, headers, body }.bytes();
         let mut gone = controller.connect().await;
         gone.write_all(&bytes).await.expect("it listens");
         drop(gone);
@@ -403,7 +408,7 @@ async fn repeated_claim_after_a_lost_answer_returns_the_same_lease() {
 /// Between the two claims the worker said that it has nothing: the step may be another worker's by now.
 #[tokio::test]
 async fn repeated_claim_never_returns_an_ended_lease() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     controller.submit("steps: { a: { run: make } }").await;
     let first = worker.claim(&controller, "r1").await;
@@ -421,7 +426,7 @@ async fn repeated_claim_never_returns_an_ended_lease() {
 /// Nothing tells the controller that the first process of that secret is dead.
 #[tokio::test]
 async fn a_plain_worker_that_registers_again_does_not_free_its_locks() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let first = PlainApiWorker::join(&controller, "build-7").await;
     let other = PlainApiWorker::join(&controller, "build-8").await;
     controller.submit("name: ship\nsteps:\n  deploy: { lock: prod, run: ./deploy }\n").await;
@@ -436,7 +441,7 @@ async fn a_plain_worker_that_registers_again_does_not_free_its_locks() {
 
 #[tokio::test]
 async fn delayed_report_does_not_finish_a_later_delivery() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     controller.submit("steps: { a: { run: make } }").await;
     let first = worker.claimed(&controller).await;
@@ -451,7 +456,7 @@ async fn delayed_report_does_not_finish_a_later_delivery() {
 
 #[tokio::test]
 async fn a_repeated_report_with_another_status_is_refused() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     controller.submit("steps: { a: { run: make }, b: { run: make, retry: 1 } }").await;
     let (a, b) = (worker.claimed(&controller).await, worker.claimed(&controller).await);
@@ -472,8 +477,8 @@ async fn a_repeated_report_with_another_status_is_refused() {
 
 #[tokio::test]
 async fn a_lease_expires_for_its_worker_before_it_does_for_the_leader() {
-    let setup = ApiSetup { ttl: Span::secs(60), ..ApiSetup::default() };
-    let controller = ApiController::with(setup).await;
+    let setup = ControllerSetup { ttl: Span::secs(60), ..ControllerSetup::default() };
+    let controller = InProcessController::with(setup).await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     let id = controller.submit("steps: { a: { run: make, lock: press } }").await;
     let claimed = worker.claim(&controller, "r").await.json;
@@ -498,7 +503,7 @@ async fn a_lease_expires_for_its_worker_before_it_does_for_the_leader() {
 
 #[tokio::test]
 async fn heartbeat_reports_the_state_of_its_worker() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     assert_eq!(controller.get("/workers").await.json[0]["reported"], Value::Null);
     let metrics = json!({ "load": 0.5, "disk": "ok", "warm": true });
@@ -525,7 +530,7 @@ async fn heartbeat_reports_the_state_of_its_worker() {
 
 #[tokio::test]
 async fn a_worker_that_says_goodbye_frees_its_locks_at_once() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let leaving = PlainApiWorker::join(&controller, "build-7").await;
     let other = PlainApiWorker::join(&controller, "build-8").await;
     controller.submit("steps: { a: { run: make, lock: press } }").await;
@@ -545,7 +550,7 @@ async fn a_worker_that_says_goodbye_frees_its_locks_at_once() {
 
 #[tokio::test]
 async fn a_worker_that_leaves_steps_running_keeps_their_locks_until_they_expire() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let leaving = PlainApiWorker::join(&controller, "build-7").await;
     let other = PlainApiWorker::join(&controller, "build-8").await;
     controller.submit("steps: { a: { run: make, lock: press }, b: { run: make } }").await;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::time::{sleep, timeout};
 use windlass::core::engine::{EngineAnswer, EngineConfig, EngineRequest};
 use windlass::core::id::RunId;
 use windlass::core::time::Span;
@@ -16,9 +15,11 @@ use windlass_net::http::{ControllerAddresses, TcpDialer};
 use windlass_net::shutdown::ShutdownSender;
 use windlass_store::journal::{LeaderCandidate, Position};
 
-use super::arrange::{ApiController, ApiSetup};
-use crate::cluster::arrange::{asked, free_port};
-use crate::run::arrange::{RunFolder, until};
+use crate::support::cluster::free_port;
+use crate::support::http_client::HttpRequest;
+use crate::support::in_process_controller::{ControllerSetup, InProcessController};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::{until, until_true};
 
 const PIPELINE: &str = "steps: { a: { run: make } }";
 
@@ -26,7 +27,7 @@ const PIPELINE: &str = "steps: { a: { run: make } }";
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A node that observes a controller, as far as that is now; it reads on when it is run.
-async fn observer_of(controller: &ApiController) -> (ControllerNode, NodeHandle) {
+async fn observer_of(controller: &InProcessController) -> (ControllerNode, NodeHandle) {
     let places: ControllerAddresses =
         format!("http://{}", controller.address).parse().expect("an address");
     let upstream = Arc::new(UpstreamCluster::new(places, Arc::new(TcpDialer), None));
@@ -48,13 +49,8 @@ fn position(handle: &NodeHandle) -> Position {
     handle.views().look(|view| view.position)
 }
 
-async fn until_it_has_read_all(handle: &NodeHandle, controller: &ApiController) {
-    let all = async {
-        while position(handle) != position(controller.station.handle()) {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(PATIENCE, all).await.expect("it has read everything");
+async fn until_it_has_read_all(handle: &NodeHandle, controller: &InProcessController) {
+    until_true(|| position(handle) == position(controller.node.handle())).await;
 }
 
 fn knows(handle: &NodeHandle, run: &str) -> bool {
@@ -65,8 +61,11 @@ fn knows(handle: &NodeHandle, run: &str) -> bool {
 #[tokio::test]
 async fn an_observer_that_missed_what_has_left_begins_with_the_newest_state_and_goes_on() {
     let stores = Stores::in_memory();
-    let controller =
-        ApiController::with(ApiSetup { stores: stores.clone(), ..ApiSetup::default() }).await;
+    let controller = InProcessController::with(ControllerSetup {
+        stores: stores.clone(),
+        ..ControllerSetup::default()
+    })
+    .await;
     let before = controller.submit(PIPELINE).await;
     let (node, observer) = observer_of(&controller).await;
     assert!(knows(&observer, &before));
@@ -74,7 +73,7 @@ async fn an_observer_that_missed_what_has_left_begins_with_the_newest_state_and_
     let mut missed = Vec::new();
     for _ in 0..3 {
         missed.push(controller.submit(PIPELINE).await);
-        let views = controller.station.handle().views();
+        let views = controller.node.handle().views();
         let snapshot = views.look(EngineView::snapshot).expect("events are durable");
         stores.journal.save(snapshot).await.expect("it saves");
     }
@@ -102,29 +101,29 @@ async fn an_observer_that_missed_what_has_left_begins_with_the_newest_state_and_
 /// The run has left the engine, and its archive is with its leader.
 #[tokio::test(flavor = "multi_thread")]
 async fn replica_lists_a_sealed_run_after_its_leader_is_gone() {
-    let controller = ApiController::start().await;
-    let place = RunFolder::with("");
+    let controller = InProcessController::start().await;
+    let project = ProjectFolder::with("");
     let port = free_port();
     let leader = format!("http://{}", controller.address);
     let serve = format!("serve --observe {leader} --listen 127.0.0.1:{port} --no-token");
-    let _observer = place.start(&serve);
-    let get = |path: &str| asked((port, PATIENCE), ("GET", path), "");
+    let _observer = project.start(&serve);
+    let get = |path: &str| HttpRequest::get(path).send(port, PATIENCE);
     let run = controller.submit(PIPELINE).await;
     let cancelled = controller.post(&format!("/runs/{run}/cancel"), &json!({})).await;
     assert_eq!(cancelled.status, 200, "{cancelled:?}");
-    let own = controller.station.handle();
+    let own = controller.node.handle();
     let sealed = own.ask(EngineRequest::Seal { run: RunId::parse(&run).expect("an id") }).await;
     assert_eq!(sealed, Ok(EngineAnswer::Done));
     assert!(!knows(own, &run), "it is sealed");
     let upto = position(own).0;
     until("the observer has read all", || {
         let there = get("/cluster").filter(|there| there.status == 200);
-        there.is_some_and(|there| there.json()["position"].as_u64() >= Some(upto))
+        there.is_some_and(|there| there.json["position"].as_u64() >= Some(upto))
     });
     controller.shut_down().await;
     let told = get("/runs").expect("the observer answers");
     assert_eq!(told.status, 200, "{told:?}");
-    let listed = &told.json()[0];
+    let listed = &told.json[0];
     assert_eq!(
         (listed["id"].as_str(), listed["status"].as_str()),
         (Some(&*run), Some("cancelled"))

@@ -5,9 +5,10 @@ use windlass::core::id::{RunId, StepIx};
 use windlass::core::report::UtcTime;
 use windlass_store::logs::{LogId, LogStore as _};
 
-use super::arrange::{ApiAnswer, ApiController, ApiRequest};
 use super::event_client::EventStreamClient;
 use super::step_budget::working;
+use crate::support::http_client::{HttpAnswer, HttpRequest};
+use crate::support::in_process_controller::InProcessController;
 
 const FIVE: &str = "\
 steps:
@@ -22,7 +23,7 @@ fn ids(list: &Value) -> Vec<&str> {
 }
 
 /// The path of the next page, if there is one.
-fn next(answer: &ApiAnswer) -> Option<String> {
+fn next(answer: &HttpAnswer) -> Option<String> {
     let link = answer.head.lines().find_map(|line| line.strip_prefix("link: <"))?;
     let (path, rest) = link.split_once('>').expect("it is a link");
     assert_eq!(rest, "; rel=\"next\"");
@@ -31,7 +32,7 @@ fn next(answer: &ApiAnswer) -> Option<String> {
 
 #[tokio::test]
 async fn pages_of_runs_lead_from_one_to_the_next_while_runs_are_added() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let mut runs = Vec::new();
     for _ in 0..5 {
         runs.push(controller.submit(ONE).await);
@@ -51,7 +52,7 @@ async fn pages_of_runs_lead_from_one_to_the_next_while_runs_are_added() {
 
 #[tokio::test]
 async fn runs_are_chosen_by_status_time_and_a_part_of_their_id() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let (first, second) = (controller.submit(ONE).await, controller.submit(ONE).await);
     controller.post(&format!("/runs/{first}/cancel"), &json!({})).await;
     let list = async |query: &str| {
@@ -83,7 +84,7 @@ async fn steps_are_read_in_pages_and_one_by_one() {
     let run = controller.submit(FIVE).await;
     let steps = format!("/runs/{run}/steps");
     let page = controller.get(&format!("{steps}?limit=3")).await;
-    let names = |page: &ApiAnswer| -> Vec<String> {
+    let names = |page: &HttpAnswer| -> Vec<String> {
         let list = page.json.as_array().expect("a list").iter();
         list.map(|step| step["name"].as_str().expect("a name").to_owned()).collect()
     };
@@ -110,7 +111,7 @@ async fn steps_are_read_in_pages_and_one_by_one() {
 }
 
 /// A run with output in the logs of two steps.
-async fn printed(controller: &ApiController) -> String {
+async fn printed(controller: &InProcessController) -> String {
     let id = controller.submit("steps:\n  a: { run: make }\n  b: { run: make }\n").await;
     let run = RunId::parse(&id).expect("an id");
     for (step, text) in [(0, "0123456789\nerror: one\n"), (1, "fine\nan error\n")] {
@@ -122,16 +123,16 @@ async fn printed(controller: &ApiController) -> String {
 
 #[tokio::test]
 async fn a_part_of_a_log_is_had_by_its_range() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let run = printed(&controller).await;
     let path = format!("/runs/{run}/logs/0/1/1");
     let part = async |range: &str| {
         let headers = vec![("range", range)];
         controller
-            .ask(ApiRequest { method: "GET", path: &path, headers, ..ApiRequest::default() })
+            .ask(HttpRequest { method: "GET", path: &path, headers, ..HttpRequest::default() })
             .await
     };
-    let place = |answer: &ApiAnswer| {
+    let place = |answer: &HttpAnswer| {
         let line = answer.head.lines().find_map(|line| line.strip_prefix("content-range: "));
         line.unwrap_or_default().to_owned()
     };
@@ -157,7 +158,7 @@ async fn a_part_of_a_log_is_had_by_its_range() {
 
 #[tokio::test]
 async fn lines_with_a_text_are_found_in_all_logs_or_in_one() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let run = printed(&controller).await;
     let search = format!("/runs/{run}/logs/search");
     let found = controller.get(&format!("{search}?text=error")).await.json;
@@ -218,7 +219,7 @@ async fn a_run_is_made_again_and_takes_over_what_succeeded() {
     let keyed = async |key: &str, body: &str| {
         let headers = vec![("idempotency-key", key)];
         let body = body.as_bytes().to_vec();
-        controller.ask(ApiRequest { method: "POST", path: &rerun, headers, body }).await
+        controller.ask(HttpRequest { method: "POST", path: &rerun, headers, body }).await
     };
     let (first, second) = (keyed("k", "{}").await, keyed("k", "{}").await);
     assert_eq!((first.status, second.status, &first.json["id"]), (201, 200, &second.json["id"]));

@@ -1,4 +1,4 @@
-//! Every route, asked by everybody: who is let in is what the table of routes says, and nobody else is.
+//! Every route with every kind of credential: the table of routes decides which ones are accepted.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -6,9 +6,10 @@ use windlass::core::access::AccessScope;
 use windlass_controller::api::{RouteAccess, RouteDescription, route_descriptions};
 
 use super::access::{CredentialedWorker, expired, made};
-use super::arrange::{ApiAnswer, ApiController, ApiRequest, ApiSetup, TOKEN};
+use crate::support::http_client::{HttpAnswer, HttpRequest};
+use crate::support::in_process_controller::{ControllerSetup, InProcessController, TOKEN};
 
-/// Somebody who asks.
+/// A client with its credentials.
 struct RouteClient {
     name: String,
     token: Option<String>,
@@ -23,7 +24,7 @@ impl RouteClient {
         Self { name: name.to_owned(), token: token.map(str::to_owned), scopes: vec![], refused }
     }
 
-    async fn all_clients(controller: &ApiController) -> Vec<Self> {
+    async fn all_clients(controller: &InProcessController) -> Vec<Self> {
         let revoked = made(controller, "revoked", &["admin"]).await;
         let revoke = controller.post("/tokens/revoked/revoke", &json!({})).await;
         assert_eq!(revoke.status, 200, "{revoke:?}");
@@ -46,7 +47,7 @@ impl RouteClient {
         all
     }
 
-    /// What is said at a route that asks for a scope; nothing to who may.
+    /// The refusal of a route that requires a scope; `None` if the client has it.
     fn verdict(&self, asked: AccessScope) -> Option<(u16, &'static str)> {
         if !self.refused.is_empty() {
             return Some((401, self.refused));
@@ -56,7 +57,7 @@ impl RouteClient {
     }
 }
 
-/// What is said by who checks, before a handler gets to it.
+/// The refusals of the authorization check, which runs before the handler.
 const OF_ACCESS: [&str; 7] = [
     "no_token",
     "wrong_token",
@@ -69,7 +70,7 @@ const OF_ACCESS: [&str; 7] = [
 
 /// Asks, and says why it was not let in. What a stream would go on to tell is not waited for.
 async fn ask(
-    controller: &ApiController,
+    controller: &InProcessController,
     route: &RouteDescription,
     (token, secret): (Option<&str>, Option<&str>),
     id: &str,
@@ -81,13 +82,13 @@ async fn ask(
     let mut headers: Vec<(&str, &str)> = Vec::new();
     headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
     headers.extend(secret.map(|secret| ("windlass-worker", secret)));
-    let ask = ApiRequest { method: route.method, path: &path, headers, body: b"{}".to_vec() };
+    let ask = HttpRequest { method: route.method, path: &path, headers, body: b"{}".to_vec() };
     let mut stream = controller.connect().await;
     stream.write_all(&ask.bytes()).await.expect("it reads");
     let mut bytes = Vec::new();
     loop {
         let read = stream.read_buf(&mut bytes).await.unwrap_or(0);
-        let answer = ApiAnswer::read(&bytes);
+        let answer = HttpAnswer::read(&bytes);
         let told = answer.status > 0 && answer.status < 400;
         if read == 0 || told {
             let (status, code) = answer.refusal();
@@ -100,8 +101,11 @@ async fn ask(
 
 #[tokio::test]
 async fn every_route_admits_exactly_the_documented_scopes() {
-    let controller =
-        ApiController::with(ApiSetup { token: Some(TOKEN), ..ApiSetup::default() }).await;
+    let controller = InProcessController::with(ControllerSetup {
+        token: Some(TOKEN),
+        ..ControllerSetup::default()
+    })
+    .await;
     let everybody = RouteClient::all_clients(&controller).await;
     let stranger = "5a".repeat(32);
     let mut asked = 0;
@@ -111,12 +115,12 @@ async fn every_route_admits_exactly_the_documented_scopes() {
             let (secret, expected) = match route.needs {
                 RouteAccess::Nothing => (None, None),
                 RouteAccess::Scope(scope) => (None, asker.verdict(scope)),
-                // A secret that nobody enrolled is worth what the token is that comes with it.
+                // A secret that was never enrolled adds nothing to the token beside it.
                 RouteAccess::WorkerSecret => (Some(&*stranger), asker.verdict(AccessScope::Worker)),
             };
             let expected = expected.map(|(status, code)| (status, code.to_owned()));
             let got = ask(&controller, &route, (token, secret), "0").await;
-            // Whoever may join has to say who it is.
+            // A worker that may join has to identify itself.
             let got = got.filter(|(_, code)| {
                 !(code == "no_worker_secret"
                     && route.needs == RouteAccess::Scope(AccessScope::Worker))
@@ -131,8 +135,11 @@ async fn every_route_admits_exactly_the_documented_scopes() {
 
 #[tokio::test]
 async fn a_workers_own_secret_opens_its_routes_and_no_others() {
-    let controller =
-        ApiController::with(ApiSetup { token: Some(TOKEN), ..ApiSetup::default() }).await;
+    let controller = InProcessController::with(ControllerSetup {
+        token: Some(TOKEN),
+        ..ControllerSetup::default()
+    })
+    .await;
     let (own, other) = (
         CredentialedWorker::join(&controller, "own").await,
         CredentialedWorker::join(&controller, "other").await,
@@ -167,7 +174,7 @@ async fn a_workers_own_secret_opens_its_routes_and_no_others() {
         if route.needs == RouteAccess::WorkerSecret && route.path.starts_with("/workers/{id}/") {
             let path = route.path.replace("{id}", &other.id);
             let told = own.tell(&controller, &path, json!({})).await;
-            // Who it is comes before what it says.
+            // The identity is checked before the body.
             assert!(
                 matches!(told.refusal(), (403, "other_worker") | (400, "bad_request")),
                 "{told:?}"

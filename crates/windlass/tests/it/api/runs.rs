@@ -14,7 +14,8 @@ use windlass_store::archive::SealedRun;
 use windlass_store::journal::Position;
 use windlass_store::logs::{LogId, LogStore as _};
 
-use super::arrange::{ApiController, ApiRequest, ApiSetup};
+use crate::support::http_client::HttpRequest;
+use crate::support::in_process_controller::{ControllerSetup, InProcessController};
 
 const SHIP: &str = "\
 name: ship
@@ -30,7 +31,7 @@ fn ids(list: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_pipeline_is_submitted_and_shown() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let submission = json!({
         "text": SHIP, "file": "ship.yml", "params": { "channel": "beta" },
         "selection": { "steps": ["test"] }, "keep_going": true, "timeout_ms": 60_000,
@@ -57,7 +58,7 @@ async fn a_pipeline_is_submitted_and_shown() {
 
 #[tokio::test]
 async fn every_pipeline_problem_is_reported_at_once() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let text = "steps:\n  a: { runn: make }\n  b: { run: make, needs: c }\n";
     let answer = controller.post("/runs", &json!({ "text": text, "file": "x.yml" })).await;
     assert_eq!(answer.refusal(), (422, "bad_pipeline"));
@@ -78,11 +79,11 @@ async fn every_pipeline_problem_is_reported_at_once() {
 
 #[tokio::test]
 async fn a_key_stands_for_one_run() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let submit = |key: &'static str, text: &'static str| {
         let body = json!({ "text": text }).to_string().into_bytes();
         let headers = vec![("idempotency-key", key)];
-        controller.ask(ApiRequest { method: "POST", path: "/runs", headers, body })
+        controller.ask(HttpRequest { method: "POST", path: "/runs", headers, body })
     };
     let first = submit("k1", SHIP).await;
     let again = submit("k1", SHIP).await;
@@ -100,7 +101,7 @@ async fn a_key_stands_for_one_run() {
 
 #[tokio::test]
 async fn runs_are_listed_the_newest_first_in_pages() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let mut runs = Vec::new();
     for at in 0..5 {
         let name = if at % 2 == 0 { "even" } else { "odd" };
@@ -130,7 +131,7 @@ async fn runs_are_listed_the_newest_first_in_pages() {
 
 #[tokio::test]
 async fn events_are_waited_for_and_end_with_the_run() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let events = controller.get(&format!("/runs/{id}/events")).await.json;
     assert_eq!(
@@ -159,12 +160,12 @@ async fn events_are_waited_for_and_end_with_the_run() {
 
 #[tokio::test]
 async fn the_command_line_gets_events_as_they_are_kept() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let path = format!("/runs/{id}/events");
     let headers = vec![("accept", EVENTS_TYPE)];
     let answer =
-        controller.ask(ApiRequest { method: "GET", path: &path, headers, body: Vec::new() }).await;
+        controller.ask(HttpRequest { method: "GET", path: &path, headers, body: Vec::new() }).await;
     assert!(answer.head.contains(EVENTS_TYPE), "{}", answer.head);
     let page = EventsPage::decode(&answer.body).expect("it is a page");
     let events = page.unpack().expect("it is whole");
@@ -177,7 +178,7 @@ async fn the_command_line_gets_events_as_they_are_kept() {
 
 #[tokio::test]
 async fn a_step_that_waits_says_why() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let why = controller.get(&format!("/runs/{id}/steps/build/why")).await;
     let why: WhyReport = serde_json::from_slice(&why.body).expect("it is a reason");
@@ -198,7 +199,7 @@ async fn a_step_that_waits_says_why() {
 
 #[tokio::test]
 async fn a_log_is_read_as_it_is_written() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let run = RunId::parse(&id).expect("an id");
     let log = LogId { run, step: StepIx(0), attempt: 1, delivery: 1 };
@@ -229,7 +230,7 @@ async fn a_log_is_read_as_it_is_written() {
 
 #[tokio::test]
 async fn a_run_that_ended_or_never_was_is_not_cancelled() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let cancel = format!("/runs/{id}/cancel");
     assert_eq!(controller.post(&cancel, &json!({ "level": "kill" })).await.status, 200);
@@ -246,13 +247,13 @@ async fn a_run_that_ended_or_never_was_is_not_cancelled() {
 
 #[tokio::test]
 async fn a_run_that_is_archived_is_read_like_any_other() {
-    let first = ApiController::start().await;
+    let first = InProcessController::start().await;
     let id = first.submit(SHIP).await;
     assert_eq!(first.post(&format!("/runs/{id}/cancel"), &json!({})).await.status, 200);
     let shown = first.get(&format!("/runs/{id}")).await.json;
     let events = first.get(&format!("/runs/{id}/events")).await.json;
     let run = RunId::parse(&id).expect("an id");
-    let histories = first.station.histories();
+    let histories = first.node.histories();
     let record = histories.record(run).expect("it is not sealed");
     let sealed = histories.events(run, Position(0), usize::MAX).expect("it is not sealed");
     let stores = Stores::in_memory();
@@ -263,7 +264,8 @@ async fn a_run_that_is_archived_is_read_like_any_other() {
         .expect("it is kept");
     first.shut_down().await;
 
-    let second = ApiController::with(ApiSetup { stores, ..ApiSetup::default() }).await;
+    let second =
+        InProcessController::with(ControllerSetup { stores, ..ControllerSetup::default() }).await;
     let open = second.submit(SHIP).await;
     assert_eq!(ids(&second.get("/runs").await.json), [&open[..], &id[..]]);
     assert_eq!(ids(&second.get("/runs?status=cancelled").await.json), [&id[..]]);

@@ -6,14 +6,14 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
 use windlass_controller::api::HttpServerLimits;
 
-use super::arrange::{ApiController, ApiSetup, read_to_end};
+use crate::support::in_process_controller::{ControllerSetup, InProcessController, read_to_end};
 
 #[tokio::test]
 async fn unfinished_request_head_times_out() {
     let bounds =
         HttpServerLimits { head_within: Duration::from_millis(200), ..HttpServerLimits::default() };
-    let setup = ApiSetup { bounds, ..ApiSetup::default() };
-    let controller = ApiController::with(setup).await;
+    let setup = ControllerSetup { bounds, ..ControllerSetup::default() };
+    let controller = InProcessController::with(setup).await;
     let began = Instant::now();
     let mut slow = controller.connect().await;
     let mut silent = controller.connect().await;
@@ -28,7 +28,7 @@ async fn unfinished_request_head_times_out() {
 
 #[tokio::test]
 async fn requests_that_do_not_wait_for_answers_get_them_in_order() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let head = |path: &str, more: &str| format!("GET {path} HTTP/1.1\r\nhost: test\r\n{more}\r\n");
     let many: String = (0..50).map(|_| head("/healthz", "")).collect();
     let last = head("/nowhere", "connection: close\r\n");
@@ -43,7 +43,7 @@ async fn requests_that_do_not_wait_for_answers_get_them_in_order() {
 
 #[tokio::test]
 async fn http_1_1_request_without_a_host_is_refused() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let answer = controller.send(b"GET /runs HTTP/1.1\r\nconnection: close\r\n\r\n").await;
     assert_eq!(answer.refusal(), (400, "bad_request"));
     let answer = controller.send(b"GET /runs HTTP/1.0\r\n\r\n").await;

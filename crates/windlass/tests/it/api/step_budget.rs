@@ -9,7 +9,7 @@ use windlass::core::session::LeaseGrant;
 use windlass::embedded::LocalWorkerOptions;
 use windlass_worker::{AttemptFuture, AttemptOrders, Executor, PeerWorkers};
 
-use super::arrange::ApiController;
+use crate::support::in_process_controller::InProcessController;
 
 /// Does as many steps as it is allowed to, and stops when it is told to.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ impl Executor for StepBudgetExecutor {
 }
 
 /// A controller with a worker, and what the worker may do.
-pub(super) async fn working() -> (ApiController, Arc<Semaphore>) {
-    let mut controller = ApiController::start().await;
+pub(super) async fn working() -> (InProcessController, Arc<Semaphore>) {
+    let mut controller = InProcessController::start().await;
     let allowed = Arc::new(Semaphore::new(0));
     let executor = Arc::new(StepBudgetExecutor(Arc::clone(&allowed)));
     let labels = Labels::new(["linux"]);
@@ -46,6 +46,6 @@ pub(super) async fn working() -> (ApiController, Arc<Semaphore>) {
         executor,
         orphan_guard: None,
     };
-    controller.station.start_worker(crew).await.expect("it works");
+    controller.node.start_worker(crew).await.expect("it works");
     (controller, allowed)
 }

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
-use tokio::time::{Instant, sleep};
 use windlass::core::engine::Event;
 use windlass::embedded::Stores;
 use windlass_controller::api::HttpServerLimits;
 use windlass_controller::{EngineView, PublishedEvents};
 use windlass_store::journal::Position;
 
-use super::arrange::{ApiController, ApiRequest, ApiSetup};
 use super::event_client::{EventStreamClient, StreamedEvent};
 use super::step_budget::working;
+use crate::support::http_client::HttpRequest;
+use crate::support::in_process_controller::{ControllerSetup, InProcessController};
+use crate::support::waiting::until_true;
 
 /// A pipeline of a matrix with so many cells.
 fn many(cells: usize) -> String {
@@ -33,7 +34,7 @@ impl StreamRng {
 }
 
 /// The positions of a run's events, as pages tell them.
-async fn positions(controller: &ApiController, run: &str) -> Vec<u64> {
+async fn positions(controller: &InProcessController, run: &str) -> Vec<u64> {
     let mut all: Vec<u64> = Vec::new();
     loop {
         let after = all.last().copied().unwrap_or(0);
@@ -72,11 +73,11 @@ async fn run_stream_ends_with_the_run() {
     for told in &told[..told.len() - 1] {
         assert_eq!(told.data["type"], told.kind);
     }
-    // Who comes again when it is over hears no more than that.
+    // A client that reconnects after the end gets only the end.
     let mut again = EventStreamClient::open(controller.address, &path, ears.last).await;
     assert_eq!(again.next().await.map(|told| told.kind).as_deref(), Some("end"));
     assert_eq!(again.next().await, None);
-    // And who comes for the first time hears everything.
+    // A client that connects for the first time gets everything.
     let mut late = EventStreamClient::open(controller.address, &path, None).await;
     assert_eq!(ids(&late.until("end").await), all);
     controller.shut_down().await;
@@ -88,7 +89,7 @@ async fn client_cut_off_two_hundred_times_receives_each_of_ten_thousand_events_o
     let run = controller.submit(&many(5_000)).await;
     let path = format!("/runs/{run}/events");
     let (mut dice, mut heard, mut cuts) = (StreamRng(Wrapping(4)), Vec::new(), 0);
-    // The run is a little ahead of who follows it, so that it is told from memory and from history, and goes on.
+    // The run is a little ahead of its follower, so events come from the history and from memory while the run goes on.
     allowed.add_permits(60);
     'cut: loop {
         let mut ears =
@@ -149,7 +150,7 @@ async fn unfiltered_stream_carries_every_event() {
 
 #[tokio::test]
 async fn client_without_events_resumes_at_its_position() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let mut ears =
         EventStreamClient::open(controller.address, "/events?type=run_ended", None).await;
     assert_eq!(ears.last, None);
@@ -173,13 +174,13 @@ async fn client_without_events_resumes_at_its_position() {
 
 #[tokio::test]
 async fn a_position_that_makes_no_sense_is_refused() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let run = controller.submit("steps: { a: { run: make } }").await;
     for path in ["/events", &format!("/runs/{run}/events")] {
         for id in ["x", "", "-1", "1e3", "99999999"] {
             let headers = vec![("last-event-id", id), ("accept", "text/event-stream")];
             let answer = controller
-                .ask(ApiRequest { method: "GET", path, headers, ..ApiRequest::default() })
+                .ask(HttpRequest { method: "GET", path, headers, ..HttpRequest::default() })
                 .await;
             assert_eq!(answer.refusal(), (400, "bad_request"), "{path} {id:?}");
         }
@@ -193,12 +194,12 @@ async fn a_position_that_makes_no_sense_is_refused() {
 
 #[tokio::test]
 async fn pages_of_everything_say_how_far_they_looked() {
-    let controller = ApiController::start().await;
+    let controller = InProcessController::start().await;
     let run = controller.submit("steps: { a: { run: make } }").await;
     let page = controller.get("/events?after=0&type=run_submitted").await;
     let list = page.json.as_array().expect("a list").clone();
     assert_eq!((list.len(), &list[0]["run"]), (1, &json!(run)));
-    let head = controller.station.handle().views().look(|view| view.position);
+    let head = controller.node.handle().views().look(|view| view.position);
     assert!(page.head.contains(&format!("windlass-position: {head}")), "{}", page.head);
     assert_eq!(controller.get(&format!("/events?after={head}&wait_ms=50")).await.json, json!([]));
     let waiting = async { controller.get(&format!("/events?after={head}&wait_ms=30000")).await };
@@ -213,13 +214,16 @@ async fn pages_of_everything_say_how_far_they_looked() {
 #[tokio::test]
 async fn what_has_left_the_journal_is_gone_and_the_oldest_place_is_named() {
     let stores = Stores::in_memory();
-    let controller =
-        ApiController::with(ApiSetup { stores: stores.clone(), ..ApiSetup::default() }).await;
+    let controller = InProcessController::with(ControllerSetup {
+        stores: stores.clone(),
+        ..ControllerSetup::default()
+    })
+    .await;
     for _ in 0..4 {
         controller.submit("steps: { a: { run: make } }").await;
     }
     // The journal keeps two snapshots, and what is behind the older.
-    let views = controller.station.handle().views();
+    let views = controller.node.handle().views();
     let save = || {
         let snapshot = views.look(EngineView::snapshot).expect("events are durable");
         stores.journal.save(snapshot)
@@ -233,7 +237,7 @@ async fn what_has_left_the_journal_is_gone_and_the_oldest_place_is_named() {
     assert_eq!(gone.refusal(), (410, "gone"));
     assert!(gone.head.contains(&format!("windlass-oldest: {upto}")), "{}", gone.head);
     let headers = vec![("last-event-id", "1"), ("accept", "text/event-stream")];
-    let ask = ApiRequest { method: "GET", path: "/events", headers, ..ApiRequest::default() };
+    let ask = HttpRequest { method: "GET", path: "/events", headers, ..HttpRequest::default() };
     assert_eq!(controller.ask(ask).await.refusal(), (410, "gone"));
     let mut ears =
         EventStreamClient::open(controller.address, &format!("/events?after={upto}"), None).await;
@@ -245,7 +249,8 @@ async fn what_has_left_the_journal_is_gone_and_the_oldest_place_is_named() {
 async fn stalled_stream_is_closed_and_resumes_by_id() {
     let bounds =
         HttpServerLimits { read_within: Duration::from_millis(300), ..HttpServerLimits::default() };
-    let controller = ApiController::with(ApiSetup { bounds, ..ApiSetup::default() }).await;
+    let controller =
+        InProcessController::with(ControllerSetup { bounds, ..ControllerSetup::default() }).await;
     // More than lies in the buffers between two ends, and more than is kept in memory.
     for _ in 0..3 {
         let run = controller.submit(&many(10_000)).await;
@@ -258,11 +263,7 @@ async fn stalled_stream_is_closed_and_resumes_by_id() {
     for id in 1..=10 {
         assert_eq!(ears.next().await.and_then(|told| told.id), Some(id));
     }
-    let end = Instant::now() + Duration::from_mins(1);
-    while !ears.is_cut_off() {
-        assert!(Instant::now() < end, "nobody cuts it off");
-        sleep(Duration::from_millis(10)).await;
-    }
+    until_true(|| ears.is_cut_off()).await;
     let mut again = EventStreamClient::open(controller.address, "/events", ears.last).await;
     for id in 11..=20_000 {
         assert_eq!(again.next().await.and_then(|told| told.id), Some(id));

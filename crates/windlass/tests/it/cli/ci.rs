@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::arrange::{CliFolder, repository};
+use crate::support::project_folder::{ProjectFolder, repository};
 
-/// What judges, pinned: a schema that changes is somebody's work to look at, and no accident.
+/// The pinned version of the checker: a changed schema is reviewed, and never adopted by accident.
 const JUDGE: &str = "check-jsonschema==0.39.0";
 
 const GITHUB: &str = "vendor.github-workflows";
@@ -21,7 +21,7 @@ const LINES_MAX: usize = 20;
 #[test]
 fn what_it_prints_is_what_the_services_accept() {
     let Some(judge) = judge() else { return };
-    let folder = CliFolder::empty();
+    let folder = ProjectFolder::empty();
     for (service, schema) in [("github", GITHUB), ("gitlab", GITLAB)] {
         for rest in ["--instances 2", "--instances 200 deploy/ship.yml"] {
             let text = folder.data(&format!("ci {service} {rest}"));
@@ -54,7 +54,7 @@ fn the_documented_change_has_fewer_than_twenty_lines() {
 #[test]
 fn the_page_names_every_flag_and_its_variable() {
     let page = fs::read_to_string(repository().join("docs/guides/ci.md")).unwrap();
-    let help = CliFolder::empty().data("run --help");
+    let help = ProjectFolder::empty().data("run --help");
     let flags =
         ["instance", "total", "link", "run-id", "min-workers", "leader-grace", "link-grace"];
     for flag in flags {
@@ -66,19 +66,19 @@ fn the_page_names_every_flag_and_its_variable() {
 
 #[test]
 fn it_takes_a_file_and_a_sensible_number() {
-    let folder = CliFolder::empty();
+    let folder = ProjectFolder::empty();
     assert!(folder.data("ci github --instances 3 ship.yml").contains("windlass run ship.yml"));
     assert!(folder.data("ci github --instances 3").contains("instance: [0, 1, 2]"));
     for wrong in ["ci github --instances 1", "ci github --instances 201", "ci jenkins", "ci gitlab"]
     {
-        assert_eq!(folder.output(wrong).status.code(), Some(2), "{wrong}");
+        assert_eq!(folder.run(wrong).code, Some(2), "{wrong}");
     }
 }
 
 /// Whether it comes from a repository or from crates.io: in a shell the line becomes one or the other.
 #[test]
 fn windlass_is_installed_from_where_the_variable_says() {
-    let folder = CliFolder::empty();
+    let folder = ProjectFolder::empty();
     for service in ["github", "gitlab"] {
         let text = folder.data(&format!("ci {service} --instances 2"));
         let line = text.lines().find(|line| line.contains("cargo install")).expect("it installs");
@@ -120,7 +120,7 @@ fn accepted(judge: &Path, schema: &str, text: &str) -> Result<(), String> {
     if judged.status.success() { Ok(()) } else { Err(said) }
 }
 
-/// Where the judge is; nobody if `PyPI` is not reached.
+/// The path of the checker; `None` if `PyPI` cannot be reached.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn judge() -> Option<PathBuf> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ci-judge");

@@ -6,7 +6,8 @@ use std::process::Command;
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::arrange::{CliFolder, repository, shown};
+use crate::support::program::FinishedProgram;
+use crate::support::project_folder::{ProjectFolder, repository};
 
 const FILE: &str = "\
 serve:
@@ -19,27 +20,28 @@ client:
   to: http://me:hunter2@build.example:7700
 ";
 
-/// What is set, by whom, of the settings that somebody sets.
+/// The settings that are not defaults, with their values and sources.
 fn set(command: &mut Command) -> String {
     let output = command.output().expect("the program starts");
-    assert!(output.status.success(), "{}", shown(&output));
+    assert!(output.status.success(), "{}", FinishedProgram::from(output).page());
     let lines = String::from_utf8(output.stdout).expect("it prints UTF-8");
     let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
     let told = rows.filter(|row| row["from"] != "default").map(|row| {
-        let (name, place) = (row["setting"].as_str(), row["place"].as_str());
-        let place = place.and_then(|place| place.rsplit('/').next());
-        format!("{}={} {}", name.unwrap_or("?"), row["value"], place.unwrap_or("?"))
+        let (name, file) = (row["setting"].as_str(), row["place"].as_str());
+        let file = file.and_then(|path| path.rsplit('/').next());
+        format!("{}={} {}", name.unwrap_or("?"), row["value"], file.unwrap_or("?"))
     });
     told.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn variables_come_before_the_named_file_and_that_before_the_usual_one() {
-    let folder = CliFolder::empty()
-        .file("config/windlass/config.yml", FILE)
-        .file("other.yml", "serve: { lease-ttl: 30s }\n");
+    let folder = ProjectFolder::empty()
+        .with_file("../config/windlass/config.yml", FILE)
+        .with_file("other.yml", "serve: { lease-ttl: 30s }\n");
     let show = "config show serve --json";
-    let without_path = |text: String| text.replace(&folder.path().display().to_string(), "");
+    let home = folder.config().with_file_name("").display().to_string();
+    let without_path = |text: String| text.replace(home.trim_end_matches('/'), "");
     assert_snapshot!(without_path(set(&mut folder.command(show))), @r#"
     listen="127.0.0.1:7001" config.yml:2
     lease-ttl="20s" config.yml:3
@@ -63,11 +65,11 @@ fn variables_come_before_the_named_file_and_that_before_the_usual_one() {
 
 #[test]
 fn passwords_and_tokens_are_never_printed() {
-    let folder = CliFolder::empty()
-        .file("config/windlass/config.yml", FILE)
-        .file("config/windlass/secret/token", "0123456789abcdef0123456789abcdef");
+    let folder = ProjectFolder::empty()
+        .with_file("../config/windlass/config.yml", FILE)
+        .with_file("../config/windlass/secret/token", "0123456789abcdef0123456789abcdef");
     for line in ["config show", "config show --json"] {
-        let text = folder.run(line);
+        let text = folder.page(line);
         assert!(!text.contains("hunter2") && !text.contains("0123456789abcdef"), "{text}");
         assert!(text.contains("config/windlass/secret/token"), "{text}");
     }
@@ -76,9 +78,9 @@ fn passwords_and_tokens_are_never_printed() {
 #[test]
 fn invalid_settings_are_reported_with_their_source() {
     let wrong = "serve:\n  lease_ttl: 20s\n  listen: here\n  jobs: many\nworkers:\n  slots: 2\n";
-    let folder = CliFolder::empty().file("wrong.yml", wrong);
-    let place = folder.path().display().to_string();
-    let told = folder.run("serve --config wrong.yml").replace(&place, "");
+    let folder = ProjectFolder::empty().with_file("wrong.yml", wrong);
+    let project = folder.path().display().to_string();
+    let told = folder.page("serve --config wrong.yml").replace(&project, "");
     assert_snapshot!(told, @r#"
     exit code 2
     --- said ---
@@ -118,10 +120,12 @@ fn invalid_settings_are_reported_with_their_source() {
 
 #[test]
 fn a_variable_that_makes_no_sense_is_named() {
-    let folder = CliFolder::empty();
-    let place = folder.path().display().to_string();
+    let folder = ProjectFolder::empty();
+    let project = folder.path().display().to_string();
     let serve = |name: &str, value: &str| {
-        shown(&folder.command("serve").env(name, value).output().expect("the program starts"))
+        let mut serve = folder.command("serve");
+        serve.env(name, value);
+        folder.start_command(serve).ended().page()
     };
     assert_snapshot!(serve("WINDLASS_LEASE_TTL", "15"), @r#"
     exit code 2
@@ -139,12 +143,12 @@ fn a_variable_that_makes_no_sense_is_named() {
     error: no setting reads the environment variable WINDLASS_LEASETTL
       hint: did you mean WINDLASS_LEASE_TTL? `windlass config show` lists the variables
     "#);
-    assert_snapshot!(serve("WINDLASS_CONFIG", "absent.yml").replace(&place, ""), @r#"
+    assert_snapshot!(serve("WINDLASS_CONFIG", "absent.yml").replace(&project, ""), @r#"
     exit code 2
     --- said ---
     error: the settings in /absent.yml cannot be read: No such file or directory (os error 2)
     "#);
-    assert_snapshot!(folder.run("serve --lease-tll 15s"), @r#"
+    assert_snapshot!(folder.page("serve --lease-tll 15s"), @r#"
     exit code 2
     --- said ---
     error: unexpected argument '--lease-tll' found
@@ -156,7 +160,7 @@ fn a_variable_that_makes_no_sense_is_named() {
     For more information, try '--help'.
     "#);
     let asked = folder.command("runs").env("WINDLASS_ULR", "http://a").output();
-    let asked = shown(&asked.expect("the program starts"));
+    let asked = FinishedProgram::from(asked.expect("the program starts")).page();
     assert_snapshot!(asked, @r#"
     exit code 2
     --- said ---
@@ -167,21 +171,21 @@ fn a_variable_that_makes_no_sense_is_named() {
 
 #[test]
 fn what_the_file_says_is_required_no_more_and_can_be_turned_off() {
-    let folder = CliFolder::empty().file("worker.yml", "worker: { join: 'http://a/b' }\n");
-    assert!(folder.run("worker").contains("--join <URL>"));
-    assert!(folder.run("worker --config worker.yml").contains("`join` cannot be `http://a/b`"));
-    let no_link = folder.run("worker --join ftp://a");
+    let folder = ProjectFolder::empty().with_file("worker.yml", "worker: { join: 'http://a/b' }\n");
+    assert!(folder.page("worker").contains("--join <URL>"));
+    assert!(folder.page("worker --config worker.yml").contains("`join` cannot be `http://a/b`"));
+    let no_link = folder.page("worker --join ftp://a");
     assert!(no_link.contains("`ftp://a` is not the address of a controller"), "{no_link}");
-    let folder =
-        CliFolder::empty().file("right.yml", "serve: { listen: '203.0.113.1:1', no-exec: true }\n");
+    let folder = ProjectFolder::empty()
+        .with_file("right.yml", "serve: { listen: '203.0.113.1:1', no-exec: true }\n");
     // It gets as far as the door: everything before that was read.
     for flags in ["", "--no-exec", "--no-exec=false"] {
-        let told = folder.run(&format!("serve --config right.yml {flags}"));
+        let told = folder.page(&format!("serve --config right.yml {flags}"));
         assert!(told.contains("203.0.113.1:1 is reachable from other machines"), "{told}");
     }
-    let told = folder.run("serve --config right.yml --listen 203.0.113.2:1");
+    let told = folder.page("serve --config right.yml --listen 203.0.113.2:1");
     assert!(told.contains("203.0.113.2:1 is reachable"), "a flag comes first: {told}");
-    assert!(folder.run("serve --no-exec=maybe").contains("'maybe'"));
+    assert!(folder.page("serve --no-exec=maybe").contains("'maybe'"));
 }
 
 #[test]
@@ -190,7 +194,7 @@ fn what_steps_get_is_no_mistake() {
     let step = format!(
         "steps:\n  a:\n    matrix: {{ listen: [x] }}\n    run: {program} config show client\n"
     );
-    let ended = CliFolder::with(&step).run("run");
+    let ended = ProjectFolder::with(&step).page("run");
     assert!(ended.contains("client.to") && !ended.starts_with("exit code"), "{ended}");
 }
 
@@ -200,7 +204,7 @@ fn the_documentation_lists_every_setting() {
     let text = fs::read_to_string(file).expect("it is there");
     let (_, behind) = text.split_once("<!-- reference -->\n").expect("it begins");
     let (written, _) = behind.split_once("<!-- /reference -->").expect("it ends");
-    let printed = CliFolder::empty().data("config reference");
+    let printed = ProjectFolder::empty().data("config reference");
     assert!(
         written.trim() == printed.trim(),
         "put what `windlass config reference` prints into docs/reference/configuration.md:\n{printed}"

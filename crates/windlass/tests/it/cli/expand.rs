@@ -3,12 +3,13 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::arrange::{CliFolder, SHIP, repository};
+use crate::cli::ship::SHIP;
+use crate::support::project_folder::{ProjectFolder, repository};
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a test is as long as what is printed")]
 fn defaults_and_params_are_in_place() {
-    assert_snapshot!(CliFolder::with(SHIP).run("expand -p channel=stable"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("expand -p channel=stable"), @r#"
     name: ship
     params:
       channel:
@@ -98,13 +99,13 @@ fn what_is_expanded_makes_the_same_plan_and_expands_to_itself() {
     let examples = examples
         .map(|name| std::fs::read_to_string(repository().join("examples").join(name)).unwrap());
     for text in examples.iter().map(String::as_str).chain([SHIP, ODD]) {
-        let folder = CliFolder::with(text);
+        let folder = ProjectFolder::with(text);
         let once = folder.data("expand");
-        let folder = folder.file("once.yml", &once);
+        let folder = folder.with_file("once.yml", &once);
         assert_eq!(folder.data("expand once.yml"), once, "a fixed point");
         assert_eq!(plan(&folder, "once.yml"), plan(&folder, "windlass.yml"), "{once}");
         let json = folder.data("expand --json");
-        let folder = folder.file("json.yml", json);
+        let folder = folder.with_file("json.yml", json);
         assert_eq!(plan(&folder, "json.yml"), plan(&folder, "windlass.yml"), "JSON is YAML");
     }
 }
@@ -123,7 +124,7 @@ steps:
       LESS: "${{ params.n < steps.a.outputs.v }}"
     run: make
 "#;
-    let folder = CliFolder::with(text);
+    let folder = ProjectFolder::with(text);
     let once = folder.data("expand");
     let step = once.split("  b:\n").nth(1).unwrap();
     assert_snapshot!(step, @r#"
@@ -135,11 +136,11 @@ steps:
       LESS: '${{ "-2" < steps.a.outputs.v }}'
     run: make
     "#);
-    let folder = folder.file("once.yml", &once);
+    let folder = folder.with_file("once.yml", &once);
     assert_eq!(plan(&folder, "once.yml"), plan(&folder, "windlass.yml"));
 }
 
-fn plan(folder: &CliFolder, file: &str) -> String {
+fn plan(folder: &ProjectFolder, file: &str) -> String {
     let plan: Value =
         serde_json::from_str(&folder.data(&format!("plan {file} --json"))).expect("it is JSON");
     plan["fingerprint"].as_str().expect("it is text").to_owned()
@@ -147,8 +148,8 @@ fn plan(folder: &CliFolder, file: &str) -> String {
 
 #[test]
 fn what_cannot_be_executed_has_no_expanded_form() {
-    let folder = CliFolder::with("steps:\n  a: { run: make, image: rust }\n");
-    let said = folder.run("expand");
+    let folder = ProjectFolder::with("steps:\n  a: { run: make, image: rust }\n");
+    let said = folder.page("expand");
     assert!(said.starts_with("exit code 3\n--- said ---\nerror[E043]"), "{said}");
 }
 

@@ -3,11 +3,11 @@
 use insta::assert_snapshot;
 use windlass::core::problem::ProblemCode;
 
-use super::arrange::CliFolder;
+use crate::support::project_folder::ProjectFolder;
 
 #[test]
 fn every_code_has_its_page() {
-    let folder = CliFolder::empty();
+    let folder = ProjectFolder::empty();
     let list = folder.data("explain");
     assert_eq!(list.lines().count(), ProblemCode::ALL.len());
     for line in list.lines().step_by(7) {
@@ -21,7 +21,7 @@ fn every_code_has_its_page() {
 
 #[test]
 fn a_page() {
-    assert_snapshot!(CliFolder::empty().run("explain e029"), @r#"
+    assert_snapshot!(ProjectFolder::empty().page("explain e029"), @r#"
     # E029: duration without a unit
 
     `15` could mean seconds, minutes or milliseconds. Write a duration with a unit: `250ms`, `90s`, `15m`, `2h`, `1h30m` or
@@ -49,13 +49,13 @@ fn a_page() {
 
 #[test]
 fn an_unknown_code() {
-    assert_snapshot!(CliFolder::empty().run("explain E29"), @r#"
+    assert_snapshot!(ProjectFolder::empty().page("explain E29"), @r#"
     exit code 2
     --- said ---
     error: there is no code `E29`
       hint: did you mean `E029`? `windlass explain` lists them all
     "#);
-    assert_snapshot!(CliFolder::empty().run("explain timeout"), @r#"
+    assert_snapshot!(ProjectFolder::empty().page("explain timeout"), @r#"
     exit code 2
     --- said ---
     error: there is no code `timeout`

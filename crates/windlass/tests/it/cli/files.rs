@@ -4,20 +4,22 @@ use std::fs;
 
 use insta::assert_snapshot;
 
-use super::arrange::{CliFolder, command, shown};
+use crate::support::program::FinishedProgram;
+use crate::support::project_folder::ProjectFolder;
 
 const HELLO: &str = "steps: { hello: { run: echo hi } }\n";
 
 #[test]
 fn the_file_is_found_upwards() {
-    let folder = CliFolder::with(HELLO).file("src/deep/x", "");
-    let output = command(&folder.path().join("src/deep"), "validate").output().unwrap();
-    assert_snapshot!(shown(&output), @r#"../../windlass.yml is valid: 1 step"#);
+    let folder = ProjectFolder::with(HELLO).with_file("src/deep/x", "");
+    let output =
+        folder.command("validate").current_dir(folder.path().join("src/deep")).output().unwrap();
+    assert_snapshot!(FinishedProgram::from(output).page(), @r#"../../windlass.yml is valid: 1 step"#);
 }
 
 #[test]
 fn no_file_anywhere() {
-    let said = CliFolder::empty().run("plan");
+    let said = ProjectFolder::empty().page("plan");
     let folder = said.split("yml in ").nth(1).and_then(|rest| rest.split(" or").next());
     assert_snapshot!(said.replace(folder.unwrap(), "HERE"), @r#"
     exit code 2
@@ -29,13 +31,13 @@ fn no_file_anywhere() {
 
 #[test]
 fn a_file_with_another_ending() {
-    let said = CliFolder::empty().file("windlass.yaml", HELLO).run("plan");
+    let said = ProjectFolder::empty().with_file("windlass.yaml", HELLO).page("plan");
     assert!(said.contains("there is windlass.yaml: rename it"), "{said}");
 }
 
 #[test]
 fn a_missing_file() {
-    assert_snapshot!(CliFolder::empty().run("validate ci.yml"), @r#"
+    assert_snapshot!(ProjectFolder::empty().page("validate ci.yml"), @r#"
     exit code 3
     --- said ---
     error: there is no file ci.yml
@@ -44,7 +46,7 @@ fn a_missing_file() {
 
 #[test]
 fn a_directory() {
-    assert_snapshot!(CliFolder::empty().file("ci/x", "").run("plan ci/"), @r#"
+    assert_snapshot!(ProjectFolder::empty().with_file("ci/x", "").page("plan ci/"), @r#"
     exit code 3
     --- said ---
     error: ci/ is a directory, not a file
@@ -54,9 +56,9 @@ fn a_directory() {
 
 #[test]
 fn a_directory_of_the_right_name() {
-    let folder = CliFolder::empty();
+    let folder = ProjectFolder::empty();
     fs::create_dir(folder.path().join("windlass.yml")).unwrap();
-    assert_snapshot!(folder.run("validate"), @r#"
+    assert_snapshot!(folder.page("validate"), @r#"
     exit code 3
     --- said ---
     error: windlass.yml is a directory, not a file
@@ -68,20 +70,20 @@ fn a_directory_of_the_right_name() {
 fn a_file_that_may_not_be_read() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::os::unix::process::CommandExt as _;
-    let folder = CliFolder::with(HELLO);
+    let folder = ProjectFolder::with(HELLO);
     let path = folder.path().join("windlass.yml");
     let allow = |path: &std::path::Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     allow(&path, 0o000);
     let mut command = folder.command("validate");
-    // Root may read everything, so it asks as somebody else, if that one may run the program.
+    // Root may read every file, so the test runs as another user, if that user may execute the program.
     if fs::metadata(&path).unwrap().uid() == 0 {
         allow(folder.path().parent().unwrap(), 0o755);
         command.uid(65534);
     }
     let Ok(output) = command.output() else { return };
-    assert_snapshot!(shown(&output), @r"
+    assert_snapshot!(FinishedProgram::from(output).page(), @r"
     exit code 3
     --- said ---
     error: no permission to read windlass.yml
@@ -114,10 +116,9 @@ fn whatever_the_file_is_the_exit_code_says_that_it_is_the_file() {
     ];
     for (what, bytes, code) in wrong {
         for command in ["validate", "plan", "expand", "graph", "run"] {
-            let output = CliFolder::empty().file("windlass.yml", &bytes).output(command);
-            let said = [output.stdout, output.stderr].concat();
-            let said = String::from_utf8_lossy(&said);
-            assert_eq!(output.status.code(), Some(3), "{command} of {what}: {said}");
+            let output = ProjectFolder::empty().with_file("windlass.yml", &bytes).run(command);
+            let said = output.out + &output.err;
+            assert_eq!(output.code, Some(3), "{command} of {what}: {said}");
             assert!(said.contains(&format!("error[{code}]")), "{command} of {what}: {said}");
             assert!(said.len() < 4_000, "{command} of {what} says too much: {}", said.len());
         }
@@ -138,7 +139,7 @@ fn bom_and_crlf_are_accepted() {
         ("8 MiB", format!("{HELLO}#{}\n", "x".repeat((8 << 20) - HELLO.len() - 2))),
     ];
     for (what, text) in sound {
-        let folder = CliFolder::with(&text);
+        let folder = ProjectFolder::with(&text);
         assert!(folder.data("validate").contains("is valid"), "{what}");
         folder.data("run");
     }
@@ -146,7 +147,7 @@ fn bom_and_crlf_are_accepted() {
 
 #[test]
 fn an_empty_file() {
-    assert_snapshot!(CliFolder::with("").run("validate"), @r#"
+    assert_snapshot!(ProjectFolder::with("").page("validate"), @r#"
     exit code 3
     error[E010]: the file is empty
      --> windlass.yml:1:1
@@ -162,8 +163,8 @@ fn an_empty_file() {
 
 #[test]
 fn a_binary_file() {
-    let folder = CliFolder::empty().file("windlass.yml", b"\x7fELF\x02\x01\x01\0\0\0");
-    assert_snapshot!(folder.run("validate"), @r#"
+    let folder = ProjectFolder::empty().with_file("windlass.yml", b"\x7fELF\x02\x01\x01\0\0\0");
+    assert_snapshot!(folder.page("validate"), @r#"
     exit code 3
     error[E001]: the file is not text
      --> windlass.yml:1:8
@@ -179,8 +180,8 @@ fn a_binary_file() {
 
 #[test]
 fn a_file_beyond_bounds() {
-    let folder = CliFolder::with(&"#".repeat(8 * 1024 * 1024 + 1));
-    assert_snapshot!(folder.run("validate"), @r#"
+    let folder = ProjectFolder::with(&"#".repeat(8 * 1024 * 1024 + 1));
+    assert_snapshot!(folder.page("validate"), @r#"
     exit code 3
     error[E002]: the file is larger than 8 MiB
      --> windlass.yml:1:1

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::arrange::CliFolder;
+use crate::support::project_folder::ProjectFolder;
 
 const MISTAKES: &str = "\
 steps:
@@ -34,7 +34,7 @@ steps:
 
 #[test]
 fn each_mistake_is_reported_with_the_corrected_line() {
-    let said = CliFolder::with(MISTAKES).run("validate");
+    let said = ProjectFolder::with(MISTAKES).page("validate");
     let fixes: Vec<&str> = said.split("= write:\n").skip(1).collect();
     let fixes: Vec<&str> = fixes.iter().filter_map(|rest| rest.lines().next()).collect();
     assert_snapshot!(fixes.join("\n"), @r#"

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 
-use super::arrange::{CliFolder, SHIP, repository};
+use crate::cli::ship::SHIP;
+use crate::support::project_folder::{ProjectFolder, repository};
 
 #[test]
 fn as_a_tree() {
-    assert_snapshot!(CliFolder::with(SHIP).run("graph"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("graph"), @r#"
     ship
     └─ lint
        └─ test ×3
@@ -23,7 +24,7 @@ fn as_a_tree() {
 #[test]
 fn as_a_tree_with_branches() {
     let text = "name: fan\nsteps:\n  a: { run: make }\n  b: { needs: a, run: make }\n  c: { needs: a, run: make }\n  d: { needs: [b, c], run: make }\n  e: { run: make }\n";
-    assert_snapshot!(CliFolder::with(text).run("graph"), @r#"
+    assert_snapshot!(ProjectFolder::with(text).page("graph"), @r#"
     fan
     ├─ a
     │  ├─ b
@@ -35,7 +36,7 @@ fn as_a_tree_with_branches() {
 
 #[test]
 fn for_graphviz() {
-    assert_snapshot!(CliFolder::with(SHIP).run("graph --format dot"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("graph --format dot"), @r#"
     digraph "ship" {
       rankdir=LR;
       node [shape=box, style=rounded, fontname="sans-serif"];
@@ -57,7 +58,7 @@ fn for_graphviz() {
 
 #[test]
 fn for_mermaid() {
-    assert_snapshot!(CliFolder::with(SHIP).run("graph --format mermaid"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("graph --format mermaid"), @r#"
     flowchart LR
       s0("lint")
       s1[["test ×3"]]
@@ -79,8 +80,8 @@ fn for_mermaid() {
 #[test]
 fn as_a_picture() {
     let file = repository().join("examples/checks.yml");
-    let folder = CliFolder::with(&std::fs::read_to_string(file).unwrap());
-    assert_snapshot!(folder.run("graph --format svg"), @r#"
+    let folder = ProjectFolder::with(&std::fs::read_to_string(file).unwrap());
+    assert_snapshot!(folder.page("graph --format svg"), @r#"
     <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 545 109" width="545" height="109" role="img">
     <title>checks</title>
     <style>text{font:500 13px ui-sans-serif,system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}.c{font-weight:600;font-size:11px;fill:#57606a}.l{font-size:10.5px;fill:#7d4e00}.n{fill:#f6f8fa;stroke:#afb8c1;stroke-width:1.2}.q{stroke-dasharray:5 3}.b{fill:#fff3cd}.k{fill:none;stroke:#7d4e00;stroke-width:1.3}.kb{fill:#7d4e00}.e{fill:none;stroke:#8c959f;stroke-width:1.4}.o{stroke-dasharray:4 4}.a{fill:#8c959f}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.c{fill:#9198a1}.l{fill:#e3b341}.n{fill:#1c2128;stroke:#545d68}.b{fill:#3a2f12}.k{stroke:#e3b341}.kb{fill:#e3b341}.e{stroke:#768390}.a{fill:#768390}}</style>
@@ -100,7 +101,7 @@ fn as_a_picture() {
 fn names_cannot_break_a_picture() {
     let text =
         "about: x\nsteps:\n  a: { about: \"</title><script>\", lock: \"<&>\\\"'\", run: make }\n";
-    let folder = CliFolder::with(text);
+    let folder = ProjectFolder::with(text);
     let svg = folder.data("graph --format svg");
     assert!(!svg.contains("<script>") && !svg.contains("<&>"), "{svg}");
     let mermaid = folder.data("graph --format mermaid");
@@ -111,7 +112,7 @@ fn names_cannot_break_a_picture() {
 
 #[test]
 fn an_unknown_format() {
-    assert_snapshot!(CliFolder::with(SHIP).run("graph --format sgv"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("graph --format sgv"), @r#"
     exit code 2
     --- said ---
     error: invalid value 'sgv' for '--format <FORMAT>'
@@ -130,7 +131,7 @@ fn a_large_graph_is_drawn_too() {
         let needs: Vec<String> = near.iter().map(|m| format!("s{m}")).collect();
         let _ = writeln!(text, "  s{n}: {{ needs: [{}], run: make }}", needs.join(", "));
     }
-    let folder = CliFolder::with(&text);
+    let folder = ProjectFolder::with(&text);
     let svg = folder.data("graph --format svg");
     assert_eq!(svg.matches("<g>").count(), 3001);
 }

@@ -5,10 +5,10 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 
-use super::arrange::CliFolder;
+use crate::support::project_folder::ProjectFolder;
 
-fn written(folder: &CliFolder) -> String {
-    let said = folder.run("init");
+fn written(folder: &ProjectFolder) -> String {
+    let said = folder.page("init");
     assert!(folder.data("validate").contains("is valid"), "{said}");
     let text = fs::read_to_string(folder.path().join("windlass.yml")).expect("it was written");
     let useful =
@@ -19,7 +19,7 @@ fn written(folder: &CliFolder) -> String {
 
 #[test]
 fn an_empty_folder() {
-    assert_snapshot!(written(&CliFolder::empty()), @r#"
+    assert_snapshot!(written(&ProjectFolder::empty()), @r#"
     windlass.yml written (found: no known build tool)
     Try `windlass plan`.
 
@@ -39,7 +39,7 @@ fn an_empty_folder() {
 
 #[test]
 fn cargo() {
-    assert_snapshot!(written(&CliFolder::empty().file("Cargo.toml", "[package]\n")), @r#"
+    assert_snapshot!(written(&ProjectFolder::empty().with_file("Cargo.toml", "[package]\n")), @r#"
     windlass.yml written (found: Cargo)
     Try `windlass plan`.
 
@@ -67,7 +67,9 @@ fn cargo() {
 #[test]
 fn npm() {
     let package = r#"{ "scripts": { "test": "jest", "build": "vite build", "start": "vite" } }"#;
-    let folder = CliFolder::empty().file("package.json", package).file("package-lock.json", "{}");
+    let folder = ProjectFolder::empty()
+        .with_file("package.json", package)
+        .with_file("package-lock.json", "{}");
     assert_snapshot!(written(&folder), @r#"
     windlass.yml written (found: npm)
     Try `windlass plan`.
@@ -92,7 +94,7 @@ fn npm() {
 
 #[test]
 fn go() {
-    assert_snapshot!(written(&CliFolder::empty().file("go.mod", "module x\n")), @r#"
+    assert_snapshot!(written(&ProjectFolder::empty().with_file("go.mod", "module x\n")), @r#"
     windlass.yml written (found: Go)
     Try `windlass plan`.
 
@@ -116,7 +118,8 @@ fn go() {
 
 #[test]
 fn python() {
-    let folder = CliFolder::empty().file("pyproject.toml", "").file("tests/test_x.py", "");
+    let folder =
+        ProjectFolder::empty().with_file("pyproject.toml", "").with_file("tests/test_x.py", "");
     assert_snapshot!(written(&folder), @r#"
     windlass.yml written (found: Python)
     Try `windlass plan`.
@@ -141,7 +144,8 @@ fn python() {
 
 #[test]
 fn make() {
-    let folder = CliFolder::empty().file("Makefile", "test: build\n\t./test\nbuild:\n\tcc\n");
+    let folder =
+        ProjectFolder::empty().with_file("Makefile", "test: build\n\t./test\nbuild:\n\tcc\n");
     assert_snapshot!(written(&folder), @r#"
     windlass.yml written (found: Make)
     Try `windlass plan`.
@@ -162,8 +166,10 @@ fn make() {
 
 #[test]
 fn several_at_once() {
-    let folder =
-        CliFolder::empty().file("Cargo.toml", "").file("package.json", "{}").file("Makefile", "");
+    let folder = ProjectFolder::empty()
+        .with_file("Cargo.toml", "")
+        .with_file("package.json", "{}")
+        .with_file("Makefile", "");
     assert_snapshot!(written(&folder), @r#"
     windlass.yml written (found: Cargo, npm, Make)
     Try `windlass plan`.
@@ -199,8 +205,8 @@ fn several_at_once() {
 
 #[test]
 fn a_file_that_is_there_is_left_alone() {
-    let folder = CliFolder::with("# mine\n");
-    assert_snapshot!(folder.run("init"), @r#"
+    let folder = ProjectFolder::with("# mine\n");
+    assert_snapshot!(folder.page("init"), @r#"
     exit code 2
     --- said ---
     error: windlass.yml already exists
@@ -227,11 +233,12 @@ const PROJECTS: &[(&str, &[(&str, &str)])] = &[
 #[test]
 fn what_it_writes_runs() {
     for (tool, files) in PROJECTS {
-        let folder =
-            files.iter().fold(CliFolder::empty(), |folder, (name, text)| folder.file(name, text));
+        let folder = files
+            .iter()
+            .fold(ProjectFolder::empty(), |folder, (name, text)| folder.with_file(name, text));
         written(&folder);
         if Command::new(tool).arg("--version").output().is_ok() {
-            let said = folder.run("run");
+            let said = folder.page("run");
             assert!(!said.starts_with("exit code"), "{tool}: {said}");
         }
     }

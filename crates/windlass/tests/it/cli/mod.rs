@@ -1,6 +1,5 @@
 //! The program as people and scripts use it: what it prints, where, and how it ends.
 
-mod arrange;
 mod ci;
 mod config;
 mod expand;
@@ -11,5 +10,6 @@ mod graph;
 mod init;
 mod plan;
 mod schema;
+mod ship;
 mod usage;
 mod validate;

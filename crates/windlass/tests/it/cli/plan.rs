@@ -5,18 +5,20 @@ use std::fmt::Write as _;
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::arrange::{CliFolder, SHIP, repository, shown};
+use crate::cli::ship::SHIP;
+use crate::support::program::FinishedProgram;
+use crate::support::project_folder::{ProjectFolder, repository};
 
 #[test]
 fn what_a_step_prefers_is_shown_beside_what_it_requires() {
     let text = "steps:\n  a: { run: make, requires: executor=shell, prefers: [ssd, cpu>=64] }\n";
-    let said = CliFolder::with(text).run("plan");
+    let said = ProjectFolder::with(text).page("plan");
     assert!(said.contains("requires executor=shell · prefers ssd, cpu>=64"), "{said}");
 }
 
 #[test]
 fn the_whole_plan() {
-    assert_snapshot!(CliFolder::with(SHIP).run("plan"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("plan"), @r#"
     ship: 6 steps (8 with cells) in 6 waves
     channel = "beta"
 
@@ -41,8 +43,8 @@ fn the_whole_plan() {
 
 #[test]
 fn in_a_narrow_terminal() {
-    let output = CliFolder::with(SHIP).command("plan").env("COLUMNS", "60").output().unwrap();
-    assert_snapshot!(shown(&output), @r#"
+    let output = ProjectFolder::with(SHIP).command("plan").env("COLUMNS", "60").output().unwrap();
+    assert_snapshot!(FinishedProgram::from(output).page(), @r#"
     ship: 6 steps (8 with cells) in 6 waves
     channel = "beta"
 
@@ -77,9 +79,9 @@ fn in_a_narrow_terminal() {
 fn in_colour() {
     let text =
         "steps:\n  a: { run: make, about: All of it }\n  b: { run: make, requires: quantum }\n";
-    let folder = CliFolder::with(text);
+    let folder = ProjectFolder::with(text);
     let output = folder.command("plan").env("CLICOLOR_FORCE", "1").output().unwrap();
-    assert_snapshot!(shown(&output).replace('\u{1b}', "^"), @r#"
+    assert_snapshot!(FinishedProgram::from(output).page().replace('\u{1b}', "^"), @r#"
     ^[1mapp^[0m: 2 steps in 1 wave
 
     ^[2m1^[0m  ^[1ma^[0m  ^[2mAll of it^[0m
@@ -93,7 +95,7 @@ fn in_colour() {
 
 #[test]
 fn some_steps_with_what_they_need() {
-    assert_snapshot!(CliFolder::with(SHIP).run("plan test"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("plan test"), @r#"
     ship: 2 steps (4 with cells) in 2 waves
     channel = "beta"
 
@@ -112,9 +114,12 @@ fn some_steps_with_what_they_need() {
 
 #[test]
 fn an_example_by_its_path() {
-    let output =
-        super::arrange::command(&repository(), "plan examples/release.yml").output().unwrap();
-    assert_snapshot!(shown(&output), @r#"
+    let output = ProjectFolder::empty()
+        .command("plan examples/release.yml")
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    assert_snapshot!(FinishedProgram::from(output).page(), @r#"
     release: 3 steps in 3 waves
     channel = "beta" · dry = true
 
@@ -134,7 +139,7 @@ fn an_example_by_its_path() {
 #[test]
 fn a_condition_that_is_decided_later_and_a_key_that_is_not_available() {
     let text = "steps:\n  a: { run: make, outputs: go, image: rust }\n  b: { needs: a, if: steps.a.outputs.go == \"yes\", http: { get: x } }\n";
-    assert_snapshot!(CliFolder::with(text).run("plan"), @r#"
+    assert_snapshot!(ProjectFolder::with(text).page("plan"), @r#"
     app: 2 steps in 2 waves
 
     1  a
@@ -160,7 +165,7 @@ fn a_hundred_thousand_cells_are_one_line() {
         axis("a"),
         axis("b")
     );
-    assert_snapshot!(CliFolder::with(&text).run("plan"), @r#"
+    assert_snapshot!(ProjectFolder::with(&text).page("plan"), @r#"
     big: 2 steps (100,001 with cells) in 2 waves
 
     1  all  100,000 cells
@@ -177,7 +182,7 @@ fn a_long_chain_is_shortened() {
     for n in 1..1000 {
         let _ = writeln!(text, "  s{n}: {{ needs: s{}, run: make }}", n - 1);
     }
-    let page = CliFolder::with(&text).data("plan");
+    let page = ProjectFolder::with(&text).data("plan");
     let end: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("Longest")).collect();
     assert_snapshot!(end.join("\n"), @r#"
     Longest chain, 1,000 steps:
@@ -189,7 +194,7 @@ fn a_long_chain_is_shortened() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "a test is as long as what is printed")]
 fn as_json() {
-    let plan: Value = serde_json::from_str(&CliFolder::with(SHIP).data("plan --json")).unwrap();
+    let plan: Value = serde_json::from_str(&ProjectFolder::with(SHIP).data("plan --json")).unwrap();
     assert_snapshot!(plan["waves"], @r#"[["lint"],["test"],["bundle"],["soak"],["deploy"],["tell"]]"#);
     assert_snapshot!(format!("{:#}", plan["steps"][1]), @r#"
     {

@@ -11,8 +11,9 @@ use std::process::Command;
 use serde_json::Value;
 use windlass_core::problem::ProblemCode;
 
-use super::arrange::{CliFolder, SHIP, repository};
+use crate::cli::ship::SHIP;
 use crate::python::python;
+use crate::support::project_folder::{ProjectFolder, repository};
 
 /// Every key that the design has a place for, available or not.
 const EVERY_KEY: &str = include_str!("every_key.yml");
@@ -82,23 +83,24 @@ fn wrong_keys_and_values_do_not_fit() {
         assert_ne!(told, "fits", "{name}:\n{}", files[&name]);
     }
     for text in wrong {
-        assert!(CliFolder::with(text).run("validate").starts_with("exit code 3"), "{text}");
+        assert!(ProjectFolder::with(text).page("validate").starts_with("exit code 3"), "{text}");
     }
 }
 
 #[test]
 fn the_parser_knows_every_key_of_the_schema() {
-    let schema: Value = serde_json::from_str(&CliFolder::empty().data("schema")).unwrap();
+    let schema: Value = serde_json::from_str(&ProjectFolder::empty().data("schema")).unwrap();
     let keys = |object: &Value| -> Vec<String> {
         object["properties"].as_object().unwrap().keys().cloned().collect()
     };
     for key in keys(&schema["$defs"]["step"]) {
-        let said = CliFolder::with(&format!("steps:\n  a:\n    {key}: [[]]\n")).run("validate");
+        let said =
+            ProjectFolder::with(&format!("steps:\n  a:\n    {key}: [[]]\n")).page("validate");
         assert!(!said.contains("E041"), "{key}: {said}");
         assert!(EVERY_KEY.contains(&format!("{key}:")), "{key} is missing in every_key.yml");
     }
     for key in keys(&schema) {
-        let said = CliFolder::with(&format!("{key}: [[]]\n")).run("validate");
+        let said = ProjectFolder::with(&format!("{key}: [[]]\n")).page("validate");
         assert!(!said.contains("E041"), "{key}: {said}");
         assert!(EVERY_KEY.contains(&format!("{key}:")), "{key} is missing in every_key.yml");
     }
@@ -107,20 +109,21 @@ fn the_parser_knows_every_key_of_the_schema() {
 #[test]
 fn every_key_is_sound_or_not_available_yet() {
     let report: Value =
-        serde_json::from_str(&CliFolder::with(EVERY_KEY).data("validate --json")).unwrap();
+        serde_json::from_str(&ProjectFolder::with(EVERY_KEY).data("validate --json")).unwrap();
     for problem in report["problems"].as_array().unwrap() {
         assert_eq!(problem["code"], ProblemCode::NotAvailable.as_str(), "{problem}");
     }
     assert!(
-        CliFolder::with(EVERY_KEY).run("run").starts_with("exit code 3"),
+        ProjectFolder::with(EVERY_KEY).page("run").starts_with("exit code 3"),
         "it cannot be run yet"
     );
 }
 
 /// What the validator says of each file.
 fn validated(mut command: Command, files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let folder = CliFolder::empty().file("schema.json", CliFolder::empty().data("schema"));
-    let folder = files.iter().fold(folder, |folder, (name, text)| folder.file(name, text));
+    let folder =
+        ProjectFolder::empty().with_file("schema.json", ProjectFolder::empty().data("schema"));
+    let folder = files.iter().fold(folder, |folder, (name, text)| folder.with_file(name, text));
     command.arg(script()).arg("schema.json").args(files.keys()).current_dir(folder.path());
     let output = command.output().expect("it was there a moment ago");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

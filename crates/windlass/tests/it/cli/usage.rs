@@ -4,17 +4,18 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use super::arrange::{CliFolder, SHIP};
+use crate::cli::ship::SHIP;
+use crate::support::project_folder::ProjectFolder;
 
 #[test]
 fn version_is_data() {
     let version = concat!("windlass ", env!("CARGO_PKG_VERSION"), "\n");
-    assert_eq!(CliFolder::empty().run("--version"), version);
+    assert_eq!(ProjectFolder::empty().page("--version"), version);
 }
 
 #[test]
 fn help_is_short_and_grouped() {
-    assert_snapshot!(CliFolder::empty().run("--help"), @r#"
+    assert_snapshot!(ProjectFolder::empty().page("--help"), @r#"
     Run pipelines of dependent steps on one machine or many
 
     Usage: windlass COMMAND [ARGUMENTS]
@@ -78,7 +79,7 @@ fn help_is_short_and_grouped() {
 
 #[test]
 fn every_command_has_an_example() {
-    let folder = CliFolder::empty();
+    let folder = ProjectFolder::empty();
     for command in [
         "plan",
         "graph",
@@ -103,7 +104,7 @@ fn every_command_has_an_example() {
 
 #[test]
 fn a_commands_help() {
-    assert_snapshot!(CliFolder::empty().run("plan --help"), @r#"
+    assert_snapshot!(ProjectFolder::empty().page("plan --help"), @r#"
     Show the steps that a run would execute or skip on this machine
 
     Usage: windlass plan [OPTIONS] [FILE | STEP]...
@@ -128,7 +129,7 @@ fn a_commands_help() {
 
 #[test]
 fn help_is_a_command_too() {
-    let folder = CliFolder::empty();
+    let folder = ProjectFolder::empty();
     assert_eq!(folder.data("help"), folder.data("--help"));
     for command in ["run", "plan", "validate", "explain"] {
         assert_eq!(
@@ -136,7 +137,7 @@ fn help_is_a_command_too() {
             folder.data(&format!("{command} --help"))
         );
     }
-    assert_snapshot!(folder.run("help valdate"), @r#"
+    assert_snapshot!(folder.page("help valdate"), @r#"
     exit code 2
     --- said ---
     error: unrecognized subcommand 'valdate'
@@ -149,15 +150,14 @@ fn help_is_a_command_too() {
 
 #[test]
 fn nothing_asked_is_answered_with_help() {
-    let output = CliFolder::empty().output("");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("Write a pipeline:"));
+    let ended = ProjectFolder::empty().run("");
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
+    assert!(ended.err.contains("Write a pipeline:"));
 }
 
 #[test]
 fn a_mistyped_command() {
-    assert_snapshot!(CliFolder::empty().run("valdate"), @r#"
+    assert_snapshot!(ProjectFolder::empty().page("valdate"), @r#"
     exit code 2
     --- said ---
     error: unrecognized subcommand 'valdate'
@@ -172,13 +172,13 @@ fn a_mistyped_command() {
 
 #[test]
 fn transposed_letters_are_corrected() {
-    let said = CliFolder::empty().run("rnu");
+    let said = ProjectFolder::empty().page("rnu");
     assert!(said.contains("tip: a similar subcommand exists: 'run'\n"), "{said}");
 }
 
 #[test]
 fn a_mistyped_option() {
-    assert_snapshot!(CliFolder::empty().run("plan --jsn"), @r#"
+    assert_snapshot!(ProjectFolder::empty().page("plan --jsn"), @r#"
     exit code 2
     --- said ---
     error: unexpected argument '--jsn' found
@@ -193,7 +193,7 @@ fn a_mistyped_option() {
 
 #[test]
 fn a_param_without_a_value() {
-    assert_snapshot!(CliFolder::empty().run("plan -p channel"), @r#"
+    assert_snapshot!(ProjectFolder::empty().page("plan -p channel"), @r#"
     exit code 2
     --- said ---
     error: invalid value 'channel' for '--param <NAME=VALUE>': write a param as NAME=VALUE
@@ -204,7 +204,7 @@ fn a_param_without_a_value() {
 
 #[test]
 fn a_mistyped_step() {
-    assert_snapshot!(CliFolder::with(SHIP).run("plan bundel"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("plan bundel"), @r#"
     exit code 2
     --- said ---
     error: there is no step `bundel`: did you mean `bundle`?
@@ -213,7 +213,7 @@ fn a_mistyped_step() {
 
 #[test]
 fn a_step_like_no_other() {
-    assert_snapshot!(CliFolder::with(SHIP).run("plan release"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("plan release"), @r#"
     exit code 2
     --- said ---
     error: there is no step `release`
@@ -223,7 +223,7 @@ fn a_step_like_no_other() {
 
 #[test]
 fn a_mistyped_cell() {
-    assert_snapshot!(CliFolder::with(SHIP).run("plan test[linux,sqlit]"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("plan test[linux,sqlit]"), @r#"
     exit code 2
     --- said ---
     error: there is no step `test[linux,sqlit]`
@@ -233,7 +233,7 @@ fn a_mistyped_cell() {
 
 #[test]
 fn a_mistyped_param() {
-    assert_snapshot!(CliFolder::with(SHIP).run("plan -p chanel=beta"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("plan -p chanel=beta"), @r#"
     exit code 2
     --- said ---
     error[E121]: there is no param `chanel`
@@ -250,7 +250,8 @@ fn a_mistyped_param() {
 
 #[test]
 fn a_reader_that_went_away_is_not_an_error() {
-    let mut child = CliFolder::with(SHIP).command("--help").stdout(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        ProjectFolder::with(SHIP).command("--help").stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

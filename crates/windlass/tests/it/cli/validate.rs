@@ -3,11 +3,13 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::arrange::{CliFolder, SHIP, shown};
+use crate::cli::ship::SHIP;
+use crate::support::program::FinishedProgram;
+use crate::support::project_folder::ProjectFolder;
 
 #[test]
 fn a_valid_file_says_what_it_has() {
-    assert_snapshot!(CliFolder::with(SHIP).run("validate"), @r#"
+    assert_snapshot!(ProjectFolder::with(SHIP).page("validate"), @r#"
     windlass.yml is valid: 6 steps, 3 matrix cells, 2 locks and 1 param
     note: axes named `os` and `arch` select the machine, here in test; this machine cannot run 1 of 3 cells: test[plan9,sqlite]
     "#);
@@ -17,7 +19,7 @@ fn a_valid_file_says_what_it_has() {
 fn a_matrix_that_chooses_machines_is_noted() {
     let told = |matrix: &str| {
         let text = format!("steps:\n  test: {{ matrix: {matrix}, run: make }}\n");
-        CliFolder::with(&text).run("validate")
+        ProjectFolder::with(&text).page("validate")
     };
     assert_snapshot!(told("{ os: [linux], arch: [m68k, sparc], db: [a, b] }"), @r#"
     windlass.yml is valid: 1 step and 4 matrix cells
@@ -33,7 +35,7 @@ fn a_matrix_that_chooses_machines_is_noted() {
     windlass.yml is valid: 1 step and 2 matrix cells
     note: a matrix that is a list requires machines with these labels, here in test; this machine cannot run 2 of 2 cells: test[sqlite] and test[postgres]; to use values that are no labels, name the axis: `matrix: { db: [a, b] }`
     "#);
-    let folder = CliFolder::with("steps: { test: { matrix: { os: [plan9] }, run: make } }");
+    let folder = ProjectFolder::with("steps: { test: { matrix: { os: [plan9] }, run: make } }");
     let json: Value = serde_json::from_str(&folder.data("validate --json")).unwrap();
     assert_eq!(json["refused_here"], serde_json::json!(["test[plan9]"]));
 }
@@ -41,7 +43,7 @@ fn a_matrix_that_chooses_machines_is_noted() {
 #[test]
 fn every_problem_is_reported_at_once() {
     let text = "stages: 1\nsteps:\n  a:\n    run: make\n    timeout: 15\n    need: b\n";
-    assert_snapshot!(CliFolder::with(text).run("validate"), @r#"
+    assert_snapshot!(ProjectFolder::with(text).page("validate"), @r#"
     exit code 3
     error[E041]: unknown key `stages` in a pipeline
      --> windlass.yml:1:1
@@ -79,9 +81,9 @@ fn every_problem_is_reported_at_once() {
 
 #[test]
 fn in_colour() {
-    let folder = CliFolder::with("steps:\n  a: { run: make, timeout: 15 }\n");
+    let folder = ProjectFolder::with("steps:\n  a: { run: make, timeout: 15 }\n");
     let output = folder.command("validate").env("CLICOLOR_FORCE", "1").output().unwrap();
-    assert_snapshot!(shown(&output).replace('\u{1b}', "^"), @r#"
+    assert_snapshot!(FinishedProgram::from(output).page().replace('\u{1b}', "^"), @r#"
     exit code 3
     ^[1;31merror[E029]^[0m^[1m: `timeout` needs a unit^[0m
     ^[1;34m -->^[0m windlass.yml:2:28
@@ -98,13 +100,13 @@ fn in_colour() {
     "#);
     let mut plain = folder.command("validate");
     let plain = plain.env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output().unwrap();
-    assert!(!shown(&plain).contains('\u{1b}'));
+    assert!(!FinishedProgram::from(plain).page().contains('\u{1b}'));
 }
 
 #[test]
 fn what_is_not_available_yet_is_a_note() {
-    let folder = CliFolder::with("steps:\n  a: { run: make, image: rust }\n");
-    assert_snapshot!(folder.run("validate"), @r#"
+    let folder = ProjectFolder::with("steps:\n  a: { run: make, image: rust }\n");
+    assert_snapshot!(folder.page("validate"), @r#"
     note[E043]: `image` is not available yet
      --> windlass.yml:2:19
       |
@@ -120,9 +122,9 @@ fn what_is_not_available_yet_is_a_note() {
 fn a_param_that_must_be_given_is_no_problem_of_the_file() {
     let text =
         "params: { version: }\nsteps:\n  a: { run: make, timeout: \"${{ params.version }}\" }\n";
-    let folder = CliFolder::with(text);
-    assert_snapshot!(folder.run("validate"), @r#"windlass.yml is valid: 1 step and 1 param"#);
-    assert_snapshot!(folder.run("validate -p version=soon"), @r#"
+    let folder = ProjectFolder::with(text);
+    assert_snapshot!(folder.page("validate"), @r#"windlass.yml is valid: 1 step and 1 param"#);
+    assert_snapshot!(folder.page("validate -p version=soon"), @r#"
     exit code 3
     error[E042]: `timeout` takes a duration greater than zero such as `90s` or `15m`, but this renders to `soon`
      --> windlass.yml:3:28
@@ -136,10 +138,10 @@ fn a_param_that_must_be_given_is_no_problem_of_the_file() {
 
 #[test]
 fn as_json() {
-    let folder = CliFolder::with("steps:\n  a: { run: make, timeout: 15 }\n");
-    let output = folder.output("validate --json");
-    assert_eq!(output.status.code(), Some(3));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let folder = ProjectFolder::with("steps:\n  a: { run: make, timeout: 15 }\n");
+    let ended = folder.run("validate --json");
+    assert_eq!(ended.code, Some(3));
+    let report: Value = serde_json::from_str(&ended.out).unwrap();
     assert_snapshot!(format!("{report:#}"), @r#"
     {
       "file": "windlass.yml",
@@ -161,6 +163,6 @@ fn as_json() {
     }
     "#);
     let report: Value =
-        serde_json::from_str(&CliFolder::with(SHIP).data("validate --json")).unwrap();
+        serde_json::from_str(&ProjectFolder::with(SHIP).data("validate --json")).unwrap();
     assert_snapshot!(report, @r#"{"cells":3,"file":"windlass.yml","locks":["device-farm","prod"],"params":["channel"],"problems":[],"refused_here":["test[plan9,sqlite]"],"steps":["lint","test","bundle","soak","deploy","tell"],"valid":true}"#);
 }

@@ -1,31 +1,33 @@
-//! Where a command looks, and who is let in.
+//! The address that a command uses, and the tokens that a controller accepts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::arrange::ClientCluster;
-use crate::run::arrange::RunFolder;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
 
 const ONE: &str = "name: one\nsteps:\n  a: { run: 'true' }\n";
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// Two controllers, and a folder with a run of its own. Each knows one run, of a pipeline that is called like it.
 struct TwoControllers {
-    there: ClientCluster,
-    saved: ClientCluster,
-    here: RunFolder,
+    there: LocalCluster,
+    saved: LocalCluster,
+    here: ProjectFolder,
 }
 
 impl TwoControllers {
     fn new() -> Self {
         let cluster = |name: &str| {
-            let cluster =
-                ClientCluster::start(RunFolder::with(&ONE.replace("one", name)), "--no-token");
-            cluster.submit();
+            let cluster = LocalCluster::start_in(
+                ProjectFolder::with(&ONE.replace("one", name)),
+                "--jobs 4 --no-token",
+            );
+            cluster.submit_project();
             cluster
         };
         let (there, saved) = (cluster("there"), cluster("saved"));
-        let here = RunFolder::with(&ONE.replace("one", "here"));
+        let here = ProjectFolder::with(&ONE.replace("one", "here"));
         here.data("run");
         Self { there, saved, here }
     }
@@ -44,19 +46,22 @@ impl TwoControllers {
 #[test]
 fn most_specific_setting_selects_the_address() {
     let world = TwoControllers::new();
-    let place = |place: &str, said: &str| (place.to_owned(), said.to_owned());
+    let project = |project: &str, said: &str| (project.to_owned(), said.to_owned());
     let (there, saved) = (world.there.url.as_str(), world.saved.url.as_str());
-    assert_eq!(world.looks("", None), place("here", ""));
+    assert_eq!(world.looks("", None), project("here", ""));
     let ended = world.here.run(&format!("context {saved}"));
     assert_eq!(ended.err, format!("saved: commands that read runs use {saved}\n"));
-    assert_eq!(world.looks("", None), place("saved", &format!("using {saved} (saved context)\n")));
-    let by_variable = place("there", &format!("using {there} (WINDLASS_URL)\n"));
+    assert_eq!(
+        world.looks("", None),
+        project("saved", &format!("using {saved} (saved context)\n"))
+    );
+    let by_variable = project("there", &format!("using {there} (WINDLASS_URL)\n"));
     assert_eq!(world.looks("", Some(there)), by_variable);
-    assert_eq!(world.looks(&format!("--to {there}"), Some(saved)), place("there", ""));
-    assert_eq!(world.looks("--store .windlass", Some(there)), place("here", ""));
+    assert_eq!(world.looks(&format!("--to {there}"), Some(saved)), project("there", ""));
+    assert_eq!(world.looks("--store .windlass", Some(there)), project("here", ""));
     assert_eq!(world.here.data("context"), format!("{saved}\n"));
     assert_eq!(world.here.run("context --none").err, "forgotten\n");
-    assert_eq!(world.looks("", None), place("here", ""));
+    assert_eq!(world.looks("", None), project("here", ""));
     let both = world.here.run(&format!("runs --store .windlass --to {there}"));
     assert_eq!(both.code, Some(2), "two places at once make no sense: {both:?}");
     let rerun = world.here.run(&format!("rerun latest --jobs 2 --to {there}"));
@@ -66,10 +71,10 @@ fn most_specific_setting_selects_the_address() {
 
 #[test]
 fn missing_token_error_names_the_flag() {
-    let place = RunFolder::with(ONE);
-    place.file("token", format!("{TOKEN}\n"));
-    place.file("other", "fedcba9876543210fedcba9876543210");
-    let cluster = ClientCluster::start(place, "--token-file token");
+    let project = ProjectFolder::with(ONE);
+    project.file("token", format!("{TOKEN}\n"));
+    project.file("other", "fedcba9876543210fedcba9876543210");
+    let cluster = LocalCluster::start_in(project, "--jobs 4 --token-file token");
     let none = cluster.run("runs");
     assert_eq!(none.code, Some(2), "{none:?}");
     assert!(none.err.contains("requires a token") && none.err.contains("--token-file"), "{none:?}");
@@ -88,41 +93,41 @@ fn missing_token_error_names_the_flag() {
 
 #[test]
 fn a_context_remembers_where_the_token_is_and_not_the_token() {
-    let place = RunFolder::with(ONE);
-    place.file("token", TOKEN);
-    let cluster = ClientCluster::start(place, "--token-file token");
-    let place = &cluster.place;
-    assert_eq!(place.run(&format!("context {} --token-file token", cluster.url)).code, Some(0));
-    assert_eq!(place.run("submit --wait").code, Some(0));
+    let project = ProjectFolder::with(ONE);
+    project.file("token", TOKEN);
+    let cluster = LocalCluster::start_in(project, "--jobs 4 --token-file token");
+    let project = &cluster.project;
+    assert_eq!(project.run(&format!("context {} --token-file token", cluster.url)).code, Some(0));
+    assert_eq!(project.run("submit --wait").code, Some(0));
     assert_eq!(cluster.run("runs").code, Some(0), "it is the token of that controller");
-    let file = place.config().join("windlass/context");
+    let file = project.config().join("windlass/context");
     let text = fs::read_to_string(&file).expect("it was written");
     assert!(!text.contains(TOKEN) && text.contains("token"), "{text}");
     let mode = fs::metadata(&file).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let other = ClientCluster::start(RunFolder::with(ONE), "--no-token");
-    let asked = place.run(&format!("runs --to {}", other.url));
+    let other = LocalCluster::start_in(ProjectFolder::with(ONE), "--jobs 4 --no-token");
+    let asked = project.run(&format!("runs --to {}", other.url));
     assert_eq!(asked.code, Some(0), "{asked:?}");
-    place.file("../config/windlass/context", "{ nonsense");
-    let broken = place.run("runs");
+    project.file("../config/windlass/context", "{ nonsense");
+    let broken = project.run("runs");
     assert_eq!(broken.code, Some(2));
     assert!(broken.err.contains("`windlass context --none` removes it"), "{}", broken.err);
 }
 
 #[test]
 fn address_without_a_controller_is_reported() {
-    let place = RunFolder::with(ONE);
+    let project = ProjectFolder::with(ONE);
     for (url, code, words) in [
         ("ftp://a", 2, "the scheme must be http:// or https://"),
         ("http://a/b", 2, "a host and a port only"),
         ("http://127.0.0.1:1", 5, "cannot be reached"),
         ("http://no-such-host.invalid:7700", 5, "cannot be reached"),
     ] {
-        let ended = place.run(&format!("runs --to {url}"));
+        let ended = project.run(&format!("runs --to {url}"));
         assert_eq!(ended.code, Some(code), "{url}: {ended:?}");
         assert!(ended.err.contains(words), "{url}: {}", ended.err);
     }
-    let ended = place.set("WINDLASS_URL", "http://a:b").run("runs");
+    let ended = project.set("WINDLASS_URL", "http://a:b").run("runs");
     assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("it comes from WINDLASS_URL"), "{}", ended.err);
 }

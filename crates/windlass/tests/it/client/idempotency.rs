@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::arrange::ClientCluster;
-use crate::run::arrange::until;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const SHIP: &str = r#"
 name: ship
@@ -17,26 +18,26 @@ steps:
       test ! -e broken
 "#;
 
-fn keys(cluster: &ClientCluster) -> Vec<Value> {
+fn keys(cluster: &LocalCluster) -> Vec<Value> {
     let printed = cluster.data("keys --json");
     printed.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
 }
 
 #[test]
 fn of_runs_at_once_one_does_it_and_the_others_have_what_came_of_it() {
-    let cluster = ClientCluster::with(SHIP);
-    let runs: Vec<String> = (0..3).map(|_| cluster.submit()).collect();
-    cluster.place.until_lines("trace", 1);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(SHIP), "--jobs 4");
+    let runs: Vec<String> = (0..3).map(|_| cluster.submit_project()).collect();
+    cluster.project.until_lines("trace", 1);
     until("two wait", || keys(&cluster)[0]["waiting"] == 2);
     let key = keys(&cluster).remove(0);
     assert_eq!((&key["key"], &key["status"]), (&"ship/1".into(), &"pending".into()));
     let why = cluster.data(&format!("why {} deploy", runs[2]));
     assert!(why.contains("ship/1") && why.contains(&runs[0]), "{why}");
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     for run in &runs {
-        assert_eq!(cluster.end_of(run), "succeeded");
+        assert_eq!(cluster.status_at_end(run), "succeeded");
     }
-    assert_eq!(cluster.place.lines("trace"), runs[..1]);
+    assert_eq!(cluster.project.lines("trace"), runs[..1]);
     let step = &cluster.show(&runs[2])["steps"][0];
     let told = (step["status"].as_str(), step["origin"]["run"].as_str());
     assert_eq!(told, (Some("cached"), Some(&*runs[0])));
@@ -46,35 +47,35 @@ fn of_runs_at_once_one_does_it_and_the_others_have_what_came_of_it() {
 
 #[test]
 fn if_the_first_fails_the_second_does_it() {
-    let cluster = ClientCluster::with(SHIP);
-    let (first, second) = (cluster.submit(), cluster.submit());
-    cluster.place.until_lines("trace", 1);
-    cluster.place.file("broken", "");
-    cluster.place.file("go", "");
-    assert_eq!(cluster.end_of(&first), "failed");
-    assert_eq!(cluster.end_of(&second), "failed");
-    assert_eq!(cluster.place.lines("trace"), [&*first, &*second]);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(SHIP), "--jobs 4");
+    let (first, second) = (cluster.submit_project(), cluster.submit_project());
+    cluster.project.until_lines("trace", 1);
+    cluster.project.file("broken", "");
+    cluster.project.file("go", "");
+    assert_eq!(cluster.status_at_end(&first), "failed");
+    assert_eq!(cluster.status_at_end(&second), "failed");
+    assert_eq!(cluster.project.lines("trace"), [&*first, &*second]);
     assert_eq!(keys(&cluster)[0]["status"], "failed");
-    std::fs::remove_file(cluster.place.path().join("broken")).expect("it was there");
-    let third = cluster.submit();
-    assert_eq!(cluster.end_of(&third), "succeeded");
+    std::fs::remove_file(cluster.project.path().join("broken")).expect("it was there");
+    let third = cluster.submit_project();
+    assert_eq!(cluster.status_at_end(&third), "succeeded");
     let again = cluster.data("submit --again").trim().to_owned();
-    assert_eq!(cluster.end_of(&again), "succeeded");
-    assert_eq!(cluster.place.lines("trace"), [first, second, third, again]);
+    assert_eq!(cluster.status_at_end(&again), "succeeded");
+    assert_eq!(cluster.project.lines("trace"), [first, second, third, again]);
 }
 
 #[test]
 fn what_was_done_is_known_to_a_controller_that_was_killed_and_came_back() {
-    let mut cluster = ClientCluster::with(SHIP);
-    cluster.place.file("go", "");
-    let first = cluster.submit();
-    assert_eq!(cluster.end_of(&first), "succeeded");
+    let mut cluster = LocalCluster::start_in(ProjectFolder::with(SHIP), "--jobs 4");
+    cluster.project.file("go", "");
+    let first = cluster.submit_project();
+    assert_eq!(cluster.status_at_end(&first), "succeeded");
     cluster.kill();
     cluster.restart();
-    let second = cluster.submit();
-    assert_eq!(cluster.end_of(&second), "succeeded");
-    assert_eq!(cluster.place.lines("trace"), [&*first]);
+    let second = cluster.submit_project();
+    assert_eq!(cluster.status_at_end(&second), "succeeded");
+    assert_eq!(cluster.project.lines("trace"), [&*first]);
     let other = cluster.data("submit -p version=2").trim().to_owned();
-    assert_eq!(cluster.end_of(&other), "succeeded");
+    assert_eq!(cluster.status_at_end(&other), "succeeded");
     assert_eq!(keys(&cluster).len(), 2);
 }

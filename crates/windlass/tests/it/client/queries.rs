@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::arrange::ClientCluster;
-use crate::run::arrange::{RunFolder, until};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const PIPELINE: &str = r#"
 name: ship
@@ -19,10 +20,10 @@ steps:
 
 #[test]
 fn controller_and_store_give_the_same_answers() {
-    let cluster = ClientCluster::with(PIPELINE);
-    let run = cluster.submit();
-    assert_eq!(cluster.end_of(&run), "failed");
-    let here = |line: &str| cluster.place.run(&format!("{line} --store .windlass"));
+    let cluster = LocalCluster::start_in(ProjectFolder::with(PIPELINE), "--jobs 4");
+    let run = cluster.submit_project();
+    assert_eq!(cluster.status_at_end(&run), "failed");
+    let here = |line: &str| cluster.project.run(&format!("{line} --store .windlass"));
     for line in [
         format!("show {run}"),
         format!("show {run} --json"),
@@ -52,22 +53,22 @@ fn controller_and_store_give_the_same_answers() {
 
 #[test]
 fn a_run_is_run_again_where_it_is() {
-    let cluster = ClientCluster::with(PIPELINE);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(PIPELINE), "--jobs 4");
     // Otherwise the cell that fails may stop the other, now and when it is run again.
     let first = cluster.data("submit --keep-going").trim().to_owned();
-    assert_eq!(cluster.end_of(&first), "failed");
+    assert_eq!(cluster.status_at_end(&first), "failed");
     let again = cluster.run("rerun latest --failed --wait");
     assert_eq!(again.code, Some(1), "{again:?}");
     let run = again.out.lines().next().expect("an id").to_owned();
     let shown = cluster.show(&run);
     assert_eq!(shown["counts"], serde_json::json!({ "blocked": 1, "cached": 2, "failed": 1 }));
     let named = cluster.data("rerun latest --from test[sqlite]").trim().to_owned();
-    assert_eq!(cluster.end_of(&named), "failed");
+    assert_eq!(cluster.status_at_end(&named), "failed");
     assert_eq!(cluster.show(&named)["counts"]["succeeded"], 1, "the cell that was named");
     assert!(cluster.run("rerun latest --from lnt").err.contains("did you mean `lint`?"));
-    cluster.place.file("good.yml", "name: good\nsteps:\n  a: { run: 'true' }\n");
+    cluster.project.file("good.yml", "name: good\nsteps:\n  a: { run: 'true' }\n");
     let good = cluster.data("submit good.yml").trim().to_owned();
-    cluster.end_of(&good);
+    cluster.status_at_end(&good);
     let nothing = cluster.run("rerun latest --failed");
     assert_eq!(
         (nothing.code, &*nothing.err),
@@ -82,13 +83,14 @@ steps:
   here: { pin: leader, run: 'echo "## Sizes of here" >> "$WINDLASS_SUMMARY"' }
   there: { requires: moon, secrets: [TOKEN], run: 'echo printed; echo "## Sizes of $TOKEN" >> "$WINDLASS_SUMMARY"' }
 "###;
-    let place = RunFolder::with(text).set("TOKEN", "hunter22");
-    let cluster = ClientCluster::start(place, "");
+    let project = ProjectFolder::with(text).set("TOKEN", "hunter22");
+    let cluster = LocalCluster::start_in(project, "--jobs 4");
     let join = format!("worker --join {} --name far --label moon --state far", cluster.url);
-    let worker = cluster.place.start(&join);
-    let run = cluster.submit();
-    assert_eq!(cluster.end_of(&run), "succeeded");
-    for shown in [cluster.data("show latest"), cluster.place.data("show latest --store .windlass")]
+    let worker = cluster.project.start(&join);
+    let run = cluster.submit_project();
+    assert_eq!(cluster.status_at_end(&run), "succeeded");
+    for shown in
+        [cluster.data("show latest"), cluster.project.data("show latest --store .windlass")]
     {
         assert!(shown.contains("## Sizes of here\n"), "{shown}");
         assert!(shown.contains("## Sizes of ***\n"), "{shown}");
@@ -103,11 +105,11 @@ steps:
 
 #[test]
 fn runs_are_listed_by_status_and_pipeline() {
-    let cluster = ClientCluster::with(PIPELINE);
-    cluster.place.file("good.yml", "name: good\nsteps:\n  a: { run: 'true' }\n");
-    let (bad, good) = (cluster.submit(), cluster.data("submit good.yml").trim().to_owned());
-    cluster.end_of(&bad);
-    cluster.end_of(&good);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(PIPELINE), "--jobs 4");
+    cluster.project.file("good.yml", "name: good\nsteps:\n  a: { run: 'true' }\n");
+    let (bad, good) = (cluster.submit_project(), cluster.data("submit good.yml").trim().to_owned());
+    cluster.status_at_end(&bad);
+    cluster.status_at_end(&good);
     let ids = |line: &str| -> Vec<String> {
         let read = |line: &str| serde_json::from_str::<Value>(line).expect("it is JSON");
         let id = |run: Value| run["id"].as_str().expect("it has one").to_owned();
@@ -136,9 +138,9 @@ steps:
 
 #[test]
 fn active_run_shows_lock_holders_and_waiters() {
-    let cluster = ClientCluster::with(HOLDS);
-    let run = cluster.submit();
-    cluster.place.until_lines("trace", 1);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(HOLDS), "--jobs 4");
+    let run = cluster.submit_project();
+    cluster.project.until_lines("trace", 1);
     let locks = cluster.data("locks");
     let rows: Vec<Vec<&str>> =
         locks.lines().map(|line| line.split_whitespace().take(5).collect()).collect();
@@ -157,28 +159,28 @@ fn active_run_shows_lock_holders_and_waiters() {
     assert_eq!((&lock["name"], &lock["slots"]), (&"farm".into(), &1.into()));
     let following = cluster.begin(&format!("logs {run} holder -f"));
     until("what was printed is followed", || following.printed() == "in\n");
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     let followed = following.ended();
     assert_eq!((followed.out.as_str(), followed.code), ("in\nout\n", Some(0)));
-    assert_eq!(cluster.end_of(&run), "succeeded");
+    assert_eq!(cluster.status_at_end(&run), "succeeded");
     assert_eq!(cluster.run("queue").err, "no step waits for a worker\n");
     assert!(cluster.run("locks").err.contains("no unfinished run uses a lock"));
 }
 
 #[test]
 fn run_is_cancelled_from_another_machine() {
-    let cluster = ClientCluster::with(HOLDS);
-    let run = cluster.submit();
-    cluster.place.until_lines("trace", 1);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(HOLDS), "--jobs 4");
+    let run = cluster.submit_project();
+    cluster.project.until_lines("trace", 1);
     let ended = cluster.run(&format!("cancel {run}"));
     assert_eq!(ended.err, format!("run {run} is being cancelled\n"));
-    assert_eq!(cluster.end_of(&run), "cancelled");
+    assert_eq!(cluster.status_at_end(&run), "cancelled");
 }
 
 #[test]
 fn workers_are_listed_and_drained_by_name() {
-    let cluster = ClientCluster::with(HOLDS);
-    let worker = cluster.place.start(&format!(
+    let cluster = LocalCluster::start_in(ProjectFolder::with(HOLDS), "--jobs 4");
+    let worker = cluster.project.start(&format!(
         "worker --join {} --name helper --slots 3 --label gpu --state helper",
         cluster.url
     ));

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::arrange::ClientCluster;
-use crate::run::arrange::RunFolder;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
 
 const CHAIN: &str = r#"
 name: chain
@@ -17,14 +17,14 @@ steps:
 
 #[test]
 fn a_submission_prints_its_id_and_says_where_to_look() {
-    let cluster = ClientCluster::with(CHAIN);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(CHAIN), "--jobs 4");
     let ended = cluster.run("submit -p word=given");
     let run = ended.out.trim().to_owned();
     assert_eq!(ended.code, Some(0));
     let (url, watch) = (&cluster.url, format!("windlass watch {run} --to {}", cluster.url));
     assert_eq!(ended.err, format!("submitted to {url}; `{watch}` shows it\n"));
-    assert_eq!(cluster.end_of(&run), "succeeded");
-    assert_eq!(cluster.place.lines("trace"), ["a given", "b", "c"]);
+    assert_eq!(cluster.status_at_end(&run), "succeeded");
+    assert_eq!(cluster.project.lines("trace"), ["a given", "b", "c"]);
 }
 
 #[test]
@@ -35,19 +35,19 @@ fn a_part_of_a_pipeline_is_submitted_alone() {
         ("submit --from b", vec!["b", "c"]),
         ("submit --tag quick", vec!["a plain"]),
     ] {
-        let cluster = ClientCluster::with(CHAIN);
+        let cluster = LocalCluster::start_in(ProjectFolder::with(CHAIN), "--jobs 4");
         assert_eq!(cluster.run(&format!("{line} --wait")).code, Some(0), "{line}");
-        assert_eq!(cluster.place.lines("trace"), trace, "{line}");
+        assert_eq!(cluster.project.lines("trace"), trace, "{line}");
     }
 }
 
 #[test]
 fn invalid_pipeline_is_reported_locally_and_not_sent() {
-    let cluster = ClientCluster::with(CHAIN);
-    cluster.place.file("wrong.yml", "name: wrong\nsteps:\n  a: { run: 'true', neds: b }\n");
+    let cluster = LocalCluster::start_in(ProjectFolder::with(CHAIN), "--jobs 4");
+    cluster.project.file("wrong.yml", "name: wrong\nsteps:\n  a: { run: 'true', neds: b }\n");
     for line in ["wrong.yml", "-p wrod=x", "nothing", "missing.yml"] {
         let (here, there) =
-            (cluster.place.run(&format!("run {line}")), cluster.run(&format!("submit {line}")));
+            (cluster.project.run(&format!("run {line}")), cluster.run(&format!("submit {line}")));
         assert_eq!((there.code, &*there.err), (here.code, &*here.err), "{line}");
         assert!([Some(2), Some(3)].contains(&there.code), "{there:?}");
     }
@@ -56,7 +56,7 @@ fn invalid_pipeline_is_reported_locally_and_not_sent() {
 
 #[test]
 fn a_key_stands_for_one_run() {
-    let cluster = ClientCluster::with(CHAIN);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(CHAIN), "--jobs 4");
     let first = cluster.run("submit --idempotency-key nightly");
     let again = cluster.run("submit --idempotency-key nightly");
     assert_eq!((&again.out, again.code), (&first.out, Some(0)));
@@ -74,7 +74,10 @@ fn a_key_stands_for_one_run() {
 
 #[test]
 fn submit_wait_exits_as_a_local_run_does() {
-    let cluster = ClientCluster::with("name: bad\nsteps:\n  a: { run: 'echo oops; exit 3' }\n");
+    let cluster = LocalCluster::start_in(
+        ProjectFolder::with("name: bad\nsteps:\n  a: { run: 'echo oops; exit 3' }\n"),
+        "--jobs 4",
+    );
     let ended = cluster.run("submit --wait");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.err.contains("✗ a") && ended.err.contains("bad failed in"), "{}", ended.err);
@@ -85,7 +88,7 @@ fn submit_wait_exits_as_a_local_run_does() {
 
 #[test]
 fn submit_wait_json_prints_events() {
-    let cluster = ClientCluster::with(CHAIN);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(CHAIN), "--jobs 4");
     let printed = cluster.data("submit --wait --json");
     let read = |line: &str| serde_json::from_str::<Value>(line).expect("it is JSON");
     let mut lines = printed.lines().map(read);
@@ -103,8 +106,10 @@ fn submit_wait_json_prints_events() {
 
 #[test]
 fn unplaceable_step_is_reported_on_submission() {
-    let cluster =
-        ClientCluster::with("name: far\nsteps:\n  a: { requires: [warp-drive], run: 'true' }\n");
+    let cluster = LocalCluster::start_in(
+        ProjectFolder::with("name: far\nsteps:\n  a: { requires: [warp-drive], run: 'true' }\n"),
+        "--jobs 4",
+    );
     let ended = cluster.run("submit");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.err.contains("warning:") && ended.err.contains("warp-drive"), "{}", ended.err);
@@ -115,20 +120,23 @@ fn unplaceable_step_is_reported_on_submission() {
 
 #[test]
 fn submit_without_a_controller_fails() {
-    let place = RunFolder::with(CHAIN);
-    let ended = place.run("submit");
+    let project = ProjectFolder::with(CHAIN);
+    let ended = project.run("submit");
     assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("no controller is named"), "{}", ended.err);
-    let ended = place.run("submit --to http://127.0.0.1:1");
+    let ended = project.run("submit --to http://127.0.0.1:1");
     assert_eq!(ended.code, Some(5));
     assert!(ended.err.contains("http://127.0.0.1:1 cannot be reached"), "{}", ended.err);
 }
 
 #[test]
 fn run_on_a_led_store_points_to_its_controller() {
-    let cluster = ClientCluster::with("name: a\nsteps:\n  s: { run: 'true' }\n");
+    let cluster = LocalCluster::start_in(
+        ProjectFolder::with("name: a\nsteps:\n  s: { run: 'true' }\n"),
+        "--jobs 4",
+    );
     for line in ["run", "serve --listen 127.0.0.1:0"] {
-        let refused = cluster.place.run(line);
+        let refused = cluster.project.run(line);
         assert_eq!(refused.code, Some(5), "{line}: {refused:?}");
         let hint = format!("`windlass submit FILE --to {}`", cluster.url);
         assert!(refused.err.contains(&hint), "{line}: {}", refused.err);

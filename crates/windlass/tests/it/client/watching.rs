@@ -1,9 +1,10 @@
-//! `windlass watch` at a controller: what happens is seen as it happens, and whoever leaves ends nothing.
+//! `windlass watch` at a controller shows events at once; its end does not end the run.
 
 use rustix::process::Signal;
 
-use super::arrange::ClientCluster;
-use crate::run::arrange::until;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const TALKS: &str = r#"
 name: talks
@@ -13,13 +14,13 @@ steps:
 
 #[test]
 fn what_a_step_prints_is_seen_as_it_comes() {
-    let cluster = ClientCluster::with(TALKS);
-    let run = cluster.submit();
-    cluster.place.until_lines("trace", 1);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(TALKS), "--jobs 4");
+    let run = cluster.submit_project();
+    cluster.project.until_lines("trace", 1);
     let watching = cluster.begin(&format!("watch {run}"));
     until("the first line is seen", || watching.printed() == "one\n");
     assert!(watching.said().contains("talks running: 0 of 1 ended"), "{}", watching.said());
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     let ended = watching.ended();
     assert_eq!((ended.code, &*ended.out), (Some(0), "one\ntwo\n"));
     assert!(ended.err.contains("✓ talks succeeded in"), "{}", ended.err);
@@ -27,9 +28,9 @@ fn what_a_step_prints_is_seen_as_it_comes() {
 
 #[test]
 fn ctrl_c_ends_the_watch_and_the_run_continues() {
-    let cluster = ClientCluster::with(TALKS);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(TALKS), "--jobs 4");
     let watching = cluster.begin("submit --wait");
-    cluster.place.until_lines("trace", 1);
+    cluster.project.until_lines("trace", 1);
     until("it watches", || watching.printed().ends_with("\none\n"));
     watching.signal(Signal::INT);
     let ended = watching.ended();
@@ -40,8 +41,8 @@ fn ctrl_c_ends_the_watch_and_the_run_continues() {
     assert!(ended.err.contains("the run continues; "), "{}", ended.err);
     assert!(ended.err.contains(&watch) && ended.err.contains(&cancel), "{}", ended.err);
     assert_eq!(cluster.show(&run)["status"], "running");
-    cluster.place.file("go", "");
-    assert_eq!(cluster.end_of(&run), "succeeded");
+    cluster.project.file("go", "");
+    assert_eq!(cluster.status_at_end(&run), "succeeded");
     let again = cluster.run(&format!("watch {run}"));
     assert_eq!(again.code, Some(0), "who comes late sees the end");
     assert!(again.err.contains("✓ talks succeeded in"), "{}", again.err);
@@ -56,14 +57,14 @@ steps:
 
 #[test]
 fn watch_survives_a_controller_restart() {
-    let mut cluster = ClientCluster::with(PAIR);
-    let run = cluster.submit();
-    cluster.place.until_lines("trace", 1);
+    let mut cluster = LocalCluster::start_in(ProjectFolder::with(PAIR), "--jobs 4");
+    let run = cluster.submit_project();
+    cluster.project.until_lines("trace", 1);
     let watching = cluster.begin(&format!("watch {run}"));
-    until("it watches", || watching.said().contains("pair running"));
+    watching.until_said("pair running");
     cluster.kill();
-    until("it says so", || watching.said().contains("the controller does not answer"));
-    cluster.place.file("go", "");
+    watching.until_said("the controller does not answer");
+    cluster.project.file("go", "");
     cluster.restart();
     let ended = watching.ended();
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -75,11 +76,11 @@ fn watch_survives_a_controller_restart() {
 
 #[test]
 fn all_steps_of_a_run_are_followed_to_its_end() {
-    let cluster = ClientCluster::with(PAIR);
-    let run = cluster.submit();
-    cluster.place.until_lines("trace", 1);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(PAIR), "--jobs 4");
+    let run = cluster.submit_project();
+    cluster.project.until_lines("trace", 1);
     let following = cluster.begin(&format!("logs {run} -f"));
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     let ended = following.ended();
     assert_eq!((ended.code, &*ended.out), (Some(0), "said first\nsaid second\n"));
     let watched = cluster.data(&format!("watch {run} --json"));
@@ -89,9 +90,9 @@ fn all_steps_of_a_run_are_followed_to_its_end() {
 
 #[test]
 fn cancelled_run_ends_its_watchers() {
-    let cluster = ClientCluster::with(TALKS);
+    let cluster = LocalCluster::start_in(ProjectFolder::with(TALKS), "--jobs 4");
     let watching = cluster.begin("submit --wait");
-    cluster.place.until_lines("trace", 1);
+    cluster.project.until_lines("trace", 1);
     assert_eq!(cluster.run("cancel latest --kill").code, Some(0));
     let ended = watching.ended();
     assert_eq!(ended.code, Some(6), "{ended:?}");

@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::arrange::{ClusterFolder, step};
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::step;
 
 /// A run of one step with a lock, for workers with a label.
 fn locked(name: &str, label: &str, command: &str) -> String {
@@ -12,13 +14,13 @@ fn locked(name: &str, label: &str, command: &str) -> String {
 }
 
 /// Leaves the mark of a start that ended while it applied a run, as a start does that is killed then.
-fn leave_mark(cluster: &ClusterFolder, run: &str) {
-    let mark = cluster.place.path().join(".windlass/starting");
+fn leave_mark(cluster: &LocalCluster, run: &str) {
+    let mark = cluster.project.path().join(".windlass/starting");
     fs::write(mark, format!("the-node\n{run}\n")).expect("the folder is there");
 }
 
 /// The lock that all these runs take.
-fn lock(cluster: &ClusterFolder) -> Value {
+fn lock(cluster: &LocalCluster) -> Value {
     let locks = cluster.get("/locks");
     let found = locks.as_array().expect("a list").iter().find(|it| it["name"] == "prod").cloned();
     found.unwrap_or_default()
@@ -26,10 +28,10 @@ fn lock(cluster: &ClusterFolder) -> Value {
 
 #[test]
 fn a_run_that_ends_every_start_is_named_and_condemned_and_the_others_go_on() {
-    let mut cluster = ClusterFolder::start("--no-exec");
+    let mut cluster = LocalCluster::start("--no-exec");
     let _holder = cluster.worker("holder", "--label holder");
     let poison = cluster.submit(&locked("poison", "holder", "echo x >> held; sleep 600"));
-    cluster.place.until_lines("held", 1);
+    cluster.project.until_lines("held", 1);
     let other = cluster.submit("name: other\nsteps: { s: { run: 'true', requires: late } }\n");
     let waiting = cluster.submit(&locked("waiting", "late", "echo x >> taken"));
 
@@ -40,14 +42,14 @@ fn a_run_that_ends_every_start_is_named_and_condemned_and_the_others_go_on() {
     let said = cluster.controller.said();
     assert!(said.contains(&named), "{said}");
     assert!(said.contains(&format!("`windlass store condemn {poison}`")), "{said}");
-    let refused = cluster.place.run(&format!("store condemn {poison}"));
+    let refused = cluster.project.run(&format!("store condemn {poison}"));
     assert_eq!(refused.code, Some(5), "a store that is led is not touched: {refused:?}");
 
     cluster.kill();
-    let unknown = cluster.place.run("store condemn zzzzzzzzzz");
+    let unknown = cluster.project.run("store condemn zzzzzzzzzz");
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
     assert_eq!(
-        cluster.place.data(&format!("store condemn {poison}")),
+        cluster.project.data(&format!("store condemn {poison}")),
         format!("condemned {poison}\n")
     );
     cluster.restart();
@@ -62,5 +64,5 @@ fn a_run_that_ends_every_start_is_named_and_condemned_and_the_others_go_on() {
     let shown = cluster.get(&format!("/runs/{waiting}"));
     assert_eq!(step(&shown, "s")["status"], "ready", "its holder may still be there: {shown}");
     assert!(lock(&cluster)["embargo"].is_string(), "{}", lock(&cluster));
-    assert!(cluster.place.lines("taken").is_empty());
+    assert!(cluster.project.lines("taken").is_empty());
 }

@@ -6,17 +6,21 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::arrange::{ClusterAnswer, ClusterFolder, asked_with, kill_with_guard, step, worker_of};
-use crate::run::arrange::{is_alive, until};
+use crate::support::cluster::{TestCluster as _, worker_of};
+use crate::support::http_client::{HttpAnswer, HttpRequest};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::processes::{is_alive, kill_with_guard};
+use crate::support::project_folder::{ProjectFolder, step};
+use crate::support::waiting::{PATIENCE, until};
 
 /// Short, so that tests are: what matters is counted in it.
 const TTL: Duration = Duration::from_secs(3);
 
-fn short_leases(flags: &str) -> ClusterFolder {
-    ClusterFolder::start(&format!("--lease-ttl 3s {flags}"))
+fn short_leases(flags: &str) -> LocalCluster {
+    LocalCluster::start(&format!("--lease-ttl 3s {flags}"))
 }
 
-/// Says who runs it and under which process, and goes on until it may end.
+/// Writes its worker and its process id, and runs until the test lets it end.
 const HOLDS: &str = "\
 name: holds
 steps:
@@ -32,24 +36,24 @@ steps:
 #[test]
 fn frozen_workers_lock_passes_on_after_its_step_dies_and_its_report_is_refused() {
     let cluster = short_leases("--no-exec");
-    cluster.place.file("pids", "");
+    cluster.project.file("pids", "");
     let frozen = cluster.worker("frozen", "--slots 1");
     let run = cluster.submit(HOLDS);
-    cluster.place.until_lines("pids", 1);
+    cluster.project.until_lines("pids", 1);
     let _other = cluster.worker("other", "--slots 1");
     frozen.signal(Signal::STOP);
     let began = Instant::now();
-    cluster.place.until_lines("pids", 2);
+    cluster.project.until_lines("pids", 2);
     let took = began.elapsed();
     println!("a frozen worker's step runs elsewhere after {took:?} (leases of {TTL:?})");
-    let pids = cluster.place.lines("pids");
+    let pids = cluster.project.lines("pids");
     assert!(!is_alive(&pids[0]), "its step lives beside the next one");
-    assert_eq!(cluster.place.lines("who"), ["frozen", "other"]);
-    assert_eq!(cluster.place.read("beside"), "");
+    assert_eq!(cluster.project.lines("who"), ["frozen", "other"]);
+    assert_eq!(cluster.project.read("beside"), "");
     assert!(took < TTL + Duration::from_secs(4), "{took:?}");
     frozen.signal(Signal::CONT);
     until("the frozen one is back", || cluster.status_of("frozen") == "online");
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     let run = cluster.ended(&run);
     assert_eq!((&run["status"], worker_of(&run, "s")), (&json!("succeeded"), "other"));
     let attempts = step(&run, "s")["attempts"].as_array().expect("a list");
@@ -59,7 +63,7 @@ fn frozen_workers_lock_passes_on_after_its_step_dies_and_its_report_is_refused()
 
 #[test]
 fn silent_worker_is_stale_before_it_is_lost() {
-    let cluster = ClusterFolder::start("--no-exec --lease-ttl 6s");
+    let cluster = LocalCluster::start("--no-exec --lease-ttl 6s");
     let one = cluster.worker("one", "");
     one.signal(Signal::STOP);
     until("it is missed", || cluster.status_of("one") != "online");
@@ -72,28 +76,26 @@ fn silent_worker_is_stale_before_it_is_lost() {
 /// A plain HTTP worker, so that the test says when the lease is given up and when the outcome comes.
 #[test]
 fn what_a_step_printed_is_shown_once_when_its_outcome_counts_late() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let joining = json!({ "hostname": "build-7", "capabilities": ["linux"], "slots": 1 });
     let (_, worker) = cluster.post("/workers/register", &joining);
     let text = |value: &Value| value.as_str().expect("it is a text").to_owned();
     let (id, secret) = (text(&worker["worker_id"]), text(&worker["secret"]));
-    let tell = |path: &str, body: Value| -> ClusterAnswer {
-        let headers = format!("windlass-worker: {secret}\r\n");
-        let place = (cluster.port, Duration::from_mins(1));
-        let answer = asked_with(place, ("POST", path), &headers, &body.to_string());
-        let answer = answer.expect("it answers");
+    let tell = |path: &str, body: Value| -> HttpAnswer {
+        let request = HttpRequest::post(path, &body).with_header("windlass-worker", &secret);
+        let answer = request.send(cluster.port, PATIENCE).expect("the controller answers");
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         answer
     };
     let run = cluster.submit("name: told\nsteps: { s: { run: make } }\n");
-    let step = text(&tell(&format!("/workers/{id}/claim"), json!({})).json()["step_id"]);
+    let step = text(&tell(&format!("/workers/{id}/claim"), json!({})).json["step_id"]);
     let watch = format!("watch {run} --to http://127.0.0.1:{}", cluster.port);
-    let watching = cluster.place.start(&watch);
+    let watching = cluster.project.start(&watch);
     let said = json!({ "event_type": "output", "payload": "one\n" });
     tell(&format!("/steps/{step}/events"), said);
     until("the line is seen", || watching.printed() == "one\n");
     tell(&format!("/workers/{id}/heartbeat"), json!({ "leases": [] }));
-    until("the lease is given up", || watching.said().contains("again"));
+    watching.until_said("again");
     tell(&format!("/steps/{step}/complete"), json!({ "status": "succeeded" }));
     let ended = watching.ended();
     assert_eq!((ended.code, &*ended.out), (Some(0), "one\n"), "{}", ended.err);
@@ -102,7 +104,7 @@ fn what_a_step_printed_is_shown_once_when_its_outcome_counts_late() {
     assert_eq!((attempts.len(), &attempts[0]["outcome"]), (1, &json!("succeeded")), "{run}");
 }
 
-/// A step without a lock goes on while its worker is out of reach, and its outcome counts if nobody else had it.
+/// A step without a lock goes on while its worker has no contact; its outcome counts if no other worker got the step.
 #[test]
 fn step_continues_without_the_controller_and_reports_later() {
     let mut cluster = short_leases("--no-exec");
@@ -110,16 +112,16 @@ fn step_continues_without_the_controller_and_reports_later() {
     let run = cluster.submit(
         "name: on\nsteps:\n  s: { run: 'echo >> began; until test -e go; do sleep 0.02; done; echo said' }\n  t: { needs: s, run: 'true' }\n",
     );
-    cluster.place.until_lines("began", 1);
+    cluster.project.until_lines("began", 1);
     cluster.kill();
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     cluster.restart();
     let run = cluster.ended(&run);
     assert_eq!(run["status"], "succeeded", "{run}");
-    assert_eq!(cluster.place.lines("began").len(), 1, "it was not started again");
+    assert_eq!(cluster.project.lines("began").len(), 1, "it was not started again");
     let id = run["id"].as_str().expect("an id");
-    let log = cluster.try_ask("GET", &format!("/runs/{id}/logs/0/1/1"), "");
-    assert_eq!(log.map(|(_, text)| text).as_deref(), Some("said\n"));
+    let log = cluster.try_get(&format!("/runs/{id}/logs/0/1/1"));
+    assert_eq!(log.map(|log| log.text()).as_deref(), Some("said\n"));
 }
 
 #[test]
@@ -130,20 +132,20 @@ fn a_controller_that_is_killed_again_and_again_loses_nothing() {
         "name: many\nsteps:\n  s: { matrix: { n: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20] }, run: 'echo $WINDLASS_STEP >> done; sleep 0.1' }\n",
     );
     for lines in [3, 8, 14] {
-        cluster.place.until_lines("done", lines);
+        cluster.project.until_lines("done", lines);
         cluster.kill();
         cluster.restart();
     }
     let run = cluster.ended(&run);
     assert_eq!(run["counts"], json!({ "succeeded": 20 }), "{run}");
-    let mut done = cluster.place.lines("done");
+    let mut done = cluster.project.lines("done");
     let started = done.len();
     done.sort();
     done.dedup();
     assert_eq!((done.len(), started), (20, 20), "each ran once");
 }
 
-/// Nobody was silent: it was the controller that did not listen.
+/// No worker was silent: the controller itself stood still.
 #[test]
 fn a_controller_that_was_stopped_for_longer_than_a_lease_loses_nothing() {
     let cluster = short_leases("--no-exec");
@@ -151,15 +153,15 @@ fn a_controller_that_was_stopped_for_longer_than_a_lease_loses_nothing() {
     let run = cluster.submit(
         "name: deaf\nsteps:\n  s: { matrix: { n: [1, 2, 3, 4] }, run: 'echo $WINDLASS_STEP >> began; until test -e go; do sleep 0.02; done' }\n",
     );
-    cluster.place.until_lines("began", 4);
+    cluster.project.until_lines("began", 4);
     cluster.controller.signal(Signal::STOP);
     let stopped = Instant::now();
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     until("a lease is over", || stopped.elapsed() > TTL + Duration::from_secs(2));
     cluster.controller.signal(Signal::CONT);
     let run = cluster.ended(&run);
     assert_eq!(run["counts"], json!({ "succeeded": 4 }), "{run}");
-    assert_eq!(cluster.place.lines("began").len(), 4, "each ran once");
+    assert_eq!(cluster.project.lines("began").len(), 4, "each ran once");
 }
 
 #[test]
@@ -174,8 +176,8 @@ fn worker_reports_a_lost_controller_and_exits() {
 
 #[test]
 fn worker_without_a_controller_exits_after_its_leader_grace() {
-    let place = crate::run::arrange::RunFolder::with("");
-    let alone = place.run("worker --join http://127.0.0.1:1 --leader-grace 2s");
+    let project = ProjectFolder::with("");
+    let alone = project.run("worker --join http://127.0.0.1:1 --leader-grace 2s");
     assert_eq!(alone.code, Some(5), "{alone:?}");
     assert!(alone.err.contains("no controller responded"), "{}", alone.err);
 }
@@ -187,15 +189,15 @@ fn a_worker_and_its_guard_that_die_together_are_replaced_when_their_lease_ends()
     cluster.submit(
         "name: both\nsteps:\n  s: { run: 'echo $WINDLASS_WORKER >> who; echo $$ >> pids; exec sleep 100' }\n",
     );
-    cluster.place.until_lines("who", 1);
+    cluster.project.until_lines("who", 1);
     let _two = cluster.worker("two", "--slots 1");
     kill_with_guard(&one);
     let began = Instant::now();
-    cluster.place.until_lines("who", 2);
+    cluster.project.until_lines("who", 2);
     let took = began.elapsed();
     println!("worker and guard killed → running elsewhere after {took:?} (leases of {TTL:?})");
     assert!(took <= TTL + Duration::from_secs(2), "{took:?}");
-    let first = cluster.place.lines("pids")[0].clone();
+    let first = cluster.project.lines("pids")[0].clone();
     assert!(!is_alive(&first), "its tether was left, and ended it");
     drop(one);
 }
@@ -204,7 +206,7 @@ fn a_worker_and_its_guard_that_die_together_are_replaced_when_their_lease_ends()
 fn second_worker_with_one_name_is_refused_with_the_holder() {
     let cluster = short_leases("--no-exec");
     let one = cluster.worker("one", "");
-    let state = cluster.place.path().join("elsewhere");
+    let state = cluster.project.path().join("elsewhere");
     let other = cluster.start_worker("one", &format!("--state {}", state.display())).ended();
     assert_eq!(other.code, Some(5), "{other:?}");
     assert!(other.err.contains("`one` is taken"), "{}", other.err);

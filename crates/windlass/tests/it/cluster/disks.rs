@@ -7,8 +7,12 @@ use serde_json::json;
 use tokio::time::Instant;
 use windlass_store::conformance::TestDisk;
 
-use super::arrange::{ClusterFolder, step};
-use crate::run::arrange::{RunningProgram, is_alive, until};
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::processes::is_alive;
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::step;
+use crate::support::waiting::until;
 
 /// What a worker says when the output of a step finds no room.
 const WAITS: &str = "it waits because its output cannot be written: no space left in";
@@ -16,7 +20,7 @@ const WAITS: &str = "it waits because its output cannot be written: no space lef
 /// A step of a worker whose disk is full; nothing where nothing can be mounted.
 struct FullDiskStep {
     disk: TestDisk,
-    cluster: ClusterFolder,
+    cluster: LocalCluster,
     worker: RunningProgram,
     run: String,
 }
@@ -24,7 +28,7 @@ struct FullDiskStep {
 /// A step that prints when the disk has become full, and writes a line to `trace` ten times a second from then on.
 fn stuck(flags: &str, grace: &str) -> Option<FullDiskStep> {
     let disk = TestDisk::mount("4m")?;
-    let cluster = ClusterFolder::start(flags);
+    let cluster = LocalCluster::start(flags);
     let state = disk.path().join("state");
     let worker = format!("--slots 1 --disk-grace {grace} --state {}", state.display());
     let worker = cluster.worker("far", &worker);
@@ -33,21 +37,21 @@ fn stuck(flags: &str, grace: &str) -> Option<FullDiskStep> {
          echo $$ >> pids; until test -e go; do sleep 0.02; done; echo printed\n      \
          until test -e end; do echo x >> trace; sleep 0.1; done; echo done\n",
     );
-    cluster.place.until_lines("pids", 1);
+    cluster.project.until_lines("pids", 1);
     disk.fill();
-    cluster.place.file("go", "");
-    until("the worker says why its step waits", || worker.said().contains(WAITS));
+    cluster.project.file("go", "");
+    worker.until_said(WAITS);
     Some(FullDiskStep { disk, cluster, worker, run })
 }
 
 impl FullDiskStep {
     fn log(&self) -> String {
         let log = format!("/runs/{}/logs/0/1/1", self.run);
-        self.cluster.try_ask("GET", &log, "").expect("it answers").1
+        self.cluster.try_get(&log).expect("it answers").text()
     }
 
     fn pid(&self) -> String {
-        self.cluster.place.lines("pids").remove(0)
+        self.cluster.project.lines("pids").remove(0)
     }
 }
 
@@ -64,7 +68,7 @@ fn step_with_unwritable_output_fails_with_a_reason_on_the_controller() {
     assert_eq!(said.matches(WAITS).count(), 1, "{said}");
     assert!(said.contains("failed: its output could not be kept"), "{said}");
     let show = format!("show {} --to http://127.0.0.1:{}", stuck.run, stuck.cluster.port);
-    let told = stuck.cluster.place.data(&show);
+    let told = stuck.cluster.project.data(&show);
     assert!(told.contains("the worker had no disk space for its output"), "{told}");
 }
 
@@ -86,10 +90,10 @@ fn step_blocked_by_a_full_disk_can_be_cancelled() {
 fn step_with_a_lock_keeps_its_lease_on_a_full_disk() {
     let Some(stuck) = stuck("--no-exec --lease-ttl 2s", "1h") else { return };
     // Three times as long as a lease that is not renewed.
-    let lines = stuck.cluster.place.lines("trace").len();
-    stuck.cluster.place.until_lines("trace", lines + 60);
+    let lines = stuck.cluster.project.lines("trace").len();
+    stuck.cluster.project.until_lines("trace", lines + 60);
     stuck.disk.make_room();
-    stuck.cluster.place.file("end", "");
+    stuck.cluster.project.file("end", "");
     let shown = stuck.cluster.ended(&stuck.run);
     let s = step(&shown, "s");
     assert_eq!(s["status"], "succeeded", "{shown}");

@@ -1,11 +1,13 @@
-//! Work is spread over those who can do it.
+//! Steps are spread over the workers that can run them.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::arrange::{ClusterFolder, step, worker_of};
-use crate::run::arrange::{pause, until};
+use crate::support::cluster::{TestCluster as _, worker_of};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::step;
+use crate::support::waiting::{pause, until};
 
 /// Six steps that need nothing, and four behind them.
 const TEN: &str = "\
@@ -25,7 +27,7 @@ steps:
 
 #[test]
 fn ten_steps_run_on_a_leader_and_two_workers_in_their_order() {
-    let cluster = ClusterFolder::start("--jobs 1");
+    let cluster = LocalCluster::start("--jobs 1");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
     let run = cluster.ended(&cluster.submit(TEN));
     assert_eq!(
@@ -35,7 +37,7 @@ fn ten_steps_run_on_a_leader_and_two_workers_in_their_order() {
     let first = ["a1", "a2", "a3", "a4", "a5", "a6"];
     let by: BTreeSet<&str> = first.iter().map(|name| worker_of(&run, name)).collect();
     assert_eq!(by.len(), 3, "everybody got some: {by:?}");
-    let trace = cluster.place.lines("trace");
+    let trace = cluster.project.lines("trace");
     let at = |line: &str| trace.iter().position(|it| it == line).expect("it was written");
     for (step, needs) in
         [("b1", ["a1", "a2"]), ("b2", ["a3", "a4"]), ("b3", ["a5", "a6"]), ("c", ["b1", "b3"])]
@@ -48,7 +50,7 @@ fn ten_steps_run_on_a_leader_and_two_workers_in_their_order() {
 
 #[test]
 fn what_one_worker_found_another_reads() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "--label left");
     let _two = cluster.worker("two", "--label right");
     let odd = r#"two words, "quotes", ünï and 'more'"#;
@@ -61,13 +63,13 @@ fn what_one_worker_found_another_reads() {
     let run = cluster.ended(&cluster.submit(&pipeline));
     assert_eq!(run["status"], "succeeded", "{run}");
     assert_eq!((worker_of(&run, "find"), worker_of(&run, "use")), ("one", "two"));
-    assert_eq!(cluster.place.read("found"), odd);
+    assert_eq!(cluster.project.read("found"), odd);
     assert_eq!(step(&run, "find")["outputs"]["count"], json!([1, 2, { "deep": null }]));
 }
 
 #[test]
 fn a_run_waits_for_a_worker_that_joins_late() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let run = cluster.submit("name: late\nsteps: { a: { run: 'true' } }\n");
     let why = cluster.get(&format!("/runs/{run}/steps/a/why"));
     assert!(why.to_string().contains("no_worker"), "{why}");
@@ -77,14 +79,14 @@ fn a_run_waits_for_a_worker_that_joins_late() {
 
 #[test]
 fn leader_without_workers_runs_every_step() {
-    let cluster = ClusterFolder::start("--jobs 2");
+    let cluster = LocalCluster::start("--jobs 2");
     let run = cluster.ended(&cluster.submit(TEN));
     assert_eq!(run["counts"], json!({ "succeeded": 10 }));
 }
 
 #[test]
 fn a_step_pinned_to_the_leader_runs_there_and_nothing_else_does() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "");
     let run = cluster.ended(&cluster.submit(
         "name: pin\nsteps:\n  there: { pin: leader, run: 'true' }\n  anywhere: { matrix: { n: [1, 2, 3] }, run: 'true' }\n",
@@ -98,7 +100,7 @@ fn a_step_pinned_to_the_leader_runs_there_and_nothing_else_does() {
 
 #[test]
 fn cells_of_a_matrix_go_to_the_workers_that_they_name() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let _workers = ["east", "west"].map(|name| cluster.worker(name, &format!("--label {name}")));
     let run = cluster.ended(&cluster.submit(
         "name: cells\nsteps:\n  t: { matrix: [east, west], run: 'true' }\n  u: { needs: t, run: 'true' }\n",
@@ -109,7 +111,7 @@ fn cells_of_a_matrix_go_to_the_workers_that_they_name() {
 
 #[test]
 fn unplaceable_step_is_reported_at_once_and_fails_after_its_wait() {
-    let cluster = ClusterFolder::start("");
+    let cluster = LocalCluster::start("");
     let pipeline = "name: want\nsteps:\n  t: { requires: [gpu, linux], wait_for_worker: 1s, run: 'true' }\n  u: { needs: t, run: 'true' }\n";
     let (status, answer) = cluster.post("/runs", &json!({ "text": pipeline }));
     assert_eq!(status, 201);
@@ -120,7 +122,7 @@ fn unplaceable_step_is_reported_at_once_and_fails_after_its_wait() {
         (&json!("failed"), &json!("blocked"))
     );
     assert!(step(&run, "t")["reason"].to_string().contains("gpu"), "{run}");
-    // Who comes now comes too late.
+    // A later worker is too late.
     let _late = cluster.worker("late", "--label gpu");
     assert_eq!(
         step(&cluster.ended(answer["id"].as_str().expect("an id")), "t")["status"],
@@ -130,19 +132,19 @@ fn unplaceable_step_is_reported_at_once_and_fails_after_its_wait() {
 
 #[test]
 fn a_lock_holds_across_machines() {
-    let cluster = ClusterFolder::start("--jobs 2");
+    let cluster = LocalCluster::start("--jobs 2");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 2"));
     let run = cluster.ended(&cluster.submit(
         "name: locks\nsteps:\n  s:\n    matrix: { n: [1, 2, 3, 4, 5, 6, 7, 8] }\n    lock: port\n    \
          run: 'mkdir held || echo beside >> beside; sleep 0.05; rmdir held'\n",
     ));
     assert_eq!(run["counts"], json!({ "succeeded": 8 }), "{run}");
-    assert_eq!(cluster.place.read("beside"), "");
+    assert_eq!(cluster.project.read("beside"), "");
 }
 
 #[test]
 fn a_worker_opens_no_port() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let one = cluster.worker("one", "");
     let inodes: BTreeSet<String> = std::fs::read_dir(format!("/proc/{}/fd", one.pid()))
         .expect("it is ours")
@@ -167,32 +169,32 @@ fn a_worker_opens_no_port() {
 
 #[test]
 fn retry_elsewhere_uses_another_worker() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
     let run = cluster.ended(&cluster.submit(
         "name: else\nsteps:\n  s:\n    retry: { times: 3, elsewhere: true, wait: 10ms }\n    \
          run: 'echo $WINDLASS_WORKER >> who; test $(wc -l < who) -ge 2'\n",
     ));
     assert_eq!(run["status"], "succeeded", "{run}");
-    let who = cluster.place.lines("who");
+    let who = cluster.project.lines("who");
     assert_ne!(who[0], who[1], "{who:?}");
 }
 
 #[test]
 fn output_is_there_while_a_step_runs_and_when_it_has_ended() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "");
     let run = cluster.submit(
         "name: logs\nsteps:\n  s: { run: 'echo first; until test -e go; do sleep 0.02; done; echo last' }\n",
     );
     let log = format!("/runs/{run}/logs/0/1/1?from=0");
-    let read = || cluster.try_ask("GET", &log, "").map(|(_, body)| body).unwrap_or_default();
+    let read = || cluster.try_get(&log).map(|log| log.text()).unwrap_or_default();
     until("the first line is there", || read() == "first\n");
     let waits = format!("{log}&wait_ms=20000").replace("from=0", "from=6");
     let follower = std::thread::scope(|scope| {
-        let more = scope.spawn(|| cluster.try_ask("GET", &waits, "").expect("it answers").1);
+        let more = scope.spawn(|| cluster.try_get(&waits).expect("it answers").text());
         pause(std::time::Duration::from_millis(50));
-        cluster.place.file("go", "");
+        cluster.project.file("go", "");
         more.join().expect("it does not panic")
     });
     assert_eq!(follower, "last\n");
@@ -203,10 +205,11 @@ fn output_is_there_while_a_step_runs_and_when_it_has_ended() {
 /// What the README says: nothing is named that need not be.
 #[test]
 fn a_worker_beside_its_controller_needs_no_name_and_commands_beside_it_no_address() {
-    let cluster = ClusterFolder::start("");
-    let _worker = cluster.place.start(&format!("worker --join http://127.0.0.1:{}", cluster.port));
+    let cluster = LocalCluster::start("");
+    let _worker =
+        cluster.project.start(&format!("worker --join http://127.0.0.1:{}", cluster.port));
     let names = || {
-        let workers = cluster.place.data("workers --json");
+        let workers = cluster.project.data("workers --json");
         let names = workers.lines().map(serde_json::from_str::<serde_json::Value>);
         names.map(|it| it.expect("JSON")["name"].as_str().expect("a name").to_owned()).collect()
     };
@@ -214,5 +217,5 @@ fn a_worker_beside_its_controller_needs_no_name_and_commands_beside_it_no_addres
         let names: Vec<String> = names();
         names.len() == 2 && names.iter().any(|name| name.ends_with("-worker"))
     });
-    assert_eq!(cluster.place.run("locks").code, Some(0));
+    assert_eq!(cluster.project.run("locks").code, Some(0));
 }

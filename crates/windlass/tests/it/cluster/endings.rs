@@ -7,22 +7,25 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::arrange::{ClusterFolder, guard_of, step};
-use crate::run::arrange::{RunFolder, is_alive, until};
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::processes::{guard_of, is_alive};
+use crate::support::project_folder::{ProjectFolder, step};
+use crate::support::waiting::until;
 
 #[test]
 fn a_cancelled_run_ends_on_every_worker() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 2"));
     let run = cluster.submit(
         "name: end\nsteps:\n  s: { matrix: { n: [1, 2, 3, 4] }, run: 'echo $$ >> pids; sleep 100 & setsid sleep 100 & sleep 100' }\n",
     );
-    cluster.place.until_lines("pids", 4);
+    cluster.project.until_lines("pids", 4);
     let asked = Instant::now();
     let (status, answer) =
         cluster.post(&format!("/runs/{run}/cancel"), &json!({ "level": "stop" }));
     assert_eq!(status, 200, "{answer}");
-    until("they are dead", || !cluster.place.lines("pids").iter().any(|pid| is_alive(pid)));
+    until("they are dead", || !cluster.project.lines("pids").iter().any(|pid| is_alive(pid)));
     let run = cluster.ended(&run);
     let took = asked.elapsed();
     println!("cancel → remote process groups dead and the run over after {took:?}");
@@ -32,8 +35,8 @@ fn a_cancelled_run_ends_on_every_worker() {
 
 #[test]
 fn a_step_on_a_worker_can_cancel_its_run() {
-    let place = RunFolder::with("").set("PROGRAM", env!("CARGO_BIN_EXE_windlass"));
-    let cluster = ClusterFolder::start_in(place, "--no-exec");
+    let project = ProjectFolder::with("").set("PROGRAM", env!("CARGO_BIN_EXE_windlass"));
+    let cluster = LocalCluster::start_in(project, "--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
     let url = format!("http://127.0.0.1:{}", cluster.port);
     let run = cluster.ended(&cluster.submit(&format!(
@@ -48,38 +51,38 @@ fn a_step_on_a_worker_can_cancel_its_run() {
 
 #[test]
 fn stopped_worker_finishes_running_steps_and_returns_the_rest_at_once() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let one = cluster.worker("one", "--slots 1");
     let run = cluster.submit(
         "name: drain\nsteps:\n  s: { matrix: { n: [1, 2, 3] }, run: 'echo $WINDLASS_STEP $WINDLASS_WORKER >> who; until test -e go; do sleep 0.02; done' }\n",
     );
-    cluster.place.until_lines("who", 1);
+    cluster.project.until_lines("who", 1);
     let _two = cluster.worker("two", "--slots 2");
     one.signal(Signal::TERM);
     let told = Instant::now();
-    cluster.place.until_lines("who", 3);
+    cluster.project.until_lines("who", 3);
     let took = told.elapsed();
     println!("SIGTERM of a worker → what it had not started runs elsewhere after {took:?}");
     assert!(took <= Duration::from_secs(1), "{took:?}");
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     let ended = one.ended();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let run = cluster.ended(&run);
     assert_eq!(run["counts"], json!({ "succeeded": 3 }), "{run}");
-    assert_eq!(cluster.place.lines("who").len(), 3, "each was started once");
+    assert_eq!(cluster.project.lines("who").len(), 3, "each was started once");
 }
 
-/// With leases of a minute, nobody could wait for them to end.
+/// Leases of a minute: the test does not wait until they expire.
 #[test]
 fn a_worker_that_has_ended_well_leaves_its_name_at_once() {
-    let cluster = ClusterFolder::start("--no-exec --lease-ttl 60s");
+    let cluster = LocalCluster::start("--no-exec --lease-ttl 60s");
     let one = cluster.worker("one", "--slots 1");
     let ended = cluster.ended(&cluster.submit("name: a\nsteps:\n  s: { run: 'true' }\n"));
     assert_eq!(ended["status"], "succeeded");
     one.signal(Signal::TERM);
     assert_eq!(one.ended().code, Some(0));
     assert_eq!(cluster.status_of("one"), "ended");
-    let state = cluster.place.path().join("elsewhere");
+    let state = cluster.project.path().join("elsewhere");
     let other = cluster.start_worker("one", &format!("--state {}", state.display()));
     until("the name is somebody else's", || {
         let workers = cluster.get("/workers");
@@ -90,34 +93,34 @@ fn a_worker_that_has_ended_well_leaves_its_name_at_once() {
 
 #[test]
 fn second_signal_makes_the_worker_return_running_steps() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let one = cluster.worker("one", "--slots 1");
     cluster.submit(
         "name: twice\nsteps:\n  s: { run: 'echo $$ >> pids; echo $WINDLASS_WORKER >> who; until test -e go; do sleep 0.02; done' }\n",
     );
-    cluster.place.until_lines("who", 1);
+    cluster.project.until_lines("who", 1);
     let _two = cluster.worker("two", "--slots 1");
     one.signal(Signal::TERM);
-    until("it has heard", || one.said().contains("stopping"));
+    one.until_said("stopping");
     one.signal(Signal::TERM);
     let told = Instant::now();
-    cluster.place.until_lines("who", 2);
+    cluster.project.until_lines("who", 2);
     println!("second SIGTERM of a worker → its step runs elsewhere after {:?}", told.elapsed());
-    assert_eq!(cluster.place.lines("who"), ["one", "two"]);
-    assert!(!is_alive(&cluster.place.lines("pids")[0]));
+    assert_eq!(cluster.project.lines("who"), ["one", "two"]);
+    assert!(!is_alive(&cluster.project.lines("pids")[0]));
     assert_eq!(one.ended().code, Some(0));
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
 }
 
 /// A thread of it waits for the guard, which does not end.
 #[test]
 fn second_signal_ends_the_controller_although_its_guard_is_stopped() {
-    let cluster = ClusterFolder::start("--jobs 1");
-    until("its guard is there too", || cluster.controller.said().contains("join: "));
+    let cluster = LocalCluster::start("--jobs 1");
+    cluster.controller.until_said("join: ");
     let guard = guard_of(cluster.controller.pid());
     kill_process(guard, Signal::STOP).expect("it is there");
     cluster.controller.signal(Signal::TERM);
-    until("it has heard", || cluster.controller.said().contains("stopping"));
+    cluster.controller.until_said("stopping");
     cluster.controller.signal(Signal::TERM);
     let told = Instant::now();
     let ended = cluster.controller.ended();
@@ -132,7 +135,7 @@ fn second_signal_ends_the_controller_although_its_guard_is_stopped() {
 
 #[test]
 fn a_result_that_is_too_large_fails_its_step_and_says_so() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "");
     let run = cluster.ended(&cluster.submit(
         "name: large\nsteps:\n  s: { run: 'printf \"big=%0100000d\\n\" 7 >> \"$WINDLASS_OUTPUT\"', outputs: [big] }\n  t: { needs: s, run: 'true' }\n",
@@ -142,13 +145,13 @@ fn a_result_that_is_too_large_fails_its_step_and_says_so() {
         (&json!("failed"), &json!("blocked"))
     );
     let id = run["id"].as_str().expect("an id");
-    let log = cluster.try_ask("GET", &format!("/runs/{id}/logs/0/1/1"), "").expect("it answers").1;
+    let log = cluster.try_get(&format!("/runs/{id}/logs/0/1/1")).expect("it answers").text();
     assert!(log.contains("windlass:") && log.contains("bytes"), "{log}");
 }
 
 #[test]
 fn run_with_large_results_is_paged() {
-    let cluster = ClusterFolder::start("--jobs 4");
+    let cluster = LocalCluster::start("--jobs 4");
     let numbers: Vec<String> = (0..90).map(|at| at.to_string()).collect();
     let run = cluster.ended(&cluster.submit(&format!(
         "name: large\nsteps:\n  s:\n    matrix: {{ n: [{}] }}\n    run: 'printf \"big=%060000d\\n\" 7 >> \"$WINDLASS_OUTPUT\"'\n    outputs: [big]\n",
@@ -164,40 +167,40 @@ fn run_with_large_results_is_paged() {
     }
     assert_eq!(pages, 2, "5.4 MB do not fit in one");
     let line = format!("show {id} --json --to http://127.0.0.1:{}", cluster.port);
-    let shown: Value = serde_json::from_str(&cluster.place.data(&line)).expect("it is JSON");
+    let shown: Value = serde_json::from_str(&cluster.project.data(&line)).expect("it is JSON");
     assert_eq!(shown["counts"], json!({ "succeeded": 90 }));
 }
 
 #[test]
 fn a_controller_is_ended_in_good_order_and_goes_on_where_it_was() {
-    let mut cluster = ClusterFolder::start("--no-exec");
+    let mut cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "--slots 1");
     let run = cluster.submit(
         "name: order\nsteps:\n  s: { run: 'echo >> began; until test -e go; do sleep 0.02; done' }\n",
     );
-    cluster.place.until_lines("began", 1);
+    cluster.project.until_lines("began", 1);
     cluster.controller.signal(Signal::TERM);
     until("it has ended", || cluster.controller.is_over());
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     cluster.restart();
     assert_eq!(cluster.ended(&run)["status"], "succeeded");
-    assert_eq!(cluster.place.lines("began").len(), 1);
+    assert_eq!(cluster.project.lines("began").len(), 1);
 }
 
 /// `windlass run` would cancel what it finds unfinished, or do it here.
 #[test]
 fn a_run_of_a_cluster_is_not_touched_by_windlass_run_in_its_folder() {
-    let mut cluster = ClusterFolder::start("--no-exec");
-    cluster.place.file("windlass.yml", "steps: { here: { run: 'true' } }\n");
-    let led = cluster.place.run("run");
+    let mut cluster = LocalCluster::start("--no-exec");
+    cluster.project.file("windlass.yml", "steps: { here: { run: 'true' } }\n");
+    let led = cluster.project.run("run");
     assert_eq!(led.code, Some(5), "{led:?}");
     assert!(led.err.contains("windlass submit FILE --to http://127.0.0.1"), "{}", led.err);
     let run = cluster.submit("name: theirs\nsteps: { s: { run: 'true' } }\n");
     cluster.kill();
-    let refused = cluster.place.run("run");
+    let refused = cluster.project.run("run");
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("windlass serve"), "{}", refused.err);
-    assert_eq!(cluster.place.run("run --store elsewhere").code, Some(0));
+    assert_eq!(cluster.project.run("run --store elsewhere").code, Some(0));
     cluster.restart();
     let _one = cluster.worker("one", "");
     assert_eq!(cluster.ended(&run)["status"], "succeeded");
@@ -205,50 +208,50 @@ fn a_run_of_a_cluster_is_not_touched_by_windlass_run_in_its_folder() {
 
 #[test]
 fn controller_on_a_public_address_requires_a_token() {
-    let place = RunFolder::with("");
-    let refused = place.run("serve --listen 0.0.0.0:0");
+    let project = ProjectFolder::with("");
+    let refused = project.run("serve --listen 0.0.0.0:0");
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("--token-file"), "{}", refused.err);
 }
 
-/// As a terminal does it: everybody in the foreground gets the signal.
+/// As in a terminal: every foreground process gets the signal.
 #[test]
 fn ctrl_c_lets_a_trial_cluster_finish_its_steps() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: dev\nsteps:\n  s: { run: 'echo >> began; until test -e go; do sleep 0.02; done; echo >> done' }\n",
     );
-    let mut command = place.command("dev --listen 127.0.0.1:0 --workers 1");
+    let mut command = project.command("dev --listen 127.0.0.1:0 --workers 1");
     command.process_group(0);
-    let dev = place.start_command(command);
-    until("it serves", || dev.said().contains("submit:"));
+    let dev = project.start_command(command);
+    dev.until_said("submit:");
     let said = dev.said();
     let url = said.split_whitespace().rfind(|word| word.starts_with("http://")).expect("a URL");
-    place.data(&format!("submit --to {url}"));
-    place.until_lines("began", 1);
+    project.data(&format!("submit --to {url}"));
+    project.until_lines("began", 1);
     let group = Pid::from_raw(i32::try_from(dev.pid()).expect("it is a pid")).expect("it is one");
     kill_process_group(group, Signal::INT).expect("it is there");
-    until("it has heard", || dev.said().contains("stopping"));
-    place.file("go", "");
+    dev.until_said("stopping");
+    project.file("go", "");
     assert_eq!(dev.ended().code, Some(0));
-    assert_eq!((place.lines("began").len(), place.lines("done").len()), (1, 1));
-    place.until_nothing_is_left(&[]);
+    assert_eq!((project.lines("began").len(), project.lines("done").len()), (1, 1));
+    project.until_nothing_is_left(&[]);
 }
 
-/// Who has made tokens in a store can still try things out in it.
+/// A store with tokens can still be used for a local run.
 #[test]
 fn a_trial_cluster_lets_its_own_workers_in() {
-    let place = RunFolder::with("name: dev\nsteps: { s: { run: 'echo >> done' } }\n");
-    place.data("token create boss --scope admin");
-    let dev = place.start("dev --listen 127.0.0.1:0 --workers 1");
-    until("a worker joins", || dev.said().contains("worker dev-1 joined"));
-    let token = place.path().join(".windlass/dev-token");
+    let project = ProjectFolder::with("name: dev\nsteps: { s: { run: 'echo >> done' } }\n");
+    project.data("token create boss --scope admin");
+    let dev = project.start("dev --listen 127.0.0.1:0 --workers 1");
+    dev.until_said("worker dev-1 joined");
+    let token = project.path().join(".windlass/dev-token");
     let said = dev.said();
     let url = said.split_whitespace().find(|word| word.starts_with("http://")).expect("a URL");
-    assert_eq!(place.run(&format!("submit --to {url}")).code, Some(2), "it asks for a token");
-    place.data(&format!("submit --wait --to {url} --token-file {}", token.display()));
-    assert_eq!(place.lines("done").len(), 1);
+    assert_eq!(project.run(&format!("submit --to {url}")).code, Some(2), "it asks for a token");
+    project.data(&format!("submit --wait --to {url} --token-file {}", token.display()));
+    assert_eq!(project.lines("done").len(), 1);
     dev.signal(Signal::TERM);
     assert_eq!(dev.ended().code, Some(0));
     assert!(!token.exists());
-    place.until_nothing_is_left(&[]);
+    project.until_nothing_is_left(&[]);
 }

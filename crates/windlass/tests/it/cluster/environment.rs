@@ -1,7 +1,8 @@
 //! What steps of a cluster's worker have in their environment.
 
-use super::arrange::ClusterFolder;
-use crate::run::arrange::RunFolder;
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
 
 const SHOWN: &str = r#"
 name: shown
@@ -14,14 +15,14 @@ steps:
 "#;
 
 fn shown(flags: &str) -> String {
-    let place =
-        RunFolder::with("").set("DEPLOY_TOKEN", "deploy-value").set("NPM_TOKEN", "npm-value");
-    let place = place.set("AWS_SECRET_ACCESS_KEY", "aws-value").set("PLAIN", "plain-value");
-    let cluster = ClusterFolder::start_in(place, "--no-exec");
+    let project =
+        ProjectFolder::with("").set("DEPLOY_TOKEN", "deploy-value").set("NPM_TOKEN", "npm-value");
+    let project = project.set("AWS_SECRET_ACCESS_KEY", "aws-value").set("PLAIN", "plain-value");
+    let cluster = LocalCluster::start_in(project, "--no-exec");
     let _worker = cluster.worker("far", flags);
     let run = cluster.submit(SHOWN);
     assert_eq!(cluster.ended(&run)["status"], "succeeded");
-    cluster.place.data(&format!("logs {run} shows"))
+    cluster.project.data(&format!("logs {run} shows"))
 }
 
 #[test]

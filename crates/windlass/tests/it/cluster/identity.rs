@@ -6,27 +6,29 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-use super::arrange::ClusterFolder;
-use crate::run::arrange::{is_alive, until};
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::processes::{is_alive, kill_with_guard};
+use crate::support::waiting::until;
 
 const LOCKED: &str =
     "name: ship\nsteps:\n  deploy: { lock: prod, run: 'echo $$ >> pids; sleep 100' }\n";
 
 #[test]
 fn a_copied_state_directory_does_not_free_the_locks_of_the_original() {
-    let cluster = ClusterFolder::start("--no-exec --lease-ttl 3s");
+    let cluster = LocalCluster::start("--no-exec --lease-ttl 3s");
     let mut one = cluster.worker("one", "--slots 1 --state here");
     cluster.submit(LOCKED);
-    cluster.place.until_lines("pids", 1);
-    // The host does not answer, and somebody starts its copy.
+    cluster.project.until_lines("pids", 1);
+    // The host does not respond, and its copy is started.
     one.signal(Signal::STOP);
-    let folder = cluster.place.path();
+    let folder = cluster.project.path();
     let (from, to) = (folder.join("here"), folder.join("there"));
     let copied = Command::new("cp").arg("-r").args([from, to]).status();
     assert!(copied.is_ok_and(|status| status.success()));
     let _copy = cluster.start_worker("one", "--slots 1 --state there");
-    cluster.place.until_lines("pids", 2);
-    let first = &cluster.place.lines("pids")[0];
+    cluster.project.until_lines("pids", 2);
+    let first = &cluster.project.lines("pids")[0];
     assert!(!is_alive(first), "two steps held the lock at once");
     one.signal(Signal::CONT);
     until("the older process ends", || one.is_over());
@@ -34,15 +36,15 @@ fn a_copied_state_directory_does_not_free_the_locks_of_the_original() {
 
 #[test]
 fn a_worker_that_starts_again_in_its_place_frees_its_locks_at_once() {
-    let cluster = ClusterFolder::start("--no-exec --lease-ttl 60s");
+    let cluster = LocalCluster::start("--no-exec --lease-ttl 60s");
     let one = cluster.worker("one", "--slots 1 --state here");
     cluster.submit(LOCKED);
-    cluster.place.until_lines("pids", 1);
-    super::arrange::kill_with_guard(&one);
+    cluster.project.until_lines("pids", 1);
+    kill_with_guard(&one);
     let died = Instant::now();
     let _again = cluster.start_worker("one", "--slots 1 --state here");
-    cluster.place.until_lines("pids", 2);
+    cluster.project.until_lines("pids", 2);
     let took = died.elapsed();
     assert!(took < Duration::from_secs(20), "it waited for its lease: {took:?}");
-    assert!(!is_alive(&cluster.place.lines("pids")[0]));
+    assert!(!is_alive(&cluster.project.lines("pids")[0]));
 }

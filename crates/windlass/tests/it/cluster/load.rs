@@ -12,8 +12,9 @@ use windlass::core::session::{Exchange, FormerLifeProof, RegisterRequest, Worker
 use windlass_net::credentials::WorkerSecret;
 use windlass_net::http::{ClientCredentials, HttpClient, TcpDialer};
 
-use super::arrange::ClusterFolder;
-use crate::run::arrange::{deep, pause};
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::waiting::{is_deep, pause};
 
 /// A process that keeps a core busy until it is dropped.
 struct BusyProcess(Child);
@@ -35,16 +36,16 @@ impl Drop for BusyProcess {
 
 #[test]
 fn no_worker_is_lost_because_every_core_is_busy() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
     let run = cluster.submit(
         "name: busy\nsteps:\n  s: { matrix: { n: [1, 2] }, lock: ./n, run: 'until test -e go; do sleep 0.05; done' }\nlocks: { ./n: 2 }\n",
     );
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let busy: Vec<BusyProcess> = (0..2 * cores).map(|_| BusyProcess::start()).collect();
-    pause(if deep() { Duration::from_mins(5) } else { Duration::from_secs(20) });
+    pause(if is_deep() { Duration::from_mins(5) } else { Duration::from_secs(20) });
     drop(busy);
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     let run = cluster.ended(&run);
     assert_eq!(run["counts"], json!({ "succeeded": 2 }), "{run}");
     assert!(!cluster.controller.said().contains("is lost"), "{}", cluster.controller.said());
@@ -57,18 +58,18 @@ fn no_worker_is_lost_because_every_core_is_busy() {
 struct IdleWorker {
     secret: WorkerSecret,
     client: HttpClient,
-    place: windlass_net::http::ControllerAddress,
+    project: windlass_net::http::ControllerAddress,
     runtime: tokio::runtime::Runtime,
 }
 
 impl IdleWorker {
-    fn join(cluster: &ClusterFolder) -> Self {
+    fn join(cluster: &LocalCluster) -> Self {
         let secret = WorkerSecret::generate().expect("there is chance");
         let credentials = ClientCredentials { token: None, worker: Some(secret.clone()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let probe = Self {
             client: HttpClient::new(Arc::new(TcpDialer), credentials),
-            place: format!("127.0.0.1:{}", cluster.port).parse().expect("a place"),
+            project: format!("127.0.0.1:{}", cluster.port).parse().expect("a place"),
             runtime: runtime.expect("there are threads"),
             secret,
         };
@@ -88,7 +89,7 @@ impl IdleWorker {
 
     fn post(&self, what: &str, message: &impl serde::Serialize) {
         let path = format!("/workers/{}/{what}", self.secret.worker_id().0);
-        let asked = self.client.post(&self.place, &path, message, Duration::from_mins(1));
+        let asked = self.client.post(&self.project, &path, message, Duration::from_mins(1));
         self.runtime.block_on(asked).expect("it answers");
     }
 
@@ -119,7 +120,7 @@ impl IdleWorker {
 }
 
 /// Four steps that keep every core busy for a while, with their output to a place or to the log.
-fn four(cluster: &ClusterFolder, name: &str, to: &str) -> String {
+fn four(cluster: &LocalCluster, name: &str, to: &str) -> String {
     cluster.submit(&format!(
         "name: {name}\nsteps:\n  s: {{ matrix: {{ n: [1, 2, 3, 4] }}, run: 'echo >> {name}; timeout 4 yes {to} || true' }}\n",
     ))
@@ -127,16 +128,16 @@ fn four(cluster: &ClusterFolder, name: &str, to: &str) -> String {
 
 #[test]
 fn steps_that_print_without_end_delay_no_lease() {
-    let cluster = ClusterFolder::start("--no-exec --lease-ttl 3s");
+    let cluster = LocalCluster::start("--no-exec --lease-ttl 3s");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 2"));
     let probe = IdleWorker::join(&cluster);
     let idle = probe.p99();
     let quiet = four(&cluster, "quiet", "> /dev/null");
-    cluster.place.until_lines("quiet", 4);
+    cluster.project.until_lines("quiet", 4);
     let busy = probe.p99();
     cluster.ended(&quiet);
     let run = four(&cluster, "flood", "");
-    cluster.place.until_lines("flood", 4);
+    cluster.project.until_lines("flood", 4);
     let flooded = probe.p99();
     let run = cluster.ended(&run);
     println!(

@@ -1,107 +1,101 @@
 //! A controller on a loopback address, which every user of the machine reaches.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::arrange::{asked, free_port};
-use crate::run::arrange::{RunFolder, RunningProgram, until};
+use crate::support::cluster::free_port;
+use crate::support::http_client::HttpRequest;
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::{PATIENCE, until};
 
 const PIPELINE: &str = "name: s\nsteps: { s: { run: 'echo hi' } }\n";
 
 fn status(port: u16, path: &str) -> Option<u16> {
-    asked((port, Duration::from_mins(1)), ("GET", path), "").map(|answer| answer.status)
+    HttpRequest::get(path).send(port, PATIENCE).map(|answer| answer.status)
 }
 
 fn status_with(port: u16, token: &str) -> u16 {
-    let mut asked = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
-    let head = format!("host: 127.0.0.1:{port}\r\nauthorization: Bearer {token}");
-    write!(asked, "GET /runs HTTP/1.1\r\n{head}\r\nconnection: close\r\n\r\n").expect("it reads");
-    let mut answer = String::new();
-    asked.read_to_string(&mut answer).expect("it answers");
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-    status.expect("it has a status")
+    let authorization = format!("Bearer {token}");
+    let request = HttpRequest::get("/runs").with_header("authorization", &authorization);
+    request.send(port, PATIENCE).expect("the controller answers").status
 }
 
-fn serve(place: &RunFolder, port: u16, flags: &str) -> RunningProgram {
-    let serve = place.start(&format!("serve --listen 127.0.0.1:{port} --no-exec {flags}"));
+fn serve(project: &ProjectFolder, port: u16, flags: &str) -> RunningProgram {
+    let serve = project.start(&format!("serve --listen 127.0.0.1:{port} --no-exec {flags}"));
     until("it answers", || status(port, "/healthz") == Some(200));
     serve
 }
 
 #[test]
 fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
-    let place = RunFolder::with(PIPELINE);
+    let project = ProjectFolder::with(PIPELINE);
     let port = free_port();
-    let controller = serve(&place, port, "");
+    let controller = serve(&project, port, "");
     assert_eq!(status(port, "/runs"), Some(401));
-    until("the refusal is told", || {
-        controller.said().contains("a request from 127.0.0.1 was refused (401)")
-    });
+    controller.until_said("a request from 127.0.0.1 was refused (401)");
     // Every command of its own user works without a flag.
     let url = format!("http://localhost:{port}");
-    let worker = place.start(&format!("worker --join {url} --name far"));
-    place.data(&format!("submit --wait --to {url}"));
+    let worker = project.start(&format!("worker --join {url} --name far"));
+    project.data(&format!("submit --wait --to {url}"));
     // Another user looks elsewhere, and does not believe what others could have written.
-    let state = place.path().join("../state/windlass/loopback");
+    let state = project.path().join("../state/windlass/loopback");
     let file = state.join(format!("127.0.0.1-{port}"));
     let token = fs::read_to_string(&file).expect("it is kept");
     let mode = |path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!((mode(&state), mode(&file)), (0o700, 0o600));
-    let mut other = place.command(&format!("runs --to {url}"));
-    let other = other.env("XDG_STATE_HOME", place.path()).output().expect("it starts");
+    let mut other = project.command(&format!("runs --to {url}"));
+    let other = other.env("XDG_STATE_HOME", project.path()).output().expect("it starts");
     assert_eq!(other.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&other.stderr).contains("requires a token"), "{other:?}");
     // It is another one after a restart, which commands and the worker of before find.
     controller.signal(Signal::TERM);
     drop(controller.ended());
-    let _again = serve(&place, port, "");
+    let _again = serve(&project, port, "");
     let newer = fs::read_to_string(&file).expect("it is kept");
     assert_ne!(newer, token);
     assert_eq!(status_with(port, token.trim()), 401, "what was shown before opens nothing");
     assert_eq!(status_with(port, newer.trim()), 200);
-    place.data(&format!("submit --wait --to {url}"));
-    assert!(place.data(&format!("runs --to {url}")).contains("succeeded"));
+    project.data(&format!("submit --wait --to {url}"));
+    assert!(project.data(&format!("runs --to {url}")).contains("succeeded"));
     worker.signal(Signal::TERM);
     assert_eq!(worker.ended().code, Some(0));
     // No other controller has it.
-    let beside = RunFolder::with(PIPELINE);
+    let beside = ProjectFolder::with(PIPELINE);
     let second = free_port();
     let _second = serve(&beside, second, "");
-    assert_eq!(place.run(&format!("runs --to http://127.0.0.1:{second}")).code, Some(2));
+    assert_eq!(project.run(&format!("runs --to http://127.0.0.1:{second}")).code, Some(2));
 }
 
 #[test]
 fn commands_and_workers_that_outlive_a_controller_find_the_token_of_the_next() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: s\nsteps: { s: { run: 'echo $$ >> begun; until [ -e enough ]; do sleep 0.02; done' } }\n",
     );
     let port = free_port();
-    let controller = serve(&place, port, "");
+    let controller = serve(&project, port, "");
     let url = format!("http://127.0.0.1:{port}");
-    let worker = place.start(&format!("worker --join {url} --name far"));
-    let submit = place.start(&format!("submit --wait --to {url}"));
-    place.until_lines("begun", 1);
+    let worker = project.start(&format!("worker --join {url} --name far"));
+    let submit = project.start(&format!("submit --wait --to {url}"));
+    project.until_lines("begun", 1);
     controller.signal(Signal::TERM);
     drop(controller.ended());
-    let _again = serve(&place, port, "");
-    place.file("enough", "");
+    let _again = serve(&project, port, "");
+    project.file("enough", "");
     let ended = submit.ended();
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(place.lines("begun").len(), 1, "the worker went on");
+    assert_eq!(project.lines("begun").len(), 1, "the worker went on");
     worker.signal(Signal::TERM);
     assert_eq!(worker.ended().code, Some(0));
 }
 
 #[test]
 fn a_controller_that_asks_for_no_token_says_so() {
-    let place = RunFolder::with(PIPELINE);
+    let project = ProjectFolder::with(PIPELINE);
     let port = free_port();
-    let controller = serve(&place, port, "--no-token");
+    let controller = serve(&project, port, "--no-token");
     assert_eq!(status(port, "/runs"), Some(200));
     let said = controller.said();
     assert!(said.contains("every user of this machine can run commands here"), "{said}");

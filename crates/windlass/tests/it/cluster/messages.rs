@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::arrange::ClusterFolder;
-use crate::run::arrange::{RunFolder, RunningProgram, until};
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
-/// What nobody may read anywhere.
+/// The secret, which must not appear in any output.
 const SECRET: &str = "hunter22\"}\\n{\"level\":\"error";
 
 /// Names that would break a line out of its object, a secret that is printed, handed on and asked for, and a retry.
@@ -42,8 +45,8 @@ fn with<'a>(lines: &'a [Value], words: &str) -> Vec<&'a Value> {
 
 #[test]
 fn every_line_about_a_step_says_which_one_and_none_says_a_secret() {
-    let place = RunFolder::with("").set("TOKEN", SECRET);
-    let cluster = ClusterFolder::start_in(place, "--no-exec --log-format json --log-level debug");
+    let project = ProjectFolder::with("").set("TOKEN", SECRET);
+    let cluster = LocalCluster::start_in(project, "--no-exec --log-format json --log-level debug");
     let worker = cluster.worker("far", "--slots 1 --log-format json -v");
     let order = json!({ "text": STORY, "params": { "channel": SECRET } });
     let (status, answer) = cluster.post("/runs", &order);
@@ -80,29 +83,29 @@ fn every_line_about_a_step_says_which_one_and_none_says_a_secret() {
 
 #[test]
 fn a_worker_says_that_contact_was_lost_and_that_it_is_back() {
-    let mut cluster = ClusterFolder::start("--no-exec");
+    let mut cluster = LocalCluster::start("--no-exec");
     let worker = cluster.worker("far", "");
     cluster.kill();
-    until("it says so", || worker.said().contains("contact with the controller is lost"));
+    worker.until_said("contact with the controller is lost");
     cluster.restart();
-    until("it says that too", || worker.said().contains("contact with the controller is back"));
+    worker.until_said("contact with the controller is back");
     assert_eq!(worker.said().matches("is lost").count(), 1, "{}", worker.said());
 }
 
 #[test]
 fn log_level_filters_messages_and_a_typo_is_reported() {
-    let cluster = ClusterFolder::start("--log-level error");
+    let cluster = LocalCluster::start("--log-level error");
     cluster.ended(&cluster.submit("steps: { a: { run: 'true' } }"));
     assert_eq!(cluster.controller.said(), "");
-    let place = RunFolder::with("");
-    let ended = place.run("serve --log-level debgu");
+    let project = ProjectFolder::with("");
+    let ended = project.run("serve --log-level debgu");
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.err.contains("did you mean `debug`?"), "{ended:?}");
 }
 
 #[test]
 fn cancelling_user_is_reported() {
-    let cluster = ClusterFolder::start("--no-exec --log-format json");
+    let cluster = LocalCluster::start("--no-exec --log-format json");
     let run = cluster.submit("steps: { a: { run: 'true' } }");
     let (status, answer) = cluster.post(&format!("/runs/{run}/cancel"), &json!({}));
     assert_eq!(status, 200, "{answer}");

@@ -1,14 +1,14 @@
 //! The metrics of a cluster that has seen some things.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use rustix::process::Signal;
 use windlass_controller::metrics::FAMILIES;
 
-use super::arrange::{ClusterFolder, free_port};
 use crate::exposition::ParsedMetricsPage;
-use crate::run::arrange::until;
+use crate::support::cluster::{TestCluster as _, free_port};
+use crate::support::http_client::HttpRequest;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::{PATIENCE, until};
 
 /// Fails once and succeeds then, fails for good, and a step that outlives its worker.
 const STORY: &str = "\
@@ -21,40 +21,35 @@ steps:
   long: { run: 'echo $$ >> pids; until test -e go; do sleep 0.05; done' }
 ";
 
-/// The metrics at an address of their own.
+/// The page of metrics on a port.
 pub(super) fn scrape(port: u16) -> Option<ParsedMetricsPage> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    let ask = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    stream.write_all(ask.as_bytes()).ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    Some(ParsedMetricsPage::read(body))
+    let answer = HttpRequest::get("/metrics").send(port, PATIENCE)?;
+    assert_eq!(answer.status, 200, "{}", answer.head);
+    Some(ParsedMetricsPage::read(&answer.text()))
 }
 
 #[test]
 fn what_a_cluster_went_through_is_in_its_metrics() {
     let port = free_port();
     let flags = format!("--lease-ttl 3s --no-exec --metrics-listen 127.0.0.1:{port}");
-    let cluster = ClusterFolder::start(&flags);
+    let cluster = LocalCluster::start(&flags);
     let value = |name: &str, labels: &[(&str, &str)]| {
         scrape(port).expect("it answers").value(name, labels).to_string()
     };
     let frozen = cluster.worker("frozen", "--slots 4");
     let run = cluster.submit(STORY);
-    cluster.place.until_lines("pids", 1);
+    cluster.project.until_lines("pids", 1);
     until("the flaky one has succeeded", || {
         value("windlass_outcomes_total", &[("outcome", "succeeded")]) == "1"
     });
     let _other = cluster.worker("other", "--slots 4");
     frozen.signal(Signal::STOP);
     until("its worker is lost", || value("windlass_workers", &[("status", "lost")]) == "1");
-    cluster.place.until_lines("pids", 2);
+    cluster.project.until_lines("pids", 2);
     assert_eq!(value("windlass_workers_online", &[]), "2", "the controller's own and the other");
     assert_eq!(value("windlass_leases", &[]), "1");
     assert_eq!(value("windlass_lease_expired_total", &[]), "1");
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     cluster.ended(&run);
     until("the end is counted", || {
         value("windlass_runs_ended_total", &[("status", "succeeded")]) == "1"
@@ -75,8 +70,8 @@ fn what_a_cluster_went_through_is_in_its_metrics() {
 
 #[test]
 fn open_metrics_require_a_loopback_address() {
-    let place = crate::run::arrange::RunFolder::with("");
-    let ended = place.run("serve --metrics-listen 0.0.0.0:0");
+    let project = ProjectFolder::with("");
+    let ended = project.run("serve --metrics-listen 0.0.0.0:0");
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.err.contains("loopback"), "{ended:?}");
 }

@@ -1,6 +1,5 @@
 //! A cluster as it is used: `windlass serve`, `windlass worker`, real processes on loopback.
 
-pub(crate) mod arrange;
 #[cfg(feature = "sqlite")]
 mod condemned_runs;
 mod contact;

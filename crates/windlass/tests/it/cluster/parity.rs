@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::arrange::ClusterFolder;
-use crate::run::arrange::RunFolder;
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
 
 /// Labels that some example asks for and no machine has by itself.
 const LABELS: &str = "--label signing-key --label gpu";
@@ -17,7 +18,7 @@ pub(crate) fn outcomes(run: &Value) -> BTreeMap<String, Value> {
     steps
         .map(|step| {
             let attempts = step["attempts"].as_array().expect("a list").iter();
-            // A hand-out that was given back before it began is nobody's attempt.
+            // A delivery that was given back before it started is no attempt.
             let attempts: Vec<Value> = attempts
                 .filter(|it| it["outcome"] != "released")
                 .map(|it| serde_json::json!([it["attempt"], it["outcome"], it["exit_code"]]))
@@ -33,10 +34,10 @@ pub(crate) fn outcomes(run: &Value) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// How often each kind of event is told of each step, whoever did it and whenever.
+/// The number of events of each kind and step, whatever the worker and the time.
 ///
-/// That a step has started is told unless its end is told with it; hand-outs that were given back before they began are
-/// nobody's. Both depend on the moment.
+/// The start of a step is no event if its end is reported together with it, and a delivery that was given back before it
+/// started has no worker. Both depend on timing.
 pub(crate) fn events(all: &[Value]) -> BTreeMap<(String, Option<u64>), usize> {
     let mut counts = BTreeMap::new();
     let given_back: Vec<&Value> = all
@@ -64,18 +65,18 @@ fn every_example_comes_to_the_same_in_one_process_and_over_a_cluster() {
         let text = std::fs::read_to_string(&file).expect("it can be read");
         let name = file.file_name().expect("it has one").to_string_lossy().into_owned();
         println!("{name}");
-        let here = place(&text);
+        let here = project(&text);
         let told = here.run(&format!("run --json {LABELS}"));
         let told: Vec<Value> =
             told.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-        let cluster = ClusterFolder::start_in(place(&text), &format!("--no-exec {LABELS}"));
+        let cluster = LocalCluster::start_in(project(&text), &format!("--no-exec {LABELS}"));
         let _workers = ["one", "two"].map(|name| cluster.worker(name, LABELS));
         let run = cluster.ended(&cluster.submit(&text));
         let id = run["id"].as_str().expect("an id");
         let heard = cluster.get(&format!("/runs/{id}/events?limit=10000"));
         let heard = heard.as_array().expect("a list");
         assert_eq!(outcomes(&here.show()), outcomes(&run), "{name}");
-        // Whose word it was is told where somebody asked.
+        // The author is shown if a person requested the change.
         let heard: Vec<Value> = heard.iter().filter(|it| it["type"] != "acted").cloned().collect();
         assert_eq!(events(&told), events(&heard), "{name}");
         compared += 1;
@@ -84,18 +85,18 @@ fn every_example_comes_to_the_same_in_one_process_and_over_a_cluster() {
 }
 
 /// A folder in which examples find what they work on.
-fn place(text: &str) -> RunFolder {
-    let place = RunFolder::with(text);
-    place.file("sign", "#!/bin/sh\nexit 0\n");
+fn project(text: &str) -> ProjectFolder {
+    let project = ProjectFolder::with(text);
+    project.file("sign", "#!/bin/sh\nexit 0\n");
     let program = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(place.path().join("sign"), program).expect("it is ours");
+    std::fs::set_permissions(project.path().join("sign"), program).expect("it is ours");
     let path = std::env::vars().find_map(|(name, value)| (name == "PATH").then_some(value));
-    let path = format!("{}:{}", place.path().display(), path.unwrap_or_default());
+    let path = format!("{}:{}", project.path().display(), path.unwrap_or_default());
     // A run on one machine is refused without it, and a step of a cluster fails.
-    let place = place.set("PATH", &path).set("DEPLOY_TOKEN", "s3cr3t-value");
+    let project = project.set("PATH", &path).set("DEPLOY_TOKEN", "s3cr3t-value");
     for name in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"] {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
-        place.file(name, std::fs::read(format!("{file}{name}")).expect("it is there"));
+        project.file(name, std::fs::read(format!("{file}{name}")).expect("it is there"));
     }
-    place
+    project
 }

@@ -7,33 +7,36 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::arrange::{free_port, guard_of};
-use crate::run::arrange::{RunFolder, RunningProgram, until};
+use crate::support::cluster::free_port;
+use crate::support::processes::guard_of;
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 /// A user without rights, where the tests are root's: root reads everything, and nothing is hidden from it.
 const NOBODY: u32 = 65534;
 
-/// A folder and programs that belong to a user who may read no process of others.
+/// A folder and programs of a user that may not read the processes of other users.
 struct UnprivilegedUser {
-    place: RunFolder,
+    project: ProjectFolder,
     user: u32,
 }
 
 impl UnprivilegedUser {
     fn new() -> Self {
-        let place = RunFolder::with("");
+        let project = ProjectFolder::with("");
         let own = rustix::process::geteuid().as_raw();
         let user = if own == 0 { NOBODY } else { own };
-        let home = place.path().parent().expect("it is in a folder").to_owned();
-        for folder in [&home, &place.path()] {
+        let home = project.path().parent().expect("it is in a folder").to_owned();
+        for folder in [&home, &project.path()] {
             chown(folder, Some(user), None).expect("it may be given away");
         }
-        Self { place, user }
+        Self { project, user }
     }
 
     /// A copy of a program, which may be where this user cannot go.
     fn copy(&self, program: &Path) -> PathBuf {
-        let copy = self.place.path().join(program.file_name().expect("it has a name"));
+        let copy = self.project.path().join(program.file_name().expect("it has a name"));
         if !copy.exists() {
             fs::copy(program, &copy).expect("there is room");
             fs::set_permissions(&copy, Permissions::from_mode(0o755)).expect("it is ours");
@@ -42,7 +45,7 @@ impl UnprivilegedUser {
     }
 
     fn command(&self, program: &Path) -> Command {
-        let mut command = self.place.program(&program.display().to_string());
+        let mut command = self.project.program(program);
         command.uid(self.user);
         command
     }
@@ -50,7 +53,7 @@ impl UnprivilegedUser {
     fn start(&self, program: &Path, line: &str) -> RunningProgram {
         let mut command = self.command(program);
         command.args(line.split_whitespace());
-        self.place.start_command(command)
+        self.project.start_command(command)
     }
 
     /// Whether another process of this user can read the environment of a process.
@@ -82,13 +85,13 @@ fn no_process_of_the_user_reads_controller_worker_guard_or_tether() {
         user.start(&windlass, &format!("serve --listen 127.0.0.1:{port} --no-token --no-exec"));
     let join = format!("http://127.0.0.1:{port}");
     let worker = user.start(&windlass, &format!("worker --join {join} --name far --slots 1"));
-    user.place.file("s.yml", "steps: { s: { run: 'echo $$ >> pids; exec sleep 1000' } }");
+    user.project.file("s.yml", "steps: { s: { run: 'echo $$ >> pids; exec sleep 1000' } }");
     until("the controller listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     let submitted = user.start(&windlass, &format!("submit s.yml --to {join}"));
     let submitted = submitted.ended();
     assert_eq!(submitted.code, Some(0), "{submitted:?}");
-    user.place.until_lines("pids", 1);
-    let step = user.place.lines("pids").remove(0);
+    user.project.until_lines("pids", 1);
+    let step = user.project.lines("pids").remove(0);
     let guard = guard_of(worker.pid()).as_raw_nonzero().to_string();
     let stat = fs::read_to_string(format!("/proc/{step}/stat")).expect("it runs");
     let tether =
@@ -114,8 +117,8 @@ fn a_program_that_runs_its_pipeline_itself_is_hidden_too() {
     let programs = Path::new(env!("CARGO_BIN_EXE_windlass")).parent().expect("it is in a folder");
     let program = user.copy(&programs.join("examples").join("runs_alone"));
     let running = user.start(&program, "");
-    user.place.until_lines("began", 1);
-    let (own, command) = (running.pid().to_string(), user.place.lines("began").remove(0));
+    user.project.until_lines("began", 1);
+    let (own, command) = (running.pid().to_string(), user.project.lines("began").remove(0));
     assert!(!user.reads_environment_of(&own));
     assert!(!user.reads_environment_of(&child_of(&own)), "its guard");
     until("a command is as any program", || user.reads_environment_of(&command));

@@ -6,11 +6,13 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::python::python;
-use crate::run::arrange::{RunFolder, RunningProgram, until};
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// The shortest lease there is, so that who is silent is soon given up.
+/// The shortest lease duration, so that a silent worker is soon lost.
 const SERVE: &str = "serve --no-exec --lease-ttl 2s --token-file token --listen";
 
 const PIPELINE: &str = r#"
@@ -34,16 +36,16 @@ steps:
 
 /// A controller that runs nothing itself, and a folder that everything runs in.
 struct PythonWorkerCluster {
-    place: RunFolder,
+    project: ProjectFolder,
     serve: RunningProgram,
     url: String,
 }
 
 impl PythonWorkerCluster {
     fn new() -> Self {
-        let place = RunFolder::with(PIPELINE);
-        place.file("token", TOKEN);
-        let serve = place.start(&format!("{SERVE} 127.0.0.1:0"));
+        let project = ProjectFolder::with(PIPELINE);
+        project.file("token", TOKEN);
+        let serve = project.start(&format!("{SERVE} 127.0.0.1:0"));
         let address = || {
             let said = serve.said();
             let line = said.lines().find(|line| line.contains(" leads cluster "))?;
@@ -51,31 +53,31 @@ impl PythonWorkerCluster {
         };
         until("the controller answers", || address().is_some());
         let url = address().expect("it has said so");
-        Self { place, serve, url }
+        Self { project, serve, url }
     }
 
     /// The controller is gone from one moment to the next, and there again.
     fn restart(self) -> Self {
-        let Self { place, serve, url } = self;
+        let Self { project, serve, url } = self;
         serve.signal(Signal::KILL);
         drop(serve.ended());
-        let serve = place.start(&format!("{SERVE} {}", url.trim_start_matches("http://")));
-        until("the controller answers", || serve.said().contains(" leads cluster "));
-        Self { place, serve, url }
+        let serve = project.start(&format!("{SERVE} {}", url.trim_start_matches("http://")));
+        serve.until_said(" leads cluster ");
+        Self { project, serve, url }
     }
 
     /// A worker of this name.
     fn worker(&self, name: &str) -> RunningProgram {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/worker.py");
         let found = python("urllib.request", "python3").expect("it was looked for");
-        let mut command = self.place.program(&found.get_program().to_string_lossy());
+        let mut command = self.project.program(found.get_program());
         command.arg(script).args([&self.url, "--name", name, "--label", "python"]);
         command.args(["--token-file", "token"]);
-        self.place.start_command(command)
+        self.project.start_command(command)
     }
 
     fn asked(&self, line: &str) -> String {
-        self.place.data(&format!("{line} --to {} --token-file token", self.url))
+        self.project.data(&format!("{line} --to {} --token-file token", self.url))
     }
 
     fn submit(&self) -> String {
@@ -86,7 +88,7 @@ impl PythonWorkerCluster {
         serde_json::from_str(&self.asked(&format!("show {run} --json"))).expect("it is JSON")
     }
 
-    /// Waits until a run has ended, and tells of the tries of its step `hold`: who had it, and what came of it.
+    /// Waits until a run has ended, and returns the attempts of its step `hold`: the worker and the outcome of each.
     fn ended(&self, run: &str) -> Value {
         until("the run has ended", || self.show(run)["status"] != "running");
         let run = self.show(run);
@@ -104,9 +106,9 @@ fn a_worker_in_python_runs_steps_and_ends_when_its_step_has() {
     let world = PythonWorkerCluster::new();
     let worker = world.worker("py");
     let run = world.submit();
-    world.place.until_lines("held", 1);
+    world.project.until_lines("held", 1);
     worker.signal(Signal::TERM);
-    world.place.file("go", "");
+    world.project.file("go", "");
     let ended = worker.ended();
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert_eq!(world.ended(&run), json!([[1, "py", "succeeded"]]));
@@ -122,13 +124,13 @@ fn python_worker_continues_after_losing_its_lease() {
     let world = PythonWorkerCluster::new();
     let first = world.worker("first");
     let run = world.submit();
-    world.place.until_lines("held", 1);
+    world.project.until_lines("held", 1);
     first.signal(Signal::STOP);
     let second = world.worker("second");
-    world.place.until_lines("held", 2);
+    world.project.until_lines("held", 2);
     first.signal(Signal::CONT);
-    until("it hears that its lease has ended", || first.said().contains("hold: stopped"));
-    world.place.file("go", "");
+    first.until_said("hold: stopped");
+    world.project.file("go", "");
     assert_eq!(world.ended(&run), json!([[1, "first", "lost"], [1, "second", "succeeded"]]));
     second.signal(Signal::TERM);
     assert_eq!(second.ended().code, Some(0));
@@ -144,9 +146,9 @@ fn a_controller_that_restarts_is_waited_for() {
     let mut world = PythonWorkerCluster::new();
     let worker = world.worker("py");
     let run = world.submit();
-    world.place.until_lines("held", 1);
+    world.project.until_lines("held", 1);
     world = world.restart();
-    world.place.file("go", "");
+    world.project.file("go", "");
     assert_eq!(world.ended(&run), json!([[1, "py", "succeeded"]]), "{}", worker.said());
     world = world.restart();
     let next = world.submit();

@@ -1,4 +1,4 @@
-//! Those who follow a real controller: a thousand of them, and across its death.
+//! Clients that follow a real controller: a thousand of them, and across its death.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,9 +12,10 @@ use tokio::task::JoinSet;
 use windlass::core::report::UtcTime;
 use windlass::embedded::system_now;
 
-use super::arrange::ClusterFolder;
 use crate::api::event_client::EventStreamClient;
-use crate::run::arrange::{pause, until};
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::waiting::{pause, until};
 
 /// Clients that follow everything at the same time.
 const CLIENTS: usize = 1_000;
@@ -38,11 +39,11 @@ fn runtime() -> tokio::runtime::Runtime {
     runtime.worker_threads(2).enable_all().build().expect("there are threads")
 }
 
-fn place(cluster: &ClusterFolder) -> SocketAddr {
+fn project(cluster: &LocalCluster) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], cluster.port))
 }
 
-/// A pipeline with ten thousand cells that nobody can run.
+/// A pipeline with ten thousand cells that no worker can run.
 fn huge() -> String {
     let list: Vec<String> = (0..100).map(|cell| cell.to_string()).collect();
     let list = list.join(", ");
@@ -51,8 +52,8 @@ fn huge() -> String {
     )
 }
 
-/// Forty thousand events, of which nobody ran anything.
-fn make_history(cluster: &ClusterFolder) {
+/// Forty thousand events without any execution.
+fn make_history(cluster: &LocalCluster) {
     for _ in 0..4 {
         let run = cluster.submit(&huge());
         assert_eq!(cluster.post(&format!("/runs/{run}/cancel"), &json!({})).0, 200);
@@ -66,7 +67,7 @@ fn make_history(cluster: &ClusterFolder) {
 struct ReceivedEvents {
     /// Clients that listen.
     listening: AtomicUsize,
-    /// How many milliseconds after a run was submitted somebody heard of it.
+    /// The milliseconds from the submission of a run until a client gets its event.
     delays: Mutex<Vec<u64>>,
 }
 
@@ -79,15 +80,15 @@ async fn follow(at: SocketAddr, heard: Arc<ReceivedEvents>) {
         if !block.contains("event: run_submitted\n") {
             continue;
         }
-        // A thousand who read JSON would measure that.
+        // A thousand clients that parse JSON would measure the parser.
         let then = block.split("\"at\":\"").nth(1).and_then(|text| text.split('"').next());
         let UtcTime(then) = then.and_then(UtcTime::parse).expect("an event has a time");
         heard.delays.lock().expect("nobody panics").push(now.since(then).as_millis());
     }
 }
 
-/// Submits a few runs, waits until everybody has heard of each, and tells how long that took them.
-fn round(cluster: &ClusterFolder, heard: &ReceivedEvents) -> Vec<u64> {
+/// Submits a few runs, waits until every client has the event of each, and returns the delays.
+fn round(cluster: &LocalCluster, heard: &ReceivedEvents) -> Vec<u64> {
     for _ in 0..RUNS {
         cluster.submit("steps: { a: { run: make, requires: moon } }");
         pause(PACE);
@@ -113,9 +114,9 @@ async fn never_reads(at: SocketAddr) -> tokio::net::TcpStream {
 
 #[test]
 fn thousand_stream_clients_are_not_delayed_by_a_stalled_one() {
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     make_history(&cluster);
-    let (runtime, at) = (runtime(), place(&cluster));
+    let (runtime, at) = (runtime(), project(&cluster));
     let heard = Arc::new(ReceivedEvents::default());
     let (_clients, _idle) = runtime.block_on(async {
         let mut clients = JoinSet::new();
@@ -145,13 +146,13 @@ fn thousand_stream_clients_are_not_delayed_by_a_stalled_one() {
 
 #[test]
 fn stream_client_resumes_at_its_position_after_a_controller_restart() {
-    let mut cluster = ClusterFolder::start("--jobs 2");
+    let mut cluster = LocalCluster::start("--jobs 2");
     let cells: Vec<String> = (0..400).map(|cell| cell.to_string()).collect();
     let run = cluster.submit(&format!(
         "steps: {{ s: {{ run: 'true', matrix: {{ n: [{}] }} }} }}",
         cells.join(", ")
     ));
-    let (runtime, at, path) = (runtime(), place(&cluster), format!("/runs/{run}/events"));
+    let (runtime, at, path) = (runtime(), project(&cluster), format!("/runs/{run}/events"));
     let mut heard: Vec<u64> = Vec::new();
     for upto in [50, 200, 400] {
         runtime.block_on(async {

@@ -1,28 +1,30 @@
-//! Tokens as people use them: made on a store that nobody leads, handed to workers, taken back.
+//! Tokens as operators use them: created in a store without a leader, given to workers, revoked.
 
 use serde_json::Value;
 
-use super::arrange::free_port;
-use crate::run::arrange::{RunFolder, RunningProgram, until};
+use crate::support::cluster::free_port;
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const LOCKED: &str = "name: ship\nsteps:\n  s: { lock: press, run: 'echo >> began; until test -e go; do sleep 0.02; done' }\n";
 
 /// A controller that can be reached from elsewhere, whose only tokens are in its store.
 struct TokenController {
-    place: RunFolder,
+    project: ProjectFolder,
     _controller: RunningProgram,
     to: String,
 }
 
 impl TokenController {
     fn start() -> Self {
-        let place = RunFolder::with(LOCKED);
-        token(&place, "create boss --scope admin", "admin-token");
+        let project = ProjectFolder::with(LOCKED);
+        token(&project, "create boss --scope admin", "admin-token");
         let port = free_port();
         let serve = format!("serve --listen 0.0.0.0:{port} --no-exec --lease-ttl 2s");
-        let controller = place.start(&serve);
-        until("the controller answers", || controller.said().contains("leads cluster"));
-        Self { place, _controller: controller, to: format!("--to http://127.0.0.1:{port}") }
+        let controller = project.start(&serve);
+        controller.until_said("leads cluster");
+        Self { project, _controller: controller, to: format!("--to http://127.0.0.1:{port}") }
     }
 
     /// A command that is asked of the controller with a token.
@@ -32,14 +34,14 @@ impl TokenController {
 
     fn worker(&self, token: &str) -> RunningProgram {
         let join = self.to.replace("--to", "--join");
-        let worker = self.place.start(&format!("worker {join} --name one --token-file {token}"));
+        let worker = self.project.start(&format!("worker {join} --name one --token-file {token}"));
         until("it has joined", || self.status() == "online");
         worker
     }
 
     /// How the worker stands, as its controller's socket tells.
     fn status(&self) -> String {
-        let told = self.place.run(&self.line("workers --json", "admin-token"));
+        let told = self.project.run(&self.line("workers --json", "admin-token"));
         let lines = told.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let one = lines.into_iter().find(|it| it["name"] == "one");
         one.map_or_else(String::new, |it| it["status"].as_str().unwrap_or_default().to_owned())
@@ -47,96 +49,96 @@ impl TokenController {
 }
 
 /// Makes a token and puts it in a file, alone.
-fn token(place: &RunFolder, line: &str, file: &str) {
-    let made = place.run(&format!("token {line}"));
+fn token(project: &ProjectFolder, line: &str, file: &str) {
+    let made = project.run(&format!("token {line}"));
     assert_eq!(made.code, Some(0), "{made:?}");
     let text = made.out.trim();
     assert!(text.starts_with("wl_") && text.len() == 46, "{made:?}");
     assert!(!made.err.contains(text), "what is said beside it is not secret: {made:?}");
-    place.file(file, &made.out);
+    project.file(file, &made.out);
 }
 
 #[test]
 fn the_first_token_is_made_before_there_is_a_controller() {
     let guarded = TokenController::start();
-    let TokenController { place, to, .. } = &guarded;
-    let refused = place.run(&format!("runs {to}"));
+    let TokenController { project, to, .. } = &guarded;
+    let refused = project.run(&format!("runs {to}"));
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("requires a token"), "{}", refused.err);
-    assert_eq!(place.run(&guarded.line("runs", "admin-token")).code, Some(0));
+    assert_eq!(project.run(&guarded.line("runs", "admin-token")).code, Some(0));
     // Through the socket of the store, which is its owner's.
-    token(place, "create ci --scope read --expires 30d", "read-token");
-    let wrong = place.run(&guarded.line("submit --keep-going", "read-token"));
+    token(project, "create ci --scope read --expires 30d", "read-token");
+    let wrong = project.run(&guarded.line("submit --keep-going", "read-token"));
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(wrong.err.contains("scope `submit`"), "{}", wrong.err);
-    let listed = place.data("token list --json");
+    let listed = project.data("token list --json");
     let listed: Vec<Value> =
         listed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let names: Vec<_> = listed.iter().map(|it| (&it["name"], &it["status"])).collect();
     assert_eq!(names, [(&"boss".into(), &"valid".into()), (&"ci".into(), &"valid".into())]);
-    assert_eq!(place.run("token revoke ci").code, Some(0));
-    let revoked = place.run(&guarded.line("runs", "read-token"));
+    assert_eq!(project.run("token revoke ci").code, Some(0));
+    let revoked = project.run(&guarded.line("runs", "read-token"));
     assert!(revoked.err.contains("revoked"), "{revoked:?}");
-    assert!(place.data("token list").contains("revoked"));
-    assert!(place.run("token revoke nobody").err.contains("no valid token"));
+    assert!(project.data("token list").contains("revoked"));
+    assert!(project.run("token revoke nobody").err.contains("no valid token"));
 }
 
 #[test]
 fn a_worker_outlives_the_token_that_let_it_in_and_not_its_own_end() {
     let guarded = TokenController::start();
-    let place = &guarded.place;
-    token(place, "create fleet --scope worker", "fleet-token");
+    let project = &guarded.project;
+    token(project, "create fleet --scope worker", "fleet-token");
     let mut worker = guarded.worker("fleet-token");
-    assert_eq!(place.run("token revoke fleet").code, Some(0));
-    let run = place.data(&guarded.line("submit", "admin-token"));
-    until("the step has begun", || place.path().join("began").exists());
-    let released = place.run("locks release press");
+    assert_eq!(project.run("token revoke fleet").code, Some(0));
+    let run = project.data(&guarded.line("submit", "admin-token"));
+    until("the step has begun", || project.path().join("began").exists());
+    let released = project.run("locks release press");
     assert_eq!(released.code, Some(0), "{released:?}");
     assert!(released.err.contains("its step continues"), "{}", released.err);
-    let revoked = place.run("worker revoke one");
+    let revoked = project.run("worker revoke one");
     assert_eq!(revoked.code, Some(0), "{revoked:?}");
     until("the worker has ended", || worker.is_over());
     let ended = worker.ended();
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert!(ended.err.contains("it was revoked"), "{}", ended.err);
     let join = guarded.to.replace("--to", "--join");
-    let again = place.run(&format!("worker {join} --name one --token-file admin-token"));
+    let again = project.run(&format!("worker {join} --name one --token-file admin-token"));
     assert!(again.err.contains("revoked"), "its credential is over, whatever it shows: {again:?}");
     until("its lease has ended", || guarded.status() == "lost");
-    let told = place.data("audit");
+    let told = project.data("audit");
     for line in ["create_token", "join", "submit", "revoke_token", "force_release", "revoke_worker"]
     {
         assert!(told.contains(line), "{line}: {told}");
     }
-    let events = place.data(&guarded.line("audit --json", "admin-token"));
+    let events = project.data(&guarded.line("audit --json", "admin-token"));
     assert!(events.contains(run.trim()), "whose word the run was: {events}");
 }
 
 #[test]
 fn the_file_of_a_controller_is_reread_when_it_changes() {
     let (old, new) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
-    let place = RunFolder::with(LOCKED);
-    place.file("old", old);
-    place.file("new", new);
-    place.file("tokens", old);
+    let project = ProjectFolder::with(LOCKED);
+    project.file("old", old);
+    project.file("new", new);
+    project.file("tokens", old);
     let port = free_port();
     let serve = format!("serve --listen 127.0.0.1:{port} --no-exec --token-file tokens");
-    let controller = place.start(&serve);
-    until("the controller answers", || controller.said().contains("leads cluster"));
+    let controller = project.start(&serve);
+    controller.until_said("leads cluster");
     let opens = |token: &str| {
         let line = format!("runs --to http://127.0.0.1:{port} --token-file {token}");
-        place.run(&line).code == Some(0)
+        project.run(&line).code == Some(0)
     };
     assert!(opens("old") && !opens("new"));
-    place.file("tokens", format!("{new}\n{old}\n"));
+    project.file("tokens", format!("{new}\n{old}\n"));
     until("both are taken", || opens("old") && opens("new"));
-    place.file("tokens", "not a token\n");
-    until("it is told", || controller.said().contains("is not readable as a token file"));
+    project.file("tokens", "not a token\n");
+    controller.until_said("is not readable as a token file");
     assert!(opens("old") && opens("new"), "a file that is half written closes nothing");
-    place.file("tokens", new);
+    project.file("tokens", new);
     until("the old one is refused", || !opens("old"));
     assert!(opens("new"));
-    place.file("tokens", "");
+    project.file("tokens", "");
     until("an emptied file opens nothing", || !opens("new"));
-    assert!(place.run(&format!("runs --to http://127.0.0.1:{port}")).code == Some(2));
+    assert!(project.run(&format!("runs --to http://127.0.0.1:{port}")).code == Some(2));
 }

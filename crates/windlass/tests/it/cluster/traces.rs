@@ -2,10 +2,11 @@
 
 use rustix::process::Signal;
 
-use super::arrange::{ClusterFolder, free_port};
 use super::metrics::scrape;
 use crate::collector::{CollectorBehavior, TestCollector};
-use crate::run::arrange::until;
+use crate::support::cluster::{TestCluster as _, free_port};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::waiting::until;
 
 const STORY: &str = "\
 name: story
@@ -18,16 +19,16 @@ steps:
 fn a_trace_outlives_its_controller_and_a_collector_that_was_busy() {
     let collector = TestCollector::start(CollectorBehavior::RefusesFirst(1));
     let flags = format!("--lease-ttl 3s --no-exec --otlp {}", collector.address());
-    let mut cluster = ClusterFolder::start(&flags);
+    let mut cluster = LocalCluster::start(&flags);
     let _worker = cluster.worker("far", "--slots 2");
     let run = cluster.submit(STORY);
-    cluster.place.until_lines("long", 1);
+    cluster.project.until_lines("long", 1);
     until("the first step was told", || {
         collector.spans().iter().any(|span| span.name() == "first")
     });
     cluster.kill();
     cluster.restart();
-    cluster.place.file("go", "");
+    cluster.project.file("go", "");
     cluster.ended(&run);
     until("the run was told", || collector.spans().iter().any(|span| span.name() == "story"));
     let story = collector.span("story");
@@ -37,7 +38,7 @@ fn a_trace_outlives_its_controller_and_a_collector_that_was_busy() {
         assert_eq!(attempt.parent(), collector.span(step).id());
         assert_eq!(attempt.attribute("windlass.worker"), "far");
         let (trace, id) = attempt.id();
-        assert_eq!(cluster.place.lines(step), [format!("00-{trace}-{id}-01")]);
+        assert_eq!(cluster.project.lines(step), [format!("00-{trace}-{id}-01")]);
     }
     assert_eq!(collector.spans().len(), 5, "each once: {:#?}", collector.spans());
     cluster.controller.signal(Signal::TERM);
@@ -51,7 +52,7 @@ fn undelivered_spans_are_counted() {
     {
         let (collector, port) = (TestCollector::start(manner), free_port());
         let (address, metrics) = (collector.address(), format!("127.0.0.1:{port}"));
-        let cluster = ClusterFolder::start(&format!("--otlp {address} --metrics-listen {metrics}"));
+        let cluster = LocalCluster::start(&format!("--otlp {address} --metrics-listen {metrics}"));
         cluster.ended(&cluster.submit("steps: { only: { run: 'true' } }"));
         until(&format!("three are {result}"), || {
             let page = scrape(port).expect("it answers");

@@ -1,4 +1,4 @@
-//! Everything has a bound, and nobody is lost at one.
+//! Everything has a limit, and no worker is lost at one.
 
 use windlass::core::engine::{BATCH_BYTES_MAX, EngineAnswer, EngineConfig};
 use windlass::core::outcome::{RunStatus, StepStatus};
@@ -7,7 +7,7 @@ use windlass_controller::NodeConfig;
 use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 use windlass_store::journal::{Journal as _, Position};
 
-use super::arrange::{
+use super::test_node::{
     TTL, TestWorker, config, folded, is_pending, journal, pass, plan, run, start, start_with,
 };
 

@@ -12,9 +12,10 @@ use windlass_store::conformance::FaultyJournal;
 use windlass_store::journal::{MemoryJournal, SqliteJournal};
 use windlass_store::logs::MemoryLogs;
 
-use super::arrange::{TestJournal, TestNode, TestWorker, pass, plan, run, start};
 use super::expiring_terms::ExpiringTermJournal;
-use crate::run::arrange::{RunFolder, until};
+use super::test_node::{TestJournal, TestNode, TestWorker, pass, plan, run, start};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const START: u64 = 1_790_000_000_000;
 const LEAP: Span = Span::hours(24 * 100);
@@ -103,7 +104,7 @@ async fn agreeing_database_clock_confirms_a_clock_jump_at_once() {
 /// As an operator sees it.
 #[tokio::test]
 async fn serve_reports_that_deletion_waits_after_a_clock_jump() {
-    let place = RunFolder::with("");
+    let place = ProjectFolder::with("");
     let long_ago = || Time::from_millis(1_600_000_000_000);
     let store = place.path().join(".windlass");
     let journal = Arc::new(SqliteJournal::open(&store, long_ago).expect("it opens"));

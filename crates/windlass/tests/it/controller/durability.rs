@@ -6,7 +6,7 @@ use windlass_controller::FollowedEvents;
 use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 use windlass_store::journal::{Journal as _, Position};
 
-use super::arrange::{folded, is_pending, journal, plan, run, start};
+use super::test_node::{folded, is_pending, journal, plan, run, start};
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_waits_for_the_disk() {

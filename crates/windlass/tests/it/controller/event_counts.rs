@@ -1,9 +1,7 @@
-//! What is counted: each event once, also by who stands by, also if it was not looked at for long.
+//! Each event is counted once, on a standby too, and after a long time without a look at the counters.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
 use windlass::core::engine::{CancelLevel, EngineRequest};
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{PlanBuilder, StepSpec};
@@ -11,8 +9,9 @@ use windlass::core::time::Time;
 use windlass_controller::metrics::{EventCounter, MetricsSnapshot, page};
 use windlass_net::shutdown::ShutdownSender;
 
-use super::arrange::{TestNode, journal, run, start};
+use super::test_node::{TestNode, journal, run, start};
 use crate::exposition::ParsedMetricsPage;
+use crate::support::waiting::until_true;
 
 /// More steps than a node keeps events in mind.
 const MANY: usize = 20_000;
@@ -27,15 +26,6 @@ fn settled(node: &TestNode) -> String {
     let family = page.family("windlass_events_total");
     let of = |it: &&crate::exposition::ParsedMetricSample| it.labels["type"] == "step_settled";
     family.samples.iter().find(of).map(|it| it.value.to_string()).unwrap_or_default()
-}
-
-async fn until(reached: impl Fn() -> bool) {
-    let waits = async {
-        while !reached() {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(Duration::from_mins(1), waits).await.expect("it comes so far");
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,7 +43,7 @@ async fn a_node_that_stands_by_counts_what_it_missed_from_the_journal() {
     ann.submit(run(1), &plan).await;
     let level = CancelLevel::Kill;
     ann.handle.ask(EngineRequest::Cancel { run: run(1), level }).await.expect("it leads");
-    until(|| {
+    until_true(|| {
         let ended = ann.run_status(run(1)).is_some_and(RunStatus::is_terminal);
         ended && bob.position() == ann.position()
     })
@@ -61,7 +51,7 @@ async fn a_node_that_stands_by_counts_what_it_missed_from_the_journal() {
     assert_eq!(settled(&bob), "", "nobody has counted yet");
     let (shutdown, ends) = ShutdownSender::new();
     let counting = tokio::spawn(tally.run(ends));
-    until(|| settled(&bob) == MANY.to_string()).await;
+    until_true(|| settled(&bob) == MANY.to_string()).await;
     let page = metrics(&bob);
     assert_eq!(
         page.value("windlass_runs_ended_total", &[("status", "cancelled")]).to_string(),

@@ -1,11 +1,11 @@
-//! Those who follow the events: each once, in order.
+//! A follower gets each event once, in order.
 
 use windlass::core::engine::{CancelLevel, EngineRequest};
 use windlass::core::plan::{PlanBuilder, StepSpec};
 use windlass_controller::{EngineView, EventFollower, FollowedEvents};
 use windlass_store::journal::{Journal, Position, RecordedEvent};
 
-use super::arrange::{TestJournal, TestNode, everything, journal, plan, run, start};
+use super::test_node::{TestJournal, TestNode, everything, journal, plan, run, start};
 
 /// Follows up to a position, through the journal where it is too far behind.
 async fn follow(

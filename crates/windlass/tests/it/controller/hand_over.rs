@@ -9,7 +9,7 @@ use windlass::core::time::Span;
 use windlass_controller::NotLeader;
 use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 
-use super::arrange::{TestWorker, is_pending, journal, pass, plan, run, start};
+use super::test_node::{TestWorker, is_pending, journal, pass, plan, run, start};
 
 #[tokio::test(start_paused = true)]
 async fn everything_that_was_decided_is_durable_before_the_term_is_given_back() {

@@ -1,4 +1,4 @@
-//! Who leads: one, then the next.
+//! One controller leads, then the next.
 
 use windlass::core::engine::{EngineAnswer, EngineRequest, SubmitRun};
 use windlass::core::outcome::RunStatus;
@@ -7,7 +7,7 @@ use windlass_controller::{NodeConfig, NodeError, NotLeader, StandbyPolicy};
 use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 use windlass_store::journal::{CampaignOutcome, Journal as _, LeaderCandidate};
 
-use super::arrange::{
+use super::test_node::{
     TestWorker, config, folded, is_pending, journal, lasting, pass, plan, run, start, start_with,
 };
 

@@ -22,7 +22,7 @@ use windlass_store::db::{StoreError, StoreFuture};
 use windlass_store::journal::{Journal, JournalSnapshot, Position, RecordedEvent};
 use windlass_store::logs::MemoryLogs;
 
-use super::arrange::{
+use super::test_node::{
     TestJournal, TestNode, TestWorker, config, everything, folded, journal, pass, plan, run, start,
 };
 

@@ -1,6 +1,5 @@
 //! The controller's loop over a real journal, under virtual time.
 
-mod arrange;
 mod bounds;
 mod clock_jumps;
 mod durability;
@@ -17,4 +16,5 @@ mod panics;
 mod sessions;
 mod starts;
 mod terms;
+mod test_node;
 mod workers;

@@ -7,7 +7,7 @@ use windlass::core::time::Span;
 use windlass_controller::{NodeConfig, NodeError, NotLeader};
 use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 
-use super::arrange::{
+use super::test_node::{
     TestJournal, TestNode, TestWorker, config, everything, is_pending, journal, pass, plan,
     plan_called, run, start_with,
 };
@@ -41,7 +41,7 @@ async fn cancelled(journal: &TestJournal) -> Vec<CancelReason> {
     everything(journal).await.iter().filter_map(|(_, recorded)| reason(&recorded.event)).collect()
 }
 
-/// Exchanges as a worker does: again until somebody leads.
+/// Exchanges as a worker does, and repeats the exchange until a controller leads.
 async fn persist(mate: &mut TestWorker, node: &TestNode, want: u32) {
     let exchange = mate.next(want);
     loop {

@@ -8,7 +8,7 @@ use windlass::core::id::WorkerId;
 use windlass::core::outcome::{RunStatus, StepStatus};
 use windlass::core::session::OutcomeVerdict;
 
-use super::arrange::{TTL, TestWorker, is_pending, journal, pass, plan, run, start};
+use super::test_node::{TTL, TestWorker, is_pending, journal, pass, plan, run, start};
 
 #[tokio::test(start_paused = true)]
 async fn a_parked_exchange_is_answered_by_the_run_that_comes() {

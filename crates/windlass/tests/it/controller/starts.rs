@@ -11,7 +11,7 @@ use windlass_controller::ControllerNode;
 use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 use windlass_store::journal::{CampaignOutcome, Journal, LeaderCandidate, StartMark};
 
-use super::arrange::{
+use super::test_node::{
     TestJournal, TestWorker, config, everything, journal, pass, plan, run, start,
 };
 

@@ -9,7 +9,7 @@ use windlass_controller::NotLeader;
 use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 use windlass_store::journal::Journal as _;
 
-use super::arrange::{TestWorker, is_pending, lasting, pass, plan, run, start};
+use super::test_node::{TestWorker, is_pending, lasting, pass, plan, run, start};
 
 const TERM: Span = Span::secs(6);
 /// A tenth and half a second less.

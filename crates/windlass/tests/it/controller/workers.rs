@@ -25,7 +25,7 @@ use windlass_worker::{
     ProcessClock, StateDirectory, WorkerError, WorkerRuntime, WorkerShutdown,
 };
 
-use super::arrange::{TestNode, TestWorker, journal, pass, plan, run, start};
+use super::test_node::{TestNode, TestWorker, journal, pass, plan, run, start};
 
 const ID: WorkerId = WorkerId(77);
 
@@ -290,7 +290,7 @@ async fn outcomes_of_an_outage_are_accepted_and_forgotten_when_it_is_over() {
     while node.run_status(run(1)) != Some(RunStatus::Succeeded) {
         pass(Span::millis(1)).await;
     }
-    // Whoever holds leases, or owes an outcome, tries every second.
+    // A worker with leases or unreported outcomes tries every second.
     assert!(healed.elapsed() <= Duration::from_secs(1), "{:?}", healed.elapsed());
     pass(Span::millis(10)).await;
     assert!(memory.outcomes().is_empty());

@@ -13,7 +13,7 @@ use windlass_link::output::LogChunk;
 use windlass_store::logs::LogId;
 
 use super::bystanders::{CostPlainWorker, CostRequest};
-use crate::run::arrange::pause;
+use crate::support::waiting::pause;
 
 /// An attack. The order decides which number chooses which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

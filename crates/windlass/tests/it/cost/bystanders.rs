@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::run::arrange::{pause, until};
+use crate::support::waiting::{pause, until};
 
 /// The longest that an answer is waited for: a controller that is later is down.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(30);

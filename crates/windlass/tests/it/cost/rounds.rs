@@ -13,8 +13,9 @@ use super::adversaries::{Adversary, AttackAnswer, AttackSize, attack};
 use super::bystanders::{
     Bystander, BystanderProgress, BystanderReport, CostRequest, SMALL, hold_lock,
 };
-use crate::cluster::arrange::ClusterFolder;
-use crate::run::arrange::{RunFolder, deep, pause};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::{is_deep, pause};
 
 /// The memory of the controller.
 const MEMORY: u64 = 1 << 30;
@@ -59,7 +60,7 @@ fn rounds() -> Box<dyn Iterator<Item = u64>> {
     let named = std::env::vars().find(|(name, _)| name == "WINDLASS_COST");
     match named.map(|(_, number)| number.parse().expect("WINDLASS_COST is a number")) {
         Some(number) => Box::new(std::iter::once(number)),
-        None if deep() => Box::new(0..),
+        None if is_deep() => Box::new(0..),
         None => Box::new(0..2 * Adversary::COUNT),
     }
 }
@@ -129,7 +130,7 @@ fn round(number: u64) {
     let began = Instant::now();
     let (adversary, size) = (Adversary::of(number), AttackSize::of(number));
     let mut attacked = limited_controller();
-    let idle = ClusterFolder::start("--no-exec --store idle");
+    let idle = LocalCluster::start("--no-exec --store idle");
     let (port, watch) = (attacked.port, BystanderProgress::default());
     let holder = hold_lock(port);
     let (answers, had, machine) = thread::scope(|scope| {
@@ -165,19 +166,19 @@ fn round(number: u64) {
 
 /// A controller whose memory is limited, in each of its starts. The limit is on what it allocates for itself, and not on the
 /// address space, which also counts what is only reserved.
-fn limited_controller() -> ClusterFolder {
-    let place = RunFolder::with("");
+fn limited_controller() -> LocalCluster {
+    let project = ProjectFolder::with("");
     let program = env!("CARGO_BIN_EXE_windlass");
     let kib = MEMORY / 1024;
-    place.file("limited", format!("#!/bin/sh\nulimit -d {kib} && exec '{program}' \"$@\"\n"));
-    let limited = place.path().join("limited");
+    project.file("limited", format!("#!/bin/sh\nulimit -d {kib} && exec '{program}' \"$@\"\n"));
+    let limited = project.path().join("limited");
     std::fs::set_permissions(&limited, Permissions::from_mode(0o755)).expect("it is ours");
     let limited = limited.to_str().expect("it is a text").to_owned();
-    ClusterFolder::start_as(&limited, place, "--no-exec")
+    LocalCluster::start_as(&limited, project, "--no-exec")
 }
 
 /// The controller is killed and starts again with all that it accepted. Returns how long it took to take a submission.
-fn restart(cluster: &mut ClusterFolder) -> Duration {
+fn restart(cluster: &mut LocalCluster) -> Duration {
     cluster.kill();
     let began = Instant::now();
     cluster.restart();

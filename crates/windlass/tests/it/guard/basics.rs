@@ -7,11 +7,13 @@ use windlass::core::time::Span;
 use windlass_worker::ProcessClock;
 use windlass_worker::guard::{SpawnFailureCause, StepExit};
 
-use super::arrange::{guard, guard_with_tethers, is_alive, rest, run, shell, started, step, story};
+use super::guarded_steps::{guard, guard_with_tethers, rest, run, shell, started, step};
+use crate::support::processes::is_alive;
+use crate::support::waiting::block_on;
 
 #[test]
 fn exit_codes_and_signals_are_distinguished() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let ends = ["exit 0", "exit 7", "exit 255", "kill -TERM $$", "kill -KILL $$"];
         let mut exits = Vec::new();
@@ -27,7 +29,7 @@ fn exit_codes_and_signals_are_distinguished() {
 
 #[test]
 fn what_cannot_start_says_why() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("data");
@@ -67,7 +69,7 @@ fn what_cannot_start_says_why() {
 
 #[test]
 fn both_outputs_keep_their_order() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let script = "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done";
         let lines = (1..=5).map(|i| format!("out {i}\nerr {i}\n"));
@@ -78,7 +80,7 @@ fn both_outputs_keep_their_order() {
 
 #[test]
 fn step_starts_with_its_directory_and_environment() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let folder = tempfile::tempdir().unwrap();
         let script = "#!/bin/sh\necho \"$PWD $A $B ${HOME-unset} ${WINDLASS_GUARD_SOCKET-unset}\"";
@@ -101,7 +103,7 @@ fn step_starts_with_its_directory_and_environment() {
 /// Neither blocked nor ignored signals, no descriptor but the three, no terminal, a group of its own.
 #[test]
 fn a_step_inherits_nothing_of_the_guard() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let (exit, status) = run(&guard, step(1, &["cat", "/proc/self/status"])).await;
         assert_eq!(exit, StepExit::Code(0));
@@ -133,7 +135,7 @@ fn a_step_inherits_nothing_of_the_guard() {
 
 #[test]
 fn guard_ends_with_all_its_steps_when_it_expires() {
-    story(async {
+    block_on(async {
         for guard in [guard().await, guard_with_tethers().await] {
             let (waits, _output, pid) = started(&guard, 1, "echo $$; exec sleep 1000").await;
             guard.expire_at(Some(ProcessClock::since_boot().now() + Span::secs(100))).await;
@@ -150,7 +152,7 @@ fn guard_ends_with_all_its_steps_when_it_expires() {
 
 #[test]
 fn many_steps_at_a_time_are_not_mixed_up() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let mut running = Vec::new();
         for fence in 1..=40 {

@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::time::Instant;
 use windlass_worker::guard::{GuardHandle, GuardLost, StepExit, kill_marked, kill_strays};
 
-use super::arrange::{
-    ALONE, alone, first_line, guard, is_alive, run, shell, started, step, story, until,
-};
+use super::guarded_steps::{ALONE, alone, first_line, guard, run, shell, started, step};
+use crate::support::processes::is_alive;
+use crate::support::waiting::{block_on, until_true};
 
 const WORKER: &str = "guard::deaths::worker_to_be_killed";
 
@@ -31,7 +31,7 @@ fn worker_to_be_killed() {
     if alone(WORKER).is_some() {
         return;
     }
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let mut running = Vec::new();
         let mut pids = guard.pid().to_string();
@@ -66,13 +66,13 @@ pub(super) fn start_worker(with: &[(&str, &str)]) -> (Child, Vec<String>) {
 
 #[test]
 fn death_of_the_worker_ends_everything() {
-    story(async {
+    block_on(async {
         let (mut worker, pids) = start_worker(&[]);
         let mut all: Vec<String> = pids.iter().flat_map(|pid| descendants(pid)).collect();
         all.extend(pids);
         worker.kill().unwrap();
         let killed = Instant::now();
-        until(|| all.iter().all(|pid| !is_alive(pid))).await;
+        until_true(|| all.iter().all(|pid| !is_alive(pid))).await;
         assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
         worker.wait().unwrap();
     });
@@ -81,26 +81,26 @@ fn death_of_the_worker_ends_everything() {
 /// As a terminal does it: to the whole group of the worker, not to the guard's session.
 #[test]
 fn an_interrupt_of_the_foreground_group_reaches_no_step() {
-    story(async {
+    block_on(async {
         let (mut worker, pids) = start_worker(&[]);
         let group = Pid::from_child(&worker);
         assert!(pids.iter().all(|pid| group_of(pid) != group.as_raw_nonzero().to_string()));
         // The worker is to die of it a little later than whatever else the signal reaches.
         kill_process(group, Signal::STOP).unwrap();
-        until(|| is_stopped(worker.id())).await;
+        until_true(|| is_stopped(worker.id())).await;
         kill_process_group(group, Signal::INT).unwrap();
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(pids.iter().all(|pid| is_alive(pid)), "{pids:?}");
         kill_process(group, Signal::CONT).unwrap();
         worker.wait().unwrap();
-        until(|| pids.iter().all(|pid| !is_alive(pid))).await;
+        until_true(|| pids.iter().all(|pid| !is_alive(pid))).await;
     });
 }
 
 /// `pkill windlass` finds the guard too, and so does a service manager: what that means is for the worker to decide.
 #[test]
 fn signals_to_the_guard_are_ignored_and_steps_receive_theirs() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let pid = Pid::from_raw(guard.pid().cast_signed()).unwrap();
         let (step, _output, _) = started(&guard, 1, "echo; exec sleep 1000").await;
@@ -110,7 +110,7 @@ fn signals_to_the_guard_are_ignored_and_steps_receive_theirs() {
             let (exit, _) = run(&guard, shell(2, &own)).await;
             assert_eq!(exit, StepExit::Signal(signal.as_raw()), "nothing is ignored in a step");
         }
-        step.stop(windlass::core::session::StopMode::Term, super::arrange::GRACE).await;
+        step.stop(windlass::core::session::StopMode::Term, super::guarded_steps::GRACE).await;
         assert_eq!(step.gone().await, StepExit::Signal(Signal::TERM.as_raw()));
         guard.end().await;
     });
@@ -118,11 +118,11 @@ fn signals_to_the_guard_are_ignored_and_steps_receive_theirs() {
 
 #[test]
 fn death_of_the_guard_is_noticed_and_its_steps_are_killed() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let mut steps = Vec::new();
         for (fence, script) in (1..).zip(STEPS) {
-            // Who clears its environment and leaves its group can be found by a living guard only.
+            // Only a living guard finds a process that has cleared its environment and left its group.
             if !script.contains("env -i") {
                 steps.push(started(&guard, fence, script).await);
             }
@@ -141,7 +141,7 @@ fn death_of_the_guard_is_noticed_and_its_steps_are_killed() {
 
 #[test]
 fn ending_a_guard_kills_what_it_has() {
-    story(async {
+    block_on(async {
         let first = guard().await;
         let (guarded, _output, pid) = started(&first, 1, STEPS[1]).await;
         first.end().await;
@@ -151,14 +151,14 @@ fn ending_a_guard_kills_what_it_has() {
         let guard_pid = second.pid().to_string();
         let (guarded, output, pid) = started(&second, 1, STEPS[3]).await;
         drop((second, guarded, output));
-        until(|| !is_alive(&pid) && !Path::new(&format!("/proc/{guard_pid}")).exists()).await;
+        until_true(|| !is_alive(&pid) && !Path::new(&format!("/proc/{guard_pid}")).exists()).await;
     });
 }
 
 /// A windlass inside a step: when both the inner worker and its guard die, the outer guard still finds what they had.
 #[test]
 fn orphans_of_a_guard_inside_a_step_belong_to_the_step() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let (other, _other_output, _) = started(&guard, 1, "echo; exec sleep 1000").await;
         let (mut spawn, output) = shell(2, "exec \"$0\" --exact \"$1\" --nocapture");
@@ -192,7 +192,7 @@ fn orphans_of_a_guard_inside_a_step_belong_to_the_step() {
 
 #[test]
 fn orphans_of_a_former_incarnation_are_found_by_their_environment() {
-    story(async {
+    block_on(async {
         let marker = format!("WINDLASS_WORKER_ID=test-{}", std::process::id());
         let (name, value) = marker.split_once('=').unwrap();
         let stray = |value: &str| {
@@ -207,7 +207,7 @@ fn orphans_of_a_former_incarnation_are_found_by_their_environment() {
         };
         let (mut ours, left) = stray(value);
         let (mut others, other_left) = stray(&format!("{value}0"));
-        // As nobody else does: a zombie has no environment.
+        // As no other process does: a zombie has no environment.
         assert_eq!(kill_strays(&marker).await.unwrap(), 2);
         ours.wait().unwrap();
         assert!(!is_alive(&left) && is_alive(&other_left) && is_alive(&others.id().to_string()));
@@ -220,19 +220,19 @@ fn orphans_of_a_former_incarnation_are_found_by_their_environment() {
 /// The next start of the worker knows the guard's mark from its state directory.
 #[test]
 fn what_worker_and_guard_left_when_both_died_is_found_by_the_guards_mark() {
-    story(async {
+    block_on(async {
         let (mut worker, pids) = start_worker(&[]);
         let (guard, steps) = pids.split_first().unwrap();
         let mark = mark_of(&steps[0]);
         kill_process(Pid::from_child(&worker), Signal::STOP).unwrap();
-        until(|| is_stopped(worker.id())).await;
+        until_true(|| is_stopped(worker.id())).await;
         kill_process(Pid::from_raw(guard.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
         worker.kill().unwrap();
         worker.wait().unwrap();
         assert!(steps.iter().all(|pid| is_alive(pid)), "{steps:?}");
         let killed = kill_marked(&mark).await.unwrap();
         assert!(killed >= 3, "{killed}");
-        // Who clears its environment is found by a living guard only.
+        // Only a living guard finds a process that has cleared its environment.
         let (hidden, marked) = (&steps[2], [&steps[0], &steps[1], &steps[3]]);
         assert!(marked.iter().all(|pid| !is_alive(pid)), "{steps:?}");
         kill_process(Pid::from_raw(hidden.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
@@ -249,7 +249,7 @@ fn mark_of(step: &str) -> String {
 
 #[test]
 fn a_program_that_does_not_become_a_guard_is_refused() {
-    story(async {
+    block_on(async {
         let error = GuardHandle::start_from(Path::new("/bin/true")).await.unwrap_err().to_string();
         assert!(error.contains("/bin/true did not become a guard"), "{error}");
         assert!(GuardHandle::start_from(Path::new("/no/such/program")).await.is_err());

@@ -22,13 +22,15 @@ use windlass_store::logs::MemoryLogs;
 use windlass_worker::executors::{BuiltinExecutor, ExecutorSettings, MaskCache};
 use windlass_worker::{PeerWorkers, ProcessClock, WorkerRuntime};
 
-use super::arrange::{PATIENCE, alone, guard, is_alive, story, until};
+use super::guarded_steps::{alone, guard};
 use crate::embedded_node::plan;
+use crate::support::processes::is_alive;
+use crate::support::waiting::{PATIENCE, block_on, until_true};
 
 const WORKER: &str = "guard::frozen::worker_to_be_frozen";
 const TTL: Span = Span::secs(3);
 
-/// Both say who they are; neither ends by itself, nor when it is asked to.
+/// Both write their process ids; neither ends by itself, nor on SIGTERM.
 const PIPELINE: &str = r"
 steps:
   held:
@@ -50,7 +52,7 @@ fn worker_to_be_frozen() {
     if alone(WORKER).is_some() {
         return;
     }
-    story(async {
+    block_on(async {
         let config = NodeConfig {
             candidate: LeaderCandidate { node: "ann".to_owned(), address: None },
             engine: EngineConfig::default(),
@@ -111,7 +113,7 @@ impl Drop for FrozenWorker {
 
 #[test]
 fn a_frozen_workers_step_that_holds_a_lock_is_killed_before_its_lease_ends() {
-    story(async {
+    block_on(async {
         let folder = TempDir::new().unwrap();
         let mut command = alone(WORKER).expect("this is not it");
         let worker = FrozenWorker(command.current_dir(folder.path()).spawn().unwrap());
@@ -120,17 +122,17 @@ fn a_frozen_workers_step_that_holds_a_lock_is_killed_before_its_lease_ends() {
         // As long as the leader answers the deadline moves.
         let began = Instant::now();
         let ttl = Duration::from_millis(TTL.as_millis());
-        until(|| began.elapsed() > ttl * 2 || !is_alive(&held)).await;
+        until_true(|| began.elapsed() > ttl * 2 || !is_alive(&held)).await;
         assert!(is_alive(&held), "it was ended after {:?}", began.elapsed());
 
         let frozen = Instant::now();
         kill_process(Pid::from_child(&worker.0), Signal::STOP).unwrap();
-        until(|| !is_alive(&held)).await;
+        until_true(|| !is_alive(&held)).await;
         // What was not answered for so long may be given to another at the earliest after a TTL.
         assert!(frozen.elapsed() < ttl, "{:?}", frozen.elapsed());
         assert!(is_alive(&free), "what holds no lock goes on");
         drop(worker);
-        until(|| !is_alive(&free)).await;
+        until_true(|| !is_alive(&free)).await;
     });
 }
 

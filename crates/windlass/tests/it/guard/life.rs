@@ -8,17 +8,16 @@ use windlass::core::session::{ContactDeadline, StopMode};
 use windlass::core::time::{Span, Time};
 use windlass_worker::guard::{GuardHandle, StartQueueLimits, StepExit};
 
-use super::arrange::{
-    self, alone, first_line, guard, is_alive, is_tether, rest, run, shell, started, step, story,
-    until,
-};
+use super::guarded_steps::{alone, first_line, guard, rest, run, shell, started, step};
+use crate::support::processes::{children_of, is_alive, is_tether};
+use crate::support::waiting::{block_on, until_true};
 
 /// Ignores the polite order and says when it is ready to.
 const DEAF: &str = "trap '' TERM; echo $$; while :; do sleep 0.05; done";
 
 #[test]
 fn step_that_exits_on_sigterm_is_not_killed() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let script =
             "exec 2>&-; trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.01; done";
@@ -32,7 +31,7 @@ fn step_that_exits_on_sigterm_is_not_killed() {
 
 #[test]
 fn step_that_ignores_sigterm_is_killed_after_its_grace() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let (guarded, _output, _) = started(&guard, 1, DEAF).await;
         let before = now();
@@ -50,7 +49,7 @@ fn step_that_ignores_sigterm_is_killed_after_its_grace() {
 /// The grace that was promised is for the whole step, not for its shell alone.
 #[test]
 fn children_keep_the_grace_when_their_shell_ends_first() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let child = "exec 2>&-; trap \"sleep 2.5; echo saved; exit\" TERM; echo up; while :; do sleep 0.01; done";
         let script = format!("sh -c '{child}' & wait");
@@ -65,7 +64,7 @@ fn children_keep_the_grace_when_their_shell_ends_first() {
 
 #[test]
 fn a_deadline_kills_on_time_and_asks_before() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let script = "exec 2>&-; trap 'echo asked' TERM; echo up; while :; do sleep 0.01; done";
         let (spawn, output) = shell(1, script);
@@ -89,12 +88,12 @@ fn a_deadline_kills_on_time_and_asks_before() {
 
 #[test]
 fn a_stopped_step_can_be_stopped() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let (guarded, _output, pid) =
             started(&guard, 1, "echo $$; kill -STOP $$; sleep 1000").await;
         let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        until(|| stat().contains(") T ")).await;
+        until_true(|| stat().contains(") T ")).await;
         guarded.stop(StopMode::Term, Span::secs(1000)).await;
         assert_eq!(guarded.gone().await, StepExit::Signal(15));
         let (guarded, _output, _) = started(&guard, 2, "echo $$; kill -STOP $$").await;
@@ -127,7 +126,7 @@ fn a_main_process_that_leaves_its_group_gets_sigterm_and_sigkill() {
     if !has_python() {
         return;
     }
-    story(async {
+    block_on(async {
         let guard = guard().await;
         for (fence, hears, signal) in [(1, "hears", 15), (2, "deaf", 9)] {
             let (spawn, output) = step(fence, &["python3", "-c", LEAVES_ITS_GROUP, hears]);
@@ -144,7 +143,7 @@ fn a_main_process_that_leaves_its_group_gets_sigterm_and_sigkill() {
 /// In the group, in a session of its own, double-forked, with a cleared environment: all hold the pipe.
 #[test]
 fn what_a_step_leaves_behind_ends_with_it() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let sleep = "sleep 1000";
         let ways = [
@@ -165,7 +164,7 @@ fn what_a_step_leaves_behind_ends_with_it() {
             assert!(!pids.is_empty() && pids.iter().all(|pid| !is_alive(pid)), "{way}: {text}");
         }
         // The last one is reaped after it was told.
-        until(|| children(&guard).is_empty()).await;
+        until_true(|| children(&guard).is_empty()).await;
         guard.end().await;
     });
 }
@@ -173,7 +172,7 @@ fn what_a_step_leaves_behind_ends_with_it() {
 /// An orphan of one step is left alone while the step runs, and when another one ends.
 #[test]
 fn orphans_live_as_long_as_their_own_step() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let script = "(setsid sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000";
         let (first, _output, orphan) = started(&guard, 1, script).await;
@@ -189,27 +188,27 @@ fn orphans_live_as_long_as_their_own_step() {
 /// Nothing wakes the guard for them.
 #[test]
 fn dead_orphans_are_reaped_while_their_step_runs() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let (_guarded, _output, pid) =
             started(&guard, 1, "for i in 1 2 3 4 5; do (setsid true &); done; echo $$; sleep 1000")
                 .await;
-        until(|| children(&guard) == [&*pid]).await;
+        until_true(|| children(&guard) == [&*pid]).await;
         guard.end().await;
         assert!(!is_alive(&pid));
     });
 }
 
-/// A process may make its child its own sibling: that is then a child of whoever started the process, and no orphan.
+/// A process may make its child its own sibling: that is then a child of the parent of the process, and no orphan.
 #[test]
 fn a_sibling_of_a_main_process_is_of_its_step() {
     let sibling = "import ctypes, os, signal\nflags = 0x8000 | signal.SIGCHLD\nif ctypes.CDLL(None).syscall(56, flags, 0, 0, 0, 0) == 0:\n    os.setsid()\n    print(os.getpid(), flush=True)\n    signal.pause()";
     if cfg!(not(target_arch = "x86_64")) || !has_python() {
         return;
     }
-    story(async {
+    block_on(async {
         let guard = guard().await;
-        // Beside another, who comes from the line has a thread to itself.
+        // Beside another step, a step from the queue has a thread of its own.
         let (_other, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
         let in_line = StartQueueLimits { below: 4, news_wait: Span::ZERO };
         for (fence, line) in [(2, None), (3, Some(in_line))] {
@@ -256,9 +255,9 @@ fn orphan_that_execs_as_its_step_ends_is_killed() {
     if cfg!(not(target_pointer_width = "64")) || !has_python() {
         return;
     }
-    story(async {
+    block_on(async {
         let guard = guard().await;
-        // Beside another: the only step that runs would be the owner of whoever has no mark.
+        // Beside another step: a process without a mark would belong to the only step that runs.
         let (_other, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
         let (spawn, output) = step(2, &["python3", "-c", CHANGELING]);
         let guarded = guard.spawn(spawn).await.unwrap();
@@ -282,7 +281,7 @@ fn a_thousand_steps_leave_no_descriptor_and_no_zombie() {
         assert!(alone.spawn().unwrap().wait().unwrap().success());
         return;
     }
-    story(async {
+    block_on(async {
         let guard = guard().await;
         // A thread that reads output is kept for a while, with what it needs.
         run(&guard, step(1, &["true"])).await;
@@ -300,14 +299,14 @@ fn a_thousand_steps_leave_no_descriptor_and_no_zombie() {
         }
         assert_eq!(counts(), before);
         // The last one is reaped after it was told.
-        until(|| children(&guard).is_empty()).await;
+        until_true(|| children(&guard).is_empty()).await;
         guard.end().await;
     });
 }
 
 #[test]
 fn idle_guard_uses_no_cpu() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         run(&guard, step(1, &["true"])).await;
         let switches = || {
@@ -315,7 +314,7 @@ fn idle_guard_uses_no_cpu() {
             status.lines().filter(|line| line.contains("ctxt_switches")).collect::<String>()
         };
         // It may still be on its way to sleep.
-        until(|| {
+        until_true(|| {
             fs::read_to_string(format!("/proc/{}/stat", guard.pid())).unwrap().contains(") S ")
         })
         .await;
@@ -329,8 +328,8 @@ fn idle_guard_uses_no_cpu() {
 /// The processes of steps that are children of the guard, or of its tethers.
 fn children(guard: &GuardHandle) -> Vec<String> {
     let (tethers, own): (Vec<_>, Vec<_>) =
-        arrange::children(guard.pid()).into_iter().partition(|pid| is_tether(pid));
-    let below = tethers.iter().flat_map(|pid| arrange::children(pid.parse().unwrap()));
+        children_of(guard.pid()).into_iter().partition(|pid| is_tether(pid));
+    let below = tethers.iter().flat_map(|pid| children_of(pid.parse().unwrap()));
     below.chain(own).collect()
 }
 

@@ -1,10 +1,10 @@
 //! The guard with real processes: each test ends what it started.
 #![expect(clippy::unwrap_used, reason = "the vocabulary of tests fails as tests do")]
 
-pub(crate) mod arrange;
 mod basics;
 mod deaths;
 mod frozen;
+mod guarded_steps;
 mod life;
 mod rate;
 mod start_queue;

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use tokio::time::Instant;
 use windlass_worker::guard::GuardHandle;
 
-use super::arrange::{guard, step, story};
+use super::guarded_steps::{guard, step};
+use crate::support::waiting::block_on;
 
 const STEPS: u64 = 2_000;
 const ROUNDS: u32 = 5;
@@ -16,7 +17,7 @@ const ROUNDS: u32 = 5;
 #[test]
 #[ignore = "a measurement: cargo test --release --test it -- --ignored --nocapture rates_beside"]
 fn rates_beside_a_bare_loop() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         for _ in 0..ROUNDS {
             let bare = measure(&guard, "bare, 2 in flight", async { bare_loop(2) }).await;

@@ -6,7 +6,9 @@ use windlass::core::session::StopMode;
 use windlass::core::time::Span;
 use windlass_worker::guard::{GuardHandle, GuardedStep, StartQueueLimits, StepExit};
 
-use super::arrange::{guard, is_alive, rest, run, shell, started, step, story};
+use super::guarded_steps::{guard, rest, run, shell, started, step};
+use crate::support::processes::is_alive;
+use crate::support::waiting::block_on;
 
 /// Has a step wait until nothing else runs.
 async fn line_up(guard: &GuardHandle, fence: u64, argv: &[&str]) -> (GuardedStep, PipeReader) {
@@ -26,7 +28,7 @@ async fn line_up_below(
 
 #[test]
 fn queued_step_starts_when_another_ends() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
         let (second, _of_second) = line_up(&guard, 2, &["sleep", "1000"]).await;
@@ -47,7 +49,7 @@ fn queued_step_starts_when_another_ends() {
 
 #[test]
 fn withdrawn_or_stopped_queued_step_never_starts() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
         let (second, of_second) = line_up(&guard, 2, &["echo", "two"]).await;
@@ -74,7 +76,7 @@ fn withdrawn_or_stopped_queued_step_never_starts() {
 
 #[test]
 fn queued_step_that_cannot_start_lets_the_next_one_start() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
         let (second, _of_second) = line_up(&guard, 2, &["/nowhere/at/all"]).await;
@@ -89,7 +91,7 @@ fn queued_step_that_cannot_start_lets_the_next_one_start() {
 
 #[test]
 fn queued_steps_never_start_after_the_guard_ends() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let (_first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
         let (second, of_second) = line_up(&guard, 2, &["echo", "two"]).await;
@@ -104,7 +106,7 @@ const KINDS: [(&[&str], i32); 4] = [
     (&["true"], 0),
     (&["sh", "-c", "exit 3"], 3),
     (&["no-such-program"], 127),
-    // Leaves somebody behind who is not in the step's group, and has come to rest: in the middle of an `exec` a process shows no
+    // Leaves a process behind that is not in the group of the step, and is past its `exec`: during an `exec` a process shows no
     // environment by which its step would be known.
     (
         &[
@@ -118,7 +120,7 @@ const KINDS: [(&[&str], i32); 4] = [
 
 #[test]
 fn many_queued_steps_run_concurrently_to_their_own_ends() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let mut steps = Vec::new();
         for (fence, (argv, code)) in (1..=200).zip(KINDS.into_iter().cycle()) {
@@ -143,7 +145,7 @@ fn many_queued_steps_run_concurrently_to_their_own_ends() {
 fn no_more_run_at_a_time_than_may() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!("cd {}; touch $$; ls | wc -l; rm $$", folder.path().display());
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let mut steps = Vec::new();
         for fence in 1..=60 {
@@ -161,7 +163,7 @@ fn no_more_run_at_a_time_than_may() {
 
 #[test]
 fn step_started_from_the_queue_can_be_stopped() {
-    story(async {
+    block_on(async {
         let guard = guard().await;
         let mut steps = Vec::new();
         for fence in 1..=8 {

@@ -15,12 +15,13 @@ use windlass::core::time::Span;
 use windlass_worker::GuardLock;
 use windlass_worker::guard::{GuardHandle, SpawnFailureCause, StepExit};
 
-use super::arrange::{
-    GRACE, PATIENCE, TETHERS, first_line, guard_with_tethers, has_tethers, is_alive, run, started,
-    step, story, tether_of, until,
-};
 use super::deaths::{is_stopped, start_worker};
+use super::guarded_steps::{
+    GRACE, TETHERS, first_line, guard_with_tethers, has_tethers, run, started, step, tether_of,
+};
 use super::life::{ends_at, since_start};
+use crate::support::processes::is_alive;
+use crate::support::waiting::{PATIENCE, block_on, until_true};
 
 /// Holds a lease on a program: an exec of it does not return before the lease is given back, or 45 s have passed.
 pub(crate) struct LeasedProgram {
@@ -95,7 +96,7 @@ fn all_that_holds_for_a_guard_holds_for_one_with_tethers() {
 
 #[test]
 fn a_start_that_never_returns_obeys_its_deadline_and_holds_up_no_other() {
-    story(async {
+    block_on(async {
         let guard = guard_with_tethers().await;
         let leased = LeasedProgram::new("touch started");
         let (mut spawn, _output) = step(1, &[leased.path().to_str().unwrap()]);
@@ -120,7 +121,7 @@ fn a_start_that_never_returns_obeys_its_deadline_and_holds_up_no_other() {
 
 #[test]
 fn a_start_that_never_returns_can_be_stopped_and_never_runs_later() {
-    story(async {
+    block_on(async {
         let guard = guard_with_tethers().await;
         let folder = TempDir::new().unwrap();
         let mut leased = LeasedProgram::new("touch started");
@@ -142,7 +143,7 @@ fn a_start_that_never_returns_can_be_stopped_and_never_runs_later() {
 
 #[test]
 fn a_guard_ends_although_a_start_never_returns() {
-    story(async {
+    block_on(async {
         let guard = guard_with_tethers().await;
         let leased = LeasedProgram::new("touch started");
         let (spawn, _output) = step(1, &[leased.path().to_str().unwrap()]);
@@ -156,17 +157,17 @@ fn a_guard_ends_although_a_start_never_returns() {
 
 #[test]
 fn nothing_of_a_step_outlives_worker_and_guard() {
-    story(async {
+    block_on(async {
         let (mut worker, pids) = start_worker(&[(TETHERS, "1")]);
         let (guard, steps) = pids.split_first().unwrap();
         let guard = Pid::from_raw(guard.parse().unwrap()).unwrap();
         // Neither must see that the other is gone.
         kill_process(guard, Signal::STOP).unwrap();
-        until(|| is_stopped(guard.as_raw_nonzero().get().cast_unsigned())).await;
+        until_true(|| is_stopped(guard.as_raw_nonzero().get().cast_unsigned())).await;
         worker.kill().unwrap();
         let killed = Instant::now();
         kill_process(guard, Signal::KILL).unwrap();
-        until(|| steps.iter().all(|pid| !is_alive(pid))).await;
+        until_true(|| steps.iter().all(|pid| !is_alive(pid))).await;
         assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
         worker.wait().unwrap();
     });
@@ -174,7 +175,7 @@ fn nothing_of_a_step_outlives_worker_and_guard() {
 
 #[test]
 fn incarnation_lock_is_held_until_guard_and_tethers_have_ended() {
-    story(async {
+    block_on(async {
         let folder = TempDir::new().unwrap();
         let (lock, _) = GuardLock::try_take(folder.path()).unwrap().unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_windlass"));
@@ -182,7 +183,7 @@ fn incarnation_lock_is_held_until_guard_and_tethers_have_ended() {
         let (guarded, _output, main) = started(&guard, 1, "echo $$; exec sleep 1000").await;
         let (tether, began) = (tether_of(&guard, &main), Instant::now());
         kill_process(tether, Signal::STOP).unwrap();
-        until(|| is_stopped(tether.as_raw_nonzero().get().cast_unsigned())).await;
+        until_true(|| is_stopped(tether.as_raw_nonzero().get().cast_unsigned())).await;
         let guard_pid = Pid::from_raw(guard.pid().cast_signed()).unwrap();
         let free = || GuardLock::try_take(folder.path()).unwrap().is_some();
         assert!(!free(), "the guard is there");
@@ -199,7 +200,7 @@ fn incarnation_lock_is_held_until_guard_and_tethers_have_ended() {
 
 #[test]
 fn what_a_killed_tether_leaves_is_killed_before_its_step_is_gone() {
-    story(async {
+    block_on(async {
         let guard = guard_with_tethers().await;
         let script = "echo $$; (setsid env -i sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000";
         let (guarded, output, main) = started(&guard, 1, script).await;
@@ -214,7 +215,7 @@ fn what_a_killed_tether_leaves_is_killed_before_its_step_is_gone() {
 
 #[test]
 fn a_stopped_tether_does_not_save_its_step_from_the_deadline() {
-    story(async {
+    block_on(async {
         let guard = guard_with_tethers().await;
         let (guarded, _output, pid) = started(&guard, 1, "echo $$; exec sleep 1000").await;
         kill_process(tether_of(&guard, &pid), Signal::STOP).unwrap();

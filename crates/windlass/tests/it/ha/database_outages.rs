@@ -1,14 +1,15 @@
 //! A database that is not there when a controller starts, or takes no writes for a while.
 
-use super::arrange::HaFleet;
-use crate::run::arrange::until;
+use crate::support::cluster::TestCluster as _;
+use crate::support::controller_fleet::ControllerFleet;
+use crate::support::waiting::until;
 
 #[test]
 fn a_controller_that_is_started_before_its_database_says_so_and_leads_when_it_is_there() {
-    let mut fleet = HaFleet::on_a_server_of_its_own(0);
+    let mut fleet = ControllerFleet::on_a_server_of_its_own(0);
     fleet.server.stop();
     fleet.add();
-    let said = |fleet: &HaFleet| fleet.members[0].running.said();
+    let said = |fleet: &ControllerFleet| fleet.members[0].running.said();
     until("it says what it waits for", || said(&fleet).contains("waiting for it for up to"));
     assert!(said(&fleet).contains("does not answer"), "{}", said(&fleet));
     fleet.server.start_again();
@@ -19,7 +20,7 @@ fn a_controller_that_is_started_before_its_database_says_so_and_leads_when_it_is
 /// As a primary does that was made a standby, or whose disk is full at some providers.
 #[test]
 fn read_only_database_leaves_no_leader_and_stops_no_controller() {
-    let mut fleet = HaFleet::on_a_server_of_its_own(2);
+    let mut fleet = ControllerFleet::on_a_server_of_its_own(2);
     let _one = fleet.worker("one", "--slots 1");
     let before = fleet.ended(&fleet.submit("name: a\nsteps:\n  s: { run: 'true' }\n"));
     assert_eq!(before["status"], "succeeded");
@@ -37,8 +38,8 @@ fn read_only_database_leaves_no_leader_and_stops_no_controller() {
     until("nobody leads", || (0..2).all(|member| !fleet.leads(member)));
     for member in 0..2 {
         until("it says why it is not ready", || {
-            let ready = fleet.ask(member, "GET", "/readyz", "");
-            ready.is_some_and(|it| it.status == 503 && it.body.contains("stalled"))
+            let ready = fleet.try_get(member, "/readyz");
+            ready.is_some_and(|it| it.status == 503 && it.text().contains("stalled"))
         });
     }
     // They have tried, and found out, more than once.

@@ -1,4 +1,4 @@
-//! Nobody leads for long: what must happen all the same.
+//! No controller leads for long: the guarantees that hold all the same.
 
 use std::time::Duration;
 
@@ -6,13 +6,14 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use tokio::time::Instant;
 
-use super::arrange::{HaFleet, TTL};
-use crate::cluster::arrange::kill_with_guard;
-use crate::run::arrange::{chance, deep, pause, until};
+use crate::support::cluster::TestCluster as _;
+use crate::support::controller_fleet::{ControllerFleet, TTL};
+use crate::support::processes::kill_with_guard;
+use crate::support::waiting::{is_deep, pause, random_below, until};
 
 /// How long leaders come and go.
 fn a_while() -> Duration {
-    if deep() { Duration::from_mins(2) } else { 4 * TTL }
+    if is_deep() { Duration::from_mins(2) } else { 4 * TTL }
 }
 
 /// Holds a lock that another step waits for.
@@ -29,11 +30,11 @@ steps:
 /// counted anew with each, leaders that follow each other quickly would keep the lock for ever.
 #[test]
 fn leaders_that_follow_each_other_quickly_free_the_lock_of_a_dead_worker() {
-    let mut fleet = HaFleet::start(5);
+    let mut fleet = ControllerFleet::start(5);
     let doomed = fleet.worker("doomed", "--label doomed");
     let _steady = fleet.worker("steady", "--label steady");
     fleet.submit(LOCKED);
-    fleet.place.until_lines("held", 1);
+    fleet.project.until_lines("held", 1);
     let second = fleet.submit(WAITING);
     kill_with_guard(&doomed);
     let began = Instant::now();
@@ -44,17 +45,17 @@ fn leaders_that_follow_each_other_quickly_free_the_lock_of_a_dead_worker() {
     }
     let shown = fleet.ended(&second);
     assert_eq!(shown["status"], "succeeded", "{shown}");
-    assert_eq!(fleet.place.lines("freed").len(), 1);
+    assert_eq!(fleet.project.lines("freed").len(), 1);
     assert_terms_grow(&fleet, leaders);
-    let first = fleet.place.lines("held").remove(0).parse().expect("a process");
+    let first = fleet.project.lines("held").remove(0).parse().expect("a process");
     let first = test_kill_process(Pid::from_raw(first).expect("it is one"));
     assert_eq!(first, Err(Errno::SRCH), "its tether ended it with worker and guard");
 }
 
-/// Takes the lead from whoever has it, in one of the ways in which it is lost.
-fn unseat(fleet: &mut HaFleet) {
+/// Ends the leadership of the current leader, in one of several ways.
+fn unseat(fleet: &mut ControllerFleet) {
     let leader = fleet.leader();
-    match chance(4) {
+    match random_below(4) {
         0 => {
             fleet.kill(leader);
             fleet.leader_other_than(leader);
@@ -80,8 +81,8 @@ fn unseat(fleet: &mut HaFleet) {
     pause(Duration::from_millis(200));
 }
 
-/// Whoever wrote later had a later term.
-fn assert_terms_grow(fleet: &HaFleet, leaders: usize) {
+/// A later event has a later term.
+fn assert_terms_grow(fleet: &ControllerFleet, leaders: usize) {
     let schema = &fleet.schema;
     let backwards = format!(
         "SELECT count(*) FROM (SELECT term, lag(term) OVER (ORDER BY position) AS before \

@@ -1,26 +1,27 @@
-//! Who leads, and what those say who do not.
+//! The leader, and the answers of the controllers that do not lead.
 
 use serde_json::json;
 
-use super::arrange::HaFleet;
-use crate::run::arrange::until;
+use crate::support::cluster::TestCluster as _;
+use crate::support::controller_fleet::ControllerFleet;
+use crate::support::waiting::until;
 
 #[test]
 fn one_leads_and_the_others_name_it() {
-    let fleet = HaFleet::start(3);
+    let fleet = ControllerFleet::start(3);
     let leader = fleet.leader();
     let address = format!("http://127.0.0.1:{}", fleet.members[leader].port);
     for standby in (0..3).filter(|it| *it != leader) {
         until("it knows who leads", || {
-            let answer = fleet.ask(standby, "GET", "/runs", "").expect("it answers");
+            let answer = fleet.try_get(standby, "/runs").expect("it answers");
             answer.header("windlass-leader") == Some(address.as_str())
         });
-        let refused = fleet.ask(standby, "POST", "/runs", "{}").expect("it answers");
+        let refused = fleet.try_post(standby, "/runs", &json!({})).expect("it answers");
         assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
         assert_eq!(refused.header("content-type"), Some("application/problem+json"));
-        let problem = refused.json();
+        let problem = refused.json;
         assert_eq!((&problem["code"], &problem["leader"]), (&json!("not_leader"), &json!(address)));
-        let status = |path| fleet.ask(standby, "GET", path, "").expect("it answers").status;
+        let status = |path| fleet.try_get(standby, path).expect("it answers").status;
         assert_eq!(["/healthz", "/readyz", "/openapi.json", "/metrics"].map(status), [200; 4]);
         assert_eq!(status("/readyz?leader"), 503);
         until("it has read who leads", || fleet.cluster(standby)["term"] == 1);
@@ -35,34 +36,34 @@ fn one_leads_and_the_others_name_it() {
 
 #[test]
 fn commands_and_workers_find_the_leader_from_any_address() {
-    let fleet = HaFleet::start(2);
+    let fleet = ControllerFleet::start(2);
     let standby = 1 - fleet.leader();
     let port = fleet.members[standby].port;
-    fleet.place.file("p.yml", "name: p\nsteps:\n  s: { run: 'true' }\n");
+    fleet.project.file("p.yml", "name: p\nsteps:\n  s: { run: 'true' }\n");
     until("it knows who leads", || {
-        let answer = fleet.ask(standby, "GET", "/runs", "").expect("it answers");
+        let answer = fleet.try_get(standby, "/runs").expect("it answers");
         answer.header("windlass-leader").is_some_and(|it| !it.is_empty())
     });
     let join = format!("worker --join http://127.0.0.1:{port} --name one");
-    let _one = fleet.place.start(&join);
-    let ended = fleet.place.run(&format!("submit p.yml --wait --to http://127.0.0.1:{port}"));
+    let _one = fleet.project.start(&join);
+    let ended = fleet.project.run(&format!("submit p.yml --wait --to http://127.0.0.1:{port}"));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    // Of several addresses the first need not be anybody's.
+    // The first of several addresses need not belong to a controller.
     let to = format!("--to http://127.0.0.1:1,http://127.0.0.1:{port}");
-    let ended = fleet.place.run(&format!("submit p.yml --wait {to}"));
+    let ended = fleet.project.run(&format!("submit p.yml --wait {to}"));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(fleet.place.data(&format!("runs {to}")).contains("succeeded"));
+    assert!(fleet.project.data(&format!("runs {to}")).contains("succeeded"));
 }
 
 #[test]
 fn controller_that_must_lead_names_the_current_leader() {
-    let fleet = HaFleet::start(1);
+    let fleet = ControllerFleet::start(1);
     let ended = fleet.stranger("late", "--role leader").ended();
     assert_eq!(ended.code, Some(5), "{ended:?}");
     let led = format!("c0 already leads, at http://127.0.0.1:{}", fleet.members[0].port);
     assert!(ended.err.contains(&led), "{}", ended.err);
     let again =
-        fleet.place.run(&format!("token create boss --scope admin --store {}", fleet.url()));
+        fleet.project.run(&format!("token create boss --scope admin --store {}", fleet.url()));
     assert_eq!(again.code, Some(5), "{again:?}");
     assert!(again.err.contains(&led), "{}", again.err);
 }
@@ -70,11 +71,11 @@ fn controller_that_must_lead_names_the_current_leader() {
 /// It asks once, and nothing proves at once that the last leader is gone.
 #[test]
 fn controller_that_must_lead_leads_after_the_leader_is_killed() {
-    let mut fleet = HaFleet::start(1);
+    let mut fleet = ControllerFleet::start(1);
     fleet.kill(0);
     fleet.until_psql("SELECT until < clock_timestamp() FROM windlass_leader", "t");
     let token =
-        fleet.place.run(&format!("token create boss --scope admin --store {}", fleet.url()));
+        fleet.project.run(&format!("token create boss --scope admin --store {}", fleet.url()));
     assert_eq!(token.code, Some(0), "{token:?}");
     let late = fleet.stranger("late", "--role leader");
     fleet.until_psql("SELECT node FROM windlass_leader WHERE until > clock_timestamp()", "late");
@@ -83,30 +84,30 @@ fn controller_that_must_lead_leads_after_the_leader_is_killed() {
 
 #[test]
 fn the_first_token_is_made_before_the_first_controller() {
-    let mut fleet = HaFleet::empty("--no-exec");
+    let mut fleet = ControllerFleet::empty("--no-exec");
     let token =
-        fleet.place.data(&format!("token create boss --scope admin --store {}", fleet.url()));
-    fleet.place.file("token", token);
+        fleet.project.data(&format!("token create boss --scope admin --store {}", fleet.url()));
+    fleet.project.file("token", token);
     fleet.add();
     fleet.leader();
-    let refused = fleet.ask(0, "GET", "/runs", "").expect("it answers");
+    let refused = fleet.try_get(0, "/runs").expect("it answers");
     assert_eq!(refused.status, 401, "{refused:?}");
     let to = format!("--to {} --token-file token", fleet.addresses());
-    fleet.place.data(&format!("runs {to}"));
+    fleet.project.data(&format!("runs {to}"));
 }
 
 #[test]
 fn controllers_that_share_a_state_folder_are_refused() {
-    let fleet = HaFleet::start_with(1, "--jobs 1");
+    let fleet = ControllerFleet::start_with(1, "--jobs 1");
     let ended = fleet.stranger("c0", "").ended();
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert!(ended.err.contains("--state FOLDER"), "{}", ended.err);
 }
 
-/// As a new cluster starts: everybody at once, and nothing is there yet.
+/// As a new cluster starts: all controllers at once, on an empty database.
 #[test]
 fn twenty_controllers_that_start_at_once_on_an_empty_database_have_one_leader() {
-    let mut fleet = HaFleet::empty("--jobs 0");
+    let mut fleet = ControllerFleet::empty("--jobs 0");
     for _ in 0..20 {
         fleet.add();
     }

@@ -1,10 +1,12 @@
-//! A worker dies with its guard: nobody tells, so its lease ends by time. As somebody with a shell sees it.
+//! A worker dies with its guard: no process reports it, so its lease expires. Observed from outside.
 
 use serde_json::json;
 
-use super::arrange::{HaFleet, TTL};
-use crate::cluster::arrange::{kill_with_guard, step, worker_of};
-use crate::run::arrange::until;
+use crate::support::cluster::{TestCluster as _, worker_of};
+use crate::support::controller_fleet::{ControllerFleet, TTL};
+use crate::support::processes::kill_with_guard;
+use crate::support::project_folder::step;
+use crate::support::waiting::until;
 
 /// Goes on until it may end, and is done once.
 const SHIP: &str = "name: ship
@@ -19,7 +21,7 @@ const LEASE: &str = "SELECT step, attempt, delivery, acquired < expires,
 
 #[test]
 fn killed_workers_lease_expires_and_its_step_runs_on_another_worker() {
-    let fleet = HaFleet::start(1);
+    let fleet = ControllerFleet::start(1);
     let doomed = fleet.worker("doomed", "--slots 1");
     let first = fleet.submit(SHIP);
     fleet.until_psql(LEASE, "0|1|1|t|doomed|[\"dock\"]");
@@ -50,15 +52,15 @@ fn killed_workers_lease_expires_and_its_step_runs_on_another_worker() {
     fleet.until_psql(LEASE, "0|1|2|t|next|[\"dock\"]");
     let newer = format!("SELECT fence > {fence} FROM windlass_leases");
     assert_eq!(fleet.psql(&newer), "t");
-    fleet.place.file("go", "");
+    fleet.project.file("go", "");
     let run = fleet.ended(&first);
     assert_eq!((&run["status"], worker_of(&run, "load")), (&json!("succeeded"), "next"));
     fleet.until_psql("SELECT key, status FROM windlass_idempotency", "load-7|completed");
-    assert_eq!(fleet.place.lines("who"), ["doomed", "next"]);
+    assert_eq!(fleet.project.lines("who"), ["doomed", "next"]);
     // What was done in the end is not done a third time.
     let second = fleet.ended(&fleet.submit(SHIP));
     assert_eq!(step(&second, "load")["status"], "cached", "{second}");
     assert_eq!(step(&second, "load")["origin"]["run"], *first, "{second}");
-    assert_eq!(fleet.place.lines("who").len(), 2);
+    assert_eq!(fleet.project.lines("who").len(), 2);
     until("nobody of the dead one is left", || fleet.status_of("doomed") != "online");
 }

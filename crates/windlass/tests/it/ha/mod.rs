@@ -1,7 +1,5 @@
 //! Several controllers on one PostgreSQL, as real processes: one leads, the others take over.
 
-pub(crate) mod arrange;
-pub(crate) mod cuttable_connection;
 mod database_outages;
 mod faults;
 mod flapping;

@@ -1,22 +1,27 @@
-//! An observer of several controllers: whoever leads, it shows what is decided.
+//! A read-only replica of several controllers shows the decisions of every leader.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::arrange::{HaFleet, ask};
-use crate::cluster::arrange::free_port;
-use crate::run::arrange::until;
+use crate::support::cluster::{TestCluster as _, free_port};
+use crate::support::controller_fleet::{ANSWERS_WITHIN, ControllerFleet};
+use crate::support::http_client::HttpRequest;
+use crate::support::waiting::until;
 
 const PIPELINE: &str = "name: n\nsteps: { a: { run: 'true' } }\n";
 
 #[test]
 fn it_follows_the_leader_when_that_is_another_one() {
-    let mut fleet = HaFleet::start(2);
+    let mut fleet = ControllerFleet::start(2);
     let port = free_port();
     let observe =
         format!("serve --observe {} --no-token --listen 127.0.0.1:{port}", fleet.addresses());
-    let _observer = fleet.place.start(&format!("{observe} --state state/observer"));
-    let cluster = || ask(port, "GET", "/cluster", "").map_or(Value::Null, |told| told.json());
-    let knows = |fleet: &HaFleet, leader: usize| {
+    let _observer = fleet.project.start(&format!("{observe} --state state/observer"));
+    let cluster = || {
+        HttpRequest::get("/cluster")
+            .send(port, ANSWERS_WITHIN)
+            .map_or(Value::Null, |told| told.json)
+    };
+    let knows = |fleet: &ControllerFleet, leader: usize| {
         let (there, here) = (fleet.cluster(leader), cluster());
         here["position"].as_u64() >= there["position"].as_u64() && here["term"] == there["term"]
     };
@@ -31,10 +36,13 @@ fn it_follows_the_leader_when_that_is_another_one() {
     let address = format!("http://127.0.0.1:{}", fleet.members[next].port);
     until("it says who leads", || cluster()["leader"]["address"] == *address);
     for run in [first, second] {
-        let shown = ask(port, "GET", &format!("/runs/{run}"), "").expect("it answers");
-        assert_eq!((shown.status, &shown.json()["status"]), (200, &"running".into()), "{shown:?}");
+        let shown = HttpRequest::get(&format!("/runs/{run}"))
+            .send(port, ANSWERS_WITHIN)
+            .expect("it answers");
+        assert_eq!((shown.status, &shown.json["status"]), (200, &"running".into()), "{shown:?}");
         assert!(shown.header("windlass-lag-ms").is_some(), "{shown:?}");
     }
-    let refused = ask(port, "POST", "/runs", "{}").expect("it answers");
+    let refused =
+        HttpRequest::post("/runs", &json!({})).send(port, ANSWERS_WITHIN).expect("it answers");
     assert_eq!((refused.status, refused.header("windlass-leader")), (503, Some(&*address)));
 }

@@ -3,9 +3,10 @@
 
 use serde_json::Value;
 
-use super::arrange::{HaFleet, TTL};
-use crate::postgres::server::PgServer;
-use crate::run::arrange::until;
+use crate::support::cluster::TestCluster as _;
+use crate::support::controller_fleet::{ControllerFleet, TTL};
+use crate::support::postgres_server::PgServer;
+use crate::support::waiting::until;
 
 /// Goes on until it may end, under a name of its own.
 fn holds(name: &str) -> String {
@@ -21,14 +22,14 @@ struct LostCommits {
     term: u64,
 }
 
-fn term_of(fleet: &HaFleet, member: usize) -> u64 {
+fn term_of(fleet: &ControllerFleet, member: usize) -> u64 {
     fleet.cluster(member)["term"].as_u64().expect("a number")
 }
 
 /// Has a step run that will be lost, and every controller hear of it.
-fn submit_what_will_be_lost(fleet: &HaFleet) -> LostCommits {
+fn submit_what_will_be_lost(fleet: &ControllerFleet) -> LostCommits {
     let run = fleet.submit(&holds("lost"));
-    fleet.place.until_lines("lost", 1);
+    fleet.project.until_lines("lost", 1);
     let known = |member| fleet.cluster(member)["position"].as_u64();
     let leader = fleet.leader();
     let (newest, term) = (known(leader), term_of(fleet, leader));
@@ -36,8 +37,8 @@ fn submit_what_will_be_lost(fleet: &HaFleet) -> LostCommits {
     LostCommits { run, term }
 }
 
-/// Whoever knew better ends and says why; started again, they go on in another generation.
-fn goes_on_in_another_generation(fleet: &mut HaFleet, kept: &str, lost: &LostCommits) {
+/// Controllers that know the lost events end and say why; started again, they go on in another generation.
+fn goes_on_in_another_generation(fleet: &mut ControllerFleet, kept: &str, lost: &LostCommits) {
     for member in 0..2 {
         until("who knew better ends", || fleet.members[member].running.is_over());
         let said = fleet.members[member].running.said();
@@ -45,7 +46,7 @@ fn goes_on_in_another_generation(fleet: &mut HaFleet, kept: &str, lost: &LostCom
         fleet.restart(member);
     }
     let leader = fleet.leader();
-    until("the loss is told", || fleet.members[leader].running.said().contains("Generation 1"));
+    fleet.members[leader].running.until_said("Generation 1");
     let led: Vec<Value> = fleet.get("/events?after=0&type=led").as_array().expect("a list").clone();
     let generations: Vec<u64> =
         led.iter().filter_map(|it| it["data"]["generation"].as_u64()).collect();
@@ -53,24 +54,24 @@ fn goes_on_in_another_generation(fleet: &mut HaFleet, kept: &str, lost: &LostCom
     assert!(term_of(fleet, leader) > lost.term, "a term never comes again: {led:?}");
     let next = fleet.submit("name: next\nsteps:\n  s: { run: 'echo $WINDLASS_FENCE >> next' }\n");
     assert_eq!(fleet.ended(&next)["status"], "succeeded");
-    let fence = |name: &str| fleet.place.lines(name)[0].parse::<u64>().expect("a number");
+    let fence = |name: &str| fleet.project.lines(name)[0].parse::<u64>().expect("a number");
     assert!(fence("next") > fence("lost"), "fences only grow");
     assert_eq!(fence("next") >> 48, 1);
-    // What the database knew of goes on; the rest is nobody's.
-    fleet.place.file("kept-go", "");
-    fleet.place.file("lost-go", "");
+    // Runs that the database knows go on; the lost ones are unknown.
+    fleet.project.file("kept-go", "");
+    fleet.project.file("lost-go", "");
     assert_eq!(fleet.ended(kept)["status"], "succeeded");
-    assert_eq!(fleet.place.lines("kept").len(), 1, "it was not started again");
-    let unknown = fleet.ask(leader, "GET", &format!("/runs/{}", lost.run), "").expect("it answers");
+    assert_eq!(fleet.project.lines("kept").len(), 1, "it was not started again");
+    let unknown = fleet.try_get(leader, &format!("/runs/{}", lost.run)).expect("it answers");
     assert_eq!(unknown.status, 404, "{unknown:?}");
 }
 
 #[test]
 fn a_backup_that_is_put_back_begins_another_generation_and_what_it_does_not_know_is_refused() {
-    let mut fleet = HaFleet::on_a_server_of_its_own(2);
+    let mut fleet = ControllerFleet::on_a_server_of_its_own(2);
     let _one = fleet.worker("one", "--slots 3");
     let kept = fleet.submit(&holds("kept"));
-    fleet.place.until_lines("kept", 1);
+    fleet.project.until_lines("kept", 1);
     fleet.server.stop();
     fleet.server.back_up();
     fleet.server.start_again();
@@ -84,11 +85,11 @@ fn a_backup_that_is_put_back_begins_another_generation_and_what_it_does_not_know
 /// It had streamed what it was sent, and was away when the last was committed.
 #[test]
 fn a_standby_that_lagged_and_is_promoted_begins_another_generation() {
-    let mut fleet = HaFleet::on_a_server_of_its_own(2);
+    let mut fleet = ControllerFleet::on_a_server_of_its_own(2);
     let standby: &'static PgServer = Box::leak(Box::new(fleet.server.standby()));
     let _one = fleet.worker("one", "--slots 3");
     let kept = fleet.submit(&holds("kept"));
-    fleet.place.until_lines("kept", 1);
+    fleet.project.until_lines("kept", 1);
     let head = format!("SELECT max(position) FROM {}.windlass_journal", fleet.schema);
     until("it has what was committed", || standby.psql(&head) == fleet.server.psql(&head));
     standby.stop();
@@ -109,14 +110,17 @@ fn locks(name: &str) -> String {
 
 /// What holds a lock is lost with the store: its controller, started again on what was put back, grants that lock to no other
 /// step and says until when, also after the lost lease would have ended.
-fn a_lock_of_a_lost_grant_waits(fleet: &mut HaFleet, put_back: impl FnOnce(&mut HaFleet)) {
+fn a_lock_of_a_lost_grant_waits(
+    fleet: &mut ControllerFleet,
+    put_back: impl FnOnce(&mut ControllerFleet),
+) {
     fleet.submit(&locks("first"));
-    fleet.place.until_lines("first", 1);
+    fleet.project.until_lines("first", 1);
     put_back(fleet);
     fleet.restart(0);
     let second = fleet.submit(&locks("second"));
     let to = format!("--to {}", fleet.addresses());
-    let waits = || fleet.place.run(&format!("why {second} s {to}")).out;
+    let waits = || fleet.project.run(&format!("why {second} s {to}")).out;
     let reason = "a lock holder of an earlier leader may still run";
     until("it says why it waits", || waits().contains(reason));
     let began = fleet.psql("SELECT clock_timestamp()");
@@ -126,22 +130,22 @@ fn a_lock_of_a_lost_grant_waits(fleet: &mut HaFleet, put_back: impl FnOnce(&mut 
     );
     fleet.until_psql(&beyond, "t");
     assert!(waits().contains(reason), "{}", waits());
-    let shown = fleet.place.run(&format!("locks {to}")).out;
+    let shown = fleet.project.run(&format!("locks {to}")).out;
     assert!(shown.contains("withheld until 20"), "{shown}");
     let far = fleet.get("/locks")[0]["embargo"].as_str().expect("a time").to_owned();
     let far = fleet.psql(&format!("SELECT '{far}' > timestamptz '{began}' + interval '9 min'"));
     assert_eq!(far, "t", "as long as the longest lease may be");
-    assert!(!fleet.place.path().join("second").exists(), "it was not granted");
+    assert!(!fleet.project.path().join("second").exists(), "it was not granted");
     // What takes no lock goes on, under fences that come after all that are lost.
     let next = fleet.submit("name: next\nsteps:\n  s: { run: 'echo $WINDLASS_FENCE >> next' }\n");
     assert_eq!(fleet.ended(&next)["status"], "succeeded");
-    let fence = |name: &str| fleet.place.lines(name)[0].parse::<u64>().expect("a number");
+    let fence = |name: &str| fleet.project.lines(name)[0].parse::<u64>().expect("a number");
     assert!(fence("next") > fence("first") && fence("next") >> 48 == 1, "another generation");
 }
 
 #[test]
 fn a_lock_that_was_held_before_files_were_put_back_waits_for_the_longest_lease() {
-    let mut fleet = HaFleet::on_a_server_of_its_own(1);
+    let mut fleet = ControllerFleet::on_a_server_of_its_own(1);
     let _one = fleet.worker("one", "--slots 3");
     fleet.server.stop();
     fleet.server.back_up();
@@ -157,7 +161,7 @@ fn a_lock_that_was_held_before_files_were_put_back_waits_for_the_longest_lease()
 /// The server ran all the time: neither its identifier nor its timeline nor its start has changed.
 #[test]
 fn a_lock_that_was_held_before_a_dump_was_put_back_waits_for_the_longest_lease() {
-    let mut fleet = HaFleet::start(1);
+    let mut fleet = ControllerFleet::start(1);
     let _one = fleet.worker("one", "--slots 3");
     let dump = fleet.server.dump(&fleet.schema);
     a_lock_of_a_lost_grant_waits(&mut fleet, |fleet| {

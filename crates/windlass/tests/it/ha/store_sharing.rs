@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::arrange::{HaFleet, ask};
-use crate::cluster::arrange::{ClusterFolder, free_port, step};
-use crate::postgres::server::server;
-use crate::run::arrange::{RunFolder, until};
+use crate::support::cluster::{TestCluster as _, free_port};
+use crate::support::controller_fleet::{ANSWERS_WITHIN, ControllerFleet};
+use crate::support::http_client::HttpRequest;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::postgres_server::server;
+use crate::support::project_folder::{ProjectFolder, step};
+use crate::support::waiting::until;
 
 #[test]
 fn second_controller_on_a_folder_is_refused_with_the_leader() {
-    let cluster = ClusterFolder::start("--no-exec --name first");
-    let second = cluster.place.run("serve --no-exec --name second --listen 127.0.0.1:0");
+    let cluster = LocalCluster::start("--no-exec --name first");
+    let second = cluster.project.run("serve --no-exec --name second --listen 127.0.0.1:0");
     assert_eq!(second.code, Some(5), "{second:?}");
     let pid = cluster.controller.pid().to_string();
     let told = [
@@ -29,21 +32,21 @@ fn second_controller_on_a_folder_is_refused_with_the_leader() {
 /// A folder cannot be led in turns, and nothing that only looks like it is taken for it.
 #[test]
 fn what_only_a_database_can_do_is_refused_of_a_folder() {
-    let place = RunFolder::with("");
+    let project = ProjectFolder::with("");
     for flags in ["--role auto", "--role leader", "--term 3s", "--role auto --store sqlite:runs"] {
-        let refused = place.run(&format!("serve --listen 127.0.0.1:0 {flags}"));
+        let refused = project.run(&format!("serve --listen 127.0.0.1:0 {flags}"));
         assert_eq!(refused.code, Some(2), "{flags}: {refused:?}");
         for word in ["is a folder, which one controller leads", "--store postgres://"] {
             assert!(refused.err.contains(word), "{flags}: {}", refused.err);
         }
     }
-    let other = place.run("serve --listen 127.0.0.1:0 --store mysql://db.example/windlass");
+    let other = project.run("serve --listen 127.0.0.1:0 --store mysql://db.example/windlass");
     assert_eq!(other.code, Some(2), "{other:?}");
     assert!(other.err.contains("name a folder, sqlite:FOLDER or postgres://"), "{}", other.err);
     for folder in [".windlass", "runs", "mysql:"] {
-        assert!(!place.path().join(folder).exists(), "{folder} was made");
+        assert!(!project.path().join(folder).exists(), "{folder} was made");
     }
-    let joined = place.run("worker --join sqlite:.windlass --leader-grace 2s");
+    let joined = project.run("worker --join sqlite:.windlass --leader-grace 2s");
     assert_eq!(joined.code, Some(2), "{joined:?}");
 }
 
@@ -72,8 +75,8 @@ fn told(run: &Value) -> BTreeMap<String, Value> {
 /// One controller is one controller, whatever it keeps its runs in.
 #[test]
 fn one_controller_on_a_database_does_what_one_on_a_folder_does() {
-    let folder = ClusterFolder::start("--jobs 1");
-    let fleet = HaFleet::start_with(1, "--jobs 1");
+    let folder = LocalCluster::start("--jobs 1");
+    let fleet = ControllerFleet::start_with(1, "--jobs 1");
     let on_folder = folder.ended(&folder.submit(MIXED));
     let on_database = fleet.ended(&fleet.submit(MIXED));
     assert_eq!(on_folder["status"], "succeeded", "{on_folder}");
@@ -87,7 +90,7 @@ fn a_cluster_is_set_up_by_variables_alone() {
     let (server, port) = (server(), free_port());
     let (store, schema) = server.fresh();
     let (listen, at) = (format!("127.0.0.1:{port}"), format!("http://127.0.0.1:{port}"));
-    let controllers = RunFolder::with("")
+    let controllers = ProjectFolder::with("")
         .set("WINDLASS_STORE", &store)
         .set("WINDLASS_ROLE", "leader")
         .set("WINDLASS_TERM", "90s")
@@ -98,8 +101,10 @@ fn a_cluster_is_set_up_by_variables_alone() {
         .set("WINDLASS_NO_TOKEN", "true")
         .set("WINDLASS_JOBS", "0");
     let _ann = controllers.start("serve");
-    until("it answers", || ask(port, "GET", "/workers", "").is_some_and(|it| it.status == 200));
-    let workers = RunFolder::with("")
+    until("it answers", || {
+        HttpRequest::get("/workers").send(port, ANSWERS_WITHIN).is_some_and(|it| it.status == 200)
+    });
+    let workers = ProjectFolder::with("")
         .set("WINDLASS_JOIN", &at)
         .set("WINDLASS_NAME", "bob")
         .set("WINDLASS_SLOTS", "3")

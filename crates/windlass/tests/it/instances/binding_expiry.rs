@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
-use super::arrange::InstanceProcesses;
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::RunFolder;
+use crate::support::instance_processes::InstanceProcesses;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::redis_server::RedisServer;
 
 /// A step that writes the time again and again, wherever it runs, until it is killed.
 const TICKS: &str = r"
@@ -33,15 +33,15 @@ steps:
 const PIPE: usize = 64 << 10;
 
 /// The times that the step of a folder has written. Killed, it may have written half of the last.
-fn times(place: &RunFolder) -> Vec<u64> {
+fn times(project: &ProjectFolder) -> Vec<u64> {
     let whole = |line: &String| line.len() == 19;
-    let lines = place.lines("ticks").into_iter().filter(whole);
+    let lines = project.lines("ticks").into_iter().filter(whole);
     lines.map(|line| line.parse().expect("it is a time")).collect()
 }
 
 /// The step of the first has written its last line before that of the second wrote its first.
 #[track_caller]
-fn in_turn(first: &RunFolder, second: &RunFolder) {
+fn in_turn(first: &ProjectFolder, second: &ProjectFolder) {
     // One that still ran would have written many in that time.
     second.until_lines("ticks", 40);
     let (last, next) = (times(first).last().copied(), times(second).first().copied());
@@ -53,11 +53,11 @@ fn step_of_a_stopped_instance_0_ends_before_the_next_one_starts_it() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), TICKS);
     let first = fleet.leader(2, "--jobs 1 --link-grace 2s");
-    fleet.place.until_lines("ticks", 3);
+    fleet.project.until_lines("ticks", 3);
     first.signal(Signal::STOP);
     let other = fleet.elsewhere(TICKS);
     let _second = other.leader(2, "--jobs 1 --link-grace 2s");
-    in_turn(&fleet.place, &other.place);
+    in_turn(&fleet.project, &other.project);
 }
 
 /// Starts a program whose standard output takes nothing.
@@ -83,11 +83,11 @@ fn step_of_an_instance_0_that_waits_for_its_terminal_ends_before_the_next_one_st
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), TICKS);
     let _first = start_unread(fleet.command(0, 2, "--jobs 1 --link-grace 2s --json"));
-    fleet.place.until_lines("ticks", 3);
+    fleet.project.until_lines("ticks", 3);
     redis.cli(&["CLIENT", "PAUSE", "4000", "ALL"]);
     let other = fleet.elsewhere(TICKS);
     let _second = other.leader(2, "--jobs 1 --link-grace 2s");
-    in_turn(&fleet.place, &other.place);
+    in_turn(&fleet.project, &other.project);
 }
 
 /// The leases of other instances may last longer than the binding.
@@ -98,11 +98,11 @@ fn lock_is_not_granted_while_a_lease_of_a_killed_instance_0_may_last() {
     let flags = "--jobs 1 --link-grace 2s --lease-ttl 8s";
     let first = fleet.leader(2, flags);
     let frozen = fleet.worker(1, 2, "--jobs 1 --label big");
-    fleet.place.until_lines("ticks", 3);
+    fleet.project.until_lines("ticks", 3);
     frozen.signal(Signal::STOP);
     first.signal(Signal::KILL);
     let other = fleet.elsewhere(LOCKED_TICKS);
     let second = other.leader(2, &format!("{flags} --label big"));
-    in_turn(&fleet.place, &other.place);
+    in_turn(&fleet.project, &other.project);
     assert!(second.said().contains("locks are granted after 8s"), "{}", second.said());
 }

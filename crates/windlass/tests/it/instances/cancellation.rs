@@ -1,13 +1,13 @@
-//! What somebody wants of an instance: the end of the run, or of the instance.
+//! Signals and requests that end the run, or one instance.
 
-use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::Signal;
 
-use super::arrange::{ELSEWHERE, InstanceProcesses, PATIENT, ended_with};
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::until;
+use crate::support::http_client::HttpRequest;
+use crate::support::instance_processes::{ELSEWHERE, InstanceProcesses, PATIENT};
+use crate::support::redis_server::RedisServer;
+use crate::support::waiting::until;
 
 #[test]
 fn any_instance_may_cancel_the_run() {
@@ -15,13 +15,13 @@ fn any_instance_may_cancel_the_run() {
     let fleet = InstanceProcesses::at(&redis.url(), PATIENT);
     let leader = fleet.leader(3, "--jobs 1");
     let workers = [1, 2].map(|instance| fleet.worker(instance, 3, "--jobs 1"));
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     let [first, second] = workers;
     first.signal(Signal::INT);
-    ended_with(&leader.ended(), 6, "cancelled");
-    ended_with(&first.ended(), 6, "was cancelled");
-    ended_with(&second.ended(), 6, "was cancelled");
-    fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
+    leader.ended().expect_error(6, "cancelled");
+    first.ended().expect_error(6, "was cancelled");
+    second.ended().expect_error(6, "was cancelled");
+    fleet.project.until_nothing_is_left(&fleet.project.lines("begun"));
 }
 
 #[test]
@@ -30,10 +30,10 @@ fn interrupting_the_leader_cancels_every_instance() {
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big");
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     leader.signal(Signal::INT);
-    ended_with(&leader.ended(), 130, "cancelled");
-    ended_with(&worker.ended(), 6, "was cancelled");
+    leader.ended().expect_error(130, "cancelled");
+    worker.ended().expect_error(6, "was cancelled");
 }
 
 #[test]
@@ -42,23 +42,19 @@ fn stopped_worker_finishes_its_steps() {
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big");
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     worker.signal(Signal::TERM);
-    until("it has heard", || worker.said().contains("stopping"));
+    worker.until_said("stopping");
     fleet.enough();
-    ended_with(&worker.ended(), 0, "stopping");
-    ended_with(&leader.ended(), 0, "1 succeeded");
+    worker.ended().expect_error(0, "stopping");
+    leader.ended().expect_error(0, "1 succeeded");
 }
 
-/// What the leader answers to who asks at its socket.
+/// The answer of the leader at its socket.
 fn asked(fleet: &InstanceProcesses, path: &str) -> String {
-    let socket = fleet.place.path().join(".windlass/leader.sock");
-    let mut stream = UnixStream::connect(socket).expect("it listens");
-    let asked = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    stream.write_all(asked.as_bytes()).expect("it is there");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    answer
+    let socket = fleet.project.path().join(".windlass/leader.sock");
+    let stream = UnixStream::connect(socket).expect("the leader listens");
+    HttpRequest::get(path).send_over(stream).expect("the leader answers").text()
 }
 
 #[test]
@@ -75,8 +71,8 @@ fn any_instance_can_cancel_a_waiting_run() {
             worker.signal(Signal::INT);
         }
         assert_eq!(leader.ended().code, Some(code));
-        ended_with(&worker.ended(), 6, "was cancelled");
-        assert_eq!(fleet.place.lines("begun"), Vec::<String>::new());
+        worker.ended().expect_error(6, "was cancelled");
+        assert_eq!(fleet.project.lines("begun"), Vec::<String>::new());
     }
 }
 

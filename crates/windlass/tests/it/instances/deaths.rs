@@ -2,10 +2,10 @@
 
 use rustix::process::Signal;
 
-use super::arrange::{ELSEWHERE, InstanceProcesses, PATIENT, ended_with};
 use super::each_link::{InstanceLink, over_each_link};
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::until;
+use crate::support::instance_processes::{ELSEWHERE, InstanceProcesses, PATIENT};
+use crate::support::redis_server::RedisServer;
+use crate::support::waiting::until;
 
 over_each_link! {
     a_killed_workers_step_runs_elsewhere,
@@ -21,14 +21,14 @@ fn a_killed_workers_step_runs_elsewhere(way: &InstanceLink) {
     let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(3, "--jobs 1");
     let first = fleet.worker(1, 3, "--jobs 1 --label big");
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     let second = fleet.worker(2, 3, "--jobs 1 --label big");
     first.signal(Signal::KILL);
-    fleet.place.until_lines("begun", 2);
+    fleet.project.until_lines("begun", 2);
     fleet.enough();
-    ended_with(&leader.ended(), 0, "1 succeeded");
-    ended_with(&second.ended(), 0, "succeeded");
-    let tries = fleet.place.step("far")["attempts"].clone();
+    leader.ended().expect_error(0, "1 succeeded");
+    second.ended().expect_error(0, "succeeded");
+    let tries = fleet.project.step("far")["attempts"].clone();
     assert_eq!((&tries[0]["worker"], &tries[0]["outcome"]), (&"instance-1".into(), &"lost".into()));
     assert_eq!(tries[1]["worker"], "instance-2", "{tries}");
 }
@@ -36,13 +36,13 @@ fn a_killed_workers_step_runs_elsewhere(way: &InstanceLink) {
 fn instance_that_joins_at_or_after_the_end_exits_with_the_run(way: &InstanceLink) {
     let fleet = way.fleet(PATIENT);
     let leader = fleet.leader(4, "--jobs 1");
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     let last_second = fleet.start(1, 4, "");
     fleet.enough();
-    ended_with(&leader.ended(), 0, "1 succeeded");
-    ended_with(&last_second.ended(), 0, "succeeded");
+    leader.ended().expect_error(0, "1 succeeded");
+    last_second.ended().expect_error(0, "succeeded");
     let late = fleet.start(2, 4, "").ended();
-    ended_with(&late, 0, "succeeded");
+    late.expect_error(0, "succeeded");
     assert!(!late.err.contains("joins"), "{}", late.err);
 }
 
@@ -50,40 +50,39 @@ fn workers_of_a_dead_leader_end_and_leave_nothing(way: &InstanceLink) {
     let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 2s");
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     leader.signal(Signal::KILL);
-    ended_with(&worker.ended(), 5, "is instance 0 running");
+    worker.ended().expect_error(5, "is instance 0 running");
     drop(leader);
-    fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
+    fleet.project.until_nothing_is_left(&fleet.project.lines("begun"));
 }
 
 fn second_leader_is_refused_with_the_first(way: &InstanceLink) {
     let fleet = way.fleet(PATIENT);
     let first = fleet.leader(2, "--jobs 1 --link-grace 6s");
     let second = fleet.elsewhere(PATIENT).start(0, 2, "--link-grace 6s").ended();
-    ended_with(&second, 2, &format!("(process {}) leads", first.pid()));
+    second.expect_error(2, &format!("(process {}) leads", first.pid()));
     fleet.enough();
-    ended_with(&first.ended(), 0, "1 succeeded");
+    first.ended().expect_error(0, "1 succeeded");
     let third = fleet.elsewhere(PATIENT).start(0, 2, "--link-grace 6s").ended();
-    ended_with(&third, 2, "nightly-7 has ended");
+    third.expect_error(2, "nightly-7 has ended");
 }
 
 fn second_worker_with_one_number_is_refused_with_the_first(way: &InstanceLink) {
     let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1");
     let first = fleet.worker(1, 2, "--jobs 1 --label big");
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     let here = fleet.start(1, 2, "--label big").ended();
-    ended_with(
-        &here,
+    here.expect_error(
         2,
         &format!("instance 1 of nightly-7 is already running: process {}", first.pid()),
     );
     let there = fleet.elsewhere(ELSEWHERE).start(1, 2, "--label big").ended();
-    ended_with(&there, 2, "instance 1 of nightly-7 is already running: worker ");
+    there.expect_error(2, "instance 1 of nightly-7 is already running: worker ");
     fleet.enough();
-    ended_with(&leader.ended(), 0, "1 succeeded");
-    ended_with(&first.ended(), 0, "succeeded");
+    leader.ended().expect_error(0, "1 succeeded");
+    first.ended().expect_error(0, "succeeded");
 }
 
 #[test]
@@ -95,8 +94,8 @@ fn the_next_run_in_the_same_folder_has_its_own_workers() {
         fleet = fleet.called(night);
         let leader = fleet.start(0, 2, "--min-workers 1");
         let worker = fleet.start(1, 2, "--label big");
-        ended_with(&leader.ended(), 0, "1 succeeded");
-        ended_with(&worker.ended(), 0, "succeeded");
+        leader.ended().expect_error(0, "1 succeeded");
+        worker.ended().expect_error(0, "succeeded");
     }
 }
 
@@ -104,14 +103,14 @@ fn old_workers_work_for_a_leader_that_begins_again(way: &InstanceLink) {
     let fleet = way.fleet(ELSEWHERE);
     let first = fleet.leader(2, "--jobs 1 --link-grace 6s");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 1m");
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     first.signal(Signal::KILL);
     drop(first);
     let again = fleet.elsewhere(ELSEWHERE);
     let second = again.leader(2, "--jobs 1 --link-grace 6s");
-    until("the worker begins for the second", || fleet.place.lines("begun").len() >= 2);
+    until("the worker begins for the second", || fleet.project.lines("begun").len() >= 2);
     fleet.enough();
-    ended_with(&second.ended(), 0, "1 succeeded");
-    ended_with(&worker.ended(), 0, "succeeded");
-    assert_eq!(again.place.step("far")["attempts"][0]["worker"], "instance-1");
+    second.ended().expect_error(0, "1 succeeded");
+    worker.ended().expect_error(0, "succeeded");
+    assert_eq!(again.project.step("far")["attempts"][0]["worker"], "instance-1");
 }

@@ -1,18 +1,19 @@
 //! Links to tell a story over: the same one for each.
 
 use std::any::Any;
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::arrange::InstanceProcesses;
-use crate::links::arrange::dir_link;
-use crate::links::redis_server::RedisServer;
-use crate::postgres::server::server;
-use crate::run::arrange::RunFolder;
+use crate::support::instance_processes::InstanceProcesses;
+use crate::support::postgres_server::server;
+use crate::support::program::WINDLASS;
+use crate::support::project_folder::{ProjectFolder, example};
+use crate::support::redis_server::RedisServer;
 
 /// A link of its own, for as long as this lives.
 pub(super) struct InstanceLink {
-    program: String,
+    program: PathBuf,
     url: String,
     _held: Box<dyn Any>,
 }
@@ -31,17 +32,17 @@ impl InstanceLink {
     pub(super) fn folder() -> Self {
         let folder = TempDir::new().expect("a folder");
         let url = format!("dir:{}", folder.path().display());
-        Self { program: dir_link(), url, _held: Box::new(folder) }
+        Self { program: example("dir-link"), url, _held: Box::new(folder) }
     }
 
     fn of_windlass(url: String, held: impl Any) -> Self {
-        let program = env!("CARGO_BIN_EXE_windlass").to_owned();
+        let program = WINDLASS.into();
         Self { program, url, _held: Box::new(held) }
     }
 
     /// Instances that meet there.
     pub(super) fn fleet(&self, pipeline: &str) -> InstanceProcesses {
-        InstanceProcesses::of(self.program.clone(), &self.url, RunFolder::with(pipeline))
+        InstanceProcesses::of(self.program.clone(), &self.url, ProjectFolder::with(pipeline))
     }
 }
 

@@ -1,22 +1,22 @@
 //! A Redis that dies, forgets, cuts, refuses or stays away.
 
-use super::arrange::{ELSEWHERE, InstanceProcesses, ended_with};
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::{RunningProgram, until};
+use crate::support::instance_processes::{ELSEWHERE, InstanceProcesses};
+use crate::support::program::RunningProgram;
+use crate::support::redis_server::RedisServer;
 
 /// A leader, and a worker that is in the middle of a step.
 fn begun(fleet: &InstanceProcesses, flags: &str) -> (RunningProgram, RunningProgram) {
     let leader = fleet.leader(2, &format!("--jobs 1 {flags}"));
     let worker = fleet.worker(1, 2, &format!("--jobs 1 --label big {flags}"));
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     (leader, worker)
 }
 
 fn both_succeed(fleet: &InstanceProcesses, (leader, worker): (RunningProgram, RunningProgram)) {
     fleet.enough();
-    ended_with(&leader.ended(), 0, "1 succeeded");
-    ended_with(&worker.ended(), 0, "succeeded");
-    assert_eq!(fleet.place.lines("begun").len(), 1, "it ran once");
+    leader.ended().expect_error(0, "1 succeeded");
+    worker.ended().expect_error(0, "succeeded");
+    assert_eq!(fleet.project.lines("begun").len(), 1, "it ran once");
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn redis_restart_with_data_costs_nothing() {
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let both = begun(&fleet, "");
     redis.kill();
-    until("the worker has noticed", || both.1.said().contains("is lost"));
+    both.1.until_said("is lost");
     redis.begin();
     both_succeed(&fleet, both);
 }
@@ -38,9 +38,9 @@ fn redis_restart_without_data_ends_the_run() {
     redis.kill();
     redis.begin();
     let (leader, worker) = (leader.ended(), worker.ended());
-    ended_with(&leader, 5, "has lost its data");
-    ended_with(&worker, 5, "has lost its leader's binding");
-    fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
+    leader.expect_error(5, "has lost its data");
+    worker.expect_error(5, "has lost its leader's binding");
+    fleet.project.until_nothing_is_left(&fleet.project.lines("begun"));
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn redis_outage_ends_every_instance() {
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let (leader, worker) = begun(&fleet, "--link-grace 2s");
     redis.kill();
-    ended_with(&worker.ended(), 5, "no contact with the link for 2 s");
-    ended_with(&leader.ended(), 5, "no contact with");
-    fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
+    worker.ended().expect_error(5, "no contact with the link for 2 s");
+    leader.ended().expect_error(5, "no contact with");
+    fleet.project.until_nothing_is_left(&fleet.project.lines("begun"));
 }
 
 #[test]
@@ -71,14 +71,14 @@ fn a_redis_that_is_full_for_a_while_costs_nothing_and_for_good_ends_the_run() {
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let both = begun(&fleet, "");
     redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
-    until("the worker has noticed", || both.1.said().contains("is lost"));
+    both.1.until_said("is lost");
     redis.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     both_succeed(&fleet, both);
 
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE).called("full");
     let (leader, worker) = begun(&fleet, "--link-grace 2s --leader-grace 3s");
     redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
-    ended_with(&leader.ended(), 5, "full");
+    leader.ended().expect_error(5, "full");
     assert_eq!(worker.ended().code, Some(5));
 }
 
@@ -108,9 +108,9 @@ fn instance_with_another_run_name_finds_no_leader() {
     let leader = fleet.leader(2, "--jobs 1");
     let other = fleet.elsewhere(ELSEWHERE).called("nightly-8");
     let lost = other.start(1, 2, "--leader-grace 1s").ended();
-    ended_with(&lost, 5, "the same link, run id and secret");
+    lost.expect_error(5, "the same link, run id and secret");
     fleet.enough();
     let worker = fleet.worker(1, 2, "--label big");
-    ended_with(&leader.ended(), 0, "1 succeeded");
-    ended_with(&worker.ended(), 0, "succeeded");
+    leader.ended().expect_error(0, "1 succeeded");
+    worker.ended().expect_error(0, "succeeded");
 }

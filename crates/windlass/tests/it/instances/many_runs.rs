@@ -1,10 +1,10 @@
 //! Many runs at one Redis.
 
-use super::arrange::{InstanceProcesses, ended_with};
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::deep;
+use crate::support::instance_processes::InstanceProcesses;
+use crate::support::redis_server::RedisServer;
+use crate::support::waiting::is_deep;
 
-/// What comes out names the run, and only who takes part in it can have written it.
+/// The output names the run, and only instances of that run can have written it.
 const NAMED: &str = r"
 steps:
   here:
@@ -16,7 +16,7 @@ steps:
 #[test]
 fn runs_at_one_redis_do_not_mix() {
     let redis = RedisServer::start(&[]);
-    let fleets: Vec<InstanceProcesses> = (0..if deep() { 50 } else { 5 })
+    let fleets: Vec<InstanceProcesses> = (0..if is_deep() { 50 } else { 5 })
         .map(|number| InstanceProcesses::at(&redis.url(), NAMED).called(&format!("run-{number}")))
         .collect();
     let begun: Vec<_> = fleets
@@ -24,9 +24,9 @@ fn runs_at_one_redis_do_not_mix() {
         .map(|fleet| (fleet.start(0, 2, "--jobs 1"), fleet.start(1, 2, "--jobs 1 --label big")))
         .collect();
     for (fleet, (leader, worker)) in fleets.iter().zip(begun) {
-        ended_with(&leader.ended(), 0, "7 succeeded");
-        ended_with(&worker.ended(), 0, "succeeded");
-        let own = fleet.place.path().canonicalize().expect("it is there").display().to_string();
-        assert_eq!(fleet.place.lines("written"), vec![own; 7]);
+        leader.ended().expect_error(0, "7 succeeded");
+        worker.ended().expect_error(0, "succeeded");
+        let own = fleet.project.path().canonicalize().expect("it is there").display().to_string();
+        assert_eq!(fleet.project.lines("written"), vec![own; 7]);
     }
 }

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 
 use rustix::process::Signal;
 
-use super::arrange::{ELSEWHERE, InstanceProcesses, ended_with};
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::until;
+use crate::support::instance_processes::{ELSEWHERE, InstanceProcesses};
+use crate::support::redis_server::RedisServer;
 
 /// Twenty-four outputs of sixty kilobytes, and a step on another instance that is handed all of them: more than a letter
 /// holds.
@@ -34,9 +33,9 @@ fn step_with_input_larger_than_a_message_runs_on_another_instance() {
     let fleet = InstanceProcesses::at(&redis.url(), &heavy());
     let leader = fleet.leader(2, "--jobs 2");
     let worker = fleet.worker(1, 2, "--jobs 1 --label big");
-    ended_with(&leader.ended(), 0, "25 succeeded");
-    ended_with(&worker.ended(), 0, "succeeded");
-    let counted = fleet.place.read("counted");
+    leader.ended().expect_error(0, "25 succeeded");
+    worker.ended().expect_error(0, "succeeded");
+    let counted = fleet.project.read("counted");
     assert!(counted.trim().parse::<u32>().unwrap() > 24 * 60_000, "{counted}");
 }
 
@@ -47,15 +46,15 @@ fn leader_reports_an_instance_with_another_secret() {
     let leader = fleet.leader(3, "--jobs 1");
     let mut stranger = fleet.command(1, 3, "--label big");
     stranger.env("WINDLASS_RUN_SECRET", "another");
-    let stranger = fleet.place.start_command(stranger);
-    let what = "does not know the secret: WINDLASS_RUN_SECRET has to be the same everywhere";
-    until("it is told", || leader.said().contains(what));
+    let stranger = fleet.project.start_command(stranger);
+    let what = "does not know the secret: set the same WINDLASS_RUN_SECRET everywhere";
+    leader.until_said(what);
     let worker = fleet.worker(2, 3, "--jobs 1 --label big");
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     fleet.enough();
     let ended = leader.ended();
-    ended_with(&ended, 0, "1 succeeded");
+    ended.expect_error(0, "1 succeeded");
     assert_eq!(ended.err.matches(what).count(), 1, "{}", ended.err);
-    ended_with(&worker.ended(), 0, "succeeded");
+    worker.ended().expect_error(0, "succeeded");
     stranger.signal(Signal::KILL);
 }

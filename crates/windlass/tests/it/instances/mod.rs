@@ -1,6 +1,5 @@
 //! One run by several processes that meet at a link and nowhere else.
 
-pub(crate) mod arrange;
 mod binding_expiry;
 mod cancellation;
 mod deaths;

@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
-use super::arrange::{InstanceProcesses, ended_with};
 use super::each_link::{InstanceLink, over_each_link};
-use crate::cluster::arrange::ClusterFolder;
 use crate::cluster::parity::{events, outcomes};
 use crate::links::redis_cluster::RedisCluster;
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::RunFolder;
+use crate::support::cluster::TestCluster as _;
+use crate::support::instance_processes::InstanceProcesses;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::redis_server::RedisServer;
 
 /// Two hundred steps, one behind them that reads what another wrote, one that is tried again, and one that fails.
 const MANY: &str = r#"
@@ -60,18 +61,18 @@ fn told(out: &str) -> Vec<Value> {
 }
 
 /// Runs a pipeline in one process and by four, and compares what came of it.
-fn comes_to_the_same(fleet: &InstanceProcesses, pipeline: &str) -> RunFolder {
-    let alone = RunFolder::with(pipeline);
+fn comes_to_the_same(fleet: &InstanceProcesses, pipeline: &str) -> ProjectFolder {
+    let alone = ProjectFolder::with(pipeline);
     let here = alone.run("run --json");
     let workers = [1, 2, 3].map(|instance| fleet.start(instance, 4, "--jobs 1"));
     let leader = fleet.start(0, 4, "--jobs 1 --json --min-workers 3").ended();
     assert_eq!(leader.code, here.code, "{leader:?}");
     for worker in workers {
         let ended = worker.ended();
-        ended_with(&ended, 0, "succeeded");
+        ended.expect_error(0, "succeeded");
         assert_eq!(ended.out, "", "only the leader tells of the run");
     }
-    assert_eq!(outcomes(&alone.show()), outcomes(&fleet.place.show()));
+    assert_eq!(outcomes(&alone.show()), outcomes(&fleet.project.show()));
     assert_eq!(events(&told(&here.out)), events(&told(&leader.out)));
     for instance in ["instance-0", "instance-1", "instance-2", "instance-3"] {
         assert!(leader.err.contains(instance), "{instance} did nothing: {}", leader.err);
@@ -87,15 +88,16 @@ over_each_link! {
 fn two_hundred_steps_come_to_the_same(way: &InstanceLink) {
     let fleet = way.fleet(MANY);
     comes_to_the_same(&fleet, MANY);
-    assert!(fleet.place.data("logs latest join").contains("joined fish"));
+    assert!(fleet.project.data("logs latest join").contains("joined fish"));
 }
 
 fn large_outputs_come_to_the_same(way: &InstanceLink) {
     let fleet = way.fleet(LARGE);
     let alone = comes_to_the_same(&fleet, LARGE);
-    let printed = |place: &RunFolder, step: &str| place.data(&format!("logs latest {step}"));
+    let printed =
+        |project: &ProjectFolder, step: &str| project.data(&format!("logs latest {step}"));
     for step in ["reads", "large[1]", "large[12]"] {
-        assert_eq!(printed(&alone, step), printed(&fleet.place, step), "{step}");
+        assert_eq!(printed(&alone, step), printed(&fleet.project, step), "{step}");
     }
 }
 
@@ -111,15 +113,15 @@ fn two_hundred_steps_come_to_the_same_over_a_redis_cluster() {
 /// Not of one run, but of a cluster: what reaches a controller needs no link.
 #[test]
 fn two_hundred_steps_come_to_the_same_over_http() {
-    let alone = RunFolder::with(MANY);
+    let alone = ProjectFolder::with(MANY);
     let here = alone.run("run --json");
-    let cluster = ClusterFolder::start("--no-exec");
+    let cluster = LocalCluster::start("--no-exec");
     let _workers = ["ann", "ben", "cleo"].map(|name| cluster.worker(name, "--slots 1"));
     let run = cluster.ended(&cluster.submit(MANY));
     let id = run["id"].as_str().expect("an id");
     let told_there = cluster.get(&format!("/runs/{id}/events?limit=10000"));
     let told_there = told_there.as_array().expect("a list").iter();
-    // Whose word it was is told where somebody asked.
+    // The author is shown if a person requested the change.
     let told_there: Vec<Value> = told_there.filter(|it| it["type"] != "acted").cloned().collect();
     assert_eq!(outcomes(&alone.show()), outcomes(&run));
     assert_eq!(events(&told(&here.out)), events(&told_there));
@@ -132,11 +134,11 @@ fn two_hundred_steps_come_to_the_same_over_http() {
 fn the_leader_shows_what_others_printed_and_writes_every_report() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), MANY);
-    let report = fleet.place.path().join("page.md");
+    let report = fleet.project.path().join("page.md");
     let begin = |instance, flags| {
         let mut command = fleet.command(instance, 2, flags);
         command.env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", &report);
-        fleet.place.start_command(command)
+        fleet.project.start_command(command)
     };
     let worker = begin(1, "--jobs 2 --junit worker.xml --json");
     let leader = begin(0, "--jobs 2 --junit leader.xml --output stream --min-workers 1").ended();
@@ -146,26 +148,26 @@ fn the_leader_shows_what_others_printed_and_writes_every_report() {
     let shown = format!("{}{}", leader.out, leader.err);
     let lines = shown.lines().filter(|line| line.contains("joined fish"));
     assert_eq!(lines.count(), 1, "once, wherever it ran: {shown}");
-    assert!(fleet.place.read("leader.xml").contains("testcase"));
-    assert_eq!(fleet.place.read("worker.xml"), "");
-    let page = fleet.place.read("page.md");
+    assert!(fleet.project.read("leader.xml").contains("testcase"));
+    assert_eq!(fleet.project.read("worker.xml"), "");
+    let page = fleet.project.read("page.md");
     assert_eq!(page.matches("They joined fish").count(), 1, "{page}");
     assert!(page.contains("| worker | steps | busy | use |"), "{page}");
 }
 
-/// On the screen and in the JSON: who did each step, how long it waited, and how busy everybody was.
+/// On the screen and in the JSON: the worker and the wait of each step, and how busy each instance was.
 #[test]
 fn summary_shows_workers_waits_and_utilization() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), MANY);
     let worker = fleet.start(1, 2, "--jobs 1");
     let leader = fleet.start(0, 2, "--jobs 1 --min-workers 1").ended();
-    ended_with(&leader, 0, "succeeded");
-    ended_with(&worker.ended(), 0, "succeeded");
+    leader.expect_error(0, "succeeded");
+    worker.ended().expect_error(0, "succeeded");
     for column in ["wait", "time", "worker", "busy", "use"] {
         assert!(leader.err.contains(column), "no column `{column}`: {}", leader.err);
     }
-    let told = fleet.place.show();
+    let told = fleet.project.show();
     let shares = told["workers"].as_array().expect("it lists workers");
     let names: Vec<&Value> = shares.iter().map(|share| &share["worker"]).collect();
     assert_eq!(names, ["instance-0", "instance-1"]);

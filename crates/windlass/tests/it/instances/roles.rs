@@ -1,14 +1,14 @@
 //! Which part a process takes, as flags and variables say.
 
-use super::arrange::{InstanceProcesses, PATIENT, ended_with};
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::RunFolder;
+use crate::support::instance_processes::{InstanceProcesses, PATIENT};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::redis_server::RedisServer;
 
 const HELLO: &str = "steps: { hello: { run: echo hi } }";
 
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_runs() {
-    let place = RunFolder::with(HELLO);
+    let project = ProjectFolder::with(HELLO);
     let wrong = [
         ("--instance 1 --total 4", "has no way to instance 0"),
         ("--instance 4 --total 4", "no instance 4 of 4"),
@@ -27,18 +27,18 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
         ),
     ];
     for (flags, said) in wrong {
-        ended_with(&place.run(&format!("run {flags}")), 2, said);
+        project.run(&format!("run {flags}")).expect_error(2, said);
     }
-    let wrong = place.set("WINDLASS_INSTANCE", "first").set("WINDLASS_TOTAL", "2");
-    ended_with(&wrong.run("run"), 2, "WINDLASS_INSTANCE");
+    let wrong = project.set("WINDLASS_INSTANCE", "first").set("WINDLASS_TOTAL", "2");
+    wrong.run("run").expect_error(2, "WINDLASS_INSTANCE");
     assert!(!wrong.path().join(".windlass").exists(), "nothing was begun");
 }
 
 #[test]
 fn the_first_without_a_link_does_everything_and_says_so() {
-    let place = RunFolder::with(HELLO);
-    let ended = place.run("run --instance 0 --total 4");
-    ended_with(&ended, 0, "instance 0 of 4 has no link");
+    let project = ProjectFolder::with(HELLO);
+    let ended = project.run("run --instance 0 --total 4");
+    ended.expect_error(0, "instance 0 of 4 has no link");
     assert!(ended.err.contains("1 succeeded"), "{}", ended.err);
 }
 
@@ -46,11 +46,11 @@ fn the_first_without_a_link_does_everything_and_says_so() {
 fn variables_that_are_empty_change_nothing() {
     let names =
         ["INSTANCE", "TOTAL", "LINK", "RUN_ID", "MIN_WORKERS", "LEADER_GRACE", "LINK_GRACE"];
-    let place = RunFolder::with(HELLO);
-    let mut command = place.command("run");
+    let project = ProjectFolder::with(HELLO);
+    let mut command = project.command("run");
     command.envs(names.map(|name| (format!("WINDLASS_{name}"), "")));
-    let ended = place.start_command(command).ended();
-    ended_with(&ended, 0, "1 succeeded");
+    let ended = project.start_command(command).ended();
+    ended.expect_error(0, "1 succeeded");
     assert!(!ended.err.contains("instance"), "{}", ended.err);
 }
 
@@ -62,9 +62,9 @@ fn the_ci_service_names_the_run_and_variables_are_as_good_as_flags() {
         ("gitlab-5", &[("CI_PIPELINE_ID", "5")]),
     ];
     for (name, variables) in services {
-        let place = RunFolder::with(HELLO);
+        let project = ProjectFolder::with(HELLO);
         let begin = |instance: &str| {
-            let mut command = place.command("run");
+            let mut command = project.command("run");
             command.env_remove("GITHUB_RUN_ID").env_remove("CI_PIPELINE_ID");
             command.env("WINDLASS_INSTANCE", instance).env("WINDLASS_TOTAL", "2");
             command.env("WINDLASS_LINK", redis.url()).env("WINDLASS_RUN_SECRET", "hush");
@@ -72,11 +72,11 @@ fn the_ci_service_names_the_run_and_variables_are_as_good_as_flags() {
             if instance == "0" {
                 command.env("WINDLASS_MIN_WORKERS", "1");
             }
-            place.start_command(command)
+            project.start_command(command)
         };
         let worker = begin("1");
-        ended_with(&begin("0").ended(), 0, &format!("instance 0 of 2 leads {name}"));
-        ended_with(&worker.ended(), 0, "succeeded");
+        begin("0").ended().expect_error(0, &format!("instance 0 of 2 leads {name}"));
+        worker.ended().expect_error(0, "succeeded");
     }
 }
 
@@ -85,7 +85,7 @@ fn leader_without_workers_runs_every_step() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), HELLO);
     let ended = fleet.start(0, 3, "--min-workers 2 --leader-grace 1s").ended();
-    ended_with(&ended, 0, "0 of 2 workers joined within 1 s");
+    ended.expect_error(0, "0 of 2 workers joined within 1 s");
     assert!(ended.err.contains("none of the 2 other instances joined"), "{}", ended.err);
 }
 
@@ -97,9 +97,9 @@ fn an_instance_opens_no_store() {
     let leader = fleet.leader(2, "--jobs 1");
     let worker = apart.worker(1, 2, "--jobs 1");
     fleet.enough();
-    ended_with(&leader.ended(), 0, "1 succeeded");
-    ended_with(&worker.ended(), 0, "succeeded");
-    let kept = std::fs::read_dir(apart.place.path().join(".windlass")).expect("it has a state");
+    leader.ended().expect_error(0, "1 succeeded");
+    worker.ended().expect_error(0, "succeeded");
+    let kept = std::fs::read_dir(apart.project.path().join(".windlass")).expect("it has a state");
     let kept: Vec<_> = kept.flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(kept, ["workers"]);
 }

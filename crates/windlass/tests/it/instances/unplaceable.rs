@@ -1,13 +1,13 @@
-//! What nobody can run, when everybody who was expected has come; and who is not expected any more.
+//! Steps that no instance can run when all expected instances have joined, and instances that are no longer expected.
 
 use rustix::process::Signal;
 
-use super::arrange::{ELSEWHERE, InstanceProcesses, ended_with};
 use crate::cluster::parity::outcomes;
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::RunFolder;
+use crate::support::instance_processes::{ELSEWHERE, InstanceProcesses};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::redis_server::RedisServer;
 
-/// A step that nobody can run, one that needs it, and one beside them.
+/// A step that no instance can run, one that needs it, and one beside them.
 const MOON: &str = r"
 steps:
   land: { requires: moon, run: echo landed }
@@ -19,14 +19,14 @@ steps:
 fn what_none_of_the_instances_can_run_ends_as_in_one_process() {
     let redis = RedisServer::start(&[]);
     for (night, flags) in [("skipped", ""), ("failed", "--no-skip --keep-going")] {
-        let alone = RunFolder::with(MOON);
+        let alone = ProjectFolder::with(MOON);
         let here = alone.run(&format!("run {flags}"));
         let fleet = InstanceProcesses::at(&redis.url(), MOON).called(night);
         let worker = fleet.start(1, 2, "");
         let leader = fleet.start(0, 2, flags).ended();
         assert_eq!(leader.code, here.code, "{leader:?}");
         assert_eq!(worker.ended().code, Some(0));
-        assert_eq!(outcomes(&alone.show()), outcomes(&fleet.place.show()));
+        assert_eq!(outcomes(&alone.show()), outcomes(&fleet.project.show()));
     }
 }
 
@@ -35,7 +35,7 @@ fn wait_for_a_missing_instance_is_bounded() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), MOON);
     let leader = fleet.start(0, 3, "--leader-grace 1s").ended();
-    ended_with(&leader, 4, "1 step was skipped: no worker here can run it");
+    leader.expect_error(4, "1 step was skipped: no worker here can run it");
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn late_instance_gets_the_steps_that_wait_for_it() {
     let leader = fleet.leader(3, "");
     let _plain = fleet.worker(1, 3, "");
     let moon = fleet.start(2, 3, "--label moon");
-    ended_with(&leader.ended(), 0, "3 succeeded");
-    ended_with(&moon.ended(), 0, "succeeded");
+    leader.ended().expect_error(0, "3 succeeded");
+    moon.ended().expect_error(0, "succeeded");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn after_a_dead_leader_the_next_run_in_its_store_has_its_numbers() {
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1 --link-grace 6s");
     let old = fleet.worker(1, 2, "--jobs 1 --label big --leader-grace 2s");
-    fleet.place.until_lines("begun", 1);
+    fleet.project.until_lines("begun", 1);
     leader.signal(Signal::KILL);
     drop(leader);
     let fleet = fleet.called("the-next");
@@ -63,8 +63,8 @@ fn after_a_dead_leader_the_next_run_in_its_store_has_its_numbers() {
     let apart = fleet.elsewhere(ELSEWHERE);
     apart.enough();
     let new = apart.start(1, 2, "--jobs 1 --label big");
-    ended_with(&again.ended(), 0, "1 succeeded");
-    ended_with(&new.ended(), 0, "succeeded");
-    ended_with(&old.ended(), 5, "is instance 0 running");
-    fleet.place.until_nothing_is_left(&fleet.place.lines("begun"));
+    again.ended().expect_error(0, "1 succeeded");
+    new.ended().expect_error(0, "succeeded");
+    old.ended().expect_error(5, "is instance 0 running");
+    fleet.project.until_nothing_is_left(&fleet.project.lines("begun"));
 }

@@ -1,7 +1,8 @@
 //! Workers that wait for their leader no longer than they were told.
 
-use super::arrange::{LeaderLoss, LeaderlessScene, WorkerKind, says_where_its_output_is};
-use crate::run::arrange::until;
+use super::leader_loss::{LeaderLoss, LeaderlessScene, WorkerKind, says_where_its_output_is};
+use crate::support::cluster::TestCluster as _;
+use crate::support::waiting::until;
 
 /// Longer than a step takes to print on a loaded machine.
 const GRACE: &str = "3s";
@@ -83,14 +84,15 @@ fn next_start_of_a_worker_sends_the_output_that_was_kept() {
     let mut scene = LeaderlessScene::begin(WorkerKind::Http, GRACE);
     let run = scene.cluster().get("/runs")[0]["id"].as_str().expect("a run").to_owned();
     scene.cluster().kill();
-    scene.place().file("gone", "");
+    scene.project().file("gone", "");
     scene.until_late();
     says_where_its_output_is(&scene.worker_ended());
     let cluster = scene.cluster();
     cluster.restart();
     let _again = cluster.worker("ann", "--slots 1");
     until("the leader has the output", || {
-        let log = cluster.try_ask("GET", &format!("/runs/{run}/logs/0/1/1"), "");
-        log.is_some_and(|(_, log)| log.contains("early words") && log.contains("late words"))
+        let log = cluster.try_get(&format!("/runs/{run}/logs/0/1/1"));
+        log.map(|log| log.text())
+            .is_some_and(|log| log.contains("early words") && log.contains("late words"))
     });
 }

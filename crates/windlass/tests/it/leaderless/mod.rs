@@ -2,6 +2,6 @@
 //!
 //! A worker must end within its grace, must obey a second signal at once, and must say where the unsent output is.
 
-mod arrange;
 mod grace;
+mod leader_loss;
 mod signals;

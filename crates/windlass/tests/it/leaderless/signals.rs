@@ -4,8 +4,9 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use super::arrange::{LeaderLoss, LeaderlessScene, TALK, WorkerKind, says_where_its_output_is};
-use crate::run::arrange::{RunFolder, deep, until};
+use super::leader_loss::{LeaderLoss, LeaderlessScene, TALK, WorkerKind, says_where_its_output_is};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::{is_deep, until};
 
 /// A grace that no test waits for.
 const NEVER: &str = "10m";
@@ -58,33 +59,33 @@ fn second_sigint_ends_an_instance() {
 /// A trial cluster whose controller is killed while its worker has output that was not sent.
 #[test]
 fn workers_of_a_killed_trial_cluster_end() {
-    let place = RunFolder::with(&TALK.replace("    requires: big\n", ""));
-    let dev = place.start("dev --listen 127.0.0.1:0 --workers 1");
-    until("it serves", || dev.said().contains("submit:"));
+    let project = ProjectFolder::with(&TALK.replace("    requires: big\n", ""));
+    let dev = project.start("dev --listen 127.0.0.1:0 --workers 1");
+    dev.until_said("submit:");
     let said = dev.said();
     let url = said.split_whitespace().rfind(|word| word.starts_with("http://")).expect("a URL");
-    place.data(&format!("submit --to {url}"));
-    place.until_lines("begun", 1);
+    project.data(&format!("submit --to {url}"));
+    project.until_lines("begun", 1);
     dev.signal(Signal::KILL);
-    place.file("gone", "");
-    place.until_lines("late", 1);
+    project.file("gone", "");
+    project.until_lines("late", 1);
     // It would end by itself after a minute.
-    if !deep() {
-        for worker in workers_in(&place) {
+    if !is_deep() {
+        for worker in workers_in(&project) {
             let kill = |signal: &str| Command::new("kill").args([signal, &worker]).status();
             assert!(kill("-TERM").is_ok_and(|status| status.success()));
             assert!(kill("-INT").is_ok_and(|status| status.success()));
         }
     }
-    place.until_nothing_is_left(&[]);
+    project.until_nothing_is_left(&[]);
 }
 
-fn workers_in(place: &RunFolder) -> Vec<String> {
+fn workers_in(project: &ProjectFolder) -> Vec<String> {
     let is_worker = |pid: &String| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0).any(|word| word == b"worker")
     };
-    let workers: Vec<String> = place.left().into_iter().filter(is_worker).collect();
+    let workers: Vec<String> = project.left().into_iter().filter(is_worker).collect();
     assert!(!workers.is_empty(), "there is a worker");
     workers
 }

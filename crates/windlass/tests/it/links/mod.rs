@@ -1,7 +1,5 @@
 //! Links through mailboxes: what each promises, and pipelines over them between processes.
 
-#[cfg(target_os = "linux")]
-pub(crate) mod arrange;
 mod conformance;
 #[expect(dead_code, reason = "it is a program, of which a part is used here")]
 #[path = "../../../../../examples/dir-link.rs"]
@@ -15,5 +13,3 @@ mod processes;
 mod redis;
 #[cfg(all(feature = "redis", target_os = "linux"))]
 pub(crate) mod redis_cluster;
-#[cfg(all(feature = "redis", target_os = "linux"))]
-pub(crate) mod redis_server;

@@ -4,9 +4,12 @@ use serde_json::Value;
 use windlass::conformance;
 use windlass_link::mailbox::{MailboxAddress, MailboxRegistry};
 
-use crate::cluster::arrange::{ClusterFolder, free_port, step};
-use crate::postgres::server::server;
-use crate::run::arrange::{RunningProgram, until};
+use crate::support::cluster::{TestCluster as _, free_port};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::postgres_server::server;
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::step;
+use crate::support::waiting::until;
 
 const ONE: &str = "steps: { only: { run: 'echo $WINDLASS_WORKER >> who' } }";
 const NAMES: [&str; 5] = ["ann", "ben", "cleo", "dan", "eve"];
@@ -23,23 +26,23 @@ fn postgres_conforms() {
 }
 
 /// A controller on the database.
-fn controller(url: &str, flags: &str) -> ClusterFolder {
+fn controller(url: &str, flags: &str) -> LocalCluster {
     let flags = format!("--no-exec --store {url} --term 2s --name leader {flags}");
-    let cluster = ClusterFolder::start(&flags);
-    until("it leads", || matches!(cluster.try_ask("GET", "/workers", ""), Some((200, _))));
+    let cluster = LocalCluster::start(&flags);
+    cluster.until_led();
     cluster
 }
 
 /// Joins by the address of the database alone.
-fn join(cluster: &ClusterFolder, url: &str, name: &str) -> RunningProgram {
-    let mut command = cluster.place.program(env!("CARGO_BIN_EXE_windlass"));
+fn join(cluster: &LocalCluster, url: &str, name: &str) -> RunningProgram {
+    let mut command = cluster.project.program(env!("CARGO_BIN_EXE_windlass"));
     command.args(["worker", "--slots", "1", "--join", url, "--name", name]);
-    let worker = cluster.place.start_command(command);
+    let worker = cluster.project.start_command(command);
     until(&format!("{name} has joined"), || cluster.status_of(name) == "online");
     worker
 }
 
-fn five_workers_and_one_step(cluster: &ClusterFolder, url: &str) -> Vec<RunningProgram> {
+fn five_workers_and_one_step(cluster: &LocalCluster, url: &str) -> Vec<RunningProgram> {
     let workers = NAMES.map(|name| join(cluster, url, name));
     let run = cluster.submit(ONE);
     let ended = cluster.ended(&run);
@@ -49,7 +52,7 @@ fn five_workers_and_one_step(cluster: &ClusterFolder, url: &str) -> Vec<RunningP
     let events = cluster.get(&format!("/runs/{run}/events"));
     let events = events.as_array().expect("a list");
     assert_eq!(events.iter().filter(|it| it["type"] == "granted").count(), 1, "{events:?}");
-    assert_eq!(cluster.place.lines("who").len(), 1, "{}", cluster.place.read("who"));
+    assert_eq!(cluster.project.lines("who").len(), 1, "{}", cluster.project.read("who"));
     workers.into()
 }
 
@@ -65,7 +68,7 @@ fn of_five_workers_that_know_the_database_one_gets_the_step_over_http() {
 #[test]
 fn one_of_five_mailbox_workers_gets_the_step() {
     let (url, _) = server().fresh();
-    // Nobody reaches it there.
+    // No worker can reach this address.
     let cluster = controller(&url, &format!("--advertise http://127.0.0.1:{}", free_port()));
     for worker in &five_workers_and_one_step(&cluster, &url) {
         assert!(worker.said().contains("at postgres://"), "{}", worker.said());

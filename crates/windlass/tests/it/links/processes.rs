@@ -3,10 +3,11 @@
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::arrange::{MailboxFleet, dir_link};
-use super::redis_server::RedisServer;
-use crate::cluster::arrange::{step, worker_of};
-use crate::run::arrange::{RunFolder, until};
+use crate::support::cluster::{TestCluster as _, worker_of};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::program::WINDLASS;
+use crate::support::project_folder::{ProjectFolder, example, step};
+use crate::support::redis_server::RedisServer;
 
 /// Two hundred steps, and one behind them that reads what one of them wrote.
 const MANY: &str = r#"
@@ -23,7 +24,7 @@ steps:
     run: echo "joined $WORD"
 "#;
 
-/// A step that says who runs it, and runs until it is killed the first time.
+/// A step that writes its worker, and runs until it is killed the first time.
 const STUBBORN: &str = r#"
 steps:
   deploy:
@@ -33,10 +34,10 @@ steps:
       [ "$(wc -l < who)" -gt 1 ] || while :; do sleep 0.05; done
 "#;
 
-fn three_workers_do_two_hundred_steps(fleet: &MailboxFleet) {
-    let _workers = ["ann", "ben", "cleo"].map(|name| fleet.worker(name, "--slots 2"));
-    let run = fleet.cluster.submit(MANY);
-    let ended = fleet.cluster.ended(&run);
+fn three_workers_do_two_hundred_steps(cluster: &LocalCluster) {
+    let _workers = ["ann", "ben", "cleo"].map(|name| cluster.worker(name, "--slots 2"));
+    let run = cluster.submit(MANY);
+    let ended = cluster.ended(&run);
     assert_eq!(ended["status"], "succeeded", "{ended}");
     let steps = ended["steps"].as_array().expect("it lists steps");
     assert!(steps.len() >= 202 && steps.iter().all(|step| step["status"] == "succeeded"));
@@ -44,19 +45,19 @@ fn three_workers_do_two_hundred_steps(fleet: &MailboxFleet) {
         let did = |step: &&serde_json::Value| step["attempts"].to_string().contains(name);
         assert!(steps.iter().any(|step| did(&step)), "{name} did nothing");
     }
-    let to = format!("--to http://127.0.0.1:{}", fleet.cluster.port);
-    let printed = fleet.cluster.place.data(&format!("logs {run} join {to}"));
+    let to = format!("--to http://127.0.0.1:{}", cluster.port);
+    let printed = cluster.project.data(&format!("logs {run} join {to}"));
     assert!(printed.contains("joined fish"), "{printed}");
 }
 
 /// Its lease would last for a minute: the guard has told, by the same link.
-fn a_killed_workers_step_runs_elsewhere_at_once(fleet: &MailboxFleet) {
-    let first = fleet.worker("ann", "--slots 1");
-    let run = fleet.cluster.submit(STUBBORN);
-    fleet.cluster.place.until_lines("who", 1);
-    let _second = fleet.worker("ben", "--slots 1");
+fn a_killed_workers_step_runs_elsewhere_at_once(cluster: &LocalCluster) {
+    let first = cluster.worker("ann", "--slots 1");
+    let run = cluster.submit(STUBBORN);
+    cluster.project.until_lines("who", 1);
+    let _second = cluster.worker("ben", "--slots 1");
     first.signal(Signal::KILL);
-    let ended = fleet.cluster.ended(&run);
+    let ended = cluster.ended(&run);
     assert_eq!((ended["status"].as_str(), worker_of(&ended, "deploy")), (Some("succeeded"), "ben"));
     let took = step(&ended, "deploy")["attempts"].as_array().expect("a list").len();
     assert_eq!(took, 2, "{ended}");
@@ -65,16 +66,16 @@ fn a_killed_workers_step_runs_elsewhere_at_once(fleet: &MailboxFleet) {
 #[test]
 fn two_hundred_steps_run_over_redis() {
     let redis = RedisServer::start(&[]);
-    three_workers_do_two_hundred_steps(&MailboxFleet::start(&redis.url()));
+    three_workers_do_two_hundred_steps(&LocalCluster::with_link(&redis.url()));
 }
 
 #[test]
 fn two_hundred_steps_run_over_the_folder_of_the_example() {
     let folder = TempDir::new().expect("a folder");
     let link = format!("dir:{}", folder.path().display());
-    three_workers_do_two_hundred_steps(&MailboxFleet::start_as(
-        dir_link(),
-        RunFolder::with(""),
+    three_workers_do_two_hundred_steps(&LocalCluster::with_link_as(
+        example("dir-link"),
+        ProjectFolder::with(""),
         &link,
     ));
 }
@@ -82,58 +83,56 @@ fn two_hundred_steps_run_over_the_folder_of_the_example() {
 #[test]
 fn killed_workers_step_moves_at_once_over_redis() {
     let redis = RedisServer::start(&[]);
-    a_killed_workers_step_runs_elsewhere_at_once(&MailboxFleet::start(&redis.url()));
+    a_killed_workers_step_runs_elsewhere_at_once(&LocalCluster::with_link(&redis.url()));
 }
 
 #[test]
 fn killed_workers_step_moves_at_once_over_the_example_link() {
     let folder = TempDir::new().expect("a folder");
     let link = format!("dir:{}", folder.path().display());
-    let fleet = MailboxFleet::start_as(dir_link(), RunFolder::with(""), &link);
-    a_killed_workers_step_runs_elsewhere_at_once(&fleet);
+    let cluster = LocalCluster::with_link_as(example("dir-link"), ProjectFolder::with(""), &link);
+    a_killed_workers_step_runs_elsewhere_at_once(&cluster);
 }
 
 #[test]
 fn a_run_outlives_cut_connections_and_a_restart_of_redis_with_its_data() {
     let mut redis = RedisServer::start(&["--appendonly", "yes"]);
-    let fleet = MailboxFleet::start(&redis.url());
-    let _workers = ["ann", "ben"].map(|name| fleet.worker(name, "--slots 2"));
-    let run = fleet.cluster.submit(
+    let cluster = LocalCluster::with_link(&redis.url());
+    let _workers = ["ann", "ben"].map(|name| cluster.worker(name, "--slots 2"));
+    let run = cluster.submit(
         "steps: { nap: { matrix: { n: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16] }, run: 'sleep 0.3; echo nap >> naps' } }",
     );
     for lines in [2, 4] {
-        fleet.cluster.place.until_lines("naps", lines);
+        cluster.project.until_lines("naps", lines);
         redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
     }
-    fleet.cluster.place.until_lines("naps", 6);
+    cluster.project.until_lines("naps", 6);
     redis.kill();
     redis.begin();
-    let ended = fleet.cluster.ended(&run);
+    let ended = cluster.ended(&run);
     assert_eq!(ended["status"], "succeeded", "{ended}");
-    assert_eq!(fleet.cluster.place.lines("naps").len(), 16, "each was done once");
+    assert_eq!(cluster.project.lines("naps").len(), 16, "each was done once");
 }
 
 #[test]
 fn worker_without_the_secret_does_not_join() {
     let redis = RedisServer::start(&[]);
-    let place = RunFolder::with("").set("WINDLASS_RUN_SECRET", "open sesame");
-    let program = env!("CARGO_BIN_EXE_windlass").to_owned();
-    let fleet = MailboxFleet::start_as(program, place, &redis.url());
-    let _friend = fleet.worker("friend", "--slots 1");
-    let stranger = RunFolder::with("");
+    let project = ProjectFolder::with("").set("WINDLASS_RUN_SECRET", "open sesame");
+    let cluster = LocalCluster::with_link_as(WINDLASS, project, &redis.url());
+    let _friend = cluster.worker("friend", "--slots 1");
+    let stranger = ProjectFolder::with("");
     let join = format!("worker --join {} --name stranger --leader-grace 3s", redis.url());
     let ended = stranger.run(&join);
     assert_eq!(ended.code, Some(5), "{ended:?}");
-    assert_eq!(fleet.cluster.status_of("stranger"), "");
+    assert_eq!(cluster.status_of("stranger"), "");
 }
 
 #[test]
 fn without_its_leader_a_worker_ends_after_its_grace_and_says_why() {
     let redis = RedisServer::start(&[]);
-    let mut fleet = MailboxFleet::start(&redis.url());
-    let mut worker = fleet.worker("ann", "--slots 1 --leader-grace 5s");
-    fleet.cluster.kill();
-    until("the worker has given up", || worker.is_over());
+    let mut cluster = LocalCluster::with_link(&redis.url());
+    let worker = cluster.worker("ann", "--slots 1 --leader-grace 5s");
+    cluster.kill();
     let ended = worker.ended();
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert!(ended.err.contains("no leader has answered for 5 s"), "{ended:?}");

@@ -13,10 +13,10 @@ use windlass_link::mailbox::{
     Mailboxes,
 };
 
-use super::redis_server::RedisServer;
-use crate::cluster::arrange::free_port;
-use crate::run::arrange::RunFolder;
-use crate::serve::certificate_authority::CertificateAuthority;
+use crate::support::certificate_authority::CertificateAuthority;
+use crate::support::cluster::free_port;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::redis_server::RedisServer;
 
 const TERM: Duration = Duration::from_mins(1);
 
@@ -89,7 +89,7 @@ fn a_server_that_cannot_be_used_is_refused_and_says_what_to_do() {
 
 #[test]
 fn tls_certificate_is_checked_against_the_ca_bundle() {
-    let place = RunFolder::with("");
+    let place = ProjectFolder::with("");
     CertificateAuthority::new(&place, "ca").vouch("redis", "IP:127.0.0.1");
     let port = free_port().to_string();
     let file = |name: &str| place.path().join(name).display().to_string();

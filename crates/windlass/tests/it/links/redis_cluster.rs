@@ -1,11 +1,11 @@
-//! A Redis Cluster of three nodes: each has a third of the keys, and says of the others who has them.
+//! A Redis Cluster of three nodes: each has a third of the keys, and redirects requests for the others.
 
 use std::process::{Command, Stdio};
 
 use super::redis::works;
-use super::redis_server::RedisServer;
-use crate::cluster::arrange::free_port;
-use crate::run::arrange::until;
+use crate::support::cluster::free_port;
+use crate::support::redis_server::RedisServer;
+use crate::support::waiting::until;
 
 /// Three nodes that know each other.
 pub(crate) struct RedisCluster([RedisServer; 3]);

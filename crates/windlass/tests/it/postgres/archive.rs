@@ -10,7 +10,7 @@ use windlass_store::conformance::{block_on, sealed_run as sealed};
 use windlass_store::db::StoreError;
 use windlass_store::journal::Position;
 
-use super::server::shared;
+use crate::support::postgres_server::shared;
 
 fn open(address: &str) -> Arc<dyn Archive> {
     Arc::new(block_on(PostgresArchive::open(address)).expect("the archive opens"))
@@ -56,7 +56,7 @@ fn damage_is_reported_with_its_run() {
     assert_eq!(events(2), Ok(runs[1].events.iter().collect()));
 }
 
-/// What a page of runs costs does not depend on how many runs there are: whoever asks is answered from an index.
+/// The cost of a page of runs does not depend on the number of runs: the answer comes from an index.
 #[test]
 fn a_page_is_read_from_an_index() {
     let (address, schema) = shared().fresh();
@@ -73,7 +73,7 @@ fn a_page_is_read_from_an_index() {
     assert!(plan.contains("windlass_archive_by_pipeline") && !plan.contains("Sort"), "{plan}");
 }
 
-/// The server ends what takes too long, and who has begun something and does not go on: nobody waits for their locks.
+/// The server ends statements that take too long and idle transactions: no other session waits for their locks.
 #[test]
 fn every_connection_has_limits_that_the_server_keeps() {
     let (address, schema) = shared().fresh();

@@ -8,8 +8,8 @@ use windlass_store::journal::{
     CampaignOutcome, Journal as _, LeaderCandidate, Position, SqliteJournal,
 };
 
-use super::server::shared;
-use crate::run::arrange::RunFolder;
+use crate::support::postgres_server::shared;
+use crate::support::project_folder::ProjectFolder;
 
 const PIPELINE: &str = "
 name: ship
@@ -20,14 +20,14 @@ steps:
 ";
 
 /// A folder with a store in which two runs ended, one of them badly, and one was sealed long ago.
-fn port() -> RunFolder {
-    let place = RunFolder::with(PIPELINE);
-    assert_eq!(place.run("run").code, Some(0));
-    assert_eq!(place.run("run -p cargo=lead").code, Some(1));
-    assert_eq!(place.run("token create boss --scope admin").code, Some(0));
-    let archive = SqliteArchive::open(place.path().join(".windlass")).expect("it opens");
+fn port() -> ProjectFolder {
+    let project = ProjectFolder::with(PIPELINE);
+    assert_eq!(project.run("run").code, Some(0));
+    assert_eq!(project.run("run -p cargo=lead").code, Some(1));
+    assert_eq!(project.run("token create boss --scope admin").code, Some(0));
+    let archive = SqliteArchive::open(project.path().join(".windlass")).expect("it opens");
     block_on(archive.keep(sealed(7, 20_000))).expect("it is kept");
-    // Of today: whoever leads the store for a moment may let go of an old one.
+    // A run of today: a controller that leads the store for a moment may prune an old one.
     let claim = SubmissionKeyClaim {
         key: "a\0b".to_owned(),
         body: [7; 32],
@@ -35,84 +35,84 @@ fn port() -> RunFolder {
         at: system_now(),
     };
     block_on(archive.claim(claim)).expect("it is bound");
-    place
+    project
 }
 
 /// What people see of a store.
-fn seen(place: &RunFolder, store: &str) -> Vec<String> {
+fn seen(project: &ProjectFolder, store: &str) -> Vec<String> {
     ["runs --json", "show --json", "logs", "token list --json"]
-        .map(|line| place.run(&format!("{line} --store {store}")).out)
+        .map(|line| project.run(&format!("{line} --store {store}")).out)
         .into()
 }
 
 #[test]
 fn a_store_moves_to_postgres_and_back_with_everything() {
-    let place = port();
+    let project = port();
     let (there, schema) = shared().fresh();
-    let copied = place.run(&format!("store copy sqlite:.windlass {there}"));
+    let copied = project.run(&format!("store copy sqlite:.windlass {there}"));
     assert_eq!(copied.code, Some(0), "{copied:?}");
     assert!(copied.out.starts_with("copied 1 runs with 20000 events, "), "{copied:?}");
     assert!(copied.out.ends_with(" 2 logs of 22 bytes and 1 keys\n"), "{copied:?}");
-    let again = place.run(&format!("store copy sqlite:.windlass {there}"));
+    let again = project.run(&format!("store copy sqlite:.windlass {there}"));
     assert_eq!(again.code, Some(2), "{again:?}");
     assert!(again.err.contains("name an empty one"), "{again:?}");
-    let back = place.run(&format!("store copy --json {there} sqlite:back"));
+    let back = project.run(&format!("store copy --json {there} sqlite:back"));
     assert_eq!(back.code, Some(0), "{back:?}");
-    let before = seen(&place, ".windlass");
+    let before = seen(&project, ".windlass");
     assert!(before.iter().all(|shown| !shown.is_empty()), "{before:#?}");
-    assert_eq!(seen(&place, "back"), before);
-    let archive = SqliteArchive::open(place.path().join("back")).unwrap();
+    assert_eq!(seen(&project, "back"), before);
+    let archive = SqliteArchive::open(project.path().join("back")).unwrap();
     let events = block_on(archive.events(RunId(7), Position(0), usize::MAX)).unwrap();
     assert_eq!(events, sealed(7, 20_000).events.iter().collect::<Vec<_>>());
     assert_eq!(block_on(archive.keys(None, 9)).unwrap()[0].key, "a\0b");
     drop(archive);
-    // Terms and fences go on where they were: whoever leads there next is behind everybody before.
+    // Terms and fences go on from where they were, so the next leader has a later term than all before.
     let term = |query: &str| shared().psql(query).parse::<u64>().expect("a number");
     let last = term(&format!("SELECT max(term) FROM {schema}.windlass_journal"));
     assert!(term(&format!("SELECT term FROM {schema}.windlass_leader")) > last);
     // The copy is a store like any other.
-    let again = place.run("rerun latest --store back");
+    let again = project.run("rerun latest --store back");
     assert_eq!(again.code, Some(1), "{again:?}");
 }
 
 #[test]
 fn copy_is_refused_while_a_leader_is_active() {
-    let place = port();
+    let project = port();
     let (there, _) = shared().fresh();
-    let journal = SqliteJournal::open(place.path().join(".windlass"), system_now).unwrap();
+    let journal = SqliteJournal::open(project.path().join(".windlass"), system_now).unwrap();
     let ann = LeaderCandidate { node: "ann".to_owned(), address: None };
     let won = block_on(journal.campaign(ann)).unwrap();
     assert!(matches!(won, CampaignOutcome::Won(_)), "{won:?}");
     for (from, to) in [("sqlite:.windlass", there.as_str()), (there.as_str(), "sqlite:.windlass")] {
-        let refused = place.run(&format!("store copy {from} {to}"));
+        let refused = project.run(&format!("store copy {from} {to}"));
         assert_eq!(refused.code, Some(5), "{refused:?}");
         assert!(refused.err.contains("is led by ann"), "{refused:?}");
     }
     drop(journal);
-    assert_eq!(place.run(&format!("store copy sqlite:.windlass {there}")).code, Some(0));
+    assert_eq!(project.run(&format!("store copy sqlite:.windlass {there}")).code, Some(0));
 }
 
-/// Whatever a copy left that did not come to its end, nobody takes it for a store, and the next copy begins anew.
+/// What an interrupted copy leaves is not used as a store, and the next copy starts again.
 #[test]
 fn interrupted_copy_is_unusable_and_is_restarted() {
-    let place = port();
+    let project = port();
     let (there, schema) = shared().fresh();
-    let copy = |from: &str, to: &str| place.run(&format!("store copy {from} {to}"));
+    let copy = |from: &str, to: &str| project.run(&format!("store copy {from} {to}"));
     assert_eq!(copy("sqlite:.windlass", &there).code, Some(0));
     let mark = format!("INSERT INTO {schema}.windlass_schema VALUES ('copying', 1, 'windlass-1')");
     shared().psql(&mark);
     assert_eq!(copy(&there, "sqlite:back").code, Some(2));
-    let refused = place.run(&format!("serve --listen 127.0.0.1:0 --store {there}"));
+    let refused = project.run(&format!("serve --listen 127.0.0.1:0 --store {there}"));
     assert!(refused.err.contains("a copy to it was not finished"), "{refused:?}");
     assert_eq!(copy("sqlite:.windlass", &there).code, Some(0));
-    let half = place.path().join("half");
+    let half = project.path().join("half");
     assert_eq!(copy(&there, "sqlite:half").code, Some(0));
     std::fs::write(half.join("copying"), "").unwrap();
     assert_eq!(copy("sqlite:half", "sqlite:back").code, Some(2));
     for line in ["runs --store half", "run --store half"] {
-        let refused = place.run(line);
+        let refused = project.run(line);
         assert!(refused.err.contains("a copy to it was not finished"), "{line}: {refused:?}");
     }
     assert_eq!(copy(&there, "sqlite:half").code, Some(0));
-    assert_eq!(seen(&place, "half"), seen(&place, ".windlass"));
+    assert_eq!(seen(&project, "half"), seen(&project, ".windlass"));
 }

@@ -8,8 +8,9 @@ use windlass_store::journal::{
     PostgresJournal, PostgresJournalOptions,
 };
 
-use super::server::{PgServer, fresh_name, shared};
-use crate::run::arrange::{RunFolder, until};
+use crate::support::postgres_server::{PgServer, fresh_name, shared};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 /// Notes what a commit of a batch or of a condemned run waits for, at the end of its transaction.
 pub(super) const WATCH: &str = "
@@ -118,7 +119,7 @@ fn a_server_that_does_not_wait_for_its_disk_is_refused() {
         assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
         assert!(error.to_string().contains(&told) && error.to_string().contains(&hint), "{error}");
         let serve = format!("serve --no-exec --listen 127.0.0.1:0 --no-token --store {url}");
-        let refused = RunFolder::with("").run(&serve);
+        let refused = ProjectFolder::with("").run(&serve);
         assert!(refused.code.is_some_and(|code| code != 0), "{refused:?}");
         assert!(refused.err.contains(&told), "{refused:?}");
         set("on");

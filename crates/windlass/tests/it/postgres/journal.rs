@@ -10,8 +10,8 @@ use windlass_store::journal::{
     CampaignOutcome, LeaderCandidate, PostgresJournal, PostgresJournalOptions,
 };
 
-use super::server::shared;
-use crate::run::arrange::deep;
+use crate::support::postgres_server::shared;
+use crate::support::waiting::is_deep;
 
 /// A schema of the server, and journals in it.
 struct PgJournalStorage {
@@ -34,7 +34,7 @@ impl StorageHarness for PgJournalStorage {
     }
 
     fn is_costly(&self) -> bool {
-        !deep()
+        !is_deep()
     }
 
     fn let_terms_end(&self) {
@@ -49,7 +49,7 @@ fn postgres_journal_conforms() {
     conformance::check_journal("postgres", || PgJournalStorage::new(64));
 }
 
-/// As a new cluster starts: everybody finds the tables made, and made once.
+/// As a new cluster starts: all controllers find the tables, which are created once.
 #[test]
 fn twenty_nodes_that_start_at_once_find_one_set_of_tables() {
     let storage = PgJournalStorage::new(1 << 22);
@@ -80,7 +80,7 @@ fn another_history_of_the_server_is_another_generation() {
     assert_eq!(generation(), first + 1);
 }
 
-/// Whoever looks with psql sees who leads, and cannot undo it by mistake.
+/// A session of psql shows the leader, and cannot depose it by mistake.
 #[test]
 fn the_leader_is_a_row_that_stays() {
     let storage = PgJournalStorage::new(1 << 22);

@@ -7,7 +7,7 @@ use windlass::core::id::{RunId, StepIx};
 use windlass_store::conformance::block_on;
 use windlass_store::logs::{LogId, LogStore, PostgresLogs};
 
-use super::server::shared;
+use crate::support::postgres_server::shared;
 
 #[test]
 fn postgres_conforms() {

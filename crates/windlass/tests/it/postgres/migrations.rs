@@ -16,7 +16,7 @@ use windlass_store::journal::{
 use windlass_store::logs::{LogId, LogStore as _, PostgresLogs};
 use windlass_store::sql_views::PostgresSqlViews;
 
-use super::server::{PgServer, shared};
+use crate::support::postgres_server::{PgServer, shared};
 
 /// Opens every store at an address.
 fn open_all(address: &str) -> [Result<(), StoreError>; 4] {
@@ -42,7 +42,7 @@ fn twenty_nodes_that_start_at_once_make_every_table_once() {
     assert_eq!(shared().psql(&versions), "4|t");
 }
 
-/// A change that fails is as if it had not been tried: whoever works with the tables of before goes on.
+/// A migration that fails leaves no trace: processes that use the former tables go on.
 #[test]
 fn a_migration_that_fails_leaves_the_tables_of_before() {
     let (address, schema) = shared().fresh();

@@ -8,7 +8,6 @@ mod logs;
 mod migrations;
 pub(crate) mod pgbouncer;
 mod restored;
-pub(crate) mod server;
 mod standby;
 mod tables;
 mod terms;

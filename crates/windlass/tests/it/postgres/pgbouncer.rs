@@ -16,10 +16,10 @@ use windlass_store::logs::{LogStore, PostgresLogs};
 use windlass_store::sql_views::PostgresSqlViews;
 
 use super::durability::{WATCH, write};
-use super::server::{PgServer, PgServerAccount, fresh_name, shared};
-use crate::run::arrange::{deep, until};
+use crate::support::postgres_server::{PgServer, PgServerAccount, fresh_name, shared};
+use crate::support::waiting::{is_deep, until};
 
-/// Runs a pooler until nobody holds the other end of its standard input any more, and leaves nothing of it.
+/// Runs a pooler until its standard input is closed, and removes its files.
 const KEEPER: &str = r#"
     "$0" -q "$1/pgbouncer.ini" </dev/null &
     cat >/dev/null
@@ -32,7 +32,7 @@ const KEEPER: &str = r#"
 pub(crate) struct PgBouncer {
     _keeper: Child,
     folder: PathBuf,
-    /// Those that it knows and nobody has yet.
+    /// The roles that the pooler knows and no test uses yet.
     roles: Mutex<Vec<String>>,
 }
 
@@ -70,7 +70,7 @@ impl PgBouncer {
         Self { _keeper: keeper, folder, roles: Mutex::new(roles) }
     }
 
-    /// The address of an empty schema that nobody else has, through the pooler, and its name.
+    /// The address of an empty schema of its own through the pooler, and its name.
     fn fresh(&self) -> (String, String) {
         self.fresh_on(shared())
     }
@@ -96,7 +96,7 @@ impl StorageHarness for PgBouncerStorage {
     }
 
     fn is_costly(&self) -> bool {
-        !deep()
+        !is_deep()
     }
 
     fn let_terms_end(&self) {
@@ -145,7 +145,7 @@ fn archive_and_logs_conform_through_a_pooler() {
     block_on(PostgresSqlViews::open(&bouncer().fresh().0)).expect("the tables open");
 }
 
-/// Letters too: nobody can be told of them there, so they are looked for.
+/// Mailboxes work too: notifications do not pass the pooler, so messages are polled.
 #[test]
 fn link_conforms_through_a_pooler() {
     conformance::check_link("pgbouncer", || {

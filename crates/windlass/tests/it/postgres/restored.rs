@@ -9,8 +9,8 @@ use windlass_store::journal::{
     Position, PostgresJournal, PostgresJournalOptions,
 };
 
-use super::server::shared;
-use crate::run::arrange::until;
+use crate::support::postgres_server::shared;
+use crate::support::waiting::until;
 
 const TERM: Span = Span::secs(1);
 

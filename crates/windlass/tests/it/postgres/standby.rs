@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::server::{PgServer, PgServerAccount};
+use crate::support::postgres_server::{PgServer, PgServerAccount};
 
 impl PgServer {
     /// A copy of it that follows what is committed here. It is one of its own from then on: it may be stopped, and
@@ -19,7 +19,7 @@ impl PgServer {
         })
     }
 
-    /// Follows nobody any more, and takes writes.
+    /// Ends the replication, and accepts writes.
     pub(crate) fn promote(&self) {
         assert_eq!(self.psql("SELECT pg_promote()"), "t");
     }

@@ -24,10 +24,10 @@ use windlass_store::sql_views::{
     PostgresSqlViews, SqlViews as _, SqlViewsDiff, SqlViewsMark, SqlViewsOutcome, WorkerRow,
 };
 
-use super::server::shared;
-use crate::run::arrange::until;
+use crate::support::postgres_server::shared;
+use crate::support::waiting::until;
 
-/// A schema, as somebody with a shell sees it.
+/// A schema, as a session of psql sees it.
 struct PsqlSession {
     address: String,
     schema: String,
@@ -166,7 +166,7 @@ async fn an_expiry_is_seen_with_psql() {
         shell.ask(&format!("SELECT expires > '{first}' FROM windlass_leases")) == "t"
     });
 
-    // It is killed: nobody hears it any more.
+    // The worker is killed, and has no contact any more.
     drop(hand);
     shell.until("SELECT expires <= clock_timestamp() FROM windlass_leases", "t");
     let expired = shell.ask("SELECT expires FROM windlass_leases");
@@ -205,7 +205,7 @@ async fn keys_are_shown_with_what_became_of_their_run() {
     shell.until("SELECT position > 0, ttl FROM windlass_as_of", "t|00:00:15");
 }
 
-/// What is done once, who is at it and how many wait for that.
+/// Idempotent steps, their current workers, and the number of steps that wait for them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn key_rows_name_the_step_that_holds_them() {
     let shell = PsqlSession::new();

@@ -11,8 +11,8 @@ use windlass_store::journal::{
     PostgresJournalOptions,
 };
 
-use super::server::shared;
-use crate::run::arrange::pause;
+use crate::support::postgres_server::shared;
+use crate::support::waiting::pause;
 
 /// How long terms last here.
 const TERM: Duration = Duration::from_secs(2);

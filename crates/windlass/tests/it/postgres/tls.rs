@@ -9,36 +9,37 @@ use windlass_store::conformance::block_on;
 use windlass_store::db::StoreError;
 use windlass_store::journal::{Journal as _, PostgresJournal, PostgresJournalOptions};
 
-use super::server::{PgServer, PgServerAccount};
-use crate::run::arrange::{RunFolder, until};
-use crate::serve::certificate_authority::CertificateAuthority;
+use crate::support::certificate_authority::CertificateAuthority;
+use crate::support::postgres_server::{PgServer, PgServerAccount};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
-/// A server on a port of this machine, and who vouches for it.
+/// A server on a port of this machine, and its certificate authority.
 struct TlsPgServer {
     server: PgServer,
-    place: RunFolder,
+    project: ProjectFolder,
     port: u16,
 }
 
 impl TlsPgServer {
     fn start(settings: &str) -> Self {
-        let place = RunFolder::with("name: none\nsteps: { s: { run: 'true' } }\n");
-        CertificateAuthority::new(&place, "ca").vouch("tls", "DNS:localhost");
-        CertificateAuthority::new(&place, "other");
+        let project = ProjectFolder::with("name: none\nsteps: { s: { run: 'true' } }\n");
+        CertificateAuthority::new(&project, "ca").vouch("tls", "DNS:localhost");
+        CertificateAuthority::new(&project, "other");
         // Free a moment ago.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let port = port.expect("there is a port").port();
         let settings = format!("listen_addresses = '127.0.0.1'\n{settings}");
         let server =
-            PgServer::start_on(port, &settings, |folder| give_certificate(&place.path(), folder));
-        Self { server, place, port }
+            PgServer::start_on(port, &settings, |folder| give_certificate(&project.path(), folder));
+        Self { server, project, port }
     }
 
-    /// Whether a journal opens there, as who asks for this much.
+    /// Whether a journal opens with these settings of TLS.
     fn open(&self, host: &str, asked: &str) -> Result<(), StoreError> {
         let role = self.server.fresh_role();
         let Self { port, .. } = self;
-        let ca = self.place.path().display().to_string().replace('/', "%2F");
+        let ca = self.project.path().display().to_string().replace('/', "%2F");
         let asked = asked.replace("CA", &ca);
         let url = format!("postgres://{role}:hush@{host}:{port}/postgres?{asked}");
         let journal = block_on(PostgresJournal::open(&url, PostgresJournalOptions::default()))?;

@@ -1,11 +1,12 @@
 //! What can be asked of a run before, while and after it runs.
 
-use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use super::arrange::{RunFolder, pasted, until};
+use crate::support::http_client::HttpRequest;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const CHAIN: &str = r#"
 name: chain
@@ -19,10 +20,10 @@ steps:
 "#;
 
 fn traced(line: &str) -> Vec<String> {
-    let place = RunFolder::with(CHAIN);
-    let ended = place.run(line);
+    let project = ProjectFolder::with(CHAIN);
+    let ended = project.run(line);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let mut trace = place.lines("trace");
+    let mut trace = project.lines("trace");
     trace.sort();
     trace
 }
@@ -42,10 +43,10 @@ fn a_part_of_a_pipeline_runs_alone() {
 fn one_job_at_a_time_takes_steps_in_the_order_of_the_file() {
     let steps: Vec<String> =
         (0..20).map(|n| format!("  s{n}: {{ run: 'echo {n} >> trace' }}\n")).collect();
-    let place = RunFolder::with(&format!("name: order\nsteps:\n{}", steps.concat()));
-    place.data("run --jobs 1");
+    let project = ProjectFolder::with(&format!("name: order\nsteps:\n{}", steps.concat()));
+    project.data("run --jobs 1");
     let expected: Vec<String> = (0..20).map(|n| n.to_string()).collect();
-    assert_eq!(place.lines("trace"), expected);
+    assert_eq!(project.lines("trace"), expected);
 }
 
 const FAILS: &str = r#"
@@ -60,24 +61,24 @@ steps:
 
 #[test]
 fn the_first_failure_ends_a_run_unless_it_is_to_keep_going() {
-    let place = RunFolder::with(FAILS);
-    assert_eq!(place.run("run --jobs 4").code, Some(1));
-    assert_eq!(place.lines("trace"), ["always"]);
-    assert_eq!(place.status("slow"), "cancelled");
-    let place = RunFolder::with(FAILS);
-    let running = place.start("run --jobs 4 --keep-going");
-    place.until_lines("trace", 1);
-    place.file("go", "");
+    let project = ProjectFolder::with(FAILS);
+    assert_eq!(project.run("run --jobs 4").code, Some(1));
+    assert_eq!(project.lines("trace"), ["always"]);
+    assert_eq!(project.status("slow"), "cancelled");
+    let project = ProjectFolder::with(FAILS);
+    let running = project.start("run --jobs 4 --keep-going");
+    project.until_lines("trace", 1);
+    project.file("go", "");
     assert_eq!(running.ended().code, Some(1));
-    assert_eq!(place.lines("trace"), ["always", "other"]);
-    assert_eq!(place.status("needs-bad"), "blocked");
+    assert_eq!(project.lines("trace"), ["always", "other"]);
+    assert_eq!(project.status("needs-bad"), "blocked");
 }
 
 #[test]
 fn missing_outputs_are_reported() {
-    let place =
-        RunFolder::with("name: o\nsteps:\n  a: { outputs: [v], run: 'echo hi; echo there' }\n");
-    let ended = place.run("run");
+    let project =
+        ProjectFolder::with("name: o\nsteps:\n  a: { outputs: [v], run: 'echo hi; echo there' }\n");
+    let ended = project.run("run");
     assert_eq!(ended.code, Some(1));
     let told = "the step declares the output v and did not write it";
     assert!(ended.err.contains(told), "{}", ended.err);
@@ -90,11 +91,12 @@ fn missing_outputs_are_reported() {
 
 #[test]
 fn unplaceable_named_step_is_reported_with_its_exit_code() {
-    let place = RunFolder::with("name: g\nsteps:\n  g: { requires: gpu-of-nobody, run: true }\n");
-    let named = place.run("run g");
+    let project =
+        ProjectFolder::with("name: g\nsteps:\n  g: { requires: gpu-of-nobody, run: true }\n");
+    let named = project.run("run g");
     assert_eq!(named.code, Some(4));
     assert!(named.err.contains("error: a step that was named was skipped"), "{named:?}");
-    assert_eq!(place.run("run").code, Some(0));
+    assert_eq!(project.run("run").code, Some(0));
 }
 
 /// Each step in line has a pipe: where there are few descriptors, fewer stand there.
@@ -102,37 +104,37 @@ fn unplaceable_named_step_is_reported_with_its_exit_code() {
 fn few_descriptors_make_no_step_fail() {
     let steps = (0..300).map(|at| format!("  s{at}: {{ run: \"true\" }}"));
     let steps = steps.collect::<Vec<_>>().join("\n");
-    let place = RunFolder::with(&format!("name: few\nsteps:\n{steps}\n"));
-    let mut command = place.program("sh");
+    let project = ProjectFolder::with(&format!("name: few\nsteps:\n{steps}\n"));
+    let mut command = project.program("sh");
     command.args(["-c", "ulimit -n 160; exec \"$W\" run --jobs 4"]);
     command.env("W", env!("CARGO_BIN_EXE_windlass"));
-    let ended = place.start_command(command).ended();
+    let ended = project.start_command(command).ended();
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
 
 #[test]
 fn a_run_has_a_deadline() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: late\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n  b: { needs: a, run: 'echo b >> trace' }\n",
     );
-    let ended = place.run("run --timeout 400ms");
+    let ended = project.run("run --timeout 400ms");
     assert!(ended.err.contains(": its deadline passed; "), "{}", ended.err);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert_eq!(place.lines("trace"), ["a"]);
-    place.until_nothing_is_left(&[]);
+    assert_eq!(project.lines("trace"), ["a"]);
+    project.until_nothing_is_left(&[]);
 }
 
 #[test]
 fn logs_are_followed_while_a_step_runs() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: logs\nsteps:\n  talk: { run: 'echo one; echo >> trace; until test -e go; do sleep 0.02; done; echo two' }\n",
     );
-    let running = place.start("run");
-    place.until_lines("trace", 1);
-    let following = place.start("logs latest talk -f");
-    let snapshot = || place.data("logs latest talk");
+    let running = project.start("run");
+    project.until_lines("trace", 1);
+    let following = project.start("logs latest talk -f");
+    let snapshot = || project.data("logs latest talk");
     until("the first line is there", || snapshot() == "one\n");
-    place.file("go", "");
+    project.file("go", "");
     assert_eq!(following.ended().out, "one\ntwo\n");
     assert_eq!(running.ended().code, Some(0));
     assert_eq!(snapshot(), "one\ntwo\n");
@@ -140,30 +142,30 @@ fn logs_are_followed_while_a_step_runs() {
 
 #[test]
 fn logs_of_a_step_that_is_tried_again_are_followed_to_its_end() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: tries\nsteps:\n  talk: { retry: { times: 1, wait: 500ms }, run: 'echo \"try $WINDLASS_ATTEMPT\"; echo >> trace; until test -e go; do sleep 0.02; done; test $WINDLASS_ATTEMPT = 2' }\n",
     );
-    let running = place.start("run");
-    place.until_lines("trace", 1);
-    let following = place.start("logs latest talk -f");
-    place.file("go", "");
+    let running = project.start("run");
+    project.until_lines("trace", 1);
+    let following = project.start("logs latest talk -f");
+    project.file("go", "");
     assert_eq!(running.ended().code, Some(0));
     let out = following.ended().out;
     assert!(out.ends_with("try 2\n"), "{out:?}");
-    assert_eq!(place.data("logs latest talk --attempt 1"), "try 1\n");
-    assert_eq!(place.data("logs latest talk"), "try 2\n");
+    assert_eq!(project.data("logs latest talk --attempt 1"), "try 1\n");
+    assert_eq!(project.data("logs latest talk"), "try 2\n");
 }
 
 #[test]
 fn logs_of_a_whole_run_are_followed_to_its_end() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: two\nsteps:\n  one: { run: 'echo first; echo >> trace; until test -e go; do sleep 0.02; done; echo second' }\n  two: { needs: one, run: 'printf third' }\n",
     );
-    let running = place.start("run");
-    place.until_lines("trace", 1);
-    let following = place.start("logs latest -f");
-    let objects = place.start("logs -f --json");
-    place.file("go", "");
+    let running = project.start("run");
+    project.until_lines("trace", 1);
+    let following = project.start("logs latest -f");
+    let objects = project.start("logs -f --json");
+    project.file("go", "");
     assert_eq!(running.ended().code, Some(0));
     let followed = following.ended();
     assert_eq!((followed.code, &*followed.out), (Some(0), "first\nsecond\nthird"));
@@ -177,10 +179,10 @@ fn logs_of_a_whole_run_are_followed_to_its_end() {
 
 #[test]
 fn what_reads_prints_json_too() {
-    let place = RunFolder::with(CHAIN);
-    place.data("run a");
+    let project = ProjectFolder::with(CHAIN);
+    project.data("run a");
     let json = |line: &str| -> Value {
-        let out = place.data(line);
+        let out = project.data(line);
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{line}: {error}: {out}"))
     };
     assert_eq!(json("watch --json")["status"], "succeeded");
@@ -189,12 +191,12 @@ fn what_reads_prints_json_too() {
     assert_eq!(json("runs --json")["counts"]["succeeded"], 1);
     assert_eq!(json("doctor --json")["guard"]["ok"], true);
     assert_eq!(json("plan --json")["pipeline"], "chain");
-    assert_eq!(place.data("logs --json"), "", "it printed nothing");
+    assert_eq!(project.data("logs --json"), "", "it printed nothing");
 }
 
 #[test]
 fn a_step_that_waits_says_for_what() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: waits
 steps:
@@ -203,38 +205,38 @@ steps:
   later: { needs: waiter, run: "true" }
 "#,
     );
-    let running = place.start("run --jobs 4");
-    place.until_lines("trace", 1);
-    let why = place.data("why latest waiter");
+    let running = project.start("run --jobs 4");
+    project.until_lines("trace", 1);
+    let why = project.data("why latest waiter");
     assert!(why.contains("printer") && why.contains("holder"), "{why}");
-    let why = place.data("why latest later");
+    let why = project.data("why latest later");
     assert!(why.contains("waiter"), "{why}");
-    place.file("go", "");
+    project.file("go", "");
     assert_eq!(running.ended().code, Some(0));
-    let why = place.data("why latest waiter");
+    let why = project.data("why latest waiter");
     assert!(why.contains("succeeded"), "{why}");
 }
 
 #[test]
 fn runs_are_listed_one_object_a_line() {
-    let place = RunFolder::with(CHAIN);
-    place.data("run a");
-    place.data("run z");
-    let listed = place.data("runs --json");
+    let project = ProjectFolder::with(CHAIN);
+    project.data("run a");
+    project.data("run z");
+    let listed = project.data("runs --json");
     let runs: Vec<Value> =
         listed.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
     assert_eq!(runs.len(), 2);
     assert!(runs.iter().all(|run| run["status"] == "succeeded" && run["pipeline"] == "chain"));
     let id = |run: &Value| run["id"].as_str().expect("it has an id").to_owned();
-    assert_eq!(place.show()["id"], runs[0]["id"], "the newest comes first");
+    assert_eq!(project.show()["id"], runs[0]["id"], "the newest comes first");
     let older = id(&runs[1]);
-    assert!(place.data(&format!("show {older} --json")).contains(&older));
+    assert!(project.data(&format!("show {older} --json")).contains(&older));
 }
 
 #[test]
 fn events_are_json_one_a_line_and_nothing_else() {
-    let place = RunFolder::with(CHAIN);
-    let events = place.data("run --json");
+    let project = ProjectFolder::with(CHAIN);
+    let events = project.data("run --json");
     let events: Vec<Value> =
         events.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
     assert_eq!(events[0]["type"], "run_submitted");
@@ -252,23 +254,24 @@ fn events_are_json_one_a_line_and_nothing_else() {
 #[test]
 fn a_step_may_run_a_pipeline_of_its_own() {
     let inner = "name: inner\nsteps:\n  a: { run: 'echo $WINDLASS_STEP >> ../trace' }\n";
-    let place = RunFolder::with("name: outer\nsteps:\n  nest: { run: 'cd sub; \"$W\" run' }\n")
-        .set("W", env!("CARGO_BIN_EXE_windlass"));
-    std::fs::create_dir(place.path().join("sub")).expect("it is new");
-    place.file("sub/windlass.yml", inner);
-    place.data("run");
-    assert_eq!(place.lines("trace"), ["a"]);
+    let project =
+        ProjectFolder::with("name: outer\nsteps:\n  nest: { run: 'cd sub; \"$W\" run' }\n")
+            .set("W", env!("CARGO_BIN_EXE_windlass"));
+    std::fs::create_dir(project.path().join("sub")).expect("it is new");
+    project.file("sub/windlass.yml", inner);
+    project.data("run");
+    assert_eq!(project.lines("trace"), ["a"]);
 }
 
 #[test]
 fn a_run_in_memory_leaves_nothing_behind() {
-    let place = RunFolder::with(CHAIN);
-    let temporary = place.path().join("temporary");
+    let project = ProjectFolder::with(CHAIN);
+    let temporary = project.path().join("temporary");
     std::fs::create_dir(&temporary).expect("it is new");
-    let mut command = place.command("run --store memory");
+    let mut command = project.command("run --store memory");
     command.env("TMPDIR", &temporary);
-    assert_eq!(place.start_command(command).ended().code, Some(0));
-    assert!(!place.path().join(".windlass").exists());
+    assert_eq!(project.start_command(command).ended().code, Some(0));
+    assert!(!project.path().join(".windlass").exists());
     assert_eq!(std::fs::read_dir(&temporary).expect("it is there").count(), 0);
 }
 
@@ -283,15 +286,15 @@ steps:
 
 #[test]
 fn every_hint_works_as_it_is_pasted() {
-    let place = RunFolder::with("steps: { none: { run: 'true' } }");
-    place.file("my file.yml", PICKY);
-    let mut command = place.command("run --keep-going --label moon --store ./the/runs");
+    let project = ProjectFolder::with("steps: { none: { run: 'true' } }");
+    project.file("my file.yml", PICKY);
+    let mut command = project.command("run --keep-going --label moon --store ./the/runs");
     command.args(["my file.yml", "-p", "word=it's $HOME"]);
-    let failed = place.start_command(command).ended();
+    let failed = project.start_command(command).ended();
     assert_eq!(failed.code, Some(1), "{failed:?}");
     let once = ["cell it's $HOME", "plain it's $HOME"];
     let sorted = || {
-        let mut lines = place.lines("trace");
+        let mut lines = project.lines("trace");
         lines.sort();
         lines
     };
@@ -300,27 +303,27 @@ fn every_hint_works_as_it_is_pasted() {
     // The cell last: it runs again without the label.
     parts.sort_by_key(|part| part.contains("cell["));
     for part in parts {
-        let again = pasted(&place, part, "windlass run");
+        let again = project.pasted(part, "windlass run");
         assert_eq!(again.code, Some(1), "{again:?}");
-        let log = pasted(&place, part, "windlass logs");
+        let log = project.pasted(part, "windlass logs");
         assert_eq!(log.code, Some(0), "{log:?}");
     }
     assert_eq!(sorted(), [once[0], once[0], once[1], once[1]], "with its params");
-    let shown = place.data("show latest --store the/runs");
-    let rerun = pasted(&place, &shown, "windlass rerun");
+    let shown = project.data("show latest --store the/runs");
+    let rerun = project.pasted(&shown, "windlass rerun");
     assert_eq!(rerun.code, Some(1), "{rerun:?}");
-    assert_eq!(place.lines("trace").len(), 5, "in the folder of the project");
-    assert!(!place.path().join(".windlass").exists());
+    assert_eq!(project.lines("trace").len(), 5, "in the folder of the project");
+    assert!(!project.path().join(".windlass").exists());
 }
 
 #[test]
 fn a_run_answers_the_api_on_its_socket_to_its_owner_alone() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: waits\nsteps:\n  a: { run: 'echo >> trace; until test -e go; do sleep 0.02; done' }\n",
     );
-    let running = place.start("run");
-    place.until_lines("trace", 1);
-    let socket = place.path().join(".windlass/leader.sock");
+    let running = project.start("run");
+    project.until_lines("trace", 1);
+    let socket = project.path().join(".windlass/leader.sock");
     let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let run = ask(&socket, "/runs/latest");
@@ -329,31 +332,26 @@ fn a_run_answers_the_api_on_its_socket_to_its_owner_alone() {
         (Some("waits"), Some("a"))
     );
     assert_eq!(ask(&socket, "/cluster")["id"], "local");
-    place.file("go", "");
+    project.file("go", "");
     assert_eq!(running.ended().code, Some(0));
     assert!(!socket.exists());
 }
 
-/// What the API behind a socket says.
+/// The JSON that the API behind a socket answers.
 fn ask(socket: &std::path::Path, path: &str) -> Value {
-    let mut stream = std::os::unix::net::UnixStream::connect(socket).expect("somebody listens");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("it takes it");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    let (_, body) = answer.split_once("\r\n\r\n").expect("it is an answer");
-    serde_json::from_str(body).expect("it is JSON")
+    let stream = std::os::unix::net::UnixStream::connect(socket).expect("the run listens");
+    HttpRequest::get(path).send_over(stream).expect("the run answers").json
 }
 
 #[test]
 fn step_environment_has_its_own_identity_only() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: who\nsteps:\n  cell: { matrix: { os: [linux], size: [2] }, run: 'env | grep ^WINDLASS_ > vars' }\n",
     )
     .set("WINDLASS_RUN_SECRET", "hush")
     .set("OTHER", "stays");
-    place.data("run");
-    let mut vars = place.lines("vars");
+    project.data("run");
+    let mut vars = project.lines("vars");
     vars.sort();
     let names: Vec<&str> = vars.iter().filter_map(|line| line.split('=').next()).collect();
     let known = [
@@ -370,8 +368,8 @@ fn step_environment_has_its_own_identity_only() {
         "WINDLASS_WORKER",
     ];
     assert_eq!(names, known);
-    let run = place.show()["id"].as_str().expect("it has an id").to_owned();
-    let worker = place.step("cell[linux,2]")["attempts"][0]["worker"].as_str().map(str::to_owned);
+    let run = project.show()["id"].as_str().expect("it has an id").to_owned();
+    let worker = project.step("cell[linux,2]")["attempts"][0]["worker"].as_str().map(str::to_owned);
     let worker = worker.expect("it has a worker");
     let told = ["WINDLASS_ATTEMPT=1", "WINDLASS_MATRIX_SIZE=2", "WINDLASS_STEP=cell[linux,2]"];
     let told = told.map(str::to_owned).into_iter();
@@ -382,11 +380,11 @@ fn step_environment_has_its_own_identity_only() {
 
 #[test]
 fn what_is_mistyped_is_answered_with_what_was_meant() {
-    let place = RunFolder::with(CHAIN);
-    place.data("run a");
-    place.data("run b");
+    let project = ProjectFolder::with(CHAIN);
+    project.data("run a");
+    project.data("run b");
     let wrong = |line: &str, meant: &str| {
-        let ended = place.run(line);
+        let ended = project.run(line);
         assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{line}: {ended:?}");
         assert!(ended.err.contains(meant), "{line}: {}", ended.err);
     };
@@ -399,7 +397,7 @@ fn what_is_mistyped_is_answered_with_what_was_meant() {
     wrong("run -p wrod=x", "`word`");
     wrong("run --tag quik", "`quick`");
     wrong("show nosuch", "`windlass runs` lists them");
-    let ids: Vec<String> = place
+    let ids: Vec<String> = project
         .data("runs --json")
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("it is JSON")["id"].to_string())
@@ -407,23 +405,23 @@ fn what_is_mistyped_is_answered_with_what_was_meant() {
         .collect();
     let shared = ids[0].chars().zip(ids[1].chars()).take_while(|(one, other)| one == other).count();
     wrong(&format!("show {}", &ids[0][..shared]), &ids[1]);
-    let unique = place.data(&format!("show {} --json", &ids[0][..=shared]));
+    let unique = project.data(&format!("show {} --json", &ids[0][..=shared]));
     assert!(unique.contains(&ids[0]), "{unique}");
 }
 
 #[test]
 fn a_database_is_refused_as_the_store_of_a_run_and_its_password_is_written_nowhere() {
-    let place = RunFolder::with("steps:\n  a: { run: 'true' }\n");
+    let project = ProjectFolder::with("steps:\n  a: { run: 'true' }\n");
     for url in
         ["postgres://me:hunter22@db.example/runs", "postgresql://me:hunter22@db.example/runs"]
     {
-        let ended = place.run(&format!("run --store {url}"));
+        let ended = project.run(&format!("run --store {url}"));
         assert_eq!(ended.code, Some(2), "{}", ended.err);
         assert!(ended.err.contains("windlass serve --store postgres://"), "{}", ended.err);
         assert!(ended.err.contains("windlass submit FILE"), "{}", ended.err);
         assert!(!ended.err.contains("hunter22"), "{}", ended.err);
     }
-    let files = std::fs::read_dir(place.path()).expect("a folder");
+    let files = std::fs::read_dir(project.path()).expect("a folder");
     let names: Vec<_> = files.map(|file| file.expect("a file").file_name()).collect();
     assert!(!names.iter().any(|name| name.to_string_lossy().starts_with("postgres")), "{names:?}");
 }

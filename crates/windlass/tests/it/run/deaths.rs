@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::arrange::{RunFolder, chance, deep, is_alive, pasted, pause};
+use crate::support::processes::is_alive;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::{is_deep, pause, random_below};
 
 const STEPS: usize = 200;
 
@@ -43,38 +45,39 @@ fn begun(trace: &[String]) -> BTreeMap<&str, usize> {
 #[test]
 fn a_run_goes_on_where_a_killed_windlass_left_it() {
     let pipeline = chains();
-    for _ in 0..if deep() { 50 } else { 5 } {
-        let place = RunFolder::with(&pipeline);
-        let mut running = place.start("run --jobs 8");
+    for _ in 0..if is_deep() { 50 } else { 5 } {
+        let project = ProjectFolder::with(&pipeline);
+        let mut running = project.start("run --jobs 8");
         // Steps whose outcome was recorded, each with the end of the trace by then.
         let mut recorded: Vec<(String, usize)> = Vec::new();
         for _ in 0..2 {
-            place.until_lines("trace", place.lines("trace").len() + 1 + chance(STEPS / 2));
-            pause(Duration::from_micros(chance(20_000) as u64));
+            project
+                .until_lines("trace", project.lines("trace").len() + 1 + random_below(STEPS / 2));
+            pause(Duration::from_micros(random_below(20_000) as u64));
             running.signal(Signal::KILL);
             assert_eq!(running.ended().code, None);
-            place.until_nothing_is_left(&place.lines("pids"));
-            let until_now = place.lines("trace").len();
-            recorded.extend(ended_well(&place).into_iter().map(|step| (step, until_now)));
-            running = place.start("run --resume --jobs 8");
+            project.until_nothing_is_left(&project.lines("pids"));
+            let until_now = project.lines("trace").len();
+            recorded.extend(ended_well(&project).into_iter().map(|step| (step, until_now)));
+            running = project.start("run --resume --jobs 8");
         }
         let ended = running.ended();
         assert_eq!(ended.code, Some(0), "{ended:?}");
         assert!(ended.err.contains("interrupted"), "{}", ended.err);
-        let trace = place.lines("trace");
+        let trace = project.lines("trace");
         for (step, until_then) in &recorded {
             let again = begun(&trace[*until_then..]);
             assert!(!again.contains_key(step.as_str()), "{step} had ended and ran again");
         }
         assert_eq!(begun(&trace).len(), STEPS, "each step has run");
-        assert_eq!(ended_well(&place).len(), STEPS);
-        assert_eq!(place.show()["interruptions"], 2);
-        place.until_nothing_is_left(&place.lines("pids"));
+        assert_eq!(ended_well(&project).len(), STEPS);
+        assert_eq!(project.show()["interruptions"], 2);
+        project.until_nothing_is_left(&project.lines("pids"));
     }
 }
 
-fn ended_well(place: &RunFolder) -> Vec<String> {
-    let run = place.show();
+fn ended_well(project: &ProjectFolder) -> Vec<String> {
+    let run = project.show();
     let steps = run["steps"].as_array().expect("it lists steps").iter();
     let ended = steps.filter(|step| step["status"] == "succeeded");
     ended.filter_map(|step| step["name"].as_str().map(str::to_owned)).collect()
@@ -82,7 +85,7 @@ fn ended_well(place: &RunFolder) -> Vec<String> {
 
 #[test]
 fn the_death_of_windlass_costs_a_step_nothing_unless_it_must_not_run_twice() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: gates
 defaults: { retry: { lost: 1 } }
@@ -97,32 +100,32 @@ steps:
   never: { needs: once, run: "echo never >> trace" }
 "#,
     );
-    let mut running = place.start("run --keep-going --jobs 4");
-    place.until_lines("trace", 2);
+    let mut running = project.start("run --keep-going --jobs 4");
+    project.until_lines("trace", 2);
     for life in 1..4 {
         running.signal(Signal::KILL);
         assert_eq!(running.ended().code, None);
-        running = place.start("run --resume --jobs 4");
-        place.until_lines("trace", 2 + life);
+        running = project.start("run --resume --jobs 4");
+        project.until_lines("trace", 2 + life);
     }
-    place.file("go", "");
+    project.file("go", "");
     let ended = running.ended();
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let trace = place.lines("trace");
+    let trace = project.lines("trace");
     assert_eq!(trace.iter().filter(|line| *line == "once").count(), 1, "{trace:?}");
     let gates: Vec<&String> = trace.iter().filter(|line| line.starts_with("gate 1 ")).collect();
     assert_eq!(gates.len(), 4, "one attempt, handed out again and again: {trace:?}");
     assert!(gates.iter().all(|gate| *gate == gates[0]), "with one key: {gates:?}");
-    assert_eq!(place.read("bad"), "", "no attempt ran beside its former self");
-    assert_eq!(place.status("gate"), "succeeded");
-    let once = place.step("once");
+    assert_eq!(project.read("bad"), "", "no attempt ran beside its former self");
+    assert_eq!(project.status("gate"), "succeeded");
+    let once = project.step("once");
     assert_eq!(once["attempts"][0]["outcome"], "lost", "{once}");
-    assert_eq!(place.status("never"), "blocked");
+    assert_eq!(project.status("never"), "blocked");
 }
 
 #[test]
 fn a_run_goes_on_after_the_death_of_its_guard() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: guardless
 steps:
@@ -131,49 +134,49 @@ steps:
   later: { needs: victim, run: "echo later >> trace" }
 "#,
     );
-    let ended = place.run("run --jobs 4");
+    let ended = project.run("run --jobs 4");
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert!(ended.err.contains("--resume"), "{}", ended.err);
-    place.until_nothing_is_left(&[]);
-    place.file("go", "");
-    let resumed = place.run("run --resume --jobs 4");
+    project.until_nothing_is_left(&[]);
+    project.file("go", "");
+    let resumed = project.run("run --resume --jobs 4");
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
-    let mut trace = place.lines("trace");
+    let mut trace = project.lines("trace");
     trace.sort();
     assert_eq!(trace, ["later", "m", "m", "v", "v"]);
 }
 
 #[test]
 fn steps_of_an_abandoned_run_do_not_restart() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: old\nsteps:\n  done: { run: 'echo done >> trace' }\n  a: { needs: done, run: 'echo a >> trace; until test -e go; do sleep 0.05; done' }\n",
     );
-    place.file("new.yml", "name: new\nsteps:\n  b: { run: 'echo b >> trace' }\n");
-    let running = place.start("run");
-    place.until_lines("trace", 2);
+    project.file("new.yml", "name: new\nsteps:\n  b: { run: 'echo b >> trace' }\n");
+    let running = project.start("run");
+    project.until_lines("trace", 2);
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
-    assert!(place.data("runs --status interrupted").contains("old  "));
-    assert_eq!(place.run("runs --status running").out, "", "nobody works on it");
-    let resumed = place.run("run new.yml --resume");
+    assert!(project.data("runs --status interrupted").contains("old  "));
+    assert_eq!(project.run("runs --status running").out, "", "nobody works on it");
+    let resumed = project.run("run new.yml --resume");
     assert_eq!(resumed.code, Some(0), "there was none before: {resumed:?}");
-    assert_eq!(place.lines("trace"), ["done", "a"], "what is not resumed does not run");
-    let ended = place.run("run new.yml");
+    assert_eq!(project.lines("trace"), ["done", "a"], "what is not resumed does not run");
+    let ended = project.run("run new.yml");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.err.contains("is now cancelled"), "{}", ended.err);
-    assert_eq!(place.lines("trace"), ["done", "a", "b"]);
-    place.until_nothing_is_left(&[]);
+    assert_eq!(project.lines("trace"), ["done", "a", "b"]);
+    project.until_nothing_is_left(&[]);
     // As the note says: what it had done stays done.
-    place.file("go", "");
-    let again = pasted(&place, &ended.err, "`windlass rerun");
+    project.file("go", "");
+    let again = project.pasted(&ended.err, "`windlass rerun");
     assert_eq!(again.code, Some(0), "{again:?}");
-    assert_eq!(place.lines("trace"), ["done", "a", "b", "a"]);
+    assert_eq!(project.lines("trace"), ["done", "a", "b", "a"]);
 }
 
 #[test]
 fn a_windlass_that_stood_still_starts_nothing_again() {
-    let still = if deep() { 30 } else { 5 };
-    let place = RunFolder::with(
+    let still = if is_deep() { 30 } else { 5 };
+    let project = ProjectFolder::with(
         r#"
 name: still
 steps:
@@ -182,23 +185,23 @@ steps:
   after: { needs: [short, long], run: "echo after >> trace" }
 "#,
     );
-    let running = place.start("run --jobs 4");
-    place.until_lines("trace", 2);
+    let running = project.start("run --jobs 4");
+    project.until_lines("trace", 2);
     running.signal(Signal::STOP);
     pause(Duration::from_secs(still));
     running.signal(Signal::CONT);
-    place.file("go", "");
+    project.file("go", "");
     let ended = running.ended();
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let mut trace = place.lines("trace");
+    let mut trace = project.lines("trace");
     trace.sort();
     assert_eq!(trace, ["after", "long", "short"]);
-    assert_eq!(place.show()["interruptions"], 0);
+    assert_eq!(project.show()["interruptions"], 0);
 }
 
 #[test]
 fn what_a_step_started_dies_with_windlass_whatever_it_does() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: escape
 steps:
@@ -208,31 +211,31 @@ steps:
   daemon: { run: "(setsid env -i sh -c 'echo $$ >> pids; exec sleep 1000' &); exec sleep 1000" }
 "#,
     );
-    let running = place.start("run --jobs 8");
-    place.until_lines("pids", 4);
+    let running = project.start("run --jobs 8");
+    project.until_lines("pids", 4);
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
-    let pids = place.lines("pids");
-    place.until_nothing_is_left(&pids);
+    let pids = project.lines("pids");
+    project.until_nothing_is_left(&pids);
     assert!(!pids.iter().any(|pid| is_alive(pid)));
 }
 
 #[test]
 fn watch_of_a_run_ends_when_its_process_is_dead() {
-    let place = RunFolder::with("steps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
-    let running = place.start("run");
-    place.until_lines("trace", 1);
+    let project = ProjectFolder::with("steps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
+    let running = project.start("run");
+    project.until_lines("trace", 1);
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
-    assert!(place.data("runs").contains("interrupted"));
-    assert_eq!(place.show()["interrupted"], true);
-    let shown = place.run("show");
+    assert!(project.data("runs").contains("interrupted"));
+    assert_eq!(project.show()["interrupted"], true);
+    let shown = project.run("show");
     assert!(shown.out.contains("not finished in"), "{shown:?}");
     assert!(shown.err.contains("windlass run --resume="), "{shown:?}");
     for line in ["watch latest", "logs latest a -f"] {
-        let ended = place.run(line);
+        let ended = project.run(line);
         assert_eq!(ended.code, Some(5), "{line}: {ended:?}");
         assert!(ended.err.contains("windlass run --resume"), "{}", ended.err);
     }
-    place.until_nothing_is_left(&[]);
+    project.until_nothing_is_left(&[]);
 }

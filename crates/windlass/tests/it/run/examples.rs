@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::arrange::RunFolder;
+use crate::support::project_folder::ProjectFolder;
 
-/// What each example ends with when nobody gives it anything.
+/// The exit code of each example without params.
 const EXAMPLES: &[(&str, i32)] = &[
     ("checks.yml", 0),
     ("cleanup.yml", 1),
@@ -38,15 +38,15 @@ fn every_example_is_listed() {
 fn every_example_runs() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (name, code) in EXAMPLES {
-        let place = RunFolder::with("steps: { none: { run: 'true' } }");
+        let project = ProjectFolder::with("steps: { none: { run: 'true' } }");
         for page in names(&repository, ".md") {
-            place.file(&page, fs::read(repository.join(&page)).expect("it can be read"));
+            project.file(&page, fs::read(repository.join(&page)).expect("it can be read"));
         }
-        fs::create_dir(place.path().join("examples")).expect("it is new");
+        fs::create_dir(project.path().join("examples")).expect("it is new");
         let example = format!("examples/{name}");
-        place.file(&example, fs::read(repository.join(&example)).expect("it can be read"));
-        let ended = place.run(&format!("run {example}"));
+        project.file(&example, fs::read(repository.join(&example)).expect("it can be read"));
+        let ended = project.run(&format!("run {example}"));
         assert_eq!(ended.code, Some(*code), "{example}: {ended:?}");
-        assert_eq!(place.run(&format!("run {example} --dry-run")).code, Some(0), "{example}");
+        assert_eq!(project.run(&format!("run {example} --dry-run")).code, Some(0), "{example}");
     }
 }

@@ -2,29 +2,30 @@
 
 use rustix::process::Signal;
 
-use super::arrange::RunFolder;
+use crate::support::project_folder::ProjectFolder;
 
 #[test]
 fn each_exit_code_has_its_run() {
-    let ok = RunFolder::with("name: ok\nsteps:\n  a: { run: 'true' }\n");
+    let ok = ProjectFolder::with("name: ok\nsteps:\n  a: { run: 'true' }\n");
     assert_eq!(ok.run("run").code, Some(0));
     assert_eq!(ok.run("run nosuch").code, Some(2), "a step that is not there");
     assert_eq!(ok.run("run --nosuch").code, Some(2), "a flag that is not there");
     assert_eq!(ok.run("run nosuch.yml").code, Some(3), "a file that is not there");
 
-    let failing = RunFolder::with("name: failing\nsteps:\n  a: { run: 'exit 7' }\n");
+    let failing = ProjectFolder::with("name: failing\nsteps:\n  a: { run: 'exit 7' }\n");
     let failed = failing.run("run");
     assert_eq!(failed.code, Some(1));
     assert!(failed.err.contains("exit 7"), "{}", failed.err);
 
-    let wrong = RunFolder::with("name: wrong\nsteps:\n  a: { runs: 'true' }\n");
+    let wrong = ProjectFolder::with("name: wrong\nsteps:\n  a: { runs: 'true' }\n");
     let told = wrong.run("run");
     assert_eq!(told.code, Some(3));
     assert!(told.err.contains("`run`"), "it suggests: {}", told.err);
     assert!(!wrong.path().join(".windlass").exists(), "nothing is made for a file that is wrong");
 
-    let sleeping =
-        RunFolder::with("name: sleeping\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n");
+    let sleeping = ProjectFolder::with(
+        "name: sleeping\nsteps:\n  a: { run: 'echo a >> trace; sleep 1000' }\n",
+    );
     let running = sleeping.start("run");
     sleeping.until_lines("trace", 1);
     assert_eq!(sleeping.run("run").code, Some(5));
@@ -38,34 +39,34 @@ fn each_exit_code_has_its_run() {
 
 #[test]
 fn a_step_that_no_worker_can_run_withholds_what_needs_it() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: labels\nsteps:\n  here: { run: 'true' }\n  there: { requires: [moon], run: 'true' }\n  after: { needs: there, run: 'echo after >> trace' }\n",
     );
-    let ended = place.run("run");
+    let ended = project.run("run");
     assert_eq!(ended.code, Some(4), "a step that needs it was withheld: {ended:?}");
     assert!(ended.err.contains("moon"), "{}", ended.err);
     assert_eq!(
-        (place.status("there"), place.status("after")),
+        (project.status("there"), project.status("after")),
         ("skipped".into(), "blocked".into())
     );
-    assert_eq!(place.lines("trace"), [""; 0], "a step whose need could not run does not run");
-    let why = place.data("why latest after");
+    assert_eq!(project.lines("trace"), [""; 0], "a step whose need could not run does not run");
+    let why = project.data("why latest after");
     assert!(why.contains("there could not run: needs moon"), "{why}");
-    let unmet = place.run("run --no-skip");
+    let unmet = project.run("run --no-skip");
     assert_eq!(unmet.code, Some(4), "{unmet:?}");
-    let named = place.run("run there");
+    let named = project.run("run there");
     assert_eq!(named.code, Some(4), "{named:?}");
-    let beside = place.run("run here");
+    let beside = project.run("run here");
     assert_eq!(beside.code, Some(0), "{beside:?}");
-    let labelled = place.run("run there --label moon");
+    let labelled = project.run("run there --label moon");
     assert_eq!(labelled.code, Some(0), "{labelled:?}");
-    assert_eq!(place.status("there"), "succeeded");
+    assert_eq!(project.status("there"), "succeeded");
 }
 
 #[test]
 fn a_failure_beside_an_unmet_requirement_is_a_failure() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: both\nsteps:\n  a: { requires: [moon], run: 'true' }\n  b: { run: 'exit 1' }\n",
     );
-    assert_eq!(place.run("run --no-skip --keep-going").code, Some(1));
+    assert_eq!(project.run("run --no-skip --keep-going").code, Some(1));
 }

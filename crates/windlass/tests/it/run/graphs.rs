@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::arrange::RunFolder;
+use crate::support::project_folder::ProjectFolder;
 
 #[test]
 fn a_matrix_runs_the_target_that_is_here_and_skips_the_others() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: targets
 steps:
@@ -19,18 +19,18 @@ steps:
   plain: { run: "echo plain $WINDLASS_STEP >> trace2" }
 "#,
     );
-    let ended = place.run("run");
+    let ended = project.run("run");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(place.lines("trace"), ["test[linux] linux linux", "after"]);
-    assert_eq!(place.lines("trace2"), ["plain plain"], "what has no matrix is one step");
+    assert_eq!(project.lines("trace"), ["test[linux] linux linux", "after"]);
+    assert_eq!(project.lines("trace2"), ["plain plain"], "what has no matrix is one step");
     for (step, status) in [("windows", "skipped"), ("linux", "succeeded"), ("macos", "skipped")] {
-        let step = place.step(&format!("test[{step}]"));
+        let step = project.step(&format!("test[{step}]"));
         assert_eq!(step["status"], status, "{step}");
     }
-    let skipped = place.step("test[windows]");
+    let skipped = project.step("test[windows]");
     assert!(skipped["reason"].to_string().contains("windows"), "{skipped}");
-    assert_eq!(place.step("test[windows]")["attempts"], serde_json::json!([]));
-    let names: BTreeSet<String> = place.show()["steps"]
+    assert_eq!(project.step("test[windows]")["attempts"], serde_json::json!([]));
+    let names: BTreeSet<String> = project.show()["steps"]
         .as_array()
         .expect("it lists steps")
         .iter()
@@ -43,7 +43,7 @@ steps:
 
 #[test]
 fn what_needs_a_matrix_waits_for_all_of_it_and_reads_each_result() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: cells
 steps:
@@ -61,16 +61,16 @@ steps:
   blocked: { needs: one-fails, run: "echo blocked >> trace" }
 "#,
     );
-    let ended = place.run("run --keep-going --jobs 4");
+    let ended = project.run("run --keep-going --jobs 4");
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let mut trace = place.lines("trace");
+    let mut trace = project.lines("trace");
     assert_eq!(trace.pop().as_deref(), Some("after"), "last, whichever cell was the slowest");
     trace.sort();
     assert_eq!(trace, ["cell 1", "cell 2", "cell 3"]);
-    assert_eq!(place.step("cell[2]")["outputs"]["n"], "2");
-    assert_eq!(place.status("one-fails[1]"), "succeeded");
-    assert_eq!(place.status("one-fails[2]"), "failed");
-    assert_eq!(place.status("blocked"), "blocked");
+    assert_eq!(project.step("cell[2]")["outputs"]["n"], "2");
+    assert_eq!(project.status("one-fails[1]"), "succeeded");
+    assert_eq!(project.status("one-fails[2]"), "failed");
+    assert_eq!(project.status("blocked"), "blocked");
 }
 
 /// How many ran at the same time, at most.
@@ -96,11 +96,11 @@ fn locks_hold_for_as_many_as_they_have_slots() {
         text.push_str(&step(&format!("a{number}"), "single"));
         text.push_str(&step(&format!("b{number}"), "pair"));
     }
-    let place = RunFolder::with(&text);
-    let ended = place.run("run --jobs 16");
+    let project = ProjectFolder::with(&text);
+    let ended = project.run("run --jobs 16");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(most_at_once(&place.lines("single")), 1);
-    assert_eq!(most_at_once(&place.lines("pair")), 2);
+    assert_eq!(most_at_once(&project.lines("single")), 1);
+    assert_eq!(most_at_once(&project.lines("pair")), 2);
 }
 
 #[test]
@@ -108,14 +108,14 @@ fn as_many_steps_run_at_once_as_there_are_jobs() {
     let steps: Vec<String> = (0..12)
         .map(|n| format!("  s{n}: {{ run: 'echo + >> trace; sleep 0.2; echo - >> trace' }}\n"))
         .collect();
-    let place = RunFolder::with(&format!("name: jobs\nsteps:\n{}", steps.concat()));
-    place.data("run --jobs 3");
-    assert_eq!(most_at_once(&place.lines("trace")), 3);
+    let project = ProjectFolder::with(&format!("name: jobs\nsteps:\n{}", steps.concat()));
+    project.data("run --jobs 3");
+    assert_eq!(most_at_once(&project.lines("trace")), 3);
 }
 
 #[test]
 fn priority_pin_condition_retry_and_time_limit_do_what_they_say() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: settings
 steps:
@@ -128,20 +128,20 @@ steps:
   wide: { requires: ["linux | moon", "cpu>=1"], run: "true" }
 "#,
     );
-    let ended = place.run("run --jobs 1");
+    let ended = project.run("run --jobs 1");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(place.lines("trace"), ["high", "pinned", "low"]);
-    assert_eq!(place.status("off"), "skipped");
-    assert_eq!(place.lines("tries").len(), 3);
-    let attempts = place.step("tries")["attempts"].as_array().map_or(0, Vec::len);
+    assert_eq!(project.lines("trace"), ["high", "pinned", "low"]);
+    assert_eq!(project.status("off"), "skipped");
+    assert_eq!(project.lines("tries").len(), 3);
+    let attempts = project.step("tries")["attempts"].as_array().map_or(0, Vec::len);
     assert_eq!(attempts, 3);
-    assert_eq!(place.step("limited")["attempts"][0]["outcome"], "timed_out");
-    assert_eq!(place.status("wide"), "succeeded");
+    assert_eq!(project.step("limited")["attempts"][0]["outcome"], "timed_out");
+    assert_eq!(project.status("wide"), "succeeded");
 }
 
 #[test]
 fn a_failure_blocks_what_needs_it_and_nothing_else() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: blocks
 steps:
@@ -152,13 +152,13 @@ steps:
   tidy: { needs: end, if: failure(), run: "echo tidy >> trace" }
 "#,
     );
-    let ended = place.run("run --keep-going --jobs 2");
+    let ended = project.run("run --keep-going --jobs 2");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     for (step, status) in
         [("bad", "failed"), ("mid", "blocked"), ("end", "blocked"), ("free", "succeeded")]
     {
-        assert_eq!(place.status(step), status, "{step}");
+        assert_eq!(project.status(step), status, "{step}");
     }
-    assert_eq!(place.show()["root_causes"].as_array().map_or(0, Vec::len), 1);
-    assert!(place.lines("trace").contains(&"tidy".to_owned()));
+    assert_eq!(project.show()["root_causes"].as_array().map_or(0, Vec::len), 1);
+    assert!(project.lines("trace").contains(&"tidy".to_owned()));
 }

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 
-use super::arrange::{RunFolder, deep, until};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::{is_deep, until};
 
 /// The most memory that windlass may have, in KiB, whatever steps print.
 const PEAK: u64 = 100 << 10;
 
 /// Runs it and returns the most memory that it had.
-fn peak(place: &RunFolder, line: &str) -> u64 {
-    let mut child = place.start(line);
+fn peak(project: &ProjectFolder, line: &str) -> u64 {
+    let mut child = project.start(line);
     let mut peak = 0;
     until("it has ended", || {
         peak = peak.max(child.peak());
@@ -23,8 +24,8 @@ fn peak(place: &RunFolder, line: &str) -> u64 {
     peak
 }
 
-fn only_log(place: &RunFolder) -> Vec<u8> {
-    let mut folders = vec![place.path().join(".windlass/logs")];
+fn only_log(project: &ProjectFolder) -> Vec<u8> {
+    let mut folders = vec![project.path().join(".windlass/logs")];
     let mut files: Vec<PathBuf> = Vec::new();
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(folder).expect("it is there").flatten();
@@ -37,21 +38,21 @@ fn only_log(place: &RunFolder) -> Vec<u8> {
     fs::read(&files[0]).expect("it can be read")
 }
 
-/// How much is printed in each way: who shows it reads every line, and so does the test.
+/// The amount of output in each case: the program that shows it and the test read every line.
 fn floods() -> [(&'static str, u64); 3] {
-    let (kept, shown) = if deep() { (10 << 30, 1 << 30) } else { (1 << 30, 100 << 20) };
+    let (kept, shown) = if is_deep() { (10 << 30, 1 << 30) } else { (1 << 30, 100 << 20) };
     [("none", kept), ("stream", shown), ("group", shown)]
 }
 
 #[test]
 fn a_flood_of_output_costs_neither_memory_nor_disk() {
     for (mode, bytes) in floods() {
-        let place = RunFolder::with(&format!(
+        let project = ProjectFolder::with(&format!(
             "name: flood\nsteps:\n  flood: {{ run: 'yes | head -c {bytes}; echo the end' }}\n"
         ));
-        let peak = peak(&place, &format!("run --output {mode}"));
+        let peak = peak(&project, &format!("run --output {mode}"));
         assert!(peak < PEAK, "{mode}: {peak} KiB");
-        let log = only_log(&place);
+        let log = only_log(&project);
         assert!(log.len() < 70 << 20, "{mode}: {} bytes", log.len());
         // What is left out is told before the last of it.
         let end = String::from_utf8_lossy(&log[log.len() - (65 << 10)..]).into_owned();
@@ -63,53 +64,57 @@ fn a_flood_of_output_costs_neither_memory_nor_disk() {
 #[test]
 fn a_line_without_end_costs_no_memory() {
     for (mode, bytes) in floods() {
-        // Ten times as much of one line says no more than the largest that anybody asks for.
+        // Ten times as much of one line tests no more than the largest realistic amount.
         let bytes = bytes.min(1 << 30);
-        let place = RunFolder::with(&format!(
+        let project = ProjectFolder::with(&format!(
             "name: line\nsteps:\n  line: {{ run: \"head -c {bytes} /dev/zero | tr '\\\\0' a\" }}\n"
         ));
-        let peak = peak(&place, &format!("run --output {mode}"));
+        let peak = peak(&project, &format!("run --output {mode}"));
         assert!(peak < PEAK, "{mode}: {peak} KiB");
     }
 }
 
 #[test]
 fn endlessly_printing_step_can_be_stopped() {
-    let place = RunFolder::with("name: yes\nsteps:\n  yes: { run: 'yes', timeout: 500ms }\n");
+    let project = ProjectFolder::with("name: yes\nsteps:\n  yes: { run: 'yes', timeout: 500ms }\n");
     for mode in ["stream", "none"] {
-        let ended = place.run(&format!("run --output {mode}"));
+        let ended = project.run(&format!("run --output {mode}"));
         assert_eq!(ended.code, Some(1), "{}", ended.err);
-        assert_eq!(place.status("yes"), "timed_out");
+        assert_eq!(project.status("yes"), "timed_out");
     }
-    let place = RunFolder::with("name: yes\nsteps:\n  yes: { run: 'echo y >> trace; yes' }\n");
-    let running = place.start("run --output stream");
-    place.until_lines("trace", 1);
+    let project =
+        ProjectFolder::with("name: yes\nsteps:\n  yes: { run: 'echo y >> trace; yes' }\n");
+    let running = project.start("run --output stream");
+    project.until_lines("trace", 1);
     running.signal(Signal::INT);
     assert_eq!(running.ended().code, Some(130));
-    place.until_nothing_is_left(&[]);
+    project.until_nothing_is_left(&[]);
 }
 
 #[test]
 fn binary_output_and_escape_sequences_are_neutralized() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: bytes
 steps:
   bytes: { run: "printf '\\377\\376 odd\\n\\033[2Jcleared\\033]0;title\\007 \\033[31mred\\033[0m\\n'; exit 3" }
 "#,
     );
-    let ended = place.run("run --output stream --junit report.xml");
+    let ended = project.run("run --output stream --junit report.xml");
     assert_eq!(ended.code, Some(1));
-    for shown in [&ended.out, &ended.err, &place.read("report.xml")] {
+    for shown in [&ended.out, &ended.err, &project.read("report.xml")] {
         assert!(shown.contains("cleared"), "{shown}");
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
     }
-    assert!(only_log(&place).starts_with(b"\xff\xfe odd\n\x1b[2J"), "the log has what was printed");
+    assert!(
+        only_log(&project).starts_with(b"\xff\xfe odd\n\x1b[2J"),
+        "the log has what was printed"
+    );
 }
 
 #[test]
 fn daemons_and_closed_outputs_hold_nothing_up() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: daemons
 defaults: { timeout: 1m, kill_grace: 1s }
@@ -121,16 +126,16 @@ steps:
   closes-all: { run: "exec <&- >&- 2>&-; sleep 0.3; echo alive >> trace" }
 "#,
     );
-    let ended = place.run("run --jobs 8");
+    let ended = project.run("run --jobs 8");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(place.lines("trace"), ["alive", "alive"]);
-    assert_eq!(place.data("logs latest holds"), "started\n");
-    place.until_nothing_is_left(&place.lines("pids"));
+    assert_eq!(project.lines("trace"), ["alive", "alive"]);
+    assert_eq!(project.data("logs latest holds"), "started\n");
+    project.until_nothing_is_left(&project.lines("pids"));
 }
 
 #[test]
 fn malformed_output_file_is_reported_or_ignored() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: outputs
 steps:
@@ -147,21 +152,21 @@ steps:
   bad-missing: { outputs: [a, b], run: 'echo a=1 > "$WINDLASS_OUTPUT"' }
 "#,
     );
-    place.file("precious", "p".repeat(100_000));
-    let ended = place.run("run --keep-going");
+    project.file("precious", "p".repeat(100_000));
+    let ended = project.run("run --keep-going");
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let run = place.show();
+    let run = project.show();
     for step in run["steps"].as_array().expect("it lists steps") {
         let name = step["name"].as_str().expect("it has a name");
         let expected = if name.starts_with("bad-") { "failed" } else { "succeeded" };
         assert_eq!(step["status"], expected, "{step}");
         if expected == "failed" {
-            let log = place.data(&format!("logs latest {name}"));
+            let log = project.data(&format!("logs latest {name}"));
             assert!(log.starts_with("windlass: "), "{name}: {log}");
         }
     }
-    assert_eq!(place.read("precious").len(), 100_000);
-    let scratch = fs::read_dir(place.path().join(".windlass/scratch")).expect("it is there");
+    assert_eq!(project.read("precious").len(), 100_000);
+    let scratch = fs::read_dir(project.path().join(".windlass/scratch")).expect("it is there");
     let left: Vec<PathBuf> = scratch.flatten().map(|entry| entry.path()).collect();
     let kept = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "summary");
     assert!(left.iter().all(kept), "{left:?}");

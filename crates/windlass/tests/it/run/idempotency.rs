@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::arrange::RunFolder;
+use crate::support::project_folder::ProjectFolder;
 
 const SHIP: &str = r#"
 name: ship
@@ -23,85 +23,85 @@ steps:
 
 #[test]
 fn what_was_done_is_taken_over_by_the_next_run_with_its_outputs_and_its_origin() {
-    let place = RunFolder::with(SHIP);
-    assert_eq!(place.run("run").code, Some(0));
-    let first = place.show()["id"].as_str().expect("an id").to_owned();
-    let second = place.run("run");
+    let project = ProjectFolder::with(SHIP);
+    assert_eq!(project.run("run").code, Some(0));
+    let first = project.show()["id"].as_str().expect("an id").to_owned();
+    let second = project.run("run");
     assert_eq!(second.code, Some(0), "{second:?}");
-    assert_eq!(place.lines("trace"), [format!("deploy {first}")]);
-    assert_eq!(place.lines("told"), vec![format!("tell https://x.example/{first}"); 2]);
-    let deploy = place.step("deploy");
+    assert_eq!(project.lines("trace"), [format!("deploy {first}")]);
+    assert_eq!(project.lines("told"), vec![format!("tell https://x.example/{first}"); 2]);
+    let deploy = project.step("deploy");
     assert_eq!((&deploy["status"], &deploy["key"]), (&"cached".into(), &"deploy-1".into()));
     assert_eq!(
         (deploy["origin"]["run"].as_str(), deploy["origin"]["name"].as_str()),
         (Some(&*first), Some("deploy"))
     );
     assert!(deploy["origin"]["at"].is_string(), "{deploy}");
-    let why = place.data("why latest deploy");
+    let why = project.data("why latest deploy");
     assert!(why.contains("deploy-1") && why.contains(&first), "{why}");
-    let shown = place.data("show latest");
+    let shown = project.data("show latest");
     assert!(shown.contains(&first), "{shown}");
-    let keys = place.data("keys");
+    let keys = project.data("keys");
     assert!(keys.contains("deploy-1") && keys.contains("completed"), "nobody leads here: {keys}");
-    let key: Value = serde_json::from_str(&place.data("keys --json")).expect("an object");
+    let key: Value = serde_json::from_str(&project.data("keys --json")).expect("an object");
     assert_eq!((&key["name"], &key["run"]), (&"deploy".into(), &first.into()));
 }
 
 #[test]
 fn other_keys_and_forced_repeats_run() {
-    let place = RunFolder::with(SHIP);
+    let project = ProjectFolder::with(SHIP);
     for line in ["run", "run -p version=2", "run --again", "rerun latest --again", "rerun latest"] {
-        assert_eq!(place.run(line).code, Some(0), "{line}");
+        assert_eq!(project.run(line).code, Some(0), "{line}");
     }
-    assert_eq!(place.lines("trace").len(), 4, "all but the last");
-    let newest = place.lines("trace").pop().expect("there are four");
-    let origin = place.step("deploy")["origin"]["run"].clone();
+    assert_eq!(project.lines("trace").len(), 4, "all but the last");
+    let newest = project.lines("trace").pop().expect("there are four");
+    let origin = project.step("deploy")["origin"]["run"].clone();
     assert_eq!(origin, newest.trim_start_matches("deploy "), "the newest success counts");
 }
 
 #[test]
 fn a_failure_is_tried_again() {
-    let place = RunFolder::with(SHIP);
-    place.file("broken", "");
-    assert_eq!(place.run("run").code, Some(1));
-    std::fs::remove_file(place.path().join("broken")).expect("it was there");
-    assert_eq!(place.run("run").code, Some(0));
-    assert_eq!(place.run("run").code, Some(0));
-    assert_eq!(place.lines("trace").len(), 2);
+    let project = ProjectFolder::with(SHIP);
+    project.file("broken", "");
+    assert_eq!(project.run("run").code, Some(1));
+    std::fs::remove_file(project.path().join("broken")).expect("it was there");
+    assert_eq!(project.run("run").code, Some(0));
+    assert_eq!(project.run("run").code, Some(0));
+    assert_eq!(project.lines("trace").len(), 2);
 }
 
 #[test]
 fn a_run_that_was_killed_before_it_was_done_has_done_nothing() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: slow\nsteps:\n  a: { idempotent: k, run: 'echo a >> trace; until test -e go; do sleep 0.02; done' }\n",
     );
-    let running = place.start("run");
-    place.until_lines("trace", 1);
+    let running = project.start("run");
+    project.until_lines("trace", 1);
     running.signal(Signal::KILL);
     drop(running.ended());
-    place.file("go", "");
-    assert_eq!(place.run("run").code, Some(0));
-    assert_eq!(place.lines("trace").len(), 2);
-    assert_eq!(place.run("run").code, Some(0));
-    assert_eq!(place.lines("trace").len(), 2);
+    project.file("go", "");
+    assert_eq!(project.run("run").code, Some(0));
+    assert_eq!(project.lines("trace").len(), 2);
+    assert_eq!(project.run("run").code, Some(0));
+    assert_eq!(project.lines("trace").len(), 2);
 }
 
 #[test]
 fn idempotency_is_in_the_json_output() {
-    let place = RunFolder::with(SHIP);
-    assert_eq!(place.run("run").code, Some(0));
-    let events = place.run("run --json").out;
+    let project = ProjectFolder::with(SHIP);
+    assert_eq!(project.run("run").code, Some(0));
+    let events = project.run("run --json").out;
     let read = |line: &str| serde_json::from_str::<Value>(line).expect("it is JSON");
     let recalled = events.lines().map(read).find(|it| it["type"] == "key_recalled");
     let data = &recalled.expect("it is told")["data"];
     assert_eq!((&data["key"], &data["origin"]["name"]), (&"deploy-1".into(), &"deploy".into()));
-    let plan = place.run("plan").out;
+    let plan = project.run("plan").out;
     assert!(plan.contains("once as deploy-${{ steps.build.outputs.v }}"), "{plan}");
 }
 
 #[test]
 fn what_a_key_reads_has_to_be_selected_with_its_step() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "steps:
   build:
     outputs: [digest]
@@ -111,12 +111,12 @@ fn what_a_key_reads_has_to_be_selected_with_its_step() {
     idempotent: deploy-${{ steps.build.outputs.digest }}
     run: echo >> deployed\n",
     );
-    let ended = place.run("run --only deploy");
+    let ended = project.run("run --only deploy");
     assert!(
         ended
             .err
             .contains("reads the outputs of `build`, which is not selected: select `build` too"),
         "{ended:?}"
     );
-    assert_eq!((ended.code == Some(0), place.lines("deployed").len()), (false, 0));
+    assert_eq!((ended.code == Some(0), project.lines("deployed").len()), (false, 0));
 }

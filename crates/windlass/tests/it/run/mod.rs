@@ -1,6 +1,5 @@
 //! `windlass run` and its company as they are used: the real program, real processes, a folder of their own each.
 
-pub(crate) mod arrange;
 mod commands;
 mod deaths;
 mod disks;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::arrange::RunFolder;
+use crate::support::project_folder::ProjectFolder;
 
 /// The example that calls a function of another program: the file alone cannot be run.
 const NEEDS_A_PROGRAM: &str = "call: resize";
@@ -17,9 +17,9 @@ fn every_example_of_the_reference_runs() {
         let examples: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
         assert!(!examples.is_empty(), "{page} has no examples");
         for example in examples {
-            let place = RunFolder::with(example).set("DEPLOY_TOKEN", "s3cr3t-value");
+            let project = ProjectFolder::with(example).set("DEPLOY_TOKEN", "s3cr3t-value");
             let wanted = if example.contains(NEEDS_A_PROGRAM) { 3 } else { 0 };
-            let ended = place.run("run");
+            let ended = project.run("run");
             assert_eq!(ended.code, Some(wanted), "{example}\n{ended:?}");
         }
     }

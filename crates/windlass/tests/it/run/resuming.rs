@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::arrange::{RunFolder, pasted, pause};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::{pause, until};
 
 const WAITS: &str = r#"
 name: waits
@@ -16,52 +17,52 @@ steps:
 
 #[test]
 fn resuming_what_is_finished_runs_nothing_and_ends_as_the_latest_did() {
-    let place =
-        RunFolder::with("name: done\nsteps:\n  a: { run: 'echo a >> trace; test -e ok' }\n");
-    let nothing = place.run("run --resume");
+    let project =
+        ProjectFolder::with("name: done\nsteps:\n  a: { run: 'echo a >> trace; test -e ok' }\n");
+    let nothing = project.run("run --resume");
     assert_eq!(nothing.code, Some(0), "{nothing:?}");
-    assert_eq!(place.run("run").code, Some(1));
-    let resumed = place.run("run --resume");
+    assert_eq!(project.run("run").code, Some(1));
+    let resumed = project.run("run --resume");
     assert_eq!(resumed.code, Some(1), "{resumed:?}");
     assert!(resumed.err.contains("no run of done is unfinished"), "{}", resumed.err);
-    place.file("ok", "");
-    assert_eq!(place.run("run").code, Some(0));
-    assert_eq!(place.run("run --resume").code, Some(0));
-    assert_eq!(place.lines("trace").len(), 2);
-    assert_eq!(place.run("run --resume=nosuch").code, Some(2));
+    project.file("ok", "");
+    assert_eq!(project.run("run").code, Some(0));
+    assert_eq!(project.run("run --resume").code, Some(0));
+    assert_eq!(project.lines("trace").len(), 2);
+    assert_eq!(project.run("run --resume=nosuch").code, Some(2));
 }
 
 #[test]
 fn a_resumed_run_keeps_its_plan_and_says_that_the_file_changed() {
-    let place = RunFolder::with(WAITS);
-    let running = place.start("run");
-    place.until_lines("trace", 2);
+    let project = ProjectFolder::with(WAITS);
+    let running = project.start("run");
+    project.until_lines("trace", 2);
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
-    place.file("windlass.yml", WAITS.replace("echo last", "echo other"));
-    place.file("go", "");
-    let prefix = place.show()["id"].as_str().expect("it has an id")[..8].to_owned();
-    let ended = place.run(&format!("run --resume={prefix}"));
+    project.file("windlass.yml", WAITS.replace("echo last", "echo other"));
+    project.file("go", "");
+    let prefix = project.show()["id"].as_str().expect("it has an id")[..8].to_owned();
+    let ended = project.run(&format!("run --resume={prefix}"));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.err.contains("the file has changed"), "{}", ended.err);
     assert!(ended.err.contains("interrupted"), "{}", ended.err);
-    assert_eq!(place.lines("trace"), ["first", "gate", "gate", "last"]);
+    assert_eq!(project.lines("trace"), ["first", "gate", "gate", "last"]);
 }
 
 #[test]
 fn a_step_that_failed_stays_failed_when_its_run_is_resumed() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         "name: fails\nsteps:\n  bad: { run: 'echo bad >> trace; exit 1' }\n  gate: { run: 'echo gate >> trace; until test -e go; do sleep 0.02; done' }\n",
     );
-    let running = place.start("run --keep-going --jobs 2");
-    place.until_lines("trace", 2);
-    super::arrange::until("its failure is recorded", || place.status("bad") == "failed");
+    let running = project.start("run --keep-going --jobs 2");
+    project.until_lines("trace", 2);
+    until("its failure is recorded", || project.status("bad") == "failed");
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
-    place.file("go", "");
-    assert_eq!(place.run("run --resume").code, Some(1));
-    assert_eq!(place.lines("trace").iter().filter(|line| *line == "bad").count(), 1);
-    assert_eq!(place.status("gate"), "succeeded");
+    project.file("go", "");
+    assert_eq!(project.run("run --resume").code, Some(1));
+    assert_eq!(project.lines("trace").iter().filter(|line| *line == "bad").count(), 1);
+    assert_eq!(project.status("gate"), "succeeded");
 }
 
 const FLAKY: &str = r#"
@@ -74,25 +75,25 @@ steps:
 
 #[test]
 fn rerun_does_what_did_not_succeed_and_takes_over_the_rest() {
-    let place = RunFolder::with(FLAKY);
-    assert_eq!(place.run("run").code, Some(1));
-    place.file("ok", "");
-    place.file("windlass.yml", "name: flaky\nsteps:\n  other: { run: 'true' }\n");
-    let again = place.run("rerun latest --failed");
+    let project = ProjectFolder::with(FLAKY);
+    assert_eq!(project.run("run").code, Some(1));
+    project.file("ok", "");
+    project.file("windlass.yml", "name: flaky\nsteps:\n  other: { run: 'true' }\n");
+    let again = project.run("rerun latest --failed");
     assert_eq!(again.code, Some(0), "{again:?}");
-    let trace = place.lines("trace");
+    let trace = project.lines("trace");
     assert_eq!(trace[0], "make");
     assert_eq!(trace[1], trace[2], "its key and the outputs that it sees are the same");
     assert_eq!(trace[3..], ["ship"]);
-    assert_eq!(place.status("make"), "cached");
+    assert_eq!(project.status("make"), "cached");
 
-    let from = place.run("rerun latest --from test");
+    let from = project.run("rerun latest --from test");
     assert_eq!(from.code, Some(0), "{from:?}");
-    assert_eq!(place.lines("trace")[4..], [trace[1].as_str(), "ship"]);
-    let all = place.run("rerun latest");
+    assert_eq!(project.lines("trace")[4..], [trace[1].as_str(), "ship"]);
+    let all = project.run("rerun latest");
     assert_eq!(all.code, Some(0), "{all:?}");
-    assert_eq!(place.lines("trace")[6..], ["make", trace[1].as_str(), "ship"]);
-    let wrong = place.run("rerun latest --from tset");
+    assert_eq!(project.lines("trace")[6..], ["make", trace[1].as_str(), "ship"]);
+    let wrong = project.run("rerun latest --from tset");
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.err.contains("`test`"), "{}", wrong.err);
 }
@@ -109,40 +110,40 @@ steps:
 
 #[test]
 fn a_rerun_cleans_up_after_itself_and_judges_its_own_failures() {
-    let place = RunFolder::with(CLEANS);
-    assert_eq!(place.run("run --jobs 1").code, Some(1));
-    let mut first = place.lines("trace");
+    let project = ProjectFolder::with(CLEANS);
+    assert_eq!(project.run("run --jobs 1").code, Some(1));
+    let mut first = project.lines("trace");
     first.sort();
     assert_eq!(first, ["alarm", "server", "stop", "test"], "`told` was kept from running");
-    place.file("ok", "");
-    let again = place.run("rerun latest --failed");
+    project.file("ok", "");
+    let again = project.run("rerun latest --failed");
     assert_eq!(again.code, Some(0), "{again:?}");
-    let mut second = place.lines("trace").split_off(4);
+    let mut second = project.lines("trace").split_off(4);
     second.sort();
     assert_eq!(second, ["stop", "test", "told"], "what always runs, and what needs it, runs again");
-    let status = |step| place.status(step);
+    let status = |step| project.status(step);
     assert_eq!((status("server"), status("alarm")), ("cached".into(), "skipped".into()));
-    let nothing = place.run("rerun latest --failed");
+    let nothing = project.run("rerun latest --failed");
     assert_eq!(nothing.code, Some(0), "{nothing:?}");
     assert!(nothing.err.contains("every step succeeded"), "{}", nothing.err);
-    assert_eq!(place.lines("trace").len(), 7, "nothing is there to do");
-    let from = place.run("rerun latest --from test");
+    assert_eq!(project.lines("trace").len(), 7, "nothing is there to do");
+    let from = project.run("rerun latest --from test");
     assert_eq!(from.code, Some(0), "{from:?}");
-    let mut third = place.lines("trace").split_off(7);
+    let mut third = project.lines("trace").split_off(7);
     third.sort();
     assert_eq!(third, ["stop", "test", "told"]);
 }
 
 #[test]
 fn idle_time_between_resumes_is_reported() {
-    let place = RunFolder::with(WAITS);
-    let running = place.start("run");
-    place.until_lines("trace", 2);
+    let project = ProjectFolder::with(WAITS);
+    let running = project.start("run");
+    project.until_lines("trace", 2);
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
-    let took = || place.data("runs").lines().nth(1).map(str::to_owned).unwrap_or_default();
+    let took = || project.data("runs").lines().nth(1).map(str::to_owned).unwrap_or_default();
     let wall = || {
-        let listed = place.data("runs --json");
+        let listed = project.data("runs --json");
         let listed: serde_json::Value =
             serde_json::from_str(listed.lines().next().expect("a run")).unwrap();
         listed["wall_ms"].as_u64().expect("a number")
@@ -153,11 +154,11 @@ fn idle_time_between_resumes_is_reported() {
     let ms = |text: &str| text.rsplit(' ').next().unwrap_or_default().to_owned();
     assert_eq!(ms(&took()), ms(&before), "it does not go on");
     assert_eq!(wall(), wall_before, "nor does it for programs");
-    place.file("go", "");
-    let ended = place.run("run --resume");
+    project.file("go", "");
+    let ended = project.run("run --resume");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.err.contains("interrupted once, for 3."), "{}", ended.err);
-    let run = place.show();
+    let run = project.show();
     let number = |value: &serde_json::Value| value.as_u64().expect("it is a number");
     assert!(number(&run["interrupted_ms"]) >= 3_000, "{run}");
     assert!(number(&run["wall_ms"]) >= 3_000, "{run}");
@@ -168,21 +169,21 @@ fn idle_time_between_resumes_is_reported() {
 
 #[test]
 fn a_run_that_is_named_goes_on_without_its_file() {
-    let place = RunFolder::with("name: other\nsteps:\n  a: { run: 'true' }\n");
-    place.file("waits.yml", WAITS);
-    let running = place.start("run waits.yml --store runs");
-    place.until_lines("trace", 2);
+    let project = ProjectFolder::with("name: other\nsteps:\n  a: { run: 'true' }\n");
+    project.file("waits.yml", WAITS);
+    let running = project.start("run waits.yml --store runs");
+    project.until_lines("trace", 2);
     running.signal(Signal::KILL);
     assert_eq!(running.ended().code, None);
-    place.file("go", "");
-    std::fs::remove_file(place.path().join("waits.yml")).expect("it is there");
-    let told = place.run("watch latest --store runs");
-    let resumed = pasted(&place, &told.err, "`windlass run");
+    project.file("go", "");
+    std::fs::remove_file(project.path().join("waits.yml")).expect("it is there");
+    let told = project.run("watch latest --store runs");
+    let resumed = project.pasted(&told.err, "`windlass run");
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
     assert!(!resumed.err.contains("changed"), "another file is none of its business: {resumed:?}");
-    assert_eq!(place.lines("trace"), ["first", "gate", "gate", "last"], "where it was started");
-    std::fs::remove_file(place.path().join("windlass.yml")).expect("it is there");
-    let again = pasted(&place, &told.err, "`windlass run");
+    assert_eq!(project.lines("trace"), ["first", "gate", "gate", "last"], "where it was started");
+    std::fs::remove_file(project.path().join("windlass.yml")).expect("it is there");
+    let again = project.pasted(&told.err, "`windlass run");
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(again.err.contains("cannot be resumed: it succeeded"), "{}", again.err);
 }

@@ -1,4 +1,4 @@
-//! Secrets of steps that print them in every way: nobody sees them.
+//! Secrets of steps that print them in every way do not appear anywhere.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use super::arrange::RunFolder;
+use crate::support::project_folder::ProjectFolder;
 
 const SECRET: &str = "hunter2/\"käse\"+zz top";
 const BASE64: &str = "aHVudGVyMi8ia8Okc2UiK3p6IHRvcA==";
@@ -32,40 +32,40 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Nothing of the secret is in these bytes, in no form.
-fn clean(bytes: &[u8], place: &str) {
+fn clean(bytes: &[u8], project: &str) {
     let forms = [SECRET, BASE64.trim_end_matches('='), FOR_URLS, IN_JSON, "hunter2"];
     for form in forms {
         let found = bytes.windows(form.len()).any(|window| window == form.as_bytes());
-        assert!(!found, "{form} in {place}: {}", String::from_utf8_lossy(bytes));
+        assert!(!found, "{form} in {project}: {}", String::from_utf8_lossy(bytes));
     }
 }
 
 #[test]
 fn a_secret_is_seen_nowhere() {
     for mode in ["--output stream", "--output group", "--json"] {
-        let place = RunFolder::with(LEAKY).set("TOKEN", SECRET);
-        place.file("forms", format!("{BASE64}\n{FOR_URLS}\n{IN_JSON}\n"));
+        let project = ProjectFolder::with(LEAKY).set("TOKEN", SECRET);
+        project.file("forms", format!("{BASE64}\n{FOR_URLS}\n{IN_JSON}\n"));
         let middle = SECRET.len() / 2;
-        place.file("first", &SECRET.as_bytes()[..middle]);
-        place.file("second", &SECRET.as_bytes()[middle..]);
-        let ended = place.run(&format!("run --keep-going --junit report.xml {mode}"));
+        project.file("first", &SECRET.as_bytes()[..middle]);
+        project.file("second", &SECRET.as_bytes()[middle..]);
+        let ended = project.run(&format!("run --keep-going --junit report.xml {mode}"));
         assert_eq!(ended.code, Some(1), "{ended:?}");
         clean(ended.out.as_bytes(), "standard output");
         clean(ended.err.as_bytes(), "standard error");
-        clean(place.read("report.xml").as_bytes(), "the report");
+        clean(project.read("report.xml").as_bytes(), "the report");
         for line in ["show latest --json", "show latest", "logs latest", "runs --json"] {
-            let told = place.run(line);
+            let told = project.run(line);
             clean(told.out.as_bytes(), line);
             clean(told.err.as_bytes(), line);
         }
         let mut files = Vec::new();
-        files_below(&place.path().join(".windlass"), &mut files);
+        files_below(&project.path().join(".windlass"), &mut files);
         for file in files {
             clean(&fs::read(&file).expect("it can be read"), &file.display().to_string());
         }
-        assert_eq!(place.data("logs latest pauses"), "***\n");
-        assert_eq!(place.data("logs latest takes"), "got ***\n");
-        assert!(place.data("logs latest prints").starts_with("***\n***"));
+        assert_eq!(project.data("logs latest pauses"), "***\n");
+        assert_eq!(project.data("logs latest takes"), "got ***\n");
+        assert!(project.data("logs latest prints").starts_with("***\n***"));
     }
 }
 
@@ -79,11 +79,11 @@ steps:
 
 #[test]
 fn a_secret_is_not_in_the_environment_of_steps_that_do_not_list_it() {
-    let place = RunFolder::with(LISTED_ONCE).set("DEPLOY", SECRET);
-    place.file("elsewhere", SECRET);
+    let project = ProjectFolder::with(LISTED_ONCE).set("DEPLOY", SECRET);
+    project.file("elsewhere", SECRET);
     for line in ["run", "run --only test"] {
-        assert_eq!(place.run(line).code, Some(0), "{line}");
-        assert_eq!(place.data("logs latest test"), "test has nothing\n***", "{line}");
+        assert_eq!(project.run(line).code, Some(0), "{line}");
+        assert_eq!(project.data("logs latest test"), "test has nothing\n***", "{line}");
     }
 }
 
@@ -98,17 +98,17 @@ steps:
   optional: { if: params.deploy, secrets: [OTHER], run: 'true' }
   elsewhere: { requires: moon, secrets: [MOON], run: 'true' }
 ";
-    for place in [RunFolder::with(pipeline), RunFolder::with(pipeline).set("TOKEN", "")] {
-        let ended = place.run("run");
+    for project in [ProjectFolder::with(pipeline), ProjectFolder::with(pipeline).set("TOKEN", "")] {
+        let ended = project.run("run");
         assert_eq!(ended.code, Some(2), "{ended:?}");
         let said = "secret TOKEN is not set (step `s`)";
         assert!(ended.err.contains(said), "{}", ended.err);
         assert!(!ended.err.contains("OTHER") && !ended.err.contains("MOON"), "{}", ended.err);
-        assert_eq!(place.read("trace"), "");
+        assert_eq!(project.read("trace"), "");
     }
-    let place = RunFolder::with(pipeline).set("TOKEN", SECRET);
-    assert_eq!(place.run("run").code, Some(0));
-    let ended = place.run("run -p deploy=true");
+    let project = ProjectFolder::with(pipeline).set("TOKEN", SECRET);
+    assert_eq!(project.run("run").code, Some(0));
+    let ended = project.run("run -p deploy=true");
     assert!(ended.code == Some(2) && ended.err.contains("OTHER"), "{ended:?}");
 }
 
@@ -130,13 +130,13 @@ steps:
     run: 'true'
 "#
         );
-        let place = RunFolder::with(&pipeline);
-        let ended = place.run("run");
+        let project = ProjectFolder::with(&pipeline);
+        let ended = project.run("run");
         assert_eq!(ended.code, Some(2), "{condition}: {ended:?}");
         assert!(ended.err.contains("secret TOKEN is not set (step `s`)"), "{}", ended.err);
-        assert_eq!(place.read("trace"), "", "{condition}");
-        let place = RunFolder::with(&pipeline).set("TOKEN", SECRET);
-        assert_eq!(place.run("run").code, Some(0), "{condition}");
+        assert_eq!(project.read("trace"), "", "{condition}");
+        let project = ProjectFolder::with(&pipeline).set("TOKEN", SECRET);
+        assert_eq!(project.run("run").code, Some(0), "{condition}");
     }
 }
 
@@ -149,33 +149,33 @@ steps:
   waits: { needs: first, run: 'echo waits >> trace; until [ -e enough ]; do sleep 0.02; done' }
   s: { needs: waits, secrets: [TOKEN], run: 'echo s >> trace' }
 ";
-    let place = RunFolder::with(pipeline);
-    let mut command = place.command("run");
+    let project = ProjectFolder::with(pipeline);
+    let mut command = project.command("run");
     command.env("TOKEN", SECRET).env("ONCE", SECRET);
-    let interrupted = place.start_command(command);
-    place.until_lines("trace", 2);
+    let interrupted = project.start_command(command);
+    project.until_lines("trace", 2);
     interrupted.signal(Signal::KILL);
     drop(interrupted);
-    place.file("enough", "");
-    let ended = place.run("run --resume");
+    project.file("enough", "");
+    let ended = project.run("run --resume");
     assert_eq!(ended.code, Some(2), "{ended:?}");
     let said = "the run was not resumed: secret TOKEN is not set (step `s`)";
     assert!(ended.err.contains(said), "{}", ended.err);
     assert!(!ended.err.contains("ONCE"), "that step has ended: {}", ended.err);
-    assert_eq!(place.lines("trace"), ["first", "waits"], "nothing has started");
-    let place = place.set("TOKEN", SECRET);
-    assert_eq!(place.run("run --resume").code, Some(0));
-    assert_eq!(place.lines("trace"), ["first", "waits", "waits", "s"]);
+    assert_eq!(project.lines("trace"), ["first", "waits"], "nothing has started");
+    let project = project.set("TOKEN", SECRET);
+    assert_eq!(project.run("run --resume").code, Some(0));
+    assert_eq!(project.lines("trace"), ["first", "waits", "waits", "s"]);
 }
 
 #[test]
 fn a_secret_that_is_too_short_to_be_masked_is_named_once() {
     let pipeline = "name: s\nsteps:\n  a: { secrets: [PIN], run: 'echo $PIN' }\n  b: { needs: a, secrets: [PIN], run: 'echo $PIN' }\n";
-    let place = RunFolder::with(pipeline).set("PIN", "12345");
-    assert_eq!(place.run("run").code, Some(0));
+    let project = ProjectFolder::with(pipeline).set("PIN", "12345");
+    assert_eq!(project.run("run").code, Some(0));
     let warning = "windlass: warning: not masked in the output of this run, since shorter than 6 bytes: PIN\n";
-    assert_eq!(place.data("logs latest a"), format!("{warning}12345\n"));
-    assert_eq!(place.data("logs latest b"), "12345\n");
+    assert_eq!(project.data("logs latest a"), format!("{warning}12345\n"));
+    assert_eq!(project.data("logs latest b"), "12345\n");
 }
 
 /// Fails if others than the owner may use anything below a folder.
@@ -194,20 +194,20 @@ fn private(folder: &Path) {
 #[test]
 fn run_files_are_private_whatever_the_umask() {
     let pipeline = "name: s\nsteps:\n  s: { run: 'echo text; echo note >> $WINDLASS_SUMMARY' }\n";
-    let place = RunFolder::with(pipeline);
+    let project = ProjectFolder::with(pipeline);
     let windlass = env!("CARGO_BIN_EXE_windlass");
     let script = format!("umask 0; exec '{windlass}' run");
-    let ran = |place: &RunFolder| {
-        let ended = place.program("sh").args(["-c", &script]).status().expect("it starts");
+    let ran = |project: &ProjectFolder| {
+        let ended = project.program("sh").args(["-c", &script]).status().expect("it starts");
         assert!(ended.success());
     };
-    ran(&place);
-    let store = place.path().join(".windlass");
+    ran(&project);
+    let store = project.path().join(".windlass");
     private(&store);
     // What an earlier version left open is closed.
     for path in [store.clone(), store.join("journal.db"), store.join("archive.db")] {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).expect("it is ours");
     }
-    ran(&place);
+    ran(&project);
     private(&store);
 }

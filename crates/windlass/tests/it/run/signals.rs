@@ -5,7 +5,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
-use super::arrange::{FinishedProgram, RunFolder, until};
+use crate::support::program::FinishedProgram;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 /// A step that ends when it is told to, one that needs it, and one that runs whatever happened.
 const POLITE: &str = r#"
@@ -24,17 +26,17 @@ steps:
 "#;
 
 fn ended_by(signal: Signal) {
-    let place = RunFolder::with(POLITE);
-    let running = place.start("run");
-    place.until_lines("trace", 1);
+    let project = ProjectFolder::with(POLITE);
+    let running = project.start("run");
+    project.until_lines("trace", 1);
     running.signal(signal);
     let ended = running.ended();
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert_eq!(place.lines("trace"), ["ready", "told", "clean"]);
-    assert_eq!(place.status("work"), "cancelled");
-    assert_eq!(place.status("after"), "cancelled");
-    assert_eq!(place.status("clean"), "succeeded");
-    place.until_nothing_is_left(&[]);
+    assert_eq!(project.lines("trace"), ["ready", "told", "clean"]);
+    assert_eq!(project.status("work"), "cancelled");
+    assert_eq!(project.status("after"), "cancelled");
+    assert_eq!(project.status("clean"), "succeeded");
+    project.until_nothing_is_left(&[]);
 }
 
 #[test]
@@ -55,21 +57,21 @@ fn a_closed_terminal_does_the_same() {
 /// As `pkill windlass` does it: to every process of that name, the guard included.
 #[test]
 fn a_signal_to_all_of_windlass_is_one_to_windlass() {
-    let place = RunFolder::with(POLITE);
-    let running = place.start("run");
-    place.until_lines("trace", 1);
-    let guards: Vec<String> = place.left().into_iter().filter(|pid| is_guard(pid)).collect();
+    let project = ProjectFolder::with(POLITE);
+    let running = project.start("run");
+    project.until_lines("trace", 1);
+    let guards: Vec<String> = project.left().into_iter().filter(|pid| is_guard(pid)).collect();
     assert_eq!(guards.len(), 1, "{guards:?}");
     let guard = guards[0].parse().ok().and_then(Pid::from_raw).expect("it is a number");
     kill_process(guard, Signal::USR1).expect("it is there");
     running.signal(Signal::USR1);
-    until("it is shown", || running.said().contains("waits for work"));
+    running.until_said("waits for work");
     kill_process(guard, Signal::TERM).expect("it is there");
     running.signal(Signal::TERM);
     let ended = running.ended();
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert_eq!(place.lines("trace"), ["ready", "told", "clean"]);
-    place.until_nothing_is_left(&[]);
+    assert_eq!(project.lines("trace"), ["ready", "told", "clean"]);
+    project.until_nothing_is_left(&[]);
 }
 
 fn is_guard(pid: &str) -> bool {
@@ -82,36 +84,36 @@ fn is_guard(pid: &str) -> bool {
 fn hardly_anything_starts_behind_a_failure_that_leaves_a_process() {
     let steps = (0..200).map(|at| format!("  s{at}: {{ run: echo >> trace }}"));
     let steps = steps.collect::<Vec<_>>().join("\n");
-    let place = RunFolder::with(&format!(
+    let project = ProjectFolder::with(&format!(
         "name: late\ndefaults: {{ kill_grace: 0s }}\nsteps:\n  first: {{ run: 'sleep 1000 & exit 1' }}\n{steps}\n"
     ));
-    assert_eq!(place.run("run --jobs 1").code, Some(1));
-    let started = place.lines("trace").len();
+    assert_eq!(project.run("run --jobs 1").code, Some(1));
+    let started = project.lines("trace").len();
     assert!(started < 20, "{started} of 200");
 }
 
 #[test]
 fn steps_behind_a_stopped_step_never_start() {
     let numbers: Vec<String> = (1..=60).map(|n| n.to_string()).collect();
-    let place = RunFolder::with(&format!(
+    let project = ProjectFolder::with(&format!(
         "name: busy\nsteps:\n  first: {{ run: 'echo ready >> trace; exec sleep 1000' }}\n  \
          next: {{ matrix: {{ n: [{}] }}, run: 'echo >> started' }}\n",
         numbers.join(", ")
     ));
-    let running = place.start("run --jobs 1");
-    place.until_lines("trace", 1);
+    let running = project.start("run --jobs 1");
+    project.until_lines("trace", 1);
     running.signal(Signal::INT);
     let ended = running.ended();
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert_eq!(place.lines("started"), [""; 0]);
-    assert_eq!(place.show()["counts"], serde_json::json!({ "cancelled": 61 }));
-    place.until_nothing_is_left(&[]);
+    assert_eq!(project.lines("started"), [""; 0]);
+    assert_eq!(project.show()["counts"], serde_json::json!({ "cancelled": 61 }));
+    project.until_nothing_is_left(&[]);
 }
 
 /// Many programs end with 0 when they are told to. That is no success: a rerun does what it had not.
 #[test]
 fn step_that_exits_zero_on_sigterm_is_cancelled() {
-    let place = RunFolder::with(
+    let project = ProjectFolder::with(
         r#"
 name: graceful
 steps:
@@ -119,73 +121,73 @@ steps:
   use: { needs: work, run: "echo use >> trace" }
 "#,
     );
-    let running = place.start("run");
-    place.until_lines("trace", 1);
-    assert_eq!(place.run("cancel latest").code, Some(0));
+    let running = project.start("run");
+    project.until_lines("trace", 1);
+    assert_eq!(project.run("cancel latest").code, Some(0));
     assert_eq!(running.ended().code, Some(6));
     assert_eq!(
-        (place.status("work"), place.status("use")),
+        (project.status("work"), project.status("use")),
         ("cancelled".into(), "cancelled".into())
     );
-    place.file("go", "");
-    assert_eq!(place.run("rerun latest --failed").code, Some(0));
-    assert_eq!(place.lines("trace"), ["begin", "begin", "end", "use"]);
+    project.file("go", "");
+    assert_eq!(project.run("rerun latest --failed").code, Some(0));
+    assert_eq!(project.lines("trace"), ["begin", "begin", "end", "use"]);
 }
 
 #[test]
 fn the_second_ctrl_c_kills() {
-    let place = RunFolder::with(STUBBORN);
-    let running = place.start("run");
-    place.until_lines("trace", 1);
+    let project = ProjectFolder::with(STUBBORN);
+    let running = project.start("run");
+    project.until_lines("trace", 1);
     let began = Instant::now();
     running.signal(Signal::INT);
-    until("the first is heard", || place.show()["status"] == "cancelling");
+    until("the first is heard", || project.show()["status"] == "cancelling");
     running.signal(Signal::INT);
     let ended = running.ended();
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
-    assert_eq!(place.lines("trace"), ["ready"], "nothing more runs");
-    place.until_nothing_is_left(&[]);
+    assert_eq!(project.lines("trace"), ["ready"], "nothing more runs");
+    project.until_nothing_is_left(&[]);
 }
 
 #[test]
 fn step_that_ignores_sigterm_is_killed_after_its_grace() {
-    let place = RunFolder::with(&STUBBORN.replace("work: {", "work: { kill_grace: 300ms,"));
-    let running = place.start("run");
-    place.until_lines("trace", 1);
+    let project = ProjectFolder::with(&STUBBORN.replace("work: {", "work: { kill_grace: 300ms,"));
+    let running = project.start("run");
+    project.until_lines("trace", 1);
     running.signal(Signal::INT);
     let ended = running.ended();
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert_eq!(place.lines("trace"), ["ready", "clean"]);
-    place.until_nothing_is_left(&[]);
+    assert_eq!(project.lines("trace"), ["ready", "clean"]);
+    project.until_nothing_is_left(&[]);
 }
 
 /// Runs a shell line in which `$W` is the program.
-fn shell(place: &RunFolder, line: &str) -> FinishedProgram {
-    let mut command = place.program("sh");
+fn shell(project: &ProjectFolder, line: &str) -> FinishedProgram {
+    let mut command = project.program("sh");
     command.args(["-c", line]).env("W", env!("CARGO_BIN_EXE_windlass"));
-    place.start_command(command).ended()
+    project.start_command(command).ended()
 }
 
 #[test]
 fn a_reader_that_has_seen_enough_does_not_end_the_run() {
     let steps: Vec<String> =
         (0..50).map(|n| format!("  s{n}: {{ run: 'echo {n}; echo {n} >> trace' }}\n")).collect();
-    let place = RunFolder::with(&format!("name: pipe\nsteps:\n{}", steps.concat()));
+    let project = ProjectFolder::with(&format!("name: pipe\nsteps:\n{}", steps.concat()));
     for line in ["run --json", "run --output stream", "show --json", "logs"] {
-        let ended = shell(&place, &format!("( $W {line}; echo $? > code ) | head -n 1"));
+        let ended = shell(&project, &format!("( $W {line}; echo $? > code ) | head -n 1"));
         assert_eq!(ended.out.lines().count(), 1, "{line}: {ended:?}");
-        assert_eq!(place.read("code"), "0\n", "{line}: {ended:?}");
+        assert_eq!(project.read("code"), "0\n", "{line}: {ended:?}");
     }
-    assert_eq!(place.lines("trace").len(), 100);
+    assert_eq!(project.lines("trace").len(), 100);
 }
 
 #[test]
 fn a_second_run_in_the_same_folder_is_refused_by_name() {
-    let place = RunFolder::with(POLITE);
-    let running = place.start("run");
-    place.until_lines("trace", 1);
-    let second = place.run("run");
+    let project = ProjectFolder::with(POLITE);
+    let running = project.start("run");
+    project.until_lines("trace", 1);
+    let second = project.run("run");
     assert_eq!(second.code, Some(5), "{second:?}");
     assert!(second.err.contains(&running.pid().to_string()), "{}", second.err);
     running.signal(Signal::INT);
@@ -194,37 +196,37 @@ fn a_second_run_in_the_same_folder_is_refused_by_name() {
 
 #[test]
 fn another_terminal_cancels_and_watches() {
-    let place = RunFolder::with(POLITE);
-    let running = place.start("run");
-    place.until_lines("trace", 1);
-    let watching = place.start("watch latest");
-    let told = place.run("cancel latest");
+    let project = ProjectFolder::with(POLITE);
+    let running = project.start("run");
+    project.until_lines("trace", 1);
+    let watching = project.start("watch latest");
+    let told = project.run("cancel latest");
     assert_eq!(told.code, Some(0), "{told:?}");
     let ended = running.ended();
     assert_eq!(ended.code, Some(6), "{ended:?}");
-    assert_eq!(place.lines("trace"), ["ready", "told", "clean"]);
+    assert_eq!(project.lines("trace"), ["ready", "told", "clean"]);
     assert_eq!(watching.ended().code, Some(6));
-    let nobody = place.run("cancel latest");
+    let nobody = project.run("cancel latest");
     assert_eq!(nobody.code, Some(5), "{nobody:?}");
 
-    let place = RunFolder::with(STUBBORN);
-    let running = place.start("run");
-    place.until_lines("trace", 1);
-    place.data("cancel latest --kill");
+    let project = ProjectFolder::with(STUBBORN);
+    let running = project.start("run");
+    project.until_lines("trace", 1);
+    project.data("cancel latest --kill");
     assert_eq!(running.ended().code, Some(6));
-    assert_eq!(place.lines("trace"), ["ready"]);
+    assert_eq!(project.lines("trace"), ["ready"]);
 }
 
 #[test]
 fn a_folder_with_a_long_name_can_be_cancelled_too() {
-    let place = RunFolder::with("steps: { none: { run: 'true' } }");
-    let deep = place.path().join("long".repeat(40));
+    let project = ProjectFolder::with("steps: { none: { run: 'true' } }");
+    let deep = project.path().join("long".repeat(40));
     std::fs::create_dir(&deep).expect("it is new");
     std::fs::write(deep.join("windlass.yml"), POLITE).expect("it can be written");
     let within = |line: &str| {
-        let mut command = place.command(line);
+        let mut command = project.command(line);
         command.current_dir(&deep);
-        place.start_command(command)
+        project.start_command(command)
     };
     let running = within("run");
     until("it is ready", || deep.join("trace").exists());
@@ -234,11 +236,11 @@ fn a_folder_with_a_long_name_can_be_cancelled_too() {
 
 #[test]
 fn a_signal_shows_what_runs_and_what_waits() {
-    let place = RunFolder::with(POLITE);
-    let running = place.start("run");
-    place.until_lines("trace", 1);
+    let project = ProjectFolder::with(POLITE);
+    let running = project.start("run");
+    project.until_lines("trace", 1);
     running.signal(Signal::USR1);
-    until("it is shown", || running.said().contains("after"));
+    running.until_said("after");
     running.signal(Signal::INT);
     assert_eq!(running.ended().code, Some(130));
 }

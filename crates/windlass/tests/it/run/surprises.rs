@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::arrange::RunFolder;
+use crate::support::project_folder::ProjectFolder;
 
 const SHIP: &str = r#"
 name: ship
@@ -35,21 +35,21 @@ steps:
 
 #[test]
 fn skipped_step_skips_no_other_and_reports_the_values() {
-    let place = RunFolder::with(SHIP);
-    let ended = place.run("run");
+    let project = ProjectFolder::with(SHIP);
+    let ended = project.run("run");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(place.lines("trace"), ["tell"], "neither lint nor deploy, and tell all the same");
-    assert_eq!(place.status("lint"), "skipped");
-    let why = place.data("why latest deploy");
+    assert_eq!(project.lines("trace"), ["tell"], "neither lint nor deploy, and tell all the same");
+    assert_eq!(project.status("lint"), "skipped");
+    let why = project.data("why latest deploy");
     let asked = r#"params.channel == "stable"  (params.channel = "beta")"#;
     assert!(why.contains(asked), "{why}");
 }
 
 #[test]
 fn outputs_of_a_matrix_are_a_list_with_every_cell_in_the_order_of_the_file() {
-    let place = RunFolder::with(SHIP);
-    assert_eq!(place.run("run").code, Some(0));
-    let results: Value = serde_json::from_str(&place.read("results")).expect("it is JSON");
+    let project = ProjectFolder::with(SHIP);
+    assert_eq!(project.run("run").code, Some(0));
+    let results: Value = serde_json::from_str(&project.read("results")).expect("it is JSON");
     let cells = results.as_array().expect("it is a list");
     let names: Vec<&Value> = cells.iter().map(|cell| &cell["cell"]).collect();
     assert_eq!(cells.len(), 3, "one was excluded: {names:?}");
@@ -61,23 +61,23 @@ fn outputs_of_a_matrix_are_a_list_with_every_cell_in_the_order_of_the_file() {
 #[test]
 fn a_param_is_one_literal_value_wherever_it_stands() {
     for value in ["\"; rm -rf ~; $(id)", "it's \"two\"\nlines `id` \\ $HOME", "-n *"] {
-        let place = RunFolder::with(SHIP);
-        let mut command = place.command("run -p");
+        let project = ProjectFolder::with(SHIP);
+        let mut command = project.command("run -p");
         command.arg(format!("channel={value}"));
-        let ended = place.start_command(command).ended();
+        let ended = project.start_command(command).ended();
         assert_eq!(ended.code, Some(0), "{value}: {ended:?}");
         let in_sh = format!("{value}\0{value}\0{value}\0<{value}>\0");
-        assert_eq!(place.read("in-sh"), in_sh);
-        assert_eq!(place.read("in-bash"), format!("{value}\0{value}\0"));
-        assert_eq!(place.read("in-document"), format!("{value}\n"));
+        assert_eq!(project.read("in-sh"), in_sh);
+        assert_eq!(project.read("in-bash"), format!("{value}\0{value}\0"));
+        assert_eq!(project.read("in-document"), format!("{value}\n"));
     }
 }
 
 #[test]
 fn comments_and_blanks_keep_the_plan_and_any_word_changes_it() {
     let fingerprint = |text: &str| -> Value {
-        let plan: Value =
-            serde_json::from_str(&RunFolder::with(text).data("plan --json")).expect("it is JSON");
+        let plan: Value = serde_json::from_str(&ProjectFolder::with(text).data("plan --json"))
+            .expect("it is JSON");
         plan["fingerprint"].clone()
     };
     let plan = fingerprint(SHIP);
@@ -90,9 +90,9 @@ fn comments_and_blanks_keep_the_plan_and_any_word_changes_it() {
 
 #[test]
 fn the_same_file_gives_the_same_events() {
-    // When a step is seen running is a matter of time; who gets a lease when, and how it ends, is not.
+    // The time at which a step is seen running varies; the grants and the outcomes do not.
     let events = |kind: &str| -> Vec<(Value, Value)> {
-        let out = RunFolder::with(SHIP).data("run --json --jobs 1");
+        let out = ProjectFolder::with(SHIP).data("run --json --jobs 1");
         let events = out.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
         let events = events.filter(|event| event["type"] == kind);
         events.map(|event| (event["step"].clone(), event["data"]["outcome"].clone())).collect()

@@ -11,7 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::arrange::{RunFolder, until};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const STEPS: &str = r#"
 name: seen
@@ -32,7 +33,7 @@ struct TestTerminal {
 }
 
 impl TestTerminal {
-    fn open(place: &RunFolder, line: &str, columns: u16) -> Self {
+    fn open(project: &ProjectFolder, line: &str, columns: u16) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let keys = openpt(flags).expect("there are terminals");
         grantpt(&keys).and_then(|()| unlockpt(&keys)).expect("it is ours");
@@ -42,7 +43,7 @@ impl TestTerminal {
         let name = name.expect("it is text");
         let screen = OpenOptions::new().read(true).write(true).open(name).expect("it opens");
         let screens = || screen.try_clone().expect("there are descriptors");
-        let mut command = place.program("setsid");
+        let mut command = project.program("setsid");
         command.args(["--ctty", env!("CARGO_BIN_EXE_windlass")]).args(line.split(' '));
         command.env("TERM", "xterm").stdin(screens()).stdout(screens()).stderr(screens());
         let child = command.spawn().expect("it starts");
@@ -109,13 +110,13 @@ fn listen(mut from: File, shown: &Arc<Mutex<String>>, closed: &Arc<AtomicBool>) 
 
 #[test]
 fn a_key_shows_what_runs_and_the_terminal_is_left_as_it_was() {
-    let place = RunFolder::with(STEPS);
-    let mut window = TestTerminal::open(&place, "run --jobs 2", 100);
-    place.until_lines("trace", 1);
+    let project = ProjectFolder::with(STEPS);
+    let mut window = TestTerminal::open(&project, "run --jobs 2", 100);
+    project.until_lines("trace", 1);
     window.until_shown("1 running");
     window.press(b"t");
     window.until_shown("waits for work");
-    place.file("go", "");
+    project.file("go", "");
     let (code, shown) = window.ended();
     assert_eq!(code, Some(1), "{shown}");
     let (hidden, back) = (shown.rfind("\u{1b}[?25l"), shown.rfind("\u{1b}[?25h"));
@@ -126,30 +127,30 @@ fn a_key_shows_what_runs_and_the_terminal_is_left_as_it_was() {
 
 #[test]
 fn ctrl_c_prints_what_a_second_one_does() {
-    let place = RunFolder::with(STEPS);
-    let mut window = TestTerminal::open(&place, "run", 100);
-    place.until_lines("trace", 1);
+    let project = ProjectFolder::with(STEPS);
+    let mut window = TestTerminal::open(&project, "run", 100);
+    project.until_lines("trace", 1);
     window.press(b"\x03");
     window.until_shown("(Ctrl-C kills them)");
     let (code, shown) = window.ended();
     assert_eq!(code, Some(130), "{shown}");
-    assert_eq!(sorted(&place), ["clean", "ready", "told"]);
-    place.until_nothing_is_left(&[]);
+    assert_eq!(sorted(&project), ["clean", "ready", "told"]);
+    project.until_nothing_is_left(&[]);
 }
 
 #[test]
 fn closed_terminal_ends_the_run_gracefully() {
-    let place = RunFolder::with(STEPS);
-    let mut window = TestTerminal::open(&place, "run", 100);
-    place.until_lines("trace", 1);
+    let project = ProjectFolder::with(STEPS);
+    let mut window = TestTerminal::open(&project, "run", 100);
+    project.until_lines("trace", 1);
     window.close();
     assert_eq!(window.ended().0, Some(130));
-    assert_eq!(sorted(&place), ["clean", "ready", "told"]);
-    place.until_nothing_is_left(&[]);
+    assert_eq!(sorted(&project), ["clean", "ready", "told"]);
+    project.until_nothing_is_left(&[]);
 }
 
-fn sorted(place: &RunFolder) -> Vec<String> {
-    let mut lines = place.lines("trace");
+fn sorted(project: &ProjectFolder) -> Vec<String> {
+    let mut lines = project.lines("trace");
     lines.sort();
     lines
 }
@@ -169,12 +170,12 @@ fn text(shown: &str) -> Vec<String> {
 
 #[test]
 fn nothing_of_ours_is_wider_than_a_narrow_window() {
-    let place = RunFolder::with(STEPS);
-    let mut window = TestTerminal::open(&place, "run --jobs 2", 40);
-    place.until_lines("trace", 1);
+    let project = ProjectFolder::with(STEPS);
+    let mut window = TestTerminal::open(&project, "run --jobs 2", 40);
+    project.until_lines("trace", 1);
     window.press(b"t");
     window.until_shown("waits for work");
-    place.file("go", "");
+    project.file("go", "");
     let (code, shown) = window.ended();
     assert_eq!(code, Some(1), "{shown}");
     let wide: Vec<String> =
@@ -195,11 +196,11 @@ steps:
 
 #[test]
 fn a_terminal_obeys_nothing_that_a_file_or_a_step_says_but_colours() {
-    let place = RunFolder::with(HOSTILE);
-    assert_eq!(place.run("run").code, Some(0));
+    let project = ProjectFolder::with(HOSTILE);
+    assert_eq!(project.run("run").code, Some(0));
     let raw = "\x1b]0;owned\x07\x1b[2Jsafe\n\x1b[31mred\x1b[0m\n";
-    assert_eq!(place.data("logs latest shout"), raw);
-    let seen = |line: &str| TestTerminal::open(&place, line, 80).ended().1;
+    assert_eq!(project.data("logs latest shout"), raw);
+    let seen = |line: &str| TestTerminal::open(&project, line, 80).ended().1;
     let logs = seen("logs latest shout");
     assert!(logs.contains("safe") && logs.contains("\x1b[31mred"), "{logs:?}");
     for line in ["logs latest shout", "plan", "graph", "expand", "steps", "show latest"] {

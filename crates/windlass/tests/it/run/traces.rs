@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::arrange::{FinishedProgram, RunFolder};
 use crate::collector::{CollectedSpan, CollectorBehavior, TestCollector};
+use crate::support::program::FinishedProgram;
+use crate::support::project_folder::ProjectFolder;
 
 /// A retry, a matrix, a failure, and what becomes of its dependents; each step says what it was told.
 const STORY: &str = r#"
@@ -23,8 +24,8 @@ steps:
   after: { needs: broken, run: "true" }
 "#;
 
-fn run(place: &RunFolder, flags: &str) -> FinishedProgram {
-    place.run(&format!("run --keep-going --store memory {flags}"))
+fn run(project: &ProjectFolder, flags: &str) -> FinishedProgram {
+    project.run(&format!("run --keep-going --store memory {flags}"))
 }
 
 /// What a process was told is the span that its attempt has.
@@ -36,9 +37,9 @@ fn told(span: &CollectedSpan) -> String {
 #[test]
 fn a_collector_gets_each_run_with_its_steps_and_their_attempts() {
     let collector = TestCollector::start(CollectorBehavior::Takes);
-    let place = RunFolder::with(STORY).set("OTEL_SERVICE_NAME", "builds");
-    let place = place.set("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k%201");
-    let ended = run(&place, &format!("--otlp {}", collector.address()));
+    let project = ProjectFolder::with(STORY).set("OTEL_SERVICE_NAME", "builds");
+    let project = project.set("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k%201");
+    let ended = run(&project, &format!("--otlp {}", collector.address()));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let span = |name: &str| collector.span(name);
     let story = span("story");
@@ -55,9 +56,9 @@ fn a_collector_gets_each_run_with_its_steps_and_their_attempts() {
     assert_eq!(first.attribute("windlass.exit_code"), "7");
     assert_eq!(first.0["status"]["message"], "exit code 7");
     assert!(first.times().1 <= second.times().0);
-    assert_eq!(place.lines("flaky"), [told(&first), told(&second)]);
-    assert_eq!(place.lines("cell-a"), [told(&span("cell[a] attempt 1"))]);
-    assert_eq!(place.lines("cell-b"), [told(&span("cell[b] attempt 1"))]);
+    assert_eq!(project.lines("flaky"), [told(&first), told(&second)]);
+    assert_eq!(project.lines("cell-a"), [told(&span("cell[a] attempt 1"))]);
+    assert_eq!(project.lines("cell-b"), [told(&span("cell[b] attempt 1"))]);
     let after = span("after");
     assert_eq!((after.attribute("windlass.status").as_str(), after.status()), ("blocked", 0));
     assert_eq!(collector.spans().len(), 1 + 5 + 5, "{:#?}", collector.spans());
@@ -78,17 +79,17 @@ fn a_run_is_a_part_of_what_began_it() {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let collector = TestCollector::start(CollectorBehavior::Takes);
     let text = "steps: { only: { run: 'echo $TRACEPARENT > told' } }";
-    let place = RunFolder::with(text).set("TRACEPARENT", PARENT);
-    let place = place.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address());
-    assert_eq!(run(&place, "").code, Some(0));
+    let project = ProjectFolder::with(text).set("TRACEPARENT", PARENT);
+    let project = project.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address());
+    assert_eq!(run(&project, "").code, Some(0));
     let attempt = collector.span("only attempt 1");
-    assert_eq!(place.lines("told"), [told(&attempt)]);
+    assert_eq!(project.lines("told"), [told(&attempt)]);
     let mut spans = collector.spans();
     spans.retain(|span| span.0["parentSpanId"] == "b7ad6b7169203331");
     assert_eq!(spans.len(), 1, "the run's");
     assert_eq!(spans[0].id().0, "0af7651916cd43dd8448eb211c80319c");
-    // Nobody gathers: whoever began it keeps its own span, and nothing is sent.
-    let off = RunFolder::with(text).set("TRACEPARENT", PARENT);
+    // Without a collector the caller keeps its own span, and nothing is sent.
+    let off = ProjectFolder::with(text).set("TRACEPARENT", PARENT);
     assert_eq!(run(&off, "").code, Some(0));
     assert_eq!(off.lines("told"), [PARENT]);
     assert_eq!(collector.spans().len(), 3);
@@ -102,9 +103,9 @@ fn a_collector_that_hangs_or_is_gone_costs_a_run_nothing() {
         format!("http://{}", listener.local_addr().expect("it has one"))
     };
     for address in [hangs.address(), gone] {
-        let place = RunFolder::with("steps: { only: { run: 'true' } }");
+        let project = ProjectFolder::with("steps: { only: { run: 'true' } }");
         let began = Instant::now();
-        let ended = run(&place, &format!("--otlp {address}"));
+        let ended = run(&project, &format!("--otlp {address}"));
         let took = began.elapsed();
         println!("with {address} it took {took:?}");
         assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -115,11 +116,11 @@ fn a_collector_that_hangs_or_is_gone_costs_a_run_nothing() {
 
 #[test]
 fn what_is_no_address_is_refused_where_it_was_meant_for_windlass() {
-    let place = RunFolder::with("steps: { only: { run: 'true' } }");
-    let ended = run(&place, "--otlp https://collector.example");
+    let project = ProjectFolder::with("steps: { only: { run: 'true' } }");
+    let ended = run(&project, "--otlp https://collector.example");
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    let place = place.set("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector.example");
-    let ended = run(&place, "");
+    let project = project.set("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector.example");
+    let ended = run(&project, "");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.err.contains("no spans are sent"), "{ended:?}");
 }

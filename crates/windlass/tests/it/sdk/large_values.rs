@@ -3,38 +3,40 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::arrange::{command, run, start};
-use crate::cluster::arrange::{ClusterFolder, step, worker_of};
-use crate::links::redis_server::RedisServer;
-use crate::postgres::server;
-use crate::run::arrange::{FinishedProgram, RunFolder, RunningProgram, until};
+use crate::support::cluster::{TestCluster as _, worker_of};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::postgres_server::shared;
+use crate::support::program::{FinishedProgram, RunningProgram};
+use crate::support::project_folder::{ProjectFolder, step};
+use crate::support::redis_server::RedisServer;
+use crate::support::waiting::until;
 
 const WITHOUT_GATE: &str = "pack unpack";
 
 /// A controller that has none of the steps, and two workers that have what the other has not.
 struct ParcelFleet {
-    cluster: ClusterFolder,
-    place: RunFolder,
+    cluster: LocalCluster,
+    project: ProjectFolder,
     _workers: [RunningProgram; 2],
 }
 
 impl ParcelFleet {
     fn start() -> Self {
-        let cluster = ClusterFolder::start("--no-exec");
-        let place = RunFolder::with("").set("RUST_BACKTRACE", "1");
+        let cluster = LocalCluster::start("--no-exec");
+        let project = ProjectFolder::with("").set("RUST_BACKTRACE", "1");
         let join = format!("http://127.0.0.1:{}", cluster.port);
         let workers = ["one", "two"].map(|name| {
             let line = format!("worker --join {join} --name {name} --label {name} --slots 2");
-            let worker = start(&place, "parcels", &line);
+            let worker = project.start_example("parcels", &line);
             until("it has joined", || cluster.status_of(name) == "online");
             worker
         });
-        Self { cluster, place, _workers: workers }
+        Self { cluster, project, _workers: workers }
     }
 
     fn submit(&self, more: &str) -> Value {
         let to = format!("--to http://127.0.0.1:{}", self.cluster.port);
-        let ended = run(&self.place, "parcels", &format!("submit {more} {to} --json"));
+        let ended = self.project.run_example("parcels", &format!("submit {more} {to} --json"));
         let submitted: Value = serde_json::from_str(ended.out.lines().next().unwrap_or_default())
             .unwrap_or_else(|_| panic!("{ended:?}"));
         self.cluster.ended(submitted["id"].as_str().unwrap_or_else(|| panic!("{ended:?}")))
@@ -52,7 +54,7 @@ fn a_megabyte_made_by_one_process_is_equal_in_another_over_http() {
     assert!(bytes > 1 << 20, "{run}");
 }
 
-/// What an error says, whoever made it.
+/// The message of an error, whichever process made it.
 fn reads_as_made(error: &Value) {
     assert_eq!(error["type"], "parcels::Torn", "{error}");
     assert_eq!(error["message"], "the parcel small is torn");
@@ -71,12 +73,12 @@ fn an_error_made_by_a_worker_reads_the_same_at_the_leader_over_http() {
 }
 
 /// One run by three processes over a link; instance 0 packs nothing and unpacks nothing.
-fn by_three(place: &RunFolder, link: &str, (steps, more): (&str, &str)) -> FinishedProgram {
+fn by_three(project: &ProjectFolder, link: &str, (steps, more): (&str, &str)) -> FinishedProgram {
     let instance = |number: u32, flags: &str| {
         let arguments = format!(
             "run {steps} --instance {number} --total 3 --link {link} --run-id parcels {flags}"
         );
-        place.start_command(command(place, "parcels", &arguments))
+        project.start_example("parcels", &arguments)
     };
     let workers = [instance(1, "--label one"), instance(2, "--label two")];
     let leader = instance(0, &format!("--min-workers 2 {more}")).ended();
@@ -87,9 +89,9 @@ fn by_three(place: &RunFolder, link: &str, (steps, more): (&str, &str)) -> Finis
     leader
 }
 
-fn unpacked(place: &RunFolder, ended: &FinishedProgram) {
+fn unpacked(project: &ProjectFolder, ended: &FinishedProgram) {
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let shown = place.show();
+    let shown = project.show();
     assert_eq!(step(&shown, "unpack")["outputs"]["value"], "small with 5 things");
     let workers = (worker_of(&shown, "pack"), worker_of(&shown, "unpack"));
     assert_eq!(workers, ("instance-1", "instance-2"));
@@ -98,52 +100,52 @@ fn unpacked(place: &RunFolder, ended: &FinishedProgram) {
 #[test]
 fn a_megabyte_made_by_one_instance_is_equal_in_another_over_redis() {
     let redis = RedisServer::start(&[]);
-    let place = RunFolder::with("");
-    unpacked(&place, &by_three(&place, &redis.url(), (WITHOUT_GATE, "")));
+    let project = ProjectFolder::with("");
+    unpacked(&project, &by_three(&project, &redis.url(), (WITHOUT_GATE, "")));
 }
 
 #[test]
 fn an_error_made_by_an_instance_reads_the_same_at_the_leader_over_redis() {
     let redis = RedisServer::start(&[]);
-    let place = RunFolder::with("").set("RUST_BACKTRACE", "1");
-    let ended = by_three(&place, &redis.url(), (WITHOUT_GATE, "-p torn=true"));
+    let project = ProjectFolder::with("").set("RUST_BACKTRACE", "1");
+    let ended = by_three(&project, &redis.url(), (WITHOUT_GATE, "-p torn=true"));
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let shown = place.show();
+    let shown = project.show();
     assert_eq!(worker_of(&shown, "unpack"), "instance-2");
     reads_as_made(&step(&shown, "unpack")["outputs"]["error"]);
 }
 
 #[test]
 fn a_megabyte_goes_through_a_database_as_well() {
-    let place = RunFolder::with("");
-    let (link, _) = server::shared().fresh();
-    unpacked(&place, &by_three(&place, &link, (WITHOUT_GATE, "")));
+    let project = ProjectFolder::with("");
+    let (link, _) = shared().fresh();
+    unpacked(&project, &by_three(&project, &link, (WITHOUT_GATE, "")));
 }
 
 #[test]
 fn a_run_that_was_killed_finds_the_megabyte_again() {
-    let place = RunFolder::with("");
+    let project = ProjectFolder::with("");
     let line = "run again --label one --label two";
-    let killed = start(&place, "parcels", line);
-    until("it was handed over", || place.path().join("again-begun").exists());
+    let killed = project.start_example("parcels", line);
+    until("it was handed over", || project.path().join("again-begun").exists());
     killed.signal(Signal::KILL);
     assert_eq!(killed.ended().code, None);
-    place.file("enough", "");
-    let ended = run(&place, "parcels", &format!("{line} --resume"));
+    project.file("enough", "");
+    let ended = project.run_example("parcels", &format!("{line} --resume"));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let shown = place.show();
+    let shown = project.show();
     assert_eq!(step(&shown, "again")["outputs"]["value"], true, "{shown}");
     assert_eq!(step(&shown, "pack")["attempts"].as_array().map(Vec::len), Some(1), "{shown}");
 }
 
 #[test]
 fn what_is_pinned_stays_in_the_memory_of_the_leader() {
-    let place = RunFolder::with("");
-    let ended = run(&place, "parcels", "run climb");
+    let project = ProjectFolder::with("");
+    let ended = project.run_example("parcels", "run climb");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let shown = place.show();
+    let shown = project.show();
     assert_eq!(step(&shown, "climb")["outputs"]["value"], 20 << 20);
-    let ended = run(&place, "parcels", "rerun latest --from climb");
+    let ended = project.run_example("parcels", "rerun latest --from climb");
     assert_eq!(ended.code, Some(0), "what was in memory is made again: {ended:?}");
 }
 
@@ -155,10 +157,10 @@ steps:
   pack: { call: pack, with: { name: "${{ params.name }}" } }
   tell: { needs: pack, run: 'echo "it is ${{ steps.pack.outputs.name }}"' }
 "#;
-    let place = RunFolder::with(text);
-    let ended = run(&place, "parcels", "run windlass.yml --label one");
+    let project = ProjectFolder::with(text);
+    let ended = project.run_example("parcels", "run windlass.yml --label one");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(run(&place, "parcels", "logs latest tell").out, "it is small\n");
+    assert_eq!(project.run_example("parcels", "logs latest tell").out, "it is small\n");
 }
 
 #[test]
@@ -176,10 +178,10 @@ fn a_step_has_its_run_end_over_http() {
 #[test]
 fn a_step_has_its_run_end_over_redis() {
     let redis = RedisServer::start(&[]);
-    let place = RunFolder::with("");
-    let ended = by_three(&place, &redis.url(), ("send", ""));
-    assert_eq!(place.show()["status"], "cancelled", "{ended:?}");
-    let log = run(&place, "parcels", "logs latest refuse").out;
+    let project = ProjectFolder::with("");
+    let ended = by_three(&project, &redis.url(), ("send", ""));
+    assert_eq!(project.show()["status"], "cancelled", "{ended:?}");
+    let log = project.run_example("parcels", "logs latest refuse").out;
     assert_eq!(log, "windlass: the run is cancelled: nobody wants parcels\n");
 }
 
@@ -194,10 +196,10 @@ fn commands_of_steps_hang_on_the_span_of_their_attempt() {
 
 #[test]
 fn commands_of_one_step_run_at_once() {
-    let place = RunFolder::with("");
-    let ended = run(&place, "parcels", "run both");
+    let project = ProjectFolder::with("");
+    let ended = project.run_example("parcels", "run both");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let log = run(&place, "parcels", "logs latest both").out;
+    let log = project.run_example("parcels", "logs latest both").out;
     let mut said: Vec<&str> = log.lines().collect();
     said.sort_unstable();
     assert_eq!(said, ["left", "right"]);
@@ -205,8 +207,8 @@ fn commands_of_one_step_run_at_once() {
 
 #[test]
 fn what_is_too_long_for_a_text_is_an_error_and_not_cut() {
-    let place = RunFolder::with("");
-    let ended = run(&place, "parcels", "run torrent");
+    let project = ProjectFolder::with("");
+    let ended = project.run_example("parcels", "run torrent");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let why = "printed 16777217 bytes, too many for a text: have it write to a file";
     assert!(ended.err.contains(why), "{}", ended.err);
@@ -214,10 +216,10 @@ fn what_is_too_long_for_a_text_is_an_error_and_not_cut() {
 
 #[test]
 fn all_commands_of_a_step_end_with_it() {
-    let place = RunFolder::with("");
-    let running = start(&place, "parcels", "run stuck");
-    place.until_lines("stuck", 2);
+    let project = ProjectFolder::with("");
+    let running = project.start_example("parcels", "run stuck");
+    project.until_lines("stuck", 2);
     running.signal(Signal::INT);
     assert_ne!(running.ended().code, Some(0));
-    place.until_nothing_is_left(&place.lines("stuck"));
+    project.until_nothing_is_left(&project.lines("stuck"));
 }

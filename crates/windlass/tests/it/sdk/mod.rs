@@ -1,6 +1,5 @@
 //! Steps in Rust: typed needs, what a step is given, and how it ends.
 
-mod arrange;
 mod endings;
 mod graph;
 mod hooks;

@@ -2,16 +2,18 @@
 
 use serde_json::Value;
 
-use super::arrange::{run, start};
-use crate::cluster::arrange::{ClusterFolder, step, worker_of};
-use crate::run::arrange::{RunFolder, RunningProgram, until};
+use crate::support::cluster::{TestCluster as _, worker_of};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::{ProjectFolder, step};
+use crate::support::waiting::until;
 
 /// Two workers of the release, each with what the other has not.
-fn workers(cluster: &ClusterFolder, place: &RunFolder) -> [RunningProgram; 2] {
+fn workers(cluster: &LocalCluster, project: &ProjectFolder) -> [RunningProgram; 2] {
     let worker = |name: &str, label: &str| {
         let join = format!("http://127.0.0.1:{}", cluster.port);
         let line = format!("worker --join {join} --name {name} --label {label} --slots 2");
-        let worker = start(place, "release", &line);
+        let worker = project.start_example("release", &line);
         until("it has joined", || cluster.status_of(name) == "online");
         worker
     };
@@ -19,9 +21,9 @@ fn workers(cluster: &ClusterFolder, place: &RunFolder) -> [RunningProgram; 2] {
 }
 
 /// Submits the release and waits for its end.
-fn released(cluster: &ClusterFolder, place: &RunFolder, more: &str) -> Value {
+fn released(cluster: &LocalCluster, project: &ProjectFolder, more: &str) -> Value {
     let to = format!("--to http://127.0.0.1:{}", cluster.port);
-    let ended = run(place, "release", &format!("submit {to} --json {more}"));
+    let ended = project.run_example("release", &format!("submit {to} --json {more}"));
     let submitted = ended.out.lines().next().unwrap_or_default();
     let submitted: Value = serde_json::from_str(submitted).unwrap_or_else(|_| panic!("{ended:?}"));
     cluster.ended(submitted["id"].as_str().unwrap_or_else(|| panic!("{ended:?}")))
@@ -30,10 +32,10 @@ fn released(cluster: &ClusterFolder, place: &RunFolder, more: &str) -> Value {
 #[test]
 fn what_one_worker_makes_is_equal_on_another() {
     // The controller is plain windlass: it need not have the steps.
-    let cluster = ClusterFolder::start("--no-exec");
-    let place = RunFolder::with("");
-    let _workers = workers(&cluster, &place);
-    let run = released(&cluster, &place, "-p version=2.0.0");
+    let cluster = LocalCluster::start("--no-exec");
+    let project = ProjectFolder::with("");
+    let _workers = workers(&cluster, &project);
+    let run = released(&cluster, &project, "-p version=2.0.0");
     assert_eq!(run["status"], "succeeded", "{run}");
     assert_eq!((worker_of(&run, "build"), worker_of(&run, "test")), ("one", "two"));
     assert_eq!(step(&run, "publish")["outputs"]["value"], "https://releases.example/2.0.0");
@@ -41,10 +43,10 @@ fn what_one_worker_makes_is_equal_on_another() {
 
 #[test]
 fn an_error_reads_the_same_wherever_it_was_made() {
-    let cluster = ClusterFolder::start("--no-exec");
-    let place = RunFolder::with("");
-    let _workers = workers(&cluster, &place);
-    let run = released(&cluster, &place, "-p broken=true");
+    let cluster = LocalCluster::start("--no-exec");
+    let project = ProjectFolder::with("");
+    let _workers = workers(&cluster, &project);
+    let run = released(&cluster, &project, "-p broken=true");
     assert_eq!(run["status"], "failed", "{run}");
     let error = &step(&run, "test")["outputs"]["error"];
     assert_eq!(error["type"], "release::TestsFailed", "{run}");
@@ -54,9 +56,9 @@ fn an_error_reads_the_same_wherever_it_was_made() {
 
 #[test]
 fn worker_of_another_build_does_not_get_the_step() {
-    let cluster = ClusterFolder::start("--no-exec");
-    let place = RunFolder::with("");
-    let [one, _two] = workers(&cluster, &place);
+    let cluster = LocalCluster::start("--no-exec");
+    let project = ProjectFolder::with("");
+    let [one, _two] = workers(&cluster, &project);
     let text =
         "steps: { build: { call: build@0123456789ab, requires: compiler, wait_for_worker: 1s } }";
     let run = cluster.ended(&cluster.submit(text));
@@ -68,12 +70,12 @@ fn worker_of_another_build_does_not_get_the_step() {
 
 #[test]
 fn unchecked_call_is_refused_by_the_worker_with_every_problem() {
-    let cluster = ClusterFolder::start("--no-exec");
-    let place = RunFolder::with("");
+    let cluster = LocalCluster::start("--no-exec");
+    let project = ProjectFolder::with("");
     let join = format!("http://127.0.0.1:{}", cluster.port);
-    let _worker = start(&place, "python", &format!("worker --join {join} --name snake"));
+    let _worker = project.start_example("python", &format!("worker --join {join} --name snake"));
     until("it has joined", || cluster.status_of("snake") == "online");
-    // Neither who submits it nor the controller has the step.
+    // Neither the submitting program nor the controller has the step.
     let run = cluster.ended(&cluster.submit("steps: { a: { call: python, with: { cod: '1' } } }"));
     assert_eq!(run["status"], "failed", "{run}");
     let why = step(&run, "a")["outputs"]["error"]["message"].to_string();

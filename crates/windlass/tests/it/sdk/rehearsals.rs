@@ -101,7 +101,7 @@ async fn errors_of_a_replaced_step_are_tried_again_as_its_own_would_be() {
     let pipeline = Pipeline::new("ship").add(fetch);
     let played = PipelineTest::of(pipeline).replace(fetch, flaky).run().await.unwrap();
     assert_eq!(played.workers_of("fetch").len(), 3, "{}", played.transcript());
-    // What defaults say holds for who says nothing.
+    // Defaults apply to steps without own settings.
     let defaults = Options::new().retry(Retries::times(9).when(is_io));
     let pipeline = Pipeline::new("ship").add(build).defaults(defaults);
     let replaced = async |ctx: Context| flaky(ctx).await.map(|_| String::new());

@@ -3,50 +3,53 @@
 use rustix::process::Signal;
 use windlass_store::conformance::TestDisk;
 
-use super::arrange::{run, start};
-use crate::cluster::arrange::{ClusterFolder, step};
-use crate::run::arrange::{RunFolder, RunningProgram, until};
+use crate::support::cluster::TestCluster as _;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::{ProjectFolder, step};
+use crate::support::waiting::until;
 
-fn worker(cluster: &ClusterFolder, place: &RunFolder, name: &str) -> RunningProgram {
-    worker_with(cluster, place, (name, ""))
+fn worker(cluster: &LocalCluster, project: &ProjectFolder, name: &str) -> RunningProgram {
+    worker_with(cluster, project, (name, ""))
 }
 
 fn worker_with(
-    cluster: &ClusterFolder,
-    place: &RunFolder,
+    cluster: &LocalCluster,
+    project: &ProjectFolder,
     (name, flags): (&str, &str),
 ) -> RunningProgram {
     let join = format!("http://127.0.0.1:{} {flags}", cluster.port);
-    let worker = start(place, "stubborn", &format!("worker --name {name} --slots 2 --join {join}"));
+    let worker =
+        project.start_example("stubborn", &format!("worker --name {name} --slots 2 --join {join}"));
     until("it has joined", || cluster.status_of(name) == "online");
     worker
 }
 
 /// Submits one step of the program, and waits until it has begun.
-fn began(cluster: &ClusterFolder, place: &RunFolder, name: &str) -> String {
+fn began(cluster: &LocalCluster, project: &ProjectFolder, name: &str) -> String {
     let to = format!("--to http://127.0.0.1:{}", cluster.port);
-    let ended = run(place, "stubborn", &format!("submit {name} {to} --json"));
+    let ended = project.run_example("stubborn", &format!("submit {name} {to} --json"));
     let submitted = ended.out.lines().next().unwrap_or_default();
     let submitted: serde_json::Value =
         serde_json::from_str(submitted).unwrap_or_else(|_| panic!("{ended:?}"));
-    until("the step has begun", || place.lines(name).len() == 1);
+    until("the step has begun", || project.lines(name).len() == 1);
     submitted["id"].as_str().expect("an id").to_owned()
 }
 
 #[test]
 fn a_step_that_holds_a_lock_and_does_not_return_costs_its_worker() {
-    let mut cluster = ClusterFolder::start("--no-exec --lease-ttl 3s");
-    let place = RunFolder::with("");
-    let mut first = worker(&cluster, &place, "first");
-    let run = began(&cluster, &place, "hog");
+    let mut cluster = LocalCluster::start("--no-exec --lease-ttl 3s");
+    let project = ProjectFolder::with("");
+    let mut first = worker(&cluster, &project, "first");
+    let run = began(&cluster, &project, "hog");
     cluster.kill();
-    // Nobody tells it to end: its guard knows by when its lease may pass on.
+    // No message ends it: its guard knows when its lease can be reassigned.
     until("the worker is dead", || first.is_over());
     assert_eq!(first.ended().code, None, "its guard killed it");
     cluster.restart();
-    let _second = worker(&cluster, &place, "second");
-    until("somebody else has the lock", || place.lines("hog").len() == 2);
-    assert!(place.lines("hog")[1].starts_with("second "));
+    let _second = worker(&cluster, &project, "second");
+    until("somebody else has the lock", || project.lines("hog").len() == 2);
+    assert!(project.lines("hog")[1].starts_with("second "));
     let (status, _) = cluster.post(&format!("/runs/{run}/cancel"), &serde_json::json!({}));
     assert!(status < 300, "{status}");
 }
@@ -55,57 +58,58 @@ fn a_step_that_holds_a_lock_and_does_not_return_costs_its_worker() {
 #[test]
 fn step_with_a_lock_on_a_full_disk_does_not_block_its_worker() {
     let Some(disk) = TestDisk::mount("4m") else { return };
-    let cluster = ClusterFolder::start("--no-exec --lease-ttl 2s");
-    let place = RunFolder::with("");
+    let cluster = LocalCluster::start("--no-exec --lease-ttl 2s");
+    let project = ProjectFolder::with("");
     let flags = format!("--disk-grace 1h --state {}", disk.path().join("state").display());
-    let worker = worker_with(&cluster, &place, ("far", &flags));
-    let run = began(&cluster, &place, "talk");
+    let worker = worker_with(&cluster, &project, ("far", &flags));
+    let run = began(&cluster, &project, "talk");
     disk.fill();
-    place.file("go", "");
-    until("it waits", || worker.said().contains("its output cannot be written: no space left"));
+    project.file("go", "");
+    worker.until_said("its output cannot be written: no space left");
     // Three times as long as a lease that is not renewed.
-    place.until_lines("talked", place.lines("talked").len() + 60);
+    project.until_lines("talked", project.lines("talked").len() + 60);
     disk.make_room();
-    place.file("end", "");
+    project.file("end", "");
     let ended = cluster.ended(&run);
     assert_eq!(step(&ended, "talk")["status"], "succeeded", "{ended}");
-    assert_eq!(place.lines("talk").len(), 1, "it was begun once");
+    assert_eq!(project.lines("talk").len(), 1, "it was begun once");
     let to = format!("--to http://127.0.0.1:{}", cluster.port);
     until("what it said is there", || {
-        self::run(&place, "stubborn", &format!("logs {run} talk {to}")).out == "said\n"
+        project.run_example("stubborn", &format!("logs {run} talk {to}")).out == "said\n"
     });
 }
 
 #[test]
 fn what_had_begun_in_a_worker_that_dies_is_not_begun_again() {
-    let cluster = ClusterFolder::start("--no-exec");
-    let place = RunFolder::with("");
-    let (first, second) = (worker(&cluster, &place, "first"), worker(&cluster, &place, "second"));
-    let run = began(&cluster, &place, "once");
-    let on_first = place.lines("once")[0].starts_with("first ");
+    let cluster = LocalCluster::start("--no-exec");
+    let project = ProjectFolder::with("");
+    let (first, second) =
+        (worker(&cluster, &project, "first"), worker(&cluster, &project, "second"));
+    let run = began(&cluster, &project, "once");
+    let on_first = project.lines("once")[0].starts_with("first ");
     let victim = if on_first { &first } else { &second };
     victim.signal(Signal::KILL);
     let ended = cluster.ended(&run);
     assert_eq!(step(&ended, "once")["status"], "failed", "{ended}");
-    assert_eq!(place.lines("once").len(), 1);
+    assert_eq!(project.lines("once").len(), 1);
 }
 
 #[test]
 fn a_thread_that_works_for_a_step_is_waited_for() {
-    let place = RunFolder::with("");
-    let running = start(&place, "stubborn", "run compute");
-    until("it computes", || place.lines("compute").len() == 1);
+    let project = ProjectFolder::with("");
+    let running = project.start_example("stubborn", "run compute");
+    until("it computes", || project.lines("compute").len() == 1);
     running.signal(Signal::INT);
     let ended = running.ended();
     assert_ne!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(place.lines("computed").len(), 1, "it came to its end");
+    assert_eq!(project.lines("computed").len(), 1, "it came to its end");
 }
 
 #[test]
 fn abandoned_command_is_killed() {
-    let place = RunFolder::with("");
-    let ended = run(&place, "stubborn", "run impatient");
+    let project = ProjectFolder::with("");
+    let ended = project.run_example("stubborn", "run impatient");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.out.contains("the second ended with 7"), "{ended:?}");
-    assert_eq!(place.lines("verdict"), ["dead"]);
+    assert_eq!(project.lines("verdict"), ["dead"]);
 }

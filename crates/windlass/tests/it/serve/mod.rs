@@ -1,8 +1,5 @@
 //! The controller's doors as others find them: what it starts with, whether it is ready, and how it ends.
 
-mod arrange;
-#[cfg(feature = "tls")]
-pub(crate) mod certificate_authority;
 mod overload;
 mod ready;
 mod starting;

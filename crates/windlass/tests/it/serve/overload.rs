@@ -1,11 +1,12 @@
-//! A controller that is under siege while a run goes on: everybody is refused as documented, and the run ends well.
+//! A controller under attack while a run goes on: attackers are refused as documented, and the run succeeds.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::arrange::ServeController;
-use crate::run::arrange::{RunFolder, until};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const SHIP: &str = "\
 name: ship
@@ -17,13 +18,13 @@ steps:
 /// Silent connections: more than many systems give a process.
 const SILENT: usize = 1_500;
 
-/// Bytes of a body that nobody wants.
+/// The size of a body that the controller refuses.
 const HUGE: usize = 100 << 20;
 
 /// Much less than what is thrown at it.
 const MEMORY_KIB: u64 = 120 << 10;
 
-impl ServeController {
+impl LocalCluster {
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address()).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_mins(1))).expect("it can wait");
@@ -47,44 +48,44 @@ impl ServeController {
 
 #[test]
 fn a_run_ends_well_while_its_controller_is_besieged() {
-    let controller = ServeController::start(RunFolder::with(SHIP), "");
-    let run = controller.place.data(&format!("submit --to {}", controller.url));
-    controller.place.until_lines("begun", 1);
-    let silent: Vec<TcpStream> = (0..SILENT).map(|_| controller.connect()).collect();
-    let mut slow: Vec<TcpStream> = (0..100).map(|_| controller.connect()).collect();
+    let cluster = LocalCluster::start_in(ProjectFolder::with(SHIP), "--jobs 2");
+    let run = cluster.project.data(&format!("submit --to {}", cluster.url));
+    cluster.project.until_lines("begun", 1);
+    let silent: Vec<TcpStream> = (0..SILENT).map(|_| cluster.connect()).collect();
+    let mut slow: Vec<TcpStream> = (0..100).map(|_| cluster.connect()).collect();
     for stream in &mut slow {
         stream.write_all(b"POST /runs HTTP/1.1\r\nhost: localhost\r\nx-slow: ").expect("it reads");
     }
     let piece = vec![b' '; 1 << 20];
-    let huge = controller.answers("POST /runs", &piece, HUGE >> 20);
+    let huge = cluster.answers("POST /runs", &piece, HUGE >> 20);
     // Where it is closed with much unread, the answer may be lost on its way; it is never taken.
     assert!(huge.is_empty() || huge.starts_with("HTTP/1.1 413"), "{huge}");
-    let refused = controller.answers("POST /runs/latest/cancel", &piece, 3);
+    let refused = cluster.answers("POST /runs/latest/cancel", &piece, 3);
     assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 413"), "{refused}");
     let deep = format!("{{\"text\": {}", "[".repeat(1 << 20));
-    assert!(controller.answers("POST /runs", deep.as_bytes(), 1).starts_with("HTTP/1.1 400"));
+    assert!(cluster.answers("POST /runs", deep.as_bytes(), 1).starts_with("HTTP/1.1 400"));
     for garbage in
         [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"\0\0\0\0\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\n"]
     {
-        controller.connect().write_all(garbage).expect("it listens");
+        cluster.connect().write_all(garbage).expect("it listens");
     }
     for _ in 0..200 {
         // Gone before they are answered.
-        let ask = format!("GET /runs HTTP/1.1\r\nhost: {}\r\n\r\n", controller.address());
-        controller.connect().write_all(ask.as_bytes()).expect("it listens");
+        let ask = format!("GET /runs HTTP/1.1\r\nhost: {}\r\n\r\n", cluster.address());
+        cluster.connect().write_all(ask.as_bytes()).expect("it listens");
     }
-    assert_eq!(controller.get("/healthz").0, 200);
-    assert_eq!(controller.get("/readyz").0, 200);
-    controller.place.file("go", "");
-    let shown = || controller.get(&format!("/runs/{}", run.trim())).1;
+    assert_eq!(cluster.answer("/healthz").status, 200);
+    assert_eq!(cluster.answer("/readyz").status, 200);
+    cluster.project.file("go", "");
+    let shown = || cluster.answer(&format!("/runs/{}", run.trim())).json;
     until("the run has ended", || shown()["status"] != "running");
     assert_eq!(shown()["status"], "succeeded");
     assert_eq!(
-        controller.get("/runs").1.as_array().map(Vec::len),
+        cluster.answer("/runs").json.as_array().map(Vec::len),
         Some(1),
         "nothing else was taken"
     );
-    let peak = controller.process.peak();
+    let peak = cluster.controller.peak();
     println!("the controller's memory was at most {} MiB", peak >> 10);
     assert!(peak < MEMORY_KIB, "{peak} KiB");
     drop((silent, slow));

@@ -3,8 +3,9 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::arrange::ServeController;
-use crate::run::arrange::{RunFolder, until};
+use crate::support::local_cluster::LocalCluster;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const HOLDS: &str = "\
 name: holds
@@ -14,21 +15,21 @@ steps:
 
 #[test]
 fn stopping_controller_is_not_ready_but_answers_until_its_steps_end() {
-    let controller = ServeController::start(RunFolder::with(HOLDS), "");
+    let cluster = LocalCluster::start_in(ProjectFolder::with(HOLDS), "--jobs 2");
     for path in ["/readyz", "/readyz?leader", "/healthz"] {
-        assert_eq!(controller.get(path).0, 200, "{path}");
+        assert_eq!(cluster.answer(path).status, 200, "{path}");
     }
-    controller.place.data(&format!("submit --to {}", controller.url));
-    controller.place.until_lines("begun", 1);
-    controller.process.signal(Signal::TERM);
-    until("it is not ready", || controller.get("/readyz").0 == 503);
-    let (_, why) = controller.get("/readyz?leader");
+    cluster.project.data(&format!("submit --to {}", cluster.url));
+    cluster.project.until_lines("begun", 1);
+    cluster.controller.signal(Signal::TERM);
+    until("it is not ready", || cluster.answer("/readyz").status == 503);
+    let why = cluster.answer("/readyz?leader").json;
     assert_eq!((&why["code"], &why["status"]), (&json!("ending"), &json!(503)), "{why}");
-    assert_eq!(controller.get("/healthz").0, 200, "it is alive");
-    assert_eq!(controller.get("/runs/latest").1["status"], "running", "it answers");
-    let ServeController { place, process, .. } = controller;
-    place.file("go", "");
-    assert_eq!(process.ended().code, Some(0));
-    assert_eq!(place.show()["status"], "succeeded", "what ran was finished");
-    place.until_nothing_is_left(&[]);
+    assert_eq!(cluster.answer("/healthz").status, 200, "it is alive");
+    assert_eq!(cluster.answer("/runs/latest").json["status"], "running", "it answers");
+    let LocalCluster { project, controller, .. } = cluster;
+    project.file("go", "");
+    assert_eq!(controller.ended().code, Some(0));
+    assert_eq!(project.show()["status"], "succeeded", "what ran was finished");
+    project.until_nothing_is_left(&[]);
 }

@@ -2,32 +2,35 @@
 
 use std::fs;
 
-use super::arrange::ServeController;
-use crate::run::arrange::RunFolder;
+use crate::support::cluster::free_port;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::program::WINDLASS;
+use crate::support::project_folder::ProjectFolder;
 
 const LIMITS: &str = "name: limits\nsteps: { s: { run: 'ulimit -Sn >> limits' } }\n";
 
 #[test]
 fn it_has_all_the_descriptors_there_are_and_its_steps_what_they_would_have() {
-    let place = RunFolder::with(LIMITS);
-    let program = env!("CARGO_BIN_EXE_windlass");
-    let script = format!("ulimit -Sn 300; exec {program} serve --listen 127.0.0.1:0 --jobs 1");
-    let mut command = place.program("sh");
+    let project = ProjectFolder::with(LIMITS);
+    let port = free_port();
+    let serve = format!("serve --listen 127.0.0.1:{port} --jobs 1 --no-token");
+    let script = format!("ulimit -Sn 300; exec {WINDLASS} {serve}");
+    let mut command = project.program("sh");
     command.args(["-c", &script]);
-    let controller = ServeController::of(place, |place| place.start_command(command));
-    let pid = controller.process.pid();
+    let cluster = LocalCluster::start_by(project, (WINDLASS.as_ref(), port, "--jobs 1"), command);
+    let pid = cluster.controller.pid();
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).expect("this is Linux");
     let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("it is there");
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(words[3], words[4], "the soft limit is the hard one: {line}");
     assert_ne!(words[3], "300", "{line}");
-    controller.place.data(&format!("submit --wait --to {}", controller.url));
-    assert_eq!(controller.place.lines("limits"), ["300"]);
+    cluster.project.data(&format!("submit --wait --to {}", cluster.url));
+    assert_eq!(cluster.project.lines("limits"), ["300"]);
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_is_made() {
-    let place = RunFolder::with(LIMITS);
+    let project = ProjectFolder::with(LIMITS);
     let refused = [
         ("--advertise build.example:7700", "write it like http://build.example:7700"),
         ("--advertise http://build.example/windlass", "it has more than a host and a port"),
@@ -39,10 +42,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
         ("--listen 0.0.0.0:0", "no token exists"),
     ];
     for (flags, words) in refused {
-        let ended = place.run(&format!("serve {flags}"));
+        let ended = project.run(&format!("serve {flags}"));
         assert_eq!(ended.code, Some(2), "{flags}: {ended:?}");
         assert!(ended.err.contains(words), "{flags}: {}", ended.err);
     }
-    let made = fs::read_dir(place.path()).expect("it is there").count();
+    let made = fs::read_dir(project.path()).expect("it is there").count();
     assert_eq!(made, 1, "there is windlass.yml and nothing else");
 }

@@ -7,7 +7,8 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::scene::WitnessScene;
-use crate::run::arrange::{RunFolder, until};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 const SOURCE: &str = include_str!("../../fixtures/set_clock.c");
 
@@ -58,8 +59,8 @@ steps:
 ";
 
 /// When the latest run was submitted, in seconds by the clock of the program.
-fn submitted(place: &RunFolder) -> i64 {
-    let run = place.show();
+fn submitted(project: &ProjectFolder) -> i64 {
+    let run = project.show();
     let at = run["created_at"].as_str().expect("it has a time");
     let seconds = Command::new("date").args(["+%s", "-d", at]).output().expect("there is date");
     String::from_utf8_lossy(&seconds.stdout).trim().parse().expect("a number")
@@ -73,22 +74,22 @@ fn written(file: &Path) -> i64 {
 
 #[test]
 fn run_continues_in_a_folder_last_written_with_a_clock_days_ahead() {
-    let (library, place) = (ClockLibrary::compile(), RunFolder::with(WAITS));
-    let mut ahead = place.command("run");
+    let (library, project) = (ClockLibrary::compile(), ProjectFolder::with(WAITS));
+    let mut ahead = project.command("run");
     library.set(&mut ahead, 3 * 24);
-    let mut ahead = place.start_command(ahead);
-    place.until_lines("began", 1);
+    let mut ahead = project.start_command(ahead);
+    project.until_lines("began", 1);
     ahead.signal(Signal::KILL);
     until("it is dead", || ahead.is_over());
-    let ahead_by = submitted(&place) - written(&place.path().join("began"));
+    let ahead_by = submitted(&project) - written(&project.path().join("began"));
     // The file is written a moment later.
     let day = 24 * 3600;
     assert_eq!((ahead_by + day / 2) / day, 3, "the program sees the clock that was set");
-    place.file("go", "");
-    let resumed = place.run("run --resume");
+    project.file("go", "");
+    let resumed = project.run("run --resume");
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
-    assert_eq!(place.lines("done").len(), 1);
-    let next = place.run("run");
+    assert_eq!(project.lines("done").len(), 1);
+    let next = project.run("run");
     assert_eq!(next.code, Some(0), "{next:?}");
-    assert_eq!(place.lines("done").len(), 2);
+    assert_eq!(project.lines("done").len(), 2);
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::scene::WitnessScene;
-use crate::ha::cuttable_connection::CuttableConnection;
 use crate::postgres::pgbouncer::PgBouncer;
-use crate::postgres::server::PgServer;
-use crate::run::arrange::until;
+use crate::support::cuttable_connection::CuttableConnection;
+use crate::support::postgres_server::PgServer;
+use crate::support::waiting::until;
 
 /// A server of a round's own, and the way to it.
 pub(super) struct WitnessDatabase {
@@ -110,7 +110,7 @@ impl WitnessDatabase {
 }
 
 fn cable(server: &PgServer, folder: &Path) -> CuttableConnection {
-    CuttableConnection::lay(folder.join("cable"), &server.socket())
+    CuttableConnection::new(folder.join("cable"), &server.socket())
 }
 
 impl WitnessScene {

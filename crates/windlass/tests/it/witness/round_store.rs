@@ -7,8 +7,8 @@ use windlass_store::conformance::TestDisk;
 use super::databases::WitnessDatabase;
 use super::faults::RoundFault;
 use super::second_host;
-use crate::links::redis_server::RedisServer;
-use crate::run::arrange::RunFolder;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::redis_server::RedisServer;
 
 /// What a fault needs.
 pub(super) enum RoundStore {
@@ -79,8 +79,8 @@ impl RoundStore {
     }
 
     /// Where a worker keeps its state.
-    pub(super) fn state(&self, place: &RunFolder, worker: &str) -> PathBuf {
-        let base = if let Self::WorkerDisk(disk) = self { disk.path() } else { &place.path() };
+    pub(super) fn state(&self, project: &ProjectFolder, worker: &str) -> PathBuf {
+        let base = if let Self::WorkerDisk(disk) = self { disk.path() } else { &project.path() };
         base.join("workers").join(worker)
     }
 

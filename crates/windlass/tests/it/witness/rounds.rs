@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::plan::RoundPlan;
 use super::scene::WitnessScene;
-use crate::run::arrange::deep;
+use crate::support::waiting::is_deep;
 
 /// How many of the first rounds are in every test run: the faults of the mechanisms that ended overlaps.
 const SHORT_ROUNDS: u64 = 9;
@@ -43,14 +43,14 @@ fn is_good(number: u64) -> bool {
         Err(_) => "FAILED",
     };
     println!("WINDLASS_WITNESS={number}: {end} after {:?}", began.elapsed());
-    played.is_ok_and(|played| played || !deep())
+    played.is_ok_and(|played| played || !is_deep())
 }
 
 fn rounds() -> Vec<u64> {
     let named = std::env::vars().find(|(name, _)| name == "WINDLASS_WITNESS");
     match named.map(|(_, number)| number.parse().expect("WINDLASS_WITNESS is a number")) {
         Some(number) => vec![number],
-        None if deep() => (0..DEEP_ROUNDS).collect(),
+        None if is_deep() => (0..DEEP_ROUNDS).collect(),
         None => (0..SHORT_ROUNDS).collect(),
     }
 }

@@ -13,10 +13,14 @@ use super::round_store::RoundStore;
 use super::script::{STEPS, contender, pipeline, script};
 use super::second_host::copy;
 use super::step_records::StepRecords;
-use crate::cluster::arrange::{ClusterFolder, asked, guard_of};
-use crate::guard::arrange::{children, is_tether};
 use crate::guard::tethers::LeasedProgram;
-use crate::run::arrange::{RunFolder, RunningProgram, until};
+use crate::support::cluster::TestCluster as _;
+use crate::support::http_client::HttpRequest;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::processes::{children_of, guard_of, is_tether};
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::ProjectFolder;
+use crate::support::waiting::until;
 
 /// A run that wants no lock.
 const FREE: &str = "name: free\nsteps:\n  s: { run: 'true' }\n";
@@ -35,7 +39,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 const LINES_AFTER: usize = 10;
 
 pub(super) struct WitnessScene {
-    pub(super) cluster: ClusterFolder,
+    pub(super) cluster: LocalCluster,
     pub(super) site: RoundStore,
     workers: Vec<(&'static str, RunningProgram)>,
     /// Processes that only have to run on.
@@ -52,10 +56,10 @@ impl WitnessScene {
     /// A cluster that works for a run; nothing where it cannot be had.
     pub(super) fn start(plan: &RoundPlan) -> Option<Self> {
         let site = RoundStore::of(plan.faults[0])?;
-        let cluster = ClusterFolder::start_in(RunFolder::with(""), &site.flags());
+        let cluster = LocalCluster::start_in(ProjectFolder::with(""), &site.flags());
         let leased = plan.faults.contains(&RoundFault::HungStart);
         let leased = leased
-            .then(|| LeasedProgram::new(&script(&cluster.place.path().join("witness"), true)));
+            .then(|| LeasedProgram::new(&script(&cluster.project.path().join("witness"), true)));
         let (holder, guard) = ((0, String::new()), None);
         let (workers, others, run) = (Vec::new(), Vec::new(), String::new());
         let mut scene = Self { cluster, site, workers, others, leased, run, holder, guard };
@@ -70,19 +74,17 @@ impl WitnessScene {
     }
 
     fn witness(&self) -> std::path::PathBuf {
-        self.cluster.place.path().join("witness")
+        self.cluster.project.path().join("witness")
     }
 
     /// Waits until the controller leads.
     pub(super) fn until_led(&self) {
-        until("the controller leads", || {
-            matches!(self.cluster.try_ask("GET", "/workers", ""), Some((200, _)))
-        });
+        self.cluster.until_led();
     }
 
     fn start_worker(&self, name: &str) -> RunningProgram {
-        let state = self.site.state(&self.cluster.place, name);
-        let worker = self.cluster.place.start(&self.worker_line(name, &state));
+        let state = self.site.state(&self.cluster.project, name);
+        let worker = self.cluster.project.start(&self.worker_line(name, &state));
         until(&format!("{name} has joined"), || self.cluster.status_of(name) == "online");
         worker
     }
@@ -102,8 +104,8 @@ impl WitnessScene {
             | RoundStore::WorkerDisk(_)
             | RoundStore::Redis(_) => {
                 self.cluster.kill();
-                let place = self.cluster.place.path();
-                copy(&place.join("store"), &place.join("backup"));
+                let project = self.cluster.project.path();
+                copy(&project.join("store"), &project.join("backup"));
                 self.cluster.restart();
             }
         }
@@ -114,7 +116,7 @@ impl WitnessScene {
     }
 
     fn testimony(&self) -> StepRecords {
-        StepRecords::new(self.cluster.place.lines("witness"))
+        StepRecords::new(self.cluster.project.lines("witness"))
     }
 
     /// Waits until the step has the lock, and is as far as the plan wants it.
@@ -131,9 +133,10 @@ impl WitnessScene {
     /// A step whose start hangs writes nothing: its worker has a tether with a child.
     fn until_it_hangs(&mut self) {
         let starts = |running: &RunningProgram| {
-            let tethers = children(guard_of(running.pid()).as_raw_nonzero().get().cast_unsigned());
+            let tethers =
+                children_of(guard_of(running.pid()).as_raw_nonzero().get().cast_unsigned());
             let mut tethers = tethers.into_iter().filter(|pid| is_tether(pid));
-            tethers.any(|pid| pid.parse().is_ok_and(|pid| !children(pid).is_empty()))
+            tethers.any(|pid| pid.parse().is_ok_and(|pid| !children_of(pid).is_empty()))
         };
         let mut found = None;
         until("a start hangs", || {
@@ -145,9 +148,9 @@ impl WitnessScene {
 
     /// Waits until there are so many more lines, or for a moment: perhaps nothing writes now.
     pub(super) fn until_lines(&self, more: usize) {
-        let (began, count) = (Instant::now(), self.cluster.place.lines("witness").len());
+        let (began, count) = (Instant::now(), self.cluster.project.lines("witness").len());
         until("there are more lines", || {
-            let now = self.cluster.place.lines("witness").len();
+            let now = self.cluster.project.lines("witness").len();
             now >= count + more || began.elapsed() > LINES_WITHIN
         });
     }
@@ -183,13 +186,13 @@ impl WitnessScene {
     /// The run and what was written, when the run has ended. What the controller forgot is no run.
     pub(super) fn end(self) -> (Value, StepRecords) {
         self.until_lines(LINES_AFTER);
-        self.cluster.place.file("witness.go", "");
+        self.cluster.project.file("witness.go", "");
         let mut run = Value::Null;
         until("the run has ended, or is forgotten", || {
             // Others than these two answers come from a controller that has to win its next term first.
-            match self.cluster.try_ask("GET", &format!("/runs/{}", self.run), "") {
-                Some((200, body)) => run = serde_json::from_str(&body).expect("it is JSON"),
-                answer => return answer.is_some_and(|(status, _)| status == 404),
+            match self.cluster.try_get(&format!("/runs/{}", self.run)) {
+                Some(answer) if answer.status == 200 => run = answer.json,
+                answer => return answer.is_some_and(|answer| answer.status == 404),
             }
             !matches!(run["status"].as_str(), Some("running" | "cancelling") | None)
         });
@@ -218,7 +221,7 @@ impl WitnessScene {
 
     pub(super) fn kill_tethers(&self) {
         let guard = self.guard.expect("a step has begun").as_raw_nonzero().get().cast_unsigned();
-        for tether in children(guard).iter().filter(|pid| is_tether(pid)) {
+        for tether in children_of(guard).iter().filter(|pid| is_tether(pid)) {
             let tether = tether.parse().ok().and_then(Pid::from_raw).expect("a number");
             // It fails if it has just ended.
             let _ = kill_process(tether, Signal::KILL);
@@ -235,8 +238,8 @@ impl WitnessScene {
     pub(super) fn restore_store(&mut self, fault: RoundFault) {
         self.stop_worker();
         self.cluster.kill();
-        let place = self.cluster.place.path();
-        let (store, backup) = (place.join("store"), place.join("backup"));
+        let project = self.cluster.project.path();
+        let (store, backup) = (project.join("store"), project.join("backup"));
         if fault == RoundFault::RestoreStore {
             std::fs::remove_dir_all(&store).expect("it is there");
             copy(&backup, &store);
@@ -260,9 +263,10 @@ impl WitnessScene {
     /// Fills the disk of the store until the controller cannot commit what it is asked for. It does not answer then.
     pub(super) fn fill_store_disk(&self) {
         self.site.disk().fill();
-        let body = json!({ "text": FREE }).to_string();
+        let submit = json!({ "text": FREE });
+        let submit = HttpRequest::post("/runs", &submit);
         until("a commit fails", || {
-            let answer = asked((self.cluster.port, ANSWERS_WITHIN), ("POST", "/runs"), &body);
+            let answer = submit.send(self.cluster.port, ANSWERS_WITHIN);
             answer.is_none_or(|answer| answer.status != 201)
         });
     }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::scene::WitnessScene;
-use crate::run::arrange::{RunFolder, RunningProgram};
+use crate::support::program::RunningProgram;
+use crate::support::project_folder::ProjectFolder;
 
 /// Makes the namespaces. The child is the first process of its own, and everything in them ends with it.
 const UNSHARE: [&str; 6] = ["--pid", "--fork", "--mount-proc", "--mount", "--uts", "--kill-child"];
@@ -29,12 +30,12 @@ pub(super) fn is_permitted() -> bool {
 }
 
 /// Starts the program on the second host.
-fn start(place: &RunFolder, line: &str) -> RunningProgram {
-    place.file("boot", BOOT);
-    let mut command = place.program("unshare");
-    command.args(UNSHARE).args(["sh", "-c", BECOMES, "sh"]).arg(place.path().join("boot"));
+fn start(project: &ProjectFolder, line: &str) -> RunningProgram {
+    project.file("boot", BOOT);
+    let mut command = project.program("unshare");
+    command.args(UNSHARE).args(["sh", "-c", BECOMES, "sh"]).arg(project.path().join("boot"));
     command.arg(env!("CARGO_BIN_EXE_windlass")).args(line.split_whitespace());
-    place.start_command(command)
+    project.start_command(command)
 }
 
 /// Copies a folder with everything in it.
@@ -48,12 +49,12 @@ impl WitnessScene {
     /// as soon as it heard of the other.
     pub(super) fn start_second_host(&mut self) {
         self.stop_worker();
-        let place = &self.cluster.place;
-        let state = self.site.state(place, &self.holder.1);
-        let copied = place.path().join("copied-state");
+        let project = &self.cluster.project;
+        let state = self.site.state(project, &self.holder.1);
+        let copied = project.path().join("copied-state");
         copy(&state, &copied);
         let line = self.worker_line(&self.holder.1, &copied);
-        let second = start(place, &line);
+        let second = start(project, &line);
         self.others.push(second);
     }
 }

@@ -11,8 +11,8 @@ use windlass_link::mailbox::{
     MemoryMailboxes,
 };
 
-use super::super::arrange::{folded, journal, run};
-use super::arrange::{MailboxLeader, MailboxWitness, MailboxWorker};
+use super::mailbox_node::{MailboxLeader, MailboxWitness, MailboxWorker};
+use crate::controller::test_node::{folded, journal, run};
 
 const STEPS: usize = 60;
 

@@ -1,6 +1,6 @@
 //! Leaders and workers that leave letters for each other, in virtual time.
 
-mod arrange;
 mod faults;
+mod mailbox_node;
 mod outcomes;
 mod signatures;

@@ -17,9 +17,9 @@ use windlass_link::{LinkError, WorkerLink as _};
 use windlass_store::logs::{LogId, LogStore as _};
 use windlass_worker::WorkerError;
 
-use super::super::arrange::{journal, pass, plan, run};
-use super::arrange::{GRACE, MailboxLeader, MailboxWitness, MailboxWorker, key, register};
 use super::faults::ForgetfulMailboxes;
+use super::mailbox_node::{GRACE, MailboxLeader, MailboxWitness, MailboxWorker, key, register};
+use crate::controller::test_node::{journal, pass, plan, run};
 
 fn memory() -> Arc<dyn Mailboxes> {
     Arc::new(MemoryMailboxes::new())
@@ -166,7 +166,7 @@ async fn finished_leader_posts_its_final_status_and_every_worker_exits() {
     assert!(began.elapsed() < Duration::from_millis(100), "it is told: {:?}", began.elapsed());
     let late = MailboxWorker::join(&place, &witness).ends().await;
     assert_eq!(late, Err(WorkerError::Finished("succeeded".to_owned())));
-    let next = MailboxLeader::start(&super::super::arrange::journal(), &place).await.err();
+    let next = MailboxLeader::start(&crate::controller::test_node::journal(), &place).await.err();
     assert!(matches!(
         next,
         Some(MailboxServerError::Mail { error: MailboxError::Finished { .. }, .. })

@@ -23,8 +23,8 @@ use windlass_net::credentials::WorkerSecret;
 use windlass_net::shutdown::ShutdownSender;
 use windlass_store::logs::LogId;
 
-use super::super::arrange::{journal, pass, plan, run};
-use super::arrange::{MailboxLeader, key, register};
+use super::mailbox_node::{MailboxLeader, key, register};
+use crate::controller::test_node::{journal, pass, plan, run};
 
 /// A worker whose exchanges the test makes.
 struct ScriptedMailboxWorker {

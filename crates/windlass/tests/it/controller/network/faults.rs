@@ -10,9 +10,9 @@ use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{LockUse, Plan, PlanBuilder, RetryPolicy, StepSpec};
 use windlass_controller::{FollowedEvents, NodeHandle};
 
-use super::super::arrange::{TestJournal, folded, journal, run};
-use super::arrange::{NetworkLeader, NetworkWitness, join};
 use super::faulty_network::{FaultyNetwork, TrafficDirection};
+use super::network_node::{NetworkLeader, NetworkWitness, join};
+use crate::controller::test_node::{TestJournal, folded, journal, run};
 
 const WORKERS: usize = 4;
 const RUNS: u64 = 3;

@@ -1,4 +1,4 @@
-//! The network: streams between a worker and whoever leads, and what befalls them.
+//! The network: streams between workers and the leader, and their faults.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
@@ -17,7 +17,7 @@ use windlass_net::http::{ConnectionStream, ControllerAddress, DialFuture, Dialer
 /// Bytes in a pipe before its writer waits.
 const PIPE: usize = 64 << 10;
 
-/// How long a connection to somebody who cannot be reached is tried.
+/// The time until a connection to an unreachable host fails.
 const NO_ROUTE: Duration = Duration::from_secs(1);
 
 /// How often a stalled stream looks whether it goes on.
@@ -63,7 +63,7 @@ struct FaultyNetworkState {
     breaks: u64,
     /// Where no byte comes through.
     cut: Mutex<BTreeSet<(usize, TrafficDirection)>>,
-    /// Who leads, if anybody listens.
+    /// The leader, if one listens.
     doors: Mutex<Option<mpsc::Sender<DuplexStream>>>,
 }
 
@@ -77,19 +77,19 @@ impl FaultyNetwork {
         }))
     }
 
-    /// Somebody leads and listens; whoever did before is not reached any more.
+    /// A new leader listens; the former one cannot be reached any more.
     pub(super) fn doors(&self) -> NetworkListener {
         let (sender, receiver) = mpsc::channel(64);
         *hold(&self.0.doors) = Some(sender);
         NetworkListener(receiver)
     }
 
-    /// Nobody listens.
+    /// No leader listens.
     pub(super) fn close_doors(&self) {
         *hold(&self.0.doors) = None;
     }
 
-    /// The way of a worker to whoever leads.
+    /// The connection of a worker to the leader.
     pub(super) fn way_of(&self, worker: usize) -> Arc<dyn Dialer> {
         Arc::new(DirectionState { network: self.clone(), worker })
     }
@@ -204,7 +204,7 @@ impl ConnectionListener for NetworkListener {
                 ConnectionPeer::Remote(Ipv4Addr::LOCALHOST.into()),
                 stream,
             )),
-            // Another leader listens now; this one hears nobody any more.
+            // Another leader listens now; this one gets no more connections.
             None => std::future::pending().await,
         }
     }

@@ -1,6 +1,6 @@
 //! Workers and leaders over HTTP, through a network that delays, stalls, breaks and cuts by a seed, in virtual time.
 
-mod arrange;
 mod faults;
 mod faulty_network;
+mod network_node;
 mod races;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::time::timeout;
 use windlass::core::outcome::RunStatus;
 
-use super::super::arrange::{journal, plan, run};
-use super::arrange::{NetworkLeader, NetworkWitness, join};
 use super::faults::ended;
 use super::faulty_network::FaultyNetwork;
+use super::network_node::{NetworkLeader, NetworkWitness, join};
+use crate::controller::test_node::{journal, plan, run};
 
 #[tokio::test(start_paused = true)]
 async fn five_workers_race_for_one_step_and_one_gets_it() {

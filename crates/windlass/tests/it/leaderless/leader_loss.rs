@@ -1,4 +1,4 @@
-//! The vocabulary of these tests: a worker of each kind that runs a step, and its leader, which can be taken away.
+//! A worker of each kind that runs a step, and its leader, which a test can take away.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::cluster::arrange::{ClusterFolder, free_port};
-use crate::instances::arrange::InstanceProcesses as Instances;
-use crate::links::arrange::MailboxFleet as Mailed;
-use crate::links::redis_server::RedisServer;
-use crate::postgres::server::server;
-use crate::run::arrange::{FinishedProgram, RunFolder, RunningProgram, until};
+use crate::support::cluster::{TestCluster as _, free_port};
+use crate::support::instance_processes::InstanceProcesses;
+use crate::support::local_cluster::LocalCluster;
+use crate::support::postgres_server::server;
+use crate::support::program::{FinishedProgram, RunningProgram};
+use crate::support::project_folder::ProjectFolder;
+use crate::support::redis_server::RedisServer;
 
 /// Prints before and after its leader is gone, and never ends by itself.
 pub(super) const TALK: &str = r"
@@ -51,9 +52,8 @@ pub(super) enum LeaderLoss {
 
 /// A leader of some kind, and the folder of all processes.
 enum LeaderProcess {
-    Cluster(ClusterFolder),
-    Mailed(Mailed),
-    Instances(Instances, RunningProgram),
+    Cluster(LocalCluster),
+    Instances(InstanceProcesses, RunningProgram),
 }
 
 /// A worker at a step, and its leader.
@@ -68,44 +68,38 @@ impl LeaderlessScene {
     pub(super) fn begin(kind: WorkerKind, grace: &str) -> Self {
         let redis = || RedisServer::start(&[]);
         let scene = match kind {
-            WorkerKind::Http => Self::of_cluster(ClusterFolder::start("--no-exec"), None, grace),
+            WorkerKind::Http => Self::of_cluster(LocalCluster::start("--no-exec"), None, grace),
             WorkerKind::Postgres => Self::of_database(grace),
-            WorkerKind::Redis => Self::of_mail(redis(), grace),
+            WorkerKind::Redis => Self::of_redis(redis(), grace),
             WorkerKind::Instance => Self::of_instances(redis(), grace),
         };
-        scene.place().until_lines("begun", 1);
+        scene.project().until_lines("begun", 1);
         scene
     }
 
-    fn of_cluster(cluster: ClusterFolder, join: Option<&str>, grace: &str) -> Self {
-        let here = format!("http://127.0.0.1:{}", cluster.port);
-        let join = join.unwrap_or(&here);
-        let flags = format!("--slots 1 --label big --leader-grace {grace}");
-        let worker = cluster.place.start(&format!("worker --join {join} --name ann {flags}"));
-        until("the worker has joined", || cluster.status_of("ann") == "online");
+    fn of_cluster(cluster: LocalCluster, redis: Option<RedisServer>, grace: &str) -> Self {
+        let worker =
+            cluster.worker("ann", &format!("--slots 1 --label big --leader-grace {grace}"));
         cluster.submit(TALK);
-        Self { leader: LeaderProcess::Cluster(cluster), redis: None, worker: Some(worker) }
+        Self { leader: LeaderProcess::Cluster(cluster), redis, worker: Some(worker) }
     }
 
-    /// Through mailboxes in the database: no worker can reach the address that the leader tells.
+    /// Through mailboxes in the database: no worker can reach the address that the leader advertises.
     fn of_database(grace: &str) -> Self {
         let (url, _) = server().fresh();
         let nowhere = format!("--advertise http://127.0.0.1:{}", free_port());
         let flags = format!("--no-exec --store {url} --term 2s --name leader {nowhere}");
-        let cluster = ClusterFolder::start(&flags);
-        until("it leads", || matches!(cluster.try_ask("GET", "/workers", ""), Some((200, _))));
-        Self::of_cluster(cluster, Some(&url), grace)
+        let cluster = LocalCluster::start(&flags).joined_at(&url);
+        cluster.until_led();
+        Self::of_cluster(cluster, None, grace)
     }
 
-    fn of_mail(redis: RedisServer, grace: &str) -> Self {
-        let fleet = Mailed::start(&redis.url());
-        let worker = fleet.worker("ann", &format!("--slots 1 --label big --leader-grace {grace}"));
-        fleet.cluster.submit(TALK);
-        Self { leader: LeaderProcess::Mailed(fleet), redis: Some(redis), worker: Some(worker) }
+    fn of_redis(redis: RedisServer, grace: &str) -> Self {
+        Self::of_cluster(LocalCluster::with_link(&redis.url()), Some(redis), grace)
     }
 
     fn of_instances(redis: RedisServer, grace: &str) -> Self {
-        let fleet = Instances::at(&redis.url(), TALK);
+        let fleet = InstanceProcesses::at(&redis.url(), TALK);
         let leader = fleet.leader(2, "--jobs 1");
         let flags = format!("--jobs 1 --label big --leader-grace {grace} --link-grace {grace}");
         let worker = fleet.worker(1, 2, &flags);
@@ -116,18 +110,16 @@ impl LeaderlessScene {
         }
     }
 
-    pub(super) fn place(&self) -> &RunFolder {
+    pub(super) fn project(&self) -> &ProjectFolder {
         match &self.leader {
-            LeaderProcess::Cluster(cluster) => &cluster.place,
-            LeaderProcess::Mailed(fleet) => &fleet.cluster.place,
-            LeaderProcess::Instances(fleet, _) => &fleet.place,
+            LeaderProcess::Cluster(cluster) => &cluster.project,
+            LeaderProcess::Instances(fleet, _) => &fleet.project,
         }
     }
 
     fn leader(&self) -> &RunningProgram {
         match &self.leader {
             LeaderProcess::Cluster(cluster) => &cluster.controller,
-            LeaderProcess::Mailed(fleet) => &fleet.cluster.controller,
             LeaderProcess::Instances(_, leader) => leader,
         }
     }
@@ -143,12 +135,12 @@ impl LeaderlessScene {
                 assert_eq!(redis.cli(&["FLUSHALL"]), "OK");
             }
         }
-        self.place().file("gone", "");
+        self.project().file("gone", "");
     }
 
     /// Waits until the step has printed without a leader.
     pub(super) fn until_late(&self) {
-        self.place().until_lines("late", 1);
+        self.project().until_lines("late", 1);
     }
 
     /// Waits for the end of the worker; its leader stays as it is.
@@ -161,10 +153,9 @@ impl LeaderlessScene {
     }
 
     /// The leader's cluster.
-    pub(super) fn cluster(&mut self) -> &mut ClusterFolder {
+    pub(super) fn cluster(&mut self) -> &mut LocalCluster {
         match &mut self.leader {
             LeaderProcess::Cluster(cluster) => cluster,
-            LeaderProcess::Mailed(fleet) => &mut fleet.cluster,
             LeaderProcess::Instances(..) => panic!("instances have no cluster"),
         }
     }

@@ -1,4 +1,4 @@
-//! Arranging nodes, clients and workers in one line each.
+//! Nodes, clients and workers over a journal in memory, started in one line each.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -133,7 +133,7 @@ impl TestNode {
         self.handle.views().look(|view| view.engine.dump_details())
     }
 
-    /// Waits until it leads and everybody may know.
+    /// Waits until it leads and the event of that is durable.
     pub(super) async fn led(&self) {
         let mut follower = self.handle.views().follow(Position(0));
         while !self.leads() || self.position() == 0 {

@@ -1,27 +1,19 @@
-//! The vocabulary of these tests.
+//! Guards, and steps that they start.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{PipeReader, Read, pipe};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::process::Pid;
 use windlass::core::id::Fence;
 use windlass::core::time::Span;
 use windlass_worker::guard::{GuardHandle, GuardedStep, SpawnRequest, StepExit};
 
-/// Longer than anything here takes on a machine that is overloaded.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
-pub(super) const GRACE: Span = Span::secs(10);
+use crate::support::processes::{children_of, is_tether};
+use crate::support::program::WINDLASS;
 
-/// Runs a story, on one thread, that has to end.
-pub(super) fn story<T>(story: impl Future<Output = T>) -> T {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, story).await.expect("it ends") })
-}
+pub(super) const GRACE: Span = Span::secs(10);
 
 /// Set for this test program if its guards are to have tethers.
 pub(super) const TETHERS: &str = "WINDLASS_TEST_TETHERS";
@@ -30,11 +22,11 @@ pub(super) async fn guard() -> GuardHandle {
     if has_tethers() {
         return guard_with_tethers().await;
     }
-    GuardHandle::start_from(Path::new(env!("CARGO_BIN_EXE_windlass"))).await.unwrap()
+    GuardHandle::start_from(Path::new(WINDLASS)).await.unwrap()
 }
 
 pub(super) async fn guard_with_tethers() -> GuardHandle {
-    let program = Path::new(env!("CARGO_BIN_EXE_windlass"));
+    let program = Path::new(WINDLASS);
     GuardHandle::start_with_tethers_from(program, None).await.unwrap()
 }
 
@@ -42,22 +34,11 @@ pub(super) fn has_tethers() -> bool {
     std::env::vars().any(|(name, _)| name == TETHERS)
 }
 
-/// The children of all threads of a process.
-pub(crate) fn children(pid: u32) -> Vec<String> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists =
-        threads.map(|it| fs::read_to_string(it.path().join("children")).unwrap_or_default());
-    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
-}
-
-pub(crate) fn is_tether(pid: &str) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "windlass-tether\n")
-}
-
 /// The tether of a guard that started this main process. Others wait for a step.
 pub(super) fn tether_of(guard: &GuardHandle, main: &str) -> Pid {
-    let mut tethers = children(guard.pid()).into_iter().filter(|pid| is_tether(pid));
-    let pid = tethers.find(|pid| children(pid.parse().unwrap()).iter().any(|child| child == main));
+    let mut tethers = children_of(guard.pid()).into_iter().filter(|pid| is_tether(pid));
+    let pid =
+        tethers.find(|pid| children_of(pid.parse().unwrap()).iter().any(|child| child == main));
     Pid::from_raw(pid.unwrap().parse().unwrap()).unwrap()
 }
 
@@ -124,19 +105,6 @@ pub(super) async fn run(
     let exit = guarded.gone().await;
     assert_eq!(guarded.exited().await, exit);
     (exit, rest(output).await)
-}
-
-/// Whether a process is there and is not a zombie.
-pub(super) fn is_alive(pid: &str) -> bool {
-    assert!(!pid.is_empty(), "the process is not known");
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-    stat.is_ok_and(|stat| !stat.rsplit_once(") ").unwrap().1.starts_with(['Z', 'X']))
-}
-
-pub(super) async fn until(reached: impl Fn() -> bool) {
-    while !reached() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// Names the test that a process was started for.

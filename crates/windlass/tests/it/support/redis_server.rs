@@ -1,13 +1,13 @@
-//! A Redis of the tests' own: its own folder, its own port, and an end with the process that started it.
+//! A Redis server of a test: it has its own folder and port, and ends with the process that started it.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::run::arrange::until;
+use super::waiting::until;
 
-/// Runs a server until nobody holds the other end of its standard input any more: whoever started it may have died.
+/// Runs a server until its standard input is closed, even by the death of the test.
 const KEEPER: &str = r#"
     port=$1; shift
     redis-server --bind 127.0.0.1 --port "$port" --save "" "$@" </dev/null &

@@ -1,4 +1,4 @@
-//! A controller's way to the database, which a test can cut: nothing gets through and nobody is told, as when a network
+//! The connection of a controller to its database, which a test can cut: bytes stop without an error, as when a network
 //! drops packets.
 
 use std::io::{Read as _, Write as _};
@@ -9,57 +9,57 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{fs, thread};
 
-use crate::run::arrange::pause;
+use super::waiting::pause;
 
-/// How often a cable that is cut is looked at.
+/// The time between two looks at a connection that is cut.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Carries connections to a socket.
 pub(crate) struct CuttableConnection {
-    /// The folder of its own end.
+    /// The folder of the near socket.
     pub(crate) folder: PathBuf,
     cut: Arc<AtomicBool>,
-    /// The socket at its other end.
+    /// The far socket.
     far: Arc<Mutex<PathBuf>>,
 }
 
 impl CuttableConnection {
-    /// A cable from a new folder to the socket of a server.
-    pub(crate) fn lay(folder: PathBuf, server: &Path) -> Self {
+    /// A connection from a socket in a new folder to the socket of a server.
+    pub(crate) fn new(folder: PathBuf, server: &Path) -> Self {
         fs::create_dir_all(&folder).expect("there is room for a folder");
         let own = folder.join(server.file_name().expect("a socket has a name"));
         let listener = UnixListener::bind(own).expect("it is new");
         let cut = Arc::new(AtomicBool::new(false));
         let far = Arc::new(Mutex::new(server.to_owned()));
         let (is_cut, leads_to) = (Arc::clone(&cut), Arc::clone(&far));
-        // It ends with the process of the test.
+        // The thread ends with the process of the test.
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
-                let server = leads_to.lock().expect("nobody panicked").clone();
+                let server = leads_to.lock().expect("no thread panicked").clone();
                 carry(near, &server, &is_cut);
             }
         });
         Self { folder, cut, far }
     }
 
-    /// Whoever connects from now on finds another server at its end.
+    /// Later connections reach another server.
     pub(crate) fn lead_to(&self, server: &Path) {
-        server.clone_into(&mut self.far.lock().expect("nobody panicked"));
+        server.clone_into(&mut self.far.lock().expect("no thread panicked"));
     }
 
-    /// From now on nothing gets through, in either direction.
+    /// Stops all bytes, in both directions.
     pub(crate) fn cut(&self) {
         self.cut.store(true, Ordering::SeqCst);
     }
 
-    /// What waited gets through, and everything else.
+    /// Lets all bytes pass, those that waited too.
     pub(crate) fn mend(&self) {
         self.cut.store(false, Ordering::SeqCst);
     }
 }
 
 fn carry(near: UnixStream, server: &Path, is_cut: &Arc<AtomicBool>) {
-    // Where nobody listens the connection ends.
+    // Without a server the connection ends.
     let Ok(far) = UnixStream::connect(server) else { return };
     let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else { return };
     for (from, to) in [(near, far), (far_too, near_too)] {

@@ -23,8 +23,8 @@ use windlass_store::journal::Journal;
 use windlass_store::logs::{MemoryLogs, NotifyingLogStore};
 use windlass_worker::{AttemptFuture, AttemptOrders, Executor};
 
-use super::super::arrange::{TestJournal, TestNode, start};
 use super::faulty_network::{FaultyNetwork, NetworkRng};
+use crate::controller::test_node::{TestJournal, TestNode, start};
 
 /// A leader that listens.
 pub(super) struct NetworkLeader {
@@ -34,7 +34,7 @@ pub(super) struct NetworkLeader {
 }
 
 impl NetworkLeader {
-    /// Leads the journal, and is reached by everybody from now on.
+    /// Leads the journal, and can be reached by every worker from now on.
     pub(super) async fn start(journal: &Arc<TestJournal>, network: &FaultyNetwork) -> Self {
         let node = start(journal, "leader").await;
         node.led().await;
@@ -52,7 +52,7 @@ impl NetworkLeader {
         Self { node, server: tokio::spawn(server.run(ends)), _ends: sender }
     }
 
-    /// Ends as a crash would: nobody is told anything.
+    /// Ends as in a crash, without a message.
     pub(super) async fn crash(self, journal: &impl Journal, network: &FaultyNetwork) {
         network.close_doors();
         self.server.abort();
@@ -60,7 +60,7 @@ impl NetworkLeader {
     }
 }
 
-/// Works for whoever leads, until the story is over.
+/// Works for each leader until the test ends.
 pub(super) fn join(
     network: &FaultyNetwork,
     number: usize,

@@ -1,4 +1,4 @@
-//! A PostgreSQL of the tests' own: its own folder, its own socket, and an end with the processes that use it.
+//! A PostgreSQL server of the tests: it has its own folder and socket, and ends with the processes that use it.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
-use crate::run::arrange::until;
+use super::waiting::until;
 
-/// Runs a server until nobody holds the other end of its standard input any more, and leaves nothing of it: whoever
-/// started it may have died. Each line that it reads there stops the server as a crash would, or starts it again.
+/// Runs a server until its standard input is closed, even by the death of the test, and removes its files.
+/// Each line on the standard input stops the server as in a crash, or starts it again.
 const KEEPER: &str = r#"
     serve() { "$0" -D "$1/data" -k "$1" </dev/null & }
     serve "$1"
@@ -27,7 +27,7 @@ const KEEPER: &str = r#"
     rm -rf "$1"
 "#;
 
-/// Runs a server until nobody shares the lock of the file any more, and leaves nothing of it.
+/// Runs a server until no process shares the lock of the file any more, and removes its files.
 const SHARED_KEEPER: &str = r#"
     exec 9<"$2"
     "$0" -D "$1/data" -k "$1" </dev/null 9<&- &
@@ -67,8 +67,8 @@ pub(crate) fn server() -> &'static PgServer {
     SERVER.get_or_init(PgServer::start)
 }
 
-/// The server that all processes of the tests share, for who leaves it running: most of the time that a test would take is
-/// that of making one.
+/// The server that all test processes share. Tests that stop their server use another one. Creating a server takes most of
+/// the time of such a test.
 pub(crate) fn shared() -> &'static PgServer {
     static SERVER: OnceLock<PgServer> = OnceLock::new();
     SERVER.get_or_init(PgServer::shared)
@@ -88,7 +88,7 @@ impl PgServer {
     }
 
     /// A server in a folder of its own, whose files are made so.
-    pub(super) fn keep(port: u16, make: impl FnOnce(&Path)) -> Self {
+    pub(crate) fn keep(port: u16, make: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().expect("a folder").keep();
         make(&folder);
         let mut keeper = PgServerAccount::of_servers().command("sh");
@@ -98,7 +98,7 @@ impl PgServer {
         Self::of(folder, port, kept)
     }
 
-    /// Finds the server of all, or starts it. Whoever holds the lock is one of its users.
+    /// Finds the shared server, or starts it. Each process that holds the lock uses it.
     fn shared() -> Self {
         let base = Path::new("/dev/shm");
         let base = if base.is_dir() { base.to_owned() } else { std::env::temp_dir() };
@@ -184,7 +184,7 @@ impl PgServer {
     }
 
     /// What statements print to a role in a database, in a session of their own.
-    pub(super) fn psql_in(&self, role: &str, database: &str, statements: &str) -> String {
+    pub(crate) fn psql_in(&self, role: &str, database: &str, statements: &str) -> String {
         let mut psql = self.client("psql");
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]);
         psql.args(["-U", role, "-d", database, "-c", statements]);
@@ -210,7 +210,7 @@ impl PgServer {
         &self.folder
     }
 
-    pub(super) const fn port(&self) -> u16 {
+    pub(crate) const fn port(&self) -> u16 {
         self.port
     }
 
@@ -221,14 +221,14 @@ impl PgServer {
         name
     }
 
-    pub(super) fn make_role(&self, name: &str) {
+    pub(crate) fn make_role(&self, name: &str) {
         self.psql(&format!(
             "CREATE ROLE {name} LOGIN PASSWORD 'hush'; CREATE SCHEMA {name} AUTHORIZATION {name};
              ALTER ROLE {name} SET search_path = {name}"
         ));
     }
 
-    /// The address of an empty schema that nobody else has, and its name.
+    /// The address of an empty schema of its own, and its name.
     pub(crate) fn fresh(&self) -> (String, String) {
         let schema = fresh_name();
         self.psql(&format!("CREATE SCHEMA {schema}"));
@@ -254,8 +254,8 @@ impl PgServer {
     }
 }
 
-/// A name that nobody else has: processes share a server.
-pub(super) fn fresh_name() -> String {
+/// A unique name: processes share a server.
+pub(crate) fn fresh_name() -> String {
     format!("t{:016x}", RandomState::new().hash_one(0))
 }
 
@@ -319,14 +319,14 @@ fn psql(folder: &Path, port: u16) -> Child {
         .expect("psql is installed")
 }
 
-/// Who runs servers: they refuse to be root.
-pub(super) enum PgServerAccount {
+/// The account that runs servers, which refuse to run as root.
+pub(crate) enum PgServerAccount {
     Own,
     Postgres { user: u32, group: u32 },
 }
 
 impl PgServerAccount {
-    pub(super) fn of_servers() -> Self {
+    pub(crate) fn of_servers() -> Self {
         if !rustix::process::geteuid().is_root() {
             return Self::Own;
         }
@@ -339,13 +339,13 @@ impl PgServerAccount {
         }
     }
 
-    pub(super) fn give(&self, folder: &Path) {
+    pub(crate) fn give(&self, folder: &Path) {
         if let Self::Postgres { user, group } = *self {
             chown(folder, Some(user), Some(group)).expect("root may");
         }
     }
 
-    pub(super) fn command(&self, name: &str) -> Command {
+    pub(crate) fn command(&self, name: &str) -> Command {
         let mut command = Command::new(program(name));
         command.stdin(Stdio::null()).current_dir("/");
         if let Self::Postgres { user, group } = *self {

@@ -1,4 +1,4 @@
-//! A leader and workers at one place with mailboxes, in one line each.
+//! A leader and workers that exchange messages through mailboxes, started in one line each.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -26,7 +26,7 @@ use windlass_worker::{
     AttemptFuture, AttemptOrders, Executor, PeerWorkers, ProcessClock, WorkerError, WorkerRuntime,
 };
 
-use super::super::arrange::{TestJournal, TestNode, pass, start};
+use crate::controller::test_node::{TestJournal, TestNode, pass, start};
 
 pub(super) const GRACE: Duration = Duration::from_secs(30);
 
@@ -212,7 +212,7 @@ impl MailboxWorker {
         self.running.await.expect("it does not panic")
     }
 
-    /// Dies, and nobody is told.
+    /// Dies without a message.
     pub(super) fn die(&self) {
         self.running.abort();
     }
