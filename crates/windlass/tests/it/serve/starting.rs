@@ -33,8 +33,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
     let project = ProjectFolder::with(LIMITS);
     let refused = [
         ("--advertise build.example:7700", "write it like http://build.example:7700"),
-        ("--advertise http://build.example/windlass", "it has more than a host and a port"),
-        ("--advertise ftp://build.example", "`ftp://build.example` is no address"),
+        ("--advertise http://build.example/windlass", "a host and a port only"),
+        ("--advertise ftp://build.example", "`ftp://build.example` is not the address"),
         ("--advertise http://0.0.0.0:7700", "it is a wildcard address"),
         ("--allow-host http://build.example", "write it like build.example, without a port"),
         ("--allow-host build.example:80", "write it like build.example, without a port"),
