@@ -17,6 +17,7 @@ mod params;
 mod plan_time_renderer;
 mod selection;
 mod settings;
+mod valid_pipeline;
 mod work;
 
 pub use cell_name::{cell_name, cell_values};
@@ -24,4 +25,5 @@ pub use expanded::{ExpandInputs, ExpandedPipeline, ExpandedStep};
 pub use expander::expand_pipeline;
 pub use granted_work::GrantedWork;
 pub use selection::{SelectionError, StepSelection};
+pub use valid_pipeline::{InvalidPipeline, PipelineChecks, ValidPipeline};
 pub use work::{StepWork, WorkAction};

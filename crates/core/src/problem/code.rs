@@ -171,6 +171,14 @@ impl ProblemCode {
         Self::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
     }
 
+    /// Whether the value of a param is wrong: a given one, or a default in the file.
+    pub(crate) const fn concerns_param_value(self) -> bool {
+        matches!(
+            self,
+            Self::ParamUnknown | Self::ParamMissing | Self::ParamChoice | Self::ParamType
+        )
+    }
+
     /// Whether the text is invalid YAML, or valid YAML with another meaning than intended.
     pub(crate) const fn is_yaml_mistake(self) -> bool {
         matches!(

@@ -6,12 +6,11 @@ use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
 use windlass_core::expand::{
-    ExpandInputs, ExpandedPipeline, SelectionError, StepSelection, expand_pipeline,
+    ExpandInputs, ExpandedPipeline, InvalidPipeline, PipelineChecks, SelectionError, StepSelection,
+    ValidPipeline,
 };
-use windlass_core::problem::{Problem, ProblemCode, ProblemSeverity, SOURCE_MAX, SourceFile};
-use windlass_core::spec::{
-    CallableSet, PipelineDecl, PipelineReadOptions, read_pipeline_with_callables,
-};
+use windlass_core::problem::{ProblemCode, ProblemSeverity, SOURCE_MAX, SourceFile};
+use windlass_core::spec::CallableSet;
 
 use super::args::ParamArg;
 use super::context::CommandContext;
@@ -19,57 +18,41 @@ use super::error::CliError;
 use super::project::{FILE, Project};
 use super::render::ProblemReport;
 
-/// Problems with the given params, as opposed to the file.
-const PARAMS: [ProblemCode; 4] = [
-    ProblemCode::ParamUnknown,
-    ProblemCode::ParamMissing,
-    ProblemCode::ParamChoice,
-    ProblemCode::ParamType,
-];
-
 /// Steps that are listed when a named step does not exist.
 const LISTED_MAX: usize = 12;
 
-/// A valid pipeline file.
+/// A valid pipeline file of a project.
 #[derive(Debug)]
 pub(crate) struct LoadedPipeline {
     /// Its location.
     pub(crate) project: Project,
-    /// Its text.
-    pub(crate) source: SourceFile,
-    /// Its declarations.
-    pub(crate) pipeline: PipelineDecl,
-    /// Notes about it.
-    pub(crate) notes: Vec<Problem>,
+    /// Its contents.
+    pub(crate) valid: ValidPipeline,
 }
 
 impl LoadedPipeline {
     /// Reads the given file, or the nearest one. Keys that this version cannot execute get the severity
-    /// `not_available`: notes for commands that inspect a file, errors for those that run it.
+    /// `unavailable`: notes for commands that inspect a file, errors for those that run it.
     pub(crate) fn read(
         context: &CommandContext,
         file: Option<&Path>,
-        not_available: ProblemSeverity,
+        unavailable: ProblemSeverity,
     ) -> Result<Self, CliError> {
-        Self::read_calling(context, file, (not_available, &context.compiled.allowed_calls()))
+        Self::read_calling(context, file, (unavailable, &context.compiled.allowed_calls()))
     }
 
     /// The same, for a file that may call these functions.
     pub(crate) fn read_calling(
         context: &CommandContext,
         file: Option<&Path>,
-        (not_available, calls): (ProblemSeverity, &CallableSet),
+        (unavailable_key_severity, calls): (ProblemSeverity, &CallableSet),
     ) -> Result<Self, CliError> {
-        let options = PipelineReadOptions { unavailable_key_severity: not_available };
         let (project, source) = match (file, &context.compiled.pipeline) {
             (None, Some(source)) => (Project::compiled(&context.folder, source), source.clone()),
             _ => Self::source(&context.folder, file)?,
         };
-        let (pipeline, problems) = read_pipeline_with_callables(&source, options, calls);
-        match pipeline {
-            Some(pipeline) => Ok(Self { project, source, pipeline, notes: problems }),
-            None => Err(invalid(source, problems)),
-        }
+        let checks = PipelineChecks { calls, unavailable_key_severity };
+        Ok(Self { project, valid: ValidPipeline::read(source, checks)? })
     }
 
     fn source(folder: &Path, file: Option<&Path>) -> Result<(Project, SourceFile), CliError> {
@@ -79,17 +62,17 @@ impl LoadedPipeline {
             if rejected.problem.code == ProblemCode::TooLarge {
                 "the file is larger than 8 MiB".clone_into(&mut rejected.problem.title);
             }
-            invalid(rejected.source, vec![*rejected.problem])
+            Box::<InvalidPipeline>::from(rejected)
         })?;
         Ok((project, source))
     }
 
     /// The selected part of the file.
-    pub(crate) fn select(mut self, selection: &StepSelection) -> Result<Self, CliError> {
-        let names: Vec<&str> =
-            self.pipeline.steps.iter().map(|step| &*step.name.value).take(LISTED_MAX).collect();
+    pub(crate) fn select(self, selection: &StepSelection) -> Result<Self, CliError> {
+        let steps = self.valid.pipeline.steps.iter();
+        let names: Vec<&str> = steps.map(|step| &*step.name.value).take(LISTED_MAX).collect();
         let steps = format!("the steps are {}", names.join(", "));
-        self.pipeline = selection.select_from(self.pipeline).map_err(|error| {
+        let valid = self.valid.select(selection).map_err(|error| {
             let hint = match &error {
                 SelectionError::NoStep { name, .. } if name.contains('[') => {
                     Some("a matrix runs as a whole: name it without a cell".to_owned())
@@ -103,33 +86,23 @@ impl LoadedPipeline {
                 None => error,
             }
         })?;
-        Ok(self)
+        Ok(Self { valid, ..self })
     }
 
     /// The plan with these params.
     pub(crate) fn plan(&self, given: &[ParamArg]) -> Result<ExpandedPipeline, CliError> {
         let given = given.iter().map(|param| (param.name.clone(), param.value.clone()));
-        self.plan_with(&given.collect()).map_err(|problems| {
-            let source = self.source.clone();
-            let of_params = problems.iter().all(|problem| PARAMS.contains(&problem.code));
-            match invalid(source, problems) {
-                CliError::Pipeline(report) if of_params => CliError::Params(report),
-                error => error,
-            }
-        })
-    }
-
-    /// The plan with these params, or every problem.
-    fn plan_with(
-        &self,
-        params: &BTreeMap<String, String>,
-    ) -> Result<ExpandedPipeline, Vec<Problem>> {
-        expand_pipeline(&self.pipeline, ExpandInputs { name: &self.project.name(), params })
+        let (name, params) = (self.project.name(), given.collect::<BTreeMap<String, String>>());
+        Ok(self.valid.plan(ExpandInputs { name: &name, params: &params })?)
     }
 }
 
-fn invalid(source: SourceFile, problems: Vec<Problem>) -> CliError {
-    CliError::Pipeline(Box::new(ProblemReport { source, problems }))
+impl From<Box<InvalidPipeline>> for CliError {
+    fn from(invalid: Box<InvalidPipeline>) -> Self {
+        let InvalidPipeline { source, problems, only_params_are_wrong } = *invalid;
+        let report = Box::new(ProblemReport { source, problems });
+        if only_params_are_wrong { Self::Params(report) } else { Self::Pipeline(report) }
+    }
 }
 
 /// The bytes of the file, at most one more than the limit.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
-use windlass_core::expand::{ExpandInputs, ExpandedPipeline, expand_pipeline};
-use windlass_core::problem::{Problem, ProblemSeverity, SourceFile};
-use windlass_core::spec::{self, CallableCatalog, CallableSet};
+use windlass_core::expand::{ExpandInputs, ExpandedPipeline, PipelineChecks, ValidPipeline};
+use windlass_core::problem::{ProblemSeverity, SourceFile};
+use windlass_core::spec::{CallableCatalog, CallableSet};
 use windlass_worker::executors::{Callee, CalleeRegistry};
 
 use super::callee::{RetryPredicate, TypedCallee};
@@ -146,14 +146,11 @@ impl Pipeline {
 
     /// Checks it and makes its plan with these params.
     pub fn plan(&self, params: &BTreeMap<String, String>) -> Result<ExpandedPipeline, RunError> {
-        let source = self.source();
-        let options =
-            spec::PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error };
         let calls = CallableSet::Known(self.catalogue());
-        let (pipeline, problems) = spec::read_pipeline_with_callables(&source, options, &calls);
-        let unsound = |problems: Vec<Problem>| RunError::invalid(&source, &problems);
-        let pipeline = pipeline.ok_or_else(|| unsound(problems))?;
-        expand_pipeline(&pipeline, ExpandInputs { name: &self.name, params }).map_err(unsound)
+        let checks =
+            PipelineChecks { calls: &calls, unavailable_key_severity: ProblemSeverity::Error };
+        let inputs = ExpandInputs { name: &self.name, params };
+        Ok(ValidPipeline::read(self.source(), checks)?.plan(inputs)?)
     }
 
     /// Runs it here, in this process and in memory, and returns what became of it. That a step failed is no error: ask the

@@ -10,8 +10,9 @@ use windlass_core::engine::{
     EngineAnswer, EngineRequest, Event, RunOptions, SubmitRun, UnplaceablePolicy,
 };
 use windlass_core::environment::EnvironmentPolicy;
+use windlass_core::expand::InvalidPipeline;
 use windlass_core::plan::Plan;
-use windlass_core::problem::{Problem, ProblemStyle, SourceFile, render_problem};
+use windlass_core::problem::{ProblemStyle, render_problem};
 use windlass_core::requirement::Labels;
 use windlass_core::summary::RunSummary;
 use windlass_core::time::Time;
@@ -61,10 +62,11 @@ pub enum RunError {
     NotLeader(#[from] NotLeader),
 }
 
-impl RunError {
-    pub(super) fn invalid(source: &SourceFile, problems: &[Problem]) -> Self {
+impl From<Box<InvalidPipeline>> for RunError {
+    fn from(invalid: Box<InvalidPipeline>) -> Self {
+        let InvalidPipeline { source, problems, .. } = *invalid;
         let pages =
-            problems.iter().map(|problem| render_problem(problem, source, ProblemStyle::Plain));
+            problems.iter().map(|problem| render_problem(problem, &source, ProblemStyle::Plain));
         Self::Unsound(pages.collect::<Vec<_>>().join("\n"))
     }
 }

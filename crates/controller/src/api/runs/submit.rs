@@ -16,11 +16,13 @@ use windlass_core::engine::{
     EngineAnswer, EngineRequest, ReusedOutcome, RunOptions, SubmitRun, SubmitWarning,
     UnplaceablePolicy,
 };
-use windlass_core::expand::{ExpandInputs, ExpandedPipeline, StepSelection, expand_pipeline};
+use windlass_core::expand::{
+    ExpandInputs, ExpandedPipeline, InvalidPipeline, PipelineChecks, StepSelection, ValidPipeline,
+};
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
-use windlass_core::problem::{Problem, ProblemCode, ProblemSeverity, SourceFile};
-use windlass_core::spec::{self, CallableSet, PipelineReadOptions};
+use windlass_core::problem::{ProblemSeverity, SourceFile};
+use windlass_core::spec::CallableSet;
 use windlass_core::time::Span;
 use windlass_link::http::KEY_HEADER;
 use windlass_net::random::new_run_id;
@@ -196,18 +198,16 @@ impl SubmitRunBody {
         let name = self.name.as_deref().unwrap_or("pipeline");
         name_rules::check("the name of a pipeline", name)?;
         let params = params(&self.params)?;
-        let source = SourceFile::from_bytes(file, self.text.as_bytes())
-            .map_err(|rejected| unsound(&rejected.source, &[*rejected.problem]))?;
-        let (pipeline, problems) = spec::read_pipeline_with_callables(
-            &source,
-            PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error },
-            &CallableSet::Any,
-        );
-        let pipeline = pipeline.ok_or_else(|| unsound(&source, &problems))?;
-        let pipeline = self.selection.to_selection().select_from(pipeline);
-        let pipeline = pipeline.map_err(|error| ApiError::bad_request(error.to_string()))?;
-        let expanded = expand_pipeline(&pipeline, ExpandInputs { name, params: &params })
-            .map_err(|problems| unsound(&source, &problems))?;
+        let unavailable_key_severity = ProblemSeverity::Error;
+        let checks = PipelineChecks { calls: &CallableSet::Any, unavailable_key_severity };
+        let valid = SourceFile::from_bytes(file, self.text.as_bytes())
+            .map_err(Into::into)
+            .and_then(|source| ValidPipeline::read(source, checks))
+            .map_err(|invalid| unsound(&invalid))?;
+        let selected = valid.select(&self.selection.to_selection());
+        let selected = selected.map_err(|error| ApiError::bad_request(error.to_string()))?;
+        let expanded = selected.plan(ExpandInputs { name, params: &params });
+        let expanded = expanded.map_err(|invalid| unsound(&invalid))?;
         self.planned(expanded)
     }
 
@@ -254,15 +254,9 @@ fn params(given: &BTreeMap<String, Value>) -> Result<BTreeMap<String, String>, A
     given.iter().map(text).collect()
 }
 
-fn unsound(source: &SourceFile, problems: &[Problem]) -> ApiError {
-    const PARAMS: [ProblemCode; 4] = [
-        ProblemCode::ParamUnknown,
-        ProblemCode::ParamMissing,
-        ProblemCode::ParamChoice,
-        ProblemCode::ParamType,
-    ];
-    let of_params = problems.iter().all(|problem| PARAMS.contains(&problem.code));
-    let code = if of_params { "bad_params" } else { "bad_pipeline" };
+fn unsound(invalid: &InvalidPipeline) -> ApiError {
+    let InvalidPipeline { source, problems, only_params_are_wrong } = invalid;
+    let code = if *only_params_are_wrong { "bad_params" } else { "bad_pipeline" };
     let worst = problems.iter().find(|problem| problem.severity == ProblemSeverity::Error);
     let first = worst.map_or_else(String::new, |problem| {
         let line = source.line_column(problem.span.start).line;

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ExpandArgs, context: &CommandContext) -> Result<u8, Cli
     // A key that this version cannot execute has no expanded form.
     let loaded = LoadedPipeline::read(context, args.file.as_deref(), ProblemSeverity::Error)?;
     let expanded = loaded.plan(&args.param)?;
-    let tree = definition(&loaded.pipeline, &expanded);
+    let tree = definition(&loaded.valid.pipeline, &expanded);
     let text = if args.json { tree.json() } else { tree.yaml() };
     Ok(output::print_data(text.trim_end()))
 }

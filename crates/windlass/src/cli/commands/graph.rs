@@ -33,6 +33,6 @@ pub(crate) struct GraphArgs {
 pub(crate) fn run(args: &GraphArgs, context: &CommandContext) -> Result<u8, CliError> {
     let loaded = LoadedPipeline::read(context, args.file.as_deref(), ProblemSeverity::Note)?;
     let expanded = loaded.plan(&args.param)?;
-    let graph = PipelineGraph::new(&loaded.pipeline, &expanded);
+    let graph = PipelineGraph::new(&loaded.valid.pipeline, &expanded);
     Ok(output::print_data(graph.draw(args.format, &context.out).trim_end()))
 }

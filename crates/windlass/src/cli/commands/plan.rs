@@ -60,7 +60,7 @@ pub(crate) fn show(
 
 /// Reports keys that this version cannot run.
 fn tell_unavailable(loaded: &LoadedPipeline, context: &CommandContext) {
-    let mut titles: Vec<&str> = loaded.notes.iter().map(|note| &*note.title).collect();
+    let mut titles: Vec<&str> = loaded.valid.notes.iter().map(|note| &*note.title).collect();
     titles.sort_unstable();
     titles.dedup();
     for title in titles {

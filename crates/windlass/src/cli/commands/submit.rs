@@ -57,7 +57,7 @@ pub(crate) fn run(args: &SubmitArgs, context: &CommandContext) -> Result<u8, Cli
     let file = args.part.target().file;
     let loaded =
         LoadedPipeline::read_calling(context, file.as_deref(), (ProblemSeverity::Error, &calls))?;
-    let text = loaded.source.text().to_owned();
+    let text = loaded.valid.source.text().to_owned();
     let loaded = loaded.select(&args.part.selection())?;
     let expanded = loaded.plan(&args.part.param)?;
     let controller = args.controller.controller(context)?;

@@ -66,7 +66,7 @@ fn check(
 ) -> Result<ValidatedFile, CliError> {
     let loaded = LoadedPipeline::read(context, file, ProblemSeverity::Note)?;
     let is_given = |param: &&ParamDecl| given.iter().any(|given| given.name == param.name.value);
-    let required = loaded.pipeline.params.iter().filter(|param| param.required);
+    let required = loaded.valid.pipeline.params.iter().filter(|param| param.required);
     let assumed: Vec<ParamArg> = required.filter(|param| !is_given(param)).map(assume).collect();
     let all: Vec<ParamArg> = given.iter().cloned().chain(assumed.iter().cloned()).collect();
     let expanded = match loaded.plan(&all) {
@@ -75,7 +75,8 @@ fn check(
         Err(_) if !assumed.is_empty() => None,
         Err(error) => return Err(error),
     };
-    let report = ProblemReport { source: loaded.source.clone(), problems: loaded.notes.clone() };
+    let report =
+        ProblemReport { source: loaded.valid.source.clone(), problems: loaded.valid.notes.clone() };
     Ok(ValidatedFile { report, expanded, loaded })
 }
 
@@ -98,7 +99,8 @@ impl ValidatedFile {
         let problems = (!self.report.problems.is_empty()).then(|| self.report.text(&context.out));
         let note =
             |text: &String| format!("{} {text}", context.out.paint(ColorRole::Quiet, "note:"));
-        let notes = self.outlook().map(|outlook| routing_notes(&self.loaded.pipeline, &outlook));
+        let notes =
+            self.outlook().map(|outlook| routing_notes(&self.loaded.valid.pipeline, &outlook));
         let notes: Vec<String> = notes.iter().flatten().map(note).collect();
         problems.into_iter().chain([ok]).chain(notes).collect::<Vec<_>>().join("\n")
     }
@@ -110,7 +112,7 @@ impl ValidatedFile {
 
     /// The numbers of steps, matrix cells and params.
     fn found(&self) -> Vec<String> {
-        let pipeline = &self.loaded.pipeline;
+        let pipeline = &self.loaded.valid.pipeline;
         let mut found = vec![count(pipeline.steps.len(), "step", "steps")];
         let mut more = |number: usize, one: &str, many: &str| {
             if number > 0 {
@@ -140,7 +142,7 @@ impl ValidatedFile {
     }
 
     fn json(&self) -> String {
-        let pipeline = &self.loaded.pipeline;
+        let pipeline = &self.loaded.valid.pipeline;
         let steps: Vec<&str> = pipeline.steps.iter().map(|step| &*step.name.value).collect();
         let params: Vec<&str> = pipeline.params.iter().map(|param| &*param.name.value).collect();
         json!({
