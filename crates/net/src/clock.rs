@@ -43,6 +43,18 @@ impl ProcessClock {
         Self(ProcessClockSource::SinceBoot)
     }
 
+    /// Returns the clock of leases: it continues while the machine sleeps, where the platform has such a clock.
+    #[cfg(unix)]
+    pub const fn of_leases() -> Self {
+        Self::since_boot()
+    }
+
+    /// Returns the clock of leases: it continues while the machine sleeps, where the platform has such a clock.
+    #[cfg(not(unix))]
+    pub fn of_leases() -> Self {
+        Self::runtime()
+    }
+
     /// Returns the time.
     pub fn now(&self) -> Time {
         match self.0 {

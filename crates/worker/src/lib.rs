@@ -1,6 +1,7 @@
 //! The worker: executes attempts under leases.
 //!
-//! [`Worker::run`] joins the leader over a link, exchanges with it, and has an [`Executor`] run what it is granted.
+//! A [`WorkerSetup`] assembles a worker. [`WorkerRuntime::run`] joins the leader over a link, exchanges with it, and has an
+//! [`Executor`] run what it is granted.
 
 mod backoff;
 mod exchange_loop;
@@ -19,6 +20,7 @@ pub mod step_outputs;
 #[cfg(unix)]
 pub mod values;
 mod worker_runtime;
+mod worker_setup;
 
 pub use executor::{
     AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, ExecutorReadyFuture,
@@ -31,3 +33,4 @@ pub use state_directory::{
 };
 pub use windlass_net::clock::ProcessClock;
 pub use worker_runtime::{PeerWorkers, WorkerError, WorkerRuntime, WorkerShutdown};
+pub use worker_setup::WorkerSetup;

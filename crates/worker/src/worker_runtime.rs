@@ -112,26 +112,6 @@ pub struct WorkerRuntime {
 }
 
 impl WorkerRuntime {
-    /// A worker in its leader's process, whose fate it shares.
-    pub fn in_process(
-        register: RegisterRequest,
-        capacity: u32,
-        link: Arc<dyn WorkerLink>,
-        executor: Arc<dyn Executor>,
-    ) -> Self {
-        Self {
-            register,
-            capacity,
-            leases_expire: false,
-            peers: PeerWorkers::Possible,
-            clock: ProcessClock::runtime(),
-            leader_grace: None,
-            membership: None,
-            link,
-            executor,
-        }
-    }
-
     /// Works until it is told to end. What an earlier life could not report is reported first.
     pub async fn run(mut self, ends: impl Into<WorkerShutdown>) -> Result<(), WorkerError> {
         let mut ends = ends.into();

@@ -9,6 +9,7 @@
 //! | `local_run_args`, `logging`, `environment_args`, `otlp` | options that several commands share |
 //! | `run_source` | finding runs, in a store or on a controller |
 //! | `local_run`, `remote_watch`, `daemon`, `ci_instances` | local runs, runs elsewhere, cluster processes, shared runs |
+//! | `embedded_worker` | the worker inside a leader's process |
 //! | `step_summaries` | the summaries that steps write |
 //! | `render`, `output` | pure rendering, and the only code that prints |
 //! | `error`, `exit` | errors as messages, and exit codes |
@@ -21,6 +22,7 @@ mod commands;
 mod context;
 mod daemon;
 mod dispatch;
+mod embedded_worker;
 mod environment;
 mod environment_args;
 mod error;

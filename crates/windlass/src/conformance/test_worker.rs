@@ -4,41 +4,33 @@ use std::sync::Arc;
 
 use windlass_core::id::Incarnation;
 use windlass_core::requirement::Labels;
-use windlass_core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
+use windlass_core::session::{FormerLifeProof, WorkerLocality};
 use windlass_link::WorkerLink;
 use windlass_net::clock::ProcessClock;
 use windlass_net::credentials::WorkerSecret;
-use windlass_worker::{Executor, PeerWorkers, WorkerRuntime};
+use windlass_worker::{Executor, WorkerRuntime, WorkerSetup};
 
-/// Slots of a worker, and leases that it takes.
+/// Slots of a worker, and the leases that it takes beyond them.
 const SLOTS: u32 = 2;
-const CAPACITY: u32 = 8;
+const LEASES_AHEAD: u32 = 6;
 
-/// A worker in a process of its own, as its leader sees it: two slots, leases that expire, no memory, and patience without
-/// end.
+/// A worker in a process of its own, as its leader sees it: it has two slots and leases that expire, remembers nothing, and
+/// waits for its leader without limit.
 pub fn test_worker(
     secret: &WorkerSecret,
     number: usize,
     (link, executor): (Arc<dyn WorkerLink>, Arc<dyn Executor>),
 ) -> WorkerRuntime {
-    WorkerRuntime {
-        register: RegisterRequest {
-            worker: secret.worker_id(),
-            name: format!("worker-{number}").into(),
-            incarnation: Incarnation(1),
-            labels: Labels::default(),
-            slots: SLOTS,
-            home: WorkerLocality::Apart,
-            former: FormerLifeProof::Unknown,
-            spooled: Vec::new(),
-        },
-        capacity: CAPACITY,
-        leases_expire: true,
-        peers: PeerWorkers::Possible,
-        clock: ProcessClock::runtime(),
-        leader_grace: None,
-        membership: None,
+    let setup = WorkerSetup {
+        worker: secret.worker_id(),
+        name: format!("worker-{number}"),
+        life: (Incarnation(1), FormerLifeProof::Unknown),
+        labels: Labels::default(),
+        slots: SLOTS,
+        leases_ahead: LEASES_AHEAD,
+        locality: WorkerLocality::Apart,
         link,
         executor,
-    }
+    };
+    WorkerRuntime { clock: ProcessClock::runtime(), ..setup.assemble() }
 }

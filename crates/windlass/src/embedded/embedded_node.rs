@@ -18,7 +18,7 @@ use windlass_controller::{
 use windlass_core::engine::EngineConfig;
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::requirement::Labels;
-use windlass_core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
+use windlass_core::session::{FormerLifeProof, WorkerLocality};
 use windlass_core::time::Span;
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
@@ -28,6 +28,7 @@ use windlass_store::journal::LeaderCandidate;
 use windlass_store::logs::{LogStore, NotifyingLogStore};
 use windlass_worker::{
     Executor, GuardLockIdentity, PeerWorkers, WorkerError, WorkerIncarnations, WorkerRuntime,
+    WorkerSetup,
 };
 
 use super::clock::system_now;
@@ -173,7 +174,8 @@ impl EmbeddedNode {
             ttl: office.ttl,
             own: office.own_worker,
             stand_by: office.stand_by,
-            clock: own_clock(),
+            // Terms end by time where others can lead.
+            clock: ProcessClock::of_leases(),
         };
         let (node, handle) = ControllerNode::open(Arc::clone(&stores.journal), config).await?;
         // Before anything happens.
@@ -340,31 +342,18 @@ fn worker(
         Some((lives, guard)) => lives.begin(known, guard, system_now())?,
         None => (known.next(system_now(), 0), FormerLifeProof::Unknown),
     };
-    let register = RegisterRequest {
+    let worker = WorkerSetup {
         worker: LOCAL_WORKER_ID,
-        name: crew.name.into(),
-        incarnation,
+        name: crew.name,
+        life: (incarnation, former),
         labels: crew.labels,
         slots: crew.slots,
-        home: WorkerLocality::SharedFate,
-        former,
-        spooled: Vec::new(),
+        leases_ahead: EXTRA_LEASES,
+        locality: WorkerLocality::SharedFate,
+        link: Arc::new(link),
+        executor: crew.executor,
     };
-    let capacity = crew.slots + EXTRA_LEASES;
-    let worker = WorkerRuntime::in_process(register, capacity, Arc::new(link), crew.executor);
-    // The guard's clock, which also counts what a machine sleeps: both tell when things happened.
-    Ok(WorkerRuntime { peers: crew.beside, clock: own_clock(), ..worker })
-}
-
-/// Terms end by time where others can lead, and time goes on while a machine sleeps.
-#[cfg(unix)]
-const fn own_clock() -> ProcessClock {
-    ProcessClock::since_boot()
-}
-
-#[cfg(not(unix))]
-fn own_clock() -> ProcessClock {
-    ProcessClock::runtime()
+    Ok(WorkerRuntime { peers: crew.beside, ..worker.assemble() })
 }
 
 async fn worker_failure(

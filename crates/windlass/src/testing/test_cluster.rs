@@ -12,9 +12,7 @@ use windlass_core::engine::{EngineConfig, SubmitRun};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::requirement::Labels;
-use windlass_core::session::{
-    FormerLifeProof, LeaseGrant, OutcomeVerdict, RegisterRequest, WorkerLocality,
-};
+use windlass_core::session::{FormerLifeProof, LeaseGrant, OutcomeVerdict, WorkerLocality};
 use windlass_core::time::{Span, Time};
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
@@ -22,7 +20,7 @@ use windlass_store::journal::LeaderCandidate;
 use windlass_worker::executors::{
     CallExecutor, CallStopSignal, CalleeRegistry, ExecutorSettings, GuardSource, MaskCache,
 };
-use windlass_worker::{AttemptFuture, AttemptOrders, Executor, WorkerRuntime};
+use windlass_worker::{AttemptFuture, AttemptOrders, Executor, WorkerRuntime, WorkerSetup};
 
 use super::test_result::PipelineTestResult;
 use crate::embedded::{EmbeddedNodeError, Stores};
@@ -120,21 +118,18 @@ impl PipelineTestCluster {
             died: AtomicBool::new(false),
         };
         let labels = hand.labels.iter().cloned().chain(self.callees.labels());
-        let register = RegisterRequest {
+        let setup = WorkerSetup {
             worker: WorkerId(number),
-            name: hand.name.as_str().into(),
-            incarnation: Incarnation(1),
+            name: hand.name.clone(),
+            life: (Incarnation(1), FormerLifeProof::Unknown),
             labels: Labels::new(labels),
             slots: SLOTS,
-            home: WorkerLocality::Apart,
-            former: FormerLifeProof::Unknown,
-            spooled: Vec::new(),
+            leases_ahead: 0,
+            locality: WorkerLocality::Apart,
+            link: Arc::new(handle.clone()),
+            executor: Arc::new(mortal),
         };
-        let link = Arc::new(handle.clone());
-        let worker = WorkerRuntime {
-            leases_expire: true,
-            ..WorkerRuntime::in_process(register, SLOTS, link, Arc::new(mortal))
-        };
+        let worker = WorkerRuntime { clock: ProcessClock::runtime(), ..setup.assemble() };
         let (sender, ends): (ShutdownSender, ShutdownReceiver) = ShutdownSender::new();
         async move {
             let _never_told = sender;

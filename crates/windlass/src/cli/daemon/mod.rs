@@ -2,10 +2,11 @@
 //!
 //! `serve` leads a store and answers its API; `worker_daemon` joins a cluster; `dev` is a controller with worker
 //! processes of its own. `node_setup` opens the stores and the node. `own_worker` is the worker of a controller with a
-//! shared store. `join` connects a worker to its leader, and `mailbox_service` accepts workers through mailboxes.
+//! shared store; `cluster_worker` assembles it and that of `worker_daemon`. `join` connects a worker to its leader, and `mailbox_service` accepts workers through mailboxes.
 //! `event_log` and `worker_logging` write log lines, `unsent_output` reports output that a worker could not send, and
 //! `shutdown_signals` receives signals.
 
+mod cluster_worker;
 mod dev;
 #[cfg(feature = "postgres")]
 mod discovery;

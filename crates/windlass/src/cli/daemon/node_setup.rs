@@ -9,19 +9,17 @@ use windlass_controller::StandbyPolicy;
 use windlass_controller::api::{Api, ControllerIdentity, ControllerMode};
 use windlass_controller::replica::UpstreamCluster;
 use windlass_link::WorkerLink;
-use windlass_link::output::LocalOutputLink;
 use windlass_net::http::HttpCallError;
 use windlass_store::logs::NotifyingLogStore;
 use windlass_worker::executors::TracePropagation;
-use windlass_worker::values::ValueStore;
 use windlass_worker::{PeerWorkers, StateDirectory};
 
 use super::guard_setup::{guard, place};
 use super::mailbox_service::{MailboxEndpoint, MailboxService};
 use super::own_worker::{OWN_STATE, OwnWorker, OwnWorkerIdentity};
 use super::serve::ServeOptions;
+use crate::cli::embedded_worker::EmbeddedWorkerSetup;
 use crate::cli::error::CliError;
-use crate::cli::extensions::StepExecutorSetup;
 use crate::embedded::{
     EmbeddedNode, LeaderOptions, LocalWorkerOptions, StoreAddress, Stores, cluster_id,
 };
@@ -54,7 +52,7 @@ pub(super) enum ControllerWorker {
         _state: StateDirectory,
     },
     /// A worker with its own leases, which works for any leader.
-    Separate(OwnWorker),
+    Separate(Box<OwnWorker>),
 }
 
 impl NodeSetup {
@@ -146,7 +144,8 @@ impl NodeSetup {
         let hands = match self.worker_identity.take() {
             Some(post) => {
                 let intake = self.station.intake(logs);
-                ControllerWorker::Separate(post.begin(order, self.station.handle(), intake).await?)
+                let own = post.begin(order, self.station.handle(), intake).await?;
+                ControllerWorker::Separate(Box::new(own))
             }
             None if shared || order.slots == 0 => ControllerWorker::None,
             None => {
@@ -188,29 +187,21 @@ async fn embedded_worker(
     state: &StateDirectory,
     (logs, link): (Arc<NotifyingLogStore>, Arc<dyn WorkerLink>),
 ) -> Result<LocalWorkerOptions, CliError> {
-    let name = order.name.clone();
-    let place = place(state, &order.root, (&name, &order.policy));
+    let settings = place(state, &order.root, (&order.name, &order.policy));
     let (guard, guard_place) = guard(state).await?;
-    let life = Some((Arc::new(state.lives()?), guard_place));
-    let executor = order.compiled.executor(StepExecutorSetup {
-        place,
+    let setup = EmbeddedWorkerSetup {
+        slots: order.slots,
+        labels: order.own_labels(),
+        settings,
         guard,
-        death_notice: None,
-        ends_calls: false,
-        depot: Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs) as _)))),
+        orphan_guard: Some((Arc::new(state.lives()?), guard_place)),
         logs,
         link,
+        peers: PeerWorkers::Possible,
+        ends_calls: false,
         traces: TracePropagation::Own(None),
-    })?;
-    let (slots, labels) = (order.slots, order.own_labels());
-    Ok(LocalWorkerOptions {
-        name,
-        slots,
-        labels,
-        beside: PeerWorkers::Possible,
-        executor,
-        orphan_guard: life,
-    })
+    };
+    setup.assemble(&order.compiled)
 }
 
 /// The id of a cluster whose stores are in a folder.

@@ -10,28 +10,20 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use windlass_controller::{LogIngest, NodeHandle};
 use windlass_core::id::{Incarnation, WorkerId};
-use windlass_core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
 use windlass_link::DeathNoticeConfig;
-use windlass_link::output::{OutputLink, SpooledLogs};
+use windlass_link::output::DISK_GRACE;
 use windlass_net::http::{ClientCredentials, HttpClient, dialer};
 use windlass_net::shutdown::ShutdownSender;
-use windlass_worker::executors::TracePropagation;
-use windlass_worker::guard::GuardHandle;
-use windlass_worker::values::ValueStore;
-use windlass_worker::{
-    ClusterMembership, PeerWorkers, ProcessClock, StateDirectory, WorkerRuntime,
-};
+use windlass_worker::{ClusterMembership, StateDirectory};
 
-use super::guard_setup::{guard_with_tethers, place};
+use super::cluster_worker::{ClusterWorkerSetup, ENDS_WITHIN, WorkerBase, WorkerCompanions};
+use super::guard_setup::guard_with_tethers;
 use super::serve::ServeOptions;
 use super::token_file::read;
 use super::unsent_output::UnsentWorkerOutput;
-use super::worker_daemon::{ENDS_WITHIN, LEASES_AHEAD};
-use super::worker_logging::{RoomWaitLogger, log_state_faults};
 use crate::cli::error::CliError;
-use crate::cli::extensions::StepExecutorSetup;
 use crate::cli::output::{LogLevel, Logger};
-use crate::embedded::{NameWaitLink, NodeLink, StoreAddress, system_now};
+use crate::embedded::{NameWaitLink, NodeLink, StoreAddress};
 
 /// The worker's state directory in the controller's own folder.
 pub(super) const OWN_STATE: &str = "workers/leader";
@@ -69,65 +61,27 @@ impl OwnWorkerIdentity {
         intake: LogIngest,
     ) -> Result<OwnWorker, CliError> {
         let Self { state, membership } = self;
-        let (guard, guard_place) = guard_with_tethers(&state).await?;
-        let place = place(&state, &order.root, (&order.name, &order.policy));
+        let guard = guard_with_tethers(&state).await?;
         let link = Arc::new(link(order, handle, intake, &membership)?);
-        let (logs, shipping) =
-            SpooledLogs::open(membership.logs(), Arc::clone(&link) as Arc<dyn OutputLink>)
-                .map_err(|error| {
-                    CliError::unreachable(format!(
-                        "the folder for output cannot be opened: {error}"
-                    ))
-                })?;
-        let listener = Arc::new(RoomWaitLogger { worker: order.name.clone(), log: order.log });
-        let logs = logs.with_listener(listener);
-        tokio::spawn(log_state_faults(membership.fault(), order.log));
-        let begun = membership.lives().begin(Incarnation::default(), guard_place, system_now())?;
-        let incarnation = begun.0;
-        let executor = order.compiled.executor(StepExecutorSetup {
-            place,
-            guard: guard.clone(),
-            death_notice: Some(death_notice(order, &membership, incarnation)),
-            ends_calls: true,
-            logs: Arc::new(logs.clone()),
-            depot: Arc::new(ValueStore::new(Arc::clone(&link) as Arc<dyn OutputLink>)),
-            link: Arc::clone(&link) as _,
-            traces: TracePropagation::Own(None),
-        })?;
-        let unsent = UnsentWorkerOutput { logs, membership: Arc::clone(&membership) };
-        let worker = WorkerRuntime {
-            register: register(order, membership.worker_id(), begun),
-            capacity: order.slots + LEASES_AHEAD,
-            leases_expire: true,
-            peers: PeerWorkers::Possible,
-            clock: ProcessClock::since_boot(),
-            leader_grace: None,
+        let setup = ClusterWorkerSetup {
+            name: &order.name,
+            slots: order.slots,
+            labels: order.own_labels(),
+            root: &order.root,
+            policy: &order.policy,
+            disk_grace: DISK_GRACE,
+            compiled: &order.compiled,
+            log: order.log,
             link: Arc::new(NameWaitLink::new(Arc::clone(&link) as _, order.tell())),
-            membership: Some(membership),
-            executor,
+            output: Arc::clone(&link) as _,
+            death_notice: &|member, life| death_notice(order, member, life),
         };
-        let ((drain, drains), (shipped, ships)) = (ShutdownSender::new(), ShutdownSender::new());
+        let worker = setup.assemble(WorkerBase { state, membership, guard })?;
         let log = order.log;
-        let working = tokio::spawn(async move { tell(worker.run(drains).await.err(), log) });
-        let shipping = (shipped, tokio::spawn(shipping.run(ships)));
-        Ok(OwnWorker { drain, working, shipping, guard, link, unsent, log, _state: state })
-    }
-}
-
-fn register(
-    order: &ServeOptions,
-    worker: WorkerId,
-    (incarnation, former): (Incarnation, FormerLifeProof),
-) -> RegisterRequest {
-    RegisterRequest {
-        worker,
-        name: order.name.as_str().into(),
-        incarnation,
-        labels: order.own_labels(),
-        slots: order.slots,
-        home: WorkerLocality::Apart,
-        former,
-        spooled: Vec::new(),
+        let (runtime, companions) = worker.start_shipping();
+        let (drain, drains) = ShutdownSender::new();
+        let working = tokio::spawn(async move { tell(runtime.run(drains).await.err(), log) });
+        Ok(OwnWorker { drain, working, companions, link, log })
     }
 }
 
@@ -144,20 +98,15 @@ fn tell(error: Option<windlass_worker::WorkerError>, log: Logger) {
 pub(super) struct OwnWorker {
     drain: ShutdownSender,
     working: JoinHandle<()>,
-    /// The task that sends its output.
-    shipping: (ShutdownSender, JoinHandle<()>),
-    guard: GuardHandle,
+    companions: WorkerCompanions,
     link: Arc<NodeLink>,
-    unsent: UnsentWorkerOutput,
     log: Logger,
-    /// Held while the worker lives: no other may use the directory.
-    _state: StateDirectory,
 }
 
 impl OwnWorker {
     /// The unsent output, and the logger for it.
     pub(super) fn unsent(&self) -> (UnsentWorkerOutput, Logger) {
-        (self.unsent.clone(), self.log)
+        (self.companions.unsent.clone(), self.log)
     }
 
     /// Lets the worker finish its steps and waits for that. An idle worker leaves while its controller still leads,
@@ -174,19 +123,14 @@ impl OwnWorker {
         }
     }
 
-    /// Ends its guard, sends its output and says goodbye; until then, or for a TTL, it holds its name.
+    /// Ends its guard, sends its output and deregisters it.
     async fn shut_down(self) {
-        let (shipped, shipping) = self.shipping;
-        shipped.shut_down();
-        let ending = async {
-            drop(tokio::join!(self.guard.end(), shipping));
-            // Outcomes without a verdict are reported by its next start.
-            if self.unsent.membership.outcomes().is_empty() {
-                self.link.deregister(self.unsent.membership.incarnation()).await;
-            }
-        };
+        let ((unsent, log), Self { companions, link, .. }) = (self.unsent(), self);
+        let ending = companions.end(true, async |member| {
+            link.deregister(member.incarnation()).await;
+        });
         drop(timeout(ENDS_WITHIN, ending).await);
-        self.unsent.log_if_any(self.log);
+        unsent.log_if_any(log);
     }
 }
 

@@ -7,41 +7,25 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 use windlass_core::environment::EnvironmentPolicy;
-use windlass_core::id::Incarnation;
 use windlass_core::requirement::Labels;
-use windlass_core::session::{RegisterRequest, WorkerLocality};
 use windlass_link::LinkError;
 use windlass_link::mailbox::MailboxWorkerLink;
-use windlass_link::output::{OutputShipper, SpooledLogs};
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
-use windlass_worker::executors::TracePropagation;
-use windlass_worker::guard::GuardHandle;
-use windlass_worker::values::ValueStore;
-use windlass_worker::{
-    ClusterMembership, GuardLockIdentity, PeerWorkers, ProcessClock, StateDirectory,
-    StateDirectoryError, WorkerError, WorkerRuntime, WorkerShutdown,
-};
+use windlass_worker::{StateDirectory, StateDirectoryError, WorkerError, WorkerShutdown};
 
-use super::guard_setup::{guard_with_tethers, place};
+use super::cluster_worker::{ClusterWorker, ClusterWorkerSetup, ENDS_WITHIN, WorkerBase};
+use super::guard_setup::guard_with_tethers;
 use super::join::{JoinRoute, JoinTarget};
 use super::serve::no_signals;
 use super::shutdown_signals::ShutdownSignals as Signals;
 use super::unsent_output::UnsentWorkerOutput;
-use super::worker_logging::{LoggingExecutor, LoggingLink, RoomWaitLogger, log_state_faults};
+use super::worker_logging::{LoggingExecutor, LoggingLink};
 use crate::cli::error::CliError;
 use crate::cli::exit;
-use crate::cli::extensions::{ProgramExtensions, StepExecutorSetup};
+use crate::cli::extensions::ProgramExtensions;
 use crate::cli::output::{LogLevel, Logger};
-use crate::embedded::system_now;
 
-/// Leases beyond the slots: several times the number of trivial steps that end before a reply arrives. Each takes
-/// memory of the worker while a reply is read.
-pub(super) const LEASES_AHEAD: u32 = 256;
-
-/// How long an idle worker takes to end: guard, output and goodbye together.
-pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(5);
-
-/// The same after the order to end immediately.
+/// How long a worker takes to end after the order to end immediately.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The pause between two tries to reach a controller.
@@ -174,61 +158,40 @@ impl From<StateDirectoryError> for WorkerJoinFailure {
 
 /// A worker that knows its cluster.
 pub(crate) struct WorkerDaemon {
-    worker: WorkerRuntime,
-    logs: SpooledLogs,
-    shipping: OutputShipper,
-    guard: GuardHandle,
+    worker: ClusterWorker,
     way: JoinRoute,
-    membership: Arc<ClusterMembership>,
-    /// Held while the worker lives: no other may use the directory.
-    _state: StateDirectory,
 }
 
 impl WorkerDaemon {
     /// Looks for its leader.
     pub(crate) async fn new(order: &WorkerDaemonOptions) -> Result<Self, WorkerJoinFailure> {
         let state = StateDirectory::open(&order.state)?;
-        let (guard, guard_place) = guard_with_tethers(&state).await?;
+        let guard = guard_with_tethers(&state).await?;
         // The worker's identity is sent only to its own cluster.
         let cluster = find_within(order, &order.join.open(None)?).await?;
         let membership = Arc::new(state.join_cluster(&cluster)?);
         let way = order.join.open(Some(membership.secret().clone()))?;
         way.discover().await;
-        let (name, at) = (&order.name, way.place());
-        order
-            .log
-            .log_message(LogLevel::Info, format!("worker {name} joins cluster {cluster} at {at}"));
-        let (logs, shipping) =
-            SpooledLogs::open(membership.logs(), way.ships()).map_err(|error| {
-                CliError::unreachable(format!("the folder for output cannot be opened: {error}"))
-            })?;
-        let listener = Arc::new(RoomWaitLogger { worker: name.clone(), log: order.log });
-        let logs = logs.with_disk_grace(order.disk_grace).with_listener(listener);
-        tokio::spawn(log_state_faults(membership.fault(), order.log));
-        let place = place(&state, &order.root, (name, &order.policy));
-        let register = register(order, &membership, guard_place)?;
-        let executor = order.compiled.executor(StepExecutorSetup {
-            place,
-            guard: guard.clone(),
-            death_notice: Some(order.join.death_notice(membership.secret(), register.incarnation)),
-            ends_calls: true,
-            logs: Arc::new(logs.clone()),
-            depot: Arc::new(ValueStore::new(way.ships())),
-            link: way.link(),
-            traces: TracePropagation::Own(None),
-        })?;
-        let worker = WorkerRuntime {
-            executor: Arc::new(LoggingExecutor::new(executor, name, order.log)),
-            register,
-            capacity: order.slots + LEASES_AHEAD,
-            leases_expire: true,
-            peers: PeerWorkers::Possible,
-            clock: ProcessClock::since_boot(),
-            leader_grace: order.leader_grace,
-            membership: Some(Arc::clone(&membership)),
-            link: Arc::new(LoggingLink::new(way.link(), name, order.log)),
+        let (name, at, log) = (&order.name, way.place(), order.log);
+        log.log_message(LogLevel::Info, format!("worker {name} joins cluster {cluster} at {at}"));
+        let setup = ClusterWorkerSetup {
+            name,
+            slots: order.slots,
+            labels: order.labels.clone(),
+            root: &order.root,
+            policy: &order.policy,
+            disk_grace: order.disk_grace,
+            compiled: &order.compiled,
+            log,
+            link: Arc::new(LoggingLink::new(way.link(), name, log)),
+            output: way.ships(),
+            death_notice: &|member, life| order.join.death_notice(member.secret(), life),
         };
-        Ok(Self { worker, logs, shipping, guard, way, membership, _state: state })
+        let mut worker = setup.assemble(WorkerBase { state, membership, guard })?;
+        worker.runtime.leader_grace = order.leader_grace;
+        worker.runtime.executor =
+            Arc::new(LoggingExecutor::new(worker.runtime.executor, name, log));
+        Ok(Self { worker, way })
     }
 
     /// Its mailbox link, if it uses one.
@@ -238,60 +201,27 @@ impl WorkerDaemon {
 
     /// Its unsent output, readable until the process ends.
     pub(crate) fn unsent(&self) -> UnsentWorkerOutput {
-        UnsentWorkerOutput { logs: self.logs.clone(), membership: Arc::clone(&self.membership) }
+        self.worker.unsent.clone()
     }
 
     /// Works until it is stopped, or cannot continue. It then takes [`ENDS_WITHIN`] at most, less if it must end
     /// immediately or has no leader.
     pub(crate) async fn work(self, ends: WorkerShutdown) -> Result<(), WorkerError> {
         let mut kill = ends.kill.clone();
-        let (shutdown, ships) = ShutdownSender::new();
-        let shipping = tokio::spawn(self.shipping.run(ships));
-        let done = self.worker.run(ends).await;
+        let (runtime, companions) = self.worker.start_shipping();
+        let done = runtime.run(ends).await;
         let is_killed = kill.as_ref().is_some_and(ShutdownReceiver::is_due);
         let within = if is_killed { KILLED_WITHIN } else { ENDS_WITHIN };
-        let ending = async {
-            shutdown.shut_down();
-            let ships = async {
-                // If no leader answered for the grace period, none takes output either.
-                if done.is_ok() {
-                    drop(shipping.await);
-                }
-            };
-            // No step runs, and every outcome is reported or kept: the guard has nothing to report.
-            tokio::join!(self.guard.end(), ships);
-            // Outcomes without a verdict are reported by its next start: until then, or for a TTL, it counts as
-            // online.
-            if done.is_ok() && self.membership.outcomes().is_empty() {
-                let (worker, life) = (self.membership.secret(), self.membership.incarnation());
-                self.way.deregister(worker, life).await;
-            }
-        };
+        // If no leader answered for the grace period, none takes output or a deregistration either.
+        let ending = companions.end(done.is_ok(), async |member| {
+            self.way.deregister(member.secret(), member.incarnation()).await;
+        });
         tokio::select! {
             _ = timeout(within, ending) => {}
             () = wait_for_order(&mut kill), if !is_killed => {}
         }
         done
     }
-}
-
-fn register(
-    order: &WorkerDaemonOptions,
-    membership: &ClusterMembership,
-    guard: GuardLockIdentity,
-) -> Result<RegisterRequest, CliError> {
-    let lives = membership.lives();
-    let (incarnation, former) = lives.begin(Incarnation::default(), guard, system_now())?;
-    Ok(RegisterRequest {
-        worker: membership.worker_id(),
-        name: order.name.as_str().into(),
-        incarnation,
-        labels: order.labels.clone(),
-        slots: order.slots,
-        home: WorkerLocality::Apart,
-        former,
-        spooled: Vec::new(),
-    })
 }
 
 /// Fetches the cluster id within the worker's waiting time.

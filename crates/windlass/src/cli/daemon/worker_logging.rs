@@ -11,7 +11,7 @@ use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::report::UtcTime;
 use windlass_core::session::{
-    Exchange, ExchangeReply, LeaseGrant, OutcomeVerdict, RegisterReply, RegisterRequest,
+    Exchange, ExchangeReply, LeaseGrant, LeaseRef, OutcomeVerdict, RegisterReply, RegisterRequest,
     WorkerRefusal,
 };
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
@@ -253,5 +253,9 @@ impl WorkerLink for LoggingLink {
             self.log_link_change(&answered);
             answered
         })
+    }
+
+    fn cancel_run(&self, lease: LeaseRef) -> LinkFuture<'_, ()> {
+        self.link.cancel_run(lease)
     }
 }

@@ -1,45 +1,35 @@
 //! Opens the stores, starts the node, submits or resumes.
 
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use windlass_controller::api::ControllerIdentity;
 use windlass_controller::traces::RunTracer;
 use windlass_controller::{EngineView, NodeError};
 use windlass_core::engine::{
     CancelLevel, EngineAnswer, EngineRequest, Event, SubmitRun, SubmitWarning,
 };
-use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
-use windlass_link::WorkerLink;
-use windlass_link::output::LocalOutputLink;
-use windlass_net::files::{durable_folder, private_files};
 use windlass_net::random::new_run_id;
 use windlass_net::shutdown::ShutdownSender;
 use windlass_store::logs::NotifyingLogStore;
-use windlass_worker::executors::{ExecutorSettings, MaskCache, clear, process_environment};
-use windlass_worker::guard::{GuardHandle, kill_strays};
-use windlass_worker::values::ValueStore;
-use windlass_worker::{GuardLock, GuardLockIdentity, PeerWorkers, WorkerIncarnations};
+use windlass_worker::guard::kill_strays;
 
 use super::gather_instances::{self, GatherOutcome};
 use super::interrupts::InterruptListener;
+use super::local_worker::{PendingGuard, start_worker};
 use super::missing_secrets::{refuse_missing, refuse_missing_of_rest};
 use super::options::{LocalRunKind, LocalRunOptions};
 use super::watch::{FollowedRun, LocalRunWatch};
-use crate::cli::ci_instances::{InstanceMailboxServer, LeaderInstanceOptions};
 use crate::cli::error::CliError;
-use crate::cli::extensions::StepExecutorSetup;
 use crate::cli::output::ColorRole;
 use crate::cli::{environment, exit, output};
 use crate::embedded::{
     ControlSocket, EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, LeaderOptions,
-    LocalWorkerOptions, OperatorMessages, StoreReader, Stores, is_of_cluster, system_now,
+    OperatorMessages, StoreReader, Stores, is_of_cluster, system_now,
 };
 
 /// Executes the order and returns the exit code.
@@ -109,34 +99,6 @@ struct PreparedWorker {
     guard: Option<PendingGuard>,
 }
 
-/// A guard that is starting, and the location of its lock.
-struct PendingGuard {
-    guard: JoinHandle<io::Result<GuardHandle>>,
-    place: GuardLockIdentity,
-}
-
-impl PendingGuard {
-    /// Starts a guard, unless the guard of an earlier windlass is still there, or that windlass itself.
-    fn early(store: Option<&Path>) -> Option<Self> {
-        let Some(folder) = store else {
-            return Some(Self {
-                guard: tokio::spawn(GuardHandle::start()),
-                place: GuardLockIdentity::default(),
-            });
-        };
-        // The store reports problems of the folder.
-        durable_folder::create_durably(folder).ok()?;
-        let (lock, place) = GuardLock::try_take(folder).ok()??;
-        Some(Self { guard: tokio::spawn(GuardHandle::start_holding(lock)), place })
-    }
-
-    /// Starts a guard once this process leads the store: it waits for the guard of an earlier windlass.
-    async fn late(folder: &Path) -> Result<Self, CliError> {
-        let (lock, place) = GuardLock::take(folder).await.map_err(|error| not_started(&error))?;
-        Ok(Self { guard: tokio::spawn(GuardHandle::start_holding(lock)), place })
-    }
-}
-
 /// Resumes or cancels earlier runs first, and only then starts to work.
 async fn lead(
     order: &LocalRunOptions,
@@ -194,50 +156,6 @@ async fn lead(
     watch.run(summary, from).await
 }
 
-/// Starts the worker of this process, with the guard that was started early or with a new one.
-async fn start_worker(
-    order: &LocalRunOptions,
-    (station, post): (&mut EmbeddedNode, Option<&InstanceMailboxServer>),
-    logs: &Arc<EchoLogStore>,
-    guard: Option<PendingGuard>,
-) -> Result<(), CliError> {
-    let guard = match (guard, &order.store) {
-        (None, Some(folder)) => PendingGuard::late(folder).await?,
-        (guard, _) => guard.expect("a run in memory starts its guard early"),
-    };
-    let (link, guard_place) = (Arc::new(station.handle().clone()), guard.place);
-    let guard = started(guard.guard).await?;
-    if let Some(post) = post {
-        post.bind_steps(guard.clone()).await;
-    }
-    let crew = local_worker(order, Arc::clone(logs), link, guard)?;
-    station
-        .start_worker(LocalWorkerOptions {
-            orphan_guard: worker_lives(order, guard_place)?,
-            ..crew
-        })
-        .await?;
-    Ok(())
-}
-
-async fn started(guard: JoinHandle<io::Result<GuardHandle>>) -> Result<GuardHandle, CliError> {
-    let started = guard.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
-    started.map_err(|error| not_started(&error))
-}
-
-fn not_started(error: &io::Error) -> CliError {
-    CliError::unreachable(format!("the guard process cannot start: {error}"))
-}
-
-/// The starts of the worker in a store, each with a higher number than the last.
-fn worker_lives(
-    order: &LocalRunOptions,
-    guard: GuardLockIdentity,
-) -> Result<Option<(Arc<WorkerIncarnations>, GuardLockIdentity)>, CliError> {
-    let Some(folder) = &order.store else { return Ok(None) };
-    Ok(Some((Arc::new(WorkerIncarnations::open(&folder.join("lives"))?), guard)))
-}
-
 /// The leader options: for a single process, or for other instances with the configured lease times.
 fn leader_options(order: &LocalRunOptions) -> LeaderOptions {
     let look = order.look;
@@ -248,58 +166,6 @@ fn leader_options(order: &LocalRunOptions) -> LeaderOptions {
         LeaderOptions { messages: tell, ..LeaderOptions::exclusive(&environment::host_name()) };
     let Some(leading) = &order.leading else { return office };
     LeaderOptions { ttl: leading.ttl(), interval: leading.heartbeat, ..office }
-}
-
-fn local_worker(
-    order: &LocalRunOptions,
-    logs: Arc<EchoLogStore>,
-    link: Arc<dyn WorkerLink>,
-    guard: GuardHandle,
-) -> Result<LocalWorkerOptions, CliError> {
-    let name = match order.leading {
-        Some(_) => LeaderInstanceOptions::WORKER.to_owned(),
-        None => environment::host_name(),
-    };
-    let place = ExecutorSettings {
-        root: order.root.clone(),
-        scratch: scratch(order)?,
-        worker: name.clone(),
-        environment: process_environment(),
-        policy: EnvironmentPolicy::PassAll,
-        masks: MaskCache::default(),
-    };
-    let executor = order.compiled.executor(StepExecutorSetup {
-        place,
-        guard,
-        death_notice: None,
-        ends_calls: order.leading.is_some(),
-        depot: Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs) as _)))),
-        logs,
-        link,
-        traces: order.traces(),
-    })?;
-    let (slots, labels) = (order.slots, order.labels.clone());
-    let beside = if order.leading.is_some() { PeerWorkers::Possible } else { PeerWorkers::Never };
-    Ok(LocalWorkerOptions { name, slots, labels, beside, executor, orphan_guard: None })
-}
-
-/// A folder for files through which steps report to windlass, emptied of those that a killed process left.
-fn scratch(order: &LocalRunOptions) -> Result<PathBuf, CliError> {
-    let scratch = order.scratch();
-    durable_folder::create_durably(&scratch).map_err(|error| {
-        CliError::unreachable(format!("{} cannot be created: {error}", scratch.display()))
-    })?;
-    // The folder for temporary files is shared: another user may have created this one.
-    if order.store.is_none() && !private_files::is_owned_by_user(&scratch) {
-        let what = format!("{} belongs to another user", scratch.display());
-        return Err(
-            CliError::unreachable(what).hint("remove it, or set TMPDIR to a folder of this user")
-        );
-    }
-    clear(&scratch);
-    scratch.canonicalize().map_err(|error| {
-        CliError::unreachable(format!("{} is not accessible: {error}", scratch.display()))
-    })
 }
 
 async fn submit(order: &LocalRunOptions, station: &EmbeddedNode) -> Result<FollowedRun, CliError> {

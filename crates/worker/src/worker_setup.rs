@@ -1,0 +1,64 @@
+//! The one place that assembles a worker from its identity, its capacity, its link and its executor.
+
+use std::sync::Arc;
+
+use windlass_core::id::{Incarnation, WorkerId};
+use windlass_core::requirement::Labels;
+use windlass_core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
+use windlass_link::WorkerLink;
+use windlass_net::clock::ProcessClock;
+
+use super::executor::Executor;
+use super::worker_runtime::{PeerWorkers, WorkerRuntime};
+
+/// A worker before it starts.
+#[derive(Debug)]
+pub struct WorkerSetup {
+    /// The worker's id.
+    pub worker: WorkerId,
+    /// The worker's name.
+    pub name: String,
+    /// The number of this start, and the proof that the processes of the former start have ended.
+    pub life: (Incarnation, FormerLifeProof),
+    /// The labels that it advertises.
+    pub labels: Labels,
+    /// Concurrent steps.
+    pub slots: u32,
+    /// Leases beyond the slots: short steps then need not wait for a reply each.
+    pub leases_ahead: u32,
+    /// Whether the worker ends with its leader. Only then its leases do not expire.
+    pub locality: WorkerLocality,
+    /// The link to the leader.
+    pub link: Arc<dyn WorkerLink>,
+    /// The executor of its attempts.
+    pub executor: Arc<dyn Executor>,
+}
+
+impl WorkerSetup {
+    /// Assembles a worker that other workers may join, that waits for its leader without limit, and that remembers nothing
+    /// after its end. Change these fields of the result for another one.
+    pub fn assemble(self) -> WorkerRuntime {
+        let (incarnation, former) = self.life;
+        WorkerRuntime {
+            register: RegisterRequest {
+                worker: self.worker,
+                name: self.name.into(),
+                incarnation,
+                labels: self.labels,
+                slots: self.slots,
+                home: self.locality,
+                former,
+                spooled: Vec::new(),
+            },
+            capacity: self.slots + self.leases_ahead,
+            leases_expire: self.locality == WorkerLocality::Apart,
+            peers: PeerWorkers::Possible,
+            // The guard reports times by the same clock.
+            clock: ProcessClock::of_leases(),
+            leader_grace: None,
+            membership: None,
+            link: self.link,
+            executor: self.executor,
+        }
+    }
+}
