@@ -8,7 +8,7 @@
 //! | `project`, `pipeline_args`, `load_pipeline` | finding a file, selecting a part of it, and loading it |
 //! | `local_run_args`, `logging`, `environment_args`, `otlp` | options that several commands share |
 //! | `run_source` | finding runs, in a store or on a controller |
-//! | `local_run`, `remote_watch`, `daemon`, `ci_instances` | local runs, runs elsewhere, cluster processes, shared runs |
+//! | `local_run`, `run_watch`, `daemon`, `ci_instances` | local runs, a run on the screen, cluster processes, shared runs |
 //! | `embedded_worker` | the worker inside a leader's process |
 //! | `step_summaries` | the summaries that steps write |
 //! | `render`, `output` | pure rendering, and the only code that prints |
@@ -38,9 +38,9 @@ pub(crate) mod output;
 mod pipeline_args;
 mod program;
 mod project;
-mod remote_watch;
 mod render;
 mod run_source;
+mod run_watch;
 mod settings;
 mod step_summaries;
 

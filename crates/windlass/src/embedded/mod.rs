@@ -24,6 +24,7 @@ mod node_link;
 mod read_state;
 mod store_reader;
 mod stores;
+mod submitted_run;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod transfer;
 
@@ -45,5 +46,8 @@ pub use node_link::NodeLink;
 pub use read_state::read_state;
 pub use store_reader::StoreReader;
 pub use stores::Stores;
+#[cfg(all(feature = "http", feature = "sqlite"))]
+pub(crate) use submitted_run::UnreadRunEvents;
+pub(crate) use submitted_run::{RunEventReader, SubmittedRun};
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 pub use transfer::{TransferError, TransferTotals, transfer};

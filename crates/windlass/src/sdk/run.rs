@@ -5,20 +5,16 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_controller::{FollowedEvents, NodeHandle, NotLeader, PublishedEvents};
-use windlass_core::engine::{
-    EngineAnswer, EngineRequest, Event, RunOptions, SubmitRun, UnplaceablePolicy,
-};
+use windlass_controller::{NodeHandle, NotLeader};
+use windlass_core::engine::{RunOptions, SubmitRun, UnplaceablePolicy};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::expand::InvalidPipeline;
 use windlass_core::plan::Plan;
 use windlass_core::problem::{ProblemStyle, render_problem};
 use windlass_core::requirement::Labels;
 use windlass_core::summary::RunSummary;
-use windlass_core::time::Time;
 use windlass_net::random::new_run_id;
 use windlass_store::db::StoreError;
-use windlass_store::journal::Position;
 use windlass_worker::executors::{
     CallExecutor, CalleeRegistry, ExecutorSettings, GuardSource, MaskCache, missing_here,
     process_environment,
@@ -29,11 +25,9 @@ use windlass_worker::{PeerWorkers, hide_memory, labels};
 use super::pipeline::Pipeline;
 use super::report::Report;
 use crate::embedded::{
-    EmbeddedNode, EmbeddedNodeError, LeaderOptions, LocalWorkerOptions, Stores, system_now,
+    EmbeddedNode, EmbeddedNodeError, LeaderOptions, LocalWorkerOptions, RunEventReader, Stores,
+    SubmittedRun, system_now,
 };
-
-/// Events that are read at once.
-const PAGE: usize = 16_384;
 
 /// What the worker of a program is called.
 const WORKER: &str = "here";
@@ -236,55 +230,15 @@ pub(crate) async fn follow(
     stores: &Stores,
     submit: SubmitRun,
 ) -> Result<RunSummary, RunError> {
-    let (run, from) = (submit.run, handle.views().look(|view| view.position));
-    let (plan, options) = (Arc::clone(&submit.plan), submit.options);
-    match handle.ask(EngineRequest::Submit(submit)).await? {
-        EngineAnswer::Denied(denial) => return Err(RunError::Denied(denial.to_string())),
-        EngineAnswer::Submitted { .. } => {}
-        other => unreachable!("a submission is taken or denied, not {other:?}"),
-    }
-    let mut summary = RunSummary::new(system_now(), run, plan, options);
-    note_workers(&mut summary, handle);
-    let mut follower = handle.views().follow(from);
+    let submitted = SubmittedRun::submit(handle, submit).await?;
+    let SubmittedRun { mut summary, from, .. } =
+        submitted.map_err(|denial| RunError::Denied(denial.to_string()))?;
+    let mut events = RunEventReader::new(handle, stores, summary.run(), from);
     while !summary.status().is_terminal() {
-        let behind = follower.position();
-        match follower.next().await {
-            FollowedEvents::Events(batches) => {
-                for batch in &batches {
-                    learn(&mut summary, batch, behind);
-                }
-            }
-            FollowedEvents::Behind(from) => {
-                for batch in stores.journal.tail(from, PAGE).await? {
-                    let position = batch.position;
-                    let events = batch.events.into_iter().map(|it| (it.at, it.event)).collect();
-                    learn(&mut summary, &PublishedEvents::new(position, events), behind);
-                    follower.skip_to(position);
-                }
-            }
-        }
+        let unread = events.wait().await;
+        events.read(unread, |_, at, event| summary.apply_event(at, event)).await?;
     }
     Ok(summary)
-}
-
-fn learn(summary: &mut RunSummary, batch: &PublishedEvents, behind: Position) {
-    for (_, (at, event)) in batch.numbered().filter(|(at, _)| *at > behind) {
-        let own = event.run().is_none_or(|run| run == summary.run());
-        if own {
-            let (at, event): (&Time, &Event) = (at, event);
-            summary.apply_event(*at, event);
-        }
-    }
-}
-
-fn note_workers(summary: &mut RunSummary, handle: &NodeHandle) {
-    handle.views().look(|view| {
-        summary.set_leader(view.engine.term(), None);
-        for worker in view.engine.workers() {
-            summary.add_worker(worker.id, &worker.name, Some(&worker.labels));
-            summary.set_worker_slots(worker.id, worker.slots, summary.submitted_at());
-        }
-    });
 }
 
 fn cores() -> u32 {

@@ -13,10 +13,10 @@ use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::local_run::{LocalRunKind, LocalRunOptions};
 use crate::cli::local_run_args::LocalRunArgs;
-use crate::cli::remote_watch::WatchOutput;
 use crate::cli::run_source::{
     ClusterClient, LocalRunSource, OriginArgs, RemoteRunSource, RunOrigin, RunSource as _,
 };
+use crate::cli::run_watch::WatchOutput;
 use crate::cli::{exit, local_run, output, run_source};
 
 /// Run the plan of an earlier run again, or a part of it

@@ -11,8 +11,8 @@ use crate::cli::error::CliError;
 use crate::cli::load_pipeline::LoadedPipeline;
 use crate::cli::local_run_args::read_duration;
 use crate::cli::pipeline_args::PipelineArgs;
-use crate::cli::remote_watch::WatchOutput;
 use crate::cli::run_source::{ControllerArgs, runtime};
+use crate::cli::run_watch::WatchOutput;
 
 /// Submit a pipeline to a controller, which runs it on its workers
 #[derive(Debug, clap::Args)]

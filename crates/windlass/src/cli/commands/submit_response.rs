@@ -15,8 +15,8 @@ use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::cli::output::ColorRole;
-use crate::cli::remote_watch::{RemoteWatch, WatchOutput};
 use crate::cli::run_source::{ClusterClient, RemoteRunSource, RunSource as _};
+use crate::cli::run_watch::{RemoteWatch, WatchOutput};
 
 /// How long a controller may take to plan a large pipeline.
 const PLANS_WITHIN: Duration = Duration::from_secs(45);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::remote_watch::{RemoteWatch, WatchOutput};
 use crate::cli::run_source::{BlockingRunSource, OriginArgs};
+use crate::cli::run_watch::{RemoteWatch, WatchOutput};
 
 /// Follow a run of another process until it ends
 #[derive(Debug, clap::Args)]

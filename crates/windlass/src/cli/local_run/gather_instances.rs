@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::interrupts::{InterruptListener, UserRequest};
 use super::options::LocalRunOptions;
 use crate::cli::ci_instances::{InstanceMailboxEvent, InstanceMailboxServer};
 use crate::cli::error::CliError;
 use crate::cli::output::ColorRole;
+use crate::cli::run_watch::{InterruptListener, UserRequest};
 use crate::cli::{exit, output};
 use crate::embedded::{EchoLogStore, EmbeddedNode};
 

@@ -4,32 +4,30 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use windlass_controller::NodeError;
 use windlass_controller::api::ControllerIdentity;
 use windlass_controller::traces::RunTracer;
-use windlass_controller::{EngineView, NodeError};
-use windlass_core::engine::{
-    CancelLevel, EngineAnswer, EngineRequest, Event, SubmitRun, SubmitWarning,
-};
+use windlass_core::engine::{CancelLevel, EngineRequest, SubmitRun, SubmitWarning};
 use windlass_core::id::RunId;
-use windlass_core::plan::Plan;
-use windlass_core::summary::RunSummary;
 use windlass_net::random::new_run_id;
 use windlass_net::shutdown::ShutdownSender;
 use windlass_store::logs::NotifyingLogStore;
 use windlass_worker::guard::kill_strays;
 
 use super::gather_instances::{self, GatherOutcome};
-use super::interrupts::InterruptListener;
 use super::local_worker::{PendingGuard, start_worker};
-use super::missing_secrets::{refuse_missing, refuse_missing_of_rest};
+use super::missing_secrets::refuse_missing;
 use super::options::{LocalRunKind, LocalRunOptions};
-use super::watch::{FollowedRun, LocalRunWatch};
+use super::resume::{FollowedRun, ResumeOutcome, load_resumed_run, resume};
+use super::watch::watch;
+use super::watched_local_run::{LocalEventFeed, LocalRun};
 use crate::cli::error::CliError;
 use crate::cli::output::ColorRole;
-use crate::cli::{environment, exit, output};
+use crate::cli::run_watch::InterruptListener;
+use crate::cli::{environment, output};
 use crate::embedded::{
     ControlSocket, EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, LeaderOptions,
-    OperatorMessages, StoreReader, Stores, is_of_cluster, system_now,
+    OperatorMessages, RunEventReader, Stores, SubmittedRun, is_of_cluster, system_now,
 };
 
 /// Executes the order and returns the exit code.
@@ -134,26 +132,33 @@ async fn lead(
         None => submit(order, &station).await?,
         Some(run) => load_resumed_run(stores, run).await?,
     };
-    let earlier = mpsc::channel(1).1;
-    let FollowedRun { run, summary, from } = watched;
-    // It ends with this function.
-    let mut expecting = JoinSet::new();
-    if let Some(leading) = &order.leading {
-        expecting
-            .spawn(Arc::clone(leading).report_instances_complete(station.handle().clone(), run));
-    }
-    let watch = LocalRunWatch {
+    let FollowedRun { summary, from } = watched;
+    let run = summary.run();
+    let _expecting = expect_instances(order, &station, run);
+    let events = RunEventReader::new(station.handle(), stores, run, from);
+    let run = LocalRun {
         options: order,
         stores,
         station,
         logs,
         printed,
         run,
-        interrupts,
-        past_durations: earlier,
+        events: LocalEventFeed::new(events),
+        past_durations: mpsc::channel(1).1,
         mailbox_server: post,
+        reported_stall: false,
     };
-    watch.run(summary, from).await
+    watch(run, summary, interrupts).await
+}
+
+/// Reports to the leader when no further instance is expected; until the returned set is dropped.
+fn expect_instances(order: &LocalRunOptions, station: &EmbeddedNode, run: RunId) -> JoinSet<()> {
+    let mut expecting = JoinSet::new();
+    if let Some(leading) = &order.leading {
+        let handle = station.handle().clone();
+        expecting.spawn(Arc::clone(leading).report_instances_complete(handle, run));
+    }
+    expecting
 }
 
 /// The leader options: for a single process, or for other instances with the configured lease times.
@@ -176,64 +181,14 @@ async fn submit(order: &LocalRunOptions, station: &EmbeddedNode) -> Result<Follo
     before.map_err(|error| {
         CliError::usage(format!("the run was not started: {}", error.to_failure()))
     })?;
-    let from = station.handle().views().look(|view| view.position);
-    let now = system_now();
-    let run = new_run_id(now);
     let (plan, options, reused) = (Arc::clone(plan), *options, reused.clone());
-    let submit = SubmitRun { run, plan: Arc::clone(&plan), options, reused: reused.clone() };
-    let answer = station.handle().ask(EngineRequest::Submit(submit)).await;
-    match answer.map_err(|_| CliError::unreachable("the leader has ended"))? {
-        EngineAnswer::Submitted { warnings } => tell_warnings(order, &warnings),
-        EngineAnswer::Denied(denial) => return Err(CliError::unreachable(denial.to_string())),
-        other => unreachable!("a submission is accepted or denied, not {other:?}"),
-    }
-    // Uses the journal's clock, like all later events.
-    let submitted = |view: &EngineView| view.engine.run(run).map(|run| run.submitted_at);
-    let at = station.handle().views().look(submitted).unwrap_or(now);
-    let event = Event::RunSubmitted { run, plan, options, reused };
-    let mut summary = RunSummary::from_submitted(at, &event).expect("the event is a submission");
-    add_leader_and_workers(&mut summary, station);
-    Ok(FollowedRun { run, summary, from })
-}
-
-/// The result of a resume request.
-enum ResumeOutcome {
-    /// Resume was not requested.
-    NotRequested,
-    Continues(RunId),
-    /// The run has already ended.
-    Finished(u8),
-}
-
-/// Finds the run to resume.
-async fn resume(order: &LocalRunOptions, stores: &Stores) -> Result<ResumeOutcome, CliError> {
-    let LocalRunKind::Resume { run, plan } = &order.kind else {
-        return Ok(ResumeOutcome::NotRequested);
-    };
-    let records = StoreReader::read(stores.clone()).await?;
-    let named = match run {
-        Some(text) => Some(records.find(text).await?),
-        None => None,
-    };
-    let pipeline = plan.as_ref().map_or("", |plan| plan.pipeline());
-    match unfinished(&records, named, pipeline) {
-        Some(summary) => {
-            refuse_missing_of_rest(order, &summary)?;
-            tell_changes(order, &summary, plan.as_deref());
-            Ok(ResumeOutcome::Continues(summary.run()))
-        }
-        None => {
-            nothing_to_resume(order, &records, named, pipeline).await.map(ResumeOutcome::Finished)
-        }
-    }
-}
-
-/// Loads the state of a resumed run.
-async fn load_resumed_run(stores: &Stores, run: RunId) -> Result<FollowedRun, CliError> {
-    let records = StoreReader::read(stores.clone()).await?;
-    let summary = records.summary(run).await?;
-    let summary = summary.ok_or_else(|| CliError::usage(format!("there is no run {run}")))?;
-    Ok(FollowedRun { run, summary, from: records.position })
+    let submit = SubmitRun { run: new_run_id(system_now()), plan, options, reused };
+    let submitted = SubmittedRun::submit(station.handle(), submit).await;
+    let submitted = submitted.map_err(|_| CliError::unreachable("the leader has ended"))?;
+    let SubmittedRun { summary, warnings, from } =
+        submitted.map_err(|denial| CliError::unreachable(denial.to_string()))?;
+    tell_warnings(order, &warnings);
+    Ok(FollowedRun { summary, from })
 }
 
 /// Prints warnings about steps that no worker can run yet. In a single process such a step is reported when it is
@@ -299,73 +254,6 @@ fn refuse_cluster_runs(order: &LocalRunOptions, open: &[RunId]) -> Result<(), Cl
     Err(CliError::usage(what).hint(
         "to continue it, start `windlass serve`; to run this elsewhere, use `--store FOLDER`",
     ))
-}
-
-fn add_leader_and_workers(summary: &mut RunSummary, station: &EmbeddedNode) {
-    station.handle().views().look(|view| {
-        summary.set_leader(view.engine.term(), None);
-        for worker in view.engine.workers() {
-            summary.add_worker(worker.id, &worker.name, Some(&worker.labels));
-            summary.set_worker_slots(worker.id, worker.slots, summary.submitted_at());
-        }
-    });
-}
-
-fn unfinished(records: &StoreReader, run: Option<RunId>, pipeline: &str) -> Option<RunSummary> {
-    let wanted = |summary: &&RunSummary| match run {
-        Some(run) => summary.run() == run,
-        None => summary.plan().pipeline() == pipeline,
-    };
-    let mut open = records.open().rev().filter(wanted);
-    open.find(|summary| !summary.status().is_terminal()).cloned()
-}
-
-fn tell_changes(order: &LocalRunOptions, summary: &RunSummary, now: Option<&Plan>) {
-    let tally = summary.status_counts();
-    let so_far = format!(
-        "run {} continues: {} of {} steps had ended",
-        summary.run(),
-        tally.ended(),
-        tally.total()
-    );
-    output::print_message(&so_far);
-    let began = summary.plan();
-    let other = |now: &Plan| now.fingerprint() != began.fingerprint();
-    if now.is_some_and(|now| now.pipeline() == began.pipeline() && other(now)) {
-        let what = "the file has changed since, or other params or steps are selected";
-        let so = "this run keeps its original plan";
-        output::print_message(&format!(
-            "{} {what}: {so}",
-            order.look.paint(ColorRole::Warn, "note:")
-        ));
-    }
-}
-
-async fn nothing_to_resume(
-    order: &LocalRunOptions,
-    records: &StoreReader,
-    run: Option<RunId>,
-    pipeline: &str,
-) -> Result<u8, CliError> {
-    let latest = match run {
-        Some(run) => Some(run),
-        None => records.latest_of(pipeline).await?,
-    };
-    let Some(latest) = latest else {
-        output::print_message(&format!(
-            "no run of {pipeline} is unfinished, and there was none before"
-        ));
-        return Ok(exit::SUCCESS);
-    };
-    let Some(summary) = records.summary(latest).await? else {
-        return Err(CliError::usage(format!("there is no run {latest}")));
-    };
-    let status = summary.status();
-    output::print_message(&match run {
-        Some(run) => format!("run {run} cannot be resumed: it {status}"),
-        None => format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"),
-    });
-    Ok(super::finish::exit_code(&summary, &order.named, false))
 }
 
 impl From<EmbeddedNodeError> for CliError {

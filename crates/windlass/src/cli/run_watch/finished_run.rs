@@ -16,26 +16,26 @@ use crate::cli::{environment, exit, output};
 use crate::embedded::system_now;
 
 /// The report of a run that has ended.
-pub(crate) struct FinishedRunReport<'a> {
+pub(super) struct FinishedRunReport<'a> {
     /// The summary of the run.
-    pub(crate) summary: &'a RunSummary,
+    pub(super) summary: &'a RunSummary,
     /// The terminal capabilities of stderr.
-    pub(crate) look: TerminalCaps,
+    pub(super) look: TerminalCaps,
     /// The steps that were named.
-    pub(crate) named: &'a [String],
+    pub(super) named: &'a [String],
     /// Commands about the run.
-    pub(crate) hints: &'a CommandHints,
+    pub(super) hints: &'a CommandHints,
     /// The summaries of its steps, with step names.
-    pub(crate) step_summaries: &'a dyn Fn() -> Vec<(String, String)>,
+    pub(super) step_summaries: &'a dyn Fn() -> Vec<(String, String)>,
     /// The file of the `JUnit` report.
-    pub(crate) junit: Option<&'a Path>,
+    pub(super) junit: Option<&'a Path>,
     /// Whether the user of this process cancelled it.
-    pub(crate) interrupted: bool,
+    pub(super) interrupted: bool,
 }
 
 impl FinishedRunReport<'_> {
     /// Prints the report and returns the exit code.
-    pub(crate) fn tell(&self, logs: &mut dyn LogTailReader) -> u8 {
+    pub(super) fn tell(&self, logs: &mut dyn LogTailReader) -> u8 {
         let Self { summary, look, .. } = self;
         let now = system_now();
         for line in ending(look, summary, now, logs, self.hints) {
@@ -75,7 +75,7 @@ impl FinishedRunReport<'_> {
 }
 
 /// The exit code for a run's result.
-pub(super) fn exit_code(summary: &RunSummary, named: &[String], interrupted: bool) -> u8 {
+pub(crate) fn exit_code(summary: &RunSummary, named: &[String], interrupted: bool) -> u8 {
     let named: Vec<StepIx> = named.iter().filter_map(|name| summary.plan().find(name)).collect();
     match summary.verdict(VerdictRequest { named: &named, interrupted }) {
         RunVerdict::Ok => exit::SUCCESS,

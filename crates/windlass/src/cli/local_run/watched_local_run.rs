@@ -1,0 +1,245 @@
+//! A run that this process leads, as the watch loop sees it: its events, its output, and requests to its leader.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use windlass_core::engine::{CancelLevel, EngineRequest, Event};
+use windlass_core::id::{RunId, StepIx};
+use windlass_core::report::WhyReport;
+use windlass_core::summary::{RunSummary, StepDurations};
+use windlass_store::db::StoreError;
+use windlass_store::journal::RecordedEvent;
+use windlass_store::logs;
+use windlass_store::logs::LogId;
+use windlass_worker::executors;
+
+use super::options::LocalRunOptions;
+use crate::cli::ci_instances::{InstanceMailboxEvent, InstanceMailboxServer};
+use crate::cli::error::CliError;
+use crate::cli::output::CommandHints;
+use crate::cli::run_source::RunEventsPage;
+use crate::cli::run_watch::{EndRequestReaction, EndedAttempt, OutputSink, RunNews, WatchedRun};
+use crate::cli::step_summaries::{StepSummaries, summaries_by_step};
+use crate::embedded::{
+    EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, RunEventReader, Stores,
+    UnreadRunEvents,
+};
+
+/// How long events are collected: a wakeup for each would slow short steps more than a user notices.
+const BATCH_INTERVAL: Duration = Duration::from_millis(2);
+
+/// A user who cancels a third time does not want to wait for the journal.
+const CANCELS_MAX: u32 = 3;
+
+/// A run that this process leads.
+pub(super) struct LocalRun<'a> {
+    pub(super) options: &'a LocalRunOptions,
+    pub(super) stores: &'a Stores,
+    pub(super) station: EmbeddedNode,
+    pub(super) logs: Arc<EchoLogStore>,
+    pub(super) printed: mpsc::Receiver<EchoedChunk>,
+    pub(super) run: RunId,
+    pub(super) events: LocalEventFeed,
+    /// Past durations of the steps, once they are known.
+    pub(super) past_durations: mpsc::Receiver<StepDurations>,
+    /// The mailbox server for other instances, if there are any.
+    pub(super) mailbox_server: Option<InstanceMailboxServer>,
+    /// Whether the user was told that the journal is stalled.
+    pub(super) reported_stall: bool,
+}
+
+/// The events of the run, in batches.
+pub(super) struct LocalEventFeed {
+    reader: RunEventReader,
+    /// Events are not read before.
+    not_before: Instant,
+}
+
+/// News of this process.
+pub(super) enum LocalRunWakeup {
+    Events(UnreadRunEvents),
+    Printed(EchoedChunk),
+    PastDurations(StepDurations),
+    Failed(EmbeddedNodeError),
+    /// From other instances.
+    Mailbox(InstanceMailboxEvent),
+}
+
+impl LocalEventFeed {
+    pub(super) fn new(reader: RunEventReader) -> Self {
+        Self { reader, not_before: Instant::now() }
+    }
+
+    async fn wait(&mut self) -> UnreadRunEvents {
+        sleep_until(self.not_before).await;
+        let unread = self.reader.wait().await;
+        self.not_before = Instant::now() + BATCH_INTERVAL;
+        unread
+    }
+
+    async fn read(&mut self, unread: UnreadRunEvents) -> Result<RunEventsPage, StoreError> {
+        let mut page = RunEventsPage::default();
+        let add = |position, at, event: &Event| {
+            page.events.push((position, RecordedEvent { at, event: event.clone() }));
+        };
+        self.reader.read(unread, add).await?;
+        Ok(page)
+    }
+}
+
+impl LocalRun<'_> {
+    /// The output that is queued now. Output that arrives meanwhile can wait: some steps print endlessly.
+    pub(super) fn take_printed(&mut self) -> Vec<EchoedChunk> {
+        (0..self.printed.len()).map_while(|_| self.printed.try_recv().ok()).collect()
+    }
+
+    /// Cancels the run. The answer arrives when it is durable, and the journal may be stalled, so nothing waits for it.
+    fn cancel(&self, level: CancelLevel) {
+        let run = self.run;
+        let handle = self.station.handle().clone();
+        tokio::spawn(async move { drop(handle.ask(EngineRequest::Cancel { run, level }).await) });
+    }
+
+    /// Refuses to go on with a run that the user ends and that cannot be cancelled in order. The guard ends its steps;
+    /// the journal keeps durable events.
+    fn refuse_stalled_end(&self) -> Result<(), CliError> {
+        self.stalled().map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Why the journal is stalled, if it is.
+    fn stalled(&self) -> Option<StoreError> {
+        let journal = self.station.handle().views().look(|view| view.stalled.clone());
+        journal.or_else(|| self.logs.stalled())
+    }
+
+    /// Turns the failure of a part into an error. An instance without its link has no guard either; the link is the
+    /// cause.
+    async fn failed(&mut self, error: EmbeddedNodeError) -> CliError {
+        let of_link = match &mut self.mailbox_server {
+            Some(server) => server.failure().await,
+            None => None,
+        };
+        self.with_resume_hint(of_link.unwrap_or_else(|| error.into()))
+    }
+
+    /// Adds how to resume from the durable state.
+    fn with_resume_hint(&self, error: CliError) -> CliError {
+        match self.options.hints.resume(self.run) {
+            Some(resume) => error.hint(format!("`{resume}` continues the run")),
+            None => error,
+        }
+    }
+}
+
+impl WatchedRun for LocalRun<'_> {
+    type Wakeup = LocalRunWakeup;
+
+    async fn wait(&mut self) -> LocalRunWakeup {
+        tokio::select! {
+            biased;
+            // Before events and output, which may be endless.
+            news = next_mailbox_event(&mut self.mailbox_server) => LocalRunWakeup::Mailbox(news),
+            failed = self.station.wait_for_failure() => LocalRunWakeup::Failed(failed),
+            unread = self.events.wait() => LocalRunWakeup::Events(unread),
+            Some(printed) = self.printed.recv() => LocalRunWakeup::Printed(printed),
+            Some(earlier) = self.past_durations.recv() => LocalRunWakeup::PastDurations(earlier),
+            else => pending().await,
+        }
+    }
+
+    async fn read(&mut self, wakeup: LocalRunWakeup) -> Result<RunNews, CliError> {
+        match wakeup {
+            LocalRunWakeup::Events(unread) => Ok(RunNews::Events(self.events.read(unread).await?)),
+            LocalRunWakeup::Printed(EchoedChunk { log, bytes }) => Ok(RunNews::Output(log, bytes)),
+            LocalRunWakeup::PastDurations(durations) => Ok(RunNews::PastDurations(durations)),
+            LocalRunWakeup::Failed(error) => Err(self.failed(error).await),
+            LocalRunWakeup::Mailbox(InstanceMailboxEvent::Cancel(level)) => {
+                self.cancel(level);
+                Ok(RunNews::Nothing)
+            }
+            LocalRunWakeup::Mailbox(InstanceMailboxEvent::Unread(why)) => {
+                Ok(RunNews::Message(format!("warning: {why}")))
+            }
+            LocalRunWakeup::Mailbox(InstanceMailboxEvent::Failed(error)) => {
+                Err(self.with_resume_hint(error))
+            }
+        }
+    }
+
+    /// All output comes through one queue, in order.
+    async fn read_rest_of_output(
+        &mut self,
+        _ended: EndedAttempt,
+        show: &mut OutputSink<'_>,
+    ) -> Result<(), CliError> {
+        self.take_printed().iter().for_each(|chunk| show(chunk.log, &chunk.bytes));
+        Ok(())
+    }
+
+    /// The output of every step is echoed, and the screen leaves out what is not shown.
+    fn set_running_logs(&mut self, _logs: Vec<LogId>) {}
+
+    /// The first request cancels the run gracefully, the second kills its steps, the third does not wait for anything.
+    fn on_end_request(&mut self, count: u32) -> Result<EndRequestReaction, CliError> {
+        self.refuse_stalled_end()?;
+        if count >= CANCELS_MAX {
+            return Ok(EndRequestReaction::Leaves);
+        }
+        self.cancel(if count == 1 { CancelLevel::Stop } else { CancelLevel::Kill });
+        Ok(EndRequestReaction::Ends)
+    }
+
+    /// Reports once why the journal is stalled, and once that it continues.
+    fn on_idle(&mut self, end_requests: u32) -> Result<Option<String>, CliError> {
+        if end_requests > 0 {
+            self.refuse_stalled_end()?;
+        }
+        let stalled = self.stalled();
+        let message = match &stalled {
+            Some(error) if !self.reported_stall => Some(format!("waiting: {error}")),
+            None if self.reported_stall => Some("the store is writable again".to_owned()),
+            Some(_) | None => None,
+        };
+        self.reported_stall = stalled.is_some();
+        Ok(message)
+    }
+
+    async fn why(&self, _summary: &RunSummary, steps: &[StepIx]) -> Vec<(StepIx, WhyReport)> {
+        self.station.handle().views().look(|view| {
+            let why = |step: &StepIx| Some((*step, view.engine.why(self.run, *step)?));
+            steps.iter().filter_map(why).collect()
+        })
+    }
+
+    async fn log_tail(&self, log: LogId, bytes: usize) -> Vec<u8> {
+        let logs = &self.stores.logs;
+        let Ok(empty) = logs.read(log, 0..0).await else { return Vec::new() };
+        let part = logs.read(log, empty.size.saturating_sub(bytes as u64)..empty.size).await;
+        part.map(|part| part.bytes).unwrap_or_default()
+    }
+
+    /// The summaries are files here, or came with the output that other instances sent.
+    async fn step_summaries(&self, summary: &RunSummary) -> Vec<(String, String)> {
+        if self.options.leading.is_none() {
+            let scratch = self.options.scratch();
+            return summaries_by_step(|fence| executors::summary(&scratch, fence), summary);
+        }
+        let sent = logs::collect_notes(&*self.stores.logs, summary.run()).await;
+        sent.unwrap_or_default().into_iter().collect::<StepSummaries>().by_step_name(summary)
+    }
+
+    fn hints(&self) -> &CommandHints {
+        &self.options.hints
+    }
+}
+
+/// The next event of other instances; pends forever if there are none.
+async fn next_mailbox_event(server: &mut Option<InstanceMailboxServer>) -> InstanceMailboxEvent {
+    match server {
+        Some(server) => server.next().await,
+        None => pending().await,
+    }
+}
