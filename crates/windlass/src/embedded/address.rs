@@ -1,4 +1,4 @@
-//! Where stores are: in a folder of this machine, or in a database that several controllers share.
+//! The address of stores: a folder of this machine, or a database that several controllers share.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use windlass_store::db::postgres::address::PgAddress;
 pub enum StoreAddress {
     /// A folder, which one controller leads.
     Folder(PathBuf),
-    /// A database of PostgreSQL. What is shown of it has no password.
+    /// A PostgreSQL database.
     Postgres {
-        /// The whole address.
+        /// The complete URL.
         url: String,
-        /// What may be shown of it.
+        /// The URL without its password, for messages.
         shown: String,
     },
 }
 
 impl StoreAddress {
-    /// Reads `postgres://…`, `sqlite:FOLDER` or a folder.
+    /// Parses `postgres://…`, `sqlite:FOLDER` or a folder.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         if text.starts_with("postgres:") || text.starts_with("postgresql:") {
             return postgres(text);
@@ -45,7 +45,7 @@ impl StoreAddress {
     }
 }
 
-/// Whether it names another kind of place than a folder.
+/// Whether the text is the scheme of a URL that is no folder.
 fn is_scheme(text: &str) -> bool {
     text != "sqlite" && !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn address_is_a_folder_or_a_database_and_its_password_is_never_shown() {
+    fn address_is_a_folder_or_a_database_and_is_shown_without_its_password() {
         let read = |text| StoreAddress::parse(text).unwrap();
         assert_eq!(read("sqlite:runs").folder(), Some(Path::new("runs")));
         assert_eq!(read("runs/here").folder(), Some(Path::new("runs/here")));

@@ -1,4 +1,4 @@
-//! Which cluster a store is the truth of.
+//! The id of the cluster that a store belongs to.
 
 use std::io;
 use std::path::Path;
@@ -8,13 +8,13 @@ use windlass_net::files::private_files;
 
 const FILE: &str = "cluster";
 
-/// Whether the stores in a folder are those of a cluster: a controller has led them.
+/// Whether the stores in a folder belong to a cluster: a controller has led them.
 pub fn is_of_cluster(folder: &Path) -> bool {
     folder.join(FILE).exists()
 }
 
-/// The id of the cluster whose stores are in a folder, made by chance the first time that it is asked for. A copy of the
-/// store is the same cluster.
+/// The id of the cluster whose stores are in a folder. The first call generates a random id. A copy of the store has the
+/// same id.
 pub fn cluster_id(folder: &Path) -> io::Result<String> {
     let file = folder.join(FILE);
     match std::fs::read_to_string(&file) {

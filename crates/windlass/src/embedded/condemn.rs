@@ -1,7 +1,7 @@
-//! Condemns a run in a store that cannot be folded with it.
+//! Condemns a run whose events the engine cannot apply.
 //!
-//! Nothing is folded here: the journal is read for the run's name only. The store is led meanwhile, so that no controller
-//! goes on with a state that has the run in it.
+//! This command does not apply events; it only looks for the run's id in the journal. It leads the store meanwhile, so that no
+//! controller continues with a state that contains the run.
 
 use std::collections::BTreeSet;
 
@@ -14,51 +14,51 @@ use windlass_store::journal::{CampaignOutcome, Journal, LeaderCandidate, Positio
 use super::address::StoreAddress;
 use super::stores::Stores;
 
-/// How long a term lasts unless it is given back: if the command is killed, the store can be led after it.
+/// The term of this command. If the command is killed, the store can be led again after it.
 const TERM: Span = Span::secs(30);
 
-/// Events that are read at once.
+/// Events per read.
 const PAGE: usize = 4_096;
 
 /// Why no run was condemned.
 #[derive(Debug, thiserror::Error)]
 pub enum CondemnError {
-    /// There is no store.
+    /// The store does not exist.
     #[error("there is no store in {place}")]
     Missing {
-        /// Where it was looked for.
+        /// The store.
         place: String,
     },
-    /// A controller leads the store, so it can be folded.
+    /// A controller leads the store, so its events can be applied.
     #[error(
         "the store {place} is led by {node}, which has applied the run: end it with `windlass cancel {run} --kill`, or stop {node} first"
     )]
     Led {
-        /// Which store.
+        /// The store.
         place: String,
         /// The controller.
         node: String,
-        /// The run as it was named.
+        /// The run, as named in the request.
         run: String,
     },
-    /// No run that is not sealed has such an id.
+    /// No run in the journal has this id.
     #[error(
         "no run {run} is in the journal of {place}: sealed runs are in the archive and are never applied; name the run by its id or the beginning of its id"
     )]
     NoSuchRun {
-        /// Which store.
+        /// The store.
         place: String,
-        /// The run as it was named.
+        /// The run, as named in the request.
         run: String,
     },
-    /// Several runs have ids that begin so.
+    /// Several ids begin with this text.
     #[error("{run} is the beginning of {count} runs in {place}: name more of the id")]
     Ambiguous {
-        /// Which store.
+        /// The store.
         place: String,
-        /// The run as it was named.
+        /// The run, as named in the request.
         run: String,
-        /// How many.
+        /// The number of runs.
         count: usize,
     },
     /// The store failed.
@@ -66,7 +66,7 @@ pub enum CondemnError {
     Store(#[from] StoreError),
 }
 
-/// Condemns the run with this id, or whose id begins so, and returns it. The next start fails it.
+/// Condemns the run with this id or unique prefix and returns its id. The next start of a controller ends it as failed.
 pub async fn condemn(address: &StoreAddress, run: &str) -> Result<RunId, CondemnError> {
     let place = address.to_string();
     if address.folder().is_some_and(|folder| !SqliteJournal::exists(folder)) {
@@ -85,12 +85,12 @@ pub async fn condemn(address: &StoreAddress, run: &str) -> Result<RunId, Condemn
         Ok(run) => journal.condemn(term, run).await.map(|()| run).map_err(Into::into),
         Err(error) => Err(error),
     };
-    // A term that is not given back ends by itself.
+    // A term that is not given up expires.
     drop(journal.resign(term).await);
     condemned
 }
 
-/// The run that is meant, among those that a fold would build.
+/// Finds the run among those in the journal that are not sealed.
 async fn find_run(journal: &dyn Journal, place: &str, run: &str) -> Result<RunId, CondemnError> {
     let wanted = run.to_ascii_lowercase();
     let open = open_runs(journal).await?;
@@ -107,7 +107,7 @@ async fn find_run(journal: &dyn Journal, place: &str, run: &str) -> Result<RunId
     }
 }
 
-/// Runs that were submitted and not sealed. The journal has the beginning of each: nothing before it is pruned.
+/// The runs that were submitted and not sealed. The journal still contains the first event of each.
 async fn open_runs(journal: &dyn Journal) -> Result<BTreeSet<RunId>, StoreError> {
     let mut open = BTreeSet::new();
     let mut after = Position(0);

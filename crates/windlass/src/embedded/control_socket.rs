@@ -1,7 +1,7 @@
-//! The other terminal's way to a local run: the controller's API, on a socket beside its store.
+//! The access of other terminals to a local run: the controller's API, on a Unix socket beside its store.
 //!
-//! Whatever can be read is read from the stores; only what the leader must decide is asked here. Who may open the socket
-//! may do everything, so no token is asked for.
+//! Commands read from the stores and send the leader only what it must decide. A process that can open the socket has full
+//! control, so no token is needed.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,30 +21,30 @@ use windlass_net::shutdown::ShutdownReceiver;
 
 const NAME: &str = "leader.sock";
 
-/// Linux allows 107 bytes, macOS 103.
+/// The longest path of a socket: Linux allows 107 bytes, macOS 103.
 const ADDRESS_MAX: usize = 103;
 
-/// How long an answer is waited for.
+/// How long to wait for an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What a request says whom it is for; the socket is what it reaches.
+/// The host of requests; they reach the socket whatever it is.
 const PLACE: &str = "http://localhost";
 
-/// Why a question has no good answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlSocketError {
-    /// No run is under way in that store.
+    /// No process leads the store.
     #[error("nothing runs here now")]
     NoLeader,
-    /// Its leader refused.
+    /// The leader refused the request.
     #[error("{0}")]
     Refused(String),
-    /// It did not answer as it should.
+    /// The leader did not answer, or not as expected.
     #[error("the run's process does not answer: {0}")]
     NoAnswer(io::Error),
 }
 
-/// Asks the leader of the stores in a folder to end a run.
+/// Asks the leader of the stores in a folder to cancel a run.
 pub async fn cancel(
     folder: &Path,
     run: RunId,
@@ -71,20 +71,20 @@ pub async fn cancel(
     }
 }
 
-/// The way to the leader of the stores in a folder, if there is one.
+/// A client for the leader of the stores in a folder, and the address for its requests.
 pub fn leader_client(folder: &Path) -> (HttpClient, ControllerAddress) {
     let client =
         HttpClient::new(Arc::new(UnixSocketDialer(address(folder))), ClientCredentials::default());
     (client, PLACE.parse().expect("it is an address"))
 }
 
-/// Whether somebody leads the stores in a folder, and works for them. No answer is waited for: a process that is stopped
-/// for a while leads all the same.
+/// Whether a process leads the stores in a folder. It only connects and waits for no answer: a process that is stopped for
+/// a while still leads.
 pub fn is_led(folder: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(address(folder)).is_ok()
 }
 
-/// Where the leader of the stores in a folder listens: there, or elsewhere if a socket cannot have so long a name.
+/// The socket of the leader of the stores in a folder. It is elsewhere if the path would be too long for a socket.
 fn address(folder: &Path) -> PathBuf {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let beside = folder.join(NAME);
@@ -95,7 +95,7 @@ fn address(folder: &Path) -> PathBuf {
     std::env::temp_dir().join(format!("windlass-{}.sock", &hash[..32]))
 }
 
-/// Answers other terminals while a run is led.
+/// Serves the API to other terminals while this process leads.
 #[derive(Debug)]
 pub struct ControlSocket {
     server: HttpServer<UnixListener>,
@@ -103,7 +103,7 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Listens in a folder whose stores this process leads: a socket that is there already is a dead one's.
+    /// Listens in a folder whose stores this process leads. A socket that exists already was left by a dead process.
     pub fn bind(folder: &Path, api: Api) -> io::Result<Self> {
         let file = address(folder);
         match std::fs::remove_file(&file) {
@@ -111,12 +111,12 @@ impl ControlSocket {
             _ => {}
         }
         let listener = UnixListener::bind(&file)?;
-        // Who may write to the socket may end the run: only its owner.
+        // A process that can write to the socket can end the run: only processes of the owner may.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
         Ok(Self { server: HttpServer::new(listener, router(Arc::new(api.for_owner()))), file })
     }
 
-    /// Answers until it is told to end.
+    /// Serves until the shutdown.
     pub async fn run(self, shutdown: ShutdownReceiver) {
         self.server.run(shutdown).await;
         drop(std::fs::remove_file(&self.file));

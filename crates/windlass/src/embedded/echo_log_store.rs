@@ -1,4 +1,4 @@
-//! Logs that are also shown as they are written.
+//! A log store whose output is also shown while it is written.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,45 +9,45 @@ use windlass_core::id::RunId;
 use windlass_store::db::{StoreError, StoreFuture};
 use windlass_store::logs::{LogFullPolicy, LogId, LogPart, LogSpaceWait, LogStore};
 
-/// What a step has just printed.
+/// Output that a step has just written.
 #[derive(Debug)]
 pub struct EchoedChunk {
-    /// Which attempt.
+    /// The log of the attempt.
     pub log: LogId,
-    /// Its bytes, covered like those in the log.
+    /// The bytes, with secrets masked as in the log.
     pub bytes: Vec<u8>,
 }
 
-/// A store of logs that passes on what was written to it. A screen that is slower than the steps slows them down.
+/// A log store that passes on each write to a screen. A screen that is slower than the steps slows them down.
 #[derive(Debug)]
 pub struct EchoLogStore {
     logs: Arc<dyn LogStore>,
     shown: mpsc::Sender<EchoedChunk>,
     stalled: Mutex<Option<StoreError>>,
-    /// How far each log was shown: what is sent over a link may come twice.
+    /// The shown size of each log: output that comes over a link may come twice.
     upto: Mutex<BTreeMap<LogId, u64>>,
 }
 
-/// Logs of which it is remembered how far they were shown. Of others something may be shown twice, and nothing is lost.
+/// Logs whose shown size is remembered. Output of others may be shown twice; none is lost.
 const REMEMBERED_MAX: usize = 4_096;
 
-/// Chunks that may wait for the screen.
+/// Chunks that can wait for the screen.
 const WAITING_MAX: usize = 256;
 
 impl EchoLogStore {
-    /// Passes on what is written to the logs.
+    /// Passes on what is written to these logs.
     pub fn new(logs: Arc<dyn LogStore>) -> (Self, mpsc::Receiver<EchoedChunk>) {
         let (shown, receiver) = mpsc::channel(WAITING_MAX);
         let (stalled, upto) = (Mutex::new(None), Mutex::default());
         (Self { logs, shown, stalled, upto }, receiver)
     }
 
-    /// Why what steps print cannot be kept at the moment.
+    /// Why output cannot be written at the moment, if so.
     pub fn stalled(&self) -> Option<StoreError> {
         self.stalled.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What of a piece was not shown yet.
+    /// The bytes of a write that were not shown before.
     fn bytes_not_shown(&self, log: LogId, at: u64, mut bytes: Vec<u8>) -> Vec<u8> {
         let mut upto = self.upto.lock().unwrap_or_else(PoisonError::into_inner);
         if upto.len() >= REMEMBERED_MAX && !upto.contains_key(&log) {
@@ -68,15 +68,15 @@ impl LogStore for EchoLogStore {
     fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> StoreFuture<'_, u64> {
         Box::pin(async move {
             let written = self.logs.append(log, at, bytes.clone()).await;
-            // It will be written again: it is shown once.
+            // A failed write is repeated, and its output is shown only once.
             let stalled = written.as_ref().err().filter(|error| error.is_retryable()).cloned();
-            // What comes before its time comes once more.
+            // A write that came too early is repeated, too.
             let again = stalled.is_some() || matches!(written, Err(StoreError::Gap { .. }));
             self.set_stalled(stalled);
             if !again && log.is_printed() {
                 let bytes = self.bytes_not_shown(log, at, bytes);
                 if !bytes.is_empty() {
-                    // A screen that is gone shows nothing.
+                    // There may be no screen any more.
                     drop(self.shown.send(EchoedChunk { log, bytes }).await);
                 }
             }

@@ -1,4 +1,4 @@
-//! A node that leads its own store and works for itself.
+//! A controller node in this process, with a worker inside it.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -35,44 +35,45 @@ use super::clock::system_now;
 use super::name_wait_link::{NameWaitLink, OperatorMessages};
 use super::stores::Stores;
 
-/// The worker of a store that nobody else works for.
+/// The id of the worker inside an exclusive leader.
 const LOCAL_WORKER_ID: WorkerId = WorkerId(1);
 
-/// Leases beyond the slots: a reply's worth, so that short steps need not wait for a commit each.
+/// Leases beyond the slots: as many as one reply can carry, so that short steps do not wait for a commit each.
 const EXTRA_LEASES: u32 = 512;
 
-/// Where leader and worker share one fate no lease ends by time; it is what late reports of an earlier life are judged by.
+/// The lease duration of an embedded leader. The leases of its own worker do not expire; late reports of an earlier start
+/// are judged by this duration.
 pub(crate) const EMBEDDED_LEASE_TTL: Span = Span::secs(15);
 
-/// Steps from which a run is sealed by the station that ran it: to fold a thousand steps at the next start takes a
-/// millisecond, to seal them at the end three.
+/// A run with at least this many steps is sealed when the node ends. To apply the events of a thousand steps at the next
+/// start takes a millisecond, to seal them at the end three.
 const SEALED_AT_END: u32 = 1_000;
 
-/// How long a station must have been there before its tables are kept: they take a fifth of a core from short steps, and
-/// nobody queries a run that is over before the query is typed.
+/// How long a node runs before it updates its SQL views. They take a fifth of a core from short steps, and a run that has
+/// ended before a query is typed needs none.
 const TABLES_AFTER: Duration = Duration::from_secs(10);
 
-/// How a station leads.
+/// Options of a node that leads or can lead.
 #[derive(Clone, Debug)]
 pub struct LeaderOptions {
-    /// Who it is, for those who ask who leads.
+    /// The node's name, which it reports as leader.
     pub name: String,
-    /// Where others reach it, if they can.
+    /// The address at which others reach it, if they can.
     pub address: Option<String>,
-    /// How long the leases of workers apart last.
+    /// The lease duration of workers in other processes.
     pub ttl: Span,
-    /// How often workers apart exchange at least; a third of the TTL without.
+    /// The longest interval between exchanges of workers in other processes (default: a third of the lease duration).
     pub interval: Option<Span>,
-    /// What it does while somebody else leads.
+    /// Whether it waits or fails while another node leads.
     pub stand_by: StandbyPolicy,
-    /// Its worker, if it has one.
+    /// The id of its own worker, if it has one.
     pub own_worker: Option<WorkerId>,
-    /// What an operator is told while its worker waits.
+    /// Receives messages for the operator while its worker waits for its name.
     pub messages: OperatorMessages,
 }
 
 impl LeaderOptions {
-    /// That of a node whose store nobody else can lead, and that nobody else works for.
+    /// Options of a node whose store no other node can lead, and that has no other worker.
     pub fn exclusive(name: &str) -> Self {
         let (name, stand_by) = (name.to_owned(), StandbyPolicy::Refuse);
         let (own_worker, messages) = (Some(LOCAL_WORKER_ID), OperatorMessages::silent());
@@ -88,61 +89,61 @@ impl LeaderOptions {
     }
 }
 
-/// What works at a station.
+/// Options of the worker inside a node.
 #[derive(Clone, Debug)]
 pub struct LocalWorkerOptions {
     /// The worker's name.
     pub name: String,
-    /// How many steps it runs at a time.
+    /// Concurrent steps.
     pub slots: u32,
-    /// What it advertises.
+    /// Advertised labels.
     pub labels: Labels,
-    /// Who else works here.
+    /// Whether other workers can serve the same leader.
     pub beside: PeerWorkers,
-    /// What runs its attempts.
+    /// The executor of its attempts.
     pub executor: Arc<dyn Executor>,
-    /// The lives of its worker, and where its guard holds its lock; nothing where nothing is remembered.
+    /// The starts of the worker, and the lock of its guard; `None` if nothing outlives this process.
     pub orphan_guard: Option<(Arc<WorkerIncarnations>, GuardLockIdentity)>,
 }
 
-/// Why a station ended, or did not begin.
+/// Why a node ended, or did not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbeddedNodeError {
-    /// Its leader could not go on.
+    /// The node cannot continue.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// Its worker could not go on.
+    /// The worker cannot continue.
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    /// Its archive failed.
+    /// The archive failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A part of it panicked.
+    /// A part panicked.
     #[error("a part of windlass has failed: {0}; nothing acknowledged is lost")]
     Panicked(String),
 }
 
-/// A node that runs in this process.
+/// A running node in this process.
 #[derive(Debug)]
 pub struct EmbeddedNode {
     handle: NodeHandle,
-    /// Told first where others can lead: they need not wait for what else is to be done here.
+    /// Fired first: another node can lead while the rest ends here.
     retire: ShutdownSender,
     shutdown: ShutdownSender,
     shutdown_worker: ShutdownSender,
     node: JoinHandle<Result<(), NodeError>>,
-    /// There is none before it was told to work.
+    /// `None` until the worker is started.
     worker: Option<JoinHandle<Result<(), WorkerError>>>,
     maintenance: (ShutdownSender, JoinHandle<Result<(), StoreError>>),
     histories: Arc<RunHistories>,
     tables: Option<(ShutdownSender, JoinHandle<()>)>,
-    /// Is told that the name of its worker is held by one that is gone.
+    /// Receives messages for the operator while its worker waits for its name.
     tell: OperatorMessages,
 }
 
 impl EmbeddedNode {
-    /// Takes the lead of the stores, or says who has it, and begins to work.
+    /// Leads the stores and starts a worker. An error names the current leader if there is one.
     pub async fn start(
         stores: &Stores,
         crew: LocalWorkerOptions,
@@ -152,7 +153,8 @@ impl EmbeddedNode {
         Ok(station)
     }
 
-    /// Takes the lead of the stores, or says who has it. Nothing runs yet, not even what an earlier life left open.
+    /// Leads the stores. An error names the current leader if there is one. No step runs yet, not even one that an earlier
+    /// start left open.
     pub async fn start_leader(
         stores: &Stores,
         office: LeaderOptions,
@@ -162,7 +164,7 @@ impl EmbeddedNode {
         Ok(station)
     }
 
-    /// Leads the stores, or stands by to.
+    /// Leads the stores or stands by, and does not wait until it leads.
     pub async fn open(stores: &Stores, office: LeaderOptions) -> Result<Self, EmbeddedNodeError> {
         let sealed_at_end = office.address.is_none().then_some(SEALED_AT_END);
         let config = NodeConfig {
@@ -178,7 +180,7 @@ impl EmbeddedNode {
             clock: ProcessClock::of_leases(),
         };
         let (node, handle) = ControllerNode::open(Arc::clone(&stores.journal), config).await?;
-        // Before anything happens.
+        // Before the first event.
         let tally = EventCounter::new(&handle, Arc::clone(&stores.journal));
         let ((retire, retires), (shutdown, ends)) = (ShutdownSender::new(), ShutdownSender::new());
         let (shutdown_worker, _) = ShutdownSender::new();
@@ -212,17 +214,17 @@ impl EmbeddedNode {
         })
     }
 
-    /// Waits until it leads, or cannot go on.
+    /// Waits until it leads, or cannot continue.
     pub async fn until_it_leads(&mut self) -> Result<(), EmbeddedNodeError> {
         self.until(EngineView::leads).await
     }
 
-    /// Leaves the lead to others, and goes on answering and following.
+    /// Stops leading. The node continues to answer and to apply events.
     pub fn retire(&self) {
         self.retire.shut_down();
     }
 
-    /// Begins to work on everything that is open.
+    /// Starts the worker, which can run every open step.
     pub async fn start_worker(
         &mut self,
         crew: LocalWorkerOptions,
@@ -233,7 +235,7 @@ impl EmbeddedNode {
         let (sender, ends) = ShutdownSender::new();
         self.shutdown_worker = sender;
         self.worker = Some(tokio::spawn(worker.run(ends)));
-        // A run that came before its worker would find nobody who can run its steps.
+        // A run that is submitted before its worker would find no worker that can run its steps.
         self.until(|view| {
             let mut own = view.engine.workers().filter(|worker| worker.id == LOCAL_WORKER_ID);
             own.any(|worker| worker.incarnation == incarnation)
@@ -241,7 +243,7 @@ impl EmbeddedNode {
         .await
     }
 
-    /// Waits until it has come so far, or cannot go on.
+    /// Waits until the view has reached a state, or the node cannot continue.
     async fn until(
         &mut self,
         reached: impl Fn(&EngineView) -> bool,
@@ -257,7 +259,7 @@ impl EmbeddedNode {
         Ok(())
     }
 
-    /// The way to its leader.
+    /// The handle for requests to the node.
     pub const fn handle(&self) -> &NodeHandle {
         &self.handle
     }
@@ -267,7 +269,7 @@ impl EmbeddedNode {
         &self.histories
     }
 
-    /// What answers others over HTTP. Whoever writes logs in this process has to do so through `logs`.
+    /// The HTTP API of the node. Logs must be written through `logs`, or readers are not notified.
     #[cfg(feature = "http")]
     pub fn api(
         &self,
@@ -284,13 +286,13 @@ impl EmbeddedNode {
         Api::new(self.handle.clone(), kept, about, system_now)
     }
 
-    /// What takes in the output of workers, into these logs.
+    /// Receives the output of workers and writes it to these logs.
     #[cfg(feature = "http")]
     pub fn intake(&self, logs: Arc<dyn LogStore>) -> LogIngest {
         LogIngest::new(self.handle.clone(), Arc::clone(&self.histories), logs)
     }
 
-    /// Waits until it cannot go on; for ever if it can.
+    /// Waits until the node fails; forever if it does not.
     pub async fn wait_for_failure(&mut self) -> EmbeddedNodeError {
         tokio::select! {
             ended = &mut self.node => task_failure(ended.map(|ended| ended.map_err(Into::into))),
@@ -298,7 +300,7 @@ impl EmbeddedNode {
         }
     }
 
-    /// Ends it: the worker finishes what it has, then the leader gives its store back.
+    /// Ends the node: the worker finishes its steps, then the leader gives up its store.
     pub async fn shut_down(self) -> Result<(), EmbeddedNodeError> {
         self.shutdown_worker.shut_down();
         let worker = match self.worker {
@@ -320,7 +322,7 @@ impl EmbeddedNode {
     }
 }
 
-/// A run that is over in a moment is not worth tables: who wants to query it has its history.
+/// Updates the SQL views, unless the node ends soon: a short run can be read from its history.
 async fn keep_tables(keeper: SqlViewUpdater, mut shutdown: ShutdownReceiver) {
     tokio::select! {
         () = shutdown.wait() => {}
@@ -333,7 +335,7 @@ fn worker(
     link: NameWaitLink,
     crew: LocalWorkerOptions,
 ) -> Result<WorkerRuntime, WorkerError> {
-    // The clock may have been set back, and the file of its lives may be that of another store.
+    // The clock may have been set back, and the file of its starts may belong to another store.
     let known = handle.views().look(|view| {
         let own = view.engine.workers().find(|worker| worker.id == LOCAL_WORKER_ID);
         own.map_or(Incarnation::default(), |worker| worker.incarnation)
@@ -370,7 +372,7 @@ fn task_failure(
 ) -> EmbeddedNodeError {
     match ended {
         Ok(Err(error)) => error,
-        Ok(Ok(())) => EmbeddedNodeError::Panicked("it ended without being told to".to_owned()),
+        Ok(Ok(())) => EmbeddedNodeError::Panicked("it ended without a request".to_owned()),
         Err(error) => panicked(&error),
     }
 }

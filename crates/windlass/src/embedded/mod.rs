@@ -1,12 +1,12 @@
-//! A whole node in one process: store, leader and worker, joined by the in-process link.
+//! A whole node in one process: store, leader and worker, connected by the in-process link.
 //!
 //! ```text
 //!  Stores ──► Node ◄──in-process link── Worker ──► Builtin executor ──► Guard
 //!               └──► Maintenance (archive, snapshots)
 //! ```
 //!
-//! `windlass run` and programs with typed steps are this. Nobody else can take over its store, so leader and worker share
-//! one fate: a closed lid or Ctrl-Z ends no lease.
+//! `windlass run` and programs with typed steps are such a node. No other node can take over its store, so leader and
+//! worker end together, and no lease ends while the machine sleeps or the process is stopped.
 
 mod address;
 mod clock;

@@ -1,9 +1,9 @@
 //! A link of a controller's own worker, which waits for its name.
 //!
-//! A store may know a live worker of that name which is gone: that of a controller that was killed and has lost its state
-//! directory, or that of the cluster that the store was copied from. Nothing proves that it is gone, so the leader gives it up
-//! when it has been silent for a lease of that controller, and later where many workers are silent at once. A controller that
-//! took the refusal for final would run nothing for good, so it is never final here.
+//! The store may list another live worker of that name: that of a controller that was killed and has lost its state
+//! directory, or that of the cluster from which the store was copied. Nothing proves that it has ended, so the leader gives
+//! it up after a lease duration without contact, and later if many workers are silent at once. A controller that treated
+//! the refusal as final would never run a step, so the refusal is never final here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use windlass_core::session::{
 };
 use windlass_link::{LinkError, LinkFuture, WorkerLink};
 
-/// The pause between two tries.
+/// The pause between two registrations.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How often it says that it still waits.
+/// How often it reports that it still waits.
 const TELL_EVERY: Duration = Duration::from_mins(1);
 
-/// What is done with a line for operators.
+/// Receives messages for the operator.
 #[derive(Clone)]
 pub struct OperatorMessages(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl OperatorMessages {
-    /// Has a function print it.
+    /// Passes messages to a function.
     pub fn with(print: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(print))
     }
 
-    /// Leaves it out.
+    /// Drops messages.
     pub fn silent() -> Self {
         Self::with(|_| {})
     }
@@ -39,11 +39,11 @@ impl OperatorMessages {
 
 impl fmt::Debug for OperatorMessages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tell")
+        f.write_str("OperatorMessages")
     }
 }
 
-/// A link that registers again while another live worker has the name.
+/// A link that repeats the registration while another live worker has the name.
 #[derive(Debug)]
 pub struct NameWaitLink {
     link: Arc<dyn WorkerLink>,
@@ -51,7 +51,7 @@ pub struct NameWaitLink {
 }
 
 impl NameWaitLink {
-    /// Waits for as long as the name is taken.
+    /// Waits as long as the name is taken.
     pub fn new(link: Arc<dyn WorkerLink>, tell: OperatorMessages) -> Self {
         Self { link, tell }
     }
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// A leader that says so often that the name is taken.
+    /// A leader that answers this many times that the name is taken.
     #[derive(Debug)]
     struct NameTakenLink(AtomicU32);
 
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// How a registration ends that is refused so often, after how long, and what is told.
+    /// Registers with a leader that refuses this many times; returns the answer, the time, and the messages.
     async fn ended(refusals: u32) -> (Result<RegisterReply, WorkerRefusal>, Duration, Vec<String>) {
         let told = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&told);
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// As long as the longest lease, and longer.
+    /// Waits longer than the longest lease.
     #[tokio::test(start_paused = true)]
     async fn taken_name_is_awaited_and_reported_every_minute() {
         let (ended, took, told) = ended(1_500).await;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_name_that_is_free_is_taken_at_once() {
+    async fn free_name_is_taken_at_once() {
         let (ended, took, told) = ended(0).await;
         assert!(ended.is_ok() && took.is_zero() && told.is_empty(), "{ended:?} {told:?}");
     }

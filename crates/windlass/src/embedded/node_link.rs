@@ -1,10 +1,10 @@
-//! The way of a node's own worker to whoever leads.
+//! The link of a node's own worker to the current leader.
 //!
-//! Where several controllers share a store, each has a worker of its own, which is one like any other: its leases end by
-//! time, and a guard ends its steps with them. What is different is the way: while its node leads it is asked directly, so
-//! that no port, token or certificate stands between them; else the worker goes over HTTP to who leads, as its node knows
-//! from the store. So when its node loses the lead with steps under way, they go on, and their outcomes are told to the next
-//! leader with the credential that the worker got when it joined.
+//! If several controllers share a store, each has its own worker. It is a regular worker: its leases expire, and a guard
+//! ends its steps with them. Only its link differs. While its node leads, the worker calls the node directly, without a
+//! port, a token or a certificate. Otherwise it reaches the leader over HTTP, at the address in the store. If its node stops
+//! leading, running steps continue, and the worker reports their outcomes to the next leader with the credential that it
+//! got when it joined.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,13 @@ use windlass_net::credentials::WorkerSecret;
 use windlass_net::http::HttpClient;
 use windlass_store::logs::{LogId, LogPart};
 
-/// Bytes of output that are taken at once: they are in memory already.
+/// Bytes of output that are accepted at once: they are already in memory.
 const CREDIT: usize = 512 << 10;
 
-/// The pause between two tries to say goodbye.
+/// The pause between two tries to deregister.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A link to this node while it leads, and to who leads otherwise.
+/// A link to this node while it leads, and to the current leader otherwise.
 #[derive(Debug)]
 pub struct NodeLink {
     handle: NodeHandle,
@@ -39,15 +39,15 @@ pub struct NodeLink {
     secret: WorkerSecret,
 }
 
-/// Who is to be told.
+/// The route to the current leader.
 enum NodeLinkRoute {
     InProcess,
     Http(HttpWorkerLink),
 }
 
 impl NodeLink {
-    /// The link of the worker that has this secret, and that a client speaks for. What it prints is taken in here while
-    /// the node leads.
+    /// The link of the worker with this secret; `client` sends its requests to other leaders. While the node leads, it
+    /// receives the worker's output here.
     pub const fn new(
         handle: NodeHandle,
         intake: LogIngest,
@@ -66,13 +66,13 @@ impl NodeLink {
         let place = leader.address.and_then(|address| address.parse().ok());
         let place = place.ok_or_else(|| LinkError::Unreachable {
             place: leader.node,
-            reason: "it leads and does not say where it is reached".to_owned(),
+            reason: "it leads and has no address".to_owned(),
         })?;
         Ok(NodeLinkRoute::Http(HttpWorkerLink::new(Arc::clone(&self.client), vec![place])))
     }
 
-    /// The worker's own last word: nothing of its life is left, and every outcome has its verdict. While there is no leader
-    /// it is tried again; a worker that is not heard is given up after a TTL.
+    /// Deregisters the worker: no process of this start is left, and every outcome has a verdict. Repeats the request while
+    /// there is no leader; without the request, the worker is given up after a lease duration.
     pub async fn deregister(&self, incarnation: Incarnation) {
         let worker = self.secret.worker_id();
         loop {
@@ -115,7 +115,7 @@ impl WorkerLink for NodeLink {
             match self.route()? {
                 NodeLinkRoute::InProcess => self.join_here(register).await,
                 NodeLinkRoute::Http(link) => match link.register(register).await {
-                    // It lets in who shows a token, and this node has none for it: the worker joins when its node leads.
+                    // The leader requires a token, and this node has none: the worker joins when its node leads.
                     Err(LinkError::Denied { place, .. }) => Err(LinkError::NotLeader(place)),
                     joined => joined,
                 },
@@ -144,7 +144,7 @@ impl WorkerLink for NodeLink {
     }
 }
 
-/// A refusal is final; a store that failed is asked again.
+/// A refusal is final; a store that failed is read again.
 fn not_fetched(error: &LogIngestError) -> LinkError {
     let (place, reason) = ("this node".to_owned(), error.to_string());
     match error {

@@ -1,4 +1,4 @@
-//! A look at what a store's leader knew last, without leading it.
+//! Reads the newest state in a store, without leading the store.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use windlass_store::journal::{Journal, LeaderCandidate, SqliteJournal};
 use super::address::StoreAddress;
 use super::stores::Stores;
 
-/// No term is asked for, however long it would last.
+/// An argument of stores that can be led; no term is requested here.
 const TERM: Span = Span::secs(6);
 
-/// Looks at the state that follows from the journal at an address. Nothing is decided; `None` if there is no journal.
+/// Looks at the state that follows from the journal at an address; `None` if there is no journal.
 pub async fn read_state<T>(
     address: &StoreAddress,
     look: impl FnOnce(&Engine) -> T,
@@ -32,7 +32,7 @@ pub async fn read_state<T>(
         stand_by: StandbyPolicy::Refuse,
         clock: ProcessClock::runtime(),
     };
-    // A node that is not run decides nothing.
+    // A node that is not run makes no decisions.
     let (_node, handle) = ControllerNode::open(journal, config).await?;
     Ok(Some(handle.views().look(|view| look(&view.engine))))
 }

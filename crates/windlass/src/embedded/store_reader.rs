@@ -1,4 +1,4 @@
-//! What a store knows of runs, read beside whoever writes to it.
+//! Reads the runs in a store while another process may write to it.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use windlass_store::journal::{Position, decode_state};
 
 use super::stores::Stores;
 
-/// Events that are read at once.
+/// Events per read.
 const PAGE: usize = 16_384;
 
-/// Runs in which it is looked how long steps take: what the newest skipped or failed is in one before it.
+/// Runs in which past durations are looked up: a step that the newest run skipped may be in an earlier one.
 const EARLIER_RUNS: usize = 3;
-/// The most steps that a sealed run may have for that: reading so many takes about a tenth of a second.
+/// The most steps of a sealed run for that: to read so many takes about a tenth of a second.
 const EARLIER_STEPS: u32 = 10_000;
 
-/// The state of a journal's runs that are not sealed, as of a position.
+/// The runs in a journal that are not sealed, at a position.
 #[derive(Debug)]
 pub struct StoreReader {
     stores: Stores,
     /// The engine at that position.
     pub engine: Engine,
-    /// Which one.
+    /// The position.
     pub position: Position,
     open: BTreeMap<RunId, RunSummary>,
 }
 
 impl StoreReader {
-    /// Reads the journal as it is now.
+    /// Reads the current state of the journal.
     pub async fn read(stores: Stores) -> Result<Self, StoreError> {
         let (engine, open) = (Engine::new(EngineConfig::default()), BTreeMap::new());
         let mut records = Self { stores, engine, position: Position(0), open };
@@ -42,12 +42,12 @@ impl StoreReader {
         Ok(records)
     }
 
-    /// Every run that is not sealed, the newest last.
+    /// The runs that are not sealed, newest last.
     pub fn open(&self) -> impl DoubleEndedIterator<Item = &RunSummary> {
         self.open.values()
     }
 
-    /// What became of a run so far.
+    /// The state of a run; `None` if the store does not contain it.
     pub async fn summary(&self, run: RunId) -> Result<Option<RunSummary>, StoreError> {
         if let Some(open) = self.open.get(&run) {
             return Ok(Some(open.clone()));
@@ -56,12 +56,12 @@ impl StoreReader {
         self.sealed(&record).await
     }
 
-    /// The sealed runs of a page, the newest first.
+    /// A page of sealed runs, newest first.
     pub async fn sealed_runs(&self, query: RunQuery) -> Result<Vec<RunRecord>, StoreError> {
         self.stores.archive.runs(query).await
     }
 
-    /// The run that a person means: `latest`, an id, or the beginning of one.
+    /// Finds the run that the text refers to: `latest`, an id, or a prefix of one.
     pub async fn find(&self, text: &str) -> Result<RunId, FindRunError> {
         let open: Vec<RunId> = self.open.keys().copied().collect();
         find_run(text, &open, &*self.stores.archive).await
@@ -78,7 +78,7 @@ impl StoreReader {
         Ok(sealed.max(open.map(RunSummary::run)))
     }
 
-    /// How long steps of a pipeline took when they last succeeded, in its newest runs.
+    /// The duration of each step of a pipeline when it last succeeded, in its newest runs.
     pub async fn durations(&self, pipeline: &str) -> Result<StepDurations, StoreError> {
         let mut known = StepDurations::new();
         let open = self.open.values().rev();
@@ -118,7 +118,7 @@ impl StoreReader {
         }
     }
 
-    /// Begins with the newest snapshot, and returns what it contains.
+    /// Loads the newest snapshot and returns its position.
     async fn begin(&mut self) -> Result<Position, StoreError> {
         let condemned = self.stores.journal.condemned().await?;
         let snapshot = self.stores.journal.snapshot().await?;
@@ -132,7 +132,8 @@ impl StoreReader {
         Ok(position)
     }
 
-    /// Reads what is left of the journal: runs that are not sealed are all in it. The engine has folded a part already.
+    /// Reads the journal, which contains all runs that are not sealed. The engine has already applied the events up to
+    /// `folded`.
     async fn catch_up(&mut self, folded: Position) -> Result<(), StoreError> {
         loop {
             let page = match self.stores.journal.tail(self.position, PAGE).await {
@@ -146,7 +147,7 @@ impl StoreReader {
             for batch in &page {
                 for (at, recorded) in (batch.after().0 + 1..).zip(&batch.events) {
                     if at > folded.0 {
-                        // A journal that this version cannot fold is still worth listing.
+                        // Runs can be listed even if this version cannot apply an event.
                         let _ = self.engine.apply(recorded.at, &recorded.event);
                     }
                     self.learn(recorded.at, &recorded.event);
@@ -180,7 +181,7 @@ impl StoreReader {
     }
 }
 
-/// What is known already is newer.
+/// Adds the durations of a run. Durations that are already known are newer.
 fn gather(known: &mut StepDurations, summary: &RunSummary) {
     for step in summary.steps().filter(|step| step.status() == StepStatus::Succeeded) {
         let took = step.last_delivery().map(|last| last.time(summary.last_event_at()));

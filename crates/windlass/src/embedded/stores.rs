@@ -38,26 +38,26 @@ use windlass_store::sql_views::SqliteSqlViews;
 use super::address::StoreAddress;
 use super::clock::system_now;
 
-/// Journal, archive, logs, and tables for people.
+/// Journal, archive, logs and SQL views.
 #[derive(Clone, Debug)]
 pub struct Stores {
-    /// What the engine decided.
+    /// The events of the engine.
     pub journal: Arc<dyn Journal>,
-    /// Runs that ended.
+    /// Ended runs.
     pub archive: Arc<dyn Archive>,
-    /// What steps print.
+    /// The output of steps.
     pub logs: Arc<dyn LogStore>,
-    /// Tables that people query, where there are any.
+    /// The SQL views, if the backend has any.
     pub tables: Option<Arc<dyn SqlViews>>,
-    /// What whoever runs this should know about where they are.
+    /// Warnings about the stores for the operator.
     pub warnings: Vec<String>,
-    /// Which cluster they are of, where several controllers share them; else nobody but the one who leads has them.
+    /// The id of the cluster if several controllers share the stores; `None` if only one process can lead them.
     pub shared: Option<String>,
 }
 
 impl Stores {
-    /// Opens the stores at an address, and makes what is not there. Where several controllers share them, a term lasts so
-    /// long unless it is renewed.
+    /// Opens the stores at an address, and creates missing ones. `term` is the duration of the leader lease if several
+    /// controllers share them.
     #[cfg(feature = "sqlite")]
     pub async fn at(address: &StoreAddress, term: Span) -> Result<Self, StoreError> {
         match address {
@@ -65,12 +65,11 @@ impl Stores {
             #[cfg(feature = "postgres")]
             StoreAddress::Postgres { url, .. } => Self::in_postgres(url, term).await,
             #[cfg(not(feature = "postgres"))]
-            StoreAddress::Postgres { .. } => unreachable!("no such address is read: {term}"),
+            StoreAddress::Postgres { .. } => unreachable!("no such address is parsed: {term}"),
         }
     }
 
-    /// Opens the stores in a database of PostgreSQL, and makes what is not there. A term lasts so long unless it is
-    /// renewed.
+    /// Opens the stores in a PostgreSQL database, and creates missing tables. `term` is the duration of the leader lease.
     #[cfg(feature = "postgres")]
     pub async fn in_postgres(url: &str, term: Span) -> Result<Self, StoreError> {
         let options = PostgresJournalOptions { term, ..PostgresJournalOptions::default() };
@@ -93,13 +92,13 @@ impl Stores {
         })
     }
 
-    /// Opens the stores in a folder, and makes what is not there.
+    /// Opens the stores in a folder, and creates missing ones.
     #[cfg(feature = "sqlite")]
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         Self::in_folder(folder, |folder| SqliteJournal::open(folder, system_now))
     }
 
-    /// The same for an operator who accepts that the journal has lost what it had acknowledged.
+    /// The same, accepting that the journal has lost acknowledged events.
     #[cfg(feature = "sqlite")]
     pub fn open_accepting_loss(folder: &Path) -> Result<Self, StoreError> {
         Self::in_folder(folder, |folder| SqliteJournal::open_accepting_loss(folder, system_now))
@@ -135,19 +134,19 @@ impl Stores {
         Ok(Self { journal, archive, logs, tables: None, warnings, shared: None })
     }
 
-    /// The stores of a controller that observes a cluster: its journal is somebody else's, and it has nothing of its own.
+    /// The stores of a read-only replica: its journal is that of its upstream, and the rest is empty.
     #[cfg(feature = "http")]
     pub fn observing(upstream: Arc<UpstreamCluster>, cluster: String) -> Self {
         let journal = ReplicaJournal::new(upstream, cluster.clone());
         Self { journal: Arc::new(journal), shared: Some(cluster), ..Self::in_memory() }
     }
 
-    /// Stores that end with their process.
+    /// Stores in memory, which end with their process.
     pub fn in_memory() -> Self {
         Self::in_memory_at(system_now)
     }
 
-    /// The same by another clock than the system's.
+    /// The same, with another clock than the system's.
     pub(crate) fn in_memory_at(now: fn() -> Time) -> Self {
         Self {
             journal: Arc::new(MemoryJournal::new(now)),
@@ -160,7 +159,7 @@ impl Stores {
     }
 }
 
-/// A store is nobody's source. That it cannot be said to git is no reason not to work.
+/// Excludes the store from git. A run does not fail if that is not possible.
 #[cfg(feature = "sqlite")]
 fn keep_out_of_git(folder: &Path) {
     let file = folder.join(".gitignore");

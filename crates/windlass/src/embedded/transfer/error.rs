@@ -1,36 +1,36 @@
-//! Why nothing was copied.
+//! Errors of a copy.
 
 use windlass_store::db::StoreError;
 
 /// Why a store was not copied.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    /// Somebody leads it.
+    /// Another process leads the store.
     #[error(
         "the store {place} is led by {node}: stop it first, or runs would change while they are copied"
     )]
     Led {
-        /// Which store.
+        /// The store.
         place: String,
-        /// Who.
+        /// The node that leads it.
         node: String,
     },
-    /// The target is somebody's store already.
+    /// The target is not empty.
     #[error("the store {place} has runs, keys or logs already: name an empty one")]
     NotEmpty {
-        /// Which store.
+        /// The store.
         place: String,
     },
-    /// Both are one.
+    /// Source and target are the same store.
     #[error("the store {place} cannot be copied to itself")]
     Same {
-        /// Which store.
+        /// The store.
         place: String,
     },
-    /// There is nothing to copy.
+    /// The source does not exist.
     #[error("there is no store in {place}")]
     Missing {
-        /// Where it was looked for.
+        /// The store.
         place: String,
     },
     /// A store failed.

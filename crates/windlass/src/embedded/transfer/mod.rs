@@ -1,11 +1,11 @@
-//! Copies everything from one store to another: what the engine decided, runs that ended, keys, and what steps printed.
+//! Copies everything from one store to another: events, ended runs, idempotency keys, and the output of steps.
 //!
 //! ```text
-//!  lead both ──► mark the target ──► logs, keys, runs, journal as it is ──► terms behind the source's ──► unmark
+//!  lead both ──► mark the target ──► logs, keys, runs, journal ──► terms continue after the source's ──► unmark
 //! ```
 //!
-//! Whoever copies leads both meanwhile, so nobody else does. A target that is marked is nobody's store: it is refused by
-//! everybody but another copy, which empties it and begins anew. The source is left as it was.
+//! The copying process leads both stores, so no other process can. A marked target is refused by every command except
+//! another copy, which empties it and starts again. The source is not changed.
 
 mod error;
 mod store_copy;

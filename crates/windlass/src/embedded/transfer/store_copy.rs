@@ -1,4 +1,4 @@
-//! What is copied, in which order.
+//! The parts of a copy, in order.
 
 use std::time::Duration;
 
@@ -13,30 +13,30 @@ use super::error::TransferError;
 use super::transfer_store::TransferStore;
 use crate::embedded::StoreAddress;
 
-/// How often terms are renewed meanwhile.
+/// How often the terms are renewed during the copy.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 
-/// Events that are read at once.
+/// Events per read.
 const EVENTS: usize = 16_384;
 
-/// What was copied.
+/// The amounts that were copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransferTotals {
-    /// Runs that had ended.
+    /// Ended runs.
     pub runs: u64,
-    /// Events of theirs.
+    /// The events of ended runs.
     pub events: u64,
-    /// Events of the journal.
+    /// The events in the journal.
     pub journal: u64,
     /// Logs.
     pub logs: u64,
-    /// Bytes of them.
+    /// The bytes in them.
     pub bytes: u64,
-    /// Keys of submissions.
+    /// Idempotency keys of submissions.
     pub keys: u64,
 }
 
-/// Copies a store to one that is empty. Nobody may lead either.
+/// Copies a store to an empty one. No other process may lead either of them.
 pub async fn transfer(
     from: &StoreAddress,
     to: &StoreAddress,
@@ -108,7 +108,7 @@ impl TransferPair<'_> {
         Ok(copied)
     }
 
-    /// Keeps both terms for as long as it takes. Returns if one is lost.
+    /// Renews both terms during the copy. Returns if one is lost.
     async fn renew(&self, read: &JournalLeadership, written: &JournalLeadership) -> StoreError {
         loop {
             sleep(RENEW_EVERY).await;
@@ -184,7 +184,7 @@ impl TransferPair<'_> {
         }
     }
 
-    /// The batches that have not left, the newest snapshot, and terms that go on behind the source's.
+    /// Copies the batches that are not pruned and the newest snapshot, and continues the terms after the source's.
     async fn journal(
         &self,
         copied: &mut TransferTotals,

@@ -1,4 +1,4 @@
-//! A store that is copied from or to.
+//! The source or the target of a copy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use windlass_store::logs::{FileLogs, LogStore, PostgresLogs};
 use super::error::TransferError;
 use crate::embedded::{StoreAddress, system_now};
 
-/// The file that marks a folder that is copied to.
+/// The file that marks the folder of an unfinished copy.
 const MARK: &str = "copying";
 
-/// How long a term lasts unless it is renewed: if the copy is killed, the source can be led again after it.
+/// The term of a copy. If the copy is killed, the source can be led again after it.
 const TERM: Span = Span::secs(60);
 
-/// A store, opened.
+/// An open store.
 pub(super) struct TransferStore {
     pub(super) journal: Arc<dyn JournalImport>,
     pub(super) archive: Arc<dyn Archive>,
@@ -64,7 +64,7 @@ impl TransferStore {
         }
     }
 
-    /// Leads it, so that nobody else does.
+    /// Leads the store, so that no other process can.
     pub(super) async fn lead(&self) -> Result<JournalLeadership, TransferError> {
         let candidate = LeaderCandidate { node: "windlass store copy".to_owned(), address: None };
         match self.journal.campaign_patiently(candidate).await? {
@@ -76,7 +76,7 @@ impl TransferStore {
     }
 
     pub(super) async fn resign(&self, term: Term) {
-        // A term that is not given back ends by itself.
+        // A term that is not given up expires.
         drop(self.journal.resign(term).await);
     }
 
@@ -88,7 +88,7 @@ impl TransferStore {
             && self.logs.runs().await?.is_empty())
     }
 
-    /// Whether a copy to it was not finished.
+    /// Whether the store is the target of an unfinished copy.
     pub(super) async fn is_marked(&self) -> Result<bool, StoreError> {
         match &self.at {
             TransferLocation::Folder(folder) => Ok(folder.join(MARK).exists()),
@@ -118,7 +118,7 @@ impl TransferStore {
         }
     }
 
-    /// Empties what a copy left that was not finished, and opens it again.
+    /// Empties the target of an unfinished copy and opens it again.
     pub(super) async fn emptied(self, address: &StoreAddress) -> Result<Self, TransferError> {
         let Self { journal, archive, logs, place, at } = self;
         match &at {
@@ -139,7 +139,7 @@ impl TransferStore {
     }
 }
 
-/// Without a journal, the archive and the logs of a copy that was interrupted are no loss.
+/// Opens the journal. In an unfinished copy, an archive and logs without a journal are no loss.
 fn open_journal(folder: &Path) -> Result<SqliteJournal, StoreError> {
     if folder.join(MARK).exists() {
         SqliteJournal::open_accepting_loss(folder, system_now)
@@ -148,7 +148,7 @@ fn open_journal(folder: &Path) -> Result<SqliteJournal, StoreError> {
     }
 }
 
-/// Removes what a copy wrote to a folder; the mark stays.
+/// Removes the copied files from a folder; the mark stays.
 fn empty(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let (path, name) = {
@@ -165,18 +165,19 @@ fn empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses a folder that a copy has not been finished to.
+/// Refuses a folder that is the target of an unfinished copy.
 pub(in crate::embedded) fn refuse_unfinished_folder(folder: &Path) -> Result<(), StoreError> {
     if folder.join(MARK).exists() { Err(unfinished(&folder.display())) } else { Ok(()) }
 }
 
-/// Refuses a database that a copy has not been finished to.
+/// Refuses a database that is the target of an unfinished copy.
 pub(in crate::embedded) async fn refuse_unfinished(url: &str) -> Result<(), StoreError> {
     let mark = CopyMark::open(url)?;
     if mark.is_set().await? { Err(unfinished(&mark.place())) } else { Ok(()) }
 }
 
 fn unfinished(place: &dyn std::fmt::Display) -> StoreError {
-    let reason = "a copy to it was not finished: `windlass store copy` again, which begins anew";
+    let reason =
+        "a copy to it was not finished: run `windlass store copy` again, which starts it anew";
     StoreError::Unusable { place: place.to_string(), reason: reason.to_owned() }
 }
