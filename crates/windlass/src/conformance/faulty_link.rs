@@ -1,4 +1,4 @@
-//! A leader and workers over the link, in weather that a link may have: a run ends well all the same.
+//! A leader and workers over a link with the faults that a link can have: a run must still succeed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,16 +36,16 @@ type FreshLinkMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
 
 const STEPS: usize = 40;
 
-/// Short, so that what gets lost costs little time.
+/// A short lease duration, so that a lost message costs little time.
 const TTL: Span = Span::secs(2);
 
-/// A binding that lapses while a check waits for it, and outlasts [`CUT`].
+/// The term of a binding: it expires while a check waits for it, and lasts longer than [`DISCONNECTED_FOR`].
 const BINDING_TERM: Duration = Duration::from_secs(3);
 
-/// How long nothing is reached: renewals of the binding are lost, and it does not lapse.
+/// How long no process reaches the link: renewals of the binding are lost, and it does not expire.
 const DISCONNECTED_FOR: Duration = Duration::from_secs(1);
 
-/// How long a run may take whatever the weather.
+/// How long a run may take with any fault.
 const ENDS_WITHIN: Duration = Duration::from_secs(40);
 
 const RUN: RunId = RunId(7);
@@ -76,12 +76,12 @@ pub(super) fn a_run_succeeds_though_messages_are_late_and_out_of_order(
     )
 }
 
-fn run_with_faults(fresh: &FreshLinkMailboxes<'_>, weather: MailboxFaults) -> CheckResult {
+fn run_with_faults(fresh: &FreshLinkMailboxes<'_>, faults: MailboxFaults) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let crew = LinkTestWorkers::start_workers(place, weather)?;
-        let leader = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal()).await?;
+        let workers = LinkTestWorkers::start_workers(place, faults)?;
+        let leader = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal()).await?;
         leader.submit().await?;
-        leader.expect_success(&crew).await
+        leader.expect_success(&workers).await
     })
 }
 
@@ -89,43 +89,43 @@ pub(super) fn a_run_succeeds_though_every_node_was_disconnected(
     fresh: &FreshLinkMailboxes<'_>,
 ) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let crew = LinkTestWorkers::start_workers(place, MailboxFaults::default())?;
-        let leader = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal()).await?;
+        let workers = LinkTestWorkers::start_workers(place, MailboxFaults::default())?;
+        let leader = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal()).await?;
         leader.submit().await?;
-        crew.has_begun().await?;
-        crew.set_disconnected(true);
+        workers.has_begun().await?;
+        workers.set_disconnected(true);
         sleep(DISCONNECTED_FOR).await;
-        crew.set_disconnected(false);
-        leader.expect_success(&crew).await
+        workers.set_disconnected(false);
+        leader.expect_success(&workers).await
     })
 }
 
 pub(super) fn the_next_leader_goes_on_with_a_run(fresh: &FreshLinkMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let (journal, crew) =
+        let (journal, workers) =
             (journal(), LinkTestWorkers::start_workers(place, MailboxFaults::default())?);
-        let leader = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal).await?;
+        let leader = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal).await?;
         leader.submit().await?;
-        crew.has_begun().await?;
+        workers.has_begun().await?;
         leader.crash(&*journal).await;
-        let next = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal).await?;
-        next.expect_success(&crew).await
+        let next = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal).await?;
+        next.expect_success(&workers).await
     })
 }
 
 pub(super) fn a_final_status_ends_every_worker(fresh: &FreshLinkMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let mut crew = LinkTestWorkers::start_workers(place, MailboxFaults::default())?;
-        let leader = LinkTestLeader::begin(&crew.open_mailboxes(place), &journal()).await?;
+        let mut workers = LinkTestWorkers::start_workers(place, MailboxFaults::default())?;
+        let leader = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal()).await?;
         leader.submit().await?;
-        leader.expect_success(&crew).await?;
+        leader.expect_success(&workers).await?;
         leader.final_status.write("succeeded");
         leader.shutdown.shut_down();
         drop(leader.mailbox_server.await);
         let over = Err(WorkerError::Finished("succeeded".to_owned()));
-        for worker in crew.workers.drain(..) {
+        for worker in workers.workers.drain(..) {
             let ended = worker.await.map_err(|error| CheckDifference::new(error.to_string()))?;
-            expect_same("how a worker ended", &ended, &over)?;
+            expect_same("result of a worker", &ended, &over)?;
         }
         Ok(())
     })
@@ -136,7 +136,7 @@ fn journal() -> Arc<dyn Journal> {
 }
 
 fn plan() -> Arc<Plan> {
-    let mut plan = PlanBuilder::new("storm");
+    let mut plan = PlanBuilder::new("conformance");
     for step in 0..STEPS {
         let retry = RetryPolicy { lost: 100, ..RetryPolicy::default() };
         plan.step(&format!("step-{step}"), StepSpec { retry, ..StepSpec::default() });
@@ -145,10 +145,10 @@ fn plan() -> Arc<Plan> {
 }
 
 fn key() -> MailboxKey {
-    MailboxKey::new("storm", Some("secret"))
+    MailboxKey::new("conformance", Some("secret"))
 }
 
-/// A leader at the place.
+/// A leader that is bound to the mailboxes.
 struct LinkTestLeader {
     handle: NodeHandle,
     final_status: LeaderFinalStatus,
@@ -182,12 +182,13 @@ impl LinkTestLeader {
             ..MailboxServerOptions::of("leader".to_owned())
         };
         let place = (Arc::clone(mailboxes), key());
-        let desk =
-            MailboxServer::bind(place, terms, "storm".to_owned(), (handle.clone(), intake)).await;
-        let desk = desk.map_err(|error| CheckDifference::new(error.to_string()))?;
-        let epitaph = desk.final_status();
-        let desk = tokio::spawn(async move { drop(desk.run(ends).await) });
-        Ok(Self { handle, final_status: epitaph, node, mailbox_server: desk, shutdown })
+        let server =
+            MailboxServer::bind(place, terms, "conformance".to_owned(), (handle.clone(), intake))
+                .await;
+        let server = server.map_err(|error| CheckDifference::new(error.to_string()))?;
+        let final_status = server.final_status();
+        let server = tokio::spawn(async move { drop(server.run(ends).await) });
+        Ok(Self { handle, final_status, node, mailbox_server: server, shutdown })
     }
 
     async fn submit(&self) -> CheckResult {
@@ -196,8 +197,8 @@ impl LinkTestLeader {
         expect_true("the leader does not lead", submitted.is_ok())
     }
 
-    /// Waits for the end of the run, which must be the right one.
-    async fn expect_success(&self, crew: &LinkTestWorkers) -> CheckResult {
+    /// Waits for the end of the run and checks that every step succeeded once.
+    async fn expect_success(&self, workers: &LinkTestWorkers) -> CheckResult {
         let began = Instant::now();
         let ended = loop {
             let status = self.handle.views().look(|view| view.engine.run_status(RUN));
@@ -206,24 +207,24 @@ impl LinkTestLeader {
             }
             sleep(Duration::from_millis(5)).await;
         };
-        expect_same("how the run ended", &ended, &Some(RunStatus::Succeeded))?;
-        let seen = crew.recorder.seen();
-        expect_same("steps that were started", &seen.steps.len(), &STEPS)?;
-        expect_same("leases that were started twice", &seen.twice, &0)
+        expect_same("status of the run", &ended, &Some(RunStatus::Succeeded))?;
+        let seen = workers.recorder.seen();
+        expect_same("started steps", &seen.steps.len(), &STEPS)?;
+        expect_same("leases started twice", &seen.twice, &0)
     }
 
-    /// Ends as a crash would: nobody is told, and the place is bound until its term is over.
+    /// Ends as in a crash: without a message, and with a binding that lasts until its term ends.
     async fn crash(self, journal: &dyn Journal) {
         let term = self.handle.views().look(|view| view.engine.term());
         self.mailbox_server.abort();
         self.node.abort();
         drop((self.mailbox_server.await, self.node.await));
-        // In a journal in memory a term ends with its process.
+        // In a journal in memory, a term ends with its process.
         drop(journal.resign(term).await);
     }
 }
 
-/// Three workers, and the weather between them and who leads.
+/// Three workers, and the faults between them and the leader.
 struct LinkTestWorkers {
     mailboxes: Mutex<Vec<FaultyMailboxes>>,
     faults: MailboxFaults,
@@ -234,30 +235,29 @@ struct LinkTestWorkers {
 impl LinkTestWorkers {
     fn start_workers(
         place: &dyn StorageHarness<dyn Mailboxes>,
-        weather: MailboxFaults,
+        faults: MailboxFaults,
     ) -> Result<Self, CheckDifference> {
-        let (storms, witness) = (Mutex::default(), Arc::new(StartRecorder::default()));
-        let mut crew =
-            Self { mailboxes: storms, faults: weather, recorder: witness, workers: Vec::new() };
+        let (mailboxes, recorder) = (Mutex::default(), Arc::new(StartRecorder::default()));
+        let mut workers = Self { mailboxes, faults, recorder, workers: Vec::new() };
         for number in 0..3 {
-            let worker = start_worker(&crew.open_mailboxes(place), number, &crew.recorder)
+            let worker = start_worker(&workers.open_mailboxes(place), number, &workers.recorder)
                 .map_err(|error| CheckDifference::new(error.to_string()))?;
-            crew.workers.push(worker);
+            workers.workers.push(worker);
         }
-        Ok(crew)
+        Ok(workers)
     }
 
-    /// Another handle on the place, in the same weather.
+    /// Another handle on the mailboxes, with the same faults.
     fn open_mailboxes(&self, place: &dyn StorageHarness<dyn Mailboxes>) -> Arc<dyn Mailboxes> {
-        let mut storms = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
-        let storm = FaultyMailboxes::new(place.open(), self.faults, storms.len() as u64);
-        storms.push(storm.clone());
-        Arc::new(storm)
+        let mut opened = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mailboxes = FaultyMailboxes::new(place.open(), self.faults, opened.len() as u64);
+        opened.push(mailboxes.clone());
+        Arc::new(mailboxes)
     }
 
     fn set_disconnected(&self, is_cut: bool) {
-        let storms = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
-        storms.iter().for_each(|storm| storm.set_disconnected(is_cut));
+        let opened = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.iter().for_each(|mailboxes| mailboxes.set_disconnected(is_cut));
     }
 
     async fn has_begun(&self) -> CheckResult {
@@ -279,22 +279,22 @@ impl Drop for LinkTestWorkers {
 fn start_worker(
     mailboxes: &Arc<dyn Mailboxes>,
     number: usize,
-    witness: &Arc<StartRecorder>,
+    recorder: &Arc<StartRecorder>,
 ) -> std::io::Result<JoinHandle<Result<(), WorkerError>>> {
     let secret = WorkerSecret::generate()?;
-    let (link, postman) = MailboxWorkerLink::new(Arc::clone(mailboxes), key(), &secret)?;
-    let hands = RecordingExecutor(Arc::clone(witness));
-    let worker = test_worker(&secret, number, (Arc::new(link), Arc::new(hands)));
+    let (link, receive_loop) = MailboxWorkerLink::new(Arc::clone(mailboxes), key(), &secret)?;
+    let executor = RecordingExecutor(Arc::clone(recorder));
+    let worker = test_worker(&secret, number, (Arc::new(link), Arc::new(executor)));
     Ok(tokio::spawn(async move {
         let (_open, ends) = ShutdownSender::new();
-        let postman = tokio::spawn(postman.run(ends.clone()));
+        let receive_loop = tokio::spawn(receive_loop.run(ends.clone()));
         let ended = worker.run(ends).await;
-        postman.abort();
+        receive_loop.abort();
         ended
     }))
 }
 
-/// Sees what workers do.
+/// Records the steps that workers start.
 #[derive(Debug, Default)]
 struct StartRecorder(Mutex<RecordedStarts>);
 
@@ -311,7 +311,7 @@ impl StartRecorder {
     }
 }
 
-/// Runs steps that take a moment.
+/// Records the start of each step, which then takes 20 ms.
 #[derive(Debug)]
 struct RecordingExecutor(Arc<StartRecorder>);
 

@@ -1,4 +1,4 @@
-//! Bad weather between a leader and its workers: a wrapper that does to letters what a link may do to them.
+//! Faults between a leader and its workers: a wrapper that loses, repeats and delays messages.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,20 +10,20 @@ use windlass_link::mailbox::{
     BindingEpoch, MailboxBinding, MailboxError, MailboxFuture, MailboxId, MailboxMessage, Mailboxes,
 };
 
-/// What befalls letters, each in percent of them.
+/// The faults, each in percent of all messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MailboxFaults {
-    /// They never come.
+    /// Messages that never arrive.
     pub lost: u64,
-    /// They come twice.
+    /// Messages that arrive twice.
     pub duplicated: u64,
-    /// They come later than what was sent behind them, by up to `longest`.
+    /// Messages that arrive up to `delay_max` later, behind messages that were sent after them.
     pub delayed: u64,
-    /// How late a late one is, at most.
+    /// The longest delay.
     pub delay_max: Duration,
 }
 
-/// Mailboxes in a storm. A clone is in the same storm.
+/// Mailboxes with faults. A clone has the same faults.
 #[derive(Clone)]
 pub struct FaultyMailboxes(Arc<FaultyMailboxesInner>);
 
@@ -35,63 +35,59 @@ struct FaultyMailboxesInner {
 }
 
 impl FaultyMailboxes {
-    /// The weather over these mailboxes; the same seed is the same storm.
-    pub fn new(calm: Arc<dyn Mailboxes>, weather: MailboxFaults, seed: u64) -> Self {
-        let (chance, is_cut) = (Mutex::new(seed), AtomicBool::new(false));
-        Self(Arc::new(FaultyMailboxesInner {
-            inner: calm,
-            faults: weather,
-            rng_state: chance,
-            is_cut,
-        }))
+    /// Wraps mailboxes; the same seed gives the same faults.
+    pub fn new(inner: Arc<dyn Mailboxes>, faults: MailboxFaults, seed: u64) -> Self {
+        let rng_state = Mutex::new(seed);
+        let is_cut = AtomicBool::new(false);
+        Self(Arc::new(FaultyMailboxesInner { inner, faults, rng_state, is_cut }))
     }
 
-    /// Cuts whoever uses this wrapper off, or lets them back in.
+    /// Disconnects the users of this wrapper, or connects them again.
     pub fn set_disconnected(&self, is_cut: bool) {
         self.0.is_cut.store(is_cut, Ordering::SeqCst);
     }
 
     fn inner_if_connected(&self) -> Result<&dyn Mailboxes, MailboxError> {
         if self.0.is_cut.load(Ordering::SeqCst) {
-            let (place, reason) = (self.place(), "the storm has cut it off".to_owned());
+            let (place, reason) = (self.place(), "the check has disconnected it".to_owned());
             return Err(MailboxError::Unreachable { place, reason });
         }
         Ok(&*self.0.inner)
     }
 
-    /// A number below another, by chance (`SplitMix64`).
+    /// A random number below a bound (`SplitMix64`).
     fn below(&self, bound: u64) -> u64 {
-        let mut chance = self.0.rng_state.lock().unwrap_or_else(PoisonError::into_inner);
-        *chance = chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (*chance ^ (*chance >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mut state = self.0.rng_state.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) % bound
     }
 
-    /// What of a letter leaves now.
-    fn apply_faults(&self, letter: MailboxMessage) -> Vec<MailboxMessage> {
-        let MailboxFaults { lost, duplicated: doubled, delayed, .. } = self.0.faults;
+    /// The copies of a message that are sent now.
+    fn apply_faults(&self, message: MailboxMessage) -> Vec<MailboxMessage> {
+        let MailboxFaults { lost, duplicated: repeated, delayed, .. } = self.0.faults;
         let fate = self.below(100);
         if fate < lost {
             return Vec::new();
         }
-        if fate < lost + doubled {
-            return vec![letter.clone(), letter];
+        if fate < lost + repeated {
+            return vec![message.clone(), message];
         }
-        if fate < lost + doubled + delayed {
-            self.send_late(letter);
+        if fate < lost + repeated + delayed {
+            self.send_late(message);
             return Vec::new();
         }
-        vec![letter]
+        vec![message]
     }
 
-    fn send_late(&self, letter: MailboxMessage) {
+    fn send_late(&self, message: MailboxMessage) {
         let longest = u64::try_from(self.0.faults.delay_max.as_millis()).unwrap_or(u64::MAX);
-        let (late, storm) = (Duration::from_millis(self.below(longest.max(1))), self.clone());
+        let (late, mailboxes) = (Duration::from_millis(self.below(longest.max(1))), self.clone());
         tokio::spawn(async move {
             sleep(late).await;
-            if let Ok(calm) = storm.inner_if_connected() {
-                drop(calm.send(vec![letter]).await);
+            if let Ok(inner) = mailboxes.inner_if_connected() {
+                drop(inner.send(vec![message]).await);
             }
         });
     }
@@ -99,7 +95,7 @@ impl FaultyMailboxes {
 
 impl fmt::Debug for FaultyMailboxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stormy({:?}, {:?})", self.0.inner, self.0.faults)
+        write!(f, "FaultyMailboxes({:?}, {:?})", self.0.inner, self.0.faults)
     }
 }
 
@@ -116,28 +112,28 @@ impl Mailboxes for FaultyMailboxes {
         Box::pin(async move { self.inner_if_connected()?.renew(epoch, term).await })
     }
 
-    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
-        Box::pin(async move { self.inner_if_connected()?.unbind(epoch, epitaph).await })
+    fn unbind(&self, epoch: BindingEpoch, final_status: Option<String>) -> MailboxFuture<'_, ()> {
+        Box::pin(async move { self.inner_if_connected()?.unbind(epoch, final_status).await })
     }
 
     fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
         Box::pin(async move { self.inner_if_connected()?.binding().await })
     }
 
-    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
+    fn send(&self, messages: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
         Box::pin(async move {
-            let calm = self.inner_if_connected()?;
-            let letters =
-                letters.into_iter().flat_map(|letter| self.apply_faults(letter)).collect();
-            calm.send(letters).await
+            let inner = self.inner_if_connected()?;
+            let messages =
+                messages.into_iter().flat_map(|message| self.apply_faults(message)).collect();
+            inner.send(messages).await
         })
     }
 
     fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {
         Box::pin(async move {
-            let letters = self.inner_if_connected()?.receive(mailbox, within).await?;
-            // What was under way when it was cut did not arrive.
-            self.inner_if_connected().map(|_| letters)
+            let messages = self.inner_if_connected()?.receive(mailbox, within).await?;
+            // A message in transit is lost when the link is disconnected.
+            self.inner_if_connected().map(|_| messages)
         })
     }
 }

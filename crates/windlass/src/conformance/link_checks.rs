@@ -1,4 +1,4 @@
-//! All checks of links through mailboxes, and how they are run.
+//! The list of checks of mailbox links, and functions that run them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use windlass_store::conformance_checks;
 
 use super::{faulty_link, mailbox_binding, messages};
 
-/// How long a check may take: a call that never ends fails it.
+/// How long a check may take. A call that never returns fails it.
 const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Every check, in the order in which they are run: what the others rest on comes first.
+/// All checks, in order. Each relies only on what earlier checks have checked.
 pub const LINK_CHECKS: &[ConformanceCheck<dyn Mailboxes>] = conformance_checks! {
     mailbox_binding::initially_no_leader_is_bound,
     mailbox_binding::first_bind_succeeds_and_is_visible,
@@ -54,7 +54,7 @@ pub const LINK_CHECKS: &[ConformanceCheck<dyn Mailboxes>] = conformance_checks! 
     faulty_link::a_final_status_ends_every_worker,
 };
 
-/// Runs every check against the link and panics with all that failed.
+/// Runs all checks against the link and panics with those that failed.
 pub fn check_link<H: StorageHarness<dyn Mailboxes> + 'static>(
     backend: &str,
     fresh: impl Fn() -> H,
@@ -63,8 +63,8 @@ pub fn check_link<H: StorageHarness<dyn Mailboxes> + 'static>(
     assert!(report.failures.is_empty(), "{report}");
 }
 
-/// Runs every check against the link. The argument makes a new, empty place each time; every handle that it opens on it
-/// stands for a process. Handles are opened and used inside a runtime of tokio.
+/// Runs all checks against the link. `fresh` creates new, empty mailboxes for each check; each handle that is opened on them
+/// represents a process. Handles are opened and used inside a tokio runtime.
 pub fn examine_link<H: StorageHarness<dyn Mailboxes> + 'static>(
     backend: &str,
     fresh: impl Fn() -> H,
@@ -72,7 +72,7 @@ pub fn examine_link<H: StorageHarness<dyn Mailboxes> + 'static>(
     run_all("link", backend, LINK_CHECKS, fresh)
 }
 
-/// Runs the checks of these names against the link.
+/// Runs the checks with these names against the link.
 pub fn examine_link_checks<H: StorageHarness<dyn Mailboxes> + 'static>(
     backend: &str,
     names: &[&str],
@@ -82,12 +82,12 @@ pub fn examine_link_checks<H: StorageHarness<dyn Mailboxes> + 'static>(
     run_all("link", backend, wanted, fresh)
 }
 
-/// Mailboxes that live in one process, as storage that every handle shares.
+/// Mailboxes in memory, shared by all handles.
 pub fn shared_mailboxes(mailboxes: impl Mailboxes + 'static) -> SharedStorage<dyn Mailboxes> {
     SharedStorage::of(Arc::new(mailboxes))
 }
 
-/// A new place, and what is told of it, in a runtime of its own.
+/// Runs a check on new mailboxes, in its own runtime.
 pub(super) fn with_new_mailboxes(
     fresh: &FreshStorage<'_, dyn Mailboxes>,
     tell: impl AsyncFnOnce(&dyn StorageHarness<dyn Mailboxes>) -> CheckResult,
@@ -97,7 +97,7 @@ pub(super) fn with_new_mailboxes(
     let runtime = runtime.map_err(|error| CheckDifference::new(error.to_string()))?;
     let harness = fresh();
     let told = runtime.block_on(async { timeout(CHECK_TIMEOUT, tell(&*harness)).await });
-    let late = || Err(CheckDifference::new("a call does not end: nothing came of it in a minute"));
+    let late = || Err(CheckDifference::new("a call has not returned within a minute"));
     runtime.shutdown_background();
     told.unwrap_or_else(|_| late())
 }

@@ -1,4 +1,4 @@
-//! A place is bound to one leader at a time, under an epoch that never repeats.
+//! Mailboxes are bound to one leader at a time, under an epoch that never repeats.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use windlass_store::conformance::{
 
 use super::link_checks::with_new_mailboxes;
 
-/// Longer than any check here takes.
+/// A term that is longer than any check here.
 const LONG: Duration = Duration::from_mins(1);
 
-/// Runs out while a check waits for it.
+/// A term that ends while a check waits for it.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// How long after its term a binding may still count: clocks and timers are coarse.
+/// How long a binding may last beyond its term, since clocks and timers are coarse.
 const SLACK: Duration = Duration::from_secs(5);
 
 type FreshBindingMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
@@ -30,7 +30,7 @@ async fn bind(
     mailboxes.bind(by.to_owned(), term).await
 }
 
-/// Tries until it is bound.
+/// Tries until the binding succeeds.
 async fn bind_in_time(
     mailboxes: &dyn Mailboxes,
     by: &str,
@@ -40,7 +40,8 @@ async fn bind_in_time(
         match bind(mailboxes, by, LONG).await {
             Ok(epoch) => return Ok(epoch),
             Err(error @ MailboxError::AlreadyLed { .. }) if began.elapsed() > SLACK => {
-                let what = format!("a binding that nobody keeps holds {SLACK:?} longer: {error}");
+                let what =
+                    format!("a binding without renewal lasted {SLACK:?} beyond its term: {error}");
                 return Err(CheckDifference::new(what));
             }
             Err(MailboxError::AlreadyLed { .. }) => sleep(Duration::from_millis(20)).await,
@@ -49,16 +50,16 @@ async fn bind_in_time(
     }
 }
 
-/// Demands that somebody else is told to have passed.
+/// Expects the error for a leader whose binding has passed to another one.
 fn expect_deposed(what: &str, answer: &Result<(), MailboxError>) -> CheckResult {
     let deposed = matches!(answer, Err(MailboxError::Deposed { .. }));
-    expect_true(&format!("{what}: found {answer:?}, promised Deposed"), deposed)
+    expect_true(&format!("{what}: found {answer:?}, expected Deposed"), deposed)
 }
 
 pub(super) fn initially_no_leader_is_bound(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
         expect_same(
-            "how an empty place stands",
+            "binding of new mailboxes",
             &place.open().binding().await?,
             &MailboxBinding::default(),
         )
@@ -67,12 +68,12 @@ pub(super) fn initially_no_leader_is_bound(fresh: &FreshBindingMailboxes<'_>) ->
 
 pub(super) fn first_bind_succeeds_and_is_visible(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let epoch = bind(&*place.open(), "ann, pid 7 “x”\n", LONG).await?;
-        expect_true("the first epoch is zero, which is nobody's", epoch > BindingEpoch(0))?;
-        let by = Some("ann, pid 7 “x”\n".to_owned());
+        let epoch = bind(&*place.open(), "holder, pid 7 “x”\n", LONG).await?;
+        expect_true("the first epoch is zero, which means no leader", epoch > BindingEpoch(0))?;
+        let by = Some("holder, pid 7 “x”\n".to_owned());
         let seen = place.open().binding().await?;
         expect_same(
-            "what another handle sees",
+            "binding seen by another handle",
             &seen,
             &MailboxBinding { epoch, by, final_status: None },
         )
@@ -83,10 +84,10 @@ pub(super) fn second_bind_is_refused_with_the_holder(
     fresh: &FreshBindingMailboxes<'_>,
 ) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        bind(&*place.open(), "ann", LONG).await?;
-        let second = bind(&*place.open(), "ben", LONG).await;
-        let led = Err(MailboxError::AlreadyLed { by: "ann".to_owned() });
-        expect_same("a second binding", &second, &led)
+        bind(&*place.open(), "holder", LONG).await?;
+        let second = bind(&*place.open(), "challenger", LONG).await;
+        let led = Err(MailboxError::AlreadyLed { by: "holder".to_owned() });
+        expect_same("result of a second binding", &second, &led)
     })
 }
 
@@ -98,22 +99,22 @@ pub(super) fn of_many_at_once_one_is_bound(fresh: &FreshBindingMailboxes<'_>) ->
             candidates.spawn(async move { bind(&*mailboxes, &format!("c{number}"), LONG).await });
         }
         let bound = candidates.join_all().await;
-        expect_same("how many of 16 were bound", &bound.iter().filter(|it| it.is_ok()).count(), &1)
+        expect_same("successful bindings of 16", &bound.iter().filter(|it| it.is_ok()).count(), &1)
     })
 }
 
 pub(super) fn a_binding_given_up_is_free_at_once(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let (ann, ben) = (place.open(), place.open());
-        let epoch = bind(&*ann, "ann", LONG).await?;
-        ann.unbind(epoch, None).await?;
-        let seen = ben.binding().await?;
+        let (holder, challenger) = (place.open(), place.open());
+        let epoch = bind(&*holder, "holder", LONG).await?;
+        holder.unbind(epoch, None).await?;
+        let seen = challenger.binding().await?;
         expect_same(
-            "a place that was given up",
+            "binding after it was given up",
             &seen,
             &MailboxBinding { epoch, by: None, final_status: None },
         )?;
-        bind(&*ben, "ben", LONG).await?;
+        bind(&*challenger, "challenger", LONG).await?;
         Ok(())
     })
 }
@@ -123,8 +124,8 @@ pub(super) fn an_epoch_never_repeats(fresh: &FreshBindingMailboxes<'_>) -> Check
         let mut last = BindingEpoch(0);
         for _ in 0..5 {
             let mailboxes = place.open();
-            let epoch = bind(&*mailboxes, "ann", LONG).await?;
-            expect_true(&format!("{epoch} comes behind {last}"), epoch > last)?;
+            let epoch = bind(&*mailboxes, "holder", LONG).await?;
+            expect_true(&format!("epoch {epoch} is not above {last}"), epoch > last)?;
             mailboxes.unbind(epoch, None).await?;
             last = epoch;
         }
@@ -134,26 +135,26 @@ pub(super) fn an_epoch_never_repeats(fresh: &FreshBindingMailboxes<'_>) -> Check
 
 pub(super) fn a_binding_lapses_with_its_term(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let (ann, ben) = (place.open(), place.open());
+        let (holder, challenger) = (place.open(), place.open());
         let began = Instant::now();
-        let first = bind(&*ann, "ann", SHORT).await?;
-        let next = bind_in_time(&*ben, "ben").await?;
-        expect_true("a binding lapsed before its term was over", began.elapsed() >= SHORT)?;
-        expect_true(&format!("{next} comes behind {first}, which lapsed"), next > first)
+        let first = bind(&*holder, "holder", SHORT).await?;
+        let next = bind_in_time(&*challenger, "challenger").await?;
+        expect_true("a binding expired before its term ended", began.elapsed() >= SHORT)?;
+        expect_true(&format!("epoch {next} is not above {first}, which expired"), next > first)
     })
 }
 
 pub(super) fn a_binding_that_is_kept_lasts(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let (ann, ben) = (place.open(), place.open());
+        let (holder, challenger) = (place.open(), place.open());
         let term = Duration::from_secs(2);
-        let epoch = bind(&*ann, "ann", term).await?;
+        let epoch = bind(&*holder, "holder", term).await?;
         let began = Instant::now();
         while began.elapsed() < term + term / 2 {
             sleep(term / 10).await;
-            ann.renew(epoch, term).await?;
-            let other = bind(&*ben, "ben", LONG).await;
-            expect_true(&format!("a binding that is kept was taken: {other:?}"), other.is_err())?;
+            holder.renew(epoch, term).await?;
+            let other = bind(&*challenger, "challenger", LONG).await;
+            expect_true(&format!("a renewed binding was taken over: {other:?}"), other.is_err())?;
         }
         Ok(())
     })
@@ -161,23 +162,31 @@ pub(super) fn a_binding_that_is_kept_lasts(fresh: &FreshBindingMailboxes<'_>) ->
 
 pub(super) fn a_passed_binding_is_not_kept(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let (ann, ben) = (place.open(), place.open());
-        let passed = bind(&*ann, "ann", SHORT).await?;
-        let epoch = bind_in_time(&*ben, "ben").await?;
-        expect_deposed("keeping a binding that has passed", &ann.renew(passed, LONG).await)?;
-        ben.renew(epoch, LONG).await?;
-        expect_same("who is bound", &place.open().binding().await?.by, &Some("ben".to_owned()))
+        let (holder, challenger) = (place.open(), place.open());
+        let passed = bind(&*holder, "holder", SHORT).await?;
+        let epoch = bind_in_time(&*challenger, "challenger").await?;
+        expect_deposed("renewal of a binding that has passed", &holder.renew(passed, LONG).await)?;
+        challenger.renew(epoch, LONG).await?;
+        expect_same(
+            "bound leader",
+            &place.open().binding().await?.by,
+            &Some("challenger".to_owned()),
+        )
     })
 }
 
 pub(super) fn a_passed_binding_gives_up_nothing(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let (ann, ben) = (place.open(), place.open());
-        let passed = bind(&*ann, "ann", SHORT).await?;
-        bind_in_time(&*ben, "ben").await?;
-        // Whether that is an error is not promised.
-        drop(ann.unbind(passed, None).await);
-        expect_same("who is bound", &place.open().binding().await?.by, &Some("ben".to_owned()))
+        let (holder, challenger) = (place.open(), place.open());
+        let passed = bind(&*holder, "holder", SHORT).await?;
+        bind_in_time(&*challenger, "challenger").await?;
+        // The interface does not specify whether that is an error.
+        drop(holder.unbind(passed, None).await);
+        expect_same(
+            "bound leader",
+            &place.open().binding().await?.by,
+            &Some("challenger".to_owned()),
+        )
     })
 }
 
@@ -185,8 +194,8 @@ pub(super) fn an_epoch_that_never_was_is_gone(fresh: &FreshBindingMailboxes<'_>)
     with_new_mailboxes(fresh, async |place| {
         let kept = place.open().renew(BindingEpoch(7), LONG).await;
         let gone = matches!(kept, Err(MailboxError::StateLost { .. }));
-        let what = "keeping an epoch that the place has forgotten";
-        expect_true(&format!("{what}: found {kept:?}, promised Gone"), gone)
+        let what = "renewal of an unknown epoch";
+        expect_true(&format!("{what}: found {kept:?}, expected StateLost"), gone)
     })
 }
 
@@ -194,15 +203,15 @@ pub(super) fn a_final_status_is_read_by_every_handle(
     fresh: &FreshBindingMailboxes<'_>,
 ) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let ann = place.open();
-        let epoch = bind(&*ann, "ann", LONG).await?;
-        ann.unbind(epoch, Some("succeeded".to_owned())).await?;
-        let epitaph = Some("succeeded".to_owned());
+        let holder = place.open();
+        let epoch = bind(&*holder, "holder", LONG).await?;
+        holder.unbind(epoch, Some("succeeded".to_owned())).await?;
+        let final_status = Some("succeeded".to_owned());
         let seen = place.open().binding().await?;
         expect_same(
-            "a place where all is over",
+            "binding after the end",
             &seen,
-            &MailboxBinding { epoch, by: None, final_status: epitaph },
+            &MailboxBinding { epoch, by: None, final_status },
         )
     })
 }
@@ -211,12 +220,12 @@ pub(super) fn no_leader_is_bound_after_a_final_status(
     fresh: &FreshBindingMailboxes<'_>,
 ) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let ann = place.open();
-        let epoch = bind(&*ann, "ann", LONG).await?;
-        ann.unbind(epoch, Some("failed".to_owned())).await?;
-        let next = bind(&*place.open(), "ben", LONG).await;
+        let holder = place.open();
+        let epoch = bind(&*holder, "holder", LONG).await?;
+        holder.unbind(epoch, Some("failed".to_owned())).await?;
+        let next = bind(&*place.open(), "challenger", LONG).await;
         let over = Err(MailboxError::Finished { final_status: "failed".to_owned() });
-        expect_same("a binding where all is over", &next, &over)
+        expect_same("result of a binding after the end", &next, &over)
     })
 }
 
@@ -224,10 +233,14 @@ pub(super) fn a_passed_binding_leaves_no_final_status(
     fresh: &FreshBindingMailboxes<'_>,
 ) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let (ann, ben) = (place.open(), place.open());
-        let passed = bind(&*ann, "ann", SHORT).await?;
-        bind_in_time(&*ben, "ben").await?;
-        drop(ann.unbind(passed, Some("succeeded".to_owned())).await);
-        expect_same("the epitaph of who leads no more", &ben.binding().await?.final_status, &None)
+        let (holder, challenger) = (place.open(), place.open());
+        let passed = bind(&*holder, "holder", SHORT).await?;
+        bind_in_time(&*challenger, "challenger").await?;
+        drop(holder.unbind(passed, Some("succeeded".to_owned())).await);
+        expect_same(
+            "final status from a former leader",
+            &challenger.binding().await?.final_status,
+            &None,
+        )
     })
 }

@@ -1,4 +1,4 @@
-//! Letters arrive, whole, where they were sent, and a mailbox has a bound.
+//! Messages arrive complete, in the right mailbox, and a mailbox has a limit.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use super::link_checks::with_new_mailboxes;
 
 type FreshMessageMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
 
-/// A call that waits this long for a letter that was sent before has lost it.
+/// How long to wait for a message that was already sent; after that it is lost.
 const LONG: Duration = Duration::from_secs(5);
 
-/// A wait that is meant to be in vain.
+/// How long to wait for a message that must not arrive.
 const SHORT: Duration = Duration::from_millis(200);
 
-/// Mailboxes of this story.
+/// The mailboxes of these checks.
 const FIRST_MAILBOX: MailboxId = MailboxId(u64::MAX);
 const SECOND_MAILBOX: MailboxId = MailboxId(77);
 
@@ -31,12 +31,12 @@ fn message(to: MailboxId, bytes: impl Into<Vec<u8>>) -> MailboxMessage {
     MailboxMessage { to, bytes: bytes.into() }
 }
 
-/// So many letters that are all different.
+/// Messages that are all different.
 fn distinct_messages(to: MailboxId, many: usize) -> Vec<MailboxMessage> {
-    (0..many).map(|number| message(to, format!("letter {number}"))).collect()
+    (0..many).map(|number| message(to, format!("message {number}"))).collect()
 }
 
-/// Receives until there are so many, or nothing comes any more.
+/// Receives until there are `many` messages, or no more arrive.
 async fn collect(
     mailboxes: &dyn Mailboxes,
     mailbox: MailboxId,
@@ -53,17 +53,18 @@ async fn collect(
     Ok(all)
 }
 
-/// Demands that these letters are in a mailbox.
+/// Expects exactly these messages in a mailbox.
 async fn expect_messages(
     mailboxes: &dyn Mailboxes,
     mailbox: MailboxId,
     sent: &[MailboxMessage],
 ) -> CheckResult {
-    let sent: BTreeSet<Vec<u8>> = sent.iter().map(|letter| letter.bytes.clone()).collect();
+    let sent: BTreeSet<Vec<u8>> =
+        sent.iter().map(|sent_message| sent_message.bytes.clone()).collect();
     let found = collect(mailboxes, mailbox, sent.len()).await?;
     let lost = sent.difference(&found).count();
-    expect_same("letters that did not arrive", &lost, &0)?;
-    expect_same("letters that nobody sent", &found.difference(&sent).count(), &0)
+    expect_same("messages that did not arrive", &lost, &0)?;
+    expect_same("messages that were not sent", &found.difference(&sent).count(), &0)
 }
 
 pub(super) fn what_is_sent_arrives_as_it_was(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
@@ -84,10 +85,7 @@ pub(super) fn every_byte_and_size_arrives(fresh: &FreshMessageMailboxes<'_>) -> 
             let (sent, many): (Vec<u8>, usize) = (bytes.clone(), bytes.len());
             mailboxes.send(vec![message(FIRST_MAILBOX, bytes)]).await?;
             let found = mailboxes.receive(FIRST_MAILBOX, LONG).await?;
-            expect_true(
-                &format!("a letter of {many} bytes is not what was sent"),
-                found == [sent],
-            )?;
+            expect_true(&format!("a message of {many} bytes was changed"), found == [sent])?;
         }
         Ok(())
     })
@@ -99,18 +97,22 @@ pub(super) fn a_message_that_is_too_large_is_refused(
     with_new_mailboxes(fresh, async |place| {
         let bytes = MAILBOX_MESSAGE_MAX + 1;
         let sent = place.open().send(vec![message(FIRST_MAILBOX, vec![b'x'; bytes])]).await;
-        expect_same("a letter that is too large", &sent, &Err(MailboxError::TooLarge { bytes }))
+        expect_same(
+            "result of a message that is too large",
+            &sent,
+            &Err(MailboxError::TooLarge { bytes }),
+        )
     })
 }
 
 pub(super) fn mailboxes_are_apart(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
         let mailboxes = place.open();
-        let (to_ann, to_ben) =
-            (message(FIRST_MAILBOX, "for ann"), message(SECOND_MAILBOX, "for ben"));
-        mailboxes.send(vec![to_ann.clone(), to_ben.clone()]).await?;
-        expect_messages(&*mailboxes, SECOND_MAILBOX, &[to_ben]).await?;
-        expect_messages(&*mailboxes, FIRST_MAILBOX, &[to_ann]).await
+        let (to_first, to_second) =
+            (message(FIRST_MAILBOX, "for the first"), message(SECOND_MAILBOX, "for the second"));
+        mailboxes.send(vec![to_first.clone(), to_second.clone()]).await?;
+        expect_messages(&*mailboxes, SECOND_MAILBOX, &[to_second]).await?;
+        expect_messages(&*mailboxes, FIRST_MAILBOX, &[to_first]).await
     })
 }
 
@@ -129,9 +131,9 @@ pub(super) fn what_was_taken_is_gone(fresh: &FreshMessageMailboxes<'_>) -> Check
         mailboxes.send(distinct_messages(FIRST_MAILBOX, 20)).await?;
         collect(&*mailboxes, FIRST_MAILBOX, 20).await?;
         let again = mailboxes.receive(FIRST_MAILBOX, SHORT).await?;
-        expect_same("letters that were handed over twice", &again.len(), &0)?;
+        expect_same("messages that were received twice", &again.len(), &0)?;
         let other = place.open().receive(FIRST_MAILBOX, SHORT).await?;
-        expect_same("letters that were handed over to two", &other.len(), &0)
+        expect_same("messages that were received by two handles", &other.len(), &0)
     })
 }
 
@@ -160,10 +162,10 @@ pub(super) fn of_many_messages_a_bounded_part_is_taken(
         mailboxes.send(sent.clone()).await?;
         let first = mailboxes.receive(FIRST_MAILBOX, LONG).await?;
         let many = first.len();
-        let what = format!("{many} letters at once, where {RECEIVED_MAX} are the most");
+        let what = format!("received {many} messages at once, and {RECEIVED_MAX} is the maximum");
         expect_true(&what, (1..=RECEIVED_MAX).contains(&many))?;
         let rest: Vec<MailboxMessage> =
-            sent.into_iter().filter(|letter| !first.contains(&letter.bytes)).collect();
+            sent.into_iter().filter(|sent_message| !first.contains(&sent_message.bytes)).collect();
         expect_messages(&*mailboxes, FIRST_MAILBOX, &rest).await
     })
 }
@@ -174,14 +176,14 @@ pub(super) fn messages_of_many_senders_all_arrive(
     with_new_mailboxes(fresh, async |place| {
         let mut senders = JoinSet::new();
         let of = |sender: usize| -> Vec<MailboxMessage> {
-            let text = |number| format!("letter {number} of {sender}");
+            let text = |number| format!("message {number} of {sender}");
             (0..50).map(|number| message(MailboxId::LEADER, text(number))).collect()
         };
         for sender in 0..8 {
-            let (mailboxes, letters) = (place.open(), of(sender));
+            let (mailboxes, messages) = (place.open(), of(sender));
             senders.spawn(async move {
-                for letter in letters {
-                    mailboxes.send(vec![letter]).await?;
+                for sent_message in messages {
+                    mailboxes.send(vec![sent_message]).await?;
                 }
                 Ok::<(), MailboxError>(())
             });
@@ -195,20 +197,21 @@ pub(super) fn messages_of_many_senders_all_arrive(
 
 pub(super) fn a_waiting_reader_is_woken(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
     with_new_mailboxes(fresh, async |place| {
-        let (ann, ben) = (place.open(), place.open());
+        let (reader, sender) = (place.open(), place.open());
         for number in 0..3 {
-            let waiting = ann.receive(FIRST_MAILBOX, LONG);
+            let waiting = reader.receive(FIRST_MAILBOX, LONG);
             let sending = async {
                 sleep(SHORT).await;
                 let sent = Instant::now();
-                ben.send(vec![message(FIRST_MAILBOX, format!("letter {number}"))])
+                sender
+                    .send(vec![message(FIRST_MAILBOX, format!("message {number}"))])
                     .await
                     .map(|()| sent)
             };
             let (received, sent) = tokio::join!(waiting, sending);
             let took = sent?.elapsed();
-            expect_same("letters for who waits", &received?.len(), &1)?;
-            let what = format!("who waited was woken {took:?} after the letter had come");
+            expect_same("messages for the waiting reader", &received?.len(), &1)?;
+            let what = format!("the reader was woken {took:?} after the message was sent");
             expect_true(&what, took < Duration::from_secs(2))?;
         }
         Ok(())
@@ -221,7 +224,7 @@ pub(super) fn waiting_ends_at_its_deadline(fresh: &FreshMessageMailboxes<'_>) ->
         for within in [SHORT, Duration::from_millis(1_200)] {
             let began = Instant::now();
             let received = mailboxes.receive(FIRST_MAILBOX, within).await?;
-            expect_same("letters in an empty mailbox", &received.len(), &0)?;
+            expect_same("messages in an empty mailbox", &received.len(), &0)?;
             let took = began.elapsed();
             let what = format!("a wait of {within:?} took {took:?}");
             expect_true(&what, took >= within / 2 && took < within + Duration::from_secs(2))?;
@@ -234,7 +237,7 @@ pub(super) fn an_unread_mailbox_fills_up(fresh: &FreshMessageMailboxes<'_>) -> C
     with_new_mailboxes(fresh, async |place| {
         let sent = fill(&*place.open()).await?;
         expect_true(
-            &format!("a mailbox was full with {sent} letters"),
+            &format!("a mailbox was full with {sent} messages"),
             sent >= MAILBOX_MESSAGES_MAX / 2,
         )
     })
@@ -249,13 +252,13 @@ pub(super) fn a_full_mailbox_blocks_no_other_mailbox(
         let sent = distinct_messages(FIRST_MAILBOX, 3);
         mailboxes.send(sent.clone()).await?;
         expect_messages(&*mailboxes, FIRST_MAILBOX, &sent).await?;
-        // There is room once it was read.
+        // There is room after a read.
         mailboxes.receive(SECOND_MAILBOX, LONG).await?;
         Ok(mailboxes.send(distinct_messages(SECOND_MAILBOX, 1)).await?)
     })
 }
 
-/// Sends until nothing more is taken, and says how many letters were.
+/// Sends until the mailbox is full; returns the number of accepted messages.
 async fn fill(mailboxes: &dyn Mailboxes) -> Result<usize, CheckDifference> {
     const BATCH: usize = 128;
     let mut sent = 0;
@@ -266,6 +269,6 @@ async fn fill(mailboxes: &dyn Mailboxes) -> Result<usize, CheckDifference> {
             Err(error) => return Err(error.into()),
         }
     }
-    let what = format!("a mailbox that nobody reads took {sent} letters: it has no bound");
+    let what = format!("a mailbox without a reader accepted {sent} messages: it has no limit");
     Err(CheckDifference::new(what))
 }

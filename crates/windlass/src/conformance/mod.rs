@@ -1,4 +1,4 @@
-//! The promises of links through mailboxes, as checks that a link runs in one line, beside those of the stores.
+//! Checks of mailbox links, which a test of a link runs in one line, and those of the stores.
 //!
 //! ```
 //! use windlass::conformance;

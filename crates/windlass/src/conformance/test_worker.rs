@@ -1,4 +1,4 @@
-//! A worker as its leader sees it, for checks of links.
+//! A worker for checks of links.
 
 use std::sync::Arc;
 

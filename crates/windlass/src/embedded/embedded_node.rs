@@ -146,36 +146,36 @@ impl EmbeddedNode {
     /// Leads the stores and starts a worker. An error names the current leader if there is one.
     pub async fn start(
         stores: &Stores,
-        crew: LocalWorkerOptions,
+        options: LocalWorkerOptions,
     ) -> Result<Self, EmbeddedNodeError> {
-        let mut station = Self::start_leader(stores, LeaderOptions::exclusive(&crew.name)).await?;
-        station.start_worker(crew).await?;
-        Ok(station)
+        let mut node = Self::start_leader(stores, LeaderOptions::exclusive(&options.name)).await?;
+        node.start_worker(options).await?;
+        Ok(node)
     }
 
     /// Leads the stores. An error names the current leader if there is one. No step runs yet, not even one that an earlier
     /// start left open.
     pub async fn start_leader(
         stores: &Stores,
-        office: LeaderOptions,
+        options: LeaderOptions,
     ) -> Result<Self, EmbeddedNodeError> {
-        let mut station = Self::open(stores, office).await?;
-        station.until_it_leads().await?;
-        Ok(station)
+        let mut node = Self::open(stores, options).await?;
+        node.until_it_leads().await?;
+        Ok(node)
     }
 
     /// Leads the stores or stands by, and does not wait until it leads.
-    pub async fn open(stores: &Stores, office: LeaderOptions) -> Result<Self, EmbeddedNodeError> {
-        let sealed_at_end = office.address.is_none().then_some(SEALED_AT_END);
+    pub async fn open(stores: &Stores, options: LeaderOptions) -> Result<Self, EmbeddedNodeError> {
+        let sealed_at_end = options.address.is_none().then_some(SEALED_AT_END);
         let config = NodeConfig {
             candidate: LeaderCandidate {
-                node: office.name.clone(),
-                address: office.address.clone(),
+                node: options.name.clone(),
+                address: options.address.clone(),
             },
-            engine: EngineConfig { interval: office.interval, ..EngineConfig::default() },
-            ttl: office.ttl,
-            own: office.own_worker,
-            stand_by: office.stand_by,
+            engine: EngineConfig { interval: options.interval, ..EngineConfig::default() },
+            ttl: options.ttl,
+            own: options.own_worker,
+            stand_by: options.stand_by,
             // Terms end by time where others can lead.
             clock: ProcessClock::of_leases(),
         };
@@ -188,7 +188,7 @@ impl EmbeddedNode {
         let kept = (Arc::clone(&stores.archive), Arc::clone(&stores.logs));
         let journal = Arc::clone(&stores.journal);
         let keeping =
-            RetentionSettings { sealed_at_end, ..RetentionSettings::for_lease_ttl(office.ttl) };
+            RetentionSettings { sealed_at_end, ..RetentionSettings::for_lease_ttl(options.ttl) };
         let maintenance = MaintenanceDriver::new(handle.clone(), journal, kept, keeping)
             .against(system_now, stores.shared.is_some());
         let histories = Arc::clone(maintenance.histories());
@@ -210,7 +210,7 @@ impl EmbeddedNode {
             maintenance,
             histories,
             tables,
-            tell: office.messages,
+            tell: options.messages,
         })
     }
 
@@ -227,10 +227,10 @@ impl EmbeddedNode {
     /// Starts the worker, which can run every open step.
     pub async fn start_worker(
         &mut self,
-        crew: LocalWorkerOptions,
+        options: LocalWorkerOptions,
     ) -> Result<(), EmbeddedNodeError> {
         let link = NameWaitLink::new(Arc::new(self.handle.clone()), self.tell.clone());
-        let worker = worker(&self.handle, link, crew)?;
+        let worker = worker(&self.handle, link, options)?;
         let incarnation = worker.register.incarnation;
         let (sender, ends) = ShutdownSender::new();
         self.shutdown_worker = sender;
@@ -333,29 +333,29 @@ async fn keep_tables(keeper: SqlViewUpdater, mut shutdown: ShutdownReceiver) {
 fn worker(
     handle: &NodeHandle,
     link: NameWaitLink,
-    crew: LocalWorkerOptions,
+    options: LocalWorkerOptions,
 ) -> Result<WorkerRuntime, WorkerError> {
     // The clock may have been set back, and the file of its starts may belong to another store.
     let known = handle.views().look(|view| {
         let own = view.engine.workers().find(|worker| worker.id == LOCAL_WORKER_ID);
         own.map_or(Incarnation::default(), |worker| worker.incarnation)
     });
-    let (incarnation, former) = match crew.orphan_guard {
+    let (incarnation, former) = match options.orphan_guard {
         Some((lives, guard)) => lives.begin(known, guard, system_now())?,
         None => (known.next(system_now(), 0), FormerLifeProof::Unknown),
     };
     let worker = WorkerSetup {
         worker: LOCAL_WORKER_ID,
-        name: crew.name,
+        name: options.name,
         life: (incarnation, former),
-        labels: crew.labels,
-        slots: crew.slots,
+        labels: options.labels,
+        slots: options.slots,
         leases_ahead: EXTRA_LEASES,
         locality: WorkerLocality::SharedFate,
         link: Arc::new(link),
-        executor: crew.executor,
+        executor: options.executor,
     };
-    Ok(WorkerRuntime { peers: crew.beside, ..worker.assemble() })
+    Ok(WorkerRuntime { peers: options.beside, ..worker.assemble() })
 }
 
 async fn worker_failure(

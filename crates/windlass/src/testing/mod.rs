@@ -1,4 +1,5 @@
-//! Tests of pipelines in Rust: the real engine, real sessions, virtual time; steps replaced, workers that die on demand.
+//! Tests of pipelines in Rust, with the real engine, real sessions and virtual time. A test can replace steps and let workers
+//! die.
 //!
 //! ```
 //! use std::time::Duration;
@@ -33,8 +34,8 @@
 //! }
 //! ```
 //!
-//! Time is that of the runtime: a test that begins with `#[tokio::test(start_paused = true)]` waits for nothing, whatever its
-//! timeouts and back-offs are. Commands take real time: a step that runs one is best replaced.
+//! The time is that of the runtime: a test with `#[tokio::test(start_paused = true)]` does not wait for timeouts and
+//! back-offs. Commands take real time, so replace a step that runs one.
 
 mod pipeline_test;
 mod test_cluster;

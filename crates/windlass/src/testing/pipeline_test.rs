@@ -1,4 +1,4 @@
-//! A run that is put on for a test.
+//! A run of a pipeline in a test.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::sdk::{
     Context, IntoStep, Pipeline, Result, RetryPredicate, RunError, Single, Step, outcome_of,
 };
 
-/// A run of a pipeline that is put on for a test.
+/// A run of a pipeline in a test.
 #[derive(Debug)]
 #[must_use]
 pub struct PipelineTest {
@@ -26,14 +26,13 @@ pub struct PipelineTest {
 }
 
 impl PipelineTest {
-    /// One of this pipeline, on one worker called `one` unless others are named.
+    /// A test of this pipeline, on one worker named `one` unless others are added.
     pub fn of(pipeline: Pipeline) -> Self {
         let options = RunOptions { unplaceable: UnplaceablePolicy::Skip, ..RunOptions::default() };
         Self { pipeline, workers: Vec::new(), params: BTreeMap::new(), options }
     }
 
-    /// Has another function in the place of a step's own. Cells of a matrix have it too, and find their target in the
-    /// context.
+    /// Replaces the function of a step. The cells of a matrix use it too, and find their values in the context.
     pub fn replace<How, S, F, Doing>(
         mut self,
         step: impl IntoStep<How, Step = S>,
@@ -53,7 +52,7 @@ impl PipelineTest {
         self
     }
 
-    /// Has a step come to this result at once.
+    /// Makes a step return this result immediately.
     pub fn preset<How, S>(self, step: impl IntoStep<How, Step = S>, result: S::Output) -> Self
     where
         S: Single<Output: Clone + Sync>,
@@ -64,7 +63,7 @@ impl PipelineTest {
         })
     }
 
-    /// With one more worker, which has these labels beside those of the steps.
+    /// Adds a worker with these labels and those of the steps.
     pub fn worker<T: ToString>(
         mut self,
         name: impl Into<String>,
@@ -75,8 +74,8 @@ impl PipelineTest {
         self
     }
 
-    /// Has a worker die when it is about to begin a step, by its name or that of its cell. Nothing of the step is run there,
-    /// and nobody is told: the leader finds out when the worker has been silent for too long.
+    /// Makes a worker die when it is about to start this step or cell. The step does not run there, and the worker sends no
+    /// message: the leader notices when the lease of the worker expires.
     pub fn dies_at(mut self, worker: &str, step: impl Into<String>) -> Self {
         let hand = self.workers.iter_mut().find(|hand| hand.name == worker);
         let hand = hand.unwrap_or_else(|| panic!("there is no worker `{worker}`"));
@@ -84,19 +83,19 @@ impl PipelineTest {
         self
     }
 
-    /// With a value of a param.
+    /// Sets a param.
     pub fn param(mut self, name: impl Into<String>, value: impl fmt::Display) -> Self {
         self.params.insert(name.into(), format!("{value}"));
         self
     }
 
-    /// After a failure, runs what does not depend on it.
+    /// After a failure, runs the steps that do not depend on it.
     pub const fn keep_going(mut self) -> Self {
         self.options.keep_going = true;
         self
     }
 
-    /// Plays it to its end.
+    /// Runs the pipeline to its end.
     pub async fn run(mut self) -> Result<PipelineTestResult, RunError> {
         let expanded = self.pipeline.plan(&self.params)?;
         if self.workers.is_empty() {
@@ -110,7 +109,7 @@ impl PipelineTest {
     }
 }
 
-/// A function in the place of a step's own.
+/// A function that replaces the one of a step.
 struct ReplacedCallee<F> {
     name: &'static str,
     signature: String,

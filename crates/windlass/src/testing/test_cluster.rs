@@ -1,4 +1,4 @@
-//! A leader and its workers in one process, by the clock of the runtime.
+//! A leader and its workers in one process, on the clock of the runtime.
 
 use std::future::pending;
 use std::path::PathBuf;
@@ -26,27 +26,27 @@ use super::test_result::PipelineTestResult;
 use crate::embedded::{EmbeddedNodeError, Stores};
 use crate::sdk::{RunError, follow};
 
-/// Steps that a worker runs at a time.
+/// Concurrent steps of a worker.
 const SLOTS: u32 = 4;
 
-/// How long a worker may be silent.
+/// The lease duration.
 const TTL: Span = Span::secs(15);
 
-/// A worker of a rehearsal.
+/// A worker of a pipeline test.
 #[derive(Clone, Debug)]
 pub(super) struct PipelineTestWorker {
     pub(super) name: String,
     pub(super) labels: Vec<String>,
-    /// It dies when it is about to begin this step.
+    /// The worker dies when it is about to start this step.
     pub(super) dies_at: Option<String>,
 }
 
-/// The time at which every rehearsal begins.
+/// The time at which every test starts.
 pub(super) fn now() -> Time {
     Time::from_millis(1_790_000_000_000)
 }
 
-/// What a run is played on.
+/// The cluster of a test.
 pub(super) struct PipelineTestCluster {
     callees: CalleeRegistry,
     workers: Vec<PipelineTestWorker>,
@@ -57,7 +57,7 @@ impl PipelineTestCluster {
         Self { callees, workers }
     }
 
-    /// Plays a run to its end.
+    /// Runs to the end.
     pub(super) async fn play(self, submit: SubmitRun) -> Result<PipelineTestResult, RunError> {
         let stores = Stores::in_memory_at(now);
         let config = NodeConfig {
@@ -73,8 +73,8 @@ impl PipelineTestCluster {
         let (sender, ends) = ShutdownSender::new();
         let node = tokio::spawn(node.run(ends));
         let mut workers = JoinSet::new();
-        for (hand, number) in self.workers.iter().zip(1..) {
-            workers.spawn(self.worker(hand, number, &handle, &stores));
+        for (worker, number) in self.workers.iter().zip(1..) {
+            workers.spawn(self.worker(worker, number, &handle, &stores));
         }
         self.until_all_have_joined(&handle).await;
         let began = tokio::time::Instant::now();
@@ -91,10 +91,10 @@ impl PipelineTestCluster {
         PipelineTestResult::new(summary, &stores, (run, took)).await
     }
 
-    /// A worker from its start to its death.
+    /// Runs a worker until the test ends or the worker dies.
     fn worker(
         &self,
-        hand: &PipelineTestWorker,
+        worker: &PipelineTestWorker,
         number: u64,
         handle: &NodeHandle,
         stores: &Stores,
@@ -102,7 +102,7 @@ impl PipelineTestCluster {
         let place = ExecutorSettings {
             root: std::env::current_dir().unwrap_or_default(),
             scratch: PathBuf::new(),
-            worker: hand.name.clone(),
+            worker: worker.name.clone(),
             environment: Vec::new(),
             policy: EnvironmentPolicy::PassAll,
             masks: MaskCache::default(),
@@ -113,14 +113,14 @@ impl PipelineTestCluster {
         let death = Arc::new(CallStopSignal::default());
         let mortal = MortalExecutor {
             executor: Arc::new(executor),
-            dies_at: hand.dies_at.clone(),
+            dies_at: worker.dies_at.clone(),
             death: Arc::clone(&death),
             died: AtomicBool::new(false),
         };
-        let labels = hand.labels.iter().cloned().chain(self.callees.labels());
+        let labels = worker.labels.iter().cloned().chain(self.callees.labels());
         let setup = WorkerSetup {
             worker: WorkerId(number),
-            name: hand.name.clone(),
+            name: worker.name.clone(),
             life: (Incarnation(1), FormerLifeProof::Unknown),
             labels: Labels::new(labels),
             slots: SLOTS,
@@ -132,7 +132,7 @@ impl PipelineTestCluster {
         let worker = WorkerRuntime { clock: ProcessClock::runtime(), ..setup.assemble() };
         let (sender, ends): (ShutdownSender, ShutdownReceiver) = ShutdownSender::new();
         async move {
-            let _never_told = sender;
+            let _never_fired = sender;
             tokio::select! {
                 _ = worker.run(ends) => {}
                 () = death.wait() => {}
@@ -169,7 +169,7 @@ impl Executor for MortalExecutor {
         Box::pin(async move {
             tokio::select! {
                 outcome = attempt => outcome,
-                // Nothing of a dead worker goes on.
+                // A dead worker runs nothing.
                 () = death.wait() => pending().await,
             }
         })

@@ -1,4 +1,4 @@
-//! What became of a rehearsal.
+//! The result of a pipeline test.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use windlass_store::journal::Position;
 use crate::embedded::Stores;
 use crate::sdk::{Report, RunError};
 
-/// Events that are read at once.
+/// Events per read.
 const PAGE: usize = 16_384;
 
-/// A run that was played: its report, and all that happened.
+/// The report of a tested run, and its events.
 #[derive(Debug)]
 pub struct PipelineTestResult {
     report: Report,
@@ -44,22 +44,22 @@ impl PipelineTestResult {
         Ok(Self { report, events, took })
     }
 
-    /// What became of the run, with typed results.
+    /// The report of the run, with typed results.
     pub const fn report(&self) -> &Report {
         &self.report
     }
 
-    /// How long it took, by the clock of the runtime.
+    /// The duration of the run, by the clock of the runtime.
     pub const fn took(&self) -> Duration {
         self.took
     }
 
-    /// Everything that the engine decided, in order.
+    /// The events of the run and of the cluster, in order.
     pub fn events(&self) -> &[(Time, Event)] {
         &self.events
     }
 
-    /// The names of the workers that a step, or a cell, was handed to, in order.
+    /// The names of the workers that a step or cell was granted to, in order.
     pub fn workers_of(&self, step: &str) -> Vec<String> {
         let summary = self.report.summary();
         let step = summary.plan().find(step).and_then(|step| summary.step(step));
@@ -67,7 +67,7 @@ impl PipelineTestResult {
         tries.iter().map(|one| one.worker.to_owned()).collect()
     }
 
-    /// Whether one step had ended before another was handed to anybody.
+    /// Whether one step had ended before another was first granted.
     pub fn ended_before(&self, one: &str, other: &str) -> bool {
         let plan = self.report.summary().plan();
         let (Some(one), Some(other)) = (plan.find(one), plan.find(other)) else { return false };
@@ -79,7 +79,7 @@ impl PipelineTestResult {
         matches!((end, grant), (Some(end), Some(grant)) if end < grant)
     }
 
-    /// What happened, one line for each event that a reader asks about, to be compared as a whole.
+    /// The run as text, one line per grant, end, lost worker and verdict, to be compared as a whole.
     pub fn transcript(&self) -> String {
         let tale = EventTranscript { plan: self.report.summary().plan(), events: &self.events };
         tale.to_string()
@@ -97,14 +97,14 @@ impl EventTranscript<'_> {
             Event::WorkerRegistered { worker, name, .. } if *worker == id => Some(&**name),
             _ => None,
         });
-        registered.next().unwrap_or("somebody")
+        registered.next().unwrap_or("an unknown worker")
     }
 
     fn line(&self, event: &Event) -> Option<String> {
         let name = |step| self.plan.name(step);
         Some(match event {
             Event::Granted { step, worker, .. } => {
-                format!("{} is handed to {}", name(*step), self.worker(*worker))
+                format!("{} is granted to {}", name(*step), self.worker(*worker))
             }
             Event::Ended { step, outcome, .. } => format!("{} {}", name(*step), outcome.kind),
             Event::StepSettled { step, settled, .. } => {

@@ -101,8 +101,8 @@ impl LeaderInstanceOptions {
                 let what = format!("instance 0 of {name} is already running: {by} leads");
                 CliError::usage(what).hint("two leaders would run every step twice")
             }
-            MailboxError::Finished { final_status: epitaph } => {
-                CliError::usage(format!("{name} has ended: {epitaph}")).hint(
+            MailboxError::Finished { final_status } => {
+                CliError::usage(format!("{name} has ended: {final_status}")).hint(
                     "to run it again, start all instances under another name (--run-id): \
                      a single repeated job finds its run ended",
                 )
@@ -139,7 +139,7 @@ impl InstanceMailboxServer {
     /// Binds the link, or reports the current leader there.
     pub(crate) async fn open(
         leading: &Arc<LeaderInstanceOptions>,
-        station: &EmbeddedNode,
+        node: &EmbeddedNode,
         logs: Arc<dyn LogStore>,
     ) -> Result<Self, CliError> {
         let host = environment::host_name();
@@ -148,32 +148,32 @@ impl InstanceMailboxServer {
         let (term, link_grace) = (leading.link_grace, leading.link_grace);
         let terms =
             MailboxServerOptions { by, term, link_grace, clock: ProcessClock::since_boot() };
-        let handle = station.handle().clone();
-        let intake = LogIngest::new(handle.clone(), Arc::clone(station.histories()), logs);
+        let handle = node.handle().clone();
+        let intake = LogIngest::new(handle.clone(), Arc::clone(node.histories()), logs);
         let at = (Arc::clone(&leading.mailboxes), leading.key.clone());
-        let desk =
+        let server =
             MailboxServer::bind(at, terms, leading.meeting.name.clone(), (handle, intake)).await;
-        let (wants, wishes) = mpsc::channel(CANCEL_REQUESTS_MAX);
+        let (sender, cancel_requests) = mpsc::channel(CANCEL_REQUESTS_MAX);
         let (notes, unread) = mpsc::channel(UNREADABLE_MAX);
-        let desk = desk
+        let server = server
             .map_err(|error| leading.explain_mailbox_error(error))?
-            .with_cancel_channel(wants)
+            .with_cancel_channel(sender)
             .with_unread_channel(notes);
         let (shutdown, ends) = ShutdownSender::new();
-        let (epitaph, acts_until) = (desk.final_status(), desk.binding_valid_until());
-        let follows_another = desk.follows_another();
+        let (final_status, acts_until) = (server.final_status(), server.binding_valid_until());
+        let follows_another = server.follows_another();
         if follows_another {
             // Before any other instance is answered: a leader that has ended grants nothing and reports that when the
             // run starts.
-            drop(station.handle().ask(EngineRequest::Embargo { lasts: leading.ttl() }).await);
+            drop(node.handle().ask(EngineRequest::Embargo { lasts: leading.ttl() }).await);
         }
-        let desk = tokio::spawn(desk.run(ends));
+        let server = tokio::spawn(server.run(ends));
         let leading = Arc::clone(leading);
         Ok(Self {
-            server_task: desk,
+            server_task: server,
             shutdown,
-            final_status: epitaph,
-            cancel_requests: wishes,
+            final_status,
+            cancel_requests,
             unreadable: unread,
             leading,
             follows_another,
@@ -232,12 +232,12 @@ impl InstanceMailboxServer {
 
     /// Tells all instances that there will be no run.
     pub(crate) async fn announce_no_run(self) {
-        let epitaph = RunFinalStatus::never_started(&self.leading.meeting.name);
-        self.close_with_status(&epitaph).await;
+        let final_status = RunFinalStatus::never_started(&self.leading.meeting.name);
+        self.close_with_status(&final_status).await;
     }
 
-    async fn close_with_status(self, epitaph: &RunFinalStatus) {
-        self.final_status.write(epitaph.to_string());
+    async fn close_with_status(self, final_status: &RunFinalStatus) {
+        self.final_status.write(final_status.to_string());
         self.shutdown.shut_down();
         drop(self.server_task.await);
     }

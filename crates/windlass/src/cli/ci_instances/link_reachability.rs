@@ -82,8 +82,10 @@ impl Mailboxes for WatchedMailboxes {
         Box::pin(async move { self.contact.record_result(self.inner.renew(epoch, term).await) })
     }
 
-    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
-        Box::pin(async move { self.contact.record_result(self.inner.unbind(epoch, epitaph).await) })
+    fn unbind(&self, epoch: BindingEpoch, final_status: Option<String>) -> MailboxFuture<'_, ()> {
+        Box::pin(
+            async move { self.contact.record_result(self.inner.unbind(epoch, final_status).await) },
+        )
     }
 
     fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {

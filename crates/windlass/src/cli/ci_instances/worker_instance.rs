@@ -70,7 +70,7 @@ pub(crate) struct WorkerInstanceOptions {
 
 /// Works until the run has ended; returns the exit code.
 pub(crate) fn work(order: WorkerInstanceOptions) -> Result<u8, CliError> {
-    let (meets, work) = order.split();
+    let (join, work) = order.split();
     let runtime = crate::cli::run_source::runtime()?;
     let ended = runtime.block_on(async {
         let mut signals = InstanceSignals::listen().map_err(|error| {
@@ -78,15 +78,15 @@ pub(crate) fn work(order: WorkerInstanceOptions) -> Result<u8, CliError> {
         })?;
         let joined = tokio::select! {
             joined = WorkerDaemon::new(&work) => joined,
-            why = meets.contact.lost(meets.link_grace) => return Err(meets.link_lost_error(&why)),
+            why = join.contact.lost(join.link_grace) => return Err(join.link_lost_error(&why)),
             _ = signals.next() => return Ok(exit::INTERRUPTED),
         };
         let joined = match joined {
             Ok(joined) => joined,
-            Err(why) => return meets.join_failed(why).await,
+            Err(why) => return join.join_failed(why).await,
         };
         let unsent = joined.unsent();
-        let ended = WorkerInstance { join: &meets, log: work.log }.work(joined, signals).await;
+        let ended = WorkerInstance { join: &join, log: work.log }.work(joined, signals).await;
         unsent.append_to_last_line(ended, work.log)
     });
     // Dropping it would wait for threads that may be blocked.
@@ -96,9 +96,9 @@ pub(crate) fn work(order: WorkerInstanceOptions) -> Result<u8, CliError> {
 
 impl WorkerInstanceOptions {
     fn split(self) -> (InstanceJoinOptions, WorkerDaemonOptions) {
-        let Self { join: meets, root, state_folder: states, slots, labels, compiled, log } = self;
-        let name = meets.name();
-        let (site, key, links) = (meets.site.clone(), meets.key.clone(), meets.links.clone());
+        let Self { join, root, state_folder: states, slots, labels, compiled, log } = self;
+        let name = join.name();
+        let (site, key, links) = (join.site.clone(), join.key.clone(), join.links.clone());
         let work = WorkerDaemonOptions {
             join: JoinTarget::Mailbox { site, key, links },
             state: states.join(&name),
@@ -110,12 +110,12 @@ impl WorkerInstanceOptions {
             policy: EnvironmentPolicy::PassAll,
             compiled,
             root,
-            patience: Some(meets.patience),
-            leader_grace: Some(meets.leader_grace),
+            patience: Some(join.patience),
+            leader_grace: Some(join.leader_grace),
             disk_grace: DISK_GRACE,
             log,
         };
-        (meets, work)
+        (join, work)
     }
 }
 
@@ -196,7 +196,7 @@ impl WorkerInstance<'_> {
         match done {
             Ok(()) if interrupts > 0 => Ok(exit::INTERRUPTED),
             Ok(()) => Ok(exit::SUCCESS),
-            Err(WorkerError::Finished(epitaph)) => Ok(over(&epitaph)),
+            Err(WorkerError::Finished(final_status)) => Ok(over(&final_status)),
             Err(WorkerError::Refused(WorkerRefusal::NameTaken { by, .. })) => {
                 let first = format!("worker {by}, which is live");
                 Err(self.join.name_taken_error(&first))
@@ -215,7 +215,7 @@ impl InstanceJoinOptions {
     /// Turns a failed join into an error.
     async fn join_failed(&self, why: WorkerJoinFailure) -> Result<u8, CliError> {
         match why {
-            WorkerJoinFailure::Over(epitaph) => Ok(over(&epitaph)),
+            WorkerJoinFailure::Over(final_status) => Ok(over(&final_status)),
             WorkerJoinFailure::State(StateDirectoryError::InUse { pid, .. }) => {
                 let first =
                     pid.map_or("another process".to_owned(), |pid| format!("process {pid}"));
@@ -223,8 +223,10 @@ impl InstanceJoinOptions {
             }
             WorkerJoinFailure::State(error) => Err(error.into()),
             WorkerJoinFailure::NoLeader(waited) => match self.earlier_final_status().await {
-                Some(epitaph) => {
-                    output::print_message(&format!("the previous attempt has ended: {epitaph}"));
+                Some(final_status) => {
+                    output::print_message(&format!(
+                        "the previous attempt has ended: {final_status}"
+                    ));
                     Ok(exit::SUCCESS)
                 }
                 None => Err(self.no_leader_error(&format!("no leader for {} s", waited.as_secs()))),
@@ -264,16 +266,20 @@ impl InstanceJoinOptions {
 /// or the run does not end.
 async fn kill_run(leader: Option<MailboxWorkerLink>) {
     let Some(leader) = leader else { return };
-    let heard = timeout(ACKNOWLEDGED_WITHIN, leader.cancel(CancelLevel::Kill)).await;
-    if matches!(heard, Ok(Ok(()))) {
+    let acknowledged = timeout(ACKNOWLEDGED_WITHIN, leader.cancel(CancelLevel::Kill)).await;
+    if matches!(acknowledged, Ok(Ok(()))) {
         sleep(KILLED_WITHIN).await;
     }
 }
 
 /// The run has ended; instance 0 reports how.
-fn over(epitaph: &str) -> u8 {
-    output::print_message(epitaph);
-    if RunFinalStatus::from_text(epitaph).is_cancelled() { exit::CANCELLED } else { exit::SUCCESS }
+fn over(final_status: &str) -> u8 {
+    output::print_message(final_status);
+    if RunFinalStatus::from_text(final_status).is_cancelled() {
+        exit::CANCELLED
+    } else {
+        exit::SUCCESS
+    }
 }
 
 /// A stop request by signal.

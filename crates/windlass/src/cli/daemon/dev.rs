@@ -86,17 +86,17 @@ pub(crate) fn dev(order: &DevClusterOptions) -> Result<u8, CliError> {
         };
         controller.log_startup(&order.serve);
         let join = controller.url().to_owned();
-        let mut crew = DevWorkers { order, program, join, workers: Vec::new() };
+        let mut workers = DevWorkers { order, program, join, workers: Vec::new() };
         let failed = tokio::select! {
-            failed = crew.keep() => Some(not_started(&failed)),
+            failed = workers.keep() => Some(not_started(&failed)),
             failed = controller.wait_for_failure() => Some(failed),
             () = ends.next() => None,
         };
         let what = "stopping: running steps finish first; a second signal kills them";
         order.serve.log.log_message(LogLevel::Info, what);
         tokio::select! {
-            () = crew.end() => {}
-            () = ends.next() => crew.end_now().await,
+            () = workers.end() => {}
+            () = ends.next() => workers.end_now().await,
         }
         let ended = controller.end(&mut ends).await;
         if let Some(file) = &order.serve.token_file {

@@ -82,9 +82,9 @@ impl JoinTarget {
                     MailboxWorkerLink::new(Arc::clone(&mailboxes), key.clone(), &worker)
                 };
                 let no_chance = |error: std::io::Error| CliError::unreachable(error.to_string());
-                let (link, postman) = set_out().map_err(no_chance)?;
+                let (link, receive_loop) = set_out().map_err(no_chance)?;
                 let (sender, ends) = ShutdownSender::new();
-                tokio::spawn(postman.run(ends));
+                tokio::spawn(receive_loop.run(ends));
                 Ok(JoinRoute::Mailbox { link, mailboxes, _postman: sender })
             }
             #[cfg(feature = "postgres")]
@@ -92,8 +92,8 @@ impl JoinTarget {
                 let Self::Mailbox { site, .. } = &**mail else {
                     unreachable!("mailbox targets are opened as mailboxes");
                 };
-                let by_letters = mail.open(worker.clone())?;
-                let found = DiscoveredLink::new(&site.url, Self::clone(http), by_letters, worker);
+                let by_mailbox = mail.open(worker.clone())?;
+                let found = DiscoveredLink::new(&site.url, Self::clone(http), by_mailbox, worker);
                 Ok(JoinRoute::Discovered(Arc::new(found)))
             }
         }

@@ -32,7 +32,7 @@ const UPSTREAM_POLL_INTERVAL: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(super) struct NodeSetup {
     pub(super) stores: Stores,
-    pub(super) station: EmbeddedNode,
+    pub(super) node: EmbeddedNode,
     /// The id of the cluster.
     pub(super) cluster: String,
     logs: Arc<NotifyingLogStore>,
@@ -67,7 +67,7 @@ impl NodeSetup {
         };
         order.warn(&stores.warnings);
         let address = Some(advertise.to_owned());
-        let office = LeaderOptions {
+        let leader_options = LeaderOptions {
             address,
             ttl: order.ttl,
             messages: order.tell(),
@@ -75,28 +75,22 @@ impl NodeSetup {
         };
         let logs = Arc::new(NotifyingLogStore::new(Arc::clone(&stores.logs)));
         let Some(cluster) = stores.shared.clone() else {
-            let station = EmbeddedNode::start_leader(&stores, office).await?;
+            let node = EmbeddedNode::start_leader(&stores, leader_options).await?;
             let cluster = own_cluster(order.home())?;
-            return Ok(Self {
-                stores,
-                station,
-                cluster,
-                logs,
-                worker_identity: None,
-                upstream: None,
-            });
+            return Ok(Self { stores, node, cluster, logs, worker_identity: None, upstream: None });
         };
-        let post = OwnWorkerIdentity::enter(order, &cluster)?;
-        let own = post.as_ref().map(OwnWorkerIdentity::worker_id);
-        let office = LeaderOptions { stand_by: order.stand_by, own_worker: own, ..office };
-        let station = EmbeddedNode::open(&stores, office).await?;
+        let identity = OwnWorkerIdentity::enter(order, &cluster)?;
+        let own = identity.as_ref().map(OwnWorkerIdentity::worker_id);
+        let leader_options =
+            LeaderOptions { stand_by: order.stand_by, own_worker: own, ..leader_options };
+        let node = EmbeddedNode::open(&stores, leader_options).await?;
         let upstream = order.observe.clone();
-        Ok(Self { stores, station, cluster, logs, worker_identity: post, upstream })
+        Ok(Self { stores, node, cluster, logs, worker_identity: identity, upstream })
     }
 
     /// The API of this node.
     pub(super) fn api(&self, about: ControllerIdentity) -> Api {
-        let api = self.station.api(&self.stores, &self.logs, about);
+        let api = self.node.api(&self.stores, &self.logs, about);
         match &self.upstream {
             Some(upstream) => api.observing(Arc::clone(upstream)),
             None => api.with_mode(self.company()),
@@ -118,7 +112,7 @@ impl NodeSetup {
         order: &ServeOptions,
         about: &ControllerIdentity,
     ) -> Vec<MailboxService> {
-        let room = |place: &MailboxEndpoint| MailboxService {
+        let service = |place: &MailboxEndpoint| MailboxService {
             place: place.clone(),
             leader_name: format!(
                 "the controller at {} (pid {})",
@@ -126,12 +120,12 @@ impl NodeSetup {
                 std::process::id()
             ),
             cluster: about.cluster.clone(),
-            handle: self.station.handle().clone(),
-            histories: Arc::clone(self.station.histories()),
+            handle: self.node.handle().clone(),
+            histories: Arc::clone(self.node.histories()),
             logs: Arc::clone(&self.logs),
             log: order.log,
         };
-        order.mail.iter().map(room).collect()
+        order.mail.iter().map(service).collect()
     }
 
     /// Starts the controller's worker, if it has one. A node that must lead does so from here on.
@@ -141,26 +135,24 @@ impl NodeSetup {
     ) -> Result<ControllerWorker, CliError> {
         let logs = Arc::clone(&self.logs);
         let shared = self.stores.shared.is_some();
-        let hands = match self.worker_identity.take() {
-            Some(post) => {
-                let intake = self.station.intake(logs);
-                let own = post.begin(order, self.station.handle(), intake).await?;
+        let worker = match self.worker_identity.take() {
+            Some(identity) => {
+                let intake = self.node.intake(logs);
+                let own = identity.begin(order, self.node.handle(), intake).await?;
                 ControllerWorker::Separate(Box::new(own))
             }
             None if shared || order.slots == 0 => ControllerWorker::None,
             None => {
                 let state = StateDirectory::open(&order.state.join(OWN_STATE))?;
-                let link: Arc<dyn WorkerLink> = Arc::new(self.station.handle().clone());
-                self.station
-                    .start_worker(embedded_worker(order, &state, (logs, link)).await?)
-                    .await?;
+                let link: Arc<dyn WorkerLink> = Arc::new(self.node.handle().clone());
+                self.node.start_worker(embedded_worker(order, &state, (logs, link)).await?).await?;
                 ControllerWorker::Embedded { _state: state }
             }
         };
         if shared && order.stand_by == StandbyPolicy::Refuse {
-            self.station.until_it_leads().await?;
+            self.node.until_it_leads().await?;
         }
-        Ok(hands)
+        Ok(worker)
     }
 }
 

@@ -180,7 +180,7 @@ pub(super) fn no_signals(error: &std::io::Error) -> CliError {
 /// A running controller.
 #[derive(Debug)]
 pub(super) struct ControllerDaemon {
-    station: EmbeddedNode,
+    node: EmbeddedNode,
     /// Its own worker.
     worker: ControllerWorker,
     /// The listen URL.
@@ -195,10 +195,10 @@ pub(super) struct ControllerDaemon {
 }
 
 /// Refuses a replica that every host could read: it has tokens only after its leader sent them.
-fn refuse_open_replica(order: &ServeOptions, seat: &NodeSetup) -> Result<(), CliError> {
+fn refuse_open_replica(order: &ServeOptions, setup: &NodeSetup) -> Result<(), CliError> {
     let is_open = order.observe.is_some()
         && !order.listen.ip().is_loopback()
-        && !requires_token(order, &seat.station);
+        && !requires_token(order, &setup.node);
     if is_open { Err(open_access_error(order)) } else { Ok(()) }
 }
 
@@ -217,16 +217,16 @@ impl ControllerDaemon {
             None => token_file::of_loopback(order, address).await?,
         };
         let tokens = FileTokens::new(&tokens);
-        let doors = ControllerListener::new(listener, order)?;
+        let listener = ControllerListener::new(listener, order)?;
         let url = format!("{}://{address}", order.scheme());
         let advertise = order.advertise.as_ref().map_or_else(|| url.clone(), ToString::to_string);
-        let mut seat = NodeSetup::open(order, &advertise).await?;
-        refuse_open_replica(order, &seat)?;
+        let mut setup = NodeSetup::open(order, &advertise).await?;
+        refuse_open_replica(order, &setup)?;
         let about =
-            ControllerIdentity { cluster: seat.cluster.clone(), advertise: advertise.clone() };
+            ControllerIdentity { cluster: setup.cluster.clone(), advertise: advertise.clone() };
         let (servers, ends) = ShutdownSender::new();
         let (ending, ends_soon) = ShutdownSender::new();
-        let api = seat
+        let api = setup
             .api(about.clone())
             .with_tokens(tokens.clone())
             .with_allowed_hosts(hosts(order, address))
@@ -234,24 +234,24 @@ impl ControllerDaemon {
         let api = api.with_rate_limit(BucketRate { per_second: order.rate, burst: 2 * order.rate });
         let log = order.log;
         let api = api.with_refusal_log(move |what| log.log_message(LogLevel::Warn, what));
-        let server = HttpServer::new(doors, router(Arc::new(api)));
-        let mut tasks = observers(order, &seat, about.clone(), &ends).await?;
+        let server = HttpServer::new(listener, router(Arc::new(api)));
+        let mut tasks = observers(order, &setup, about.clone(), &ends).await?;
         tasks.push(tokio::spawn(server.run(ends.clone())));
         if let Some(file) = order.token_file.clone() {
             tasks.push(tokio::spawn(
                 TokenFileWatcher { file, tokens, log: order.log }.run(ends.clone()),
             ));
         }
-        for room in seat.mailbox_services(order, &about) {
-            tasks.push(tokio::spawn(room.run(ends.clone())));
+        for service in setup.mailbox_services(order, &about) {
+            tasks.push(tokio::spawn(service.run(ends.clone())));
         }
         // For commands in its folder. Others use its address.
-        if let Ok(socket) = ControlSocket::bind(order.home(), seat.api(about)) {
+        if let Ok(socket) = ControlSocket::bind(order.home(), setup.api(about)) {
             tasks.push(tokio::spawn(socket.run(ends)));
         }
-        let hands = seat.start_worker(order).await?;
-        let NodeSetup { station, cluster, .. } = seat;
-        Ok(Self { station, worker: hands, url, advertise, cluster, ending, servers, tasks })
+        let worker = setup.start_worker(order).await?;
+        let NodeSetup { node, cluster, .. } = setup;
+        Ok(Self { node, worker, url, advertise, cluster, ending, servers, tasks })
     }
 
     /// The listen URL.
@@ -274,7 +274,7 @@ impl ControllerDaemon {
                 self.url,
             ));
         }
-        let token = if requires_token(order, &self.station) { " --token-file FILE" } else { "" };
+        let token = if requires_token(order, &self.node) { " --token-file FILE" } else { "" };
         let leads = match &order.store {
             StoreAddress::Folder(_) => "leads",
             StoreAddress::Postgres { .. } => "leads or stands by for",
@@ -295,27 +295,27 @@ impl ControllerDaemon {
 
     /// Waits until the node fails; forever if it does not.
     pub(super) async fn wait_for_failure(&mut self) -> CliError {
-        self.station.wait_for_failure().await.into()
+        self.node.wait_for_failure().await.into()
     }
 
     /// Ends the controller: its own steps finish first, unless a second signal arrives.
     pub(super) async fn end(self, ends: &mut ShutdownSignals) -> Result<u8, CliError> {
-        let Self { station, worker: hands, ending, servers, tasks, .. } = self;
+        let Self { node, worker, ending, servers, tasks, .. } = self;
         ending.shut_down();
-        let unsent = match &hands {
+        let unsent = match &worker {
             ControllerWorker::Separate(own) => Some(own.unsent()),
             ControllerWorker::Embedded { .. } | ControllerWorker::None => None,
         };
         let finish = async {
-            match hands {
+            match worker {
                 // A standby can take over at once: outcomes of these steps go to the new leader.
                 ControllerWorker::Separate(own) => {
-                    own.end(|| station.retire()).await;
+                    own.end(|| node.retire()).await;
                 }
-                ControllerWorker::None => station.retire(),
+                ControllerWorker::None => node.retire(),
                 ControllerWorker::Embedded { .. } => {}
             }
-            station.shut_down().await
+            node.shut_down().await
         };
         let ended = tokio::select! {
             ended = finish => ended.map_err(Into::into),
@@ -337,21 +337,21 @@ impl ControllerDaemon {
 /// The tasks that report events: log, metrics and spans.
 async fn observers(
     order: &ServeOptions,
-    seat: &NodeSetup,
+    setup: &NodeSetup,
     about: ControllerIdentity,
     ends: &ShutdownReceiver,
 ) -> Result<Vec<JoinHandle<()>>, CliError> {
-    let handle = seat.station.handle();
-    let chronicle = EventLogger::new(Arc::clone(handle.views()), order.log, seat.company());
+    let handle = setup.node.handle();
+    let chronicle = EventLogger::new(Arc::clone(handle.views()), order.log, setup.company());
     let mut tasks = vec![tokio::spawn(chronicle.run(ends.clone()))];
     if let Some(address) = order.metrics {
         let listener = listen(address).await?;
-        let api = seat.api(about).with_allowed_hosts(AllowedHosts::listening_on(address));
+        let api = setup.api(about).with_allowed_hosts(AllowedHosts::listening_on(address));
         let server = HttpServer::new(listener, metrics_router(Arc::new(api)));
         tasks.push(tokio::spawn(server.run(ends.clone())));
     }
     if let Some(collector) = order.collector.clone() {
-        let traces = RunTracer::new(handle, Arc::clone(&seat.stores.journal), collector);
+        let traces = RunTracer::new(handle, Arc::clone(&setup.stores.journal), collector);
         tasks.push(tokio::spawn(traces.run(ends.clone())));
     }
     Ok(tasks)
@@ -371,8 +371,8 @@ fn hosts(order: &ServeOptions, address: SocketAddr) -> AllowedHosts {
 }
 
 /// Whether requests need a token.
-fn requires_token(order: &ServeOptions, station: &EmbeddedNode) -> bool {
-    let in_store = || station.handle().views().look(|view| view.engine.keys().requires_token());
+fn requires_token(order: &ServeOptions, node: &EmbeddedNode) -> bool {
+    let in_store = || node.handle().views().look(|view| view.engine.keys().requires_token());
     order.token_file.is_some() || in_store()
 }
 

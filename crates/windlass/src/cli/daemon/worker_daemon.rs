@@ -131,10 +131,12 @@ impl WorkerJoinFailure {
     /// The error of a cluster's worker, with the addresses that it tried.
     fn of_cluster(self, order: &WorkerDaemonOptions) -> CliError {
         match self {
-            Self::Over(epitaph) => CliError::usage(LinkError::Finished(epitaph).to_string()),
+            Self::Over(final_status) => {
+                CliError::usage(LinkError::Finished(final_status).to_string())
+            }
             Self::Refused(error) => CliError::usage(error.to_string()),
             Self::NoLeader(waited) => {
-                let at = order.join.open(None).map(|way| way.place()).unwrap_or_default();
+                let at = order.join.open(None).map(|route| route.place()).unwrap_or_default();
                 let what = format!("no controller responded at {at} for {} s", waited.as_secs());
                 CliError::unreachable(what).hint("is `windlass serve` running there?")
             }
@@ -159,7 +161,7 @@ impl From<StateDirectoryError> for WorkerJoinFailure {
 /// A worker that knows its cluster.
 pub(crate) struct WorkerDaemon {
     worker: ClusterWorker,
-    way: JoinRoute,
+    route: JoinRoute,
 }
 
 impl WorkerDaemon {
@@ -170,9 +172,9 @@ impl WorkerDaemon {
         // The worker's identity is sent only to its own cluster.
         let cluster = find_within(order, &order.join.open(None)?).await?;
         let membership = Arc::new(state.join_cluster(&cluster)?);
-        let way = order.join.open(Some(membership.secret().clone()))?;
-        way.discover().await;
-        let (name, at, log) = (&order.name, way.place(), order.log);
+        let route = order.join.open(Some(membership.secret().clone()))?;
+        route.discover().await;
+        let (name, at, log) = (&order.name, route.place(), order.log);
         log.log_message(LogLevel::Info, format!("worker {name} joins cluster {cluster} at {at}"));
         let setup = ClusterWorkerSetup {
             name,
@@ -183,20 +185,20 @@ impl WorkerDaemon {
             disk_grace: order.disk_grace,
             compiled: &order.compiled,
             log,
-            link: Arc::new(LoggingLink::new(way.link(), name, log)),
-            output: way.ships(),
+            link: Arc::new(LoggingLink::new(route.link(), name, log)),
+            output: route.ships(),
             death_notice: &|member, life| order.join.death_notice(member.secret(), life),
         };
         let mut worker = setup.assemble(WorkerBase { state, membership, guard })?;
         worker.runtime.leader_grace = order.leader_grace;
         worker.runtime.executor =
             Arc::new(LoggingExecutor::new(worker.runtime.executor, name, log));
-        Ok(Self { worker, way })
+        Ok(Self { worker, route })
     }
 
     /// Its mailbox link, if it uses one.
     pub(crate) fn mailbox_link(&self) -> Option<MailboxWorkerLink> {
-        self.way.mailbox_link()
+        self.route.mailbox_link()
     }
 
     /// Its unsent output, readable until the process ends.
@@ -214,7 +216,7 @@ impl WorkerDaemon {
         let within = if is_killed { KILLED_WITHIN } else { ENDS_WITHIN };
         // If no leader answered for the grace period, none takes output or a deregistration either.
         let ending = companions.end(done.is_ok(), async |member| {
-            self.way.deregister(member.secret(), member.incarnation()).await;
+            self.route.deregister(member.secret(), member.incarnation()).await;
         });
         tokio::select! {
             _ = timeout(within, ending) => {}
@@ -227,20 +229,22 @@ impl WorkerDaemon {
 /// Fetches the cluster id within the worker's waiting time.
 async fn find_within(
     order: &WorkerDaemonOptions,
-    way: &JoinRoute,
+    route: &JoinRoute,
 ) -> Result<String, WorkerJoinFailure> {
-    let Some(patience) = order.patience else { return find(way, order.log).await };
-    let found = timeout(patience, find(way, order.log)).await;
+    let Some(patience) = order.patience else { return find(route, order.log).await };
+    let found = timeout(patience, find(route, order.log)).await;
     found.unwrap_or(Err(WorkerJoinFailure::NoLeader(patience)))
 }
 
 /// Fetches the cluster id, retrying until an answer arrives.
-async fn find(way: &JoinRoute, log: Logger) -> Result<String, WorkerJoinFailure> {
+async fn find(route: &JoinRoute, log: Logger) -> Result<String, WorkerJoinFailure> {
     let mut told = false;
     loop {
-        match way.cluster().await {
+        match route.cluster().await {
             Ok(cluster) => return Ok(cluster),
-            Err(LinkError::Finished(epitaph)) => return Err(WorkerJoinFailure::Over(epitaph)),
+            Err(LinkError::Finished(final_status)) => {
+                return Err(WorkerJoinFailure::Over(final_status));
+            }
             Err(error) if error.is_final() => return Err(WorkerJoinFailure::Refused(error)),
             Err(error) if !told => {
                 log.log_message(LogLevel::Warn, format!("{error}; trying again"));

@@ -21,39 +21,39 @@ pub(super) enum GatherOutcome {
 /// Binds the link as leader, where there are other instances.
 pub(super) async fn bind_link(
     order: &LocalRunOptions,
-    station: &EmbeddedNode,
+    node: &EmbeddedNode,
     logs: &Arc<EchoLogStore>,
     interrupts: &mut InterruptListener,
 ) -> Result<GatherOutcome, CliError> {
     let Some(leading) = &order.leading else { return Ok(GatherOutcome::Ready(None)) };
-    leading.forget_workers_of_other_runs(station.handle(), order.store.as_deref()).await;
+    leading.forget_workers_of_other_runs(node.handle(), order.store.as_deref()).await;
     // A link that does not answer is retried for a while, unless the user stops waiting.
-    let post = tokio::select! {
-        post = InstanceMailboxServer::open(leading, station, Arc::clone(logs) as _) => post?,
+    let mailbox_server = tokio::select! {
+        mailbox_server = InstanceMailboxServer::open(leading, node, Arc::clone(logs) as _) => mailbox_server?,
         () = interrupted(interrupts) => return Ok(GatherOutcome::Cancelled(exit::INTERRUPTED)),
     };
     output::print_message(&order.look.paint(ColorRole::Quiet, &leading.greeting()));
-    if post.follows_another() {
+    if mailbox_server.follows_another() {
         let what = format!(
             "an earlier instance 0 has led here: locks are granted after {}",
             leading.ttl()
         );
         output::print_message(&format!("{} {what}", order.look.paint(ColorRole::Quiet, "note:")));
     }
-    Ok(GatherOutcome::Ready(Some(post)))
+    Ok(GatherOutcome::Ready(Some(mailbox_server)))
 }
 
 /// Waits for other instances, if required. If the run does not start, those that joined are notified.
 pub(super) async fn gather(
     order: &LocalRunOptions,
-    station: &EmbeddedNode,
-    post: Option<InstanceMailboxServer>,
+    node: &EmbeddedNode,
+    mailbox_server: Option<InstanceMailboxServer>,
     interrupts: &mut InterruptListener,
 ) -> Result<GatherOutcome, CliError> {
-    let (Some(leading), Some(mut post)) = (&order.leading, post) else {
+    let (Some(leading), Some(mut mailbox_server)) = (&order.leading, mailbox_server) else {
         return Ok(GatherOutcome::Ready(None));
     };
-    let gathering = leading.wait_for_workers(station.handle());
+    let gathering = leading.wait_for_workers(node.handle());
     tokio::pin!(gathering);
     loop {
         let code = tokio::select! {
@@ -61,9 +61,9 @@ pub(super) async fn gather(
                 if let Some(missing) = missing {
                     warn(order, &format!("{missing}; the run starts without them"));
                 }
-                return Ok(GatherOutcome::Ready(Some(post)));
+                return Ok(GatherOutcome::Ready(Some(mailbox_server)));
             }
-            news = post.next() => match news {
+            news = mailbox_server.next() => match news {
                 InstanceMailboxEvent::Unread(why) => {
                     warn(order, &why.to_string());
                     continue;
@@ -73,7 +73,7 @@ pub(super) async fn gather(
             },
             () = interrupted(interrupts) => exit::INTERRUPTED,
         };
-        post.announce_no_run().await;
+        mailbox_server.announce_no_run().await;
         return Ok(GatherOutcome::Cancelled(code));
     }
 }

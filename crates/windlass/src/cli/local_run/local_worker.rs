@@ -49,7 +49,7 @@ impl PendingGuard {
 /// Starts the worker of this process, with the guard that was started early or with a new one.
 pub(super) async fn start_worker(
     order: &LocalRunOptions,
-    (station, post): (&mut EmbeddedNode, Option<&InstanceMailboxServer>),
+    (node, mailbox_server): (&mut EmbeddedNode, Option<&InstanceMailboxServer>),
     logs: &Arc<EchoLogStore>,
     guard: Option<PendingGuard>,
 ) -> Result<(), CliError> {
@@ -58,8 +58,8 @@ pub(super) async fn start_worker(
         (guard, _) => guard.expect("a run in memory starts its guard early"),
     };
     let guard = started(guard).await?;
-    if let Some(post) = post {
-        post.bind_steps(guard.clone()).await;
+    if let Some(mailbox_server) = mailbox_server {
+        mailbox_server.bind_steps(guard.clone()).await;
     }
     let shared = order.leading.is_some();
     let setup = EmbeddedWorkerSetup {
@@ -69,12 +69,12 @@ pub(super) async fn start_worker(
         guard,
         orphan_guard: worker_lives(order, place)?,
         logs: Arc::clone(logs) as _,
-        link: Arc::new(station.handle().clone()),
+        link: Arc::new(node.handle().clone()),
         peers: if shared { PeerWorkers::Possible } else { PeerWorkers::Never },
         ends_calls: shared,
         traces: order.traces(),
     };
-    Ok(station.start_worker(setup.assemble(&order.compiled)?).await?)
+    Ok(node.start_worker(setup.assemble(&order.compiled)?).await?)
 }
 
 async fn started(guard: JoinHandle<io::Result<GuardHandle>>) -> Result<GuardHandle, CliError> {

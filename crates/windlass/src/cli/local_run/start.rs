@@ -58,23 +58,23 @@ async fn begin(order: LocalRunOptions) -> Result<u8, CliError> {
     }
     let announced = Arc::new(NotifyingLogStore::new(Arc::clone(&stores.logs)));
     let (tee, printed) = EchoLogStore::new(Arc::clone(&announced) as _);
-    let station = EmbeddedNode::start_leader(&stores, leader_options(&order)).await?;
+    let node = EmbeddedNode::start_leader(&stores, leader_options(&order)).await?;
     let (sockets, ends) = ShutdownSender::new();
     let socket = order.store.as_deref().and_then(|folder| {
         // The run continues even if no other process can connect to it.
         let about = ControllerIdentity { cluster: "local".to_owned(), advertise: String::new() };
-        ControlSocket::bind(folder, station.api(&stores, &announced, about)).ok()
+        ControlSocket::bind(folder, node.api(&stores, &announced, about)).ok()
     });
     let socket = socket.map(|socket| tokio::spawn(socket.run(ends)));
     let (traces, ends) = ShutdownSender::new();
     let tracing = order.traced_by().map(|collector| {
-        let (handle, journal) = (station.handle(), Arc::clone(&stores.journal));
+        let (handle, journal) = (node.handle(), Arc::clone(&stores.journal));
         let tracing =
             RunTracer::new(handle, journal, collector.clone()).with_parent(order.parent());
         tokio::spawn(tracing.run(ends))
     });
     let equipment = PreparedWorker { logs: Arc::new(tee), printed, guard };
-    let done = lead(&order, &stores, station, equipment).await;
+    let done = lead(&order, &stores, node, equipment).await;
     traces.shut_down();
     if let Some(tracing) = tracing {
         drop(tracing.await);
@@ -101,7 +101,7 @@ struct PreparedWorker {
 async fn lead(
     order: &LocalRunOptions,
     stores: &Stores,
-    mut station: EmbeddedNode,
+    mut node: EmbeddedNode,
     equipment: PreparedWorker,
 ) -> Result<u8, CliError> {
     let PreparedWorker { logs, printed, guard } = equipment;
@@ -109,53 +109,53 @@ async fn lead(
         ResumeOutcome::NotRequested => None,
         ResumeOutcome::Continues(run) => Some(run),
         ResumeOutcome::Finished(code) => {
-            station.shut_down().await?;
+            node.shut_down().await?;
             return Ok(code);
         }
     };
-    cancel_unfinished_runs(order, &station, resumed).await?;
+    cancel_unfinished_runs(order, &node, resumed).await?;
     let mut interrupts = InterruptListener::listen()
         .map_err(|error| CliError::unreachable(format!("cannot listen for signals: {error}")))?;
-    let mut company = gather_instances::bind_link(order, &station, &logs, &mut interrupts).await?;
-    if let GatherOutcome::Ready(post) = company {
-        start_worker(order, (&mut station, post.as_ref()), &logs, guard).await?;
-        company = gather_instances::gather(order, &station, post, &mut interrupts).await?;
+    let mut gathered = gather_instances::bind_link(order, &node, &logs, &mut interrupts).await?;
+    if let GatherOutcome::Ready(mailbox_server) = gathered {
+        start_worker(order, (&mut node, mailbox_server.as_ref()), &logs, guard).await?;
+        gathered = gather_instances::gather(order, &node, mailbox_server, &mut interrupts).await?;
     }
-    let post = match company {
-        GatherOutcome::Ready(post) => post,
+    let mailbox_server = match gathered {
+        GatherOutcome::Ready(mailbox_server) => mailbox_server,
         GatherOutcome::Cancelled(code) => {
-            station.shut_down().await?;
+            node.shut_down().await?;
             return Ok(code);
         }
     };
     let watched = match resumed {
-        None => submit(order, &station).await?,
+        None => submit(order, &node).await?,
         Some(run) => load_resumed_run(stores, run).await?,
     };
     let FollowedRun { summary, from } = watched;
     let run = summary.run();
-    let _expecting = expect_instances(order, &station, run);
-    let events = RunEventReader::new(station.handle(), stores, run, from);
+    let _expecting = expect_instances(order, &node, run);
+    let events = RunEventReader::new(node.handle(), stores, run, from);
     let run = LocalRun {
         options: order,
         stores,
-        station,
+        node,
         logs,
         printed,
         run,
         events: LocalEventFeed::new(events),
         past_durations: mpsc::channel(1).1,
-        mailbox_server: post,
+        mailbox_server,
         reported_stall: false,
     };
     watch(run, summary, interrupts).await
 }
 
 /// Reports to the leader when no further instance is expected; until the returned set is dropped.
-fn expect_instances(order: &LocalRunOptions, station: &EmbeddedNode, run: RunId) -> JoinSet<()> {
+fn expect_instances(order: &LocalRunOptions, node: &EmbeddedNode, run: RunId) -> JoinSet<()> {
     let mut expecting = JoinSet::new();
     if let Some(leading) = &order.leading {
-        let handle = station.handle().clone();
+        let handle = node.handle().clone();
         expecting.spawn(Arc::clone(leading).report_instances_complete(handle, run));
     }
     expecting
@@ -167,13 +167,13 @@ fn leader_options(order: &LocalRunOptions) -> LeaderOptions {
     let tell = OperatorMessages::with(move |what| {
         output::print_message(&format!("{} {what}", look.paint(ColorRole::Warn, "warning:")));
     });
-    let office =
+    let options =
         LeaderOptions { messages: tell, ..LeaderOptions::exclusive(&environment::host_name()) };
-    let Some(leading) = &order.leading else { return office };
-    LeaderOptions { ttl: leading.ttl(), interval: leading.heartbeat, ..office }
+    let Some(leading) = &order.leading else { return options };
+    LeaderOptions { ttl: leading.ttl(), interval: leading.heartbeat, ..options }
 }
 
-async fn submit(order: &LocalRunOptions, station: &EmbeddedNode) -> Result<FollowedRun, CliError> {
+async fn submit(order: &LocalRunOptions, node: &EmbeddedNode) -> Result<FollowedRun, CliError> {
     let LocalRunKind::New { plan, options, reused } = &order.kind else {
         unreachable!("only a new run is submitted")
     };
@@ -183,7 +183,7 @@ async fn submit(order: &LocalRunOptions, station: &EmbeddedNode) -> Result<Follo
     })?;
     let (plan, options, reused) = (Arc::clone(plan), *options, reused.clone());
     let submit = SubmitRun { run: new_run_id(system_now()), plan, options, reused };
-    let submitted = SubmittedRun::submit(station.handle(), submit).await;
+    let submitted = SubmittedRun::submit(node.handle(), submit).await;
     let submitted = submitted.map_err(|_| CliError::unreachable("the leader has ended"))?;
     let SubmittedRun { summary, warnings, from } =
         submitted.map_err(|denial| CliError::unreachable(denial.to_string()))?;
@@ -209,10 +209,10 @@ fn tell_warnings(order: &LocalRunOptions, warnings: &[SubmitWarning]) {
 /// processes beside their next attempts.
 async fn cancel_unfinished_runs(
     order: &LocalRunOptions,
-    station: &EmbeddedNode,
+    node: &EmbeddedNode,
     resumed: Option<RunId>,
 ) -> Result<(), CliError> {
-    let open: Vec<RunId> = station.handle().views().look(|view| {
+    let open: Vec<RunId> = node.handle().views().look(|view| {
         let open = view.engine.runs().filter(|run| !run.status.is_terminal());
         open.map(|run| run.id).collect()
     });
@@ -235,7 +235,7 @@ async fn cancel_unfinished_runs(
             order.look.paint(ColorRole::Quiet, "note:")
         ));
         let cancel = EngineRequest::Cancel { run, level: CancelLevel::Kill };
-        let asked = station.handle().ask(cancel).await;
+        let asked = node.handle().ask(cancel).await;
         asked.map_err(|_| CliError::unreachable("the leader has ended"))?;
     }
     Ok(())

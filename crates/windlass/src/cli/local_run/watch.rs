@@ -58,15 +58,15 @@ fn screen_options(options: &LocalRunOptions) -> ScreenOptions {
 
 /// Ends the node after the report, and runs the hooks of this program.
 async fn end(run: LocalRun<'_>, summary: RunSummary) -> Result<(), CliError> {
-    let LocalRun { options, stores, station, .. } = run;
+    let LocalRun { options, stores, node, .. } = run;
     if let Some(leading) = &options.leading {
-        if let Some(why) = leading.no_instance_joined_note(station.handle(), &summary) {
+        if let Some(why) = leading.no_instance_joined_note(node.handle(), &summary) {
             let note = options.look.paint(ColorRole::Quiet, "note:");
             output::print_message(&format!("{note} {why}"));
         }
-        LeaderInstanceOptions::forget_workers(station.handle()).await;
+        LeaderInstanceOptions::forget_workers(node.handle()).await;
     }
-    station.shut_down().await?;
+    node.shut_down().await?;
     if !options.compiled.hooks.is_empty() {
         let report = Report::new(summary, Arc::clone(&stores.logs)).await;
         options.compiled.hooks.after_run(&report).await;

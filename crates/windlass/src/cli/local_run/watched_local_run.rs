@@ -38,7 +38,7 @@ const CANCELS_MAX: u32 = 3;
 pub(super) struct LocalRun<'a> {
     pub(super) options: &'a LocalRunOptions,
     pub(super) stores: &'a Stores,
-    pub(super) station: EmbeddedNode,
+    pub(super) node: EmbeddedNode,
     pub(super) logs: Arc<EchoLogStore>,
     pub(super) printed: mpsc::Receiver<EchoedChunk>,
     pub(super) run: RunId,
@@ -99,7 +99,7 @@ impl LocalRun<'_> {
     /// Cancels the run. The answer arrives when it is durable, and the journal may be stalled, so nothing waits for it.
     fn cancel(&self, level: CancelLevel) {
         let run = self.run;
-        let handle = self.station.handle().clone();
+        let handle = self.node.handle().clone();
         tokio::spawn(async move { drop(handle.ask(EngineRequest::Cancel { run, level }).await) });
     }
 
@@ -111,7 +111,7 @@ impl LocalRun<'_> {
 
     /// Why the journal is stalled, if it is.
     fn stalled(&self) -> Option<StoreError> {
-        let journal = self.station.handle().views().look(|view| view.stalled.clone());
+        let journal = self.node.handle().views().look(|view| view.stalled.clone());
         journal.or_else(|| self.logs.stalled())
     }
 
@@ -142,7 +142,7 @@ impl WatchedRun for LocalRun<'_> {
             biased;
             // Before events and output, which may be endless.
             news = next_mailbox_event(&mut self.mailbox_server) => LocalRunWakeup::Mailbox(news),
-            failed = self.station.wait_for_failure() => LocalRunWakeup::Failed(failed),
+            failed = self.node.wait_for_failure() => LocalRunWakeup::Failed(failed),
             unread = self.events.wait() => LocalRunWakeup::Events(unread),
             Some(printed) = self.printed.recv() => LocalRunWakeup::Printed(printed),
             Some(earlier) = self.past_durations.recv() => LocalRunWakeup::PastDurations(earlier),
@@ -208,7 +208,7 @@ impl WatchedRun for LocalRun<'_> {
     }
 
     async fn why(&self, _summary: &RunSummary, steps: &[StepIx]) -> Vec<(StepIx, WhyReport)> {
-        self.station.handle().views().look(|view| {
+        self.node.handle().views().look(|view| {
             let why = |step: &StepIx| Some((*step, view.engine.why(self.run, *step)?));
             steps.iter().filter_map(why).collect()
         })

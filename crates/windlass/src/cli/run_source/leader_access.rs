@@ -45,7 +45,7 @@ pub(crate) struct LeaderAccess {
 
 #[derive(Debug)]
 struct TemporaryLeader {
-    station: EmbeddedNode,
+    node: EmbeddedNode,
     servers: ShutdownSender,
     serving: JoinHandle<()>,
 }
@@ -101,12 +101,12 @@ impl LeaderAccess {
 
     /// Ends the temporary leader; the decisions remain in the store.
     pub(crate) async fn close(self) -> Result<(), CliError> {
-        let Some(TemporaryLeader { station, servers, serving }) = self.temporary_leader else {
+        let Some(TemporaryLeader { node, servers, serving }) = self.temporary_leader else {
             return Ok(());
         };
         servers.shut_down();
         drop(serving.await);
-        Ok(station.shut_down().await?)
+        Ok(node.shut_down().await?)
     }
 }
 
@@ -117,7 +117,7 @@ impl TemporaryLeader {
             return Err(EmbeddedNodeError::from(NodeError::Led { node, pid: None, address }).into());
         }
         refuse_to_interrupt(store).await?;
-        let station = EmbeddedNode::start_leader(
+        let node = EmbeddedNode::start_leader(
             &stores,
             LeaderOptions::exclusive(&environment::host_name()),
         )
@@ -127,14 +127,14 @@ impl TemporaryLeader {
         let (servers, ends) = ShutdownSender::new();
         let made = create_durably(state);
         let socket =
-            made.and_then(|()| ControlSocket::bind(state, station.api(&stores, &logs, about)));
+            made.and_then(|()| ControlSocket::bind(state, node.api(&stores, &logs, about)));
         let socket = socket.map_err(|error| {
             CliError::unreachable(format!(
                 "the store in {} cannot be led: {error}",
                 state.display()
             ))
         })?;
-        Ok(Self { station, servers, serving: tokio::spawn(socket.run(ends)) })
+        Ok(Self { node, servers, serving: tokio::spawn(socket.run(ends)) })
     }
 }
 

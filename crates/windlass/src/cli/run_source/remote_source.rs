@@ -140,9 +140,9 @@ impl RemoteRunSource {
         let (page, _) = self.events(run, first).await?;
         let event = page.events.first().map(|(_, event)| event);
         let summary = event.and_then(|it| RunSummary::from_submitted(it.at, &it.event));
-        let nobody = || self.controller.unexpected_answer("a run without a submission");
+        let no_submission = || self.controller.unexpected_answer("a run without a submission");
         Ok(KnownRun {
-            summary: summary.ok_or_else(nobody)?,
+            summary: summary.ok_or_else(no_submission)?,
             position: page.upto,
             interrupted: false,
         })

@@ -69,9 +69,9 @@ async fn rehearsal_records_events_in_order() {
     let story = played.transcript();
     let of_sqlite: Vec<&str> = story.lines().filter(|line| line.contains("sqlite")).collect();
     let told = [
-        "test[sqlite] is handed to one",
+        "test[sqlite] is granted to one",
         "test[sqlite] failed",
-        "test[sqlite] is handed to one",
+        "test[sqlite] is granted to one",
         "test[sqlite] succeeded",
     ];
     assert_eq!(of_sqlite, told, "{story}");
