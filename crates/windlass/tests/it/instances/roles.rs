@@ -18,8 +18,8 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
         ("--total 4", "which of 4 instances"),
         ("--link redis://127.0.0.1:1", "say which one this is"),
         ("--instance 0 --total 2 --link redis://127.0.0.1:1", "--run-id"),
-        ("--instance 0 --total 2 --link carrier:x --run-id r", "no such link"),
-        ("--instance 1 --total 2 --link carrier:x --run-id r", "no such link"),
+        ("--instance 0 --total 2 --link carrier:x --run-id r", "unknown link"),
+        ("--instance 1 --total 2 --link carrier:x --run-id r", "unknown link"),
         ("--instance 0 --total 2 --link redis://127.0.0.1:1 --run-id a/b", "a run id has"),
         (
             "--instance 0 --total 2 --link redis://127.0.0.1:1 --run-id r --min-workers 2",
