@@ -38,6 +38,13 @@ const CRATES: &[(&str, &str)] = &[
 ];
 const CORE_DEPENDENCIES: &[&str] = &["serde", "serde_json", "blake3", "thiserror", "granit-parser"];
 const CORE_TEST_DEPENDENCIES: &[&str] = &["insta"];
+/// Code that exists once, and the folder in which it may be: a file is planned, a worker is assembled, and a run is watched
+/// in one place each.
+const ONE_PLACE: &[(&str, &str)] = &[
+    ("expand_pipeline(", "crates/core/src/expand/"),
+    ("leases_expire:", "crates/worker/src/"),
+    ("Screen::new(", "crates/windlass/src/cli/run_watch/"),
+];
 /// Names that would make a decision of core depend on more than its arguments.
 const IMPURE: &str = "async tokio std::env std::fs std::net std::process std::thread SystemTime \
     Instant::now HashMap HashSet";
@@ -128,6 +135,24 @@ fn modules_depend_in_one_direction() {
             words_in(&code, forbidden.iter().copied().chain(["super::super"]))
         })
         .collect()
+    });
+}
+
+#[test]
+fn plans_workers_and_watches_are_made_in_one_place() {
+    let planted = [
+        ("crates/controller/src/a.rs", "let plan = expand_pipeline(&pipeline, inputs);"),
+        ("crates/windlass/src/cli/a.rs", "WorkerRuntime { leases_expire: true, ..worker }"),
+        ("crates/windlass/src/cli/local_run/a.rs", "let screen = Screen::new(summary, options);"),
+    ];
+    hold(&planted, |file, _| {
+        let callers = ["crates/controller/src/", "crates/windlass/src/"];
+        let is_caller = callers.iter().any(|folder| file.path.starts_with(folder));
+        let production = if is_caller { file.production() } else { "" };
+        let elsewhere = ONE_PLACE.iter().filter(|(_, folder)| !file.path.starts_with(folder));
+        elsewhere
+            .flat_map(|(code, _)| lines_where(production, |line| line.contains(code)))
+            .collect()
     });
 }
 
