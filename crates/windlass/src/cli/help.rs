@@ -33,7 +33,21 @@ pub(super) fn command() -> clap::Command {
     let commands = grouped(&command);
     let options = "Options:\n  -h, --help     Print this help\n  -V, --version  Print the version";
     let template = TEMPLATE.replace("{commands}", &commands).replace("{options}", options);
-    command.help_template(template).override_usage("windlass COMMAND [ARGUMENTS]")
+    let command = command.help_template(template).override_usage("windlass COMMAND [ARGUMENTS]");
+    stating_defaults(command)
+}
+
+/// States the default of every argument as `(default: 6s)`, as the help texts of computed defaults do.
+fn stating_defaults(command: clap::Command) -> clap::Command {
+    command.mut_args(stating_default).mut_subcommands(stating_defaults)
+}
+
+fn stating_default(arg: clap::Arg) -> clap::Arg {
+    let defaults: Vec<String> =
+        arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
+    let Some(help) = arg.get_help().filter(|_| !defaults.is_empty()) else { return arg };
+    let help = format!("{help} (default: {})", defaults.join(", "));
+    arg.help(help).hide_default_value(true)
 }
 
 /// The names of all commands.
@@ -59,6 +73,15 @@ fn grouped(command: &clap::Command) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn defaults_are_stated_in_one_form() {
+        let mut command = command();
+        let serve = command.find_subcommand_mut("serve").expect("it is a command");
+        let help = serve.render_long_help().to_string();
+        assert!(help.contains("(default: 127.0.0.1:7700)"), "{help}");
+        assert!(!help.contains("[default:"), "{help}");
+    }
 
     #[test]
     fn every_command_is_in_one_group() {

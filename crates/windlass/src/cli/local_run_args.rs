@@ -19,7 +19,7 @@ pub(crate) struct LocalRunArgs {
     /// Run at most this many steps at a time (default: the number of cores)
     #[arg(short, long, value_name = "N", value_parser = number(1..=10_000))]
     jobs: Option<u32>,
-    /// Advertise an additional label
+    /// Advertise an additional label of this machine; can be repeated
     #[arg(long, value_name = "LABEL", value_parser = label)]
     pub(crate) label: Vec<String>,
     /// Show the output of steps in this mode (default: stream for one step at a time, else failures on a terminal and group
@@ -29,8 +29,8 @@ pub(crate) struct LocalRunArgs {
     /// Print events as JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a `JUnit` report to this file
-    #[arg(long, value_name = "FILE")]
+    /// The file of the `JUnit` report.
+    #[arg(long, value_name = "FILE", help = "Write a JUnit report to this file")]
     pub(crate) junit: Option<PathBuf>,
     /// Send spans of the run to this OpenTelemetry collector (OTLP over HTTP)
     #[arg(long, value_name = "URL", value_parser = otlp::named)]

@@ -11,19 +11,19 @@ pub(crate) struct PipelineArgs {
     /// Name the pipeline file (ending in .yml or .yaml, or containing `/`), then steps
     #[arg(value_name = "FILE | STEP")]
     target: Vec<String>,
-    /// Set a param
+    /// Set a param of the pipeline; can be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     pub(crate) param: Vec<ParamArg>,
-    /// Run only this step
+    /// Run only this step, without its needs; can be repeated
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
-    /// Run this step and its dependents
+    /// Run this step and its dependents; can be repeated
     #[arg(long, value_name = "STEP")]
     from: Vec<String>,
-    /// Run this step and its needs
+    /// Run this step and its needs, as the argument STEP does; can be repeated
     #[arg(long, value_name = "STEP")]
     until: Vec<String>,
-    /// Run steps with this tag and their needs
+    /// Run the steps with this tag and their needs; can be repeated
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 }

@@ -37,13 +37,14 @@ const PATIENCE: Duration = Duration::from_mins(10);
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "One run shared by several processes (docs/guides/ci.md)")]
 pub(crate) struct InstanceArgs {
-    /// Set the number of this instance; instance 0 leads
+    /// Set the number of this instance, from 0; instance 0 leads
     #[arg(long, value_name = "I", allow_negative_numbers = true)]
     instance: Option<i64>,
     /// Set the number of instances
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     total: Option<i64>,
-    /// Exchange messages through this link: the address of a Redis or a PostgreSQL, or a link of your own
+    /// Exchange messages through this broker: `redis://HOST`, `postgres://HOST/DATABASE`, or a link that is compiled into
+    /// the program
     #[arg(long, value_name = "URL")]
     link: Option<String>,
     /// Name the run, the same in every instance (default in GitHub Actions and GitLab: from their run ids)

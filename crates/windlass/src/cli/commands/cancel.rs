@@ -17,7 +17,7 @@ pub(crate) struct CancelArgs {
     /// Cancel this run: its id, a prefix of it, or `latest`
     #[arg(value_name = "RUN")]
     run: String,
-    /// Kill running steps, and start no further ones
+    /// Kill running steps immediately (default: let them clean up)
     #[arg(long)]
     kill: bool,
     #[command(flatten)]

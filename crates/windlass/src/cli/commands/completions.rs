@@ -13,7 +13,7 @@ Examples:
   windlass completions bash > ~/.local/share/bash-completion/completions/windlass
   windlass completions zsh > ~/.zfunc/_windlass")]
 pub(crate) struct CompletionsArgs {
-    /// Write completions for this shell
+    /// Print completions for this shell
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
 }

@@ -46,7 +46,11 @@ pub(crate) struct ContextArgs {
 pub(crate) fn run(args: &ContextArgs, context: &CommandContext) -> Result<u8, CliError> {
     if args.none {
         let was = SavedContext::forget()?;
-        output::print_message(if was { "forgotten" } else { "no context was saved" });
+        output::print_message(if was {
+            "the saved context is deleted"
+        } else {
+            "no context was saved"
+        });
         return Ok(0);
     }
     let Some(url) = &args.url else { return show(context) };

@@ -36,7 +36,7 @@ pub(crate) struct DevArgs {
     /// Start this many workers
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = number(1..=64))]
     workers: u32,
-    /// Run at most this many steps at a time on each worker
+    /// Run at most this many steps at a time on each worker (default: an equal share of the cores)
     #[arg(long, value_name = "N", value_parser = number(1..=10_000))]
     slots: Option<u32>,
     /// Listen on this address

@@ -23,7 +23,7 @@ Examples:
 pub(crate) struct ExpandArgs {
     /// Expand this pipeline file (default: windlass.yml here or in the nearest parent folder)
     file: Option<PathBuf>,
-    /// Set a param
+    /// Set a param of the pipeline; can be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     param: Vec<ParamArg>,
     /// Print JSON instead of YAML

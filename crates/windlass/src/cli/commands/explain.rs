@@ -15,7 +15,7 @@ Examples:
   windlass explain E029
   windlass explain")]
 pub(crate) struct ExplainArgs {
-    /// Explain this code, as an error message shows it
+    /// Explain this code of an error message, such as E029 (default: list all codes)
     code: Option<String>,
 }
 

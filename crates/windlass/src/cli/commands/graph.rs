@@ -24,7 +24,7 @@ pub(crate) struct GraphArgs {
     /// Draw in this format
     #[arg(short, long, value_enum, default_value_t = GraphFormat::Text)]
     format: GraphFormat,
-    /// Set a param
+    /// Set a param of the pipeline; can be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     param: Vec<ParamArg>,
 }

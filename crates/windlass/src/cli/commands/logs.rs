@@ -42,10 +42,10 @@ pub(crate) struct LogsArgs {
     /// Print only this step (default: all steps)
     #[arg(value_name = "STEP")]
     step: Option<String>,
-    /// Continue until the step, or the run, has ended
+    /// Print new output until the step or the run has ended
     #[arg(short, long)]
     follow: bool,
-    /// Print this attempt (default: the last one of a named step, every one of all steps)
+    /// Print this attempt (default: the last one of a named step, or all attempts of all steps)
     #[arg(long, value_name = "N")]
     attempt: Option<u16>,
     /// Print only lines that contain this text, each with its step and line number

@@ -27,7 +27,7 @@ pub(crate) struct PlanArgs {
     /// Name the pipeline file (ending in .yml or .yaml, or containing `/`), then steps
     #[arg(value_name = "FILE | STEP")]
     target: Vec<String>,
-    /// Set a param
+    /// Set a param of the pipeline; can be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     param: Vec<ParamArg>,
     /// Print one JSON object

@@ -50,13 +50,13 @@ pub(crate) struct RunArgs {
     /// Show the plan without running it
     #[arg(long)]
     dry_run: bool,
-    /// Continue an interrupted run (default: the newest one)
+    /// Continue this interrupted run (default: the newest one of the pipeline)
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     resume: Option<String>,
     /// Cancel the run after this long, such as 90s or 2h
     #[arg(long, value_name = "DURATION", value_parser = read_duration)]
     timeout: Option<Span>,
-    /// Keep runs in this folder, or in `memory`
+    /// Keep runs in this folder, or `memory` to keep none (default: .windlass)
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
     /// Start although the store in a folder has lost acknowledged events; locks wait 10m for lost leases to expire

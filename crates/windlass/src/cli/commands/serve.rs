@@ -28,10 +28,10 @@ use crate::embedded::StoreAddress;
 /// Lead a cluster: store its runs and dispatch steps to workers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The controller also runs steps itself unless `--no-exec` is given; workers join with
-`windlass worker --join`. Several controllers can share a database: one leads, the others stand by
-and take over. The first Ctrl-C or SIGTERM lets steps that run here finish, the second kills them.
-Workers continue without the controller for a while and reconnect.
+The controller also runs steps itself; with `--no-exec`, only those that are pinned to the leader.
+Workers join with `windlass worker --join`. Several controllers can share a database: one leads, the
+others stand by and take over. The first Ctrl-C or SIGTERM lets steps that run here finish, the
+second kills them. Workers continue without the controller for a while and reconnect.
 
 Examples:
   windlass serve
@@ -111,7 +111,7 @@ pub(crate) struct ServeArgs {
     /// Run at most this many steps at a time here; 0 runs none (default: the number of cores)
     #[arg(short, long, value_name = "N", value_parser = number(0..=10_000))]
     jobs: Option<u32>,
-    /// Advertise an additional label
+    /// Advertise an additional label of this machine; can be repeated
     #[arg(long, value_name = "LABEL", value_parser = label)]
     label: Vec<String>,
     /// Require no token on a loopback address: every user of this machine can run commands here

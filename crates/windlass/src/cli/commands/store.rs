@@ -28,7 +28,7 @@ enum StoreCommand {
     Condemn(StoreCondemnArgs),
 }
 
-/// Fail a run that prevents a store from starting; no controller may lead the store
+/// Fail a run that prevents a store from starting; stop its controllers first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The next start fails the run without rebuilding it; other runs continue. Its steps may still run on
@@ -45,7 +45,7 @@ struct StoreCondemnArgs {
     json: bool,
 }
 
-/// Copy runs, events, logs and keys to an empty store; no controller may lead either
+/// Copy runs, events, logs and keys to an empty store; stop the controllers of both first
 #[derive(Debug, clap::Args)]
 struct StoreCopyArgs {
     /// Copy this store: sqlite:FOLDER or postgres://…

@@ -28,7 +28,7 @@ Examples:
 pub(crate) struct ValidateArgs {
     /// Check this pipeline file (default: windlass.yml here or in the nearest parent folder)
     file: Option<PathBuf>,
-    /// Set a param; required params without a value get an assumed one
+    /// Set a param of the pipeline; can be repeated. Required params without a value get an assumed one
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     param: Vec<ParamArg>,
     /// Print one JSON object

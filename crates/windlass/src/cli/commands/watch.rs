@@ -20,7 +20,7 @@ pub(crate) struct WatchArgs {
     /// Watch this run
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// Print the run as one JSON object per line, on each change
+    /// Print the run as JSON whenever a step has ended, one object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]

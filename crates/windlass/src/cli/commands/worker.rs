@@ -37,14 +37,14 @@ pub(crate) struct WorkerArgs {
     command: Option<WorkerCommand>,
     #[command(flatten)]
     _file: ConfigFileArgs,
-    /// Join the cluster of this controller, or through a message broker such as `redis://HOST`; further controllers
-    /// of the cluster after commas, or as further flags
+    /// Join the cluster of this controller, or through a message broker such as `redis://HOST`; separate several
+    /// controllers of the cluster by commas, or repeat the flag
     #[arg(long, value_name = "URL", required = true, value_delimiter = ',', value_parser = join_address)]
     join: Vec<String>,
     /// Run at most this many steps at a time (default: the number of cores)
     #[arg(long, value_name = "N", value_parser = number(1..=10_000))]
     slots: Option<u32>,
-    /// Advertise an additional label
+    /// Advertise an additional label of this machine; can be repeated
     #[arg(long, value_name = "LABEL", value_parser = label)]
     label: Vec<String>,
     /// Name this worker (default: the host name, with `-worker` if a controller runs on the same host)

@@ -60,7 +60,7 @@ pub(super) async fn resume(
 pub(super) async fn load_resumed_run(stores: &Stores, run: RunId) -> Result<FollowedRun, CliError> {
     let records = StoreReader::read(stores.clone()).await?;
     let summary = records.summary(run).await?;
-    let summary = summary.ok_or_else(|| CliError::usage(format!("there is no run {run}")))?;
+    let summary = summary.ok_or_else(|| no_such_run(run))?;
     Ok(FollowedRun { summary, from: records.position })
 }
 
@@ -111,7 +111,7 @@ async fn nothing_to_resume(
         return Ok(exit::SUCCESS);
     };
     let Some(summary) = records.summary(latest).await? else {
-        return Err(CliError::usage(format!("there is no run {latest}")));
+        return Err(no_such_run(latest));
     };
     let status = summary.status();
     output::print_message(&match run {
@@ -119,4 +119,8 @@ async fn nothing_to_resume(
         None => format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"),
     });
     Ok(run_watch::exit_code(&summary, &order.named, false))
+}
+
+fn no_such_run(run: RunId) -> CliError {
+    CliError::usage(format!("there is no run {run}")).hint("`windlass runs` lists the runs")
 }

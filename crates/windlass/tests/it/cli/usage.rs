@@ -113,7 +113,7 @@ fn a_commands_help() {
       [FILE | STEP]...  Name the pipeline file (ending in .yml or .yaml, or containing `/`), then steps
 
     Options:
-      -p, --param <NAME=VALUE>  Set a param
+      -p, --param <NAME=VALUE>  Set a param of the pipeline; can be repeated
           --json                Print one JSON object
       -h, --help                Print help
 

@@ -60,7 +60,7 @@ fn most_specific_setting_selects_the_address() {
     assert_eq!(world.looks(&format!("--to {there}"), Some(saved)), project("there", ""));
     assert_eq!(world.looks("--store .windlass", Some(there)), project("here", ""));
     assert_eq!(world.here.data("context"), format!("{saved}\n"));
-    assert_eq!(world.here.run("context --none").err, "forgotten\n");
+    assert_eq!(world.here.run("context --none").err, "the saved context is deleted\n");
     assert_eq!(world.looks("", None), project("here", ""));
     let both = world.here.run(&format!("runs --store .windlass --to {there}"));
     assert_eq!(both.code, Some(2), "two places at once make no sense: {both:?}");
