@@ -116,12 +116,8 @@ async fn lead(
     cancel_unfinished_runs(order, &node, resumed).await?;
     let mut interrupts = InterruptListener::listen()
         .map_err(|error| CliError::unreachable(format!("cannot listen for signals: {error}")))?;
-    let mut gathered = gather_instances::bind_link(order, &node, &logs, &mut interrupts).await?;
-    if let GatherOutcome::Ready(mailbox_server) = gathered {
-        start_worker(order, (&mut node, mailbox_server.as_ref()), &logs, guard).await?;
-        gathered = gather_instances::gather(order, &node, mailbox_server, &mut interrupts).await?;
-    }
-    let mailbox_server = match gathered {
+    let started = start_working(order, &mut node, (&logs, guard), &mut interrupts).await?;
+    let mailbox_server = match started {
         GatherOutcome::Ready(mailbox_server) => mailbox_server,
         GatherOutcome::Cancelled(code) => {
             node.shut_down().await?;
@@ -149,6 +145,19 @@ async fn lead(
         reported_stall: false,
     };
     watch(run, summary, interrupts).await
+}
+
+/// Starts the worker of this process, and waits for required instances.
+async fn start_working(
+    order: &LocalRunOptions,
+    node: &mut EmbeddedNode,
+    (logs, guard): (&Arc<EchoLogStore>, Option<PendingGuard>),
+    interrupts: &mut InterruptListener,
+) -> Result<GatherOutcome, CliError> {
+    let bound = gather_instances::bind_link(order, node, logs, interrupts).await?;
+    let GatherOutcome::Ready(mailbox_server) = bound else { return Ok(bound) };
+    start_worker(order, (&mut *node, mailbox_server.as_ref()), logs, guard).await?;
+    gather_instances::gather(order, node, mailbox_server, interrupts).await
 }
 
 /// Reports to the leader when no further instance is expected; until the returned set is dropped.
