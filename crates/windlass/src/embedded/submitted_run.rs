@@ -25,18 +25,16 @@ const PAGE: usize = 16_384;
 pub(crate) struct SubmittedRun {
     /// The state of the run when it was submitted.
     pub(crate) summary: RunSummary,
-    /// Warnings about its steps.
-    pub(crate) warnings: Vec<SubmitWarning>,
     /// A position before its first event.
     pub(crate) from: Position,
 }
 
 impl SubmittedRun {
-    /// Submits a run, unless the leader refuses it.
+    /// Submits a run, unless the leader refuses it. Also returns warnings about its steps.
     pub(crate) async fn submit(
         handle: &NodeHandle,
         submit: SubmitRun,
-    ) -> Result<Result<Self, RequestDenial>, NotLeader> {
+    ) -> Result<Result<(Self, Vec<SubmitWarning>), RequestDenial>, NotLeader> {
         let from = handle.views().look(|view| view.position);
         let SubmitRun { run, plan, options, reused } = submit.clone();
         let warnings = match handle.ask(EngineRequest::Submit(submit)).await? {
@@ -49,7 +47,7 @@ impl SubmittedRun {
         let at = handle.views().look(submitted).unwrap_or_else(system_now);
         let event = Event::RunSubmitted { run, plan, options, reused };
         let summary = RunSummary::from_submitted(at, &event).expect("the event is a submission");
-        Ok(Ok(Self { summary: with_workers(summary, handle), warnings, from }))
+        Ok(Ok((Self { summary: with_workers(summary, handle), from }, warnings)))
     }
 }
 

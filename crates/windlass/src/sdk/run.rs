@@ -231,7 +231,7 @@ pub(crate) async fn follow(
     submit: SubmitRun,
 ) -> Result<RunSummary, RunError> {
     let submitted = SubmittedRun::submit(handle, submit).await?;
-    let SubmittedRun { mut summary, from, .. } =
+    let (SubmittedRun { mut summary, from }, _) =
         submitted.map_err(|denial| RunError::Denied(denial.to_string()))?;
     let mut events = RunEventReader::new(handle, stores, summary.run(), from);
     while !summary.status().is_terminal() {

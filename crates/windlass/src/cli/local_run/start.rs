@@ -194,7 +194,7 @@ async fn submit(order: &LocalRunOptions, node: &EmbeddedNode) -> Result<Followed
     let submit = SubmitRun { run: new_run_id(system_now()), plan, options, reused };
     let submitted = SubmittedRun::submit(node.handle(), submit).await;
     let submitted = submitted.map_err(|_| CliError::unreachable("the leader has ended"))?;
-    let SubmittedRun { summary, warnings, from } =
+    let (SubmittedRun { summary, from }, warnings) =
         submitted.map_err(|denial| CliError::unreachable(denial.to_string()))?;
     tell_warnings(order, &warnings);
     Ok(FollowedRun { summary, from })
