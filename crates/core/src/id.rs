@@ -33,6 +33,10 @@ number! {
     StepIx(u32), "#"
 }
 number! {
+    /// The index of a step specification in its plan; steps with equal rules share one.
+    SpecIx(u32), "spec "
+}
+number! {
     /// The id of a worker, kept in its state directory across restarts.
     WorkerId(u64), "w"
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::record::IdempotencyRecord;
 use crate::id::StepIx;
+use crate::slab::RunIx;
 use crate::time::{Span, Time};
 
 /// Records that are kept. A thousand deployments a day for three months, and a snapshot stays small.
@@ -22,8 +23,8 @@ pub const KEY_AGE: Span = Span::hours(30 * 24);
 /// Bytes of a record beside its texts, about.
 const RECORD_FRAME: usize = 96;
 
-/// A step of a run that the engine has: the run's place and the step's index.
-pub(crate) type IdempotentStep = (u32, StepIx);
+/// A step of a run that the engine has: the run's index and the step's index.
+pub(crate) type IdempotentStep = (RunIx, StepIx);
 
 /// Everything that is known of keys.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -271,6 +272,7 @@ mod tests {
     use super::*;
     use crate::id::RunId;
     use crate::outcome::{StepOutput, StepStatus};
+    use crate::slab::SlabIndex;
 
     fn done(at: Time, output: StepOutput) -> IdempotencyRecord {
         let origin =
@@ -278,13 +280,20 @@ mod tests {
         IdempotencyRecord { origin, status: StepStatus::Succeeded, output }
     }
 
+    fn step_of_run(run: usize, step: u32) -> IdempotentStep {
+        (RunIx::from_position(run), StepIx(step))
+    }
+
     fn record(ledger: &mut IdempotencyLedger, key: &str, record: IdempotencyRecord) {
-        ledger.acquire(key, (0, StepIx(0)), record.origin.at);
-        ledger.release((0, StepIx(0)), record.origin.at, || record);
+        ledger.acquire(key, step_of_run(0, 0), record.origin.at);
+        ledger.release(step_of_run(0, 0), record.origin.at, || record);
     }
 
     fn is_recorded(ledger: &IdempotencyLedger, key: &str, now: Time) -> bool {
-        matches!(ledger.look_up(key, ((1, StepIx(1)), false), now), IdempotencyLookup::Recorded(_))
+        matches!(
+            ledger.look_up(key, (step_of_run(1, 1), false), now),
+            IdempotencyLookup::Recorded(_)
+        )
     }
 
     #[test]

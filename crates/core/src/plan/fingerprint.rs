@@ -26,7 +26,7 @@ impl PlanFingerprint {
         canon.number(u64::from(plan.node_count()));
         for node in plan.nodes() {
             canon.text(plan.name(node));
-            canon.number(plan.spec_index(node).map_or(u64::MAX, u64::from));
+            canon.number(plan.spec_index(node).map_or(u64::MAX, |spec| u64::from(spec.0)));
             canon.text(&plan.work(node));
             canon.number(plan.needs(node).len() as u64);
             for need in plan.needs(node) {

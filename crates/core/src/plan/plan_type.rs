@@ -11,7 +11,7 @@ use super::fingerprint::PlanFingerprint;
 use super::graph::PlanGraph;
 use super::limits::{DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, PLAN_BYTES_MAX, STEPS_MAX};
 use super::step_spec::{Placement, StepSpec, ValueCondition};
-use crate::id::StepIx;
+use crate::id::{SpecIx, StepIx};
 
 /// The spec index of a join node, which has no spec.
 pub(super) const JOIN: u32 = u32::MAX;
@@ -142,9 +142,14 @@ impl Plan {
     }
 
     /// Returns the index of the spec in [`specs`](Self::specs); `None` for a join. Cells of a matrix often share one.
-    pub fn spec_index(&self, step: StepIx) -> Option<u32> {
+    pub fn spec_index(&self, step: StepIx) -> Option<SpecIx> {
         let at = self.spec_of[step.0 as usize];
-        (at != JOIN).then_some(at)
+        (at != JOIN).then_some(SpecIx(at))
+    }
+
+    /// Returns the spec with this index.
+    pub(crate) fn spec_at(&self, spec: SpecIx) -> &StepSpec {
+        &self.specs[spec.0 as usize]
     }
 
     /// Returns all distinct specs.

@@ -60,7 +60,7 @@ impl Engine {
     pub fn expires(&self, lease: &LeaseReport<'_>, contacts: &WorkerContacts) -> Option<Time> {
         let worker = &self.workers[*self.worker_ids.get(&lease.worker)?];
         let run = &self.runs[*self.run_ids.get(&lease.run)?];
-        let lease = self.leases.get(run.steps.get(lease.step.0 as usize)?.lease)?;
+        let lease = self.leases.get(run.steps.get(lease.step.0 as usize)?.lease?)?;
         let contact = contacts.last_contact(worker.id).unwrap_or_default();
         worker.leases_expire().then(|| lease.expires(contact))
     }

@@ -10,6 +10,7 @@ use super::why::WhyReport;
 use crate::engine::state::engine::Engine;
 use crate::id::{RunId, StepIx};
 use crate::idempotency::{IdempotencyKeyStatus, IdempotencyOrigin};
+use crate::slab::RunIx;
 use crate::time::Time;
 
 /// A key and what became of it.
@@ -48,7 +49,7 @@ impl IdempotencyKeyReport<'_> {
 
 impl Engine {
     /// Why a step waits that stands in line for a key.
-    pub(super) fn why_key(&self, run_ix: u32, step: StepIx) -> Option<WhyReport> {
+    pub(super) fn why_key(&self, run_ix: RunIx, step: StepIx) -> Option<WhyReport> {
         let (key, by) = self.ledger.awaited_key((run_ix, step))?;
         let by = by.unwrap_or((run_ix, step));
         let run = &self.runs[run_ix];

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::queue::lane::ReadyLane;
 use crate::engine::queue::requirement_class::describe_placement;
 use crate::engine::state::engine::Engine;
+use crate::slab::ClassIx;
 use crate::time::Time;
 
 /// Ready steps that the same workers may run.
@@ -31,14 +32,14 @@ pub struct ClassReport {
 impl Engine {
     /// Classes of which a step is ready, those that wait longest first.
     pub fn queue(&self) -> Vec<ClassReport> {
-        let mut free: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut free: BTreeMap<ClassIx, u32> = BTreeMap::new();
         for (_, worker) in self.workers.iter().filter(|(_, worker)| worker.has_free_slot()) {
             for class in &worker.classes {
                 *free.entry(*class).or_default() += 1;
             }
         }
         let classes = self.board.classes.indices().into_iter();
-        let count = |class: &u32| free.get(class).copied().unwrap_or_default();
+        let count = |class: &ClassIx| free.get(class).copied().unwrap_or_default();
         let mut queue: Vec<ClassReport> =
             classes.filter_map(|class| self.class_report(class, count(&class))).collect();
         queue.sort_by(|a, b| {
@@ -48,7 +49,7 @@ impl Engine {
     }
 
     /// `None` if none of its steps is ready.
-    fn class_report(&self, class: u32, free: u32) -> Option<ClassReport> {
+    fn class_report(&self, class: ClassIx, free: u32) -> Option<ClassReport> {
         let it = &self.board.classes[class];
         let lanes = it.lanes.iter().map(|lane| (*lane, &self.board.lanes[*lane]));
         let locked = lanes.clone().filter(|(lane, _)| !self.board.can_acquire_locks(*lane));

@@ -127,7 +127,7 @@ impl Engine {
         if let Some(cause) = state.cause() {
             write!(text, " because of {}", run.plan.name(cause))?;
         }
-        if let Some(lease) = self.leases.get(state.lease) {
+        if let Some(lease) = state.lease.map(|lease| &self.leases[lease]) {
             self.lease_words(text, lease)?;
         }
         if let Some(avoid) = run.avoid.get(&node) {

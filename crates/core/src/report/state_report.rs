@@ -209,7 +209,7 @@ impl Engine {
     /// The open lease of a step; `None` if nobody holds it.
     pub fn lease(&self, run: RunId, step: StepIx) -> Option<LeaseReport<'_>> {
         let run = &self.runs[*self.run_ids.get(&run)?];
-        let lease = self.leases.get(run.steps.get(step.0 as usize)?.lease)?;
+        let lease = self.leases.get(run.steps.get(step.0 as usize)?.lease?)?;
         Some(self.lease_report(lease))
     }
 

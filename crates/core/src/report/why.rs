@@ -11,6 +11,7 @@ use crate::engine::{CancelReason, PREFERENCE_WAIT};
 use crate::id::{Fence, RunId, StepIx, WorkerId};
 use crate::outcome::StepStatus;
 use crate::session::StopReason;
+use crate::slab::{LaneIx, RunIx, WorkerIx};
 use crate::time::Time;
 
 /// The reason for the current state of a step.
@@ -132,7 +133,7 @@ impl Engine {
             }
             StepStatus::Ready => self.why_ready(run_ix, step),
             StepStatus::Leased | StepStatus::Running => {
-                let lease = &self.leases[state.lease];
+                let lease = &self.leases[state.lease?];
                 WhyReport::Held {
                     worker: self.workers[lease.worker].id,
                     fence: lease.fence,
@@ -153,10 +154,10 @@ impl Engine {
         })
     }
 
-    fn why_ready(&self, run_ix: u32, step: StepIx) -> WhyReport {
+    fn why_ready(&self, run_ix: RunIx, step: StepIx) -> WhyReport {
         let run = &self.runs[run_ix];
-        let spec_ix = run.plan.spec_index(step).expect("joins are never ready") as usize;
-        let Some(lane_ix) = run.lanes.get(spec_ix).copied() else {
+        let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
+        let Some(lane_ix) = run.lane_of(spec_ix) else {
             return WhyReport::Settling;
         };
         let lane = &self.board.lanes[lane_ix];
@@ -183,7 +184,7 @@ impl Engine {
         WhyReport::Queue { ahead: ahead.count(), workers: self.eliminations(lane) }
     }
 
-    fn lock_waits(&self, lane: u32) -> Vec<LockWait> {
+    fn lock_waits(&self, lane: LaneIx) -> Vec<LockWait> {
         let locks = self.board.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
         let open = self.board.can_acquire_locks(lane);
         let busy =
@@ -199,14 +200,14 @@ impl Engine {
 
     fn eliminations(&self, lane: &ReadyLane) -> Vec<WorkerElimination> {
         let workers = self.workers.iter();
-        let eliminate = |(at, worker): (u32, &Worker)| WorkerElimination {
+        let eliminate = |(at, worker): (WorkerIx, &Worker)| WorkerElimination {
             worker: worker.name.clone(),
             reason: self.elimination(at, worker, lane),
         };
         workers.map(eliminate).collect()
     }
 
-    fn elimination(&self, at: u32, worker: &Worker, lane: &ReadyLane) -> String {
+    fn elimination(&self, at: WorkerIx, worker: &Worker, lane: &ReadyLane) -> String {
         let class = lane.key.class;
         let placement = &self.board.classes[class].placement;
         if worker.status != WorkerStatus::Online {

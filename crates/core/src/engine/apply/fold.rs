@@ -5,6 +5,7 @@ use crate::engine::state::engine::Engine;
 use crate::engine::state::transition::IllegalStepChange;
 use crate::engine::state::worker::WorkerStatus;
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
+use crate::slab::{LeaseIx, RunIx, WorkerIx};
 use crate::time::Time;
 
 /// An event that does not fit the state: a bug, or a journal that is not this engine's.
@@ -102,7 +103,7 @@ impl Engine {
         self.lease_ended(lease, outcome, *next, *ended)
     }
 
-    pub(super) fn run_ix(&self, run: RunId) -> Result<u32, ApplyError> {
+    pub(super) fn run_ix(&self, run: RunId) -> Result<RunIx, ApplyError> {
         self.run_ids.get(&run).copied().ok_or(ApplyError::NoRun(run))
     }
 
@@ -113,13 +114,13 @@ impl Engine {
     }
 
     /// The run, if it has that step.
-    fn step_of(&self, run: RunId, step: StepIx) -> Result<u32, ApplyError> {
+    fn step_of(&self, run: RunId, step: StepIx) -> Result<RunIx, ApplyError> {
         let run_ix = self.run_ix(run)?;
         let is_step = self.runs[run_ix].plan.has_step(step);
         if is_step { Ok(run_ix) } else { Err(ApplyError::NoStep(run, step)) }
     }
 
-    pub(in crate::engine) fn worker_ix(&self, worker: WorkerId) -> Result<u32, ApplyError> {
+    pub(in crate::engine) fn worker_ix(&self, worker: WorkerId) -> Result<WorkerIx, ApplyError> {
         self.worker_ids.get(&worker).copied().ok_or(ApplyError::NoWorker(worker))
     }
 
@@ -128,7 +129,7 @@ impl Engine {
         run: RunId,
         step: StepIx,
         fence: Fence,
-    ) -> Result<u32, ApplyError> {
+    ) -> Result<LeaseIx, ApplyError> {
         self.lease_of(run, step, fence).ok_or(ApplyError::NoLease(fence))
     }
 }

@@ -7,19 +7,20 @@ use crate::engine::event::{Event, LeaseEndKind, StepFollowUp};
 use crate::engine::queue::lane::StepKind;
 use crate::engine::state::engine::Engine;
 use crate::engine::state::lease::Lease;
-use crate::engine::state::run::{AvoidedWorker, NO_INDEX, SpentLease, SpentLeaseKind};
+use crate::engine::state::run::{AvoidedWorker, SpentLease, SpentLeaseKind};
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::transition::{IllegalStepChange, StepChange};
 use crate::id::{Fence, Seq, StepIx, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
 use crate::planted_bugs::PlantedBug;
 use crate::session::{StopMode, StopReason};
+use crate::slab::{LeaseIx, RunIx, WorkerIx};
 use crate::time::{Span, Time};
 
 impl Engine {
     pub(in crate::engine) fn granted(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         event: &Event,
     ) -> Result<(), ApplyError> {
         let Event::Granted { step, attempt, delivery, worker, fence, seq, .. } = *event else {
@@ -58,13 +59,13 @@ impl Engine {
         self.fences = self.fences.max(fence.count());
         let state = self.runs[run_ix].step_mut(step);
         state.change(StepChange::Granted)?;
-        (state.lease, state.fence, state.delivery) = (lease_ix, fence, delivery);
+        (state.lease, state.fence, state.delivery) = (Some(lease_ix), fence, delivery);
         self.runs[run_ix].leases.push(lease_ix);
         self.hold(worker, lease_ix, seq);
         Ok(())
     }
 
-    pub(in crate::engine) fn hold(&mut self, worker: u32, lease_ix: u32, seq: Seq) {
+    pub(in crate::engine) fn hold(&mut self, worker: WorkerIx, lease_ix: LeaseIx, seq: Seq) {
         let kind = self.kind_limited(lease_ix);
         let it = &mut self.workers[worker];
         it.leases.push(lease_ix);
@@ -78,14 +79,14 @@ impl Engine {
     }
 
     /// The kind of a lease's step, where a per-worker limit counts it. The lane of its spec is there while it is open.
-    pub(in crate::engine) fn kind_limited(&self, lease_ix: u32) -> Option<Arc<StepKind>> {
+    pub(in crate::engine) fn kind_limited(&self, lease_ix: LeaseIx) -> Option<Arc<StepKind>> {
         let lease = &self.leases[lease_ix];
         let run = &self.runs[lease.run];
-        let lane = *run.lanes.get(run.plan.spec_index(lease.step)? as usize)?;
+        let lane = run.lane_of(run.plan.spec_index(lease.step)?)?;
         Some(self.board.lanes[lane].key.per_worker.as_ref()?.kind.clone())
     }
 
-    pub(in crate::engine) fn confirmed(&mut self, lease_ix: u32) {
+    pub(in crate::engine) fn confirmed(&mut self, lease_ix: LeaseIx) {
         let lease = &mut self.leases[lease_ix];
         (lease.term, lease.since, lease.led_since) = (self.term, self.now, None);
         // Its worker may not have heard of a shorter TTL yet and count on the one that it knows.
@@ -95,7 +96,7 @@ impl Engine {
         }
     }
 
-    pub(in crate::engine) fn started(&mut self, lease_ix: u32) -> Result<(), ApplyError> {
+    pub(in crate::engine) fn started(&mut self, lease_ix: LeaseIx) -> Result<(), ApplyError> {
         let lease = &mut self.leases[lease_ix];
         lease.started_at = Some(self.now);
         let (run, step) = (lease.run, lease.step);
@@ -105,7 +106,7 @@ impl Engine {
     }
 
     /// Makes sure that a started step which its worker does not end in time is noticed.
-    pub(in crate::engine) fn watch_overdue(&mut self, lease_ix: u32) {
+    pub(in crate::engine) fn watch_overdue(&mut self, lease_ix: LeaseIx) {
         let lease = &self.leases[lease_ix];
         let spec = self.runs[lease.run].spec(lease.step);
         let Some((started, timeout)) = lease.started_at.zip(spec.timeout) else { return };
@@ -114,7 +115,7 @@ impl Engine {
         self.timers.set(at, EngineTimer::Overdue(lease_ix));
     }
 
-    pub(super) fn stop_ordered(&mut self, lease: u32, why: StopReason) {
+    pub(super) fn stop_ordered(&mut self, lease: LeaseIx, why: StopReason) {
         // Who was told to stop already and did not is not asked politely again.
         let how = if self.leases[lease].stop.is_some() { StopMode::Kill } else { StopMode::Term };
         self.order_stop(lease, (how, why));
@@ -122,14 +123,14 @@ impl Engine {
 
     pub(in crate::engine) fn lease_ended(
         &mut self,
-        lease_ix: u32,
+        lease_ix: LeaseIx,
         outcome: &Outcome,
         next: StepFollowUp,
         ended: LeaseEndKind,
     ) -> Result<(), ApplyError> {
         let lease = self.remove_lease(lease_ix);
         let run = &mut self.runs[lease.run];
-        run.step_mut(lease.step).lease = NO_INDEX;
+        run.step_mut(lease.step).lease = None;
         if !ended.is_reported() || !matches!(next, StepFollowUp::Done(_)) {
             let how = if ended.is_reported() {
                 SpentLeaseKind::Reported
@@ -156,7 +157,7 @@ impl Engine {
     /// The outcome of a lease that had been given up counts: its step stops waiting to be handed out again.
     pub(super) fn apply_late_outcome(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         (step, fence): (StepIx, Fence),
         outcome: &Outcome,
         next: StepFollowUp,
@@ -190,7 +191,7 @@ impl Engine {
     /// A step ends with the outcome of a lease.
     fn step_done(
         &mut self,
-        (run_ix, step): (u32, StepIx),
+        (run_ix, step): (RunIx, StepIx),
         outcome: &Outcome,
         change: StepChange,
     ) -> Result<(), IllegalStepChange> {
@@ -207,7 +208,7 @@ impl Engine {
     /// An attempt failed and another follows after a wait.
     fn step_backs_off(
         &mut self,
-        (run_ix, step): (u32, StepIx),
+        (run_ix, step): (RunIx, StepIx),
         (at, avoid): (Time, Option<WorkerId>),
         change: StepChange,
     ) -> Result<(), IllegalStepChange> {
@@ -253,7 +254,7 @@ impl Engine {
     }
 
     /// Takes a lease out of everything that knows it.
-    pub(in crate::engine) fn remove_lease(&mut self, lease_ix: u32) -> Lease {
+    pub(in crate::engine) fn remove_lease(&mut self, lease_ix: LeaseIx) -> Lease {
         let kind = self.kind_limited(lease_ix);
         let lease = self.leases.remove(lease_ix);
         if let Some(at) = lease.overdue_at {

@@ -4,7 +4,7 @@ use crate::engine::config::{RESERVE_AFTER, WAIT_RECHECK_INTERVAL};
 use crate::engine::event::UnplaceablePolicy;
 use crate::engine::queue::lane::QueuedStep;
 use crate::engine::state::engine::{DeferredWork, Engine};
-use crate::engine::state::run::{BlockerKind, NO_INDEX, NeedBlocker};
+use crate::engine::state::run::NeedBlocker;
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::transition::{IllegalStepChange, StepChange};
 use crate::id::StepIx;
@@ -12,13 +12,17 @@ use crate::outcome::StepStatus;
 use crate::plan::{NeedEdge, OnFailure, StatusCondition, ValueCondition};
 use crate::planted_bugs::PlantedBug;
 use crate::session::{StopMode, StopReason};
+use crate::slab::{ClassIx, LaneIx, LeaseIx, RunIx};
 use crate::time::Time;
+
+/// Steps of hollow runs are neither enqueued nor dequeued.
+const BUILT: &str = "a run with ready steps has a lane for each spec";
 
 impl Engine {
     /// Follows from a node's end: dependents wait for one need less, and joins end with their last cell.
     pub(in crate::engine) fn node_ended(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         node: StepIx,
     ) -> Result<(), IllegalStepChange> {
         self.note_failure(run_ix, node);
@@ -47,7 +51,7 @@ impl Engine {
     }
 
     /// Why the end of a node keeps the steps that need it from running, if it does.
-    fn need_blocker(&self, run_ix: u32, node: StepIx) -> Option<NeedBlocker> {
+    fn need_blocker(&self, run_ix: RunIx, node: StepIx) -> Option<NeedBlocker> {
         let state = self.runs[run_ix].step(node);
         let could_not_run =
             state.is_withheld() && !self.config.bugs.on(PlantedBug::UnplaceableNeedIgnored);
@@ -64,20 +68,20 @@ impl Engine {
     }
 
     /// A failure whose step says so is no failure to anybody else.
-    fn is_ignored(&self, run_ix: u32, node: StepIx) -> bool {
+    fn is_ignored(&self, run_ix: RunIx, node: StepIx) -> bool {
         let status = self.runs[run_ix].step(node).status;
         self.ignores_failure(run_ix, node)
             && matches!(status, StepStatus::Failed | StepStatus::TimedOut)
     }
 
     /// Whether the file says that it does not matter to others if the step fails or cannot run.
-    fn ignores_failure(&self, run_ix: u32, node: StepIx) -> bool {
+    fn ignores_failure(&self, run_ix: RunIx, node: StepIx) -> bool {
         let spec = self.runs[run_ix].plan.spec(node);
         spec.is_some_and(|spec| spec.on_failure == OnFailure::Ignore)
     }
 
     /// The first failure of a run stops it, unless it is to keep going.
-    fn note_failure(&mut self, run_ix: u32, node: StepIx) {
+    fn note_failure(&mut self, run_ix: RunIx, node: StepIx) {
         let failed = matches!(
             self.runs[run_ix].step(node).status,
             StepStatus::Failed | StepStatus::TimedOut
@@ -94,7 +98,7 @@ impl Engine {
     /// One need of a node has ended. True if the node is a join and has ended with it.
     pub(in crate::engine) fn need_ended(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         node: StepIx,
         hindrance: Option<NeedBlocker>,
     ) -> Result<bool, IllegalStepChange> {
@@ -108,7 +112,7 @@ impl Engine {
 
     /// The end of a join follows from its cells: blocked if one of them failed, or if none of them ran because no worker
     /// could run them. True if it has ended.
-    fn end_join(&mut self, run_ix: u32, join: StepIx) -> bool {
+    fn end_join(&mut self, run_ix: RunIx, join: StepIx) -> bool {
         let run = &mut self.runs[run_ix];
         if run.step(join).remaining > 0 {
             return false;
@@ -119,17 +123,17 @@ impl Engine {
         let satisfied = run.step(join).is_withheld() && run.plan.needs(join).iter().any(has_run);
         let state = run.step_mut(join);
         if satisfied {
-            (state.cause, state.hindered_by) = (NO_INDEX, BlockerKind::Failure);
+            state.blocker = None;
         }
         state.status =
-            if state.cause == NO_INDEX { StepStatus::Succeeded } else { StepStatus::Blocked };
+            if state.blocker.is_none() { StepStatus::Succeeded } else { StepStatus::Blocked };
         true
     }
 
     /// A waiting node becomes ready, or is to end, as its needs say. True if it is a join and has ended by it.
     pub(in crate::engine) fn check_needs(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         node: StepIx,
     ) -> Result<bool, IllegalStepChange> {
         let run = &mut self.runs[run_ix];
@@ -141,7 +145,7 @@ impl Engine {
             return Ok(false);
         }
         let (done, hindered, failed) =
-            (state.remaining == 0, state.cause != NO_INDEX, state.need_failed());
+            (state.remaining == 0, state.blocker.is_some(), state.need_failed());
         let Some(condition) = condition else {
             // A join has no lease and no choice: its end follows from its cells and is no event of its own.
             return Ok(self.end_join(run_ix, node));
@@ -176,7 +180,7 @@ impl Engine {
     /// A step waits for nothing but a worker now.
     pub(in crate::engine) fn make_ready(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         step: StepIx,
     ) -> Result<(), IllegalStepChange> {
         let now = self.now;
@@ -189,13 +193,13 @@ impl Engine {
     }
 
     /// Puts a ready step into its lane, or on the list of those that end without a lease.
-    pub(in crate::engine) fn enqueue(&mut self, run_ix: u32, step: StepIx) {
+    pub(in crate::engine) fn enqueue(&mut self, run_ix: RunIx, step: StepIx) {
         let run = &self.runs[run_ix];
         if run.bars_start(run.spec(step).condition) {
             return self.settle_later(run_ix, step);
         }
         let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
-        let mut lane = run.lanes[spec_ix as usize];
+        let mut lane = run.lane_of(spec_ix).expect(BUILT);
         let class = self.board.lanes[lane].key.class;
         if run.options.unplaceable != UnplaceablePolicy::Wait
             && self.board.classes[class].workers == 0
@@ -219,11 +223,11 @@ impl Engine {
     }
 
     /// Takes a step out of its lane, which it returns.
-    pub(in crate::engine) fn dequeue(&mut self, run_ix: u32, step: StepIx) -> u32 {
+    pub(in crate::engine) fn dequeue(&mut self, run_ix: RunIx, step: StepIx) -> LaneIx {
         let run = &self.runs[run_ix];
         let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
         let own = run.avoid.get(&step).and_then(|avoid| avoid.lane);
-        let lane = own.unwrap_or(run.lanes[spec_ix as usize]);
+        let lane = own.or_else(|| run.lane_of(spec_ix)).expect(BUILT);
         let place = self.lane_position(run_ix, step, lane);
         self.board.remove(lane, place, step, self.now);
         let it = &self.board.lanes[lane];
@@ -235,14 +239,14 @@ impl Engine {
     }
 
     /// A step that should run elsewhere has got its lease or its end: it leaves the lane that was its own.
-    pub(in crate::engine) fn leave_own_lane(&mut self, run_ix: u32, step: StepIx) {
+    pub(in crate::engine) fn leave_own_lane(&mut self, run_ix: RunIx, step: StepIx) {
         let avoid = self.runs[run_ix].avoid.get_mut(&step);
         if let Some(lane) = avoid.and_then(|avoid| avoid.lane.take()) {
             self.board.leave_lane(lane);
         }
     }
 
-    pub(in crate::engine) fn settle_later(&mut self, run_ix: u32, step: StepIx) {
+    pub(in crate::engine) fn settle_later(&mut self, run_ix: RunIx, step: StepIx) {
         let state = self.runs[run_ix].step_mut(step);
         if !state.settling {
             state.settling = true;
@@ -251,8 +255,8 @@ impl Engine {
     }
 
     /// Keeps what may no longer begin from beginning, orders what runs to stop, and notes that the rest has to end.
-    pub(in crate::engine) fn stop_run(&mut self, run_ix: u32) {
-        self.runs[run_ix].stop_cursor = 0;
+    pub(in crate::engine) fn stop_run(&mut self, run_ix: RunIx) {
+        self.runs[run_ix].stop_cursor = Some(StepIx(0));
         self.todo.push_back(DeferredWork::Stop(run_ix));
         let mut lanes = self.runs[run_ix].lanes.clone();
         lanes.sort_unstable();
@@ -272,7 +276,7 @@ impl Engine {
         }
     }
 
-    fn stop_lease(&mut self, lease_ix: u32) {
+    fn stop_lease(&mut self, lease_ix: LeaseIx) {
         let lease = &self.leases[lease_ix];
         let run = &self.runs[lease.run];
         if !run.bars_start(run.spec(lease.step).condition) {
@@ -291,7 +295,11 @@ impl Engine {
     }
 
     /// Notes that a lease's step must stop; its worker is told with the next reply.
-    pub(in crate::engine) fn order_stop(&mut self, lease_ix: u32, stop: (StopMode, StopReason)) {
+    pub(in crate::engine) fn order_stop(
+        &mut self,
+        lease_ix: LeaseIx,
+        stop: (StopMode, StopReason),
+    ) {
         let lease = &mut self.leases[lease_ix];
         if lease.stop.is_some_and(|before| before >= stop) {
             return;
@@ -305,7 +313,7 @@ impl Engine {
     }
 
     /// Makes sure that the waits of a step that is in a lane since then are looked at in time.
-    pub(in crate::engine) fn watch_lane(&mut self, lane_ix: u32, since: Time) {
+    pub(in crate::engine) fn watch_lane(&mut self, lane_ix: LaneIx, since: Time) {
         let lane = &self.board.lanes[lane_ix];
         let class = &self.board.classes[lane.key.class];
         let worker = (class.workers == 0)
@@ -326,7 +334,7 @@ impl Engine {
     }
 
     /// Nobody serves a class any more: its lanes' waits count from now.
-    pub(in crate::engine) fn watch_class(&mut self, class: u32) {
+    pub(in crate::engine) fn watch_class(&mut self, class: ClassIx) {
         for lane in self.board.classes[class].lanes.clone() {
             if !self.board.lanes[lane].is_empty() {
                 self.watch_lane(lane, self.now);

@@ -4,12 +4,13 @@ use super::ApplyError;
 use crate::engine::event::{CancelReason, Event, StepSettlement};
 use crate::engine::rules::submit::locks_of;
 use crate::engine::state::engine::Engine;
-use crate::engine::state::run::{BlockerKind, NO_INDEX, Run, SpentLeaseKind};
+use crate::engine::state::run::{Run, SpentLeaseKind};
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::transition::StepChange;
-use crate::id::{Fence, RunId, StepIx};
+use crate::id::{Fence, RunId, SpecIx, StepIx};
 use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
 use crate::planted_bugs::PlantedBug;
+use crate::slab::{ClassIx, RunIx, SlabIndex};
 
 impl Engine {
     pub(in crate::engine) fn run_submitted(
@@ -45,33 +46,33 @@ impl Engine {
     }
 
     /// Declares a run's locks and finds its lanes.
-    pub(in crate::engine) fn enter_queues(&mut self, run_ix: u32) {
+    pub(in crate::engine) fn enter_queues(&mut self, run_ix: RunIx) {
         let plan = self.runs[run_ix].plan.clone();
         self.board.declare_locks(locks_of(&plan));
         let mut steps: Vec<Option<StepIx>> = vec![None; plan.specs().len()];
         for node in plan.nodes() {
             if let Some(spec) = plan.spec_index(node) {
-                steps[spec as usize].get_or_insert(node);
+                steps[spec.0 as usize].get_or_insert(node);
             }
         }
         for (spec, step) in (0..).zip(steps) {
-            let key = self.lane_key(run_ix, (spec, step), None);
+            let key = self.lane_key(run_ix, (SpecIx(spec), step), None);
             let lane = self.board.use_lane(key);
             self.runs[run_ix].lanes.push(lane);
         }
     }
 
-    pub(in crate::engine) fn leave_queues(&mut self, run_ix: u32) {
+    pub(in crate::engine) fn leave_queues(&mut self, run_ix: RunIx) {
         let lanes = std::mem::take(&mut self.runs[run_ix].lanes);
-        let gone: Vec<u32> =
+        let gone: Vec<ClassIx> =
             lanes.into_iter().filter_map(|lane| self.board.leave_lane(lane)).collect();
         if let Some(last) = gone.iter().max() {
             // A thousand workers may serve thousands of classes each: looking one up must cost next to nothing.
-            let mut is_gone = vec![false; *last as usize + 1];
+            let mut is_gone = vec![false; last.position() + 1];
             for class in &gone {
-                is_gone[*class as usize] = true;
+                is_gone[class.position()] = true;
             }
-            let stays = |class: &u32| !is_gone.get(*class as usize).is_some_and(|gone| *gone);
+            let stays = |class: &ClassIx| !is_gone.get(class.position()).is_some_and(|gone| *gone);
             for worker in self.workers.indices() {
                 self.workers[worker].classes.retain(stays);
             }
@@ -98,7 +99,7 @@ impl Engine {
     }
 
     /// The planted mistake of not waiting for the end of leases.
-    fn free_locks_at_once(&mut self, run: u32) {
+    fn free_locks_at_once(&mut self, run: RunIx) {
         for lease in self.runs[run].leases.clone() {
             let it = &self.leases[lease];
             let (fence, locks) = (it.fence, it.locks.clone());
@@ -125,14 +126,14 @@ impl Engine {
     }
 
     /// A standby applies events and decides nothing: what would follow from a run must not pile up beyond its end.
-    pub(in crate::engine) fn forget_run(&mut self, run_ix: u32) {
+    pub(in crate::engine) fn forget_run(&mut self, run_ix: RunIx) {
         self.todo.retain(|todo| todo.run() != run_ix);
         self.timers.forget_run(run_ix);
     }
 
     pub(in crate::engine) fn step_settled(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         step: StepIx,
         settled: &StepSettlement,
     ) -> Result<(), ApplyError> {
@@ -147,12 +148,7 @@ impl Engine {
         let state = run.step_mut(step);
         state.settling = false;
         state.change(StepChange::Settled(settled.status()))?;
-        let withheld =
-            matches!(settled, StepSettlement::Withheld { .. } | StepSettlement::SkippedUnplaceable);
-        if withheld || state.is_withheld() || state.cause == NO_INDEX {
-            state.cause = settled.cause().map_or(NO_INDEX, |cause| cause.0);
-        }
-        state.hindered_by = if withheld { BlockerKind::WantOfWorker } else { BlockerKind::Failure };
+        state.note_settlement(settled);
         run.withheld += u32::from(matches!(settled, StepSettlement::Withheld { .. }));
         self.release_key(run_ix, step);
         self.node_ended(run_ix, step)?;

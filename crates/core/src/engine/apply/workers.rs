@@ -10,6 +10,7 @@ use crate::engine::state::worker::{Worker, WorkerStatus};
 use crate::id::WorkerId;
 use crate::planted_bugs::PlantedBug;
 use crate::session::{LeaderSession, WorkerLocality};
+use crate::slab::WorkerIx;
 use crate::time::Time;
 
 impl Engine {
@@ -138,7 +139,7 @@ impl Engine {
     }
 
     /// Makes sure that a worker's silence is noticed.
-    pub(in crate::engine) fn watch_worker(&mut self, worker: u32) {
+    pub(in crate::engine) fn watch_worker(&mut self, worker: WorkerIx) {
         self.unwatch_worker(worker);
         let it = &self.workers[worker];
         let at = match it.status {
@@ -155,21 +156,21 @@ impl Engine {
         self.timers.set(at, EngineTimer::Contact(worker));
     }
 
-    pub(in crate::engine) fn unwatch_worker(&mut self, worker: u32) {
+    pub(in crate::engine) fn unwatch_worker(&mut self, worker: WorkerIx) {
         if let Some(at) = self.workers[worker].timer.take() {
             self.timers.clear(at, EngineTimer::Contact(worker));
         }
     }
 
     /// When the first lease that a lost worker still has ends, or the worker itself is to be forgotten.
-    pub(in crate::engine) fn next_loss_deadline(&self, worker: u32) -> Time {
+    pub(in crate::engine) fn next_loss_deadline(&self, worker: WorkerIx) -> Time {
         let it = &self.workers[worker];
         let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
         leases.min().unwrap_or(it.since + self.config.forget_after)
     }
 
     /// When the first of the leases ends that former lives of a worker still have.
-    pub(in crate::engine) fn former_lives_end(&self, worker: u32) -> Option<Time> {
+    pub(in crate::engine) fn former_lives_end(&self, worker: WorkerIx) -> Option<Time> {
         let it = &self.workers[worker];
         let former = it.leases.iter().map(|lease| &self.leases[*lease]);
         let former = former.filter(|lease| lease.life != it.incarnation);
@@ -177,7 +178,7 @@ impl Engine {
     }
 
     /// When the first of a worker's leases ends, or the worker itself counts as lost, if it stays silent.
-    pub(in crate::engine) fn silence_ends(&self, worker: u32) -> Time {
+    pub(in crate::engine) fn silence_ends(&self, worker: WorkerIx) -> Time {
         let it = &self.workers[worker];
         let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
         leases.chain([it.contact + self.ttl]).min().expect("the worker's own end is among them")

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::StepIx;
 use crate::plan::{LockOrder, StatusCondition};
+use crate::slab::{ClassIx, LockIx, RunIx, WorkerIx};
 use crate::time::{Span, Time};
 
 /// Waiting this long is worth one point of priority.
@@ -17,12 +18,12 @@ pub const AGING: Span = Span::mins(1);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own about its steps")]
 pub(crate) struct LaneKey {
-    pub(crate) class: u32,
-    pub(crate) locks: Vec<(u32, LockOrder)>,
+    pub(crate) class: ClassIx,
+    pub(crate) locks: Vec<(LockIx, LockOrder)>,
     /// The most of its kind that one worker runs at a time, where there is such a limit.
     pub(crate) per_worker: Option<PerWorkerLimit>,
     /// A worker to avoid if another can.
-    pub(crate) avoid: Option<u32>,
+    pub(crate) avoid: Option<WorkerIx>,
     /// Whether its steps may be leased ahead.
     pub(crate) ahead: bool,
     /// Whether its steps may have to wait for lost grants: others must not wait behind them.
@@ -99,7 +100,7 @@ pub(crate) struct LanePosition {
     /// Newest run first where the lane's locks say so; otherwise zero.
     newest: i64,
     pub(crate) rank: LaneRank,
-    pub(crate) run: u32,
+    pub(crate) run: RunIx,
 }
 
 /// A ready step in its lane.
@@ -117,7 +118,7 @@ pub(crate) struct QueuedStep {
 )]
 pub(crate) struct ReadyLane {
     pub(crate) key: LaneKey,
-    pub(crate) locks: Option<Arc<[u32]>>,
+    pub(crate) locks: Option<Arc<[LockIx]>>,
     queue: BTreeMap<LanePosition, VecDeque<QueuedStep>>,
     /// How often a worse step took one of its locks while its head waited.
     pub(crate) passed: u32,
@@ -136,7 +137,7 @@ pub(crate) struct ReadyLane {
 
 impl ReadyLane {
     pub(crate) fn new(key: LaneKey) -> Self {
-        let locks: Arc<[u32]> = key.locks.iter().map(|(lock, _)| *lock).collect();
+        let locks: Arc<[LockIx]> = key.locks.iter().map(|(lock, _)| *lock).collect();
         let locks = (!locks.is_empty()).then_some(locks);
         Self {
             key,
@@ -151,7 +152,7 @@ impl ReadyLane {
         }
     }
 
-    pub(crate) fn place(&self, rank: LaneRank, run: u32) -> LanePosition {
+    pub(crate) fn place(&self, rank: LaneRank, run: RunIx) -> LanePosition {
         let newest_first = self.key.locks.iter().any(|(_, order)| *order != LockOrder::Fifo);
         LanePosition { newest: if newest_first { -rank.order.cast_signed() } else { 0 }, rank, run }
     }
@@ -176,7 +177,7 @@ impl ReadyLane {
     }
 
     /// Takes out every step of a run.
-    pub(crate) fn purge(&mut self, run: u32) {
+    pub(crate) fn purge(&mut self, run: RunIx) {
         self.queue.retain(|place, _| place.run != run);
     }
 
@@ -203,8 +204,8 @@ impl ReadyLane {
     }
 
     /// The steps of runs older than this one, of a lane in which the newest run stands first; as they stand in it.
-    pub(crate) fn older_than(&self, order: u64) -> Vec<(u32, StepIx)> {
-        let mut found: Vec<(u32, StepIx)> = Vec::new();
+    pub(crate) fn older_than(&self, order: u64) -> Vec<(RunIx, StepIx)> {
+        let mut found: Vec<(RunIx, StepIx)> = Vec::new();
         for (place, line) in self.queue.iter().rev() {
             if place.rank.order >= order {
                 break;
@@ -219,7 +220,7 @@ impl ReadyLane {
         self.key.locks.iter().any(|(_, order)| *order == LockOrder::CancelOlder)
     }
 
-    pub(crate) fn cancels_older_at(&self, lock: u32) -> bool {
+    pub(crate) fn cancels_older_at(&self, lock: LockIx) -> bool {
         self.key.locks.contains(&(lock, LockOrder::CancelOlder))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::id::Fence;
+use crate::slab::LaneIx;
 
 /// A lock that some active run names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -14,9 +15,9 @@ pub(crate) struct Lock {
     /// How many active runs declare how many slots.
     declared: BTreeMap<u32, u32>,
     /// Lanes whose steps take it.
-    pub(crate) lanes: BTreeSet<u32>,
+    pub(crate) lanes: BTreeSet<LaneIx>,
     /// The best of them that is due.
-    pub(crate) best_due: Option<u32>,
+    pub(crate) best_due: Option<LaneIx>,
 }
 
 impl Lock {

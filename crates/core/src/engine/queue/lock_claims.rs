@@ -11,10 +11,11 @@ use super::lane::LaneRank;
 use super::ready_queues::ReadyQueues;
 use crate::engine::config::{PASSED_OVER_MAX, RESERVE_AFTER};
 use crate::planted_bugs::PlantedBug;
+use crate::slab::{ClassIx, LaneIx, LockIx, SlabIndex};
 use crate::time::Time;
 
 /// How good the claim of a lane is, and which lane it is; the smallest is the best.
-type LockClaim = ((Reverse<u32>, LaneRank, Time), u32);
+type LockClaim = ((Reverse<u32>, LaneRank, Time), LaneIx);
 
 /// Which lanes were met already: a bit for each.
 struct SeenLanes(Vec<u64>);
@@ -25,8 +26,9 @@ impl SeenLanes {
     }
 
     /// Whether a lane is met for the first time.
-    fn is_new(&mut self, lane: u32) -> bool {
-        let (word, bit) = (&mut self.0[lane as usize / 64], 1_u64 << (lane % 64));
+    fn is_new(&mut self, lane: LaneIx) -> bool {
+        let at = lane.position();
+        let (word, bit) = (&mut self.0[at / 64], 1_u64 << (at % 64));
         let is_new = *word & bit == 0;
         *word |= bit;
         is_new
@@ -35,12 +37,12 @@ impl SeenLanes {
 
 impl ReadyQueues {
     /// A lane's head has changed, or whether it is due.
-    pub(crate) fn head_changed(&mut self, lane: u32, now: Time) {
+    pub(crate) fn head_changed(&mut self, lane: LaneIx, now: Time) {
         self.heads_changed(&[lane], now);
     }
 
     /// The same of many lanes, of which each lock is looked at once.
-    pub(crate) fn heads_changed(&mut self, lanes: &[u32], now: Time) {
+    pub(crate) fn heads_changed(&mut self, lanes: &[LaneIx], now: Time) {
         let mut claims = Vec::new();
         for lane in lanes {
             let it = &mut self.lanes[*lane];
@@ -61,26 +63,26 @@ impl ReadyQueues {
     }
 
     /// Locks are kept only for steps that some worker could run: whether there is one for a class has changed.
-    pub(crate) fn workers_changed(&mut self, class: u32) {
+    pub(crate) fn workers_changed(&mut self, class: ClassIx) {
         let lanes = self.classes[class].lanes.iter().copied();
         let due = lanes.filter(|lane| self.lanes[*lane].due).collect();
         self.refresh_claims(due, &[]);
     }
 
     /// Slots of these locks were taken or freed.
-    pub(crate) fn refresh_locks(&mut self, locks: &[u32]) {
+    pub(crate) fn refresh_locks(&mut self, locks: &[LockIx]) {
         self.refresh_claims(Vec::new(), locks);
     }
 
     /// Opens and closes lanes, where the claims of some lanes or the slots of some locks have changed.
-    pub(crate) fn refresh_claims(&mut self, mut claims: Vec<u32>, locks: &[u32]) {
+    pub(crate) fn refresh_claims(&mut self, mut claims: Vec<LaneIx>, locks: &[LockIx]) {
         if claims.is_empty() && locks.is_empty() {
             return;
         }
         claims.sort_unstable();
         claims.dedup();
         let moved = self.find_best(&claims);
-        let mut locks: Vec<u32> = locks.to_vec();
+        let mut locks: Vec<LockIx> = locks.to_vec();
         for lane in moved {
             let has_claim = self.is_best_everywhere(lane);
             let it = &mut self.lanes[lane];
@@ -90,11 +92,11 @@ impl ReadyQueues {
         }
         locks.sort_unstable();
         locks.dedup();
-        let mut seen = SeenLanes::new(self.lanes.index_count());
+        let mut seen = SeenLanes::new(self.lanes.position_count());
         let at_locks = locks.iter().flat_map(|lock| &self.locks[*lock].lanes).copied();
         let mut visits = 0;
         let at_locks = at_locks.inspect(|_| visits += 1);
-        let lanes: Vec<u32> = at_locks.chain(claims).filter(|lane| seen.is_new(*lane)).collect();
+        let lanes: Vec<LaneIx> = at_locks.chain(claims).filter(|lane| seen.is_new(*lane)).collect();
         self.scans += visits;
         for lane in lanes {
             self.scans += self.lanes[lane].locks.as_ref().map_or(1, |own| own.len()) as u64;
@@ -104,8 +106,8 @@ impl ReadyQueues {
 
     /// Finds the best lane of every lock at which a claim has changed. Returns the lanes that may have won or lost a claim
     /// by it.
-    fn find_best(&mut self, claims: &[u32]) -> BTreeSet<u32> {
-        let mut moved: BTreeSet<u32> = claims.iter().copied().collect();
+    fn find_best(&mut self, claims: &[LaneIx]) -> BTreeSet<LaneIx> {
+        let mut moved: BTreeSet<LaneIx> = claims.iter().copied().collect();
         let mut searched = BTreeSet::new();
         for lane in claims {
             let Some(own) = self.lanes[*lane].locks.clone() else { continue };
@@ -137,7 +139,7 @@ impl ReadyQueues {
     }
 
     /// Whether a step of the lane could take all its locks now: each has a free slot that is not kept for another.
-    pub(crate) fn can_acquire_locks(&self, lane: u32) -> bool {
+    pub(crate) fn can_acquire_locks(&self, lane: LaneIx) -> bool {
         let Some(locks) = &self.lanes[lane].locks else { return true };
         locks.iter().all(|lock| match self.locks[*lock].free() {
             0 => false,
@@ -148,26 +150,26 @@ impl ReadyQueues {
 
     /// Whether the last free slot of a lock is kept for another lane than this. Of the lanes that are due at a lock only
     /// the best can have a claim.
-    fn is_reserved(&self, lock: u32, lane: u32) -> bool {
+    fn is_reserved(&self, lock: LockIx, lane: LaneIx) -> bool {
         self.locks[lock].best_due.is_some_and(|best| best != lane && self.lanes[best].has_claim)
     }
 
     /// Whether locks are kept for the head of a lane: it is due, and at none of its locks a better one is. Two claims
     /// therefore never share a lock, and cannot wait for each other.
-    fn is_best_everywhere(&self, lane: u32) -> bool {
+    fn is_best_everywhere(&self, lane: LaneIx) -> bool {
         let mut locks = self.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
         locks.all(|lock| self.locks[*lock].best_due == Some(lane))
     }
 
     /// The best of the lanes at a lock that are due.
-    fn find_best_due(&self, lock: u32) -> Option<u32> {
+    fn find_best_due(&self, lock: LockIx) -> Option<LaneIx> {
         let due = self.locks[lock].lanes.iter().filter_map(|lane| self.claim(*lane));
         due.min().map(|(_, lane)| lane)
     }
 
     /// How good the claim of a lane is whose head was passed over or waited too long, and that some worker could run: the
     /// more often it was passed over the better.
-    fn claim(&self, lane: u32) -> Option<LockClaim> {
+    fn claim(&self, lane: LaneIx) -> Option<LockClaim> {
         let it = &self.lanes[lane];
         if !it.due
             || self.bugs.on(PlantedBug::TwoLockStarvation)
@@ -193,7 +195,7 @@ impl ReadyQueues {
     pub(crate) fn stale_claims(&self) -> Vec<String> {
         let locks = self.locks.iter().filter(|(at, lock)| lock.best_due != self.find_best_due(*at));
         let locks = locks.map(|(_, lock)| format!("lock {} has another best lane", lock.name));
-        let wrong = |lane: u32| {
+        let wrong = |lane: LaneIx| {
             let it = &self.lanes[lane];
             let has_claim = it.locks.is_some() && self.is_best_everywhere(lane);
             let listed =

@@ -12,18 +12,18 @@ use crate::engine::config::PASSED_OVER_MAX;
 use crate::id::{Fence, StepIx};
 use crate::plan::Placement;
 use crate::planted_bugs::PlantedBugs;
-use crate::slab::Slab;
+use crate::slab::{ClassIx, LaneIx, LockIx, RunIx, Slab};
 use crate::time::Time;
 
 /// Ready steps and what they wait for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReadyQueues {
-    pub(crate) classes: Slab<RequirementClass>,
-    pub(crate) class_ids: BTreeMap<Placement, u32>,
-    pub(crate) lanes: Slab<ReadyLane>,
-    pub(crate) lane_ids: BTreeMap<LaneKey, u32>,
-    pub(crate) locks: Slab<Lock>,
-    pub(crate) lock_ids: BTreeMap<Box<str>, u32>,
+    pub(crate) classes: Slab<ClassIx, RequirementClass>,
+    pub(crate) class_ids: BTreeMap<Placement, ClassIx>,
+    pub(crate) lanes: Slab<LaneIx, ReadyLane>,
+    pub(crate) lane_ids: BTreeMap<LaneKey, LaneIx>,
+    pub(crate) locks: Slab<LockIx, Lock>,
+    pub(crate) lock_ids: BTreeMap<Box<str>, LockIx>,
     /// Places of lanes at locks. Counted anew when a snapshot is read.
     #[serde(skip)]
     pub(crate) lock_uses: usize,
@@ -34,7 +34,7 @@ pub(crate) struct ReadyQueues {
     pub(crate) stirred: bool,
     /// Workers online that suit a class, where its steps prefer something. Counted anew when a snapshot is read.
     #[serde(skip)]
-    pub(crate) preferred_workers: BTreeMap<u32, u32>,
+    pub(crate) preferred_workers: BTreeMap<ClassIx, u32>,
     /// Lanes and classes looked at so far. A decision that has looked at many leaves the rest to the next one.
     #[serde(skip)]
     pub(crate) scans: u64,
@@ -44,7 +44,7 @@ pub(crate) struct ReadyQueues {
 
 impl ReadyQueues {
     /// The class of this placement. The second value tells that it is new and its workers are to be counted.
-    pub(crate) fn class(&mut self, placement: &Placement, now: Time) -> (u32, bool) {
+    pub(crate) fn class(&mut self, placement: &Placement, now: Time) -> (ClassIx, bool) {
         if let Some(known) = self.class_ids.get(placement) {
             return (*known, false);
         }
@@ -55,7 +55,7 @@ impl ReadyQueues {
     }
 
     /// The lock of this name, made if need be.
-    pub(crate) fn lock(&mut self, name: &str) -> u32 {
+    pub(crate) fn lock(&mut self, name: &str) -> LockIx {
         if let Some(known) = self.lock_ids.get(name) {
             return *known;
         }
@@ -65,7 +65,7 @@ impl ReadyQueues {
     }
 
     /// The lane of this key, with one more user.
-    pub(crate) fn use_lane(&mut self, key: LaneKey) -> u32 {
+    pub(crate) fn use_lane(&mut self, key: LaneKey) -> LaneIx {
         let lane = match self.lane_ids.get(&key) {
             Some(known) => *known,
             None => self.new_lane(key),
@@ -74,7 +74,7 @@ impl ReadyQueues {
         lane
     }
 
-    fn new_lane(&mut self, key: LaneKey) -> u32 {
+    fn new_lane(&mut self, key: LaneKey) -> LaneIx {
         let lane = self.lanes.insert(ReadyLane::new(key.clone()));
         self.lock_uses += key.locks.len();
         self.classes[key.class].lanes.insert(lane);
@@ -87,7 +87,7 @@ impl ReadyQueues {
 
     /// Takes one user from a lane; a lane without users goes, and its class with its last lane. Returns the class
     /// that went, if workers served it.
-    pub(crate) fn leave_lane(&mut self, lane: u32) -> Option<u32> {
+    pub(crate) fn leave_lane(&mut self, lane: LaneIx) -> Option<ClassIx> {
         self.lanes[lane].users -= 1;
         if self.lanes[lane].users > 0 {
             return None;
@@ -142,19 +142,19 @@ impl ReadyQueues {
         self.classes.iter().any(|(_, class)| !class.open.is_empty())
     }
 
-    pub(crate) fn push(&mut self, lane: u32, place: LanePosition, queued: QueuedStep) {
+    pub(crate) fn push(&mut self, lane: LaneIx, place: LanePosition, queued: QueuedStep) {
         self.lanes[lane].push(place, queued);
         self.head_changed(lane, queued.since);
         self.stirred = true;
     }
 
-    pub(crate) fn remove(&mut self, lane: u32, place: LanePosition, step: StepIx, now: Time) {
+    pub(crate) fn remove(&mut self, lane: LaneIx, place: LanePosition, step: StepIx, now: Time) {
         self.lanes[lane].remove(place, step);
         self.head_changed(lane, now);
     }
 
     /// Takes every step of a run out of these lanes.
-    pub(crate) fn remove_run(&mut self, lanes: &[u32], run: u32, now: Time) {
+    pub(crate) fn remove_run(&mut self, lanes: &[LaneIx], run: RunIx, now: Time) {
         for lane in lanes {
             self.lanes[*lane].purge(run);
         }
@@ -165,10 +165,10 @@ impl ReadyQueues {
     /// over.
     pub(crate) fn acquire_locks(
         &mut self,
-        lane: u32,
+        lane: LaneIx,
         taker: (LanePosition, Time),
         fence: Fence,
-    ) -> Option<Arc<[u32]>> {
+    ) -> Option<Arc<[LockIx]>> {
         let locks = self.lanes[lane].locks.clone()?;
         self.lanes[lane].passed = 0;
         let mut claims = vec![lane];
@@ -183,10 +183,10 @@ impl ReadyQueues {
     /// Counts the lanes of a lock that the taker passes over. Those that are due have another claim by it.
     fn count_passed_over(
         &mut self,
-        lock: u32,
-        by: u32,
+        lock: LockIx,
+        by: LaneIx,
         taker: (LanePosition, Time),
-        claims: &mut Vec<u32>,
+        claims: &mut Vec<LaneIx>,
     ) {
         let Self { lanes, locks, scans: looks, .. } = self;
         let as_good = |(head, queued): (LanePosition, QueuedStep)| {
@@ -206,7 +206,7 @@ impl ReadyQueues {
     }
 
     /// Frees a lease's locks.
-    pub(crate) fn release_locks(&mut self, locks: &[u32], fence: Fence) {
+    pub(crate) fn release_locks(&mut self, locks: &[LockIx], fence: Fence) {
         for lock in locks {
             self.locks[*lock].release(fence);
         }
@@ -214,7 +214,7 @@ impl ReadyQueues {
     }
 
     /// Opens or closes a lane in its class, as its head and its locks say.
-    pub(crate) fn refresh(&mut self, lane: u32) {
+    pub(crate) fn refresh(&mut self, lane: LaneIx) {
         let wanted = self.lanes[lane]
             .head()
             .map(|(place, _)| place.rank)
@@ -231,7 +231,7 @@ impl ReadyQueues {
         }
     }
 
-    fn close(&mut self, lane: u32) {
+    fn close(&mut self, lane: LaneIx) {
         if let Some(rank) = self.lanes[lane].listed.take() {
             let class = self.lanes[lane].key.class;
             self.classes[class].open.remove(&(rank, lane));

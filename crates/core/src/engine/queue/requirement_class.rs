@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lane::LaneRank;
 use crate::plan::{PinTarget, Placement};
+use crate::slab::LaneIx;
 use crate::time::Time;
 
 /// Steps of equal placement. There are few classes and many steps, so a worker is matched to classes.
@@ -13,9 +14,9 @@ use crate::time::Time;
 pub(crate) struct RequirementClass {
     pub(crate) placement: Placement,
     /// Lanes that belong to it.
-    pub(crate) lanes: BTreeSet<u32>,
+    pub(crate) lanes: BTreeSet<LaneIx>,
     /// Lanes that have a step and the locks for it, best first.
-    pub(crate) open: BTreeSet<(LaneRank, u32)>,
+    pub(crate) open: BTreeSet<(LaneRank, LaneIx)>,
     /// Workers online that may serve it.
     pub(crate) workers: u32,
     /// Since when there is none.

@@ -19,16 +19,17 @@ use std::collections::BTreeSet;
 use crate::engine::apply::ApplyError;
 use crate::engine::event::{CancelReason, Event, ReusedOutcome, StepFollowUp};
 use crate::engine::state::engine::{DeferredWork, Engine};
-use crate::engine::state::run::{BlockerKind, NO_INDEX, Run, RunForm};
+use crate::engine::state::run::{Run, RunForm};
 use crate::id::{Fence, RunId, StepIx};
 use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
+use crate::slab::{LaneIx, RunIx};
 use crate::time::Time;
 
 impl Engine {
     /// The same state with these runs condemned, and every event of theirs that is applied from now on.
     #[must_use]
     pub fn with_condemned(mut self, runs: BTreeSet<RunId>) -> Self {
-        let known: Vec<u32> =
+        let known: Vec<RunIx> =
             runs.iter().filter_map(|run| self.run_ids.get(run)).copied().collect();
         self.condemned = runs;
         for run_ix in known {
@@ -135,7 +136,7 @@ impl Engine {
     }
 
     /// Empties a run that was built: what is left of it is what [`fold_hollow`](Self::fold_hollow) makes of its events.
-    fn empty_condemned_run(&mut self, run_ix: u32) {
+    fn empty_condemned_run(&mut self, run_ix: RunIx) {
         if self.runs[run_ix].is_hollow() {
             return;
         }
@@ -143,7 +144,7 @@ impl Engine {
             self.remove_lease(lease);
         }
         let own = self.runs[run_ix].avoid.values().filter_map(|avoid| avoid.lane);
-        let mut lanes: Vec<u32> = own.chain(self.runs[run_ix].lanes.iter().copied()).collect();
+        let mut lanes: Vec<LaneIx> = own.chain(self.runs[run_ix].lanes.iter().copied()).collect();
         lanes.sort_unstable();
         lanes.dedup();
         self.board.remove_run(&lanes, run_ix, self.now);
@@ -160,7 +161,7 @@ impl Engine {
     }
 
     /// Brings a hollow run into the one form that it has on every node.
-    fn normalize_condemned_run(&mut self, run_ix: u32) {
+    fn normalize_condemned_run(&mut self, run_ix: RunIx) {
         let run = &mut self.runs[run_ix];
         let ended = run.status.is_terminal();
         let plan = run.plan.clone();
@@ -170,20 +171,20 @@ impl Engine {
             if open {
                 state.status = if ended { StepStatus::Cancelled } else { StepStatus::Waiting };
             }
-            (state.settling, state.lease, state.cause) = (false, NO_INDEX, NO_INDEX);
+            (state.settling, state.lease, state.blocker) = (false, None, None);
             (state.attempt, state.delivery, state.losses) = (1, 0, 0);
-            (state.remaining, state.hindered_by) = (0, BlockerKind::Failure);
+            state.remaining = 0;
             (state.since, state.fence) = (run.submitted_at, Fence::default());
         }
         let open = run.steps.iter().filter(|state| !state.status.is_terminal()).count();
         run.open = u32::try_from(open).expect("nodes are counted in 32 bits");
         (run.failed, run.withheld, run.superseded) = (None, 0, false);
-        run.stop_cursor = NO_INDEX;
+        run.stop_cursor = None;
         run.spent.clear();
         run.avoid.clear();
     }
 
-    fn keep_output(&mut self, run_ix: u32, step: StepIx, output: &StepOutput) {
+    fn keep_output(&mut self, run_ix: RunIx, step: StepIx, output: &StepOutput) {
         if *output != StepOutput::None && self.runs[run_ix].plan.has_step(step) {
             self.runs[run_ix].outputs.insert(step, output.clone());
         }
@@ -191,7 +192,7 @@ impl Engine {
 
     fn condemned_lease_ended(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         step: StepIx,
         (outcome, status): (&Outcome, StepStatus),
     ) {
@@ -202,7 +203,7 @@ impl Engine {
     }
 
     /// Notes how a step ended, and what that means for its key.
-    fn condemned_step_ended(&mut self, run_ix: u32, step: StepIx, status: StepStatus) {
+    fn condemned_step_ended(&mut self, run_ix: RunIx, step: StepIx, status: StepStatus) {
         let run = &mut self.runs[run_ix];
         if !run.plan.has_step(step) || run.step(step).status.is_terminal() {
             return;
@@ -213,7 +214,7 @@ impl Engine {
     }
 
     /// Ends a condemned run's steps; the run itself is ended by the decision that follows.
-    pub(in crate::engine) fn cancel_condemned_run(&mut self, run_ix: u32) {
+    pub(in crate::engine) fn cancel_condemned_run(&mut self, run_ix: RunIx) {
         self.empty_condemned_run(run_ix);
         self.end_condemned_steps(run_ix);
         if !self.runs[run_ix].status.is_terminal() {
@@ -221,7 +222,7 @@ impl Engine {
         }
     }
 
-    fn end_condemned_steps(&mut self, run_ix: u32) {
+    fn end_condemned_steps(&mut self, run_ix: RunIx) {
         let plan = self.runs[run_ix].plan.clone();
         for node in plan.nodes() {
             if plan.has_step(node) {

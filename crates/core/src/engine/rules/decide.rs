@@ -11,6 +11,7 @@ use crate::engine::takeover::takeover_gap::ProvenTime;
 use crate::id::{Fence, Incarnation, Term, WorkerId};
 use crate::planted_bugs::PlantedBug;
 use crate::session::{Exchange, ExchangeReply, ExchangeReplyBody, WorkerRefusal};
+use crate::slab::WorkerIx;
 use crate::time::{Span, Time};
 
 /// What a decision gathers while it is being made.
@@ -213,7 +214,7 @@ impl Engine {
     pub(in crate::engine) fn record_drain(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         exchange: &Exchange,
     ) {
         let it = &self.workers[worker];

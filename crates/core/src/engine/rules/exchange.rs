@@ -16,6 +16,7 @@ use crate::session::{
     Exchange, ExchangeArrival, ExchangeReplyBody, InFlightLease, LeasePhase, StopMode, StopOrder,
     StopReason, WorkerRefusal,
 };
+use crate::slab::{LeaseIx, WorkerIx};
 
 /// A reply in the making.
 struct ReplyDraft {
@@ -83,7 +84,7 @@ impl Engine {
         EngineAnswer::Exchanged
     }
 
-    fn live_worker(&self, exchange: &Exchange) -> Result<u32, WorkerRefusal> {
+    fn live_worker(&self, exchange: &Exchange) -> Result<WorkerIx, WorkerRefusal> {
         let worker =
             self.worker_ids.get(&exchange.worker).copied().ok_or(WorkerRefusal::NotRegistered)?;
         let it = &self.workers[worker];
@@ -107,7 +108,7 @@ impl Engine {
         Ok(worker)
     }
 
-    fn record_contact(&mut self, out: &mut DecisionDraft, worker: u32) {
+    fn record_contact(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         self.workers[worker].contact = self.now;
         if self.workers[worker].status == WorkerStatus::Lost {
             let id = self.workers[worker].id;
@@ -119,7 +120,7 @@ impl Engine {
     fn process_exchange(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         exchange: &Exchange,
         draft: &mut ReplyDraft,
     ) {
@@ -155,14 +156,14 @@ impl Engine {
     fn process_listed_lease(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         listed: &InFlightLease,
         draft: &mut ReplyDraft,
     ) {
         let at = listed.lease;
         self.deciding_run = Some(at.run);
         let any_life = self.config.bugs.on(PlantedBug::SupersededRenewed);
-        let is_its = |lease: &u32| {
+        let is_its = |lease: &LeaseIx| {
             self.leases[*lease].worker == worker && (any_life || self.is_of_this_life(*lease))
         };
         let lease = self.lease_of(at.run, at.step, at.fence).filter(is_its);
@@ -188,7 +189,7 @@ impl Engine {
 
     /// Tells a worker to stop a lease, unless it has processed a reply that did: a step takes its time to stop, and the
     /// exchange may rest meanwhile.
-    fn add_stop(&self, worker: u32, stop: StopOrder, body: &mut ExchangeReplyBody) {
+    fn add_stop(&self, worker: WorkerIx, stop: StopOrder, body: &mut ExchangeReplyBody) {
         let it = &self.workers[worker];
         let told = it.told.get(&stop.fence);
         let order = (stop.how, stop.why);
@@ -197,7 +198,7 @@ impl Engine {
         }
     }
 
-    fn confirm(&mut self, out: &mut DecisionDraft, lease: u32) {
+    fn confirm(&mut self, out: &mut DecisionDraft, lease: LeaseIx) {
         let it = &self.leases[lease];
         // A leader that begins another generation has its own leases presented anew, too.
         if it.term != self.term || it.led_since.is_some() {
@@ -206,7 +207,7 @@ impl Engine {
         }
     }
 
-    fn stop_order(&self, lease: u32) -> Option<StopOrder> {
+    fn stop_order(&self, lease: LeaseIx) -> Option<StopOrder> {
         let lease = &self.leases[lease];
         lease.stop.map(|(how, why)| StopOrder { fence: lease.fence, how, why })
     }
@@ -215,7 +216,7 @@ impl Engine {
     fn process_unlisted_leases(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         draft: &mut ReplyDraft,
     ) {
         let (seq, seen) = (draft.seq, self.workers[worker].peer.seen());
@@ -224,7 +225,7 @@ impl Engine {
             .leases
             .iter()
             .filter(|lease| self.leases[**lease].heard != seq && self.is_of_this_life(**lease));
-        let mut unlisted: Vec<u32> = unlisted.copied().collect();
+        let mut unlisted: Vec<LeaseIx> = unlisted.copied().collect();
         unlisted.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in unlisted {
             self.deciding_run = Some(self.runs[self.leases[lease].run].id);
@@ -248,7 +249,7 @@ impl Engine {
     }
 
     /// Keeps the exchange open until there is something to say, or it is time for the next.
-    fn park(&mut self, worker: u32) {
+    fn park(&mut self, worker: WorkerIx) {
         let until = self.now + self.interval();
         self.workers[worker].peer.park();
         self.parked.insert(worker);
@@ -260,7 +261,7 @@ impl Engine {
     pub(in crate::engine) fn answer_parked(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         mut body: ExchangeReplyBody,
     ) {
         let it = &mut self.workers[worker];
@@ -278,7 +279,7 @@ impl Engine {
     pub(in crate::engine) fn refuse_parked(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         refusal: WorkerRefusal,
     ) {
         let it = &mut self.workers[worker];
@@ -290,11 +291,11 @@ impl Engine {
     }
 
     /// What a worker must be told of leases that it holds: stops, and what is wanted back.
-    pub(in crate::engine) fn pending_orders(&self, worker: u32) -> ExchangeReplyBody {
+    pub(in crate::engine) fn pending_orders(&self, worker: WorkerIx) -> ExchangeReplyBody {
         let mut leases = self.workers[worker].leases.clone();
         leases.retain(|lease| self.is_of_this_life(*lease));
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
-        let back = |lease: &&u32| self.leases[**lease].asked_back;
+        let back = |lease: &&LeaseIx| self.leases[**lease].asked_back;
         let take_back: Vec<Fence> =
             leases.iter().filter(back).map(|lease| self.leases[*lease].fence).collect();
         let told = |stop: &StopOrder| {

@@ -13,6 +13,7 @@ use crate::engine::state::worker::WorkerStatus;
 use crate::id::Fence;
 use crate::planted_bugs::PlantedBug;
 use crate::session::{ExchangeReplyBody, LeaseGrant, LeaseRef};
+use crate::slab::{ClassIx, LaneIx, LeaseIx, WorkerIx};
 
 /// Whether a step may be leased before a slot is free for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Engine {
     pub(in crate::engine) fn fill_reply(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         body: &mut ExchangeReplyBody,
         reach: GrantReach,
     ) {
@@ -70,7 +71,7 @@ impl Engine {
     }
 
     /// How many more leases a worker may get now.
-    fn grant_room(&self, worker: u32) -> usize {
+    fn grant_room(&self, worker: WorkerIx) -> usize {
         let it = &self.workers[worker];
         if it.status != WorkerStatus::Online {
             return 0;
@@ -80,10 +81,10 @@ impl Engine {
     }
 
     /// How many leases count against a worker's slots: all that are open, delivered or not.
-    fn occupied_slots(&self, worker: u32) -> u32 {
+    fn occupied_slots(&self, worker: WorkerIx) -> u32 {
         let it = &self.workers[worker];
         if self.config.bugs.on(PlantedBug::UndeliveredOverfillSlots) {
-            let delivered = |lease: &&u32| !self.leases[**lease].is_undelivered(it.peer.seen());
+            let delivered = |lease: &&LeaseIx| !self.leases[**lease].is_undelivered(it.peer.seen());
             return u32::try_from(it.leases.iter().filter(delivered).count()).unwrap_or(u32::MAX);
         }
         it.open()
@@ -93,7 +94,7 @@ impl Engine {
     fn grant_one(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         load: &mut GrantLoad,
         reach: GrantReach,
     ) -> bool {
@@ -103,16 +104,7 @@ impl Engine {
         {
             return false;
         }
-        let free_slot = self.occupied_slots(worker) < self.workers[worker].slots;
-        if !free_slot && reach == GrantReach::Slots {
-            return false;
-        }
-        let Some((lane, place, queued)) = self.best_lane_for(worker) else { return false };
-        // A step that cannot be leased ahead and comes next is waited for: leasing past it would keep it waiting for
-        // ever on a worker that is never idle.
-        if !free_slot && !self.board.lanes[lane].key.ahead {
-            return false;
-        }
+        let Some((place, queued)) = self.next_step_for(worker, reach) else { return false };
         // What does not fit beside the rest comes first in the next reply.
         let weight = self.runs[place.run].grant_input_bytes(queued.step) + GRANT_FRAME;
         if !load.grants.is_empty() && load.bytes + weight > REPLY_GRANT_BYTES_MAX {
@@ -138,13 +130,29 @@ impl Engine {
         self.emit(out, event);
         self.workers[worker].want = self.workers[worker].want.saturating_sub(1);
         let lease = self.runs[place.run].step(queued.step).lease;
-        load.push(self.grant_message(lease));
+        load.push(self.grant_message(lease.expect("the step has just been granted")));
         true
     }
 
+    /// The step that the worker would get next, if it may have one.
+    fn next_step_for(
+        &mut self,
+        worker: WorkerIx,
+        reach: GrantReach,
+    ) -> Option<(LanePosition, QueuedStep)> {
+        let has_free_slot = self.occupied_slots(worker) < self.workers[worker].slots;
+        if !has_free_slot && reach == GrantReach::Slots {
+            return None;
+        }
+        let (lane, place, queued) = self.best_lane_for(worker)?;
+        // If the best step cannot be leased ahead, the worker gets no other one ahead: the best step would never run on a
+        // worker that is never idle.
+        (has_free_slot || self.board.lanes[lane].key.ahead).then_some((place, queued))
+    }
+
     /// The head of the best open lane among the classes that the worker serves.
-    fn best_lane_for(&mut self, worker: u32) -> Option<(u32, LanePosition, QueuedStep)> {
-        let mut best: Option<(GrantUrgency, u32)> = None;
+    fn best_lane_for(&mut self, worker: WorkerIx) -> Option<(LaneIx, LanePosition, QueuedStep)> {
+        let mut best: Option<(GrantUrgency, LaneIx)> = None;
         let mut looks = self.workers[worker].classes.len();
         for at in 0..self.workers[worker].classes.len() {
             let class = self.workers[worker].classes[at];
@@ -164,7 +172,12 @@ impl Engine {
     }
 
     /// The first open lane of a class that takes this worker; those before it are counted.
-    fn open_lane(&self, worker: u32, class: u32, looks: &mut usize) -> Option<(LaneRank, u32)> {
+    fn open_lane(
+        &self,
+        worker: WorkerIx,
+        class: ClassIx,
+        looks: &mut usize,
+    ) -> Option<(LaneRank, LaneIx)> {
         let mut open = self.board.classes[class].open.iter().copied();
         open.find(|(_, lane)| {
             *looks += 1;
@@ -172,7 +185,7 @@ impl Engine {
         })
     }
 
-    fn lane_accepts(&self, worker: u32, lane: u32) -> bool {
+    fn lane_accepts(&self, worker: WorkerIx, lane: LaneIx) -> bool {
         let lane = &self.board.lanes[lane];
         let limit = lane.key.per_worker.as_ref();
         if limit.is_some_and(|limit| self.workers[worker].is_at_limit(limit)) {
@@ -189,7 +202,7 @@ impl Engine {
         waited || self.board.classes[lane.key.class].workers < 2
     }
 
-    pub(in crate::engine) fn grant_message(&self, lease: u32) -> LeaseGrant {
+    pub(in crate::engine) fn grant_message(&self, lease: LeaseIx) -> LeaseGrant {
         let lease = &self.leases[lease];
         let run = &self.runs[lease.run];
         let spec = run.spec(lease.step);
@@ -239,10 +252,10 @@ impl Engine {
             return;
         }
         let parked = self.parked.iter().filter(|worker| self.grant_room(**worker) > 0);
-        let load = |worker: u32| {
+        let load = |worker: WorkerIx| {
             u64::from(self.workers[worker].open()) * 1000 / u64::from(self.workers[worker].slots)
         };
-        let mut waiting: Vec<(u64, u32, GrantLoad)> =
+        let mut waiting: Vec<(u64, WorkerIx, GrantLoad)> =
             parked.map(|worker| (load(*worker), *worker, GrantLoad::default())).collect();
         waiting.sort_unstable_by_key(|(load, worker, _)| (*load, *worker));
         for reach in reaches {
@@ -264,7 +277,7 @@ impl Engine {
     fn grant_round_robin(
         &mut self,
         out: &mut DecisionDraft,
-        waiting: &mut [(u64, u32, GrantLoad)],
+        waiting: &mut [(u64, WorkerIx, GrantLoad)],
         reach: GrantReach,
     ) {
         let mut hopeful: Vec<usize> = (0..waiting.len()).collect();

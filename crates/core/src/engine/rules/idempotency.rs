@@ -15,6 +15,7 @@ use crate::id::StepIx;
 use crate::idempotency::{IdempotencyLookup, IdempotencyOrigin, IdempotencyRecord, IdempotentStep};
 use crate::outcome::{StepOutput, StepStatus};
 use crate::planted_bugs::PlantedBug;
+use crate::slab::RunIx;
 
 impl Run {
     /// The key of a step, or why there is none; nothing if it has no key.
@@ -43,7 +44,7 @@ impl Engine {
     pub(in crate::engine) fn begin_step(
         &mut self,
         out: &mut DecisionDraft,
-        run_ix: u32,
+        run_ix: RunIx,
         step: StepIx,
     ) {
         let id = self.runs[run_ix].id;
@@ -61,7 +62,7 @@ impl Engine {
     }
 
     /// What follows for a step that asks for its key; nothing if it stands in line already.
-    fn key_event(&self, run_ix: u32, step: StepIx, key: Box<str>) -> Option<Event> {
+    fn key_event(&self, run_ix: RunIx, step: StepIx, key: Box<str>) -> Option<Event> {
         let run = self.runs[run_ix].id;
         let place = (run_ix, step);
         match self.ledger.look_up(
@@ -93,7 +94,7 @@ impl Engine {
     /// What the answer to a step that asked for its key does.
     pub(in crate::engine) fn apply_key_event(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         event: &Event,
     ) -> Result<(), IllegalStepChange> {
         if let Event::KeyTaken { step, key, .. } = event {
@@ -107,7 +108,7 @@ impl Engine {
         Ok(())
     }
 
-    fn key_awaited(&mut self, run_ix: u32, step: StepIx, key: &str) {
+    fn key_awaited(&mut self, run_ix: RunIx, step: StepIx, key: &str) {
         let again = self.ignores_key_record((run_ix, step));
         self.ledger.enqueue(key, (run_ix, step), again);
         let (now, patience) = (self.now, self.runs[run_ix].spec(step).wait_for_lock);
@@ -118,7 +119,7 @@ impl Engine {
 
     fn key_recalled(
         &mut self,
-        run_ix: u32,
+        run_ix: RunIx,
         step: StepIx,
         output: &StepOutput,
     ) -> Result<(), IllegalStepChange> {
@@ -134,7 +135,7 @@ impl Engine {
     }
 
     /// A step has ended, and with it its hold on a key or its place in line: who can go on by that asks again.
-    pub(in crate::engine) fn release_key(&mut self, run_ix: u32, step: StepIx) {
+    pub(in crate::engine) fn release_key(&mut self, run_ix: RunIx, step: StepIx) {
         let run = &self.runs[run_ix];
         let status = run.step(step).status;
         let kept =
@@ -163,7 +164,7 @@ impl Engine {
     pub(in crate::engine) fn key_wait_timed_out(
         &mut self,
         out: &mut DecisionDraft,
-        run_ix: u32,
+        run_ix: RunIx,
         step: StepIx,
     ) {
         let Some(run) = self.runs.get(run_ix).filter(|run| run.plan.has_step(step)) else { return };

@@ -9,15 +9,16 @@ use crate::id::{Seq, StepIx};
 use crate::outcome::{Outcome, OutcomeKind, StepStatus};
 use crate::plan::{RetryOn, RetryPolicy};
 use crate::session::StopReason;
+use crate::slab::{LeaseIx, RunIx, WorkerIx};
 use crate::time::Span;
 
 /// An attempt whose outcome is known.
 #[derive(Clone, Copy)]
 struct EndedAttempt {
-    run: u32,
+    run: RunIx,
     step: StepIx,
     /// The worker that it ran on.
-    worker: u32,
+    worker: WorkerIx,
     /// Whether it was told to stop.
     stopped: bool,
 }
@@ -27,7 +28,7 @@ impl Engine {
     pub(in crate::engine) fn end_lease(
         &mut self,
         out: &mut DecisionDraft,
-        lease_ix: u32,
+        lease_ix: LeaseIx,
         mut outcome: Outcome,
         ended: LeaseEndKind,
     ) {
@@ -44,7 +45,7 @@ impl Engine {
     fn follow_up(
         &self,
         out: &mut DecisionDraft,
-        lease_ix: u32,
+        lease_ix: LeaseIx,
         outcome: &Outcome,
         ended: LeaseEndKind,
     ) -> StepFollowUp {
@@ -73,7 +74,7 @@ impl Engine {
     pub(in crate::engine) fn late_follow_up(
         &self,
         out: &mut DecisionDraft,
-        ((run, step), worker): ((u32, StepIx), u32),
+        ((run, step), worker): ((RunIx, StepIx), WorkerIx),
         outcome: &Outcome,
     ) -> Option<StepFollowUp> {
         let tried = EndedAttempt { run, step, worker, stopped: false };

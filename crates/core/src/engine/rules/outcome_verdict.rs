@@ -12,6 +12,7 @@ use crate::id::{Fence, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
 use crate::planted_bugs::PlantedBug;
 use crate::session::{FinishedAttempt, LeaseRef, OutcomeVerdict};
+use crate::slab::{LeaseIx, RunIx, WorkerIx};
 
 /// What is known of a lease that is not open.
 enum ClosedLease {
@@ -29,7 +30,7 @@ impl Engine {
     pub(in crate::engine) fn judge_outcome(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         finished: &FinishedAttempt,
     ) -> OutcomeVerdict {
         if let Some(lease) = self.matching_open_lease(worker, finished) {
@@ -56,7 +57,7 @@ impl Engine {
     fn judge_late_outcome(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         finished: &FinishedAttempt,
     ) -> OutcomeVerdict {
         let LeaseRef { run, step, fence, .. } = finished.lease;
@@ -76,7 +77,7 @@ impl Engine {
     }
 
     /// The run of a lease whose step waits in its lane and was given to no worker since.
-    fn awaiting_redelivery(&self, at: LeaseRef) -> Option<u32> {
+    fn awaiting_redelivery(&self, at: LeaseRef) -> Option<RunIx> {
         let run_ix = self.run_ids.get(&at.run).copied()?;
         let run = &self.runs[run_ix];
         let state = run.steps.get(at.step.0 as usize)?;
@@ -117,18 +118,17 @@ impl Engine {
         self.emit(out, Event::LateOutcome { run, step, fence, outcome });
     }
 
-    fn matching_open_lease(&self, worker: u32, finished: &FinishedAttempt) -> Option<u32> {
+    fn matching_open_lease(&self, worker: WorkerIx, finished: &FinishedAttempt) -> Option<LeaseIx> {
         let at = finished.lease;
         if self.config.bugs.on(PlantedBug::NoFenceCheck) {
             let run = &self.runs[*self.run_ids.get(&at.run)?];
-            let lease = run.steps.get(at.step.0 as usize)?.lease;
-            return self.leases.get(lease).map(|_| lease);
+            return run.steps.get(at.step.0 as usize)?.lease;
         }
         let lease = self.lease_of(at.run, at.step, at.fence)?;
         (self.leases[lease].worker == worker).then_some(lease)
     }
 
-    fn learn_pace(&mut self, worker: u32, finished: &FinishedAttempt) {
+    fn learn_pace(&mut self, worker: WorkerIx, finished: &FinishedAttempt) {
         if let Some(ran) = finished.ran {
             self.workers[worker].record_duration(ran);
         }

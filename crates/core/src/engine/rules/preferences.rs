@@ -7,11 +7,12 @@ use crate::engine::config::PREFERENCE_WAIT;
 use crate::engine::queue::lane::ReadyLane;
 use crate::engine::state::engine::Engine;
 use crate::planted_bugs::PlantedBug;
+use crate::slab::{ClassIx, WorkerIx};
 use crate::time::Time;
 
 impl Engine {
     /// Whether the first step of a lane may go to this worker, as far as its preferences go.
-    pub(crate) fn preference_allows(&self, worker: u32, lane: &ReadyLane) -> bool {
+    pub(crate) fn preference_allows(&self, worker: WorkerIx, lane: &ReadyLane) -> bool {
         let class = lane.key.class;
         if self.meets_preferences(worker, class)
             || self.config.bugs.on(PlantedBug::PreferenceIgnored)
@@ -31,20 +32,25 @@ impl Engine {
     }
 
     /// The preferences of a class that a worker does not meet, in words.
-    pub(crate) fn unmet_preferences(&self, worker: u32, class: u32) -> Option<String> {
+    pub(crate) fn unmet_preferences(&self, worker: WorkerIx, class: ClassIx) -> Option<String> {
         let requirement = &self.board.classes[class].placement.requirement;
         let unsuited = requirement.unmet_preferences(&self.workers[worker].labels);
         let unsuited: Vec<String> = unsuited.map(ToString::to_string).collect();
         (!unsuited.is_empty()).then(|| unsuited.join(", "))
     }
 
-    fn meets_preferences(&self, worker: u32, class: u32) -> bool {
+    fn meets_preferences(&self, worker: WorkerIx, class: ClassIx) -> bool {
         let requirement = &self.board.classes[class].placement.requirement;
         requirement.unmet_preferences(&self.workers[worker].labels).next().is_none()
     }
 
     /// A worker that serves a class has come or gone.
-    pub(in crate::engine) fn count_preferred_worker(&mut self, worker: u32, class: u32, by: i32) {
+    pub(in crate::engine) fn count_preferred_worker(
+        &mut self,
+        worker: WorkerIx,
+        class: ClassIx,
+        by: i32,
+    ) {
         let requirement = &self.board.classes[class].placement.requirement;
         if requirement.preferences().next().is_some() && self.meets_preferences(worker, class) {
             let count = self.board.preferred_workers.entry(class).or_default();

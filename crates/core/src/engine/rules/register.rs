@@ -16,6 +16,7 @@ use crate::session::{
     FinishedAttempt, FormerLifeProof, OutcomeVerdict, RegisterReply, RegisterRequest,
     WorkerLocality, WorkerRefusal,
 };
+use crate::slab::{LeaseIx, WorkerIx};
 
 impl Engine {
     pub(in crate::engine) fn register(
@@ -62,7 +63,7 @@ impl Engine {
     fn judge_all(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         spooled: &[FinishedAttempt],
     ) -> Vec<(Fence, OutcomeVerdict)> {
         let mut verdicts = Vec::new();
@@ -75,7 +76,7 @@ impl Engine {
     fn register_refusal(
         &self,
         register: &RegisterRequest,
-        known: Option<u32>,
+        known: Option<WorkerIx>,
     ) -> Option<WorkerRefusal> {
         if !(1..=SLOTS_MAX).contains(&register.slots) {
             return Some(WorkerRefusal::BadSlots(register.slots));
@@ -145,7 +146,7 @@ impl Engine {
     fn end_life(
         &mut self,
         out: &mut DecisionDraft,
-        worker: u32,
+        worker: WorkerIx,
         life: Incarnation,
         started: &[Fence],
     ) {
@@ -162,7 +163,12 @@ impl Engine {
 
     /// A new life registers: what earlier ones held is lost. Where a step must not run twice at a time, or not start again,
     /// and nothing proves that its life is dead, its lease is renewed no more and ends by time.
-    fn end_former_lives(&mut self, out: &mut DecisionDraft, worker: u32, former: &FormerLifeProof) {
+    fn end_former_lives(
+        &mut self,
+        out: &mut DecisionDraft,
+        worker: WorkerIx,
+        former: &FormerLifeProof,
+    ) {
         let contact = self.workers[worker].contact;
         for lease_ix in self.leases_by_fence(worker) {
             let lease = &self.leases[lease_ix];
@@ -190,14 +196,14 @@ impl Engine {
         harmless || former.proves(lease.life) || self.config.bugs.on(PlantedBug::NewLifeFreesLocks)
     }
 
-    fn leases_by_fence(&self, worker: u32) -> Vec<u32> {
+    fn leases_by_fence(&self, worker: WorkerIx) -> Vec<LeaseIx> {
         let mut leases = self.workers[worker].leases.clone();
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         leases
     }
 
     /// Whether a lease is held by the life of its worker that is registered now.
-    pub(in crate::engine) fn is_of_this_life(&self, lease: u32) -> bool {
+    pub(in crate::engine) fn is_of_this_life(&self, lease: LeaseIx) -> bool {
         let lease = &self.leases[lease];
         lease.life == self.workers[lease.worker].incarnation
     }

@@ -9,6 +9,7 @@ use crate::id::{RunId, StepIx};
 use crate::outcome::StepStatus;
 use crate::plan::{LockOrder, StatusCondition};
 use crate::session::StopReason;
+use crate::slab::{LeaseIx, LockIx, RunIx};
 
 impl Engine {
     /// Decides what follows from events so far, until the decision is full. What is left is taken up by the next.
@@ -31,7 +32,7 @@ impl Engine {
         }
     }
 
-    fn settle_if_due(&mut self, out: &mut DecisionDraft, run_ix: u32, step: StepIx) {
+    fn settle_if_due(&mut self, out: &mut DecisionDraft, run_ix: RunIx, step: StepIx) {
         let Some(run) = self.runs.get(run_ix) else {
             return;
         };
@@ -51,7 +52,7 @@ impl Engine {
     }
 
     /// How a step has to end, if it has to.
-    fn due_settlement(&self, run_ix: u32, step: StepIx) -> Option<StepSettlement> {
+    fn due_settlement(&self, run_ix: RunIx, step: StepIx) -> Option<StepSettlement> {
         let run = &self.runs[run_ix];
         let (state, condition) = (run.step(step), run.spec(step).condition);
         if !matches!(state.status, StepStatus::Waiting | StepStatus::Ready) {
@@ -84,7 +85,7 @@ impl Engine {
 
     /// Nobody could run the step when it became ready; that somebody has come since does not change it, or a replay would
     /// have to know when.
-    fn unplaceable(&self, run_ix: u32, step: StepIx) -> Option<StepSettlement> {
+    fn unplaceable(&self, run_ix: RunIx, step: StepIx) -> Option<StepSettlement> {
         let run = &self.runs[run_ix];
         if run.step(step).status != StepStatus::Ready {
             return None;
@@ -99,7 +100,7 @@ impl Engine {
     pub(in crate::engine) fn emit_settled(
         &mut self,
         out: &mut DecisionDraft,
-        run_ix: u32,
+        run_ix: RunIx,
         step: StepIx,
         settled: StepSettlement,
     ) {
@@ -108,11 +109,11 @@ impl Engine {
     }
 
     /// Ends steps of a stopped run in the order of the plan, as many as the decision has room for.
-    fn settle_stopped_steps(&mut self, out: &mut DecisionDraft, run_ix: u32) {
+    fn settle_stopped_steps(&mut self, out: &mut DecisionDraft, run_ix: RunIx) {
         let Some(run) = self.runs.get(run_ix) else {
             return;
         };
-        let mut cursor = run.stop_cursor;
+        let Some(StepIx(mut cursor)) = run.stop_cursor else { return };
         let end = u32::try_from(run.steps.len()).expect("nodes are counted in 32 bits");
         while cursor < end && !self.is_full(out) {
             let step = StepIx(cursor);
@@ -129,13 +130,13 @@ impl Engine {
                 self.emit_settled(out, run_ix, step, settled);
             }
         }
-        self.runs[run_ix].stop_cursor = cursor;
+        self.runs[run_ix].stop_cursor = Some(StepIx(cursor));
         if cursor < end {
             self.todo.push_back(DeferredWork::Stop(run_ix));
         }
     }
 
-    fn end_run(&mut self, out: &mut DecisionDraft, run_ix: u32) {
+    fn end_run(&mut self, out: &mut DecisionDraft, run_ix: RunIx) {
         let Some(run) = self.runs.get(run_ix) else {
             return;
         };
@@ -147,7 +148,7 @@ impl Engine {
 
     /// A step stands at a lock where the newest run ends the older ones: those that wait are settled, those that run
     /// are told to stop. If a newer one is there already, it is this one that ends.
-    fn supersede(&mut self, out: &mut DecisionDraft, run_ix: u32, step: StepIx) {
+    fn supersede(&mut self, out: &mut DecisionDraft, run_ix: RunIx, step: StepIx) {
         let Some(run) = self.runs.get(run_ix) else { return };
         if run.status.is_terminal()
             || run.step(step).status != StepStatus::Ready
@@ -158,7 +159,7 @@ impl Engine {
         let (by, order) = (run.id, run.order);
         let yields =
             run.spec(step).locks.iter().filter(|lock| lock.order == LockOrder::CancelOlder);
-        let locks: Vec<u32> = yields.map(|lock| self.board.lock_ids[&lock.name]).collect();
+        let locks: Vec<LockIx> = yields.map(|lock| self.board.lock_ids[&lock.name]).collect();
         for lock in locks {
             self.board.scans += (self.board.locks[lock].lanes.len() + self.leases.len()) as u64;
             if let Some(newer) = self.newer_run_at_lock(lock, order) {
@@ -179,7 +180,7 @@ impl Engine {
     }
 
     /// The run of a step that waits for the lock or holds it, would end older ones, and is newer.
-    fn newer_run_at_lock(&self, lock: u32, order: u64) -> Option<RunId> {
+    fn newer_run_at_lock(&self, lock: LockIx, order: u64) -> Option<RunId> {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
         // The newest run stands first in a lane that ends older ones.
         let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).filter_map(ReadyLane::head);
@@ -193,7 +194,7 @@ impl Engine {
     }
 
     /// Whether a lease holds the lock as one of those that the newest ends.
-    fn is_superseded_holder(&self, lease: &Lease, lock: u32) -> bool {
+    fn is_superseded_holder(&self, lease: &Lease, lock: LockIx) -> bool {
         let holds = lease.locks.as_deref().is_some_and(|locks| locks.contains(&lock));
         let name = &self.board.locks[lock].name;
         let mut uses = self.runs[lease.run].spec(lease.step).locks.iter();
@@ -204,13 +205,13 @@ impl Engine {
     fn supersede_waiting(
         &mut self,
         out: &mut DecisionDraft,
-        lock: u32,
+        lock: LockIx,
         by: RunId,
         order: u64,
     ) -> bool {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
         let lanes = lanes.filter(|lane| lane.cancels_older_at(lock));
-        let aged: Vec<(u32, StepIx)> = lanes.flat_map(|lane| lane.older_than(order)).collect();
+        let aged: Vec<(RunIx, StepIx)> = lanes.flat_map(|lane| lane.older_than(order)).collect();
         self.board.scans += aged.len() as u64;
         for (run, step) in aged {
             if self.is_full(out) {
@@ -221,7 +222,13 @@ impl Engine {
         true
     }
 
-    fn supersede_holder(&mut self, out: &mut DecisionDraft, lease: u32, lock: u32, order: u64) {
+    fn supersede_holder(
+        &mut self,
+        out: &mut DecisionDraft,
+        lease: LeaseIx,
+        lock: LockIx,
+        order: u64,
+    ) {
         let it = &self.leases[lease];
         let run = &self.runs[it.run];
         if self.is_superseded_holder(it, lock) && run.order < order && it.stop.is_none() {

@@ -12,6 +12,7 @@ use crate::engine::state::run::Run;
 use crate::engine::state::worker::{Worker, WorkerStatus};
 use crate::id::{RunId, StepIx};
 use crate::plan::{Placement, Plan};
+use crate::slab::ClassIx;
 
 /// Warnings that one submission is answered with: more are not read, and each costs a look at every worker.
 const WARNINGS_MAX: usize = 20;
@@ -118,11 +119,11 @@ impl Engine {
     }
 
     /// The classes of the run's steps that no worker serves, each with its first step. Looks at every step once.
-    fn unserved_classes(&self, run: &Run) -> BTreeMap<u32, StepIx> {
+    fn unserved_classes(&self, run: &Run) -> BTreeMap<ClassIx, StepIx> {
         let mut first = BTreeMap::new();
         for node in run.plan.nodes() {
             let Some(spec) = run.plan.spec_index(node) else { continue };
-            let class = self.board.lanes[run.lanes[spec as usize]].key.class;
+            let class = self.board.lanes[run.lanes[spec.0 as usize]].key.class;
             if self.board.classes[class].workers == 0 {
                 first.entry(class).or_insert(node);
             }
@@ -131,7 +132,7 @@ impl Engine {
     }
 
     /// Says what is missing for a class of the run's steps.
-    fn no_worker_yet(&self, run: &Run, class: u32, step: StepIx) -> SubmitWarning {
+    fn no_worker_yet(&self, run: &Run, class: ClassIx, step: StepIx) -> SubmitWarning {
         let placement = &self.board.classes[class].placement;
         SubmitWarning::NoWorkerYet {
             lacking: self.missing_demands(placement),

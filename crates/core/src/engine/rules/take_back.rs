@@ -10,6 +10,7 @@ use crate::engine::state::engine::Engine;
 use crate::id::Fence;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted_bugs::PlantedBug;
+use crate::slab::{ClassIx, LaneIx, LeaseIx, WorkerIx};
 
 /// Leases that are looked at for one exchange of an idle worker; the next exchange goes on behind them. Every idle worker
 /// looks, so without a bound the cost would be all idle workers times all leases.
@@ -18,14 +19,14 @@ const TAKE_BACK_SCANS_MAX: usize = 4096;
 impl Engine {
     /// An idle worker found nothing: others who hold more than they run are asked for what they have not started. Their
     /// word comes with their next exchange, and until then nobody else gets the step.
-    pub(in crate::engine) fn request_take_back(&mut self, idle: u32) {
+    pub(in crate::engine) fn request_take_back(&mut self, idle: WorkerIx) {
         if self.ahead.is_empty()
             || !self.workers[idle].has_free_slot()
             || self.workers[idle].want == 0
         {
             return;
         }
-        let serves: BTreeSet<u32> = self.workers[idle].classes.iter().copied().collect();
+        let serves: BTreeSet<ClassIx> = self.workers[idle].classes.iter().copied().collect();
         let mut wanted = (self.workers[idle].slots - self.workers[idle].open()) as usize;
         let mut looks = 0;
         let mut behind = self.take_back_cursor.take();
@@ -46,11 +47,16 @@ impl Engine {
     }
 
     /// Asks for the newest leases that the holder has beyond its slots. Those that it was asked for before count.
-    fn request_from_holder(&mut self, holder: u32, serves: &BTreeSet<u32>, wanted: usize) -> usize {
+    fn request_from_holder(
+        &mut self,
+        holder: WorkerIx,
+        serves: &BTreeSet<ClassIx>,
+        wanted: usize,
+    ) -> usize {
         let it = &self.workers[holder];
         let surplus = it.open().saturating_sub(it.slots) as usize;
         let may_ask = it.leases.iter().filter(|lease| self.may_take_back(**lease, serves));
-        let mut leases: Vec<(Reverse<Fence>, u32)> =
+        let mut leases: Vec<(Reverse<Fence>, LeaseIx)> =
             may_ask.map(|lease| (Reverse(self.leases[*lease].fence), *lease)).collect();
         keep_least(&mut leases, surplus);
         let found = leases.len();
@@ -65,7 +71,7 @@ impl Engine {
     }
 
     /// A worker that drains is asked for everything that it has not started.
-    pub(in crate::engine) fn request_all_back(&mut self, holder: u32) {
+    pub(in crate::engine) fn request_all_back(&mut self, holder: WorkerIx) {
         for lease in self.workers[holder].leases.clone() {
             let of_this_life = self.is_of_this_life(lease);
             let lease = &mut self.leases[lease];
@@ -75,7 +81,7 @@ impl Engine {
     }
 
     /// Whether a lease has not started as far as is known, is of one of these classes, and was given ahead.
-    fn may_take_back(&self, lease: u32, serves: &BTreeSet<u32>) -> bool {
+    fn may_take_back(&self, lease: LeaseIx, serves: &BTreeSet<ClassIx>) -> bool {
         let lease = &self.leases[lease];
         if lease.started_at.is_some()
             || lease.stop.is_some()
@@ -84,8 +90,8 @@ impl Engine {
             return false;
         }
         let run = &self.runs[lease.run];
-        let lane = run.plan.spec_index(lease.step).and_then(|spec| run.lanes.get(spec as usize));
-        let is_served = |lane: &u32| serves.contains(&self.board.lanes[*lane].key.class);
+        let lane = run.plan.spec_index(lease.step).and_then(|spec| run.lane_of(spec));
+        let is_served = |lane: LaneIx| serves.contains(&self.board.lanes[lane].key.class);
         lane.is_some_and(is_served) && run.spec(lease.step).may_lease_ahead()
     }
 

@@ -11,6 +11,7 @@ use crate::engine::state::worker::WorkerStatus;
 use crate::id::{RunId, StepIx};
 use crate::outcome::{Outcome, OutcomeKind, StepStatus};
 use crate::session::{ExchangeReplyBody, StopReason};
+use crate::slab::{LaneIx, LeaseIx, RunIx, WorkerIx};
 
 impl Engine {
     pub(in crate::engine) fn tick(&mut self, out: &mut DecisionDraft) -> EngineAnswer {
@@ -56,7 +57,7 @@ impl Engine {
     }
 
     /// A worker was not heard for as long as its leases last, or is to be forgotten.
-    fn worker_silent(&mut self, out: &mut DecisionDraft, worker: u32) {
+    fn worker_silent(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         let Some(it) = self.workers.get(worker) else {
             return;
         };
@@ -70,7 +71,7 @@ impl Engine {
         }
     }
 
-    fn overdue_worker(&mut self, out: &mut DecisionDraft, worker: u32) {
+    fn overdue_worker(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         if !self.workers[worker].leases_expire() {
             self.end_expired(out, worker);
             return self.watch_worker(worker);
@@ -93,7 +94,7 @@ impl Engine {
     }
 
     /// A lease that was granted after its worker was last heard outlives the worker's loss.
-    fn lost_worker_expired(&mut self, out: &mut DecisionDraft, worker: u32) {
+    fn lost_worker_expired(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         self.end_expired(out, worker);
         if !self.workers[worker].leases.is_empty() || self.next_loss_deadline(worker) > self.now {
             return self.watch_worker(worker);
@@ -102,7 +103,7 @@ impl Engine {
         self.emit(out, Event::WorkerForgotten { worker: id });
     }
 
-    fn end_expired(&mut self, out: &mut DecisionDraft, worker: u32) {
+    fn end_expired(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         let it = &self.workers[worker];
         let (contact, life, expire) = (it.contact, it.incarnation, it.leases_expire());
         let mut leases = it.leases.clone();
@@ -148,7 +149,7 @@ impl Engine {
         false
     }
 
-    fn parked_exchange_due(&mut self, out: &mut DecisionDraft, worker: u32) {
+    fn parked_exchange_due(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         let due = |it: &crate::engine::state::worker::Worker| {
             it.peer.parked().is_some() && it.park_until <= self.now
         };
@@ -160,7 +161,7 @@ impl Engine {
         }
     }
 
-    fn backoff_over(&mut self, out: &mut DecisionDraft, run_ix: u32, step: StepIx) {
+    fn backoff_over(&mut self, out: &mut DecisionDraft, run_ix: RunIx, step: StepIx) {
         let Some(run) = self.runs.get(run_ix) else {
             return;
         };
@@ -173,7 +174,7 @@ impl Engine {
         }
     }
 
-    fn run_overdue(&mut self, out: &mut DecisionDraft, run_ix: u32) {
+    fn run_overdue(&mut self, out: &mut DecisionDraft, run_ix: RunIx) {
         let Some(run) = self.runs.get(run_ix) else {
             return;
         };
@@ -191,7 +192,7 @@ impl Engine {
 
     /// A started step should have been ended by its worker long ago: it is told to stop and not renewed any more. Its
     /// lease and its locks end by report or expiry.
-    fn step_overdue(&mut self, out: &mut DecisionDraft, lease_ix: u32) {
+    fn step_overdue(&mut self, out: &mut DecisionDraft, lease_ix: LeaseIx) {
         let Some(lease) = self.leases.get(lease_ix) else {
             return;
         };
@@ -216,7 +217,7 @@ impl Engine {
 
     /// Steps of a lane have waited long: locks are kept for the first; those that nobody could run, or whose locks were
     /// not free, fail.
-    fn lane_wait_ended(&mut self, out: &mut DecisionDraft, lane: u32) {
+    fn lane_wait_ended(&mut self, out: &mut DecisionDraft, lane: LaneIx) {
         if self.board.lanes.get(lane).is_none_or(|it| it.timer.is_none_or(|at| at > self.now)) {
             return;
         }
@@ -238,7 +239,7 @@ impl Engine {
         }
     }
 
-    fn first_overdue(&self, lane: u32) -> Option<(LanePosition, QueuedStep, StepSettlement)> {
+    fn first_overdue(&self, lane: LaneIx) -> Option<(LanePosition, QueuedStep, StepSettlement)> {
         let mut fronts = self.board.lanes[lane].fronts();
         fronts.find_map(|(place, queued)| {
             let settled = self.waited_too_long(lane, (place, queued))?;
@@ -248,7 +249,7 @@ impl Engine {
 
     fn waited_too_long(
         &self,
-        lane_ix: u32,
+        lane_ix: LaneIx,
         (place, queued): (LanePosition, QueuedStep),
     ) -> Option<StepSettlement> {
         let lane = &self.board.lanes[lane_ix];

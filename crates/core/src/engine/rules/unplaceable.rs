@@ -9,6 +9,7 @@ use crate::engine::queue::requirement_class::RequirementClass;
 use crate::engine::request::{EngineAnswer, RequestDenial};
 use crate::engine::state::engine::Engine;
 use crate::id::RunId;
+use crate::slab::RunIx;
 use crate::time::{Span, Time};
 
 /// How long a step waits for somebody who could run it when nobody is expected any more. Whoever has just lost the way
@@ -53,7 +54,7 @@ impl Engine {
     /// How a step ends that nobody can run since then, if it has waited for long enough.
     pub(in crate::engine) fn unplaceable_after_wait(
         &self,
-        run_ix: u32,
+        run_ix: RunIx,
         class: &RequirementClass,
         (since, wait): (Time, Span),
     ) -> Option<StepSettlement> {

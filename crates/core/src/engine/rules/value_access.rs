@@ -7,6 +7,7 @@ use crate::engine::state::run::Run;
 use crate::id::{StepIx, WorkerId};
 use crate::large_value::{LargeValueId, LargeValueLocation, LargeValueRef};
 use crate::outcome::StepOutput;
+use crate::slab::RunIx;
 
 impl Engine {
     /// Whether a worker may fetch a large result: a step that it holds a lease of in its current life reads a node with
@@ -23,7 +24,7 @@ impl Engine {
         }
         let leases = holder.leases.iter().map(|lease| &self.leases[*lease]);
         let own = leases.filter(|lease| lease.life == holder.incarnation);
-        let read: BTreeSet<(u32, StepIx)> = own
+        let read: BTreeSet<(RunIx, StepIx)> = own
             .flat_map(|lease| {
                 let reads = self.runs[lease.run].spec(lease.step).reads.iter();
                 reads.map(|node| (lease.run, *node))

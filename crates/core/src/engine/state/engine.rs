@@ -20,12 +20,12 @@ use crate::engine::queue::ready_queues::ReadyQueues;
 use crate::engine::takeover::clock_jump::SuspectedClockJump;
 use crate::engine::takeover::leader_absence::LeaderAbsences;
 use crate::engine::takeover::store_history::GrantEmbargo;
-use crate::id::{Fence, RunId, StepIx, Term, WorkerId};
+use crate::id::{Fence, RunId, SpecIx, StepIx, Term, WorkerId};
 use crate::idempotency::IdempotencyLedger;
 use crate::outcome::{RunStatus, StepOutput, StepStatus};
 use crate::plan::StatusCondition;
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
-use crate::slab::Slab;
+use crate::slab::{ClassIx, LaneIx, LeaseIx, RunIx, Slab, WorkerIx};
 use crate::time::{Span, Time};
 
 /// The state machine that makes every scheduling decision.
@@ -51,8 +51,8 @@ pub struct Engine {
     pub(crate) own: Option<WorkerId>,
     /// The newest fence's number.
     pub(crate) fences: u64,
-    pub(crate) runs: Slab<Run>,
-    pub(crate) run_ids: BTreeMap<RunId, u32>,
+    pub(crate) runs: Slab<RunIx, Run>,
+    pub(crate) run_ids: BTreeMap<RunId, RunIx>,
     pub(crate) runs_seen: u64,
     /// Leases of sealed runs that were given up.
     pub(crate) sealed: SealedLeases,
@@ -61,22 +61,22 @@ pub struct Engine {
     /// Bytes of their plans. Counted anew when a snapshot is read.
     #[serde(skip)]
     pub(crate) plan_bytes: usize,
-    pub(crate) workers: Slab<Worker>,
-    pub(crate) worker_ids: BTreeMap<WorkerId, u32>,
-    pub(crate) leases: Slab<Lease>,
+    pub(crate) workers: Slab<WorkerIx, Worker>,
+    pub(crate) worker_ids: BTreeMap<WorkerId, WorkerIx>,
+    pub(crate) leases: Slab<LeaseIx, Lease>,
     pub(crate) board: ReadyQueues,
     pub(crate) timers: TimerQueue,
     /// What follows from events and has to be decided yet, oldest first.
     pub(crate) todo: VecDeque<DeferredWork>,
     /// Volatile: workers that hold more than they run.
-    pub(crate) ahead: BTreeSet<u32>,
+    pub(crate) ahead: BTreeSet<WorkerIx>,
     /// Volatile: the worker up to which an idle worker's search for a lease got, where it was ended by its bound.
     #[serde(skip)]
-    pub(crate) take_back_cursor: Option<u32>,
+    pub(crate) take_back_cursor: Option<WorkerIx>,
     /// Volatile: workers with a parked exchange.
-    pub(crate) parked: BTreeSet<u32>,
+    pub(crate) parked: BTreeSet<WorkerIx>,
     /// Volatile: workers whose parked exchange has something to carry.
-    pub(crate) notify: BTreeSet<u32>,
+    pub(crate) notify: BTreeSet<WorkerIx>,
     /// Volatile: the run that it decides on right now.
     #[serde(skip)]
     pub(crate) deciding_run: Option<RunId>,
@@ -116,17 +116,17 @@ pub(crate) struct WorkerLossBrake {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum DeferredWork {
     /// A step may have to end without a lease.
-    Settle(u32, StepIx),
+    Settle(RunIx, StepIx),
     /// Steps of a stopped run have to end.
-    Stop(u32),
+    Stop(RunIx),
     /// Every step of a run has ended.
-    Finish(u32),
+    Finish(RunIx),
     /// A step stands at a lock where the newest ends the older ones.
-    Supersede(u32, StepIx),
+    Supersede(RunIx, StepIx),
 }
 
 impl DeferredWork {
-    pub(crate) const fn run(self) -> u32 {
+    pub(crate) const fn run(self) -> RunIx {
         match self {
             Self::Settle(run, _)
             | Self::Stop(run)
@@ -305,20 +305,20 @@ impl Engine {
     }
 
     /// The open lease of this fence, if the step named has it.
-    pub(crate) fn lease_of(&self, run: RunId, step: StepIx, fence: Fence) -> Option<u32> {
+    pub(crate) fn lease_of(&self, run: RunId, step: StepIx, fence: Fence) -> Option<LeaseIx> {
         let run = &self.runs[*self.run_ids.get(&run)?];
-        let lease = run.steps.get(step.0 as usize)?.lease;
+        let lease = run.steps.get(step.0 as usize)?.lease?;
         (self.leases.get(lease)?.fence == fence).then_some(lease)
     }
 
     /// What the lane of a spec is known by. A per-worker limit counts by name: `step` is one that has the spec, if any has.
     pub(crate) fn lane_key(
         &mut self,
-        run_ix: u32,
-        (spec_ix, step): (u32, Option<StepIx>),
-        avoid: Option<u32>,
+        run_ix: RunIx,
+        (spec_ix, step): (SpecIx, Option<StepIx>),
+        avoid: Option<WorkerIx>,
     ) -> LaneKey {
-        let spec = self.runs[run_ix].plan.specs()[spec_ix as usize].clone();
+        let spec = self.runs[run_ix].plan.spec_at(spec_ix).clone();
         let (class, fresh) = self.board.class(&spec.placement, self.now);
         if fresh {
             self.assign_workers_to_class(class);
@@ -345,7 +345,7 @@ impl Engine {
         }
     }
 
-    fn step_kind(&self, run_ix: u32, step: StepIx) -> StepKind {
+    fn step_kind(&self, run_ix: RunIx, step: StepIx) -> StepKind {
         let run = &self.runs[run_ix];
         let mut pipeline = run.plan.pipeline().to_owned();
         if self.config.bugs.on(PlantedBug::PerWorkerCountsOneRun) {
@@ -355,7 +355,7 @@ impl Engine {
     }
 
     /// Where a ready step stands in its lane.
-    pub(crate) fn lane_position(&self, run_ix: u32, step: StepIx, lane: u32) -> LanePosition {
+    pub(crate) fn lane_position(&self, run_ix: RunIx, step: StepIx, lane: LaneIx) -> LanePosition {
         let run = &self.runs[run_ix];
         let aging = !self.config.bugs.on(PlantedBug::PriorityStarvation);
         let rank = LaneRank {
@@ -367,7 +367,7 @@ impl Engine {
     }
 
     /// Finds the workers of a new class and counts them.
-    fn assign_workers_to_class(&mut self, class: u32) {
+    fn assign_workers_to_class(&mut self, class: ClassIx) {
         let placement = self.board.classes[class].placement.clone();
         let prefers = placement.requirement.preferences().next().is_some();
         let mut serving = 0;
@@ -389,7 +389,7 @@ impl Engine {
     }
 
     /// Lets a worker serve every class that accepts it.
-    pub(crate) fn join_classes(&mut self, worker: u32) {
+    pub(crate) fn join_classes(&mut self, worker: WorkerIx) {
         self.leave_classes(worker);
         if self.workers[worker].status == WorkerStatus::Online {
             for class in self.board.classes.indices() {
@@ -399,7 +399,7 @@ impl Engine {
         self.board.stirred = true;
     }
 
-    fn join_class(&mut self, worker: u32, class: u32) {
+    fn join_class(&mut self, worker: WorkerIx, class: ClassIx) {
         let it = &self.workers[worker];
         let serves = it.status == WorkerStatus::Online;
         if serves && self.board.classes[class].placement.accepts(it.placement_facts(self.own)) {
@@ -413,7 +413,7 @@ impl Engine {
     }
 
     /// Takes a worker out of every class.
-    pub(crate) fn leave_classes(&mut self, worker: u32) {
+    pub(crate) fn leave_classes(&mut self, worker: WorkerIx) {
         for class in std::mem::take(&mut self.workers[worker].classes) {
             self.board.classes[class].workers -= 1;
             self.count_preferred_worker(worker, class, -1);

@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 
 use super::engine::{DeferredWork, Engine};
-use super::run::{NO_INDEX, Run};
+use super::run::Run;
 use super::worker::{Worker, WorkerStatus};
 use crate::access::{AUDIT_TRAIL_MAX, TOKENS_MAX, TokenStatus, WORKER_CREDENTIALS_MAX};
 use crate::id::StepIx;
 use crate::outcome::StepStatus;
+use crate::slab::{ClassIx, RunIx, WorkerIx};
 
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +51,7 @@ impl Engine {
         found.0
     }
 
-    fn check_run(&self, found: &mut InvariantViolations, run_ix: u32, run: &Run) {
+    fn check_run(&self, found: &mut InvariantViolations, run_ix: RunIx, run: &Run) {
         let open = run.steps.iter().filter(|step| !step.status.is_terminal()).count();
         found.check(open == run.open as usize, "I14 conservation", || {
             format!("run {}: {open} steps are open, {} are counted", run.id, run.open)
@@ -63,11 +64,11 @@ impl Engine {
         }
     }
 
-    fn check_step(&self, found: &mut InvariantViolations, run_ix: u32, run: &Run, step: StepIx) {
+    fn check_step(&self, found: &mut InvariantViolations, run_ix: RunIx, run: &Run, step: StepIx) {
         let state = run.step(step);
         let name = || format!("run {} step {}", run.id, run.plan.name(step));
-        found.check(state.status.is_held() == (state.lease != NO_INDEX), "I4 one lease", || {
-            format!("{} is {} and its lease is {}", name(), state.status, state.lease)
+        found.check(state.status.is_held() == (state.lease.is_some()), "I4 one lease", || {
+            format!("{} is {} and its lease is {:?}", name(), state.status, state.lease)
         });
         let Some(spec) = run.plan.spec(step) else {
             return;
@@ -110,7 +111,7 @@ impl Engine {
         }
     }
 
-    fn is_queued(&self, run_ix: u32, step: StepIx) -> bool {
+    fn is_queued(&self, run_ix: RunIx, step: StepIx) -> bool {
         let here = |place: crate::engine::queue::lane::LanePosition,
                     queued: crate::engine::queue::lane::QueuedStep| {
             place.run == run_ix && queued.step == step
@@ -121,8 +122,8 @@ impl Engine {
             .any(|(_, lane)| lane.iter().any(|(place, queued)| here(place, queued)))
     }
 
-    fn check_worker(&self, found: &mut InvariantViolations, worker_ix: u32, worker: &Worker) {
-        let serving = |at: &u32| self.board.classes.get(*at).is_some();
+    fn check_worker(&self, found: &mut InvariantViolations, worker_ix: WorkerIx, worker: &Worker) {
+        let serving = |at: &ClassIx| self.board.classes.get(*at).is_some();
         found.check(worker.classes.iter().all(serving), "I7 placement", || {
             format!("{}: stale class", worker.name)
         });
@@ -168,7 +169,7 @@ impl Engine {
                 format!("{fence} is not counted")
             });
             let state = self.runs[lease.run].step(lease.step);
-            found.check(state.lease == lease_ix && state.fence == fence, "I2 fence", || {
+            found.check(state.lease == Some(lease_ix) && state.fence == fence, "I2 fence", || {
                 format!("{fence} is open and its step's newest is {}", state.fence)
             });
             let at_worker = self.workers[lease.worker].leases.get(lease.at_worker as usize);

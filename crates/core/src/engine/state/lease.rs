@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{Fence, Incarnation, Seq, StepIx, Term};
 use crate::session::{StopMode, StopReason};
+use crate::slab::{LockIx, RunIx, WorkerIx};
 use crate::time::{Span, Time};
 
 /// The right of one worker to execute one step for a while, until it ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Lease {
     pub(crate) fence: Fence,
-    pub(crate) run: u32,
+    pub(crate) run: RunIx,
     pub(crate) step: StepIx,
     pub(crate) attempt: u16,
     pub(crate) delivery: u16,
-    pub(crate) worker: u32,
+    pub(crate) worker: WorkerIx,
     /// The life of the worker that it was granted to.
     pub(crate) life: Incarnation,
     /// The exchange that it answered.
@@ -36,7 +37,7 @@ pub(crate) struct Lease {
     pub(crate) overdue_at: Option<Time>,
     pub(crate) stop: Option<(StopMode, StopReason)>,
     /// Locks that it holds.
-    pub(crate) locks: Option<Arc<[u32]>>,
+    pub(crate) locks: Option<Arc<[LockIx]>>,
     /// Where it stands in its worker's and its run's lists.
     pub(crate) at_worker: u32,
     pub(crate) at_run: u32,

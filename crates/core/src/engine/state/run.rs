@@ -6,31 +6,40 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::transition::{IllegalStepChange, StepChange, next_status};
-use crate::engine::event::{CancelLevel, CancelReason, RunOptions};
-use crate::id::{Fence, RunId, StepIx, WorkerId};
+use crate::engine::event::{CancelLevel, CancelReason, RunOptions, StepSettlement};
+use crate::id::{Fence, RunId, SpecIx, StepIx, WorkerId};
 use crate::outcome::{RunStatus, StepOutput, StepStatus};
 use crate::plan::{Plan, StatusCondition, StepSpec};
+use crate::slab::{LaneIx, LeaseIx};
 use crate::time::Time;
 
-/// Stands for "no lease", "no cause".
-pub(crate) const NO_INDEX: u32 = u32::MAX;
-
-/// Why the end of a node keeps the steps that need it from running, with the step at the root of it.
+/// Why the end of a node keeps its dependents from running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NeedBlocker {
-    /// That step failed.
+    /// This step, the root cause, failed.
     Failed(StepIx),
-    /// No worker could run that step.
+    /// This step, the root cause, matched no worker.
     CouldNotRun(StepIx),
 }
 
-/// What keeps a step from running, if something does.
+/// What keeps a step from running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum BlockerKind {
-    /// A need that failed.
-    Failure,
-    /// No worker matches it, or a need that it has.
-    WantOfWorker,
+pub(crate) enum StepBlocker {
+    /// This step failed: the root cause of a failed need, or the step whose failure stopped the run.
+    Failure(StepIx),
+    /// A need could not run; the root cause is this step.
+    NeedCouldNotRun(StepIx),
+    /// The step itself matches no worker.
+    Unplaceable,
+}
+
+impl From<NeedBlocker> for StepBlocker {
+    fn from(need: NeedBlocker) -> Self {
+        match need {
+            NeedBlocker::Failed(cause) => Self::Failure(cause),
+            NeedBlocker::CouldNotRun(cause) => Self::NeedCouldNotRun(cause),
+        }
+    }
 }
 
 /// One node of a run. Kept small: a run may have a million.
@@ -45,14 +54,10 @@ pub(crate) struct StepState {
     pub(crate) delivery: u16,
     /// Hand-outs of this attempt that were lost and count.
     pub(crate) losses: u16,
-    /// What `cause` is about.
-    pub(crate) hindered_by: BlockerKind,
     /// Needs that have not ended.
     pub(crate) remaining: u32,
-    /// The open lease, or [`NONE`].
-    pub(crate) lease: u32,
-    /// The step at the root of a need that failed or could not run, or [`NONE`].
-    pub(crate) cause: u32,
+    pub(crate) lease: Option<LeaseIx>,
+    pub(crate) blocker: Option<StepBlocker>,
     /// Since when it is ready, or until when it backs off.
     pub(crate) since: Time,
     /// The newest lease that it ever had.
@@ -66,32 +71,55 @@ impl StepState {
     }
 
     pub(crate) const fn cause(&self) -> Option<StepIx> {
-        if self.cause == NO_INDEX { None } else { Some(StepIx(self.cause)) }
+        match self.blocker {
+            Some(StepBlocker::Failure(cause) | StepBlocker::NeedCouldNotRun(cause)) => Some(cause),
+            Some(StepBlocker::Unplaceable) | None => None,
+        }
     }
 
     /// Whether a need failed. One that could not run did not fail.
     pub(crate) const fn need_failed(&self) -> bool {
-        self.cause != NO_INDEX && !self.is_withheld()
+        matches!(self.blocker, Some(StepBlocker::Failure(_)))
     }
 
     /// Whether it, or what it needs, could not run because no worker matches.
     pub(crate) const fn is_withheld(&self) -> bool {
-        matches!(self.hindered_by, BlockerKind::WantOfWorker)
+        matches!(self.blocker, Some(StepBlocker::NeedCouldNotRun(_) | StepBlocker::Unplaceable))
+    }
+
+    /// Notes why the step ended without a lease. A failure counts for more than any other reason but a missing worker.
+    pub(crate) const fn note_settlement(&mut self, settled: &StepSettlement) {
+        let (blocker, could_not_run) = match settled {
+            StepSettlement::Withheld { cause } => {
+                (Some(StepBlocker::NeedCouldNotRun(*cause)), true)
+            }
+            StepSettlement::SkippedUnplaceable => (Some(StepBlocker::Unplaceable), true),
+            StepSettlement::Blocked { cause } | StepSettlement::CancelledByFailure { cause } => {
+                (Some(StepBlocker::Failure(*cause)), false)
+            }
+            StepSettlement::SkippedByCondition
+            | StepSettlement::SkippedByValues { .. }
+            | StepSettlement::CancelledWithRun
+            | StepSettlement::Superseded { .. }
+            | StepSettlement::FailedNoWorker
+            | StepSettlement::FailedNoLock
+            | StepSettlement::FailedCondition { .. }
+            | StepSettlement::FailedTooLarge { .. }
+            | StepSettlement::FailedKey { .. }
+            | StepSettlement::FailedNoKey { .. } => (None, false),
+        };
+        if could_not_run || !self.need_failed() {
+            self.blocker = blocker;
+        }
     }
 
     /// Notes that a need keeps this step from running. A failure counts for more than the want of a worker.
-    pub(crate) const fn note_blocker(&mut self, hindrance: NeedBlocker) {
+    pub(crate) fn note_blocker(&mut self, blocker: NeedBlocker) {
         if self.status.is_terminal() || self.need_failed() {
             return;
         }
-        match hindrance {
-            NeedBlocker::Failed(cause) => {
-                (self.cause, self.hindered_by) = (cause.0, BlockerKind::Failure);
-            }
-            NeedBlocker::CouldNotRun(cause) if self.cause == NO_INDEX => {
-                (self.cause, self.hindered_by) = (cause.0, BlockerKind::WantOfWorker);
-            }
-            NeedBlocker::CouldNotRun(_) => {}
+        if self.blocker.is_none() || matches!(blocker, NeedBlocker::Failed(_)) {
+            self.blocker = Some(blocker.into());
         }
     }
 }
@@ -101,7 +129,7 @@ impl StepState {
 pub(crate) struct AvoidedWorker {
     pub(crate) worker: WorkerId,
     /// The lane of its own that it waits in, while it does.
-    pub(crate) lane: Option<u32>,
+    pub(crate) lane: Option<LaneIx>,
 }
 
 /// A lease that ended without ending its step.
@@ -146,9 +174,9 @@ pub(crate) struct Run {
     /// Nodes that have not ended.
     pub(crate) open: u32,
     /// Open leases, in no order.
-    pub(crate) leases: Vec<u32>,
+    pub(crate) leases: Vec<LeaseIx>,
     /// The lane of each spec.
-    pub(crate) lanes: Vec<u32>,
+    pub(crate) lanes: Vec<LaneIx>,
     /// The first step that failed the run.
     pub(crate) failed: Option<StepIx>,
     /// Steps that did not run because a need could not.
@@ -157,7 +185,7 @@ pub(crate) struct Run {
     pub(crate) superseded: bool,
     pub(crate) cancel: Option<(CancelLevel, CancelReason)>,
     /// How far the endings of a stopped run have got.
-    pub(crate) stop_cursor: u32,
+    pub(crate) stop_cursor: Option<StepIx>,
     pub(crate) outputs: BTreeMap<StepIx, StepOutput>,
     pub(crate) spent: BTreeMap<Fence, SpentLease>,
     /// Retried steps that should run elsewhere.
@@ -178,10 +206,9 @@ impl Run {
             attempt: 1,
             delivery: 0,
             losses: 0,
-            hindered_by: BlockerKind::Failure,
             remaining: plan.need_count(node),
-            lease: NO_INDEX,
-            cause: NO_INDEX,
+            lease: None,
+            blocker: None,
             since: now,
             fence: Fence::default(),
         };
@@ -201,7 +228,7 @@ impl Run {
             withheld: 0,
             superseded: false,
             cancel: None,
-            stop_cursor: NO_INDEX,
+            stop_cursor: None,
             outputs: BTreeMap::new(),
             spent: BTreeMap::new(),
             avoid: BTreeMap::new(),
@@ -214,6 +241,11 @@ impl Run {
 
     pub(crate) fn step_mut(&mut self, step: StepIx) -> &mut StepState {
         &mut self.steps[step.0 as usize]
+    }
+
+    /// The lane of a spec; `None` while the run is not in the queues.
+    pub(crate) fn lane_of(&self, spec: SpecIx) -> Option<LaneIx> {
+        self.lanes.get(spec.0 as usize).copied()
     }
 
     pub(crate) fn spec(&self, step: StepIx) -> &StepSpec {
@@ -251,5 +283,15 @@ impl Run {
             None if self.withheld > 0 => RunStatus::Failed,
             None => RunStatus::Succeeded,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn step_state_takes_forty_bytes() {
+        assert_eq!(size_of::<StepState>(), 40);
     }
 }

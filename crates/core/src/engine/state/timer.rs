@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::id::StepIx;
+use crate::slab::{LaneIx, LeaseIx, RunIx, WorkerIx};
 use crate::time::Time;
 
 /// What a deadline is about.
@@ -13,19 +14,19 @@ pub(crate) enum EngineTimer {
     /// Something is left over from a bounded decision.
     Unfinished,
     /// A worker should have been heard by now.
-    Contact(u32),
+    Contact(WorkerIx),
     /// A parked exchange must be answered.
-    Parked(u32),
+    Parked(WorkerIx),
     /// A back-off is over.
-    Retry(u32, StepIx),
+    Retry(RunIx, StepIx),
     /// A run has taken too long.
-    RunDeadline(u32),
+    RunDeadline(RunIx),
     /// A started step should have ended by now.
-    Overdue(u32),
+    Overdue(LeaseIx),
     /// Steps of a lane have waited too long.
-    Lane(u32),
+    Lane(LaneIx),
     /// A step has waited too long for the key that another is at.
-    Key(u32, StepIx),
+    Key(RunIx, StepIx),
     /// Lost grants have ended.
     Embargo,
 }
@@ -51,7 +52,7 @@ impl TimerQueue {
     }
 
     /// Drops what only a run's decisions would have dropped. Looks at every deadline, so only once there are many.
-    pub(crate) fn forget_run(&mut self, run: u32) {
+    pub(crate) fn forget_run(&mut self, run: RunIx) {
         if self.0.len() < PRUNE_TIMERS_FROM {
             return;
         }

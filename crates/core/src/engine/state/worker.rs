@@ -11,6 +11,7 @@ use crate::id::{Fence, Incarnation, Seq, WorkerId};
 use crate::plan::WorkerFacts;
 use crate::requirement::Labels;
 use crate::session::{LeaderSession, StopMode, StopReason, WorkerLocality};
+use crate::slab::{ClassIx, LeaseIx};
 use crate::time::{Span, Time};
 
 /// Where a worker stands.
@@ -56,11 +57,11 @@ pub(crate) struct Worker {
     /// When its status last changed.
     pub(crate) since: Time,
     /// Open leases, in no order.
-    pub(crate) leases: Vec<u32>,
+    pub(crate) leases: Vec<LeaseIx>,
     /// How many of them are of former lives, which nothing proved dead: they take up no slot, and end by time.
     pub(crate) former: u32,
     /// Classes that it may serve; empty unless it is online.
-    pub(crate) classes: Vec<u32>,
+    pub(crate) classes: Vec<ClassIx>,
     /// Open leases by kind, of all lives and runs, where a per-worker limit counts them.
     pub(crate) kinds: BTreeMap<Arc<StepKind>, u32>,
     /// When its silence is looked at next.

@@ -31,6 +31,7 @@ use crate::engine::rules::decide::DecisionDraft;
 use crate::engine::state::engine::Engine;
 use crate::id::{Fence, StepIx};
 use crate::planted_bugs::PlantedBug;
+use crate::slab::RunIx;
 use crate::time::{Span, Time};
 
 /// The longest lease. Locks wait that long after lost history, whatever the lost leases were: so it is short enough to
@@ -131,7 +132,7 @@ impl Engine {
 
     /// The same for a step. A grant of it that its worker does not know yet is not sent again either: the lost part of the history
     /// may have given it up, and granted the step to another worker.
-    pub(in crate::engine) fn step_embargo(&self, run: u32, step: StepIx) -> Option<Time> {
+    pub(in crate::engine) fn step_embargo(&self, run: RunIx, step: StepIx) -> Option<Time> {
         let until = self.embargo_until()?;
         let run = &self.runs[run];
         let spec = run.spec(step);

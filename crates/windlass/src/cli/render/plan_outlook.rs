@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use windlass_core::expand::{ExpandedPipeline, ExpandedStep};
-use windlass_core::id::StepIx;
+use windlass_core::id::{SpecIx, StepIx};
 use windlass_core::plan::{Plan, StepSpec, ValueCondition, WorkerFacts};
 use windlass_core::requirement::Labels;
 
@@ -123,7 +123,7 @@ fn waves(expanded: &ExpandedPipeline) -> (Vec<usize>, Vec<Option<usize>>) {
 
 fn groups<'a>(plan: &'a Plan, step: &ExpandedStep, labels: &Labels) -> Vec<CellGroup<'a>> {
     let mut groups: Vec<CellGroup<'a>> = Vec::new();
-    let mut index: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut index: BTreeMap<SpecIx, usize> = BTreeMap::new();
     for cell in step.cells.clone().map(StepIx) {
         let (Some(spec), Some(number)) = (plan.spec(cell), plan.spec_index(cell)) else { continue };
         let at = *index.entry(number).or_insert_with(|| {

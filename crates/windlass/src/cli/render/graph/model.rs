@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::expand::{ExpandedPipeline, ExpandedStep};
-use windlass_core::id::StepIx;
+use windlass_core::id::{SpecIx, StepIx};
 use windlass_core::plan::{StatusCondition, ValueCondition};
 use windlass_core::spec::PipelineDecl;
 
@@ -89,10 +89,10 @@ impl PipelineGraph {
 impl GraphNode {
     fn new(expanded: &ExpandedPipeline, step: &ExpandedStep) -> Self {
         let plan = &expanded.plan;
-        let numbers: BTreeSet<u32> =
+        let numbers: BTreeSet<SpecIx> =
             step.cells.clone().filter_map(|cell| plan.spec_index(StepIx(cell))).collect();
         let specs: Vec<_> =
-            numbers.into_iter().filter_map(|at| plan.specs().get(at as usize)).collect();
+            numbers.into_iter().filter_map(|at| plan.specs().get(at.0 as usize)).collect();
         let locks: BTreeSet<&str> =
             specs.iter().flat_map(|spec| &spec.locks).map(|lock| &*lock.name).collect();
         Self {
