@@ -19,6 +19,8 @@ pub mod testing;
 pub use cli::Cli;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub use sdk::ScriptExecutor;
+#[cfg(all(unix, feature = "tracing"))]
+pub use sdk::step_log_layer;
 #[cfg(unix)]
 pub use sdk::{
     Cell, Cells, Command, Context, Ended, Error, Hooks, Input, Matrix, Options, Out, Param,

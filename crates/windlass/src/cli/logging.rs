@@ -1,7 +1,12 @@
-//! The log level and format of long-running processes.
+//! The log level and format of long-running processes, and the subscriber that writes their log.
 
-use super::output::{LogFormat, LogLevel, Logger};
+use tracing::dispatcher::set_global_default;
+use tracing_subscriber::Registry;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+use super::output::{LogFormat, LogLevel, ProcessLogLayer};
 use crate::embedded::system_now;
+use crate::sdk::StepLogLayer;
 
 /// The options of every long-running command.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -18,9 +23,21 @@ pub(crate) struct LoggingArgs {
 }
 
 impl LoggingArgs {
-    /// The logger with these options.
-    pub(crate) fn logger(self) -> Logger {
+    /// Installs the subscriber of this process with these options.
+    pub(crate) fn install(self) {
         let level = if self.verbose { LogLevel::Debug } else { self.log_level };
-        Logger { format: self.log_format, level, clock: system_now }
+        install(level, self.log_format);
     }
+}
+
+/// Installs the subscriber of a command without these options, which logs at the default level as text.
+pub(crate) fn install_default() {
+    install(LogLevel::Info, LogFormat::Text);
+}
+
+/// A program that has installed a subscriber of its own keeps it: events of windlass go there.
+fn install(level: LogLevel, format: LogFormat) {
+    let steps = StepLogLayer::of_environment();
+    let layer = ProcessLogLayer { level, format, clock: system_now, steps };
+    drop(set_global_default(Registry::default().with(layer).into()));
 }

@@ -9,7 +9,7 @@ use windlass_link::mailbox::{MailboxAddress, MailboxError, MailboxRegistry, Mail
 
 use super::extensions::ProgramExtensions;
 use super::{dispatch, help, output};
-use crate::sdk::{ExecutorCallee, Pipeline, ScriptExecutor};
+use crate::sdk::{ExecutorCallee, Pipeline, ScriptExecutor, TracedCallee};
 
 /// The command line of windlass, with what a program adds to it.
 ///
@@ -61,7 +61,7 @@ impl Cli {
     /// Adds an executor: it runs the scripts of steps whose `shell:` has this name.
     #[must_use]
     pub fn executor(mut self, name: &str, executor: impl ScriptExecutor) -> Self {
-        let callee = Arc::new(ExecutorCallee(Arc::new(executor)));
+        let callee = TracedCallee::around(Arc::new(ExecutorCallee(Arc::new(executor))));
         self.compiled.callees.add_shell(name, callee);
         self
     }

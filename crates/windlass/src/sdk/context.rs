@@ -147,6 +147,11 @@ impl Context {
         &self,
         function: impl FnOnce() -> T + Send + 'static,
     ) -> T {
+        #[cfg(feature = "tracing")]
+        let function = {
+            let span = tracing::Span::current();
+            move || span.in_scope(function)
+        };
         match self.call.blocking(function).await {
             Ok(returned) => returned,
             Err(panic) => std::panic::resume_unwind(panic),

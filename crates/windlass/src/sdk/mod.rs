@@ -52,6 +52,8 @@ mod report;
 mod run;
 mod shape;
 mod step;
+#[cfg(feature = "tracing")]
+mod step_tracing;
 mod takes;
 mod value;
 
@@ -76,4 +78,8 @@ pub(crate) use run::follow;
 pub use run::{RunError, Runner};
 pub use shape::TypeShape;
 pub use step::{IntoStep, IsFunction, IsStep, Matrix, Returns, Single, Step};
+#[cfg(feature = "tracing")]
+pub use step_tracing::step_log_layer;
+#[cfg(all(feature = "http", feature = "sqlite"))]
+pub(crate) use step_tracing::{FieldText, StepLogLayer, TracedCallee};
 pub use takes::Takes;

@@ -18,6 +18,8 @@ use super::report::Report;
 use super::run::{RunError, Runner};
 use super::shape::TypeShape;
 use super::step::{IntoStep, Step};
+#[cfg(feature = "tracing")]
+use super::step_tracing::TracedCallee;
 use super::takes::Takes;
 
 /// A graph of typed steps.
@@ -213,7 +215,10 @@ impl Pipeline {
             if let Some(decides) = by_default.filter(|_| !step.options.has("retry")) {
                 step.decides.get_or_init(|| decides);
             }
-            callees.add(step.name, self.hooks.around(&step.callee));
+            let callee = self.hooks.around(&step.callee);
+            #[cfg(feature = "tracing")]
+            let callee = TracedCallee::around(callee);
+            callees.add(step.name, callee);
         }
         callees
     }

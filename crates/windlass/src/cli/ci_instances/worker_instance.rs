@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, timeout};
+use tracing::info;
 use windlass_core::engine::CancelLevel;
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::instance::{InstanceRendezvous, RunFinalStatus};
@@ -22,7 +23,6 @@ use super::partial_retry;
 use crate::cli::daemon::{JoinTarget, WorkerDaemon, WorkerDaemonOptions, WorkerJoinFailure};
 use crate::cli::error::CliError;
 use crate::cli::extensions::ProgramExtensions;
-use crate::cli::output::{LogLevel, Logger};
 use crate::cli::{exit, output};
 
 /// How long the leader may take to acknowledge a kill request: long compared with a round trip through the link.
@@ -64,8 +64,6 @@ pub(crate) struct WorkerInstanceOptions {
     pub(crate) labels: Labels,
     /// The functions and labels compiled into this program.
     pub(crate) compiled: ProgramExtensions,
-    /// The logger.
-    pub(crate) log: Logger,
 }
 
 /// Works until the run has ended; returns the exit code.
@@ -86,8 +84,8 @@ pub(crate) fn work(order: WorkerInstanceOptions) -> Result<u8, CliError> {
             Err(why) => return join.join_failed(why).await,
         };
         let unsent = joined.unsent();
-        let ended = WorkerInstance { join: &join, log: work.log }.work(joined, signals).await;
-        unsent.append_to_last_line(ended, work.log)
+        let ended = WorkerInstance { join: &join }.work(joined, signals).await;
+        unsent.append_to_last_line(ended)
     });
     // Dropping it would wait for threads that may be blocked.
     runtime.shutdown_background();
@@ -96,7 +94,7 @@ pub(crate) fn work(order: WorkerInstanceOptions) -> Result<u8, CliError> {
 
 impl WorkerInstanceOptions {
     fn split(self) -> (InstanceJoinOptions, WorkerDaemonOptions) {
-        let Self { join, root, state_folder: states, slots, labels, compiled, log } = self;
+        let Self { join, root, state_folder: states, slots, labels, compiled } = self;
         let name = join.name();
         let (site, key, links) = (join.site.clone(), join.key.clone(), join.links.clone());
         let work = WorkerDaemonOptions {
@@ -113,7 +111,6 @@ impl WorkerInstanceOptions {
             patience: Some(join.patience),
             leader_grace: Some(join.leader_grace),
             disk_grace: DISK_GRACE,
-            log,
         };
         (join, work)
     }
@@ -122,7 +119,6 @@ impl WorkerInstanceOptions {
 /// A running worker instance.
 struct WorkerInstance<'a> {
     join: &'a InstanceJoinOptions,
-    log: Logger,
 }
 
 impl WorkerInstance<'_> {
@@ -157,7 +153,7 @@ impl WorkerInstance<'_> {
                     InstanceStopRequest::CancelRun => {
                         interrupts += 1;
                         match interrupts {
-                            1 => self.cancel(leader.clone()),
+                            1 => cancel_run(leader.clone()),
                             2 => overdue = Box::pin(kill_run(leader.clone())),
                             _ => return Ok(exit::INTERRUPTED),
                         }
@@ -165,31 +161,13 @@ impl WorkerInstance<'_> {
                     InstanceStopRequest::EndInstance => {
                         ends += 1;
                         match ends {
-                            1 | 2 => self.end(ends, &drain, &kill),
+                            1 | 2 => end_instance(ends, &drain, &kill),
                             _ => return Ok(exit::INTERRUPTED),
                         }
                     }
                 },
             }
         }
-    }
-
-    /// Requests a graceful end of the run.
-    fn cancel(&self, leader: Option<MailboxWorkerLink>) {
-        self.log.log_message(LogLevel::Info, "cancelling the run");
-        if let Some(leader) = leader {
-            tokio::spawn(async move { drop(leader.cancel(CancelLevel::Stop).await) });
-        }
-    }
-
-    /// Ends this instance; the first request lets its steps finish.
-    fn end(&self, times: u32, drain: &ShutdownSender, kill: &ShutdownSender) {
-        let (what, order) = match times {
-            1 => ("stopping: steps that run here finish first", drain),
-            _ => ("stopping: steps that run here are killed", kill),
-        };
-        self.log.log_message(LogLevel::Info, what);
-        order.shut_down();
     }
 
     fn ended(&self, done: Result<(), WorkerError>, interrupts: u32) -> Result<u8, CliError> {
@@ -205,6 +183,24 @@ impl WorkerInstance<'_> {
             Err(error) => Err(CliError::unreachable(error.to_string())),
         }
     }
+}
+
+/// Requests a graceful end of the run.
+fn cancel_run(leader: Option<MailboxWorkerLink>) {
+    info!("cancelling the run");
+    if let Some(leader) = leader {
+        tokio::spawn(async move { drop(leader.cancel(CancelLevel::Stop).await) });
+    }
+}
+
+/// Ends this instance; the first request lets its steps finish.
+fn end_instance(times: u32, drain: &ShutdownSender, kill: &ShutdownSender) {
+    let (what, order) = match times {
+        1 => ("stopping: steps that run here finish first", drain),
+        _ => ("stopping: steps that run here are killed", kill),
+    };
+    info!("{what}");
+    order.shut_down();
 }
 
 impl InstanceJoinOptions {

@@ -62,6 +62,7 @@ pub(crate) struct DevArgs {
 
 /// Runs the cluster until it is stopped.
 pub(crate) fn run(args: &DevArgs, context: &CommandContext) -> Result<u8, CliError> {
+    args.log.install();
     if !args.listen.ip().is_loopback() {
         return Err(CliError::usage("`windlass dev` listens on a loopback address only").hint(
             "use `windlass serve` and `windlass worker` to accept connections from other machines",
@@ -101,7 +102,6 @@ pub(crate) fn run(args: &DevArgs, context: &CommandContext) -> Result<u8, CliErr
             metrics: None,
             collector: otlp::collector(None),
             mail: Vec::new(),
-            log: args.log.logger(),
         },
         workers: args.workers,
         slots: args.slots.unwrap_or(each),

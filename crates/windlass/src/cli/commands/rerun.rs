@@ -17,7 +17,7 @@ use crate::cli::run_source::{
     ClusterClient, LocalRunSource, OriginArgs, RemoteRunSource, RunOrigin, RunSource as _,
 };
 use crate::cli::run_watch::WatchOutput;
-use crate::cli::{exit, local_run, output, run_source};
+use crate::cli::{exit, local_run, logging, output, run_source};
 
 /// Run the plan of an earlier run again, or a part of it
 #[derive(Debug, clap::Args)]
@@ -58,6 +58,7 @@ pub(crate) fn run(args: &RerunArgs, context: &CommandContext) -> Result<u8, CliE
         RunOrigin::Store(folder) => folder,
         RunOrigin::Controller(controller) => return run_there(args, context, *controller),
     };
+    logging::install_default();
     // A reader of the store keeps files open that the leader has to write, so reading ends first.
     let Some(order) = local_run_options(args, context, folder)? else { return Ok(exit::SUCCESS) };
     local_run::run(order)

@@ -17,11 +17,11 @@ use crate::cli::error::CliError;
 use crate::cli::load_pipeline::LoadedPipeline;
 use crate::cli::local_run::{LocalRunKind, LocalRunOptions};
 use crate::cli::local_run_args::{LocalRunArgs, read_duration};
-use crate::cli::output::{ColorRole, CommandHints, LogFormat, LogLevel, Logger, quoted};
+use crate::cli::output::{ColorRole, CommandHints, quoted};
 use crate::cli::pipeline_args::PipelineArgs;
 use crate::cli::project::{PipelineTarget, STORE, store_address};
-use crate::cli::{ci_instances, local_run, output, run_source};
-use crate::embedded::{StoreAddress, system_now};
+use crate::cli::{ci_instances, local_run, logging, output, run_source};
+use crate::embedded::StoreAddress;
 
 /// Run a pipeline on this machine
 #[derive(Debug, clap::Args)]
@@ -77,6 +77,7 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliErr
     if args.dry_run {
         return super::plan::show(&loaded?, &args.part.param, context, args.how.json);
     }
+    logging::install_default();
     let planned =
         loaded.and_then(|loaded| Ok((loaded.plan(&args.part.param)?, loaded.project.root)));
     let (expanded, root) = match planned {
@@ -162,7 +163,6 @@ impl RunArgs {
             slots: self.how.slots(),
             labels: context.compiled.labels(&self.how.labels()),
             compiled: context.compiled.clone(),
-            log: Logger { format: LogFormat::Text, level: LogLevel::Info, clock: system_now },
         })
     }
 

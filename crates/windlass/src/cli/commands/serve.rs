@@ -248,6 +248,7 @@ fn upstream(
 
 /// Serves until it is stopped.
 pub(crate) fn run(args: &ServeArgs, context: &CommandContext) -> Result<u8, CliError> {
+    args.log.install();
     let (store, state) = places(args, context)?;
     let observe = upstream(args, context)?;
     let mail = mail(args, &store, context)?;
@@ -285,7 +286,6 @@ pub(crate) fn run(args: &ServeArgs, context: &CommandContext) -> Result<u8, CliE
         metrics: args.metrics_listen,
         collector: otlp::collector(args.otlp.as_ref()),
         mail,
-        log: args.log.logger(),
     })
 }
 

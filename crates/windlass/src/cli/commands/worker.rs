@@ -160,6 +160,7 @@ pub(crate) fn run(args: &WorkerArgs, context: &CommandContext) -> Result<u8, Cli
         Some(WorkerCommand::Revoke(args)) => return worker_revoke::run(args, context),
         None => {}
     }
+    args.log.install();
     let name = args.name.clone().unwrap_or_else(|| default_name(&args.join));
     let kept = || context.folder.join(STORE).join("workers").join(&name);
     let grace = args.leader_grace.map(|span| Duration::from_millis(span.as_millis()));
@@ -171,7 +172,6 @@ pub(crate) fn run(args: &WorkerArgs, context: &CommandContext) -> Result<u8, Cli
         compiled: context.compiled.clone(),
         state: args.state.clone().unwrap_or_else(kept),
         root: context.folder.clone(),
-        log: args.log.logger(),
         patience: grace,
         leader_grace: grace,
         disk_grace: Duration::from_millis(args.disk_grace.as_millis()),

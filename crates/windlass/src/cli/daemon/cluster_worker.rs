@@ -25,7 +25,6 @@ use super::unsent_output::UnsentWorkerOutput;
 use super::worker_logging::{RoomWaitLogger, log_state_faults};
 use crate::cli::error::CliError;
 use crate::cli::extensions::{ProgramExtensions, StepExecutorSetup};
-use crate::cli::output::Logger;
 use crate::embedded::system_now;
 
 /// Leases beyond the slots: several times the number of trivial steps that end before a reply arrives. Each takes
@@ -61,8 +60,6 @@ pub(super) struct ClusterWorkerSetup<'a> {
     pub(super) disk_grace: Duration,
     /// The functions, hooks and probes compiled into this program.
     pub(super) compiled: &'a ProgramExtensions,
-    /// The logger.
-    pub(super) log: Logger,
     /// The link for sessions.
     pub(super) link: Arc<dyn WorkerLink>,
     /// The link for output and large values.
@@ -99,7 +96,7 @@ impl ClusterWorkerSetup<'_> {
     pub(super) fn assemble(self, base: WorkerBase) -> Result<ClusterWorker, CliError> {
         let WorkerBase { state, membership, guard: (guard, guard_place) } = base;
         let (logs, shipper) = self.spool(&membership)?;
-        tokio::spawn(log_state_faults(membership.fault(), self.log));
+        tokio::spawn(log_state_faults(membership.fault()));
         let life = membership.lives().begin(Incarnation::default(), guard_place, system_now())?;
         let executor = self.compiled.executor(StepExecutorSetup {
             place: place(&state, self.root, (self.name, self.policy)),
@@ -137,7 +134,7 @@ impl ClusterWorkerSetup<'_> {
         let (logs, shipper) = opened.map_err(|error| {
             CliError::unreachable(format!("the folder for output cannot be opened: {error}"))
         })?;
-        let listener = Arc::new(RoomWaitLogger { worker: self.name.to_owned(), log: self.log });
+        let listener = Arc::new(RoomWaitLogger { worker: self.name.to_owned() });
         Ok((logs.with_disk_grace(self.disk_grace).with_listener(listener), shipper))
     }
 }

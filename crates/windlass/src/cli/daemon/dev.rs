@@ -10,13 +10,13 @@ use std::{fs, io};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_net::credentials::TokenSecret;
 
 use super::serve::{ControllerDaemon, RUNTIME_WITHIN, ServeOptions, no_signals};
 use super::shutdown_signals::ShutdownSignals;
 use crate::cli::error::CliError;
-use crate::cli::output::LogLevel;
 use crate::cli::{environment, exit};
 use crate::embedded::{EmbeddedNodeError, StoreAddress, read_state};
 
@@ -93,7 +93,7 @@ pub(crate) fn dev(order: &DevClusterOptions) -> Result<u8, CliError> {
             () = ends.next() => None,
         };
         let what = "stopping: running steps finish first; a second signal kills them";
-        order.serve.log.log_message(LogLevel::Info, what);
+        info!("{what}");
         tokio::select! {
             () = workers.end() => {}
             () = ends.next() => workers.end_now().await,
@@ -134,7 +134,7 @@ impl DevWorkers<'_> {
                 }
                 let what =
                     format!("the process of worker dev-{number} has ended; starting another");
-                self.order.serve.log.log_message(LogLevel::Warn, what);
+                warn!("{what}");
                 match self.start(number) {
                     Ok(worker) => self.workers[at] = worker,
                     Err(error) => return error,

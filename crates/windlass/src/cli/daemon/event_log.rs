@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use tracing::warn;
 use windlass_controller::api::ControllerMode;
 use windlass_controller::{FollowedEvents, SharedView};
 use windlass_core::access::AuditAction;
@@ -13,7 +14,7 @@ use windlass_core::time::Time;
 use windlass_net::shutdown::ShutdownReceiver;
 use windlass_store::journal::Position;
 
-use crate::cli::output::{LogFields, LogLevel, LogRecord, Logger};
+use crate::cli::output::{LogFields, LogLevel, LogRecord};
 use crate::cli::render::count;
 
 /// Ended leases that are remembered, to name the worker of a late outcome.
@@ -23,7 +24,6 @@ const ENDED_MAX: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct EventLogger {
     views: Arc<SharedView>,
-    log: Logger,
     leases: BTreeMap<Fence, LoggedLease>,
     /// Ended leases, oldest first.
     ended: VecDeque<Fence>,
@@ -42,9 +42,9 @@ struct LoggedLease {
 
 impl EventLogger {
     /// Logs what it sees in these views.
-    pub(super) fn new(views: Arc<SharedView>, log: Logger, company: ControllerMode) -> Self {
+    pub(super) fn new(views: Arc<SharedView>, company: ControllerMode) -> Self {
         let (leases, ended) = (BTreeMap::new(), VecDeque::new());
-        Self { views, log, leases, ended, company, is_ours: false, generation: 0 }
+        Self { views, leases, ended, company, is_ours: false, generation: 0 }
     }
 
     /// Runs until shutdown.
@@ -95,10 +95,7 @@ impl EventLogger {
         let then = format!(
             "items that are too old only because of that are deleted after {left} of leading"
         );
-        self.log.log_message(
-            LogLevel::Warn,
-            format!("{what}. Runs, logs and idempotency keys: {then}"),
-        );
+        warn!("{what}. Runs, logs and idempotency keys: {then}");
     }
 
     fn tell(&mut self, at: Time, event: &Event) {
@@ -108,7 +105,7 @@ impl EventLogger {
             .or_else(|| self.words(event).filter(|_| self.is_reported()));
         let Some((level, message)) = words else { return };
         let about = self.about(event);
-        self.log.log(&LogRecord { level, at: Some(at), message, about });
+        LogRecord { level, at: Some(at), message, about }.emit();
     }
 
     /// Of several controllers that follow the same runs, only the leader logs their events.
@@ -169,7 +166,7 @@ impl EventLogger {
     fn words(&self, event: &Event) -> Option<(LogLevel, String)> {
         let words = self.words_of_cluster(event).or_else(|| words_of_run(event));
         let words = words.or_else(|| words_of_act(event)).or_else(|| self.words_of_lease(event));
-        words.filter(|(level, _)| self.log.is_enabled(*level))
+        words.filter(|(level, _)| level.is_enabled())
     }
 
     fn words_of_cluster(&self, event: &Event) -> Option<(LogLevel, String)> {
@@ -202,7 +199,7 @@ impl EventLogger {
 
     fn words_of_lease(&self, event: &Event) -> Option<(LogLevel, String)> {
         match event {
-            Event::Granted { .. } if !self.log.is_enabled(LogLevel::Debug) => None,
+            Event::Granted { .. } if !LogLevel::Debug.is_enabled() => None,
             Event::Granted { run, step, attempt, delivery, worker, fence, .. } => {
                 let (step, worker) = (self.step(*run, *step), self.worker(*worker));
                 let what = format!("attempt {attempt}.{delivery}, lease {}", fence.0);
@@ -215,7 +212,7 @@ impl EventLogger {
                     (false, true) => LogLevel::Info,
                     (false, false) => LogLevel::Debug,
                 };
-                if !self.log.is_enabled(level) {
+                if !level.is_enabled() {
                     return None;
                 }
                 let follows = match next {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use tokio::net::TcpListener;
 #[cfg(feature = "tls")]
+use tracing::info;
+#[cfg(feature = "tls")]
 use windlass_controller::api::TlsListener;
 use windlass_controller::api::{ConnectionListener, IncomingConnection};
 #[cfg(feature = "tls")]
@@ -12,8 +14,6 @@ use windlass_net::tls::{ServerCertificate, TlsFiles};
 
 use super::serve::ServeOptions;
 use crate::cli::error::CliError;
-#[cfg(feature = "tls")]
-use crate::cli::output::LogLevel;
 
 /// The files of a controller's certificate and key.
 #[derive(Clone, Debug)]
@@ -37,8 +37,7 @@ impl ControllerListener {
         let Some(TlsPaths { certificate, key }) = order.tls.clone() else {
             return Ok(Self::Plain(listener));
         };
-        let log = order.log;
-        let tell = move |text: &str| log.log_message(LogLevel::Info, text.to_owned());
+        let tell = |text: &str| info!("{text}");
         let opened = ServerCertificate::open(TlsFiles { certificate, key }, tell);
         let certificates = opened.map_err(|bad| CliError::usage(bad.to_string()))?;
         Ok(Self::Tls(Box::new(TlsListener::new(listener, certificates))))

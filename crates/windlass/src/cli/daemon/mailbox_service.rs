@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::sleep;
+use tracing::{info, warn};
 use windlass_controller::mailbox_server::{
     MailboxServer, MailboxServerError, MailboxServerOptions,
 };
@@ -14,8 +15,6 @@ use windlass_link::mailbox::{MailboxKey, Mailboxes, UnreadableMessage};
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
 use windlass_store::logs::NotifyingLogStore;
-
-use crate::cli::output::{LogLevel, Logger};
 
 /// How often to check whether this node leads.
 const LEADER_POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -45,7 +44,6 @@ pub(super) struct MailboxService {
     pub(super) handle: NodeHandle,
     pub(super) histories: Arc<RunHistories>,
     pub(super) logs: Arc<NotifyingLogStore>,
-    pub(super) log: Logger,
 }
 
 impl MailboxService {
@@ -58,7 +56,7 @@ impl MailboxService {
             }
             if let Err(error) = self.serve(&mut shutdown).await {
                 let what = format!("workers cannot join by mailbox: {error}; trying again");
-                self.log.log_message(LogLevel::Warn, what);
+                warn!("{what}");
                 self.wait(&mut shutdown, RETRY_PAUSE).await;
             }
         }
@@ -80,7 +78,7 @@ impl MailboxService {
             () = shutdown.wait() => return Ok(()),
             desk = bound => desk?,
         };
-        self.log.log_message(LogLevel::Info, format!("workers can join by mailbox at {place}"));
+        info!("workers can join by mailbox at {place}");
         let (sender, ends) = ShutdownSender::new();
         let (notes, unread) = mpsc::channel(UNREADABLE_MAX);
         let desk = desk.with_unread_channel(notes).run(ends);
@@ -98,8 +96,7 @@ impl MailboxService {
     /// Logs unreadable messages, forever.
     async fn log_unreadable(&self, mut unread: mpsc::Receiver<UnreadableMessage>) {
         while let Some(why) = unread.recv().await {
-            self.log
-                .log_message(LogLevel::Warn, format!("at {}: {why}", self.place.mailboxes.place()));
+            warn!("at {}: {why}", self.place.mailboxes.place());
         }
         pending::<()>().await;
     }

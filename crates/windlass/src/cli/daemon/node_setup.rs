@@ -17,7 +17,7 @@ use windlass_worker::{PeerWorkers, StateDirectory};
 use super::guard_setup::{guard, place};
 use super::mailbox_service::{MailboxEndpoint, MailboxService};
 use super::own_worker::{OWN_STATE, OwnWorker, OwnWorkerIdentity};
-use super::serve::ServeOptions;
+use super::serve::{ServeOptions, log_operator_messages, log_warnings};
 use crate::cli::embedded_worker::EmbeddedWorkerSetup;
 use crate::cli::error::CliError;
 use crate::embedded::{
@@ -65,12 +65,12 @@ impl NodeSetup {
                 (store, _) => Stores::at(store, order.term).await?,
             },
         };
-        order.warn(&stores.warnings);
+        log_warnings(&stores.warnings);
         let address = Some(advertise.to_owned());
         let leader_options = LeaderOptions {
             address,
             ttl: order.ttl,
-            messages: order.tell(),
+            messages: log_operator_messages(),
             ..LeaderOptions::exclusive(&order.name)
         };
         let logs = Arc::new(NotifyingLogStore::new(Arc::clone(&stores.logs)));
@@ -123,7 +123,6 @@ impl NodeSetup {
             handle: self.node.handle().clone(),
             histories: Arc::clone(self.node.histories()),
             logs: Arc::clone(&self.logs),
-            log: order.log,
         };
         order.mail.iter().map(service).collect()
     }

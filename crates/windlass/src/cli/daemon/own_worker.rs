@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tracing::error;
 use windlass_controller::{LogIngest, NodeHandle};
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_link::DeathNoticeConfig;
@@ -18,11 +19,10 @@ use windlass_worker::{ClusterMembership, StateDirectory};
 
 use super::cluster_worker::{ClusterWorkerSetup, ENDS_WITHIN, WorkerBase, WorkerCompanions};
 use super::guard_setup::guard_with_tethers;
-use super::serve::ServeOptions;
+use super::serve::{ServeOptions, log_operator_messages};
 use super::token_file::read;
 use super::unsent_output::UnsentWorkerOutput;
 use crate::cli::error::CliError;
-use crate::cli::output::{LogLevel, Logger};
 use crate::embedded::{NameWaitLink, NodeLink, StoreAddress};
 
 /// The worker's state directory in the controller's own folder.
@@ -71,25 +71,23 @@ impl OwnWorkerIdentity {
             policy: &order.policy,
             disk_grace: DISK_GRACE,
             compiled: &order.compiled,
-            log: order.log,
-            link: Arc::new(NameWaitLink::new(Arc::clone(&link) as _, order.tell())),
+            link: Arc::new(NameWaitLink::new(Arc::clone(&link) as _, log_operator_messages())),
             output: Arc::clone(&link) as _,
             death_notice: &|member, life| death_notice(order, member, life),
         };
         let worker = setup.assemble(WorkerBase { state, membership, guard })?;
-        let log = order.log;
         let (runtime, companions) = worker.start_shipping();
         let (drain, drains) = ShutdownSender::new();
-        let working = tokio::spawn(async move { tell(runtime.run(drains).await.err(), log) });
-        Ok(OwnWorker { drain, working, companions, link, log })
+        let working = tokio::spawn(async move { tell(runtime.run(drains).await.err()) });
+        Ok(OwnWorker { drain, working, companions, link })
     }
 }
 
 /// A controller continues without its worker: leading matters more than running steps.
-fn tell(error: Option<windlass_worker::WorkerError>, log: Logger) {
+fn tell(error: Option<windlass_worker::WorkerError>) {
     if let Some(error) = error {
         let what = format!("this controller runs no more steps: {error}");
-        log.log_message(LogLevel::Error, what);
+        error!("{what}");
     }
 }
 
@@ -100,13 +98,12 @@ pub(super) struct OwnWorker {
     working: JoinHandle<()>,
     companions: WorkerCompanions,
     link: Arc<NodeLink>,
-    log: Logger,
 }
 
 impl OwnWorker {
-    /// The unsent output, and the logger for it.
-    pub(super) fn unsent(&self) -> (UnsentWorkerOutput, Logger) {
-        (self.companions.unsent.clone(), self.log)
+    /// The unsent output, readable until the process ends.
+    pub(super) fn unsent(&self) -> UnsentWorkerOutput {
+        self.companions.unsent.clone()
     }
 
     /// Lets the worker finish its steps and waits for that. An idle worker leaves while its controller still leads,
@@ -125,12 +122,12 @@ impl OwnWorker {
 
     /// Ends its guard, sends its output and deregisters it.
     async fn shut_down(self) {
-        let ((unsent, log), Self { companions, link, .. }) = (self.unsent(), self);
+        let (unsent, Self { companions, link, .. }) = (self.unsent(), self);
         let ending = companions.end(true, async |member| {
             link.deregister(member.incarnation()).await;
         });
         drop(timeout(ENDS_WITHIN, ending).await);
-        unsent.log_if_any(log);
+        unsent.log_if_any();
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tracing::{info, warn};
 use windlass_controller::StandbyPolicy;
 use windlass_controller::api::{
     AllowedHosts, ControllerIdentity, FileTokens, HttpServer, metrics_router, router,
@@ -30,8 +31,7 @@ use super::token_file::{self, TokenFileWatcher};
 use super::wait_for_store::wait_for_store;
 use crate::cli::error::CliError;
 use crate::cli::extensions::ProgramExtensions;
-use crate::cli::output::{LogLevel, Logger};
-use crate::cli::{environment, exit};
+use crate::cli::{environment, exit, output};
 use crate::embedded::{
     ControlSocket, EmbeddedNode, EmbeddedNodeError, OperatorMessages, StoreAddress, read_state,
 };
@@ -96,16 +96,18 @@ pub(crate) struct ServeOptions {
     pub(crate) policy: EnvironmentPolicy,
     /// The functions, hooks and probes compiled into this program.
     pub(crate) compiled: ProgramExtensions,
-    /// The logger.
-    pub(crate) log: Logger,
 }
 
-impl ServeOptions {
-    pub(super) fn warn(&self, warnings: &[String]) {
-        for warning in warnings {
-            self.log.log_message(LogLevel::Warn, format!("warning: {warning}"));
-        }
+/// Logs warnings about a store.
+pub(super) fn log_warnings(warnings: &[String]) {
+    for warning in warnings {
+        warn!("warning: {warning}");
     }
+}
+
+/// Logs the operator messages of a node or its worker.
+pub(super) fn log_operator_messages() -> OperatorMessages {
+    OperatorMessages::with(|what| warn!("{what}"))
 }
 
 /// The steps that a controller runs itself.
@@ -127,12 +129,6 @@ impl ServeOptions {
     pub(super) fn own_labels(&self) -> Labels {
         let more = (self.own_worker_scope == OwnWorkerScope::PinnedOnly).then_some(PINNED_ONLY);
         Labels::new(self.labels.iter().chain(more))
-    }
-
-    /// Logs the operator messages of its own worker.
-    pub(super) fn tell(&self) -> OperatorMessages {
-        let log = self.log;
-        OperatorMessages::with(move |what| log.log_message(LogLevel::Warn, what))
     }
 
     /// The URL scheme of the listener.
@@ -157,7 +153,7 @@ pub(crate) fn serve(order: &ServeOptions) -> Result<u8, CliError> {
             failed = controller.wait_for_failure() => return Err(failed),
         }
         let what = "stopping: steps that run here finish first; a second signal kills them";
-        order.log.log_message(LogLevel::Info, what);
+        info!("{what}");
         controller.end(&mut ends).await
     });
     runtime.shutdown_timeout(RUNTIME_WITHIN);
@@ -205,7 +201,7 @@ fn refuse_open_replica(order: &ServeOptions, setup: &NodeSetup) -> Result<(), Cl
 impl ControllerDaemon {
     /// Opens the store and starts all services.
     pub(super) async fn start(order: &ServeOptions) -> Result<Self, CliError> {
-        let waits = |what| order.log.log_message(LogLevel::Warn, what);
+        let waits = |what| warn!("{what}");
         wait_for_store(&order.store, waits).await.map_err(EmbeddedNodeError::from)?;
         refuse_open_access(order).await?;
         let tokens = order.token_file.as_deref().map(token_file::read_all).transpose()?;
@@ -232,15 +228,12 @@ impl ControllerDaemon {
             .with_allowed_hosts(hosts(order, address))
             .with_shutdown(ends_soon);
         let api = api.with_rate_limit(BucketRate { per_second: order.rate, burst: 2 * order.rate });
-        let log = order.log;
-        let api = api.with_refusal_log(move |what| log.log_message(LogLevel::Warn, what));
+        let api = api.with_refusal_log(|what| warn!("{what}"));
         let server = HttpServer::new(listener, router(Arc::new(api)));
         let mut tasks = observers(order, &setup, about.clone(), &ends).await?;
         tasks.push(tokio::spawn(server.run(ends.clone())));
         if let Some(file) = order.token_file.clone() {
-            tasks.push(tokio::spawn(
-                TokenFileWatcher { file, tokens, log: order.log }.run(ends.clone()),
-            ));
+            tasks.push(tokio::spawn(TokenFileWatcher { file, tokens }.run(ends.clone())));
         }
         for service in setup.mailbox_services(order, &about) {
             tasks.push(tokio::spawn(service.run(ends.clone())));
@@ -266,7 +259,7 @@ impl ControllerDaemon {
             OwnWorkerScope::PinnedOnly => "only steps pinned to the leader run here".to_owned(),
         };
         if let Some(upstream) = &order.observe {
-            return order.log.log_banner(&format!(
+            return output::log_banner(&format!(
                 "windlass {} is a read-only replica of cluster {} at {}, on {}\nit runs no steps and stores no runs",
                 env!("CARGO_PKG_VERSION"),
                 self.cluster,
@@ -279,7 +272,7 @@ impl ControllerDaemon {
             StoreAddress::Folder(_) => "leads",
             StoreAddress::Postgres { .. } => "leads or stands by for",
         };
-        order.log.log_banner(&format!(
+        output::log_banner(&format!(
             "windlass {} {leads} cluster {} on {}\n\
              runs are kept in {}; {what}\n\
              join:    windlass worker --join {}{token}\n\
@@ -320,8 +313,8 @@ impl ControllerDaemon {
         let ended = tokio::select! {
             ended = finish => ended.map_err(Into::into),
             () = ends.next() => {
-                if let Some((unsent, log)) = unsent {
-                    unsent.log_if_any(log);
+                if let Some(unsent) = unsent {
+                    unsent.log_if_any();
                 }
                 Ok(())
             }
@@ -342,7 +335,7 @@ async fn observers(
     ends: &ShutdownReceiver,
 ) -> Result<Vec<JoinHandle<()>>, CliError> {
     let handle = setup.node.handle();
-    let chronicle = EventLogger::new(Arc::clone(handle.views()), order.log, setup.company());
+    let chronicle = EventLogger::new(Arc::clone(handle.views()), setup.company());
     let mut tasks = vec![tokio::spawn(chronicle.run(ends.clone()))];
     if let Some(address) = order.metrics {
         let listener = listen(address).await?;

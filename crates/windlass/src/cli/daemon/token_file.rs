@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::time::sleep;
+use tracing::{info, warn};
 use windlass_controller::api::{FileTokens, file_tokens};
 use windlass_net::credentials::TokenSecret;
 use windlass_net::http::make_loopback_token;
@@ -12,7 +13,6 @@ use windlass_net::shutdown::ShutdownReceiver;
 
 use super::serve::ServeOptions;
 use crate::cli::error::CliError;
-use crate::cli::output::{LogLevel, Logger};
 use crate::embedded::{EmbeddedNodeError, read_state};
 
 /// The size limit of a token file: a larger file is something else.
@@ -60,7 +60,7 @@ pub(super) async fn of_loopback(
     }
     if order.no_token {
         let what = "warning: --no-token: every user of this machine can run commands here";
-        order.log.log_message(LogLevel::Warn, what);
+        warn!("{what}");
         return Ok(Vec::new());
     }
     let made = make_loopback_token(address).map_err(|error| {
@@ -75,7 +75,6 @@ pub(super) async fn of_loopback(
 pub(super) struct TokenFileWatcher {
     pub(super) file: PathBuf,
     pub(super) tokens: FileTokens,
-    pub(super) log: Logger,
 }
 
 impl TokenFileWatcher {
@@ -105,18 +104,18 @@ impl TokenFileWatcher {
         match held {
             TokenFileContent::Tokens(tokens) => {
                 self.tokens.replace(tokens);
-                self.log.log_message(LogLevel::Info, format!("the tokens in {file} have changed"));
+                info!("the tokens in {file} have changed");
             }
             TokenFileContent::Nothing => {
                 // An unknown token replaces the old ones, because an empty list would open the controller.
                 let Ok(unknown) = TokenSecret::generate() else { return };
                 self.tokens.replace(&[unknown.text().to_owned()]);
                 let what = "contains no token any more: its earlier tokens are revoked";
-                self.log.log_message(LogLevel::Warn, format!("{file} {what}"));
+                warn!("{file} {what}");
             }
             TokenFileContent::Unreadable => {
                 let what = "is not readable as a token file: its earlier tokens remain valid";
-                self.log.log_message(LogLevel::Warn, format!("{file} {what}"));
+                warn!("{file} {what}");
             }
         }
     }

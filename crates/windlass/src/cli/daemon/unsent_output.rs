@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use tracing::warn;
 use windlass_link::output::SpooledLogs;
 use windlass_worker::ClusterMembership;
 
 use crate::cli::error::CliError;
-use crate::cli::output::{LogLevel, Logger};
 
 /// The outcomes and output that a worker could not send.
 #[derive(Clone, Debug)]
@@ -17,14 +17,10 @@ pub(crate) struct UnsentWorkerOutput {
 
 impl UnsentWorkerOutput {
     /// Appends the amount and the location of unsent output to the last line of a worker.
-    pub(crate) fn append_to_last_line(
-        &self,
-        ended: Result<u8, CliError>,
-        log: Logger,
-    ) -> Result<u8, CliError> {
+    pub(crate) fn append_to_last_line(&self, ended: Result<u8, CliError>) -> Result<u8, CliError> {
         match ended {
             Ok(code) => {
-                self.log_if_any(log);
+                self.log_if_any();
                 Ok(code)
             }
             Err(error) => Err(match self.line() {
@@ -35,9 +31,9 @@ impl UnsentWorkerOutput {
     }
 
     /// Logs the amount and the location of unsent output, if any.
-    pub(crate) fn log_if_any(&self, log: Logger) {
+    pub(crate) fn log_if_any(&self) {
         if let Some(line) = self.line() {
-            log.log_message(LogLevel::Warn, line);
+            warn!("{line}");
         }
     }
 

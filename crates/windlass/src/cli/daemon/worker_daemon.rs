@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::requirement::Labels;
 use windlass_link::LinkError;
@@ -23,7 +24,6 @@ use super::worker_logging::{LoggingExecutor, LoggingLink};
 use crate::cli::error::CliError;
 use crate::cli::exit;
 use crate::cli::extensions::ProgramExtensions;
-use crate::cli::output::{LogLevel, Logger};
 
 /// How long a worker takes to end after the order to end immediately.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
@@ -56,8 +56,6 @@ pub(crate) struct WorkerDaemonOptions {
     pub(crate) policy: EnvironmentPolicy,
     /// The functions, hooks and probes compiled into this program.
     pub(crate) compiled: ProgramExtensions,
-    /// The logger.
-    pub(crate) log: Logger,
 }
 
 /// Works until it is stopped: the first signal lets its steps finish, the second kills them.
@@ -70,19 +68,15 @@ pub(crate) fn work(order: &WorkerDaemonOptions) -> Result<u8, CliError> {
             () = signals.next() => return Ok(exit::SUCCESS),
         };
         let unsent = joined.unsent();
-        let ended = work_joined(order, joined, &mut signals).await;
-        unsent.append_to_last_line(ended, order.log)
+        let ended = work_joined(joined, &mut signals).await;
+        unsent.append_to_last_line(ended)
     });
     // Dropping it would wait for threads that may be blocked, such as one that waits for a hanging guard.
     runtime.shutdown_background();
     ended
 }
 
-async fn work_joined(
-    order: &WorkerDaemonOptions,
-    joined: WorkerDaemon,
-    signals: &mut Signals,
-) -> Result<u8, CliError> {
+async fn work_joined(joined: WorkerDaemon, signals: &mut Signals) -> Result<u8, CliError> {
     let (drain, first) = ShutdownSender::new();
     let (kill, second) = ShutdownSender::new();
     let worker = joined.work(WorkerShutdown { drain: first, kill: Some(second) });
@@ -92,7 +86,7 @@ async fn work_joined(
         () = signals.next() => drain.shut_down(),
     }
     let what = "stopping: steps that run here finish first; a second signal kills them and returns them to the leader";
-    order.log.log_message(LogLevel::Info, what);
+    info!("{what}");
     tokio::select! {
         done = &mut worker => return exit_result(done),
         () = signals.next() => kill.shut_down(),
@@ -174,8 +168,8 @@ impl WorkerDaemon {
         let membership = Arc::new(state.join_cluster(&cluster)?);
         let route = order.join.open(Some(membership.secret().clone()))?;
         route.discover().await;
-        let (name, at, log) = (&order.name, route.place(), order.log);
-        log.log_message(LogLevel::Info, format!("worker {name} joins cluster {cluster} at {at}"));
+        let (name, at) = (&order.name, route.place());
+        info!("worker {name} joins cluster {cluster} at {at}");
         let setup = ClusterWorkerSetup {
             name,
             slots: order.slots,
@@ -184,15 +178,13 @@ impl WorkerDaemon {
             policy: &order.policy,
             disk_grace: order.disk_grace,
             compiled: &order.compiled,
-            log,
-            link: Arc::new(LoggingLink::new(route.link(), name, log)),
+            link: Arc::new(LoggingLink::new(route.link(), name)),
             output: route.ships(),
             death_notice: &|member, life| order.join.death_notice(member.secret(), life),
         };
         let mut worker = setup.assemble(WorkerBase { state, membership, guard })?;
         worker.runtime.leader_grace = order.leader_grace;
-        worker.runtime.executor =
-            Arc::new(LoggingExecutor::new(worker.runtime.executor, name, log));
+        worker.runtime.executor = Arc::new(LoggingExecutor::new(worker.runtime.executor, name));
         Ok(Self { worker, route })
     }
 
@@ -231,13 +223,13 @@ async fn find_within(
     order: &WorkerDaemonOptions,
     route: &JoinRoute,
 ) -> Result<String, WorkerJoinFailure> {
-    let Some(patience) = order.patience else { return find(route, order.log).await };
-    let found = timeout(patience, find(route, order.log)).await;
+    let Some(patience) = order.patience else { return find(route).await };
+    let found = timeout(patience, find(route)).await;
     found.unwrap_or(Err(WorkerJoinFailure::NoLeader(patience)))
 }
 
 /// Fetches the cluster id, retrying until an answer arrives.
-async fn find(route: &JoinRoute, log: Logger) -> Result<String, WorkerJoinFailure> {
+async fn find(route: &JoinRoute) -> Result<String, WorkerJoinFailure> {
     let mut told = false;
     loop {
         match route.cluster().await {
@@ -247,7 +239,7 @@ async fn find(route: &JoinRoute, log: Logger) -> Result<String, WorkerJoinFailur
             }
             Err(error) if error.is_final() => return Err(WorkerJoinFailure::Refused(error)),
             Err(error) if !told => {
-                log.log_message(LogLevel::Warn, format!("{error}; trying again"));
+                warn!("{error}; trying again");
             }
             Err(_) => {}
         }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
+use tracing::{info, warn};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::report::UtcTime;
@@ -25,7 +26,8 @@ use windlass_worker::{
     StateDirectoryError,
 };
 
-use crate::cli::output::{LogFields, LogLevel, LogRecord, Logger};
+use crate::cli::output::{LogFields, LogLevel, LogRecord};
+use crate::embedded::system_now;
 
 /// Remembered leases without a verdict: more than a worker holds.
 const LEASES_MAX: usize = 4_096;
@@ -35,15 +37,14 @@ const LEASES_MAX: usize = 4_096;
 pub(super) struct LoggingExecutor {
     steps: Arc<dyn Executor>,
     worker: String,
-    log: Logger,
     /// The log fields of leases without a verdict.
     leases: Mutex<BTreeMap<Fence, LogFields>>,
 }
 
 impl LoggingExecutor {
     /// Logs the steps that a worker runs with an executor.
-    pub(super) fn new(steps: Arc<dyn Executor>, worker: &str, log: Logger) -> Self {
-        Self { steps, worker: worker.to_owned(), log, leases: Mutex::default() }
+    pub(super) fn new(steps: Arc<dyn Executor>, worker: &str) -> Self {
+        Self { steps, worker: worker.to_owned(), leases: Mutex::default() }
     }
 
     fn keep(&self, about: &LogFields) {
@@ -65,17 +66,17 @@ impl LoggingExecutor {
 
 impl Executor for LoggingExecutor {
     fn start(&self, grant: LeaseGrant, orders: watch::Receiver<AttemptOrders>) -> AttemptFuture {
-        let (log, about) = (self.log, about(&grant, &self.worker));
+        let about = about(&grant, &self.worker);
         self.keep(&about);
-        if log.is_enabled(LogLevel::Debug) {
-            log.log(&line(LogLevel::Debug, about.clone(), "started"));
+        if LogLevel::Debug.is_enabled() {
+            line(LogLevel::Debug, about.clone(), "started").emit();
         }
         let attempt = self.steps.start(grant, orders);
         Box::pin(async move {
             let outcome = attempt.await;
             let level = level(&outcome);
-            if log.is_enabled(level) {
-                log.log(&line(level, about, &ending(&outcome)));
+            if level.is_enabled() {
+                line(level, about, &ending(&outcome)).emit();
             }
             outcome
         })
@@ -94,7 +95,7 @@ impl Executor for LoggingExecutor {
             let about = self.forget(*fence);
             if *verdict == OutcomeVerdict::Stale {
                 let what = "its outcome came too late and does not count";
-                self.log.log(&line(LogLevel::Warn, about, what));
+                line(LogLevel::Warn, about, what).emit();
             }
         }
         self.steps.on_verdicts(verdicts);
@@ -146,7 +147,6 @@ fn level(outcome: &Outcome) -> LogLevel {
 #[derive(Debug)]
 pub(super) struct RoomWaitLogger {
     pub(super) worker: String,
-    pub(super) log: Logger,
 }
 
 impl RoomWaitListener for RoomWaitLogger {
@@ -158,9 +158,9 @@ impl RoomWaitListener for RoomWaitLogger {
             worker: Some(self.worker.clone()),
             ..LogFields::default()
         };
-        let (level, what) = room_wait_message(wait, (self.log.clock)());
+        let (level, what) = room_wait_message(wait, system_now());
         let message = format!("run {} {}: {what}", wait.log.run, wait.step);
-        self.log.log(&LogRecord { level, at: None, message, about });
+        LogRecord { level, at: None, message, about }.emit();
     }
 }
 
@@ -184,21 +184,16 @@ fn room_wait_message(wait: &LogSpaceWait<'_>, now: Time) -> (LogLevel, String) {
 }
 
 /// Logs when outcomes cannot be saved for the next start of a worker, and when they can again.
-pub(super) async fn log_state_faults(
-    mut fault: watch::Receiver<Option<StateDirectoryError>>,
-    log: Logger,
-) {
+pub(super) async fn log_state_faults(mut fault: watch::Receiver<Option<StateDirectoryError>>) {
     while fault.changed().await.is_ok() {
         let told = fault.borrow_and_update().clone();
-        match told {
-            Some(error) => log.log_message(
-                LogLevel::Warn,
-                format!(
-                    "outcomes cannot be saved: {error}. They are lost if this worker ends before a controller answers"
-                ),
-            ),
-            None => log.log_message(LogLevel::Info, "outcomes can be saved again"),
-        }
+        let Some(error) = told else {
+            info!("outcomes can be saved again");
+            continue;
+        };
+        warn!(
+            "outcomes cannot be saved: {error}. They are lost if this worker ends before a controller answers"
+        );
     }
 }
 
@@ -207,14 +202,13 @@ pub(super) async fn log_state_faults(
 pub(super) struct LoggingLink {
     link: Arc<dyn WorkerLink>,
     worker: String,
-    log: Logger,
     is_broken: AtomicBool,
 }
 
 impl LoggingLink {
     /// Logs the contact of a worker's link.
-    pub(super) fn new(link: Arc<dyn WorkerLink>, worker: &str, log: Logger) -> Self {
-        Self { link, worker: worker.to_owned(), log, is_broken: AtomicBool::new(false) }
+    pub(super) fn new(link: Arc<dyn WorkerLink>, worker: &str) -> Self {
+        Self { link, worker: worker.to_owned(), is_broken: AtomicBool::new(false) }
     }
 
     fn log_link_change<T>(&self, answered: &Result<T, LinkError>) {
@@ -231,7 +225,7 @@ impl LoggingLink {
             Ok(_) | Err(_) => return,
         };
         let about = LogFields { worker: Some(self.worker.clone()), ..LogFields::default() };
-        self.log.log(&LogRecord { level, at: None, message, about });
+        LogRecord { level, at: None, message, about }.emit();
     }
 }
 

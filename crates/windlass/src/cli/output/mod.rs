@@ -15,7 +15,7 @@
 //! | `escape_control` | escaping of untrusted names and messages |
 //! | `program_name` | commands with the name of another program |
 //! | `live_status` | running steps, and reasons of waiting ones |
-//! | `process_log` | log lines of long-running processes, as text or objects |
+//! | `process_log`, `process_log_layer` | records of long-running processes; their lines, as text or objects |
 //! | `github`, `junit` | reports for GitHub and `JUnit` readers |
 
 mod color;
@@ -35,6 +35,7 @@ mod output_buffer;
 mod pinned_block;
 mod print;
 mod process_log;
+mod process_log_layer;
 mod program_name;
 mod screen;
 mod span_text;
@@ -60,7 +61,8 @@ pub(crate) use live_status::{live_status, why_phrase};
 pub(super) use print::{
     print_bytes, print_data, print_event, print_json_lines, print_message, stdout_is_terminal,
 };
-pub(super) use process_log::{LogFields, LogFormat, LogLevel, LogRecord, Logger};
+pub(super) use process_log::{LogFields, LogFormat, LogLevel, LogRecord, log_banner};
+pub(super) use process_log_layer::ProcessLogLayer;
 pub(super) use program_name::{set_program_name, with_program_name};
 pub(crate) use screen::{Screen, ScreenOptions};
 pub(crate) use span_text::span_text;

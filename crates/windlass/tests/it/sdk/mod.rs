@@ -7,5 +7,6 @@ mod large_values;
 mod processes;
 mod programs;
 mod rehearsals;
+mod step_logs;
 mod uncooperative_steps;
 mod values;
