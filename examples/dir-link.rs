@@ -1,4 +1,4 @@
-//! A link of one's own: letters are files in a folder that everybody reaches.
+//! A custom link: messages are files in a folder that all machines share.
 //!
 //! ```sh
 //! cargo build --example dir-link
@@ -6,8 +6,8 @@
 //! dir-link worker --join dir:/mnt/shared/post
 //! ```
 //!
-//! A file is written under a name that nobody reads and then renamed, so that it is there whole or not at all. Who leads is
-//! in one file, which is read and written under a lock. `docs/guides/links.md` walks through it.
+//! A file is written under a temporary name and then renamed, so that a reader finds it whole or not at all. The leader's
+//! lease is in one file, which is read and written under a lock. `docs/guides/links.md` walks through the code.
 
 use std::fs::{self, File};
 use std::io;
@@ -26,14 +26,14 @@ use windlass::link::mailbox::{
     MailboxError, MailboxFuture, MailboxId, MailboxMessage, Mailboxes, RECEIVED_MAX,
 };
 
-/// How often who waits looks into a mailbox.
+/// How often a receiver checks its mailbox.
 const LOOKS_EVERY: Duration = Duration::from_millis(10);
 
 fn main() -> ExitCode {
     windlass::Cli::new().link("dir", open).main()
 }
 
-/// The mailboxes of a site at `dir:/FOLDER`: a folder in it for each run.
+/// The mailboxes of a site at `dir:/FOLDER`, with a folder for each run.
 pub(crate) fn open(site: &MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxError> {
     let folder = Path::new(site.url.trim_start_matches("dir:").trim_start_matches("//"));
     if !folder.is_absolute() {
@@ -46,12 +46,12 @@ pub(crate) fn open(site: &MailboxAddress) -> Result<Arc<dyn Mailboxes>, MailboxE
 #[derive(Clone, Debug)]
 struct FolderMailboxes(PathBuf);
 
-/// What the file about the leader says.
+/// The content of the leader file.
 #[derive(Default, Serialize, Deserialize)]
 struct LeaderFile {
     epoch: u64,
     by: Option<String>,
-    /// When the binding lapses, in milliseconds since 1970.
+    /// The end of the leader's lease, in milliseconds since 1970.
     until: u64,
     epitaph: Option<String>,
 }
@@ -102,7 +102,7 @@ impl LeaderFile {
 }
 
 impl FolderMailboxes {
-    /// Does something that waits for the disk where that keeps nobody else waiting.
+    /// Runs a function that waits for the disk on a thread that other tasks do not need.
     fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> io::Result<Result<T, MailboxError>> + Send + 'static,
@@ -116,7 +116,7 @@ impl FolderMailboxes {
         })
     }
 
-    /// Looks at the leader, and changes it, while nobody else does. The lock ends with its file.
+    /// Reads and changes the leader file under a lock, which ends when the file is closed.
     fn leader<T>(&self, change: impl FnOnce(&mut LeaderFile) -> T) -> io::Result<T> {
         fs::create_dir_all(&self.0)?;
         let lock = File::create(self.0.join("lock"))?;
@@ -150,7 +150,7 @@ impl FolderMailboxes {
     }
 
     fn take(&self, mailbox: MailboxId) -> io::Result<Vec<Vec<u8>>> {
-        // A mailbox that nobody has written to is not there yet.
+        // A mailbox without messages does not exist yet.
         let Ok(entries) = fs::read_dir(self.mailbox(mailbox)) else { return Ok(Vec::new()) };
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         files.sort_unstable();

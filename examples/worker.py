@@ -31,9 +31,9 @@ import urllib.error
 import urllib.request
 import uuid
 
-# The pause before a question is repeated, or before the next step is asked for, in seconds.
+# The pause before a request is repeated, and before the next step is requested, in seconds.
 PAUSE = 0.5
-# The longest that an answer may take.
+# The timeout of a request, in seconds.
 PATIENCE = 30
 
 
@@ -57,7 +57,7 @@ class Controller:
             try:
                 return self.ask(path, body)
             except Refused as refused:
-                # It does not lead now, has too much to do, or something of it has failed: later.
+                # This controller does not lead, is overloaded, or has failed: try again later.
                 if refused.status != 429 and refused.status < 500:
                     raise
                 say(str(refused))
@@ -125,7 +125,7 @@ class Worker:
         except Refused as refused:
             if refused.status not in (404, 409):
                 raise
-            # It was away for too long and has been given up: it begins anew.
+            # The lease duration has passed without contact: register again.
             say(str(refused))
             self.register()
             return None
@@ -152,7 +152,7 @@ class Step:
             self.controller.post(f"{self.path}/complete", done)
             say(f"{self.offer['phase']}: {status}")
         except Refused as refused:
-            # Somebody else has it, or nobody any more. What was done here does not count.
+            # The lease belongs to another worker, or has ended: this outcome does not count.
             say(f"{self.offer['phase']}: {refused}")
 
     def execute(self, outputs):
@@ -165,7 +165,7 @@ class Step:
                        if not name.startswith("WINDLASS_") and name not in withheld}
         environment.update(self.offer["env"], WINDLASS_OUTPUT=outputs)
         try:
-            # In a group of its own: it is stopped with everything that it has started.
+            # A process group of its own, so that a stop reaches every process of the step.
             self.process = subprocess.Popen(
                 ["sh", "-e", "-c", self.offer["run"]], cwd=self.offer["dir"], env=environment,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
@@ -177,7 +177,7 @@ class Step:
         for helper in helpers:
             helper.start()
         status, code = self.wait()
-        # Whatever it has left behind ends with it.
+        # Leftover processes end with the step.
         self.kill()
         self.over.set()
         for helper in helpers:
@@ -194,7 +194,7 @@ class Step:
             return "timed_out", None
         if self.stopped:
             return "cancelled", None
-        # One that was ended by a signal has no exit code.
+        # A process that a signal ended has no exit code.
         return ("succeeded" if code == 0 else "failed"), (code if code >= 0 else None)
 
     def beat(self):
@@ -206,14 +206,14 @@ class Step:
                 continue
             try:
                 beat = {"status": "busy", "metrics": {"load": os.getloadavg()[0]}, "leases": [self.fence]}
-                # An answer that comes after the deadline is of no use to a step that holds a lock.
+                # A step that holds a lock must not rely on a reply after its deadline.
                 patience = left if self.offer["stop_on_lost_contact"] else PATIENCE
                 told = self.controller.ask(f"/workers/{self.worker.id}/heartbeat", beat, patience)
                 self.deadline = deadline(told["lease_expires_at"])
                 if self.fence in told["stop"]:
                     self.stop("it was told to stop")
             except Refused as refused:
-                # This life was given up, and its leases with it.
+                # The controller has given up this incarnation and its leases.
                 if refused.status in (404, 409):
                     self.stop(str(refused))
             except OSError as error:

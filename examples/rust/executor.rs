@@ -1,5 +1,4 @@
-//! An executor of one's own: scripts in a language that no shell knows, run by the program itself; and a label that its
-//! workers find out.
+//! A custom executor, which runs scripts in a language of its own, and a probe, which detects a label of the worker.
 //!
 //! `cargo run --example executor -- run examples/rust/executor.yml`
 
@@ -8,10 +7,10 @@ use std::process::ExitCode;
 
 use windlass::{Cli, Context, Error, Result, ScriptExecutor};
 
-/// Numbers that may be waiting for an operator.
+/// The maximum number of operands that wait for an operator.
 const DEPTH: usize = 64;
 
-/// Sums in reverse Polish notation. Each line is a name and what it is worth: `total 2 3 + 4 *`.
+/// Evaluates reverse Polish notation. Each line is a name and its value: `total 2 3 + 4 *`.
 struct Rpn;
 
 impl ScriptExecutor for Rpn {
@@ -51,7 +50,7 @@ fn worth(sum: &str) -> Result<f64> {
     stack.pop().ok_or_else(|| Error::msg("a sum of nothing"))
 }
 
-/// What workers of this program say of themselves.
+/// Detects labels of the machine.
 fn depth() -> Vec<String> {
     vec![format!("rpn-depth={DEPTH}")]
 }

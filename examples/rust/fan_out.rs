@@ -1,4 +1,4 @@
-//! A typed fan-out: one step deals, many work side by side, one gathers.
+//! A typed fan-out: one step splits the work, the cells of a matrix do it in parallel, and one step sums up.
 //!
 //! `cargo run --example fan_out -- run -p text="one two three"`
 
@@ -7,22 +7,22 @@ use std::process::ExitCode;
 
 use windlass::{Cells, Context, Input, Out, Param, Pipeline, Result, Target, step};
 
-/// Cells that work side by side.
+/// The number of cells that work in parallel.
 const PARTS: usize = 4;
 
 type Counts = BTreeMap<String, usize>;
 
-/// Deals the words
+/// Splits the words into parts
 #[step]
 async fn deal(text: Input<String>) -> Result<Vec<Vec<String>>> {
-    let mut hands = vec![Vec::new(); PARTS];
+    let mut parts = vec![Vec::new(); PARTS];
     for (at, word) in text.split_whitespace().enumerate() {
-        hands[at % PARTS].push(word.to_owned());
+        parts[at % PARTS].push(word.to_owned());
     }
-    Ok(hands)
+    Ok(parts)
 }
 
-/// Counts the words of one hand
+/// Counts the words of one part
 #[step(matrix(part = 0..PARTS))]
 async fn count(part: Target<usize>, deal: Out<Deal>) -> Result<Counts> {
     let mut counts = Counts::new();
@@ -32,7 +32,7 @@ async fn count(part: Target<usize>, deal: Out<Deal>) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Adds up what all have counted
+/// Adds up all counts
 #[step]
 async fn gather(ctx: &Context, count: Cells<Count>) -> Result<Counts> {
     let mut sums = Counts::new();

@@ -1,5 +1,5 @@
 //! Tests on every platform and database, with the target as a typed parameter. Cells that no machine here can run are
-//! skipped, and said so.
+//! skipped, and the report says so.
 //!
 //! `cargo run --example matrix -- run`
 
@@ -15,7 +15,7 @@ enum Db {
     Postgres,
 }
 
-/// What a cell is for: a field for each axis.
+/// The target of a cell: a field for each axis.
 #[derive(Debug, Deserialize)]
 struct On {
     os: String,
@@ -38,7 +38,7 @@ async fn test(ctx: &Context, on: Target<On>) -> Result<usize> {
     Ok(told.len())
 }
 
-/// Tells what was tested
+/// Reports the tested targets
 #[step(always)]
 async fn tell(ctx: &Context, test: Cells<Test>) -> Result<()> {
     for cell in test.iter() {

@@ -1,4 +1,4 @@
-//! An executor of one's own: a step that files call with values, as often as they like.
+//! A step that files call with values, any number of times.
 //!
 //! `cargo run --example python -- run examples/rust/python.yml`
 
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use windlass::{Context, Input, Pipeline, Result, step};
 
-/// Runs a piece of Python and hands on what it prints
+/// Runs Python code and returns its output
 #[step(requires = "python3")]
 async fn python(
     ctx: &Context,

@@ -28,7 +28,7 @@ enum File {
     Bytes(Vec<u8>),
 }
 
-/// The same on every machine, so that whoever gets it can tell whether it is whole.
+/// The image, which is the same on every machine, so that a dependent can check it.
 fn built(version: &str) -> Built {
     let at = SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789);
     let files = [
@@ -48,14 +48,14 @@ struct TestsFailed {
     source: std::io::Error,
 }
 
-/// Builds it, where there is a compiler
+/// Builds the image on a worker with a compiler
 #[step(requires = "compiler", timeout = "10m", retry = 1)]
 async fn build(ctx: &Context, version: Input<String>) -> Result<Built> {
     ctx.log(format_args!("building {} on {}", *version, ctx.worker()));
     Ok(built(&version))
 }
 
-/// Tests it in the lab
+/// Tests the image in the lab
 #[step(requires = "lab", lock = "lab-bench")]
 async fn test(ctx: &Context, build: Out<Build>, broken: Input<bool>) -> Result<usize> {
     assert_eq!(*build, built(&build.version), "it did not arrive as it was built");
@@ -67,7 +67,7 @@ async fn test(ctx: &Context, build: Out<Build>, broken: Input<bool>) -> Result<u
     Ok(build.files.len())
 }
 
-/// Puts it up, once, whatever happens to workers
+/// Publishes the image, once, even if workers are lost
 #[step(lock = "production", retry(lost = 0))]
 async fn publish(ctx: &Context, build: Out<Build>, test: Out<Test>) -> Result<String> {
     let key = ctx.idempotency_key();
@@ -75,7 +75,7 @@ async fn publish(ctx: &Context, build: Out<Build>, test: Out<Test>) -> Result<St
     Ok(format!("https://releases.example/{}", build.version))
 }
 
-/// Tells how it went
+/// Reports the outcome
 #[step(always)]
 async fn tell(ctx: &Context, publish: Ended<Publish>) -> Result<()> {
     match publish.output {

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Asks a live controller whatever its own OpenAPI document allows, and what it does not allow.
+# Sends a live controller requests that its OpenAPI document allows, and requests that it does not allow.
 #
 #   fuzz/api/run.sh SECONDS
 #
-# Schemathesis makes the requests and looks at every answer: no 5xx, a status, a kind and a body that the document tells
-# of, nothing accepted that it forbids, nothing told without the token. Its one check that is left out wants every request
-# that fits the schemas to be accepted: names, ids and pipelines have more rules than a schema can say.
+# Schemathesis creates the requests and checks every response: no 5xx; status, content type and body as documented; no
+# forbidden request accepted; no data without the token. One check is off: it expects that every request that matches the
+# schemas is accepted, but names, ids and pipelines have rules that a schema cannot express.
 #
-# Both tools come from PyPI, into a virtualenv under target/. Where that cannot be made, the check is skipped with a word.
+# Both tools come from PyPI, in a virtualenv under target/. If that cannot be created, the check is skipped with a message.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -39,7 +39,7 @@ echo "$token" >"$folder/token"
     exec env XDG_CONFIG_HOME="$folder" "$windlass" serve --listen 127.0.0.1:0 --token-file token
 ) >"$folder/serve.log" 2>&1 &
 controller=$!
-# Its folder is kept where something went wrong.
+# The folder is kept after a failure.
 end() {
     local code=$?
     kill "$controller" 2>/dev/null || true
@@ -59,7 +59,7 @@ for _ in $(seq 100); do
 done
 [[ -n $url ]] || { cat "$folder/serve.log"; exit 1; }
 
-# ask PATH [BODY]: as whoever has the token. The virtualenv has a client, not every machine has curl.
+# ask PATH [BODY]: sends a request with the token. The virtualenv has an HTTP client; not every machine has curl.
 ask() {
     "$python/bin/python" -c 'import requests, sys
 url, token, *body = sys.argv[1:]
@@ -68,7 +68,7 @@ answer = requests.request("POST" if body else "GET", url, data=body[0] if body e
 answer.raise_for_status()
 print(answer.text)' "$url$1" "$token" "${@:2}"
 }
-# A run that is over, and a worker that the requests speak for.
+# A run that has ended, and a worker for requests of plain workers.
 ask /runs '{"text": "steps: { hello: { run: echo hi } }"}' >/dev/null
 secret=$(ask /workers/register '{"hostname": "fuzzed"}' | sed 's/.*"secret":"\([0-9a-f]*\)".*/\1/')
 

@@ -1,4 +1,4 @@
-//! Changes inputs and checks what comes out, until the time is over.
+//! Mutates inputs and checks the results until the time is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -13,13 +13,13 @@ use crate::mutate::mutated;
 use crate::rng::FuzzRng;
 use crate::watchdog::{self, checked, now};
 
-/// Inputs that are changed further, the corpus among them.
+/// The maximum number of inputs to mutate, corpus included.
 const POOL_MAX: usize = 20_000;
 
-/// Shapes that are told apart: beyond that, the pool has long been full.
+/// The maximum number of distinct results; the pool is full long before.
 const SHAPES_MAX: usize = 100_000;
 
-/// Findings that are looked at: more than that is one defect with many faces.
+/// The maximum number of findings: more of them usually have the same cause.
 const FINDINGS_MAX: usize = 200;
 
 /// A search with one seed.
@@ -29,16 +29,16 @@ pub(crate) struct FuzzCampaign {
     seed: u64,
     chance: FuzzRng,
     pool: Vec<Vec<u8>>,
-    /// What inputs came to so far.
+    /// The results of inputs so far.
     shapes: BTreeSet<String>,
-    /// By key: how often.
+    /// The number of findings by key.
     findings: BTreeMap<String, u64>,
     executions: u64,
     slowest: Duration,
 }
 
 impl FuzzCampaign {
-    /// A search that begins with the corpus.
+    /// Creates a search that begins with the corpus.
     pub(crate) fn new(target: FuzzTarget, seed: u64) -> Self {
         Self {
             target,
@@ -52,7 +52,7 @@ impl FuzzCampaign {
         }
     }
 
-    /// Searches for so long and tells what was found; whether that is nothing.
+    /// Searches for this long and reports findings. Returns whether there are none.
     pub(crate) fn run(mut self, time: Duration) -> bool {
         let current = Self::folder().join(format!("{}-{}-current", self.target.name(), self.seed));
         let file = File::create(&current).expect("there is room for a file");
@@ -130,7 +130,7 @@ impl FuzzCampaign {
     }
 }
 
-/// Leaves the input where it is found if the process dies of it.
+/// Writes the input to a file, where it remains if the process dies.
 fn note(mut file: &File, input: &[u8]) -> io::Result<()> {
     file.set_len(0)?;
     file.write_all_at(input, 0)?;

@@ -1,8 +1,8 @@
-//! What can be fuzzed, and what a check comes to.
+//! Fuzz targets, and the results of checks.
 
 use crate::{dictionary, expr, shell, spec};
 
-/// What is fuzzed.
+/// A fuzz target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FuzzTarget {
     /// The pipeline file, up to its plan.
@@ -13,16 +13,16 @@ pub(crate) enum FuzzTarget {
     Shell,
 }
 
-/// A broken promise.
+/// A violated property.
 #[derive(Clone, Debug)]
 pub(crate) struct FuzzFinding {
-    /// Which one: findings with the same key are one.
+    /// The key. Findings with the same key count as one.
     pub(crate) key: String,
-    /// What there is to see.
+    /// The description.
     pub(crate) detail: String,
 }
 
-/// What an input came to, in few words: inputs that come to something new are worth changing further.
+/// The result of an input in few words. An input with a new result is mutated further.
 pub(crate) type FuzzOutcome = Result<String, FuzzFinding>;
 
 impl FuzzTarget {
@@ -31,7 +31,7 @@ impl FuzzTarget {
         [Self::Spec, Self::Expr, Self::Shell].into_iter().find(|target| target.name() == name)
     }
 
-    /// Its name, which its folder in the corpus has too.
+    /// The name of the target and of its folder in the corpus.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Spec => "spec",
@@ -40,7 +40,7 @@ impl FuzzTarget {
         }
     }
 
-    /// What is worth inserting.
+    /// The words to insert.
     pub(crate) const fn words(self) -> &'static [&'static str] {
         match self {
             Self::Spec => dictionary::SPEC,
@@ -49,7 +49,7 @@ impl FuzzTarget {
         }
     }
 
-    /// Checks every promise on an input.
+    /// Checks every property on an input.
     pub(crate) fn check(self, bytes: &[u8]) -> FuzzOutcome {
         match self {
             Self::Spec => spec::check(bytes),
@@ -59,7 +59,7 @@ impl FuzzTarget {
     }
 }
 
-/// A finding unless it holds.
+/// A finding, unless the condition holds.
 pub(crate) fn promise(
     holds: bool,
     key: impl Into<String>,

@@ -1,4 +1,4 @@
-//! What is worth inserting.
+//! Words to insert.
 
 /// Words of a pipeline file.
 pub(crate) const SPEC: &[&str] = &[

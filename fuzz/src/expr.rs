@@ -1,4 +1,4 @@
-//! The promises of expressions, conditions, templates and requirements.
+//! The properties of expressions, conditions, templates and requirements.
 
 use serde_json::{Value, json};
 use windlass_core::expr::{ExprError, ExprPath, ExprScope, Expression, IfCondition, Template};
@@ -7,7 +7,7 @@ use windlass_core::spec::parse_duration;
 
 use crate::check::{FuzzFinding, FuzzOutcome, promise};
 
-/// Checks a text as everything that it could be.
+/// Checks a text as an expression, a condition, a template and a requirement.
 pub(crate) fn check(text: &str) -> FuzzOutcome {
     let scope = scope();
     let shapes = [
@@ -34,7 +34,7 @@ fn expression(text: &str, scope: &ExprScope) -> FuzzOutcome {
     told("expression", text, Expression::parse(text).map(|read| reread(text, &read, scope)))
 }
 
-/// An expression is its text: whatever is read of that is the same.
+/// An expression prints as a text that parses to the same expression.
 fn reread(text: &str, read: &Expression, scope: &ExprScope) -> FuzzOutcome {
     let again = Expression::parse(read.text()).map_err(|error| FuzzFinding {
         key: "an expression whose text is none".to_owned(),
@@ -110,7 +110,7 @@ fn template(text: &str, scope: &ExprScope) -> FuzzOutcome {
 
 const ROOTS: [&str; 4] = ["params", "matrix", "steps", "run"];
 
-/// What something came to, an error being one more thing that it can come to.
+/// A result; an error is a result as well.
 fn told(what: &str, text: &str, result: Result<FuzzOutcome, ExprError>) -> FuzzOutcome {
     match result {
         Ok(inner) => inner.map(|shape| format!("{what} ok {shape}")),
@@ -132,19 +132,19 @@ const fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// An error points into the text and says something.
+/// An error has a position in the text and a message.
 pub(crate) fn error_sound(text: &str, error: &ExprError) -> Result<(), FuzzFinding> {
     let key = format!("an error outside of the text: {}", words_only(&error.message));
     promise(text.get(error.range.clone()).is_some(), key, || format!("{error:?}"))?;
     promise(!error.message.is_empty(), "an error without a word", || format!("{error:?}"))
 }
 
-/// An error without what it quotes.
+/// An error without quoted text.
 pub(crate) fn error_shape(what: &str, error: &ExprError) -> String {
     format!("{what} {} {}", error.code, words_only(&error.message))
 }
 
-/// A message without what it quotes, and without numbers.
+/// A message without quoted text and numbers.
 pub(crate) fn words_only(message: &str) -> String {
     let before = message.split('`').next().unwrap_or_default();
     let after = message.rsplit_once('`').map_or("", |(_, after)| after);
@@ -153,7 +153,7 @@ pub(crate) fn words_only(message: &str) -> String {
     letters.take(60).collect()
 }
 
-/// Which constructs of the language there are.
+/// The constructs of the language in a text.
 fn kinds(text: &str) -> String {
     const KINDS: &[&str] = &[
         "and", "or", "not", "in", "(", "[", "==", "<", "\"", "'", "default(", "steps", "null", ".",

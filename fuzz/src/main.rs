@@ -1,11 +1,11 @@
-//! Feeds the parser, the expressions and the shell lexer what nobody would write.
+//! Fuzzes the parser, the expressions and the shell lexer.
 //!
-//! `windlass-fuzz spec|expr|shell [--seconds N] [--seed S]` changes the files of `corpus/` by chance and checks what
-//! comes out. Inputs that come to something new are changed further. The same seed does the same for ever.
+//! `windlass-fuzz spec|expr|shell [--seconds N] [--seed S]` mutates the files of `corpus/` and checks the
+//! results. Inputs with a new result are mutated further. The same seed repeats the same search.
 //! `windlass-fuzz spec|expr|shell FILE…` checks these files only.
 //!
-//! Whatever breaks a promise is cut down, written to `crashes/` and told. A process that is killed or runs out of stack
-//! leaves what it was reading in `crashes/TARGET-SEED-current`.
+//! An input that violates a property is minimized, written to `crashes/` and reported. A process that is killed or runs out
+//! of stack leaves its current input in `crashes/TARGET-SEED-current`.
 #![expect(clippy::print_stdout, reason = "what was found is what the program is for")]
 
 mod campaign;
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Checks one file and tells what it comes to.
+/// Checks one file and reports the result.
 fn look(target: FuzzTarget, file: &str) -> bool {
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,

@@ -1,17 +1,17 @@
-//! Cuts an input down to what the finding needs.
+//! Minimizes an input that has a finding.
 
 use std::time::Duration;
 
 use crate::check::FuzzTarget;
 use crate::watchdog::{checked, now};
 
-/// Checks that one cutting may take.
+/// The maximum number of checks of one minimization.
 const CHECKS_MAX: u32 = 3_000;
 
-/// Time that one cutting may take.
+/// The time limit of one minimization.
 const TIME_MAX: Duration = Duration::from_secs(20);
 
-/// The smallest input with the same finding that taking parts away comes to.
+/// Removes parts as long as the finding remains the same. Returns the smallest input.
 pub(crate) fn cut(target: FuzzTarget, bytes: &[u8], key: &str) -> Vec<u8> {
     let mut best = bytes.to_vec();
     let (mut checks, began) = (0, now());

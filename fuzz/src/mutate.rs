@@ -1,14 +1,14 @@
-//! Changes by chance.
+//! Random mutations.
 
 use crate::rng::FuzzRng;
 
-/// Inputs do not grow beyond this.
+/// The maximum length of an input.
 const LENGTH_MAX: usize = 4096;
 
-/// The most changes of one input.
+/// The maximum number of mutations of one input.
 const CHANGES_MAX: usize = 6;
 
-/// An input made from one or two of the pool.
+/// Creates an input from one or two inputs of the pool.
 pub(crate) fn mutated(chance: &mut FuzzRng, pool: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
     let mut bytes = chance.of(pool).clone();
     for _ in 0..=chance.below(CHANGES_MAX) {
@@ -21,43 +21,43 @@ pub(crate) fn mutated(chance: &mut FuzzRng, pool: &[Vec<u8>], words: &[&str]) ->
 fn change(chance: &mut FuzzRng, bytes: &mut Vec<u8>, pool: &[Vec<u8>], words: &[&str]) {
     let length = bytes.len();
     match chance.below(12) {
-        // A bit.
+        // Flip a bit.
         0 if length > 0 => bytes[chance.below(length)] ^= 1 << chance.below(8),
-        // A byte.
+        // Replace a byte.
         1 if length > 0 => {
             let at = chance.below(length);
             bytes[at] = b"\0\t\n\r \"'$\\{}[]:#&*!|>,-\xc3\xff"[chance.below(24)];
         }
-        // The end is missing.
+        // Remove the end.
         2 => bytes.truncate(chance.below(length + 1)),
-        // A part is missing.
+        // Remove a part.
         3 => drop(bytes.drain(chance.range(length, 40))),
-        // A part is there again, somewhere.
+        // Copy a part elsewhere.
         4 => {
             let part = bytes[chance.range(length, 80)].to_vec();
             insert(bytes, chance.below(length + 1), &part);
         }
-        // A part is there many times.
+        // Repeat a part many times.
         5 => {
             let range = chance.range(length, 12);
             let part = bytes[range.clone()].repeat(1 + chance.below(64));
             insert(bytes, range.start, &part);
         }
-        // The beginning of this and the end of another.
+        // Join the beginning of this input and the end of another.
         6 => {
             let other = chance.of(pool);
             bytes.truncate(chance.below(length + 1));
             bytes.extend_from_slice(&other[chance.below(other.len() + 1)..]);
         }
-        // A part of another.
+        // Insert a part of another input.
         7 => {
             let other = chance.of(pool);
             let part = &other[chance.range(other.len(), 120)];
             insert(bytes, chance.below(length + 1), part);
         }
-        // A line moves, goes or is there again.
+        // Move, remove or repeat a line.
         8 => lines(chance, bytes),
-        // A word instead of a part.
+        // Replace a part by a word.
         9 => {
             let range = chance.range(length, 12);
             bytes.splice(range, chance.of(words).bytes());

@@ -1,4 +1,4 @@
-//! The one source of chance.
+//! Random numbers from a seed.
 
 /// The `SplitMix64` sequence.
 #[derive(Debug)]
@@ -13,18 +13,18 @@ impl FuzzRng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below the bound; zero if the bound is.
+    /// A number below the bound; zero if the bound is zero.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound.max(1)).expect("sizes fit");
         usize::try_from(self.next() % bound).expect("it is below a size")
     }
 
-    /// One of these.
+    /// A random element.
     pub(crate) fn of<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len())]
     }
 
-    /// A part of something of this length, at most so long.
+    /// A range within a length, at most `most` long.
     pub(crate) fn range(&mut self, length: usize, most: usize) -> std::ops::Range<usize> {
         let start = self.below(length + 1);
         start..start + self.below((length - start).min(most) + 1)

@@ -1,4 +1,4 @@
-//! The promises of the shell lexer.
+//! The properties of the shell lexer.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use windlass_core::shell::{direct_command, parse_script};
 use crate::check::{FuzzFinding, FuzzOutcome, promise};
 use crate::expr::{error_shape, error_sound};
 
-/// Brackets of a script that is certainly not too deep.
+/// The number of brackets up to which a script is never too deep.
 const NESTED_MAX: usize = 40;
 
 /// Checks the script of a `run`.
 pub(crate) fn check(text: &str) -> FuzzOutcome {
     let whole = direct_command(text);
-    // A script with values is never asked for.
+    // A script with values is not lexed here.
     let plain = whole.filter(|_| !text.contains("${{"));
     if let Some(words) = &plain {
         promise(!words.is_empty(), "direct: no command", String::new)?;
@@ -30,7 +30,7 @@ pub(crate) fn check(text: &str) -> FuzzOutcome {
     let untouched = text.contains("${{") || (read.text == text && read.vars.is_empty());
     promise(untouched, "a script without values is changed", seen)?;
     variables(text, &read.text, &read.vars.iter().map(|(name, _)| &**name).collect::<Vec<_>>())?;
-    // The quotes around a variable are one level more: what is just not too deep may come out too deep.
+    // The quotes around a variable add one level: a script at the limit can become too deep.
     if text.matches(['(', '{']).count() > NESTED_MAX {
         return Ok("deep".to_owned());
     }
@@ -43,7 +43,7 @@ pub(crate) fn check(text: &str) -> FuzzOutcome {
     Ok(format!("ok {} {} {}", read.vars.len(), plain.is_some(), kinds(text)))
 }
 
-/// Every variable is new, declared once and used; and nothing that looks like one is used without.
+/// Every variable is new, declared once and used, and every name of that form is declared.
 fn variables(before: &str, after: &str, vars: &[&str]) -> Result<(), FuzzFinding> {
     let (old, new) = (names(before), names(after));
     let declared: BTreeSet<&str> = vars.iter().copied().collect();
@@ -55,7 +55,7 @@ fn variables(before: &str, after: &str, vars: &[&str]) -> Result<(), FuzzFinding
         promise(used, "a variable that is not used", seen)?;
     }
     let missing = new.iter().find(|name| !old.contains(*name) && !declared.contains(*name));
-    // What is left of a value that stood in a word may be a name of the text's own, cut differently.
+    // The rest of a word after a value may be a name that occurs in the text itself.
     let missing = missing.filter(|name| after.contains(&format!("${{{name}}}")));
     promise(missing.is_none(), "a variable that is not declared", seen)
 }
@@ -67,7 +67,7 @@ fn names(text: &str) -> BTreeSet<&str> {
     words.filter(|word| word.strip_prefix('W').is_some_and(number)).collect()
 }
 
-/// Which constructs of sh there are.
+/// The sh constructs in a script.
 fn kinds(text: &str) -> String {
     const KINDS: &[&str] =
         &["<<", "$(", "$((", "`", "${", "'", "\"", "#", "\\", "case", "$'", "((", "[", "\n"];

@@ -1,4 +1,4 @@
-//! The promises of the pipeline file, from its bytes to its plan.
+//! The properties of the pipeline file, from bytes to plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,10 +11,10 @@ use windlass_core::spec::{PipelineDecl, PipelineReadOptions, read_pipeline};
 
 use crate::check::{FuzzFinding, FuzzOutcome, promise};
 
-/// Corrected lines that are tried of one file.
+/// The maximum number of corrected lines to try per file.
 const FIXES_MAX: usize = 4;
 
-/// What a corrected line must not bring about. Other problems may have been there before, unseen behind the first.
+/// Problems that a corrected line must not cause. Other problems may have been hidden by the first one.
 const SLIPS: [&str; 9] = ["E003", "E005", "E021", "E022", "E023", "E024", "E025", "E026", "E027"];
 
 /// Checks a file.
@@ -43,7 +43,7 @@ pub(crate) fn check(bytes: &[u8]) -> FuzzOutcome {
     Ok(shape)
 }
 
-/// Which problems there are, and about how many.
+/// The kinds of problems, and roughly how many.
 fn codes(problems: &[Problem]) -> String {
     let codes: BTreeSet<String> = problems.iter().map(|p| p.code.to_string()).collect();
     let codes: Vec<String> = codes.into_iter().collect();
@@ -54,7 +54,7 @@ fn errors(problems: &[Problem]) -> usize {
     problems.iter().filter(|problem| problem.severity == ProblemSeverity::Error).count()
 }
 
-/// A problem points into the text, says something and can be drawn.
+/// A problem has a position in the text and a message, and can be rendered.
 fn problem_sound(source: &SourceFile, problem: &Problem) -> Result<(), FuzzFinding> {
     let text = source.text();
     let code = problem.code;
@@ -77,7 +77,7 @@ fn problem_sound(source: &SourceFile, problem: &Problem) -> Result<(), FuzzFindi
     promise(!coloured.is_empty() && !title.contains('\n'), "a title of two lines", seen)
 }
 
-/// A corrected line mends its problem and is no slip itself.
+/// A corrected line removes its problem and has none itself.
 fn fixes(source: &SourceFile, problems: &[Problem]) -> Result<(), FuzzFinding> {
     let with_fix = problems.iter().filter(|problem| problem.severity == ProblemSeverity::Error);
     let with_fix = with_fix.filter_map(|problem| Some((problem, problem.fix.as_ref()?)));
@@ -152,7 +152,7 @@ fn expanded(source: &SourceFile, pipeline: &PipelineDecl) -> FuzzOutcome {
     Ok(shape)
 }
 
-/// What a worker gets is what was written for it.
+/// A worker receives the work as it was written.
 fn work_sound(text: &str) -> Result<(), FuzzFinding> {
     let same = StepWork::parse(text).is_ok_and(|work| work.to_text() == text);
     promise(same, "work that cannot be read again", || text.to_owned())

@@ -1,4 +1,4 @@
-//! Panics and slowness become findings.
+//! Turns panics and slowness into findings.
 
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
@@ -11,13 +11,13 @@ use std::{fs, process, thread};
 
 use crate::check::{FuzzFinding, FuzzOutcome, FuzzTarget};
 
-/// How long one input may take.
+/// The time limit of one input.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// An input that takes so long is not waited for.
+/// The time after which the process ends because of an input.
 const HANG: Duration = Duration::from_secs(20);
 
-/// How many checks have begun.
+/// The number of started checks.
 static CHECKS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -55,7 +55,7 @@ fn remember(info: &panic::PanicHookInfo<'_>) {
     PANIC.set(Some((place, info.to_string())));
 }
 
-/// Ends the process when an input does not end: nothing else stops it. The input is in the file.
+/// Ends the process if a check does not return; there is no other way to stop it. The input is in the file.
 #[expect(clippy::exit, clippy::print_stdout, reason = "a thread cannot be stopped from outside")]
 pub(crate) fn watch(current: PathBuf) {
     thread::spawn(move || {
@@ -73,7 +73,7 @@ pub(crate) fn watch(current: PathBuf) {
     });
 }
 
-/// How long the first thread, which does all the work, has had a processor: a busy machine makes nothing slow.
+/// The processor time of the first thread, which does all the work. Unlike elapsed time, it does not grow on a busy machine.
 fn worked() -> Duration {
     let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let nanos = text.split(' ').next().and_then(|nanos| nanos.parse().ok());

@@ -1,4 +1,4 @@
-//! A function and its options, written as a step.
+//! Generates a step from a function and its options.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -8,7 +8,7 @@ use syn::{ItemFn, Result, ReturnType};
 use crate::step_function::{StepFunction, StepFunctionParameter, hidden_ident};
 use crate::step_options::StepOptions;
 
-/// The step that a function with these options is.
+/// Generates the step of a function with these options.
 pub(crate) fn step(options: TokenStream, function: TokenStream) -> Result<TokenStream> {
     let options: StepOptions = syn::parse2(options)?;
     let function = StepFunction::read(syn::parse2::<ItemFn>(function)?)?;
@@ -29,7 +29,7 @@ pub(crate) fn step(options: TokenStream, function: TokenStream) -> Result<TokenS
     })
 }
 
-/// The type, its function, and the function that names it.
+/// The type, its function, and the function that refers to it.
 fn types(function: &StepFunction, name: &syn::Ident) -> TokenStream {
     let StepFunction { item, docs, others, .. } = function;
     let ItemFn { vis, sig, block, .. } = item;
@@ -42,7 +42,7 @@ fn types(function: &StepFunction, name: &syn::Ident) -> TokenStream {
         #vis struct #name;
 
         impl #name {
-            /// What the step does, to be called by tests.
+            /// The function of the step, for tests.
             #(#others)*
             #vis async fn call(#inputs) #output #block
         }
@@ -54,7 +54,7 @@ fn types(function: &StepFunction, name: &syn::Ident) -> TokenStream {
     }
 }
 
-/// What makes a step of the type.
+/// The implementation of the step for the type.
 fn implementation(
     function: &StepFunction,
     options: &StepOptions,

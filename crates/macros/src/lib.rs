@@ -1,6 +1,6 @@
 //! The attribute `#[step]` of windlass, which is documented there.
 //!
-//! `step_function` reads the async function, `step_options` what stands in the parentheses, `expand` writes the step.
+//! `step_function` reads the async function, `step_options` the options in parentheses, and `expand` writes the step.
 
 mod expand;
 mod nearest;
@@ -12,10 +12,10 @@ use proc_macro::TokenStream;
 /// Makes a step of an async function.
 ///
 /// `async fn build_image(..)` becomes the type `BuildImage`, a step called `build_image`, and the function
-/// `build_image()`, which names it to a pipeline. The function itself is `BuildImage::call`.
+/// `build_image()`, which refers to it in a pipeline. The function itself is `BuildImage::call`.
 ///
-/// Parameters are what the step is given: `ctx: &Context`, `fetch: Out<Fetch>` for the result of the step `Fetch`, which
-/// is thereby a need, and whatever else is a `Parameter`. It returns nothing or a `Result`.
+/// The function can take `ctx: &Context`, the result `fetch: Out<Fetch>` of the step `Fetch`, which thereby becomes a need,
+/// and every other `Parameter`. It returns nothing or a `Result`.
 ///
 /// Options are those of `Options`, as `name`, `name = value` or `name(…)`:
 ///

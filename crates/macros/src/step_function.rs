@@ -1,4 +1,4 @@
-//! The function that a step is made of.
+//! The function of a step.
 
 use proc_macro2::{Ident, Span};
 use syn::spanned::Spanned as _;
@@ -21,14 +21,14 @@ pub(crate) enum StepFunctionParameter {
 }
 
 impl StepFunction {
-    /// Refuses what can be no step.
+    /// Refuses a function that cannot be a step.
     pub(crate) fn read(mut item: ItemFn) -> Result<Self> {
         if item.sig.asyncness.is_none() {
             let what = "a step is an async function: write `async fn`";
             return Err(Error::new(item.sig.fn_token.span(), what));
         }
         if !item.sig.generics.params.is_empty() {
-            let what = "a step has no generics: each step of a pipeline has types of its own";
+            let what = "a step has no generics: each step of a pipeline has its own types";
             return Err(Error::new(item.sig.generics.span(), what));
         }
         let parameters =
@@ -38,7 +38,7 @@ impl StepFunction {
         Ok(Self { item, docs, others, parameters })
     }
 
-    /// The type that the step becomes: `build_image` is `BuildImage`.
+    /// The name of the step's type: `BuildImage` for `build_image`.
     pub(crate) fn type_name(&self) -> Ident {
         let name = self.item.sig.ident.to_string();
         let words = name.trim_start_matches("r#").split('_');
@@ -60,7 +60,7 @@ impl StepFunction {
 
 fn step_function_parameter(argument: &FnArg) -> Result<StepFunctionParameter> {
     let FnArg::Typed(typed) = argument else {
-        let what = "a step is a function of its own, without `self`";
+        let what = "a step is a free function, without `self`";
         return Err(Error::new(argument.span(), what));
     };
     if matches!(&*typed.ty, Type::Reference(_)) {
@@ -70,7 +70,7 @@ fn step_function_parameter(argument: &FnArg) -> Result<StepFunctionParameter> {
         Pat::Ident(pattern) => pattern.ident.to_string(),
         Pat::Wild(_) => String::new(),
         other => {
-            return Err(Error::new(other.span(), "a parameter of a step has a name of its own"));
+            return Err(Error::new(other.span(), "a parameter of a step needs a name"));
         }
     };
     let name = name.trim_start_matches("r#").trim_start_matches('_').to_owned();
@@ -91,7 +91,7 @@ fn doc_line(attribute: &Attribute) -> Option<String> {
     }
 }
 
-/// A name that no user has.
+/// A name that does not collide with names of users.
 pub(crate) fn hidden_ident(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }

@@ -1,4 +1,4 @@
-//! What stands in the parentheses of `#[step(…)]`.
+//! The options of `#[step(…)]`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
@@ -30,9 +30,9 @@ const LIST_OPTIONS: &[&str] = &["requires", "prefers", "tags", "secrets", "nodes
 /// Options without a value.
 const FLAG_OPTIONS: &[&str] =
     &["ignore_failure", "always", "on_failure", "pin", "stop_on_lost_contact"];
-/// Options that are not passed on as they are.
+/// Options with a syntax of their own.
 const SPECIAL_OPTIONS: &[&str] = &["name", "type", "crate", "lock", "after", "env", "with"];
-/// What `retry(…)` has.
+/// The options in `retry(…)`.
 const RETRY_OPTIONS: &[&str] = &["times", "wait", "on", "when", "elsewhere", "lost"];
 
 /// One option: `name`, `name = value`, or `name(…)`.
@@ -95,12 +95,12 @@ impl StepOptions {
         Ok(())
     }
 
-    /// Whether an option was given.
+    /// Whether an option is set.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| entry.name == name)
     }
 
-    /// The calls that set them, behind an `Options::new()`.
+    /// The method calls that set the options, to follow `Options::new()`.
     pub(crate) fn calls(&self, sdk: &TokenStream) -> Result<TokenStream> {
         self.entries.iter().map(|entry| call(entry, sdk)).collect()
     }
@@ -148,7 +148,7 @@ fn call(entry: &StepOption, sdk: &TokenStream) -> Result<TokenStream> {
     }
 }
 
-/// Why an option cannot be.
+/// The error for an invalid option.
 fn invalid_option(name: &Ident, text: &str) -> Error {
     let all = [VALUE_OPTIONS, LIST_OPTIONS, FLAG_OPTIONS, SPECIAL_OPTIONS].concat();
     let what = if FLAG_OPTIONS.contains(&text) {
@@ -166,7 +166,7 @@ fn invalid_option(name: &Ident, text: &str) -> Error {
     Error::new(name.span(), what)
 }
 
-/// One value, or those of a list.
+/// A single value, or the values of a list.
 fn each_value(value: &Expr) -> impl Iterator<Item = &Expr> {
     let (one, many) = match value {
         Expr::Array(ExprArray { elems, .. }) => (None, Some(elems.iter())),
@@ -175,7 +175,7 @@ fn each_value(value: &Expr) -> impl Iterator<Item = &Expr> {
     one.into_iter().chain(many.into_iter().flatten())
 }
 
-/// A step that comes before: its type, or its name.
+/// A need without a result: its type, or its name.
 fn after(step: &Expr, sdk: &TokenStream) -> TokenStream {
     match step {
         Expr::Path(path) => {
@@ -185,7 +185,7 @@ fn after(step: &Expr, sdk: &TokenStream) -> TokenStream {
     }
 }
 
-/// `NAME = value` each, as calls.
+/// A method call for each `NAME = value`.
 fn name_value_calls(
     entries: &Punctuated<StepOption, Token![,]>,
     call: impl Fn(String, &Expr) -> TokenStream,

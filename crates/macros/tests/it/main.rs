@@ -1,4 +1,4 @@
-//! What compiles, and what is told about what does not.
+//! Steps that compile, and messages about functions that do not.
 
 #[test]
 #[ignore = "compiles the crate and its dependencies once more: `./test.sh --deep` runs it"]

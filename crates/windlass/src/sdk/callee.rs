@@ -1,4 +1,4 @@
-//! A step with its types hidden.
+//! A typed step behind the interface that workers call.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,8 @@ use super::error::Error;
 use super::hand_on_result::hand_on_result;
 use super::step::Step;
 
-/// Which errors a step tries again, if it decides that itself. What defaults say comes when the pipeline is whole.
+/// The function with which a step decides whether an error is retried, if it has one. The default of the pipeline is set
+/// when the pipeline is complete.
 pub(crate) type RetryPredicate = Arc<OnceLock<fn(&Error) -> bool>>;
 
 /// A step that can be called by name.
@@ -22,7 +23,7 @@ pub(super) struct TypedCallee<S> {
     pub(super) step: Arc<S>,
     pub(super) signature: String,
     pub(super) decides: RetryPredicate,
-    /// What it takes, for calls of files that nobody could check before.
+    /// The parameters, to check calls that were planned by a program without this step.
     pub(super) takes: Arc<CallableStep>,
 }
 
@@ -44,7 +45,7 @@ impl<S: Step> Callee for TypedCallee<S> {
     }
 }
 
-/// What a function came to, as a worker tells it.
+/// Turns the result of a function into the result of the call.
 pub(crate) async fn outcome_of<T: Serialize + Send + Sync + 'static>(
     call: &StepCall,
     result: Result<T, Error>,
@@ -63,8 +64,8 @@ pub(crate) async fn outcome_of<T: Serialize + Send + Sync + 'static>(
     }
 }
 
-/// What is wrong with a call by a file, all of it. One that names types was checked by the program that has them; one by
-/// name alone may have been planned by somebody who has not.
+/// Every problem of a call in a file. A call with a signature was checked by the program that has the step; a call by name
+/// alone may have been planned by another program.
 fn call_problems(call: &StepCall, takes: &CallableStep) -> Option<String> {
     let WorkAction::Call { name, signature: None, with } = &call.work.action else { return None };
     let given = |name: &str| with.iter().any(|(known, _)| known == name);
@@ -82,7 +83,7 @@ fn call_problems(call: &StepCall, takes: &CallableStep) -> Option<String> {
     let wrong: Vec<String> = values.chain(needs).chain(strange).collect();
     (!wrong.is_empty()).then(|| {
         let wrong = wrong.join("; ");
-        format!("`{name}` is called amiss: {wrong}. Who submits the file with the program that has `{name}` is told before it runs")
+        format!("the call of `{name}` is invalid: {wrong}. Submit the file with the program that has `{name}` to see this before the run")
     })
 }
 

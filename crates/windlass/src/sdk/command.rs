@@ -10,9 +10,8 @@ use super::error::{Error, Result};
 
 /// A command that a step runs, made by [`Context::command`](super::Context::command).
 ///
-/// It has the environment of the worker, what the options of the step add to it, and the variables that every step has. It
-/// runs in the root of the pipeline, reads nothing, and is told to end when its step is. Commands of one step run one after
-/// the other.
+/// It gets the environment of the worker, the variables of the step's options, and the variables that every step has. It
+/// runs in the root of the pipeline, its standard input is empty, and it is asked to end together with its step.
 ///
 /// ```no_run
 /// # async fn build(ctx: &windlass::Context) -> windlass::Result<()> {
@@ -22,7 +21,7 @@ use super::error::{Error, Result};
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "it runs when it is told to"]
+#[must_use = "a command does nothing unless it is run"]
 pub struct Command {
     command: GuardedCommand,
 }
@@ -32,36 +31,36 @@ impl Command {
         Self { command: GuardedCommand::new(call, program) }
     }
 
-    /// With one more argument.
+    /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument.as_ref().to_owned());
         self
     }
 
-    /// With more arguments.
+    /// Adds arguments.
     pub fn args<A: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = A>) -> Self {
         arguments.into_iter().fold(self, Self::arg)
     }
 
-    /// With a variable.
+    /// Sets a variable.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name.as_ref().to_owned(), value.as_ref().to_owned());
         self
     }
 
-    /// In a folder, from the root of the pipeline.
+    /// Sets the working directory, relative to the root of the pipeline.
     pub fn dir(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.dir(folder.as_ref().to_owned());
         self
     }
 
-    /// Runs it; that it failed is an error.
+    /// Runs the command. A failure is an error.
     pub async fn run(self) -> Result<()> {
         self.ended(false).await.map(drop)
     }
 
-    /// Runs it and returns what it printed, errors included, without the line break at the end. That it failed is an error, and
-    /// so is that it printed more than 16 MiB: have it write to a file.
+    /// Runs the command and returns its output, including standard error, without the line break at the end. A failure is an
+    /// error, and so is output of more than 16 MiB: let the command write to a file instead.
     pub async fn text(self) -> Result<String> {
         let name = self.command.name();
         let captured = self.ended(true).await?;
@@ -75,7 +74,7 @@ impl Command {
         Ok(text.trim_end_matches(['\n', '\r']).to_owned())
     }
 
-    /// Runs it and returns its exit code and what it printed, whether it failed or not.
+    /// Runs the command and returns its exit code and output, whether it failed or not.
     pub async fn output(self) -> Result<CommandOutput> {
         let name = self.command.name();
         let ran = self.command.run(true).await;

@@ -1,4 +1,4 @@
-//! What a step can ask for while it runs.
+//! The context of an attempt, which the function of a step receives.
 
 use std::ffi::OsStr;
 use std::fmt::{self, Display};
@@ -20,7 +20,7 @@ use super::parameter_types::{Cell, Ended, Out};
 use super::step::Step;
 use super::value::{decode, from_text};
 
-/// One attempt, as its function sees it. Cheap to clone, and may be handed to whatever the function starts.
+/// One attempt, as its function sees it. It is cheap to clone, and tasks and threads of the function can keep a clone.
 #[derive(Clone)]
 pub struct Context {
     call: Arc<StepCall>,
@@ -41,46 +41,46 @@ impl Context {
         &self.call.grant.name
     }
 
-    /// Which attempt this is, from 1.
+    /// The attempt number, from 1.
     pub fn attempt(&self) -> u16 {
         self.call.grant.lease.attempt
     }
 
-    /// The name of the worker that it runs on.
+    /// The name of the worker that runs the attempt.
     pub fn worker(&self) -> &str {
         &self.call.services.settings.worker
     }
 
-    /// The root of the pipeline on this machine: where commands run.
+    /// The root of the pipeline on this machine, in which commands run.
     pub fn root(&self) -> &Path {
         &self.call.services.settings.root
     }
 
-    /// The number of its lease. It only grows: whoever keeps the highest that he has seen can refuse an attempt that was
-    /// thought dead.
+    /// The fence of the attempt: the number of its lease, which only grows. A service that remembers the highest fence can
+    /// refuse an attempt whose lease was given to another worker.
     pub fn fence(&self) -> u64 {
         self.call.grant.lease.fence.0
     }
 
-    /// The same for every attempt, hand-out, resumption and rerun of the step: what makes an effect on others happen once,
-    /// where they take such a key.
+    /// A key that is the same for every attempt, delivery, resumption and rerun of the step. A service that accepts such a
+    /// key performs the effect once.
     pub fn idempotency_key(&self) -> String {
         self.call.handout().idempotency_key()
     }
 
     /// Writes a line to the log of the step.
     ///
-    /// It never waits: of what is said faster than it can be kept, more than 4 MiB ahead, the rest is left out.
+    /// It never waits: if more than 4 MiB of output wait to be stored, further lines are omitted and counted.
     pub fn log(&self, line: impl Display) {
         self.call.output.push(format!("{line}\n").as_bytes());
     }
 
-    /// The log of the step as something to write to, for instance for a subscriber of `tracing`.
+    /// The log of the step as a writer. Events of `tracing` in the step go to its log by themselves.
     pub fn writer(&self) -> LogWriter {
         LogWriter { call: Arc::clone(&self.call) }
     }
 
-    /// A secret that the step has named in its options. It is covered in the log and in errors.
+    /// A secret that the step lists in its options. It is masked in the log and in errors.
     pub fn secret(&self, name: &str) -> Result<&str> {
         let found = self.call.secrets.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str()).ok_or_else(|| {
@@ -88,33 +88,33 @@ impl Context {
         })
     }
 
-    /// The variables of the step, as its commands get them: its `env:` and that of its pipeline.
+    /// The variables that commands of the step get: its own `env:` and that of its pipeline.
     pub fn variables(&self) -> Result<Vec<(String, String)>> {
         let handout = self.call.handout();
         handout.variables(&handout.scope()).map_err(Error::msg)
     }
 
-    /// Whether the step is to end: its run was cancelled, or its time is over.
+    /// Whether the step must end because its run was cancelled or its timeout has expired.
     pub fn is_cancelled(&self) -> bool {
         self.call.stop_signal.is_sent()
     }
 
-    /// Waits until the step is to end. It then has its `kill_grace` to return, and is dropped at its next `.await`
-    /// after that.
+    /// Waits until the step must end. The step then has its `kill_grace` to return; after that it is dropped at its next
+    /// `.await`.
     pub async fn cancelled(&self) {
         self.call.stop_signal.wait().await;
     }
 
-    /// Does something unless the step is to end before it is done: then it is dropped, and this is an error.
+    /// Awaits a future. If the step must end first, drops the future and returns an error.
     pub async fn unless_cancelled<T>(&self, doing: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
             done = doing => Ok(done),
-            () = self.cancelled() => Err(Error::msg("it was told to end")),
+            () = self.cancelled() => Err(Error::msg("the step was asked to end")),
         }
     }
 
-    /// Has the whole run end, and says why in the log of the step: what runs is told to end, this step included, and what
-    /// has not begun does not, `always` aside. It returns when the leader knows.
+    /// Cancels the whole run, and writes the reason to the log of the step. Running steps are asked to end, this one
+    /// included; waiting steps do not start, except those with `always`. It returns when the leader has confirmed.
     ///
     /// ```
     /// use windlass::core::outcome::RunStatus;
@@ -136,13 +136,14 @@ impl Context {
         Ok(self.call.cancel_run(&reason.to_string()).await?)
     }
 
-    /// A command, run under the guard: what it prints is in the log of the step, and nothing of it outlives the step. Several
-    /// may run at once.
+    /// A command that runs under the guard. Its output is in the log of the step, and its processes end with the step.
+    /// Several can run at once.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         Command::new(&self.call, program.as_ref().to_owned())
     }
 
-    /// Runs a function that computes or blocks, on a thread of its own. A step that is told to end waits for it.
+    /// Runs a function that computes or blocks, on a thread of its own and in the current span of `tracing`. The attempt
+    /// does not end before the function returns.
     pub async fn blocking<T: Send + 'static>(
         &self,
         function: impl FnOnce() -> T + Send + 'static,
@@ -158,7 +159,7 @@ impl Context {
         }
     }
 
-    /// The result of a step that is needed, as [`Out`](super::Out) gives it.
+    /// The result of a need, like [`Out`](super::Out).
     pub fn result<S: Step>(&self) -> Result<Out<S>> {
         let name = S::NAME;
         if let Some(given) = self.call.value(name) {
@@ -183,7 +184,7 @@ impl Context {
         decode(&need["outputs"]).map(Out::new).map_err(|error| unfit(name, &error))
     }
 
-    /// How a step that is needed ended, as [`Ended`] gives it.
+    /// The final status and the result of a need, like [`Ended`].
     pub fn ended<S: Step>(&self) -> Result<Ended<S>> {
         let need = self.call.need(S::NAME);
         let status = status_of(need).unwrap_or(StepStatus::Skipped);
@@ -191,7 +192,7 @@ impl Context {
         Ok(Ended::new(status, output))
     }
 
-    /// The cells of a step that is needed, as [`Cells`](super::Cells) gives them.
+    /// The cells of a need, like [`Cells`](super::Cells).
     pub fn cells<S: Step>(&self) -> Result<Vec<Cell<S::Output>>> {
         let cells = self.call.need(S::NAME)["outputs"].as_array();
         let cells = cells.ok_or_else(|| {
@@ -206,7 +207,7 @@ impl Context {
         cells.iter().map(cell).collect()
     }
 
-    /// The target of its cell, as [`Target`](super::Target) gives it.
+    /// The target of the cell that runs, like [`Target`](super::Target).
     pub fn target<T: DeserializeOwned>(&self) -> Result<T> {
         let cell = self.call.cell();
         let value = match cell.as_slice() {
@@ -225,13 +226,13 @@ impl Context {
         from_text(&value).map_err(|error| Error::msg(format!("the target {value}: {error}")))
     }
 
-    /// A value that was handed over, as [`Input`](super::Input) gives it.
+    /// A value that was passed with `with:`, like [`Input`](super::Input).
     pub fn value<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
-        let missing = || Error::msg(format!("no value `{name}` was handed over with `with:`"));
+        let missing = || Error::msg(format!("no value `{name}` was passed with `with:`"));
         self.optional_value(name)?.ok_or_else(missing)
     }
 
-    /// A value that may have been handed over.
+    /// A value that was passed with `with:`, if there is one.
     pub fn optional_value<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let Some(given) = self.call.value(name) else { return Ok(None) };
         let value = given.map_err(Error::msg)?;
@@ -243,11 +244,11 @@ impl Context {
     }
 }
 
-/// A result from the memory of this worker.
+/// A result that is kept in the memory of this worker.
 fn kept_here<S: Step>(kept: std::result::Result<InMemoryValue, String>) -> Result<Out<S>> {
-    let told = |why| Error::msg(format!("the result of `{}` cannot be had: {why}", S::NAME));
+    let told = |why| Error::msg(format!("the result of `{}` is not available: {why}", S::NAME));
     let kept = kept.map_err(told)?.downcast::<S::Output>();
-    kept.map(Out::shared).map_err(|_| told("it is of another type than is taken here".to_owned()))
+    kept.map(Out::shared).map_err(|_| told("it has another type than this step takes".to_owned()))
 }
 
 /// A cell as a struct with a field for each axis.
@@ -256,7 +257,7 @@ fn fields(cell: &[(String, String)]) -> Value {
     Value::Object(fields.collect::<Map<String, Value>>())
 }
 
-/// An attempt that was taken from an earlier run has a result like any other.
+/// A step whose outcome was reused from an earlier run has a result as well.
 const fn has_result(status: StepStatus) -> bool {
     matches!(status, StepStatus::Succeeded | StepStatus::Cached)
 }
@@ -266,7 +267,7 @@ fn status_of(need: &Value) -> Option<StepStatus> {
 }
 
 fn unfit(step: &str, error: &str) -> Error {
-    Error::msg(format!("the result of `{step}` is of another type than is taken here: {error}"))
+    Error::msg(format!("the result of `{step}` has another type than this step takes: {error}"))
 }
 
 impl fmt::Debug for Context {
@@ -275,7 +276,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// The log of a step as something to write to.
+/// A writer to the log of a step.
 #[derive(Clone)]
 pub struct LogWriter {
     call: Arc<StepCall>,

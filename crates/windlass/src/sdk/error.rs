@@ -1,4 +1,4 @@
-//! What a step fails with.
+//! Errors of steps.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::error::Error as StdError;
@@ -6,11 +6,11 @@ use std::{any, fmt};
 
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
 
-/// What a step returns.
+/// The result of a step.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a step failed: any error, with its type, and where it came from if `RUST_BACKTRACE` asks for that. Every
-/// [`std::error::Error`] becomes one by `?`.
+/// The error of a step: any error, with its type, and with a backtrace if `RUST_BACKTRACE` is set. `?` converts every
+/// [`std::error::Error`].
 ///
 /// ```
 /// fn count(text: &str) -> windlass::Result<u32> {
@@ -26,25 +26,25 @@ pub struct Error(Box<ErrorInner>);
 struct ErrorInner {
     type_name: &'static str,
     error: Box<dyn StdError + Send + Sync>,
-    /// What was being done, the innermost first.
+    /// The contexts, the innermost first.
     contexts: Vec<String>,
     backtrace: Backtrace,
 }
 
-/// An error that is nothing but words.
+/// An error that is only a message.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct MessageError(String);
 
 impl Error {
-    /// An error that is nothing but words.
+    /// Creates an error that is only a message.
     pub fn msg(words: impl Into<String>) -> Self {
         let mut error = Self::from(MessageError(words.into()));
         error.0.type_name = "";
         error
     }
 
-    /// The same error, as the cause of what was being done.
+    /// Adds a context. The error becomes its cause.
     ///
     /// ```
     /// let error = windlass::Error::msg("no route").context("the farm is away");
@@ -57,19 +57,19 @@ impl Error {
         self
     }
 
-    /// The type of the error, as Rust writes it; empty if it is nothing but words.
+    /// The name of the error's type in Rust; empty if the error is only a message.
     pub const fn type_name(&self) -> &'static str {
         self.0.type_name
     }
 
-    /// The error itself, if it is of this type: what a step that decides on its retries looks at.
+    /// The error itself, if it has this type. A step that decides on its retries calls this.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         self.0.error.downcast_ref()
     }
 
-    /// The error as a value that travels.
+    /// Converts the error to a value that can be sent.
     pub fn to_failure(&self) -> StepFailure {
-        // What a need failed with is told as it was.
+        // The failure of a need is passed on unchanged.
         if let Some(failure) = self.downcast_ref::<StepFailure>()
             && self.0.contexts.is_empty()
         {
@@ -86,7 +86,7 @@ impl Error {
         failure
     }
 
-    /// What it says, then what its causes say.
+    /// The messages of the error and of its causes.
     fn texts(&self) -> impl Iterator<Item = String> {
         let error: &(dyn StdError + 'static) = &*self.0.error;
         let chain = std::iter::successors(Some(error), |&error| error.source());
@@ -111,7 +111,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// With its causes, for who returns it from `main`.
+/// Shows the causes too, for a `main` that returns the error.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.to_failure())

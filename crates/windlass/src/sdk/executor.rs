@@ -1,4 +1,4 @@
-//! An executor of one's own.
+//! Executors that a program adds.
 
 use std::fmt;
 use std::future::Future;
@@ -14,8 +14,8 @@ use super::context::Context;
 use super::error::Result;
 use super::hand_on_result::hand_on_result;
 
-/// Runs scripts of a language of its own: those of steps whose `shell:` has its name. [`Cli::executor`](crate::Cli::executor)
-/// adds it to a program, whose workers advertise `executor=NAME`.
+/// Runs the scripts of steps whose `shell:` has its name. [`Cli::executor`](crate::Cli::executor) adds an executor to a
+/// program, whose workers then advertise `executor=NAME`.
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -42,16 +42,16 @@ use super::hand_on_result::hand_on_result;
 ///   clean: { requires: executor=sql, shell: sql, run: "DELETE FROM visits WHERE at < now() - '1 year'" }
 /// ```
 pub trait ScriptExecutor: Send + Sync + 'static {
-    /// What a script hands on: the fields of a struct or the entries of a map are outputs of its step.
+    /// The result of a script. The fields of a struct, or the entries of a map, are the outputs of its step.
     type Output: Serialize + Send + Sync + 'static;
 
-    /// Runs a script, once for each attempt. `ctx` has all that a step in Rust has: its log, commands under the guard, its
-    /// secrets, the order to end, and the variables of the step ([`Context::variables`]).
+    /// Runs a script, once per attempt. `ctx` is the same as for a step in Rust: log, commands under the guard, secrets,
+    /// cancellation, and the variables of the step ([`Context::variables`]).
     fn run(&self, ctx: &Context, script: &str)
     -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
-/// An executor with its type hidden.
+/// An executor behind the interface that workers call.
 pub(crate) struct ExecutorCallee<E>(pub(crate) Arc<E>);
 
 impl<E: ScriptExecutor> Callee for ExecutorCallee<E> {
@@ -64,7 +64,7 @@ impl<E: ScriptExecutor> Callee for ExecutorCallee<E> {
         Box::pin(async move {
             let context = Context::new(Arc::clone(&call));
             let WorkAction::Script { text, .. } = &call.work.action else {
-                unreachable!("it is only given scripts");
+                unreachable!("an executor receives scripts only");
             };
             let ended = match executor.run(&context, text).await {
                 Ok(output) => store_output(&call, &output).await,
@@ -75,18 +75,18 @@ impl<E: ScriptExecutor> Callee for ExecutorCallee<E> {
     }
 }
 
-/// Hands on what a script came to, which must have what its step declares.
+/// Stores the result of a script, which must contain every output that its step declares.
 async fn store_output<T: Serialize>(
     call: &StepCall,
     output: &T,
 ) -> std::result::Result<windlass_core::outcome::StepOutput, StepFailure> {
     let refused = |why: String| StepFailure::new(StepFailureKind::Refused, why);
     let output = serde_json::to_value(output);
-    let output = output.map_err(|error| refused(format!("its result is no JSON: {error}")))?;
+    let output = output
+        .map_err(|error| refused(format!("its result cannot be written as JSON: {error}")))?;
     let has = |name: &&String| output.get(name.as_str()).is_some_and(|value| *value != Value::Null);
     if let Some(missing) = call.work.outputs.iter().find(|name| !has(name)) {
-        let why =
-            format!("the step declares the output {missing}, and its executor handed on none");
+        let why = format!("the step declares the output {missing}, and its executor returned none");
         return Err(refused(why));
     }
     hand_on_result(call, output).await

@@ -1,4 +1,4 @@
-//! What a step returned, on its way to those that need it.
+//! Storing the result of a step for its dependents.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use windlass_worker::executors::StepCall;
 
 use super::value::{EncodedResult, UnfitResult, encode};
 
-/// What to do about a result that cannot travel.
+/// The advice for a result that cannot be sent.
 const PIN: &str = "hand large data on in a file; or give both this step and those that take its result `pin`, and it stays \
                    in the memory of the leader's worker";
 
-/// Hands a result on: with the outcome, beside it if it is large, or in memory where it cannot travel and need not.
+/// Stores a result: in the outcome, beside it if it is large, or in memory if it cannot be sent and its step is pinned.
 pub(crate) async fn hand_on_result<T: Serialize + Send + Sync + 'static>(
     call: &StepCall,
     result: T,
@@ -30,7 +30,7 @@ pub(crate) async fn hand_on_result<T: Serialize + Send + Sync + 'static>(
         }
         Err(UnfitResult::Travels(why)) => Err(refused(format!("its result {why}: {PIN}"))),
         Err(UnfitResult::Secret) => {
-            Err(refused("its result holds a secret: hand it on in no result".to_owned()))
+            Err(refused("its result holds a secret: results must not contain secrets".to_owned()))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a program does around its steps and runs.
+//! Hooks around the steps and runs of a pipeline.
 
 use std::fmt;
 use std::future::{Future, ready};
@@ -12,20 +12,20 @@ use super::context::Context;
 use super::error::Result;
 use super::report::Report;
 
-/// What is done before and after each step of a pipeline, and before and after its runs. Every method has a default that
-/// does nothing.
+/// Functions that run before and after each step of a pipeline, and before and after its runs. Every method does nothing by
+/// default.
 ///
-/// The two around steps are called where the step runs, as a part of its attempt: in its time, and with its context. A step
-/// that is dropped because it did not end in time has no `after_step`. Those around runs are called by `Pipeline::run` and
-/// by the command `run`; a run that is handed to a cluster is led there, and has an `always` step for that.
+/// The hooks of a step run on its worker, as part of the attempt: within its timeout, and with its context. A step that is
+/// dropped because it did not end in time has no `after_step`. The hooks of a run are called by `Pipeline::run` and by the
+/// command `run`. A run on a cluster does not call them; use a step with `always` there.
 ///
 /// ```
 /// use windlass::core::step_failure::StepFailure;
 /// use windlass::{Context, Hooks, Pipeline, Result, step};
 ///
-/// struct LogLines;
+/// struct LoggingHooks;
 ///
-/// impl Hooks for LogLines {
+/// impl Hooks for LoggingHooks {
 ///     async fn before_step(&self, ctx: &Context) -> Result<()> {
 ///         ctx.log(format_args!("{} begins", ctx.step()));
 ///         Ok(())
@@ -43,19 +43,19 @@ use super::report::Report;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<()> {
-/// let report = Pipeline::new("ship").add(build).hooks(LogLines).run().await?;
+/// let report = Pipeline::new("ship").add(build).hooks(LoggingHooks).run().await?;
 /// assert_eq!(report.log("build").await, "build begins\nit went well\n");
 /// # Ok(())
 /// # }
 /// ```
 pub trait Hooks: Send + Sync + 'static {
-    /// Before an attempt at a step. An error is the step's failure, and the step does not begin.
+    /// Runs before an attempt. An error fails the step, and its function does not run.
     fn before_step(&self, ctx: &Context) -> impl Future<Output = Result<()>> + Send {
         let _ = ctx;
         ready(Ok(()))
     }
 
-    /// After an attempt at a step, with what it failed with if it did.
+    /// Runs after an attempt, with its failure if it failed.
     fn after_step(
         &self,
         ctx: &Context,
@@ -65,13 +65,13 @@ pub trait Hooks: Send + Sync + 'static {
         ready(())
     }
 
-    /// Before a run is begun. An error keeps it from beginning.
+    /// Runs before a run starts. An error prevents the run.
     fn before_run(&self, pipeline: &str) -> impl Future<Output = Result<()>> + Send {
         let _ = pipeline;
         ready(Ok(()))
     }
 
-    /// After a run has ended.
+    /// Runs after a run has ended.
     fn after_run(&self, report: &Report) -> impl Future<Output = ()> + Send {
         let _ = report;
         ready(())
@@ -80,7 +80,7 @@ pub trait Hooks: Send + Sync + 'static {
 
 type HookFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Hooks with their type hidden.
+/// Hooks as a trait object.
 pub(crate) trait ErasedHooks: Send + Sync {
     fn before_step<'a>(&'a self, ctx: &'a Context) -> HookFuture<'a, Result<()>>;
     fn after_step<'a>(
@@ -123,7 +123,7 @@ impl HookList {
         self.0.push(Arc::new(hooks));
     }
 
-    /// The step with what is done around it.
+    /// Wraps a step in the hooks.
     pub(super) fn around(&self, callee: &Arc<dyn Callee>) -> Arc<dyn Callee> {
         if self.0.is_empty() {
             return Arc::clone(callee);
@@ -138,7 +138,7 @@ impl HookList {
         Ok(())
     }
 
-    /// The last that came before is the first after.
+    /// Calls the hooks in reverse order.
     async fn after_step(&self, ctx: &Context, ended: Result<(), &StepFailure>) {
         for hooks in self.0.iter().rev() {
             hooks.after_step(ctx, ended).await;
@@ -158,7 +158,7 @@ impl HookList {
         }
     }
 
-    /// Whether there is nothing to do.
+    /// Whether there are no hooks.
     #[cfg(all(feature = "http", feature = "sqlite"))]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -171,7 +171,7 @@ impl fmt::Debug for HookList {
     }
 }
 
-/// A step with what is done around it.
+/// A step with its hooks.
 #[derive(Debug)]
 struct HookedCallee {
     callee: Arc<dyn Callee>,
@@ -190,7 +190,7 @@ impl Callee for HookedCallee {
             if let Err(error) = hooks.before_step(&context).await {
                 return Err((error.to_failure(), CallRetry::ByPolicy));
             }
-            // A step that panics has ended too.
+            // The hooks also run after a panic.
             let returned = catch_panics(move || callee.call(call)).await;
             let ended = returned.as_ref().map(drop).map_err(|(failure, _)| failure);
             hooks.after_step(&context, ended).await;

@@ -23,9 +23,9 @@
 //! # }
 //! ```
 //!
-//! `#[step]` makes a type of each function, here `Count` and `Double`: parameters that name such a type *are* the needs of
-//! a step. A [`Pipeline`] writes itself out as a pipeline file whose steps are `call: NAME`, and is read like any other:
-//! one set of checks, one plan, one engine. A worker whose program has a step runs it.
+//! `#[step]` makes a type of each function, here `Count` and `Double`. Parameters that name such a type are the needs of a
+//! step. A [`Pipeline`] becomes a pipeline file whose steps are `call: NAME`, with the same checks, plan and engine as
+//! every file. A worker runs a step if its program has it.
 //!
 //! ```text
 //!  #[step] ──► Step ──► Pipeline ──text──► core::spec ──► plan ──► engine ──grant──► CallExecutor ──► Step::run(Context)

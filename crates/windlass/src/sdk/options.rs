@@ -1,20 +1,20 @@
-//! What a step says of itself beyond its function: the keys of a step in a pipeline file.
+//! Options of a step: the keys of a step in a pipeline file.
 
 use serde_json::{Map, Value, json};
 
 use super::error::Error;
 
-/// The exit code of an error that its step wants to be tried again.
+/// The exit code of an error that its step wants to retry.
 const TRY_AGAIN: &str = "exit-75";
 
-/// The options of a step, which are the keys that a file would have; their values are checked as those of a file are, when
-/// the pipeline is made. In `#[step(...)]` they have the same names.
+/// The options of a step. They are the keys of a step in a pipeline file, with the same checks, which run when the pipeline
+/// is planned. In `#[step(...)]` they have the same names.
 ///
 /// ```
 /// use windlass::{Options, Retries};
 ///
 /// let options = Options::new()
-///     .about("Puts it up")
+///     .about("Deploys the site")
 ///     .timeout("15m")
 ///     .retry(Retries::times(3).wait("5s..1m").elsewhere())
 ///     .requires(["docker", "cpu>=4"])
@@ -23,12 +23,12 @@ const TRY_AGAIN: &str = "exit-75";
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Options {
-    /// As a file has them, in the order in which they were said.
+    /// The keys as in a file, in the order in which they were set.
     pub(super) keys: Map<String, Value>,
     pub(super) needs: Vec<String>,
-    /// The axes of its matrix: their order is that of the names of its cells.
+    /// The axes of the matrix, in the order in which names of cells list them.
     pub(super) axes: Vec<(String, Vec<String>)>,
-    /// Which errors are tried again, if it is for the step to say.
+    /// The function that decides whether an error is retried.
     pub(super) decides: Option<fn(&Error) -> bool>,
 }
 
@@ -51,86 +51,86 @@ macro_rules! lists {
 }
 
 impl Options {
-    /// None.
+    /// No options.
     pub fn new() -> Self {
         Self::default()
     }
 
     texts! {
-        /// One line on what it does, shown in plan and summary. `#[step]` takes the first line of the function's
+        /// Sets the description, one line, shown in plan and summary. `#[step]` takes the first line of the function's
         /// documentation.
         about;
-        /// The longest that one attempt may run: `90s`, `15m`.
+        /// Sets the timeout of one attempt: `90s`, `15m`.
         timeout;
-        /// Where its commands run, from the root of the pipeline.
+        /// Sets the working directory of commands, relative to the root of the pipeline.
         dir;
-        /// How long it waits while no worker could run it.
+        /// Sets how long the step waits while no worker can run it.
         wait_for_worker;
-        /// How long it waits for its locks.
+        /// Sets how long the step waits for its locks.
         wait_for_lock;
-        /// From the order to end to being dropped.
+        /// Sets the time between the request to end and being dropped.
         kill_grace;
-        /// The key under which a success is kept: no run does it again. `./key` is this pipeline's own.
+        /// Sets the idempotency key: after a success, no run repeats the step. `./key` belongs to this pipeline.
         idempotent;
     }
 
     lists! {
-        /// What a worker must be or have: `docker`, `cpu>=4`, `gpu | tpu`, `not spot`.
+        /// Adds requirements on workers: `docker`, `cpu>=4`, `gpu | tpu`, `not spot`.
         requires;
-        /// What a worker had better be or have.
+        /// Adds preferences among workers.
         prefers;
-        /// Words for selecting it with `--tag`.
+        /// Adds tags, which `--tag` selects.
         tags;
-        /// Secrets that it gets, by the names of variables of the worker; their values are covered in its log.
+        /// Adds secrets, by the names of variables of the worker. Their values are masked in the log.
         secrets;
     }
 
-    /// Its failure leaves the run as it is.
+    /// Lets the run succeed even if this step fails.
     pub fn ignore_failure(self) -> Self {
         self.set("ignore_failure", true)
     }
 
-    /// Whether something is said under a key.
+    /// Whether a key is set.
     pub(super) fn has(&self, key: &str) -> bool {
         self.keys.contains_key(key)
     }
 
-    /// How often it is tried: so many attempts after the first, or [`Retries`].
+    /// Sets the retries: a number of attempts after the first, or [`Retries`].
     pub fn retry(mut self, retries: impl Into<Retries>) -> Self {
         let Retries { keys, decides } = retries.into();
         self.decides = decides;
         self.set("retry", keys)
     }
 
-    /// A step that must have ended before it, whose result it does not take.
+    /// Adds a need whose result the step does not take.
     pub fn after(mut self, step: impl Into<String>) -> Self {
         self.needs.push(step.into());
         self
     }
 
-    /// A lock that it holds while it runs; `./name` is this pipeline's own.
+    /// Adds a lock that the step holds while it runs. `./name` belongs to this pipeline.
     pub fn lock(self, name: impl Into<String>) -> Self {
         self.add("lock", [name.into()])
     }
 
-    /// A lock that is not first come, first served: `newest-first` or `cancel-older`.
+    /// Adds a lock with another order than first come, first served: `newest-first` or `cancel-older`.
     pub fn lock_in_order(mut self, name: impl Into<String>, order: &str) -> Self {
         self.list("lock").push(json!({ "name": name.into(), "order": order }));
         self
     }
 
-    /// Greater goes first.
+    /// Sets the priority. Steps with a greater one go first.
     pub fn priority(self, priority: i32) -> Self {
         self.set("priority", priority)
     }
 
-    /// A cell for each target, which a worker must have as a label.
+    /// Sets a matrix of targets: a cell for each, whose worker must have the target as a label.
     pub fn matrix<T: ToString>(self, targets: impl IntoIterator<Item = T>) -> Self {
         let targets: Vec<String> = targets.into_iter().map(|target| target.to_string()).collect();
         self.set("matrix", targets)
     }
 
-    /// An axis of its matrix: a cell for each combination. Only `os` and `arch` choose the machine by themselves.
+    /// Adds an axis to the matrix: a cell for each combination. Only the axes `os` and `arch` select workers by themselves.
     pub fn axis<T: ToString>(
         mut self,
         name: impl Into<String>,
@@ -141,58 +141,58 @@ impl Options {
         self
     }
 
-    /// Whether it runs, as an expression: `params.channel == "stable"`. If not, it is skipped, and the expression with its
-    /// values is the reason.
+    /// Sets the condition, an expression such as `params.channel == "stable"`. If it is false, the step is skipped, and the
+    /// reason shows the expression with its values.
     pub fn when(self, condition: impl Into<String>) -> Self {
         self.set("if", condition.into())
     }
 
-    /// It runs in any case, also when the run is being cancelled.
+    /// Runs the step in any case, even if the run is cancelled.
     pub fn always(self) -> Self {
         self.set("if", "always()")
     }
 
-    /// It runs only if one of its needs failed.
+    /// Runs the step only if one of its needs failed.
     pub fn on_failure(self) -> Self {
         self.set("if", "failure()")
     }
 
-    /// It runs on the leading node.
+    /// Runs the step on the leader.
     pub fn pin(self) -> Self {
         self.set("pin", "leader")
     }
 
-    /// The most of this step, cells included, that one worker runs at a time, over all runs of the pipeline.
+    /// Limits the attempts of this step, cells included, that one worker runs at a time, over all runs of the pipeline.
     pub fn per_worker(self, cells: u32) -> Self {
         self.set("per_worker", cells)
     }
 
-    /// The only workers that may run it, by name.
+    /// Allows only these workers, by name.
     pub fn nodes<T: ToString>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
         self.map("nodes").insert("allow".to_owned(), json!(names));
         self
     }
 
-    /// Workers that may not run it, by name.
+    /// Excludes these workers, by name.
     pub fn not_on<T: ToString>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
         self.map("nodes").insert("deny".to_owned(), json!(names));
         self
     }
 
-    /// A worker that has lost contact ends it, as it does with steps that hold a lock.
+    /// Lets a worker that has lost contact end the step, as it does with steps that hold a lock.
     pub fn stop_on_lost_contact(self) -> Self {
         self.set("on_lost_contact", "stop")
     }
 
-    /// A variable of its commands.
+    /// Sets a variable of commands.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.map("env").insert(name.into(), Value::String(value.into()));
         self
     }
 
-    /// A value for the parameter [`Input`](super::Input) of this name, which may read `${{ params.x }}` and the like.
+    /// Passes a value to the parameter [`Input`](super::Input) of this name. It can contain `${{ params.x }}`.
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.map("with").insert(name.into(), Value::String(value.into()));
         self
@@ -226,7 +226,7 @@ impl Options {
     }
 }
 
-/// How often a step is tried, and after which failures.
+/// The retry policy of a step: how often, and after which failures.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Retries {
@@ -235,17 +235,17 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// So many attempts after the first.
+    /// Allows this number of attempts after the first.
     pub fn times(times: u16) -> Self {
         Self::default().set("times", times)
     }
 
-    /// The wait before the second attempt, or from..to: it doubles.
+    /// Sets the back-off: the wait before the second attempt, or `from..to`, which doubles each time.
     pub fn wait(self, wait: impl Into<String>) -> Self {
         self.set("wait", wait.into())
     }
 
-    /// Which ends are tried again, beside errors that [`when`](Self::when) accepts: `failed`, `timed_out`.
+    /// Retries after these outcomes: `failed`, `timed_out`. Errors that [`when`](Self::when) accepts are retried as well.
     pub fn on<T: ToString>(mut self, ends: impl IntoIterator<Item = T>) -> Self {
         let ends = ends.into_iter().map(|end| Value::String(end.to_string()));
         let on = self.keys.entry("on").or_insert_with(|| json!([]));
@@ -253,7 +253,7 @@ impl Retries {
         self
     }
 
-    /// Only errors that this accepts are tried again.
+    /// Retries only errors for which this function returns true.
     ///
     /// ```
     /// use std::io;
@@ -271,12 +271,13 @@ impl Retries {
         self.on([TRY_AGAIN])
     }
 
-    /// Another worker should try, if there is one.
+    /// Prefers another worker for the next attempt.
     pub fn elsewhere(self) -> Self {
         self.set("elsewhere", true)
     }
 
-    /// Hand-outs after the first when workers are lost; 0: once it may have started it is never handed out again.
+    /// Sets the deliveries after the first when workers are lost. With 0, a step that may have started is not dispatched
+    /// again.
     pub fn lost(self, times: u16) -> Self {
         self.set("lost", times)
     }

@@ -1,8 +1,8 @@
-//! A value that is given when a run begins.
+//! Params of a pipeline.
 
 use serde_json::{Map, Value, json};
 
-/// A param of a pipeline: given with `-p name=value`, and a step's [`Input`](super::Input) of the same name.
+/// A param of a pipeline, set with `-p name=value`. A step reads it as an [`Input`](super::Input) of the same name.
 ///
 /// ```
 /// use windlass::{Param, Pipeline};
@@ -18,7 +18,7 @@ pub struct Param {
 }
 
 impl Param {
-    /// Text.
+    /// A text.
     pub fn text() -> Self {
         Self { keys: Map::new() }.set("type", "string")
     }
@@ -39,12 +39,12 @@ impl Param {
         Self { keys: Map::new() }.set("choose", json!(choices))
     }
 
-    /// What it is if not given; without one it must be given.
+    /// Sets the default. A param without a default is required.
     pub fn default(self, value: impl Into<Value>) -> Self {
         self.set("default", value)
     }
 
-    /// One line on what it is for.
+    /// Sets the description, one line.
     pub fn about(self, text: impl Into<String>) -> Self {
         self.set("about", text.into())
     }

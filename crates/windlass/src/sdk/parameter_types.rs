@@ -1,4 +1,4 @@
-//! The parameters that steps can have.
+//! Parameter types of steps.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,11 +13,11 @@ use super::parameter::Parameter;
 use super::step::{Matrix, Single, Step};
 use super::takes::Takes;
 
-/// The result of a step that is needed, wherever it ran. It is used like the result itself.
+/// The result of a need, which may have run on another machine. It is used like the result itself.
 pub struct Out<S: Step>(Arc<S::Output>);
 
 impl<S: Step> Out<S> {
-    /// A result of one's own, for tests of a function.
+    /// Wraps a result, to test a function.
     pub fn new(output: S::Output) -> Self {
         Self(Arc::new(output))
     }
@@ -26,7 +26,7 @@ impl<S: Step> Out<S> {
         Self(output)
     }
 
-    /// The result itself; a copy where others may take the same one from the memory of this worker.
+    /// The result itself; a copy if other steps can take it from the memory of this worker.
     pub fn into_inner(self) -> S::Output
     where
         S::Output: Clone,
@@ -65,7 +65,7 @@ impl<S: Single> Parameter for Out<S> {
     }
 }
 
-/// The need is optional: it is waited for if it is part of the run, and never keeps the step from running.
+/// An optional need: the step waits for it if it is part of the run, and is never blocked by it.
 impl<S: Single> Parameter for Option<Out<S>> {
     fn takes(_: &'static str, takes: &mut Takes) {
         takes.optional::<S>();
@@ -76,17 +76,17 @@ impl<S: Single> Parameter for Option<Out<S>> {
     }
 }
 
-/// How a step ended, for steps that run whether their needs succeeded or not.
+/// The final status of a need, for steps that run whether their needs succeeded or not.
 #[non_exhaustive]
 pub struct Ended<S: Step> {
-    /// How.
+    /// The final status.
     pub status: StepStatus,
     /// Its result, if it succeeded.
     pub output: Option<Out<S>>,
 }
 
 impl<S: Step> Ended<S> {
-    /// An end of one's own, for tests of a function.
+    /// Creates an end, to test a function.
     pub const fn new(status: StepStatus, output: Option<Out<S>>) -> Self {
         Self { status, output }
     }
@@ -118,19 +118,19 @@ pub struct Cells<S: Step>(Vec<Cell<S::Output>>);
 pub struct Cell<T> {
     /// Its name: `test[linux]`.
     pub name: String,
-    /// How it ended.
+    /// The final status.
     pub status: StepStatus,
     /// Its result, if it succeeded.
     pub output: Option<T>,
 }
 
 impl<T> Cell<T> {
-    /// A cell of one's own, for tests of a function.
+    /// Creates a cell, to test a function.
     pub fn new(name: impl Into<String>, status: StepStatus, output: Option<T>) -> Self {
         Self { name: name.into(), status, output }
     }
 
-    /// What stands between the brackets of its name: its target.
+    /// The target: the part of the name between brackets.
     pub fn target(&self) -> &str {
         let inside = self.name.split_once('[').and_then(|(_, rest)| rest.strip_suffix(']'));
         inside.unwrap_or_default()
@@ -138,12 +138,12 @@ impl<T> Cell<T> {
 }
 
 impl<S: Step> Cells<S> {
-    /// Cells of one's own, for tests of a function.
+    /// Creates cells, to test a function.
     pub const fn new(cells: Vec<Cell<S::Output>>) -> Self {
         Self(cells)
     }
 
-    /// The results of the cells that have one.
+    /// The results of the cells that succeeded.
     pub fn outputs(&self) -> impl Iterator<Item = &S::Output> {
         self.0.iter().filter_map(|cell| cell.output.as_ref())
     }
@@ -177,7 +177,7 @@ macro_rules! given {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// It is used like the value: `.clone()` clones that.
+        /// It is used like the value itself; `.clone()` clones the value.
         #[derive(Debug, PartialEq, Eq)]
         pub struct $name<T>(pub T);
 
@@ -198,13 +198,12 @@ macro_rules! given {
 }
 
 given! {
-    /// The target that a cell of a matrix is for: the value of a plain list, or a struct with a field for each axis.
+    /// The target of the cell that runs: a value of a plain list, or a struct with a field for each axis.
     Target
 }
 
 given! {
-    /// A value that is handed over with `with:`; or, where nothing is, the param of the pipeline that has the name of the
-    /// parameter.
+    /// A value that is passed with `with:`; otherwise the param of the pipeline with the name of the parameter.
     Input
 }
 
@@ -238,7 +237,7 @@ impl<T: DeserializeOwned> Parameter for Option<Input<T>> {
     }
 }
 
-/// The context itself, for functions that keep it.
+/// The context by value, for functions that keep it.
 impl Parameter for Context {
     fn takes(_: &'static str, _: &mut Takes) {}
 

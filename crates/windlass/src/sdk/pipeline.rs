@@ -24,13 +24,12 @@ use super::takes::Takes;
 
 /// A graph of typed steps.
 ///
-/// It is checked as a pipeline file is, with the same messages, when it is run: steps that are missing, circles, keys and
-/// values that cannot be.
+/// A run checks it like a pipeline file, with the same messages: missing steps, cycles, invalid keys and values.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Pipeline {
     pub(super) name: String,
-    /// Keys of the file itself.
+    /// The top-level keys of the file.
     pub(super) top: Map<String, Value>,
     pub(super) params: Map<String, Value>,
     pub(super) locks: Map<String, Value>,
@@ -40,7 +39,7 @@ pub struct Pipeline {
     pub(crate) hooks: HookList,
 }
 
-/// A step of a pipeline, with its types hidden.
+/// A step of a pipeline behind the interface that workers call.
 #[derive(Clone, Debug)]
 pub(crate) struct AddedStep {
     pub(crate) name: &'static str,
@@ -53,7 +52,7 @@ pub(crate) struct AddedStep {
 }
 
 impl Pipeline {
-    /// A pipeline without steps.
+    /// Creates a pipeline without steps.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -68,13 +67,13 @@ impl Pipeline {
         }
     }
 
-    /// With one more step.
-    #[expect(clippy::should_implement_trait, reason = "it is no sum, and reads as what it does")]
+    /// Adds a step.
+    #[expect(clippy::should_implement_trait, reason = "it adds a step, not a number")]
     pub fn add<How>(self, step: impl IntoStep<How>) -> Self {
         self.add_with(step, |options| options)
     }
 
-    /// With one more step, whose options are changed for this pipeline.
+    /// Adds a step and changes its options for this pipeline.
     ///
     /// ```
     /// use windlass::{Pipeline, Result, step};
@@ -95,42 +94,41 @@ impl Pipeline {
         self
     }
 
-    /// With one line on what it is for.
+    /// Sets the description, one line.
     pub fn about(self, text: impl Into<String>) -> Self {
         self.set("about", text.into())
     }
 
-    /// With the longest that a run may take.
+    /// Sets the timeout of a run.
     pub fn timeout(self, limit: impl Into<String>) -> Self {
         self.set("timeout", limit.into())
     }
 
-    /// With a value that is given when a run begins.
+    /// Adds a param, whose value is set when a run starts.
     pub fn param(mut self, name: impl Into<String>, param: Param) -> Self {
         self.params.insert(name.into(), Value::Object(param.keys));
         self
     }
 
-    /// With a lock of several slots. One that is not listed has one.
+    /// Sets the number of slots of a lock (default: 1).
     pub fn lock(mut self, name: impl Into<String>, slots: u32) -> Self {
         self.locks.insert(name.into(), slots.into());
         self
     }
 
-    /// With a variable of all commands.
+    /// Sets a variable of all commands.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), Value::String(value.into()));
         self
     }
 
-    /// With options of every step that does not have its own: those that the `defaults` of a file may have.
+    /// Sets default options of steps: those that `defaults` of a file can contain.
     pub fn defaults(mut self, options: Options) -> Self {
         self.defaults = Some(options);
         self
     }
 
-    /// With something that is done before and after its steps and runs. Of several the first one comes first before, and
-    /// last after.
+    /// Adds hooks around its steps and runs. Of several, the first one is called first before a step, and last after it.
     pub fn hooks(mut self, hooks: impl Hooks) -> Self {
         self.hooks.add(hooks);
         self
@@ -141,12 +139,12 @@ impl Pipeline {
         self
     }
 
-    /// The pipeline file that says the same.
+    /// The equivalent pipeline file.
     pub fn to_text(&self) -> String {
         pipeline_text(self)
     }
 
-    /// Checks it and makes its plan with these params.
+    /// Checks the pipeline and plans it with these params.
     pub fn plan(&self, params: &BTreeMap<String, String>) -> Result<ExpandedPipeline, RunError> {
         let calls = CallableSet::Known(self.catalogue());
         let checks =
@@ -155,24 +153,23 @@ impl Pipeline {
         Ok(ValidPipeline::read(self.source(), checks)?.plan(inputs)?)
     }
 
-    /// Runs it here, in this process and in memory, and returns what became of it. That a step failed is no error: ask the
-    /// [`Report`].
+    /// Runs the pipeline in this process and in memory. A failed step is not an error of this function: the [`Report`] has
+    /// the final status.
     ///
-    /// Commands run under a guard, for which the program's `main` has to begin with [`windlass::init`](crate::init). They
-    /// fail otherwise.
+    /// Commands run under a guard, for which `main` must begin with [`windlass::init`](crate::init); otherwise they fail.
     pub async fn run(&self) -> Result<Report, RunError> {
         self.runner().run().await
     }
 
-    /// How a run here is to be done, to be changed before it begins.
+    /// The options of a run in this process.
     pub fn runner(&self) -> Runner<'_> {
         Runner::new(self)
     }
 
-    /// The whole command line of windlass for it: `run`, `plan`, `graph`, `serve`, `worker --join URL` and all others, which
-    /// mean this pipeline where they are given no file. A `windlass.yml` that is named can call its steps.
+    /// Runs the command line of windlass: `run`, `plan`, `graph`, `serve`, `worker --join URL` and all other commands, which
+    /// use this pipeline unless a file is named. A named `windlass.yml` can call its steps.
     ///
-    /// It has to come first in `main`: the process may have been started to guard the commands of another.
+    /// Call it first in `main`: the process may have been started as the guard of another one.
     ///
     /// ```no_run
     /// use std::process::ExitCode;
@@ -193,12 +190,12 @@ impl Pipeline {
         crate::Cli::new().pipeline(&self).main()
     }
 
-    /// As a source of text, whose lines messages show.
+    /// The text of the pipeline, which messages quote.
     pub(crate) fn source(&self) -> SourceFile {
         SourceFile::new(format!("the pipeline {}", self.name), self.to_text())
     }
 
-    /// Its steps, as far as a file that calls them can be checked.
+    /// The signatures of its steps, to check calls in files.
     pub(crate) fn catalogue(&self) -> CallableCatalog {
         let steps = self.steps.iter().map(|step| {
             let callable = step.takes.callable(&step.output, step.signature.clone());
@@ -207,7 +204,7 @@ impl Pipeline {
         CallableCatalog(steps.collect())
     }
 
-    /// Its steps, to be called.
+    /// Its steps as functions that a worker can call.
     pub(crate) fn callees(&self) -> CalleeRegistry {
         let mut callees = CalleeRegistry::default();
         let by_default = self.defaults.as_ref().and_then(|defaults| defaults.decides);

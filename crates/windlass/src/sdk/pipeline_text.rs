@@ -1,4 +1,4 @@
-//! A pipeline in Rust, written out as the file that says the same.
+//! A pipeline in Rust as the equivalent pipeline file.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::options::Options;
 use super::pipeline::{AddedStep, Pipeline};
 use super::takes::NeedDemand;
 
-/// The text of the file. What is a value is JSON, which is YAML too.
+/// The text of the file. Values are JSON, which is YAML as well.
 pub(super) fn pipeline_text(pipeline: &Pipeline) -> String {
     let mut text = String::new();
     for (key, value) in &pipeline.top {
@@ -34,7 +34,7 @@ pub(super) fn pipeline_text(pipeline: &Pipeline) -> String {
     text
 }
 
-/// What defaults say. What only a step can have is written all the same, so that it is told of.
+/// The defaults. A key that only a step can have is written as well, so that the check reports it.
 fn all_keys(defaults: &Options) -> Map<String, Value> {
     let mut keys = defaults.keys.clone();
     if !defaults.needs.is_empty() {
@@ -46,7 +46,7 @@ fn all_keys(defaults: &Options) -> Map<String, Value> {
     keys
 }
 
-/// Axes in their order, which a map of JSON would not keep.
+/// The axes in their order, which a JSON map would lose.
 fn matrix(axes: &[(String, Vec<String>)]) -> String {
     let written = axes.iter().map(|(axis, values)| format!("{}: {}", name(axis), json!(values)));
     format!("{{ {} }}", written.collect::<Vec<_>>().join(", "))
@@ -63,7 +63,7 @@ fn line(text: &mut String, indent: usize, key: &str, value: &Value) {
     let _ = writeln!(text, "{:indent$}{}: {value}", "", name(key));
 }
 
-/// A name as it is, and anything else so that it is read as one and found wanting.
+/// A name as a plain scalar; any other text quoted, so that the check rejects it as a name.
 fn name(name: &str) -> String {
     if is_name(name) { name.to_owned() } else { json!(name).to_string() }
 }
@@ -76,7 +76,7 @@ fn keys(pipeline: &Pipeline, step: &AddedStep) -> Map<String, Value> {
     if !needs.is_empty() {
         keys.insert("needs".to_owned(), needs.into());
     }
-    // So that whoever reads a result by name is checked, also by a program that has not this step.
+    // With these, a program without the step can check expressions that read a result by name.
     let outputs = step.output.fields();
     if !outputs.is_empty() && outputs.iter().all(|name| is_name(name)) {
         keys.insert("outputs".to_owned(), json!(outputs));

@@ -1,4 +1,4 @@
-//! What became of a run.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,29 +17,29 @@ use super::parameter_types::Cell;
 use super::step::{IntoStep, Matrix, Single};
 use super::value::decode;
 
-/// What became of a run, with typed results.
+/// The outcome of a run, with typed results.
 #[derive(Clone, Debug)]
 pub struct Report {
     summary: RunSummary,
     logs: Arc<dyn LogStore>,
-    /// Large results, or why they cannot be read.
+    /// Large results, or the reasons why they cannot be read.
     kept: BTreeMap<StepIx, Result<Arc<str>, String>>,
 }
 
-/// Bytes of large results that a report holds. Of others it says so.
+/// The maximum bytes of large results that a report holds. Results beyond it are errors.
 const KEPT_MAX: u64 = 256 << 20;
 
-/// Why a step has no result.
+/// The reason why a step has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepError {
-    /// Which step.
+    /// The name of the step.
     pub step: String,
-    /// How it ended; nothing if it was no part of the run.
+    /// The final status; `None` if the step was no part of the run.
     pub status: Option<StepStatus>,
-    /// What it failed with: the same on whatever machine it ran.
+    /// The failure. It does not depend on the machine that ran the step.
     pub failure: Option<Box<StepFailure>>,
-    /// Why it was skipped or blocked, or what is wrong with its result.
+    /// The reason why the step was skipped or blocked, or why its result cannot be read.
     pub reason: Option<String>,
 }
 
@@ -55,17 +55,17 @@ impl Report {
         Self { summary, logs, kept }
     }
 
-    /// How the run ended.
+    /// The final status of the run.
     pub fn status(&self) -> RunStatus {
         self.summary.status()
     }
 
-    /// Whether every step did that had to.
+    /// Whether the run succeeded.
     pub fn succeeded(&self) -> bool {
         self.status() == RunStatus::Succeeded
     }
 
-    /// The result of a step, or why there is none.
+    /// The result of a step, or the reason why there is none.
     pub fn get<How, S: Single>(
         &self,
         step: impl IntoStep<How, Step = S>,
@@ -87,12 +87,12 @@ impl Report {
             .collect()
     }
 
-    /// How a step or a cell ended, by its name; nothing if it is no part of the run.
+    /// The final status of a step or a cell, by its name; `None` if it is no part of the run.
     pub fn status_of(&self, name: &str) -> Option<StepStatus> {
         Some(self.summary.step(self.find(name)?)?.status())
     }
 
-    /// What a step or a cell said and its commands printed, in its last attempt; at most 1 MiB of it.
+    /// The log of the last attempt of a step or a cell, at most 1 MiB of it.
     pub async fn log(&self, name: &str) -> String {
         let Some(step) = self.find(name) else { return String::new() };
         let Some(last) = self.summary.step(step).and_then(|step| step.last_delivery()) else {
@@ -104,7 +104,7 @@ impl Report {
         String::from_utf8_lossy(&part.bytes).into_owned()
     }
 
-    /// All that is known of the run: times, workers, attempts.
+    /// The summary of the run: times, workers, attempts.
     pub const fn summary(&self) -> &RunSummary {
         &self.summary
     }

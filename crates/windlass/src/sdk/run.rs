@@ -1,4 +1,4 @@
-//! A run of a pipeline in this process.
+//! Runs of a pipeline in this process.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -29,29 +29,29 @@ use crate::embedded::{
     SubmittedRun, system_now,
 };
 
-/// What the worker of a program is called.
+/// The name of the worker of a program.
 const WORKER: &str = "here";
 
-/// Why a pipeline was not run to its end.
+/// The reason why a run did not reach its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It cannot be: every problem, as it would be told of a file.
+    /// The pipeline is invalid. The text lists every problem, as for a file.
     #[error("{0}")]
     Unsound(String),
-    /// The run was not taken.
+    /// The run was refused.
     #[error("{0}")]
     Denied(String),
-    /// What runs it could not go on.
+    /// The node that leads the run failed.
     #[error(transparent)]
     Station(#[from] EmbeddedNodeError),
-    /// What was decided could not be read.
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was to be done before it failed.
+    /// A hook refused the run.
     #[error("the run was not started: {0}")]
     Hook(String),
-    /// Who leads has ended.
+    /// The leader has ended.
     #[error(transparent)]
     NotLeader(#[from] NotLeader),
 }
@@ -65,7 +65,7 @@ impl From<Box<InvalidPipeline>> for RunError {
     }
 }
 
-/// How a run in this process is done.
+/// Options of a run in this process.
 ///
 /// ```
 /// # use windlass::{Pipeline, Result, step};
@@ -104,52 +104,52 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Steps at a time; as many as there are cores if not said.
+    /// Sets the number of steps that run at a time (default: the number of cores).
     pub const fn slots(mut self, slots: u32) -> Self {
         self.slots = Some(slots);
         self
     }
 
-    /// More labels of this machine, beside what it is found to have.
+    /// Adds labels of this machine to the detected ones.
     pub fn labels<T: ToString>(mut self, labels: impl IntoIterator<Item = T>) -> Self {
         self.labels.extend(labels.into_iter().map(|label| label.to_string()));
         self
     }
 
-    /// A value of a param.
+    /// Sets the value of a param.
     pub fn param(mut self, name: impl Into<String>, value: impl Display) -> Self {
         self.params.insert(name.into(), format!("{value}"));
         self
     }
 
-    /// Where commands run; in the current directory if not said.
+    /// Sets the folder in which commands run (default: the current directory).
     pub fn root(mut self, folder: impl Into<PathBuf>) -> Self {
         self.root = Some(folder.into());
         self
     }
 
-    /// After a failure, runs what does not depend on it.
+    /// Runs independent steps after a failure.
     pub const fn keep_going(mut self) -> Self {
         self.options.keep_going = true;
         self
     }
 
-    /// Fails a step that this machine cannot run, instead of skipping it.
+    /// Fails a step that this machine cannot run instead of skipping it.
     pub const fn no_skip(mut self) -> Self {
         self.options.unplaceable = UnplaceablePolicy::Fail;
         self
     }
 
-    /// Keeps the run in these stores; otherwise it is in memory only.
+    /// Keeps the run in these stores (default: in memory only).
     pub fn stores(mut self, stores: Stores) -> Self {
         self.stores = Some(stores);
         self
     }
 
-    /// Runs it to its end.
+    /// Runs the pipeline to its end.
     ///
-    /// From then on this process is not dumpable on Linux, as that of any worker: other processes of the user cannot read its
-    /// memory, which holds secrets of steps.
+    /// On Linux this process is not dumpable from then on, like every worker: other processes of the user cannot read its
+    /// memory, which contains secrets of steps.
     pub async fn run(self) -> Result<Report, RunError> {
         begin_pipeline();
         hide_memory();
@@ -178,7 +178,7 @@ impl<'a> Runner<'a> {
         Ok(report)
     }
 
-    /// Refuses a run that lacks a secret, before anything starts.
+    /// Refuses a run without one of its secrets before any step starts.
     fn refuse_missing(&self, plan: &Plan) -> Result<(), RunError> {
         let labels = self.all_labels(&self.pipeline.callees());
         let missing = missing_here(plan, |_, spec| spec.placement.requirement.matches(&labels));
@@ -224,7 +224,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Submits the run, and learns what becomes of it until it has ended.
+/// Submits the run and follows it to its end.
 pub(crate) async fn follow(
     handle: &NodeHandle,
     stores: &Stores,

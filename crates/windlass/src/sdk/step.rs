@@ -1,4 +1,4 @@
-//! A step with its types.
+//! Typed steps.
 
 use std::future::Future;
 
@@ -10,8 +10,8 @@ use super::error::{Error, Result};
 use super::options::Options;
 use super::takes::Takes;
 
-/// A step: a name, a typed result, and what leads to it. `#[step]` makes one of an async function; by hand it is written
-/// like this:
+/// A step: a name, a typed result, and the function that computes it. `#[step]` makes a step of an async function. By hand
+/// it is written like this:
 ///
 /// ```
 /// use windlass::{Context, Options, Result, Single, Step, Takes};
@@ -37,48 +37,49 @@ use super::takes::Takes;
 /// impl Single for Fetch {}
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no step",
+    message = "`{Self}` is not a step",
     label = "not a step",
     note = "`#[step]` on `async fn build(..)` makes the step `Build`"
 )]
 pub trait Step: Send + Sync + 'static {
-    /// Its name in the pipeline: letters, digits, `_` and `-`.
+    /// The name in the pipeline: letters, digits, `_` and `-`.
     const NAME: &'static str;
 
-    /// What it hands to the steps that need it. It travels as JSON between machines, unless it is pinned and too large.
+    /// The result, which dependents receive. It is sent as JSON between machines, unless it is too large and the step is
+    /// pinned.
     type Output: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// All that a pipeline file could say of it.
+    /// The options, which are the keys of a step in a pipeline file.
     fn options(&self) -> Options {
         Options::new()
     }
 
-    /// Which results and values it takes.
+    /// Declares the results and values that the step takes.
     fn takes(takes: &mut Takes) {
         let _ = takes;
     }
 
-    /// Does it, once for each attempt.
+    /// Runs the step, once per attempt.
     fn run(&self, context: &Context) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
-/// A step without a matrix: it has one result, which others take as [`Out`](super::Out).
+/// A step without a matrix. It has one result, which dependents take as [`Out`](super::Out).
 #[diagnostic::on_unimplemented(
     message = "the step `{Self}` has a matrix: it has a result for each cell",
     label = "take `Cells<{Self}>`"
 )]
 pub trait Single: Step {}
 
-/// A step with a matrix: it has a result for each cell, which others take as [`Cells`](super::Cells).
+/// A step with a matrix. It has a result for each cell, which dependents take as [`Cells`](super::Cells).
 #[diagnostic::on_unimplemented(
     message = "the step `{Self}` has no matrix: it has one result",
     label = "take `Out<{Self}>`"
 )]
 pub trait Matrix: Step {}
 
-/// What names a step to a pipeline or a report: the step itself, or the function that `#[step]` was written on.
+/// A reference to a step in a pipeline or a report: the step itself, or its function with `#[step]`.
 #[diagnostic::on_unimplemented(
-    message = "this is no step",
+    message = "this is not a step",
     label = "not a step",
     note = "write `#[step]` on the async function"
 )]
@@ -86,15 +87,15 @@ pub trait IntoStep<How> {
     /// The step.
     type Step: Step;
 
-    /// It.
+    /// Returns the step.
     fn into_step(self) -> Self::Step;
 }
 
-/// A step names itself.
+/// A step refers to itself.
 #[derive(Debug)]
 pub struct IsStep;
 
-/// A function names the step that it was made into.
+/// A function refers to the step that `#[step]` made of it.
 #[derive(Debug)]
 pub struct IsFunction;
 
@@ -114,16 +115,16 @@ impl<F: FnOnce() -> S, S: Step> IntoStep<IsFunction> for F {
     }
 }
 
-/// What the function of a step may return: nothing, or a `Result`.
+/// The return types of a step's function: nothing, or a `Result`.
 #[diagnostic::on_unimplemented(
     message = "a step returns `Result<T>` or nothing, not `{Self}`",
     label = "wrap it: `windlass::Result<{Self}>`"
 )]
 pub trait Returns {
-    /// What the step hands on.
+    /// The result of the step.
     type Output;
 
-    /// What it returned.
+    /// Converts the returned value.
     fn returned(self) -> Result<Self::Output>;
 }
 

@@ -1,4 +1,4 @@
-//! What a step takes.
+//! The results and values that a step takes.
 
 use windlass_core::spec::{CallableNeed, CallableNeedForm, CallableStep};
 
@@ -10,18 +10,18 @@ use super::step::{Matrix, Single, Step};
 pub struct Takes {
     pub(super) needs: Vec<TakenNeed>,
     pub(super) values: Vec<(String, NeedDemand, String)>,
-    /// The type of its target, written out.
+    /// The type of the target as text.
     pub(super) target: Option<String>,
 }
 
-/// A result that is taken.
+/// A result that a step takes.
 #[derive(Clone, Debug)]
 pub(super) struct TakenNeed {
     pub(super) need: CallableNeed,
     pub(super) demand: NeedDemand,
 }
 
-/// Whether a step can do without.
+/// Whether a parameter is optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NeedDemand {
     Required,
@@ -29,32 +29,32 @@ pub(super) enum NeedDemand {
 }
 
 impl Takes {
-    /// The result of a step, which must be there.
+    /// Declares a required result.
     pub fn step<S: Single>(&mut self) {
         self.need::<S>(CallableNeedForm::One, NeedDemand::Required);
     }
 
-    /// The result of a step, if it has one.
+    /// Declares an optional result.
     pub fn optional<S: Single>(&mut self) {
         self.need::<S>(CallableNeedForm::One, NeedDemand::Optional);
     }
 
-    /// The results of all cells of a step.
+    /// Declares the results of all cells of a step.
     pub fn cells<S: Matrix>(&mut self) {
         self.need::<S>(CallableNeedForm::Cells, NeedDemand::Required);
     }
 
-    /// A value that is handed over with `with:`, or is a param of the pipeline of the same name.
+    /// Declares a value that is passed with `with:`, or is the param of the pipeline with the same name.
     pub fn value<T: serde::de::DeserializeOwned>(&mut self, name: &str) {
         self.values.push((name.to_owned(), NeedDemand::Required, TypeShape::of::<T>().to_string()));
     }
 
-    /// A value that it can do without.
+    /// Declares an optional value.
     pub fn optional_value<T: serde::de::DeserializeOwned>(&mut self, name: &str) {
         self.values.push((name.to_owned(), NeedDemand::Optional, TypeShape::of::<T>().to_string()));
     }
 
-    /// The target of its cell.
+    /// Declares the target of the cell.
     pub fn target<T: serde::de::DeserializeOwned>(&mut self) {
         self.target = Some(TypeShape::of::<T>().to_string());
     }
@@ -74,7 +74,7 @@ impl Takes {
         }
     }
 
-    /// What a file that calls the step is checked by.
+    /// The declaration against which calls of the step in files are checked.
     pub(super) fn callable(&self, output: &TypeShape, signature: String) -> CallableStep {
         let needs = self.needs.iter().filter(|taken| taken.demand == NeedDemand::Required);
         let values = self.values.iter();
@@ -88,7 +88,7 @@ impl Takes {
         }
     }
 
-    /// What tells the types of the step apart from those of another of its name.
+    /// The signature, which distinguishes the types of the step from those of another step with the same name.
     pub(super) fn signature(&self, name: &str, output: &TypeShape) -> String {
         let mut hasher = blake3::Hasher::new();
         let mut text = |text: &str| {
@@ -111,5 +111,5 @@ impl Takes {
     }
 }
 
-/// Digits of a signature: two builds of one step are told apart, and nobody needs to read more.
+/// The digits of a signature: enough to distinguish builds of one step, and short enough to read.
 const SIGNATURE: usize = 12;

@@ -1,4 +1,4 @@
-//! How typed values travel: as the JSON object that a step's outputs are.
+//! Typed values as JSON objects: the outputs of a step.
 
 use std::io;
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use serde_json::{Map, Value};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, StepOutput};
 use windlass_store::logs::VALUE_MAX;
 
-/// The name that stands for a result without fields of its own: `steps.count.outputs.value`.
+/// The output name of a result without fields: `steps.count.outputs.value`.
 const WHOLE: &str = "value";
 
 /// A result as outputs.
 #[derive(Debug, PartialEq)]
 pub(super) enum EncodedResult {
-    /// It travels with the outcome.
+    /// Sent in the outcome.
     Small(StepOutput),
-    /// It is kept beside it.
+    /// Stored beside the outcome.
     Large(String),
 }
 
-/// Why a result cannot be handed on as it is.
+/// The reason why a result cannot be sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UnfitResult {
-    /// It cannot leave its machine: this is why.
+    /// It cannot leave its machine, for this reason.
     Travels(String),
     /// It holds a secret.
     Secret,
 }
 
-/// A result as outputs: the fields of a struct are outputs of the step, anything else is one called `value`.
+/// Converts a result to outputs: the fields of a struct, or one output named `value` for any other type.
 pub(super) fn encode<T: Serialize>(
     result: &T,
     holds_secret: impl Fn(&str) -> bool,
@@ -41,7 +41,7 @@ pub(super) fn encode<T: Serialize>(
     if whole == "null" {
         return Ok(EncodedResult::Small(StepOutput::None));
     }
-    // An object of this one name could not be told from what stands for a whole value.
+    // An object with this single name would be ambiguous: it would look like a wrapped value.
     if whole.starts_with('{') && !is_whole_value_reference(whole) {
         text.truncate(text.len() - AFTER.len());
         text.drain(..BEFORE.len());
@@ -55,7 +55,7 @@ pub(super) fn encode<T: Serialize>(
     Ok(EncodedResult::Small(StepOutput::Inline(Arc::from(text))))
 }
 
-/// What stands around a whole value.
+/// The wrapper of a value without fields.
 const BEFORE: &str = "{\"value\":";
 const AFTER: &str = "}";
 
@@ -72,17 +72,17 @@ fn written<T: Serialize>(result: &T) -> Result<String, UnfitResult> {
     Ok(String::from_utf8(page.text).expect("JSON is text"))
 }
 
-/// Whether an object is one that would be taken for a whole value.
+/// Whether an object looks like a wrapped value.
 fn is_whole_value_reference(object: &str) -> bool {
     let read = || serde_json::from_str::<Value>(object).ok();
     let first = object[1..].trim_start();
     first.starts_with("\"value\"") && read().is_some_and(|it| it.as_object().is_some_and(is_whole))
 }
 
-/// The most bytes of a result: what is kept, less what stands around a whole value.
+/// The maximum bytes of a result: those of a stored value without the wrapper.
 const BYTES_MAX: u64 = VALUE_MAX - 16;
 
-/// A text that takes no more when it becomes too long.
+/// A text that refuses bytes beyond a limit.
 struct BoundedText {
     text: Vec<u8>,
     is_full: bool,
@@ -103,7 +103,7 @@ impl io::Write for BoundedText {
     }
 }
 
-/// JSON without numbers that nobody who reads it gets back.
+/// JSON without numbers that a reader would not get back.
 struct ExactNumberFormatter;
 
 impl Formatter for ExactNumberFormatter {
@@ -127,25 +127,25 @@ impl Formatter for ExactNumberFormatter {
     }
 }
 
-/// A result from outputs.
+/// Converts outputs to a result.
 pub(super) fn decode<T: DeserializeOwned>(outputs: &Value) -> Result<T, String> {
     let whole = outputs.as_object().filter(|fields| is_whole(fields)).map(|fields| &fields[WHOLE]);
     let read = |value: &Value| T::deserialize(value);
     let decoded = match whole {
-        // A step without types may hand on a field of that name.
+        // A step without types can have an output with that name.
         Some(whole) => read(whole).or_else(|error| read(outputs).map_err(|_| error)),
         None => read(outputs),
     };
     decoded.map_err(|error| error.to_string())
 }
 
-/// A value that may have been text on its way: of a param, or a cell.
+/// Reads a value that may have been converted to text: of a param, or of a cell.
 pub(super) fn from_text<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     let direct = T::deserialize(value);
     direct.or_else(|error| from_text_inside(value).ok_or_else(|| error.to_string()))
 }
 
-/// Numbers and flags inside of texts are read as what they are.
+/// Reads numbers and booleans from text.
 fn from_text_inside<T: DeserializeOwned>(value: &Value) -> Option<T> {
     let plain = |text: &str| serde_json::from_str::<Value>(text).ok();
     let read = match value {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_comes_out_as_it_went_in() {
+    fn every_value_survives_encoding_and_decoding() {
         travels(());
         travels(7_u64);
         travels(Some("text".to_owned()));
@@ -226,10 +226,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_with_a_fraction_come_out_to_the_last_bit() {
+    fn numbers_with_a_fraction_keep_every_bit() {
         let mut bits = 0x3ff0_1234_5678_9abc_u64;
         for _ in 0..1_000 {
-            // Any that differ in all their digits.
+            // Numbers that differ in all their digits.
             bits = bits.rotate_left(1) ^ 0x0003_0f0f_0f0f_0f0f;
             let number = f64::from_bits(bits & !(1 << 62) | 1 << 61);
             travels(number);

@@ -1,50 +1,50 @@
-//! What a type has asked for so far.
+//! The requests of a type so far.
 
 use std::collections::BTreeMap;
 
-/// Values that are made up for one look at a type: one whose parts are many times larger than it is looked at no further.
+/// The maximum number of values that are invented in one pass. The shape of a type that needs more ends there.
 const LOOKS_MAX: usize = 1 << 16;
 
-/// A name with what belongs to it: two types of one name differ by that.
+/// A name with the names of its fields or variants, which distinguish two types of the same name.
 type TypeIdentity = (&'static str, &'static [&'static str]);
 
-/// What is known of the types that were asked for.
+/// The shapes that are known so far.
 #[derive(Debug, Default)]
 pub(super) struct ShapeNotes {
     pub(super) structs: BTreeMap<String, BTreeMap<String, String>>,
     /// The fields of structs in their order.
     orders: BTreeMap<String, Vec<String>>,
-    /// Variants by the name of their enum, with what is in each once that was seen.
+    /// Variants by the name of their enum, with the content of each that was visited.
     pub(super) enums: BTreeMap<String, BTreeMap<String, Option<String>>>,
-    /// A variant of each enum that has an end.
+    /// A variant of each enum that does not contain the enum again.
     ends: BTreeMap<String, &'static str>,
-    /// What is being looked at, the outermost first.
+    /// The types under visit, the outermost first.
     open: Vec<TypeIdentity>,
-    /// Where it is looked: `LayerSample.below?`.
+    /// The path of the visit: `LayerSample.below?`.
     place: String,
-    /// Options, lists and maps that lead back to what they are in, with what they are: they are empty there.
+    /// Options, lists and maps that contain an enclosing type, with their shapes. They are empty at these paths.
     loops: BTreeMap<String, String>,
-    /// A type was met inside of itself, and no place was found yet that could be empty.
+    /// Whether a type was found inside itself, and no place that can be empty was found yet.
     leads_back: bool,
-    /// How many such places were found in this look.
+    /// The number of such places that this pass found.
     loops_found: usize,
     looks: usize,
 }
 
 impl ShapeNotes {
-    /// Begins another look at the type.
+    /// Begins another pass.
     pub(super) fn begin(&mut self) {
         self.open.clear();
         self.place.clear();
         (self.leads_back, self.loops_found, self.looks) = (false, 0, 0);
     }
 
-    /// Whether the last look left something to be seen.
+    /// Whether another pass would find more.
     pub(super) fn is_incomplete(&self) -> bool {
         self.loops_found > 0 || self.enums.values().flat_map(BTreeMap::values).any(Option::is_none)
     }
 
-    /// Looks at a place inside of the one that is looked at.
+    /// Visits a place inside the current one.
     pub(super) fn at<R>(&mut self, place: &str, look: impl FnOnce(&mut Self) -> R) -> R {
         let length = self.place.len();
         self.place.push_str(place);
@@ -53,7 +53,7 @@ impl ShapeNotes {
         looked
     }
 
-    /// Looks at a type that has a name. Its places are its own, whatever it is in.
+    /// Visits a named type. Paths inside it begin with its name, wherever it occurs.
     pub(super) fn within<R>(
         &mut self,
         identity: TypeIdentity,
@@ -67,13 +67,13 @@ impl ShapeNotes {
         looked
     }
 
-    /// Counts a look; false if there were enough.
+    /// Counts a value; returns false beyond the maximum.
     pub(super) const fn may_look(&mut self) -> bool {
         self.looks += 1;
         self.looks <= LOOKS_MAX
     }
 
-    /// Whether a struct may be looked into: once inside of itself, where an enum may choose another way.
+    /// Whether a struct may be visited: at most once inside itself, where an enum may select another variant.
     pub(super) fn enters(&mut self, identity: TypeIdentity) -> bool {
         if self.open.iter().filter(|open| **open == identity).count() > 1 {
             self.leads_back = true;
@@ -89,7 +89,7 @@ impl ShapeNotes {
         true
     }
 
-    /// The variant of an enum that is looked at next: one that was not seen; inside of itself, at last, one that has an end.
+    /// The next variant to visit: one that was not visited; inside the enum itself, finally one that does not contain it.
     pub(super) fn variant(&mut self, identity: TypeIdentity) -> Option<&'static str> {
         let (name, variants) = identity;
         let known = self.enums.entry(name.to_owned()).or_default();
@@ -97,7 +97,7 @@ impl ShapeNotes {
             known.entry((*variant).to_owned()).or_default();
         }
         if let Some(unseen) = variants.iter().find(|variant| known[**variant].is_none()) {
-            // Seen from now on, also if it refuses: inside of itself another one is looked at.
+            // It counts as visited even if it refuses its value: inside itself, another variant is visited.
             known.insert((*unseen).to_owned(), Some(String::new()));
             return Some(*unseen);
         }
@@ -109,7 +109,7 @@ impl ShapeNotes {
         ends.or_else(|| variants.first().copied())
     }
 
-    /// Notes what is in a variant. One that led back to itself is looked at again.
+    /// Records the content of a variant. A variant that contains its enum is visited again.
     pub(super) fn saw(&mut self, of: &str, variant: &'static str, inside: String, read: bool) {
         let again = !read && self.loops_found > 0;
         let variants = self.enums.entry(of.to_owned()).or_default();
@@ -119,12 +119,12 @@ impl ShapeNotes {
         }
     }
 
-    /// What is at this place, if it is one that has to be empty.
+    /// The shape at this path, if the value there must be empty.
     pub(super) fn looped(&self) -> Option<&String> {
         self.loops.get(&self.place)
     }
 
-    /// Notes that this place can be empty, if looking into it led back.
+    /// Records that the value at this path can be empty, if the visit found an enclosing type.
     pub(super) fn close(&mut self, shape: &str) {
         if std::mem::take(&mut self.leads_back) {
             self.loops.insert(self.place.clone(), shape.to_owned());
@@ -132,7 +132,7 @@ impl ShapeNotes {
         }
     }
 
-    /// Everything that has a name, written out; and the fields of structs.
+    /// The definitions of all named types, and the fields of structs.
     pub(super) fn named(self) -> (BTreeMap<String, String>, BTreeMap<String, Vec<String>>) {
         let fields = |(name, fields): (String, BTreeMap<String, String>)| {
             let fields: Vec<String> =

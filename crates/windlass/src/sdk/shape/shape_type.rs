@@ -1,4 +1,4 @@
-//! The shape of a type, written out.
+//! The shape of a type as text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,18 +8,18 @@ use serde::de::DeserializeOwned;
 use super::shape_notes::ShapeNotes;
 use super::tracer::trace;
 
-/// Passes over a type: one for each variant of its largest enum, more where enums are inside of enums, and one for each
-/// place that leads back to what it is in.
+/// The maximum number of passes over a type. A type needs one for each variant of its largest enum, more for nested enums,
+/// and one for each place where it contains itself.
 const PASSES_MAX: usize = 256;
 
-/// What a type looks like to serde.
+/// The shape of a type as serde sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeShape {
     /// The type itself: `Image`, `u64`, `[string]`.
     root: String,
-    /// The structs and enums in it, by name.
+    /// The structs and enums in the type, by name.
     named: BTreeMap<String, String>,
-    /// The names of its fields, if it is a struct.
+    /// The names of the fields of a struct.
     fields: Vec<String>,
 }
 
@@ -39,13 +39,13 @@ impl TypeShape {
         Self { root, named, fields }
     }
 
-    /// The names of its fields, if it is a struct.
+    /// The names of the fields of a struct.
     pub fn fields(&self) -> &[String] {
         &self.fields
     }
 }
 
-/// On one line: the type, and then what the names in it stand for.
+/// One line: the type, then the definitions of the names in it.
 impl fmt::Display for TypeShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.named.get(&self.root) {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize)]
-    #[expect(dead_code, reason = "only its shape is looked at")]
+    #[expect(dead_code, reason = "only its shape is read")]
     struct ImageSample {
         tag: String,
         layers: Vec<LayerSample>,
@@ -73,14 +73,14 @@ mod tests {
     }
 
     #[derive(Deserialize)]
-    #[expect(dead_code, reason = "only its shape is looked at")]
+    #[expect(dead_code, reason = "only its shape is read")]
     struct LayerSample {
         size: u64,
         below: Option<Box<LayerSample>>,
     }
 
     #[derive(Deserialize)]
-    #[expect(dead_code, reason = "only its shape is looked at")]
+    #[expect(dead_code, reason = "only its shape is read")]
     enum BuiltSample {
         Never,
         By(String),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[derive(Deserialize)]
-    #[expect(dead_code, reason = "only its shape is looked at")]
+    #[expect(dead_code, reason = "only its shape is read")]
     struct BranchSample {
         a: Option<Box<BranchSample>>,
         b: Option<Box<BranchSample>>,
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[derive(Deserialize)]
-    #[expect(dead_code, reason = "only its shape is looked at")]
+    #[expect(dead_code, reason = "only its shape is read")]
     enum TreeSample {
         Grown(BranchSample, u16),
         Both(Box<TreeSample>, Box<TreeSample>),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_struct_is_written_out() {
+    fn shape_of_a_type_without_name_is_inline() {
         let shapes = [
             TypeShape::of::<()>(),
             TypeShape::of::<u32>(),

@@ -1,4 +1,4 @@
-//! What is inside of lists, structs and variants.
+//! The content of lists, structs and variants.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -12,9 +12,9 @@ use super::tracer::{ShapeTracer, TraceRefused};
 pub(super) struct TracedItems<'a> {
     notes: &'a mut ShapeNotes,
     shape: &'a mut String,
-    /// How many are left.
+    /// The number of items left.
     count: usize,
-    /// How many there were.
+    /// The number of items visited.
     seen: usize,
 }
 
@@ -125,7 +125,7 @@ pub(super) struct TracedVariant<'a> {
 }
 
 impl TracedVariant<'_> {
-    /// Looks at what is in it: `before`, the shape of it, `after`.
+    /// Visits its content: `before`, the shape, `after`.
     fn inside<R>(
         self,
         (before, after): (&str, &str),
@@ -186,7 +186,7 @@ impl<'de> VariantAccess<'de> for TracedVariant<'_> {
     }
 }
 
-/// Fields of a variant, which has no name of its own.
+/// Fields of a variant.
 struct TracedVariantFields<'a> {
     notes: &'a mut ShapeNotes,
     shape: &'a mut String,

@@ -1,4 +1,4 @@
-//! A source of data that has none, and notes what it is asked for.
+//! A deserializer without data, which records the requests of a type.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 use super::shape_notes::ShapeNotes;
 use super::traced_parts::{TracedFields, TracedItems, TracedVariant};
 
-/// Reads a type once, and returns what it is.
+/// Visits a type once and returns its shape.
 pub(super) fn trace<T: DeserializeOwned>(notes: &mut ShapeNotes) -> String {
     let mut shape = String::new();
     notes.begin();
-    // It fails where a type does not take what was made up.
+    // It fails where a type refuses an invented value.
     drop(T::deserialize(ShapeTracer { notes, shape: &mut shape }));
     shape
 }
 
-/// The type refused what was made up.
+/// The type refused an invented value.
 #[derive(Debug)]
 pub(super) struct TraceRefused;
 
@@ -34,10 +34,10 @@ impl de::Error for TraceRefused {
     }
 }
 
-/// One place of a type.
+/// A place in a type.
 pub(super) struct ShapeTracer<'a> {
     pub(super) notes: &'a mut ShapeNotes,
-    /// Where what is here is written to.
+    /// The text that receives the shape of this place.
     pub(super) shape: &'a mut String,
 }
 
@@ -46,7 +46,7 @@ impl ShapeTracer<'_> {
         shape.clone_into(self.shape);
     }
 
-    /// Looks at what is inside: `before`, the shape of it, `after`.
+    /// Visits the content: `before`, its shape, `after`.
     fn inside<R>(
         self,
         (before, after): (&str, &str),
@@ -58,7 +58,7 @@ impl ShapeTracer<'_> {
         looked
     }
 
-    /// Looks at what may be inside, if it does not lead back to what this is in: it is told whether there is anything.
+    /// Visits optional content, unless it contains an enclosing type. The argument of `look` says whether there is content.
     fn perhaps<R>(
         self,
         (before, after): (&str, &str),
