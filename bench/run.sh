@@ -2,7 +2,7 @@
 # Prints the table of measurements; see bench/README.md.
 set -eu
 cd "$(dirname "$0")/.."
-# The other task runners, where they can be had; a row says who is not here.
+# The other task runners, if they are available; a row names each that is missing.
 if ! command -v ninja >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   apt-get install --yes --quiet ninja-build make >/dev/null 2>&1 || true
 fi

@@ -1,4 +1,4 @@
-//! What is kept of a run that has ended: its history in the archive, and its logs.
+//! Storage of ended runs: their history in the archive, and their logs.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -78,7 +78,7 @@ fn one_run(scratch: &ScratchFolder) -> SealedRun {
     sealed_run(&journal, before, RUN, &plan)
 }
 
-/// How fast one step's output is taken, beside what a bare file takes.
+/// The write rate of one step's output, compared with a plain file.
 pub(crate) fn logs(scratch: &ScratchFolder) -> TableRow {
     let chunk = vec![b'x'; CHUNK];
     let took = (0..REPEATS).map(|_| append_log(scratch, &chunk)).collect();

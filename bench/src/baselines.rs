@@ -1,6 +1,6 @@
-//! Floors of the minute: what the machine does at this moment with loops that have nothing to decide.
+//! Baselines: the speed of trivial loops on this machine at this moment.
 //!
-//! A row of the engine divided by a floor of the same run can be compared between machines and between noisy minutes.
+//! The ratio of an engine row to a baseline of the same run can be compared between machines and between noisy minutes.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -9,13 +9,13 @@ use windlass_core::plan::Plan;
 
 use crate::plans::SplitMix64;
 
-/// Bytes copied for the memory floor, far beyond every cache.
+/// Bytes copied for the memory baseline, far more than every cache holds.
 pub(crate) const COPIED: u32 = 256 << 20;
 
-/// Keys that live at a time in the map of the map floor.
+/// The number of keys in the map of the map baseline.
 const KEYS: u32 = 10_000;
 
-/// A graph as counters need it: how many needs each node has, and who waits for it.
+/// A graph for counters: the number of needs of each node, and its dependents.
 #[derive(Debug)]
 pub(crate) struct BaselineGraph {
     needs: Vec<u32>,
@@ -36,7 +36,7 @@ impl BaselineGraph {
         bare
     }
 
-    /// Ends every node once all its needs have ended: decrement and push, nothing else. Returns how many ended.
+    /// Ends every node when all its needs have ended, by decrement and push. Returns the number of ended nodes.
     pub(crate) fn drain(&self) -> u32 {
         let mut remaining = self.needs.clone();
         let nodes = 0..count(remaining.len());
@@ -57,7 +57,7 @@ impl BaselineGraph {
     }
 }
 
-/// Inserts so many random keys into a map of [`KEYS`] and removes as many.
+/// Inserts this many random keys into a map of [`KEYS`] keys, and removes as many.
 pub(crate) fn map_turnover(turns: u32) -> usize {
     let (mut map, mut chance) = (BTreeMap::new(), SplitMix64(4));
     for at in 0..turns {

@@ -105,7 +105,7 @@ impl<'a> BenchLeader<'a> {
                     self.request(EngineRequest::Exchange(exchange));
                 }
             }
-            assert!(self.wait_for_append(), "somebody goes on when a batch is durable");
+            assert!(self.wait_for_append(), "an exchange continues when a batch is durable");
         }
         self.settle();
         assert_eq!(self.leader.engine().run_status(run), Some(RunStatus::Succeeded));

@@ -1,4 +1,4 @@
-//! The folder that the journal is measured in, and the floors of its disk.
+//! The folder of the journal measurements, and the baselines of its disk.
 
 use std::fs::{self, File};
 use std::io::{self, Seek as _, Write as _};
@@ -14,16 +14,16 @@ use crate::table::{RowTarget, TableRow};
 /// Repetitions of every row that waits for the disk.
 pub(crate) const REPEATS: usize = 3;
 
-/// Calls of the floor of `fdatasync`, and what each of them brings to the disk.
+/// Calls of the `fdatasync` baseline, and the bytes of each.
 const CALLS: u32 = 300;
 const WRITTEN: [u8; 8 << 10] = [7; 8 << 10];
 
-/// Rows of the floor of SQLite: transactions, rows of each, and the bytes of a row.
+/// The SQLite baseline: transactions, rows of each, and bytes of a row.
 const TRANSACTIONS: u32 = 100;
 const ROWS: u32 = 512;
 const BLOB: [u8; 60] = [7; 60];
 
-/// A folder under the system's folder for temporary files, removed in the end.
+/// A temporary folder, removed at the end.
 #[derive(Debug)]
 pub(crate) struct ScratchFolder(PathBuf);
 
@@ -35,7 +35,7 @@ impl ScratchFolder {
         Self(folder)
     }
 
-    /// The place of this name in it, where nothing is.
+    /// A path in it with this name, where no file exists.
     pub(crate) fn empty(&self, name: &str) -> PathBuf {
         let place = self.0.join(name);
         if place.is_dir() {
@@ -44,7 +44,7 @@ impl ScratchFolder {
         place
     }
 
-    /// What kind of file system it is on, as Linux says; a file system in memory has no disk to measure.
+    /// The type of its file system, as Linux reports it. A file system in memory has no disk to measure.
     pub(crate) fn file_system(&self) -> String {
         let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
         let above = mounts.lines().filter_map(|line| {
@@ -64,7 +64,7 @@ impl Drop for ScratchFolder {
     }
 }
 
-/// What the disk does with nothing but its own work.
+/// The speed of the disk without windlass.
 pub(crate) fn disk_baselines(scratch: &ScratchFolder) -> Vec<TableRow> {
     let mut rows = sync_baselines(scratch);
     let times = repeat(REPEATS, || bare_database(scratch), |database| insert(&database));
@@ -112,7 +112,7 @@ fn sync_baselines(scratch: &ScratchFolder) -> Vec<TableRow> {
     ]
 }
 
-/// Writes to a file and waits for the disk, again and again: behind what is there, or over it.
+/// Writes to a file and syncs it repeatedly: appends, or overwrites.
 fn sync_calls(path: &Path, over: bool) -> Vec<Duration> {
     let mut file = File::create_new(path).expect("there is room for a file");
     let mut call = || -> io::Result<Duration> {

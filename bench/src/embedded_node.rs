@@ -1,4 +1,4 @@
-//! A whole node in one process: the leader's loop, the in-process link, a worker, and steps that do nothing.
+//! A complete node in one process: leader loop, in-process link, worker, and no-op steps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ const SINGLE: u64 = 300;
 
 const OWN: WorkerId = WorkerId(1);
 
-/// Does nothing, and hands on fifty bytes.
+/// Does nothing and returns fifty bytes.
 #[derive(Debug)]
 struct NoopExecutor;
 
@@ -61,7 +61,7 @@ pub(crate) fn throughput(scratch: &ScratchFolder) -> TableRow {
     TableRow { name, best, median, unit: "steps/s", detail, target }
 }
 
-/// From the end of a step to the end of the one that needs it.
+/// The time from the end of a step to the end of its dependent.
 pub(crate) fn hop(scratch: &ScratchFolder) -> TableRow {
     let times = measure(scratch, &plans::chain(CHAIN), 2);
     let each = |took: Duration| took.as_secs_f64() * 1000.0 / f64::from(CHAIN);
@@ -85,7 +85,7 @@ pub(crate) fn fan(scratch: &ScratchFolder) -> TableRow {
     TableRow { name, best, median, unit: "s", detail: String::new(), target: RowTarget::None }
 }
 
-/// From a submission until the executor has the attempt.
+/// The time from a submission until the executor has the attempt.
 pub(crate) fn time_to_executor(scratch: &ScratchFolder) -> Vec<TableRow> {
     let (notes, notices) = ObserverExecutor::new();
     let journal: Arc<dyn Journal> = Arc::new(open(&scratch.empty("local")));
@@ -122,7 +122,7 @@ fn measure(scratch: &ScratchFolder, plan: &Arc<Plan>, slots: u32) -> RepeatTimes
     RepeatTimes::of(took)
 }
 
-/// Two threads, as on the machine that the targets are for.
+/// A runtime of two threads, as on the machine of the targets.
 pub(crate) fn runtime() -> Runtime {
     Builder::new_multi_thread()
         .worker_threads(2)
@@ -131,7 +131,7 @@ pub(crate) fn runtime() -> Runtime {
         .expect("two threads can be had")
 }
 
-/// A node with nothing special about it.
+/// A node with default options.
 pub(crate) fn config() -> NodeConfig {
     NodeConfig {
         candidate: LeaderCandidate { node: "bench".to_owned(), address: None },
@@ -143,7 +143,7 @@ pub(crate) fn config() -> NodeConfig {
     }
 }
 
-/// From the submission to the end of the run, durably.
+/// The time from the submission to the durable end of the run.
 async fn run(journal: Arc<dyn Journal>, plan: &Arc<Plan>, slots: u32) -> Duration {
     let (node, handle) = ControllerNode::open(journal, config()).await.expect("the journal opens");
     let (sender, shutdown) = ShutdownSender::new();
@@ -174,7 +174,7 @@ fn worker(handle: &NodeHandle, slots: u32, executor: Arc<dyn Executor>) -> Worke
     WorkerRuntime::in_process(register, slots + 1024, Arc::new(handle.clone()), executor)
 }
 
-/// Both have ended as they were told to.
+/// Checks that both have ended without an error.
 async fn wait_for_both(
     worker: JoinHandle<Result<(), WorkerError>>,
     node: JoinHandle<Result<(), NodeError>>,

@@ -22,7 +22,7 @@ const CLASSES: u32 = 50;
 /// Workers of the case with several.
 const WORKERS: u32 = 8;
 
-/// A plan and who runs it.
+/// A plan and its workers.
 #[derive(Debug)]
 pub(crate) struct EngineCase {
     pub(crate) name: &'static str,

@@ -19,15 +19,15 @@ use crate::bench_worker::{self, BenchWorker};
 /// The run that is measured. A real id: what it takes in a journal counts.
 pub(crate) const RUN: RunId = RunId::new(BEGINNING.as_millis(), 5);
 
-/// When everything begins.
+/// The start time.
 pub(crate) const BEGINNING: Time = Time::from_millis(1_790_000_000_000);
 
-/// What a fleet consists of.
+/// The workers of a fleet.
 #[derive(Clone, Debug)]
 pub(crate) struct FleetWorkers {
-    /// One list for each worker: what it advertises.
+    /// The labels of each worker.
     labels: Vec<Vec<String>>,
-    /// Steps that each runs at a time.
+    /// The slots of each worker.
     slots: u32,
 }
 
@@ -50,17 +50,17 @@ pub(crate) struct EngineFleet {
     workers: Vec<BenchWorker>,
     slots: u32,
     now: Time,
-    /// How many exchanges there were.
+    /// The number of exchanges.
     pub(crate) exchanges: u64,
     watch: DecisionWatch,
 }
 
-/// What is kept of a run's decisions.
+/// The part of a run's decisions that is recorded.
 #[derive(Debug)]
 enum DecisionWatch {
-    /// Nothing; so it is while time is taken.
+    /// Nothing, while time is measured.
     Nothing,
-    /// How long the longest took.
+    /// The duration of the longest decision.
     Longest(Duration),
     /// Their events.
     Events(Vec<(Time, Event)>),
@@ -102,7 +102,7 @@ impl EngineFleet {
         self.decide(EngineRequest::Register(register));
     }
 
-    /// Hands the engine a plan to run.
+    /// Submits a plan.
     pub(crate) fn submit(&mut self, plan: &Arc<Plan>) {
         self.decide(EngineRequest::Submit(SubmitRun::new(RUN, Arc::clone(plan))));
     }
@@ -129,7 +129,7 @@ impl EngineFleet {
         assert!(is_done(&self.engine), "every step of the benchmark succeeds");
     }
 
-    /// Does what time alone brings about, as a leader would; jumps there if nobody has anything else to do.
+    /// Advances the time and handles timers, like a leader. Jumps to the next timer if all workers are idle.
     fn tick(&mut self, idle: bool) {
         let Some(due) = self.engine.next_deadline() else {
             return;

@@ -82,13 +82,13 @@ impl HeapCount {
     }
 
     /// Bytes on the heap now.
-    #[expect(clippy::unused_self, reason = "whoever has one is counting")]
+    #[expect(clippy::unused_self, reason = "counting is active while the value exists")]
     pub(crate) fn live(&self) -> usize {
         HEAP.live.load(Relaxed)
     }
 
     /// The most bytes that were on the heap at once.
-    #[expect(clippy::unused_self, reason = "whoever has one is counting")]
+    #[expect(clippy::unused_self, reason = "counting is active while the value exists")]
     pub(crate) fn peak(&self) -> usize {
         HEAP.peak.load(Relaxed)
     }

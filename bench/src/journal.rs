@@ -1,4 +1,4 @@
-//! What is measured of the journals: batches of real events, each durable before the next.
+//! Measurements of the journals: batches of real events, each durable before the next.
 
 use std::fs;
 use std::ops::Range;
@@ -19,11 +19,10 @@ use crate::measure::{RepeatTimes, percentile};
 use crate::plans;
 use crate::table::{RowTarget, TableRow, number};
 
-/// Steps of a batch, and how many batches are appended: of the largest so many that the WAL is brought into the file
-/// once and again.
+/// Steps per batch, and the number of batches: enough of the largest ones for several checkpoints of the WAL.
 const BATCHES: [(usize, usize); 3] = [(1, 2_000), (64, 1_600), (512, 200)];
 
-/// Small batches in a journal that has grown: the memory's looks through all of them.
+/// The number of small batches in a journal that has grown: the one in memory searches all of them.
 const GROWN: (usize, usize) = (1, 20_000);
 
 /// The events of a run's steps, as an engine decided them.
@@ -34,7 +33,7 @@ pub(crate) struct RecordedEvents {
 }
 
 impl RecordedEvents {
-    /// Of a run of so many steps.
+    /// The events of a run of this many steps.
     pub(crate) fn of(steps: u32) -> Self {
         let events = engine_fleet::record(&FleetWorkers::one(), &plans::fan_out(steps)).into_iter();
         let events = events.map(|(at, event)| RecordedEvent { at, event });
@@ -51,7 +50,7 @@ impl RecordedEvents {
         events
     }
 
-    /// Batches of so many steps: the grants of all of them, then their ends.
+    /// Batches of this many steps: all grants, then all ends.
     fn batches(&self, won: JournalLeadership, steps: usize, count: usize) -> Vec<JournalAppend> {
         let batch = |at: usize| {
             let events = self.events(at * steps..(at + 1) * steps);
@@ -62,14 +61,14 @@ impl RecordedEvents {
     }
 }
 
-/// How long each append took, one list for each repetition, and what is left of the last one.
+/// The duration of each append, one list per repetition, and the journal of the last repetition.
 #[derive(Debug)]
 struct AppendTimes {
     took: Vec<Vec<Duration>>,
     bytes: u64,
 }
 
-/// Rates of both journals, how long one durable request takes, and what a step takes of the disk.
+/// The rates of both journals, the duration of one durable request, and the disk space of a step.
 pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
     let steps = BATCHES.map(|(steps, count)| steps * count).into_iter().max().unwrap_or(0);
     let tape = RecordedEvents::of(u32::try_from(steps).expect("batches are few"));
@@ -184,7 +183,7 @@ pub(crate) fn open(folder: &Path) -> SqliteJournal {
     SqliteJournal::open(folder, clock).expect("a new folder takes a journal")
 }
 
-/// Wins the term that nobody else wants.
+/// Wins a term without competition.
 pub(crate) fn win(journal: &dyn Journal) -> JournalLeadership {
     let candidate = LeaderCandidate { node: "bench".to_owned(), address: None };
     match block_on(journal.campaign(candidate)) {
@@ -193,13 +192,13 @@ pub(crate) fn win(journal: &dyn Journal) -> JournalLeadership {
     }
 }
 
-/// The database and what of it is in the WAL.
+/// The size of the database and its WAL.
 pub(crate) fn bytes_in(folder: &Path) -> u64 {
     let size = |name: &str| fs::metadata(folder.join(name)).map_or(0, |file| file.len());
     size("journal.db") + size("journal.db-wal")
 }
 
-/// The store's clock, which no row depends on.
+/// The clock of the store. No row depends on it.
 fn clock() -> Time {
     BEGINNING
 }

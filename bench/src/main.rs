@@ -4,7 +4,7 @@
 //! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
 //! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
 //! logs, `file` about the pipeline file, `sdk_steps` about steps in Rust, `embedded_node` about a whole node, `cluster` about many over HTTP
-//! (`cluster long` watches the idle ones for a minute), `redis` about workers that leave letters there, `postgres` about
+//! (`cluster long` watches the idle ones for a minute), `redis` about workers that use it as a link, `postgres` about
 //! PostgreSQL beside queues on it (`postgres long` for a quarter of an hour: `sustained`, `history` and `failover`, each of
 //! which can be named alone), `instances` about processes that share a run over Redis, `run` about the program beside other
 //! task runners.

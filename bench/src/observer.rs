@@ -83,7 +83,7 @@ pub(crate) struct ObserverWorkers {
     ends: ShutdownSender,
     shutdown: ShutdownReceiver,
     workers: Vec<JoinHandle<Result<(), WorkerError>>>,
-    /// What brings their letters: until the last of them has ended, since that waits for an answer too.
+    /// Their mailbox links, kept until the last worker has ended, because its end waits for a reply too.
     receive_loops: Vec<ShutdownSender>,
 }
 
@@ -107,7 +107,7 @@ impl ObserverWorkers {
         self.work(&secret, link, label, executor);
     }
 
-    /// Has one more join a cluster, by letters.
+    /// Lets another worker join a cluster through mailboxes.
     pub(crate) fn join_by_mailbox(&mut self, url: &str, label: &str, executor: Arc<dyn Executor>) {
         let secret = WorkerSecret::generate().expect("the system has random bytes");
         let site = MailboxAddress {

@@ -1,4 +1,4 @@
-//! Somebody else's queue: a program of its own (`bench/queues`), since what it depends on is nobody's business here.
+//! Other queues: a separate program (`bench/queues`), so that its dependencies stay out of this workspace.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Processes that the benchmark starts, and what Linux tells of them.
+//! Processes that the benchmark starts, and their accounting by Linux.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
@@ -9,15 +9,15 @@ use std::{fs, thread};
 use crate::deadline::WAIT_MAX;
 use crate::engine_fleet::now;
 
-/// How long a process may take to end when it is told to.
+/// The time that a process has to end after SIGTERM.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// How long a process may take to say what it is waited for, and lines that may wait to be heard.
+/// The time that a process has to print an expected line, and the maximum number of buffered lines.
 const SAYS_WITHIN: Duration = Duration::from_secs(30);
 const LINES_MAX: usize = 1_024;
 
-/// Ticks of a second in `/proc/<pid>/stat`: the same on every Linux.
+/// Ticks per second in `/proc/<pid>/stat`, the same on every Linux.
 const TICKS: f64 = 100.0;
 
 /// A process that ends with its owner.
@@ -25,7 +25,7 @@ const TICKS: f64 = 100.0;
 pub(crate) struct BenchProcess(Child);
 
 impl BenchProcess {
-    /// Starts a program. What it prints on its standard error can be read line by line.
+    /// Starts a program. Its standard error can be read line by line.
     pub(crate) fn start(command: &mut Command) -> (Self, BufReader<ChildStderr>) {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
@@ -33,7 +33,7 @@ impl BenchProcess {
         (Self(child), BufReader::new(errors))
     }
 
-    /// Ends it as a power cut would.
+    /// Kills the process.
     pub(crate) fn kill(mut self) {
         drop(self.0.kill());
         drop(self.0.wait());
@@ -44,15 +44,15 @@ impl BenchProcess {
         status(self.0.id(), "VmRSS:").unwrap_or(f64::NAN)
     }
 
-    /// The most memory that it has had so far, in MiB.
+    /// Its peak memory so far, in MiB.
     pub(crate) fn peak_memory(&self) -> f64 {
         peak_memory(self.0.id()).unwrap_or(f64::NAN)
     }
 
-    /// The seconds that it has had of a core so far, in user and in kernel mode.
+    /// Its processor time so far, in user and kernel mode, in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap_or_default();
-        // The second field is its name, in parentheses, with whatever it likes.
+        // The second field is its name in parentheses, which can contain any character.
         let fields = stat.rsplit(')').next().unwrap_or_default();
         let ticks = fields.split_whitespace().skip(11).take(2);
         ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / TICKS
@@ -60,7 +60,7 @@ impl BenchProcess {
 }
 
 impl Drop for BenchProcess {
-    /// Politely first: what it has started itself ends with it.
+    /// Sends SIGTERM first, so that its own children end with it.
     #[expect(clippy::disallowed_methods, reason = "a deadline for the end of a process")]
     fn drop(&mut self) {
         if !matches!(self.0.try_wait(), Ok(None)) {
@@ -79,10 +79,10 @@ impl Drop for BenchProcess {
     }
 }
 
-/// The first word behind `before` that a process prints; the rest of what it prints is dropped.
+/// The first word that a process prints after `before`; other output is discarded.
 pub(crate) fn read_word_after(errors: BufReader<ChildStderr>, before: &str) -> String {
     let (told, lines) = sync_channel(LINES_MAX);
-    // It reads on when nobody listens any more: who writes must not wait.
+    // Reading continues after the line was found: the process must not block on a full pipe.
     thread::spawn(move || {
         errors.lines().map_while(Result::ok).for_each(|line| drop(told.try_send(line)));
     });
@@ -105,13 +105,13 @@ pub(crate) fn read_word_after(errors: BufReader<ChildStderr>, before: &str) -> S
     }
 }
 
-/// What became of a process that ends by itself. One that takes longer is killed, and it is said which one that was.
+/// Waits for a process that ends by itself. A process that takes too long is killed and named in a message.
 pub(crate) fn wait_for_end(child: Child, what: &str) -> Output {
     let (process, what) = (child.id().to_string(), what.to_owned());
     let (ends, over) = sync_channel::<()>(0);
     let watch = thread::spawn(move || {
         if over.recv_timeout(WAIT_MAX) == Err(RecvTimeoutError::Timeout) {
-            #[expect(clippy::print_stderr, reason = "whoever waits for the table is told")]
+            #[expect(clippy::print_stderr, reason = "the user of the benchmark sees it")]
             {
                 eprintln!("{what} has not ended within {WAIT_MAX:?}: it is killed");
             }
@@ -124,7 +124,7 @@ pub(crate) fn wait_for_end(child: Child, what: &str) -> Output {
     output
 }
 
-/// The most memory that a process has had so far, in MiB.
+/// The peak memory of a process so far, in MiB.
 pub(crate) fn peak_memory(process: u32) -> Option<f64> {
     status(process, "VmHWM:")
 }

@@ -1,5 +1,5 @@
-//! `windlass run` as people use it: the program itself, real processes, a store on disk; other task runners in the same
-//! minute, in turns.
+//! `windlass run` in normal use: the program itself, real processes, a store on disk; compared with other task runners in
+//! alternating runs.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -15,14 +15,14 @@ use crate::process::{peak_memory, wait_for_end};
 use crate::table::{RowTarget, TableRow};
 use crate::task_runners::{StepGraph, TaskRunner, chain, flat, layered, pipeline, windlass};
 
-/// Turns of each runner; and of those that take many seconds each.
+/// Runs per runner, and of those that take many seconds each.
 const TURNS: usize = 5;
 const LONG_TURNS: usize = 3;
 
-/// Starts of the programs that are over in milliseconds.
+/// Runs of programs that take milliseconds.
 const STARTS: usize = 31;
 
-/// How often the memory of a running process is looked at.
+/// The interval at which the memory of a running process is sampled.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// All rows of this part.
@@ -50,22 +50,22 @@ pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
     rows
 }
 
-/// A graph, and who is compared on it.
+/// A graph, and the runners that are compared on it.
 struct RunnerContest {
     graph: StepGraph,
     turns: usize,
-    /// Whose time is 1.
+    /// The runner whose time counts as 1.
     against: TaskRunner,
 }
 
-/// What came of it.
+/// The measured times.
 struct ContestResult {
     against: TaskRunner,
     times: Vec<(TaskRunner, Option<RepeatTimes>)>,
 }
 
 impl RunnerContest {
-    /// Lets all of them run in turns: a noisy moment meets everybody.
+    /// Runs all runners alternately, so that a noisy moment affects each of them.
     fn hold(&self, scratch: &ScratchFolder, peers: &[TaskRunner]) -> ContestResult {
         let folder = scratch.empty("contest");
         fs::create_dir(&folder).expect("there is room for a folder");
@@ -79,7 +79,7 @@ impl RunnerContest {
             runners.iter().map(|runner| runner.is_installed()).collect();
         for _ in 0..self.turns {
             for ((runner, took), takes_part) in runners.iter().zip(&mut took).zip(&mut takes_part) {
-                // A new store: the runs before it would be part of the measurement.
+                // A new store, so that earlier runs do not affect the measurement.
                 drop(fs::remove_dir_all(folder.join(".windlass")));
                 let time = takes_part.then(|| runner.time(&folder)).flatten();
                 *takes_part = time.is_some();
@@ -96,7 +96,7 @@ impl ContestResult {
         self.times.iter().find(|(who, _)| *who == runner).and_then(|(_, times)| *times)
     }
 
-    /// How many times as long as the other it took: best beside best, median beside median.
+    /// The ratio to the time of another runner: best to best, median to median.
     fn row(&self, name: &str, target: RowTarget) -> TableRow {
         let detail = self.times.iter().map(|(runner, times)| match times {
             Some(times) => format!("{} {:.2} s", runner.name(), times.best.as_secs_f64()),
@@ -119,7 +119,7 @@ impl ContestResult {
     }
 }
 
-/// What a chain costs that is durable and nothing else: each `true` is started when what ended before it is on the disk.
+/// The minimum cost of a durable chain: each `true` starts when the end of the one before is on the disk.
 fn bare_chain(scratch: &ScratchFolder, chains: &ContestResult) -> TableRow {
     const PAGE: [u8; 4096] = [0; 4096];
     let name = "run: the same, no runner at all and durable";
@@ -148,7 +148,7 @@ fn bare_chain(scratch: &ScratchFolder, chains: &ContestResult) -> TableRow {
     }
 }
 
-/// How much dearer a step of the long chain is than one of the short.
+/// The cost of a step in a long chain relative to one in a short chain.
 fn growth(short: &ContestResult, long: &ContestResult) -> TableRow {
     let name = "run: a step of the chain, 10,000 / 1,000";
     let (Some(short), Some(long)) = (short.of(TaskRunner::Windlass), long.of(TaskRunner::Windlass))
@@ -218,7 +218,7 @@ fn starts(scratch: &ScratchFolder) -> Vec<TableRow> {
     ]
 }
 
-/// The most memory that a run of 10,000 processes has at a time.
+/// The peak memory of a run of 10,000 processes.
 #[expect(clippy::disallowed_methods, reason = "nothing tells when a process has grown")]
 fn memory(scratch: &ScratchFolder) -> TableRow {
     let name = "run: peak RSS of a run of 10,000 steps";

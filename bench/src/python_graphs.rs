@@ -1,4 +1,4 @@
-//! One graph of functions beside what people write in Python for it: Dask and Ray, each with two processes.
+//! A graph of functions, compared with the same graph in Python: Dask and Ray, each with two processes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use crate::table::{RowTarget, TableRow};
 const STEPS: u32 = 10_000;
 const REPEATS: usize = 3;
 
-/// Does nothing, and hands on fifty bytes
+/// Does nothing and returns fifty bytes
 #[step(matrix(n = 0..STEPS))]
 async fn spread() -> Result<String> {
     Ok("0123456789abcdef0123456789abcdef01234567".to_owned())
@@ -30,21 +30,21 @@ async fn gather(spread: Cells<Spread>) -> Result<usize> {
 /// Steps per second of a fan-out with its join, the plan included.
 pub(crate) fn rows() -> Vec<TableRow> {
     let mut rows = vec![row("windlass", &windlass_times(), "plan included")];
-    rows.extend(["dask", "ray"].map(|who| match python_times(who) {
-        Some(took) => row(who, &took, "two processes; once before, to warm up"),
-        None => absent(&name(who), "it is not in target/peers/python, or failed: see run.sh"),
+    rows.extend(["dask", "ray"].map(|library| match python_times(library) {
+        Some(took) => row(library, &took, "two processes; once before, to warm up"),
+        None => absent(&name(library), "it is not in target/peers/python, or failed: see run.sh"),
     }));
     rows
 }
 
-fn name(who: &str) -> String {
-    format!("typed: fan-out of 10,000 and a join, {who}")
+fn name(library: &str) -> String {
+    format!("typed: fan-out of 10,000 and a join, {library}")
 }
 
-fn row(who: &str, took: &[Duration], detail: &str) -> TableRow {
+fn row(library: &str, took: &[Duration], detail: &str) -> TableRow {
     let (best, median) = RepeatTimes::of(took.to_vec()).per_second(f64::from(STEPS) + 1.0);
     let (detail, target) = (detail.to_owned(), RowTarget::None);
-    TableRow { name: name(who), best, median, unit: "steps/s", detail, target }
+    TableRow { name: name(library), best, median, unit: "steps/s", detail, target }
 }
 
 fn windlass_times() -> Vec<Duration> {
@@ -61,11 +61,11 @@ fn windlass_times() -> Vec<Duration> {
     (0..REPEATS).map(run).collect()
 }
 
-/// What Python took, each time; nothing if it is not here.
-fn python_times(who: &str) -> Option<Vec<Duration>> {
+/// The times in Python; `None` if the library is not installed.
+fn python_times(library: &str) -> Option<Vec<Duration>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(python(root));
-    command.arg(root.join("graphs.py")).arg(who);
+    command.arg(root.join("graphs.py")).arg(library);
     command.args([STEPS.to_string(), REPEATS.to_string()]);
     let ended = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let seconds = |line: &str| line.trim().parse().ok().map(Duration::from_secs_f64);

@@ -1,4 +1,4 @@
-//! Steps in Rust, in one process and in memory: how many a second, and what each costs beyond its function.
+//! Steps in Rust, in one process and in memory: the rate, and the overhead of each step.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn noop(ctx: &Context) -> Result<String> {
     Ok("0123456789abcdef0123456789abcdef01234567".to_owned())
 }
 
-/// Steps per second of a matrix of functions, and what one costs beyond calling it.
+/// Steps per second of a matrix of functions, and the overhead of a step.
 pub(crate) fn rows() -> Vec<TableRow> {
     let pipeline = Pipeline::new("bench").add(noop);
     let mut took = Vec::new();
@@ -61,7 +61,7 @@ pub(crate) fn rows() -> Vec<TableRow> {
     rows
 }
 
-/// How long it takes to check the pipeline and make its plan, which is no part of a step.
+/// The time to check and plan the pipeline, which is not part of a step.
 fn planned(pipeline: &Pipeline) -> Duration {
     let mut took = Vec::new();
     for _ in 0..REPEATS {

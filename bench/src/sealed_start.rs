@@ -1,7 +1,7 @@
 //! Starting on a journal whose runs have ended long ago: sealed, archived, in a snapshot, and pruned.
 //!
-//! It is what the leader's maintenance does, without the waiting: every run is kept in the archive and sealed as soon as it has
-//! ended, and after as many events as maintenance waits for there is a snapshot, and what it makes superfluous goes.
+//! This does the work of the leader's maintenance without its delays: each run is archived and sealed when it has ended; after
+//! the number of events that maintenance waits for, a snapshot is saved and superseded events are pruned.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ use crate::measure::{RepeatTimes, repeat};
 use crate::table::{RowTarget, TableRow, number};
 use crate::{embedded_node, plans};
 
-/// Steps of a run that is sealed, and of the one that is still open in the end.
+/// Steps of a sealed run, and of the run that is open at the end.
 pub(crate) const STEPS: u32 = 10_000;
 
-/// Events that were sealed: much history, and a hundredth of it.
+/// The number of sealed events: a long history, and a hundredth of it.
 const LITTLE: u64 = 50_000;
 const MUCH: u64 = 5_000_000;
 
-/// A start takes milliseconds: more of them are cheap.
+/// The number of starts, each of which takes milliseconds.
 const STARTS: usize = 5 * REPEATS;
 
-/// The start with little history, with much, and one beside the other.
+/// The start with a short and with a long history, and their ratio.
 pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
     let runtime = embedded_node::runtime();
     let (little, mut rows) = cold_start(scratch, &runtime, LITTLE);
@@ -75,7 +75,7 @@ fn cold_start(
     (times, vec![row])
 }
 
-/// Opens a node as a process that starts does, up to where it can campaign.
+/// Opens a node like a process that starts, up to its first campaign.
 pub(crate) fn start(
     runtime: &Runtime,
     folder: &Path,
@@ -91,7 +91,7 @@ pub(crate) fn start(
     (archive, node, handle)
 }
 
-/// Leads until so many events are sealed, and submits one more run. Returns the last position.
+/// Leads until this many events are sealed, and submits one more run. Returns the last position.
 fn live(folder: &Path, attic: &Path, sealed: u64) -> Position {
     let journal = open(folder);
     let archive = SqliteArchive::open(attic).expect("a new folder takes an archive");
@@ -120,7 +120,7 @@ fn live(folder: &Path, attic: &Path, sealed: u64) -> Position {
     head(&journal)
 }
 
-/// Saves a snapshot of what is durable, and lets go what it makes superfluous.
+/// Saves a snapshot of the durable state, and prunes superseded events.
 pub(crate) fn save(journal: &SqliteJournal, led: &BenchLeader<'_>) -> Position {
     let position = head(journal);
     block_on(journal.save(snapshot(journal, led))).expect("the disk has room");
@@ -134,7 +134,7 @@ pub(crate) fn save(journal: &SqliteJournal, led: &BenchLeader<'_>) -> Position {
     }
 }
 
-/// The state of what is durable: a settled leader has decided nothing else.
+/// The durable state, which is complete once the leader is idle.
 pub(crate) fn snapshot(journal: &SqliteJournal, led: &BenchLeader<'_>) -> JournalSnapshot {
     let position = head(journal);
     let last = block_on(journal.tail(Position(position.0 - 1), 1)).expect("the journal is read");
@@ -146,12 +146,12 @@ pub(crate) fn head(journal: &SqliteJournal) -> Position {
     block_on(journal.head()).expect("the journal can be read")
 }
 
-/// Runs are submitted a millisecond after each other.
+/// The time between submissions: one millisecond.
 pub(crate) fn run_id(at: u64) -> RunId {
     RunId::new(BEGINNING.as_millis() + at, 5)
 }
 
-/// A run as it goes to the archive, from what the journal has behind a position.
+/// A run as the archive stores it, from the journal after a position.
 pub(crate) fn sealed_run(
     journal: &SqliteJournal,
     before: Position,

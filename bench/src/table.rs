@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-/// What a row should reach.
+/// The target of a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowTarget {
-    /// Nothing in particular.
+    /// No target.
     None,
-    /// At least so much.
+    /// At least this value.
     AtLeast(f64),
-    /// At most so much.
+    /// At most this value.
     AtMost(f64),
 }
 
@@ -35,17 +35,17 @@ impl RowTarget {
 /// One line of the table.
 #[derive(Debug)]
 pub(crate) struct TableRow {
-    /// What was measured.
+    /// The measurement.
     pub(crate) name: String,
     /// The best repetition.
     pub(crate) best: f64,
-    /// The one in the middle.
+    /// The median repetition.
     pub(crate) median: f64,
-    /// What both count.
+    /// The unit of both.
     pub(crate) unit: &'static str,
-    /// What more there is to say.
+    /// A remark.
     pub(crate) detail: String,
-    /// What the best should reach.
+    /// The target of the best repetition.
     pub(crate) target: RowTarget,
 }
 

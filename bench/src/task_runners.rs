@@ -1,4 +1,4 @@
-//! Task runners beside `windlass run`, each with the same graph of steps that do nothing but start and end.
+//! Other task runners, with the same graphs of no-op processes as `windlass run`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,10 +10,10 @@ use crate::engine_fleet::now;
 use crate::plans::SplitMix64;
 use crate::process::wait_for_end;
 
-/// What each step needs, by number.
+/// The needs of each step, by number.
 pub(crate) type StepGraph = Vec<Vec<u32>>;
 
-/// Steps that need nothing.
+/// Steps without needs.
 pub(crate) fn flat(steps: u32) -> StepGraph {
     (0..steps).map(|_| Vec::new()).collect()
 }
@@ -39,7 +39,7 @@ pub(crate) fn layered(steps: u32) -> StepGraph {
     (0..steps).map(needs_of).collect()
 }
 
-/// Somebody who runs graphs.
+/// A program that runs graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskRunner {
     Windlass,
@@ -58,14 +58,14 @@ impl TaskRunner {
         }
     }
 
-    /// Whether it is here.
+    /// Whether it is installed.
     pub(crate) fn is_installed(self) -> bool {
         let program = if self == Self::Windlass { windlass() } else { self.name().into() };
         let asked = Command::new(program).arg("--version").stdout(Stdio::null()).status();
         asked.is_ok_and(|status| status.success())
     }
 
-    /// Writes the graph as this runner wants it.
+    /// Writes the graph in the format of this runner.
     pub(crate) fn write(self, graph: &StepGraph, folder: &Path) {
         let text = match self {
             Self::Windlass => pipeline(graph, "run: \"true\""),
@@ -76,7 +76,7 @@ impl TaskRunner {
         fs::write(folder.join(self.file()), text).expect("the folder takes files");
     }
 
-    /// How long it takes for the graph in a folder, two steps at a time; nothing if it fails.
+    /// The time for the graph in a folder, two steps at a time; `None` if it fails.
     pub(crate) fn time(self, folder: &Path) -> Option<Duration> {
         let mut command = self.command();
         command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
@@ -155,7 +155,7 @@ fn ninja(graph: &StepGraph) -> String {
     text
 }
 
-/// Only its last step is asked for: it runs what that needs, one after the other.
+/// The target is the last step: its needs run one after the other.
 fn justfile(graph: &StepGraph) -> String {
     let mut text = format!("all: s{}\n", graph.len() - 1);
     for (at, needs) in graph.iter().enumerate() {

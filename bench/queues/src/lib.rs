@@ -1,3 +1,3 @@
-//! What the programs of this package share: each drives one queue and says what it measured.
+//! Shared code of the programs of this package. Each drives one queue and prints its measurements.
 
 pub mod stopwatch;

@@ -1,4 +1,4 @@
-//! What both programs measure, and how they say it.
+//! The measurements of both programs, and their output.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
-/// How long anything may take before the figure is given up.
+/// The time after which a measurement is given up.
 const WITHIN: Duration = Duration::from_secs(120);
 
-/// How long a queue is watched that is not through.
+/// The time for which a slow queue is measured.
 const ENOUGH: Duration = Duration::from_secs(30);
 
 static DONE: AtomicUsize = AtomicUsize::new(0);
 static STARTED: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
 
-/// What a handler does: it has run.
+/// Records that a handler has run.
 pub fn note() {
-    STARTED.lock().expect("nobody panics").push(Instant::now());
+    STARTED.lock().expect("no holder panics").push(Instant::now());
     DONE.fetch_add(1, Ordering::Release);
 }
 
-/// Waits until so many have run.
+/// Waits until this many handlers have run.
 pub async fn until(count: usize) {
     timeout(WITHIN, all(count)).await.expect("the queue goes on");
 }
@@ -38,9 +38,9 @@ async fn all(count: usize) {
     }
 }
 
-/// When the how-manieth of all, from zero, was started.
+/// The start time of a handler, by its number from zero.
 pub fn started(at: usize) -> Instant {
-    STARTED.lock().expect("nobody panics")[at]
+    STARTED.lock().expect("no holder panics")[at]
 }
 
 /// Jobs a second, from before the first was put into the queue until the store has all of them done.

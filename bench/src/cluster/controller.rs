@@ -1,4 +1,4 @@
-//! A controller as a process of its own.
+//! A controller as a separate process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::task_runners::windlass;
 const WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What the figures of a cluster are to reach.
+/// The targets of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClusterTargets {
     /// Steps a second.
@@ -38,34 +38,34 @@ const OVER_REDIS: ClusterTargets =
 const ON_POSTGRES: ClusterTargets =
     ClusterTargets { rate: 35_000.0, time_to_executor: 1.0, hop: 0.8, fan: 0.5 };
 
-/// What a cluster is made in.
+/// The setting of a cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterSite {
-    /// What its rows begin with.
+    /// The prefix of its rows.
     pub(crate) name: &'static str,
-    /// The store, as `windlass serve` is told.
+    /// The `--store` of `windlass serve`.
     pub(crate) store: String,
-    /// Where its workers leave letters, if they do.
+    /// The mailbox address of its workers, if they use one.
     pub(crate) link: Option<String>,
     pub(super) targets: ClusterTargets,
     folder: PathBuf,
 }
 
 impl ClusterSite {
-    /// On a store of SQLite that is made for it.
+    /// A cluster on a new SQLite store.
     pub(crate) fn on_sqlite(scratch: &ScratchFolder) -> Self {
         let folder = scratch.empty("cluster");
         let store = format!("sqlite:{}", folder.join("store").display());
         Self { name: "cluster", store, link: None, targets: OVER_HTTP, folder }
     }
 
-    /// The same, with workers that leave letters in a Redis.
+    /// The same, with workers that join through Redis.
     pub(crate) fn over_redis(scratch: &ScratchFolder, url: String) -> Self {
         let (name, targets) = ("redis", OVER_REDIS);
         Self { name, link: Some(url), targets, ..Self::on_sqlite(scratch) }
     }
 
-    /// On a database that is there, and has nothing of windlass yet.
+    /// A cluster on an existing, empty database.
     pub(crate) fn on_postgres(scratch: &ScratchFolder, store: String) -> Self {
         let (name, folder) = ("postgres", scratch.empty("cluster"));
         Self { name, store, link: None, targets: ON_POSTGRES, folder }
@@ -88,12 +88,12 @@ pub(crate) struct ControllerProcess {
 }
 
 impl ControllerProcess {
-    /// One that leads.
+    /// Starts a controller and waits until it leads.
     pub(crate) fn start(site: &ClusterSite) -> Self {
         Self::start_as(site, "controller", "127.0.0.1:0")
     }
 
-    /// One of several.
+    /// Starts one of several controllers.
     pub(crate) fn start_as(site: &ClusterSite, name: &str, listen: &str) -> Self {
         let mut command = Command::new(windlass());
         command.args([
@@ -105,7 +105,7 @@ impl ControllerProcess {
             "--store",
             &site.store,
         ]);
-        // Several on one machine would share a name, and the worker of the second is refused.
+        // Several controllers on one machine would share a name, and the worker of the second would be refused.
         command.args(["--name", name]);
         command.args(site.link.iter().flat_map(|link| ["--link", link]));
         let (process, errors) = BenchProcess::start(command.current_dir(site.folder(name)));
@@ -114,7 +114,7 @@ impl ControllerProcess {
         Self { process, place, client }
     }
 
-    /// A worker process.
+    /// Starts a worker process.
     pub(crate) fn worker(&self, site: &ClusterSite, number: u32) -> BenchProcess {
         let place = site.link.clone().unwrap_or_else(|| self.place.to_string());
         worker(site, number, &place)

@@ -1,4 +1,4 @@
-//! What a controller needs for workers that do nothing.
+//! The load of a controller with idle workers.
 
 use std::slice::from_ref;
 use std::sync::Arc;

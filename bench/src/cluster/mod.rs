@@ -1,7 +1,7 @@
-//! A cluster over HTTP: a controller and workers as processes of their own, on loopback.
+//! A cluster over HTTP on loopback: a controller and workers as separate processes.
 //!
-//! A worker inside the benchmark tells when it is handed a step, so that one clock measures all: the first and the last
-//! step of each run are for it, those between for the worker processes.
+//! A worker inside the benchmark records when it receives a step, so that one clock measures all times. It runs the first and
+//! the last step of each run; the worker processes run the others.
 
 mod controller;
 mod idle;

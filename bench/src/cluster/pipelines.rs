@@ -1,4 +1,4 @@
-//! What a cluster is given to do: steps that do nothing.
+//! Pipelines of no-op steps.
 
 use std::fmt::Write as _;
 

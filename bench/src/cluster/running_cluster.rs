@@ -1,4 +1,4 @@
-//! A controller with its workers, and one that notes when it is handed a step.
+//! A controller with its workers, and an observer that records when it receives a step.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) struct RunningCluster<'a> {
 }
 
 impl<'a> RunningCluster<'a> {
-    /// A cluster in which everybody has joined and done something.
+    /// Starts a cluster in which every worker has joined and run a step.
     pub(crate) fn start(site: &ClusterSite, runtime: &'a Runtime) -> Self {
         let controller = ControllerProcess::start(site);
         let workers = (0..WORKERS).map(|number| controller.worker(site, number)).collect();
@@ -50,7 +50,7 @@ impl<'a> RunningCluster<'a> {
         crew
     }
 
-    /// From when the observer is handed the first step of a run until it is handed the last.
+    /// The time between the first and the last step of a run that the observer receives.
     pub(crate) fn took(&self, pipeline: &str) -> Duration {
         self.runtime.block_on(self.controller.submit(pipeline));
         let began = self.notices.next("the first step of a run");
@@ -62,7 +62,7 @@ impl<'a> RunningCluster<'a> {
         self.controller.process.memory()
     }
 
-    /// Ends it.
+    /// Ends the cluster.
     pub(crate) fn end(self) {
         self.runtime.block_on(self.observer.end());
     }

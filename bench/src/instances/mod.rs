@@ -1,7 +1,7 @@
 //! One run by several processes that meet at a Redis: how much faster, and what that costs.
 //!
 //! Everything is the program itself, as CI runners start it. How long a run took is what its leader wrote down: from its
-//! submission, when everybody had joined, to its end.
+//! submission, after all instances had joined, to its end.
 
 mod instance_fleet;
 mod rows;

@@ -1,4 +1,4 @@
-//! How long nothing is granted when the leader is killed.
+//! The time without a grant after the leader is killed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::measure::percentile;
 use crate::observer::{DeliveryNotices, ObserverExecutor, ObserverWorkers};
 use crate::table::{RowTarget, TableRow};
 
-/// How often the leader is killed: about eight seconds each.
+/// The number of kills, about eight seconds each.
 const KILLS: usize = 20;
 
 /// How long an attempt takes: a gap is known to this, and the chain is not over before the last kill.
 const PACE: Duration = Duration::from_millis(10);
 
-/// More steps than are granted before the last kill.
+/// The number of steps: more than are granted before the last kill.
 const STEPS: u32 = 10_000;
 
-/// Steps before and behind each kill: everybody has found the leader by then.
+/// Steps before and after each kill, until all workers have found the leader.
 const BETWEEN: usize = 100;
 
 pub(super) fn rows(
@@ -45,21 +45,21 @@ pub(super) fn rows(
         for _ in 0..BETWEEN {
             notices.next("the next step of the chain");
         }
-        // Whoever stands by leads next, and another one takes its place.
+        // The standby leads next, and another standby replaces it.
         let leader = controllers.remove(0);
         let listen = format!("{}:{}", leader.place.host(), leader.place.port());
         gaps.push(longest_gap(leader, &notices));
         controllers.push(ControllerProcess::start_as(&site, &format!("next-{kill}"), &listen));
     }
-    // A worker takes its leave of who leads: somebody has to.
+    // A worker says goodbye to its leader, so a leader must be running.
     runtime.block_on(hands.end());
     drop(controllers);
     [("p50", 50), ("p99", 99), ("max", 100)].map(|(name, percent)| row(name, &gaps, percent)).into()
 }
 
-/// Kills a leader, and returns the longest time without a grant from then on.
+/// Kills a leader and returns the longest time without a grant after that.
 fn longest_gap(leader: ControllerProcess, notices: &DeliveryNotices) -> Duration {
-    // What was handed out meanwhile is of before.
+    // These grants were made before the kill.
     notices.drain();
     leader.process.kill();
     let (mut last, mut gap) = (now(), Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What an append and a read cost in a journal that has grown, beside one that is empty.
+//! The cost of an append and a read in a large journal, compared with an empty one.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use crate::journal::{RecordedEvents, win};
 use crate::measure::percentile;
 use crate::table::{RowTarget, TableRow};
 
-/// Events that were written before.
+/// The number of events in the large journal.
 const EVENTS: u64 = 5_000_000;
 
-/// Steps of the batches that they are written in, and of those that are measured.
+/// Steps per batch when the journal is filled, and of the measured batches.
 const LARGE: usize = 2_048;
 const SMALL: usize = 64;
 
-/// Both journals are measured in turns: a bad moment of the machine is one of both.
+/// Both journals are measured alternately, so that a noisy moment affects both.
 const ROUNDS: usize = 10;
 const EACH: usize = 50;
 
-/// Nobody renews the term.
+/// A term that lasts for the whole measurement without renewal.
 const TERM: Span = Span::mins(60);
 
 pub(super) fn rows(server: &BenchPostgres) -> Vec<TableRow> {
@@ -51,7 +51,7 @@ pub(super) fn rows(server: &BenchPostgres) -> Vec<TableRow> {
     ]
 }
 
-/// A journal, and what calls of it took.
+/// A journal, and the durations of its calls.
 struct GrownJournal {
     journal: PostgresJournal,
     term: Term,
@@ -71,7 +71,7 @@ impl GrownJournal {
         Self { journal, term: won.term, head: won.head, batches: 0, appends, reads }
     }
 
-    /// Appends a batch of so many steps, and returns how long that took.
+    /// Appends a batch of this many steps and returns the duration.
     fn append(&mut self, tape: &RecordedEvents, steps: usize) -> Duration {
         self.batches += 1;
         let events = tape.events(0..steps);
@@ -88,7 +88,7 @@ impl GrownJournal {
         took
     }
 
-    /// Appends, and reads what was appended last.
+    /// Appends a batch and reads it again.
     fn measure(&mut self, tape: &RecordedEvents) {
         for _ in 0..EACH {
             let took = self.append(tape, SMALL);

@@ -1,4 +1,4 @@
-//! A cluster whose truth is in PostgreSQL, beside queues on the same server.
+//! A cluster with its store in PostgreSQL, compared with queues on the same server.
 
 mod failover;
 mod history;

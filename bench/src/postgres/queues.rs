@@ -19,7 +19,7 @@ const APALIS: PeerQueue = PeerQueue {
     tuned: "batches of 500, no locks, no results",
 };
 
-/// Each in a database of its own.
+/// Each queue in its own database.
 pub(super) fn all(server: &BenchPostgres) -> [(PeerQueue, String); 2] {
     [(GRAPHILE, server.database("graphile")), (APALIS, server.database("apalis"))]
 }

@@ -8,18 +8,18 @@ use crate::embedded_node;
 use crate::peer_queue::{self, compared_with_fastest};
 use crate::table::{RowTarget, TableRow};
 
-/// Chains of these lengths show whether a hop becomes dearer.
+/// The lengths of chains, which show whether a hop becomes more expensive.
 const SHORT: u32 = 100;
 const LONG: u32 = 1_000;
 
-/// What takes its time, each by itself or all of it behind the rest.
+/// Long measurements, each alone or all after the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LongMeasurement {
     /// Ten minutes of work.
     Sustained,
     /// A journal of five million events.
     History,
-    /// Leaders that are killed.
+    /// Failover after the leader is killed.
     Failover,
 }
 
@@ -27,7 +27,7 @@ impl LongMeasurement {
     /// In this order: half a minute, three minutes, eleven minutes.
     pub(crate) const ALL: [Self; 3] = [Self::History, Self::Failover, Self::Sustained];
 
-    /// The one of this name.
+    /// The measurement with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "sustained" => Some(Self::Sustained),
@@ -38,7 +38,7 @@ impl LongMeasurement {
     }
 }
 
-/// The rows of what takes its time, on a server of its own.
+/// The rows of long measurements, on a separate server.
 pub(crate) fn long_rows(scratch: &ScratchFolder, which: &[LongMeasurement]) -> Vec<TableRow> {
     let Some(server) = BenchPostgres::start(scratch) else {
         return vec![missing_row()];
@@ -58,7 +58,7 @@ pub(crate) fn long_rows(scratch: &ScratchFolder, which: &[LongMeasurement]) -> V
     which.iter().flat_map(rows).collect()
 }
 
-/// All rows of this part that take no longer than a minute or two.
+/// All rows of this part that take at most two minutes.
 pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
     let Some(server) = BenchPostgres::start(scratch) else {
         return vec![missing_row()];

@@ -1,4 +1,4 @@
-//! A PostgreSQL of the benchmark's own, as Debian's packages leave it: every commit is on the disk before it is told.
+//! A temporary PostgreSQL server with Debian's defaults: every commit is on the disk before it is confirmed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ pub(crate) struct BenchPostgres {
 }
 
 impl BenchPostgres {
-    /// A new one, or nothing where PostgreSQL is not installed.
+    /// Starts a server; `None` if PostgreSQL is not installed.
     #[expect(clippy::disallowed_methods, reason = "a deadline for the start of a process")]
     pub(crate) fn start(scratch: &ScratchFolder) -> Option<Self> {
         let programs = programs()?;
@@ -58,7 +58,7 @@ impl BenchPostgres {
         format!("postgres://windlass@{host}/{name}")
     }
 
-    /// What a statement prints.
+    /// The output of a statement.
     pub(crate) fn ask(&self, database: &str, statement: &str) -> String {
         let programs = programs().expect("it runs");
         let mut psql = Command::new(programs.join("psql"));
@@ -68,7 +68,7 @@ impl BenchPostgres {
     }
 }
 
-/// Where its programs are: Debian keeps them apart by version.
+/// The folder of its programs, which Debian separates by version.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let mut folders: Vec<PathBuf> = versions.flatten().map(|it| it.path().join("bin")).collect();
@@ -76,7 +76,7 @@ fn programs() -> Option<PathBuf> {
     folders.into_iter().rfind(|folder| folder.join("postgres").exists())
 }
 
-/// It refuses to be root.
+/// PostgreSQL refuses to run as root.
 fn as_its_user(program: &Path) -> Command {
     let mut command = if is_root() {
         let mut command = Command::new("runuser");

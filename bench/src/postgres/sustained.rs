@@ -1,4 +1,4 @@
-//! Whether it goes on as it began: ten minutes of work, and what everything costs behind them.
+//! Sustained load: ten minutes of work, and the costs before and after.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub(super) fn rows(crew: &RunningCluster<'_>, server: &BenchPostgres) -> Vec<Tab
     ]
 }
 
-/// What single things cost.
+/// The costs of single operations.
 struct SustainedCosts {
     wait: f64,
     hop: f64,
@@ -62,7 +62,7 @@ impl SustainedCosts {
     }
 }
 
-/// Steps a second over a minute of runs, one behind the other.
+/// Steps per second over a minute of consecutive runs.
 fn minute(crew: &RunningCluster<'_>) -> f64 {
     let pipeline = fan(STEPS);
     let began = now();

@@ -1,4 +1,4 @@
-//! A cluster whose workers leave letters in a Redis, and the Redis.
+//! A cluster whose workers exchange messages through Redis, and the Redis server.
 
 mod queues;
 mod rows;

@@ -28,12 +28,12 @@ const CELERY: PeerQueue = PeerQueue {
     tuned: "2 processes, 500 fetched ahead of each, no gossip",
 };
 
-/// Each in a database of its own.
+/// Each queue in its own database.
 pub(super) fn all(redis: &BenchRedis) -> [(PeerQueue, String); 2] {
     [(BULLMQ, redis.url()), (CELERY, format!("{}/1", redis.url()))]
 }
 
-/// One of the programs that are run as they are written.
+/// A queue that is a script.
 fn source(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "queues/redis", name].iter().collect()
 }

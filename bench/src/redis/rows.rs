@@ -1,4 +1,4 @@
-//! The rows of workers that leave letters in a Redis, and of queues on it.
+//! The rows of workers that exchange messages through Redis, and of queues on the same server.
 
 use super::queues;
 use super::server::BenchRedis;
@@ -8,7 +8,7 @@ use crate::embedded_node;
 use crate::peer_queue::{self, compared_with_fastest};
 use crate::table::{RowTarget, TableRow};
 
-/// Steps of the chain.
+/// The length of the chain.
 const CHAIN: u32 = 1_000;
 
 /// All rows of this part.

@@ -1,4 +1,4 @@
-//! A Redis for the minute.
+//! A temporary Redis server.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::process::BenchProcess;
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// A server that keeps nothing on disk.
+/// A server without persistence.
 #[derive(Debug)]
 pub(crate) struct BenchRedis {
     port: u16,
@@ -20,7 +20,7 @@ pub(crate) struct BenchRedis {
 }
 
 impl BenchRedis {
-    /// One that answers; nobody where it is not installed.
+    /// Starts a server that answers; `None` if Redis is not installed.
     #[expect(clippy::disallowed_methods, reason = "a deadline for the start of a process")]
     pub(crate) fn start(scratch: &ScratchFolder) -> Option<Self> {
         Command::new("redis-server").arg("--version").output().ok()?;
@@ -30,7 +30,7 @@ impl BenchRedis {
         std::fs::create_dir_all(&folder).expect("there is room for a folder");
         let mut command = Command::new("redis-server");
         command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""]);
-        // What it says goes nowhere: it says it on its standard output.
+        // Its log on standard output is discarded.
         let (process, _) = BenchProcess::start(command.arg("--dir").arg(folder));
         let began = now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
