@@ -1,6 +1,7 @@
 //! Ids as small numbers, one type each, so that they cannot be confused.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +83,14 @@ impl TokenId {
     }
 }
 
+impl FromStr for TokenId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text).ok_or_else(|| format!("`{text}` is no id of a token"))
+    }
+}
+
 /// One execution of a plan.
 ///
 /// The submitter creates it, so that a repeated submission is recognised: milliseconds since the epoch in the upper 42 bits,
@@ -120,6 +129,14 @@ impl fmt::Display for RunId {
         let text = std::str::from_utf8(&digits).map_err(|_| fmt::Error)?;
         let text = text.trim_start_matches('0');
         f.write_str(if text.is_empty() { "0" } else { text })
+    }
+}
+
+impl FromStr for RunId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text).ok_or_else(|| format!("`{text}` is no id of a run"))
     }
 }
 

@@ -17,6 +17,7 @@ pub mod expr;
 pub mod id;
 pub mod idempotency;
 pub mod instance;
+pub mod json_form;
 pub mod large_value;
 pub mod leader;
 pub mod maintenance;

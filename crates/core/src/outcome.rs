@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::large_value::LargeValueRef;
+use crate::word_set;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,16 +25,18 @@ pub enum OutcomeKind {
     Released,
 }
 
+word_set!(OutcomeKind {
+    Succeeded => "succeeded",
+    Failed => "failed",
+    TimedOut => "timed_out",
+    Cancelled => "cancelled",
+    Lost => "lost",
+    Released => "released",
+});
+
 impl fmt::Display for OutcomeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::Cancelled => "cancelled",
-            Self::Lost => "lost",
-            Self::Released => "released",
-        })
+        f.write_str(self.word())
     }
 }
 
@@ -136,22 +139,21 @@ pub enum StepStatus {
     Cached,
 }
 
-impl StepStatus {
-    /// All statuses, in the order of a step's life.
-    pub const ALL: [Self; 11] = [
-        Self::Waiting,
-        Self::Ready,
-        Self::Leased,
-        Self::Running,
-        Self::Succeeded,
-        Self::Failed,
-        Self::TimedOut,
-        Self::Cancelled,
-        Self::Skipped,
-        Self::Blocked,
-        Self::Cached,
-    ];
+word_set!(StepStatus {
+    Waiting => "waiting",
+    Ready => "ready",
+    Leased => "leased",
+    Running => "running",
+    Succeeded => "succeeded",
+    Failed => "failed",
+    TimedOut => "timed_out",
+    Cancelled => "cancelled",
+    Skipped => "skipped",
+    Blocked => "blocked",
+    Cached => "cached",
+});
 
+impl StepStatus {
     /// Returns whether it is final; a final status never changes.
     pub const fn is_terminal(self) -> bool {
         match self {
@@ -174,23 +176,6 @@ impl StepStatus {
     /// Returns whether it prevents dependents from running.
     pub const fn fails_dependents(self) -> bool {
         matches!(self, Self::Failed | Self::TimedOut | Self::Cancelled | Self::Blocked)
-    }
-
-    /// Returns the word in JSON, SQL and on screen.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Ready => "ready",
-            Self::Leased => "leased",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::Cancelled => "cancelled",
-            Self::Skipped => "skipped",
-            Self::Blocked => "blocked",
-            Self::Cached => "cached",
-        }
     }
 }
 
@@ -223,14 +208,16 @@ impl RunStatus {
     }
 }
 
+word_set!(RunStatus {
+    Running => "running",
+    Cancelling => "cancelling",
+    Succeeded => "succeeded",
+    Failed => "failed",
+    Cancelled => "cancelled",
+});
+
 impl fmt::Display for RunStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Running => "running",
-            Self::Cancelling => "cancelling",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        })
+        f.write_str(self.word())
     }
 }

@@ -1,12 +1,12 @@
-//! Refusals, each with its status, its code, and words for who has to do something about it.
+//! Refusals: each has a status, a stable code, and a text for the reader.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
 use windlass_core::access::AccessScope;
 use windlass_core::engine::RequestDenial;
 use windlass_core::id::{RunId, WorkerId};
+use windlass_core::problem::ProblemJson;
 use windlass_core::session::WorkerRefusal;
 use windlass_net::http::{LEADER_HEADER, PROTOCOL, ProblemDetails};
 use windlass_store::archive::FindRunError;
@@ -15,36 +15,36 @@ use windlass_store::journal::CurrentLeader;
 
 use crate::{LogIngestError, NotLeader};
 
-/// Why a request was not done.
+/// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
     status: StatusCode,
-    /// Stable: programs look at it.
+    /// Stable, for programs.
     code: &'static str,
     detail: String,
-    /// Everything that is wrong with a pipeline.
-    problems: Vec<Value>,
-    /// Where who leads is reached, if that is known.
+    /// Every problem of a pipeline.
+    problems: Vec<ProblemJson>,
+    /// The address of the leader, if it is known.
     leader: Option<String>,
 }
 
 impl ApiError {
-    /// A refusal; `code` is stable.
+    /// Creates a refusal; `code` is stable.
     pub const fn new(status: StatusCode, code: &'static str, detail: String) -> Self {
         Self { status, code, detail, problems: Vec::new(), leader: None }
     }
 
-    /// A pipeline, or what it was given, is wrong in all of these ways.
+    /// A pipeline or its params have these problems.
     pub(super) const fn invalid_pipeline(
         code: &'static str,
         detail: String,
-        problems: Vec<Value>,
+        problems: Vec<ProblemJson>,
     ) -> Self {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         Self { status, code, detail, problems, leader: None }
     }
 
-    /// Another controller leads, or will in a moment.
+    /// This controller does not lead.
     pub(super) fn not_leader(leader: Option<&CurrentLeader>) -> Self {
         let address = leader.and_then(|leader| leader.address.clone());
         let detail = match (leader, &address) {
@@ -54,13 +54,13 @@ impl ApiError {
             (Some(CurrentLeader { node, .. }), None) => {
                 format!("this controller does not lead: {node} does")
             }
-            (None, _) => "nobody leads now: ask again in a moment".to_owned(),
+            (None, _) => "no controller leads now: retry in a moment".to_owned(),
         };
         let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_leader", detail);
         Self { leader: address, ..refused }
     }
 
-    /// Somebody else has what an observer has not.
+    /// The leader has what this read-only replica lacks.
     pub(super) fn leader_elsewhere(detail: String, place: String) -> Self {
         let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_leader", detail);
         Self { leader: Some(place), ..refused }
@@ -77,33 +77,33 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "no_such_step", detail)
     }
 
-    /// It is more than is taken.
+    /// The body is too large.
     pub(super) fn too_large(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail.into())
     }
 
-    /// The bodies of other requests take the memory that there is for bodies.
+    /// The bodies of other requests fill the memory for bodies.
     pub(super) fn too_many_bodies() -> Self {
         let detail = "the bodies of other requests fill the memory for bodies: send the request again in a second";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail.to_owned())
     }
 
-    /// The request cannot be understood.
+    /// The request is malformed.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", detail.into())
     }
 
-    /// What is asked for is not there.
+    /// The requested object does not exist.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", detail.into())
     }
 
-    /// It contradicts what is already so.
+    /// The request contradicts the current state.
     pub fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, code, detail.into())
     }
 
-    /// The asker may not.
+    /// The client has no permission.
     pub fn forbidden(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, code, detail.into())
     }
@@ -175,12 +175,12 @@ impl IntoResponse for ApiError {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
         if self.status == StatusCode::TOO_MANY_REQUESTS {
-            // Nobody is let in less than once a second.
+            // Every rate limit allows at least one request per second.
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-            // Nobody else can lead a store of its own; who leads a shared one is named here.
+            // The header is empty if the leader is unknown.
             let leader = self.leader.and_then(|leader| HeaderValue::from_str(&leader).ok());
             let leader = leader.unwrap_or(HeaderValue::from_static(""));
             response.headers_mut().insert(LEADER_HEADER, leader);

@@ -1,4 +1,4 @@
-//! Which cluster this is, and whether it is well.
+//! The description of the cluster, and the health of this controller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,8 +6,10 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_core::id::Term;
+use windlass_core::json_form::AsWord;
 use windlass_link::http::{ClusterDescription, ClusterLeader, ControllerRole};
 use windlass_net::http::PROTOCOL;
 use windlass_net::shutdown::ShutdownReceiver;
@@ -19,7 +21,7 @@ use super::extract::QueryParams;
 use super::router::{Api, ControllerMode};
 use crate::EngineView;
 
-/// How long ago a controller that stands by may have read the journal last: it does so several times a second.
+/// The longest time since a ready standby last read the journal. It reads several times per second.
 const LAG_MAX: Duration = Duration::from_secs(5);
 
 /// `GET /healthz`: the process answers.
@@ -27,14 +29,14 @@ pub(super) async fn health() -> &'static str {
     "ok\n"
 }
 
-/// Who has to be ready.
-#[derive(Debug, Deserialize)]
+/// The parameters of `/readyz`.
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ReadyQuery {
-    /// Present, with whatever value: whoever leads.
+    /// Require that the controller leads; any value, also an empty one, counts.
     leader: Option<String>,
 }
 
-/// `GET /readyz`, `GET /readyz?leader`: whether to send it requests. It need not lead to be asked what is durable.
+/// `GET /readyz`, `GET /readyz?leader`: whether to send requests to this controller. A standby answers reads too.
 pub(super) async fn ready(
     State(api): State<Arc<Api>>,
     QueryParams(asked): QueryParams<ReadyQuery>,
@@ -61,7 +63,7 @@ pub(super) async fn ready(
     Ok("ready\n")
 }
 
-/// How a controller stands.
+/// The status of this controller.
 struct ControllerStatus {
     leads: bool,
     led_by: Option<CurrentLeader>,
@@ -83,7 +85,7 @@ impl ControllerStatus {
 /// `GET /cluster`
 pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<ClusterDescription> {
     let how = api.handle.views().look(ControllerStatus::of);
-    // Nobody else can lead stores of its own.
+    // No other controller can lead an exclusive store.
     let role = match api.mode {
         ControllerMode::Exclusive => ControllerRole::Leader,
         ControllerMode::Shared if how.leads => ControllerRole::Leader,
@@ -91,7 +93,7 @@ pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<ClusterDescription
         ControllerMode::ReadOnlyReplica => ControllerRole::Observer,
     };
     Json(ClusterDescription {
-        role,
+        role: AsWord(role),
         leader: how.led_by.map(|CurrentLeader { node, address }| ClusterLeader { node, address }),
         term: how.term.0,
         position: how.position.0,

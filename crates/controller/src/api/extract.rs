@@ -1,4 +1,4 @@
-//! What requests carry, read with refusals that say what is wrong with it.
+//! Extractors for paths, queries and bodies, whose refusals state what is wrong.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use tokio::time::timeout;
 use super::api_error::ApiError;
 use super::body_budget::BodyBudget;
 
-/// How long a body may take to arrive: the largest comes in so long over the slowest line that is worth having.
+/// The time limit for a body: enough for the largest body on a slow connection.
 const BODY_WITHIN: Duration = Duration::from_mins(1);
 
-/// The longest that an answer waits for something to say.
+/// The longest time that an answer waits for events or bytes.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// The longest target of a request, path and query: every id, name and cursor fits several times.
+/// The longest path and query: every id, name and cursor fits several times.
 const TARGET_MAX: usize = 8 << 10;
 
-/// Lets through requests whose target is no longer than any that makes sense.
+/// Refuses requests with a path and query over the limit.
 pub(super) async fn check_length(request: Request, next: Next) -> Result<Response, ApiError> {
     let length = request.uri().path().len() + request.uri().query().map_or(0, str::len);
     if length > TARGET_MAX {
@@ -34,17 +34,17 @@ pub(super) async fn check_length(request: Request, next: Next) -> Result<Respons
     Ok(next.run(request).await)
 }
 
-/// How long somebody wants to wait for something to read, within bounds.
+/// The requested waiting time, within its limit.
 pub(super) fn wait(wait_ms: Option<u64>) -> Duration {
     Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX)
 }
 
-/// The most bytes of the body of a request.
+/// The most bytes in the body of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BodySizeLimit(pub(super) usize);
 
 impl BodySizeLimit {
-    /// Refuses a body that says itself that it is too large, before any of it is read.
+    /// Refuses a body whose announced length is too large, before any of it is read.
     fn check(request: &Request) -> Result<(), ApiError> {
         let Some(Self(most)) = request.extensions().get() else { return Ok(()) };
         let announced = usize::try_from(request.body().size_hint().lower());
@@ -99,7 +99,20 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// A text that is an object of JSON. A list would be taken for the fields of one, in their order.
+/// A body that is JSON, or the default of its type if the request has none.
+#[derive(Debug)]
+pub(super) struct OptionalBody<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let BodyBytes(bytes) = BodyBytes::from_request(request, state).await?;
+        if bytes.is_empty() { Ok(Self(T::default())) } else { json(&bytes).map(Self) }
+    }
+}
+
+/// Parses an object in JSON. A list is refused: serde would read it as the fields of the object, in order.
 pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     if bytes.trim_ascii_start().starts_with(b"[") {
         return Err(ApiError::bad_request("the body does not fit: it is a list, and no object"));
@@ -108,7 +121,7 @@ pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     read.map_err(|error| ApiError::bad_request(format!("the body does not fit: {error}")))
 }
 
-/// What stands in the path.
+/// The parameters in the path.
 #[derive(Debug)]
 pub(super) struct PathParams<T>(pub(super) T);
 
@@ -123,7 +136,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathPar
     }
 }
 
-/// What stands behind the path.
+/// The parameters behind the path.
 #[derive(Debug)]
 pub(super) struct QueryParams<T>(pub(super) T);
 

@@ -1,45 +1,50 @@
-//! `GET /keys`: what is done once, by whom, and who waits for it
+//! `GET /keys`: the idempotency keys of steps
 
 use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use windlass_core::idempotency::IdempotencyKeyStatus;
-use windlass_core::report::IdempotencyKeyReport;
+use windlass_core::json_form::AsWord;
+use windlass_core::report::{IdempotencyKeyJson, IdempotencyKeyReport};
 
 use super::extract::QueryParams;
 use super::router::Api;
 
-/// Keys of one answer, if not said and at most.
+/// The default of `limit`, and its maximum.
 const PAGE: usize = 1_000;
 pub(super) const PAGE_MAX: usize = 10_000;
 
-/// Which keys.
-#[derive(Debug, Deserialize)]
+/// The parameters of a list of keys.
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct KeyListQuery {
-    /// Only in this status.
-    status: Option<IdempotencyKeyStatus>,
-    /// Only those that begin so.
+    /// Return only keys with this status.
+    status: Option<AsWord<IdempotencyKeyStatus>>,
+    /// Return only keys with this prefix.
     prefix: Option<String>,
-    /// Only those that sort behind this one.
+    /// The last key on the previous page.
     after: Option<String>,
+    /// The number of keys to return (default: 1,000; at most 10,000).
     limit: Option<usize>,
 }
 
-/// Keys that a step is at or that something is on record for, sorted.
+/// Lists keys that a step holds or that have a recorded outcome, in order.
 pub(super) async fn list(
     State(api): State<Arc<Api>>,
     QueryParams(asked): QueryParams<KeyListQuery>,
-) -> Answered<Value> {
+) -> Response {
     let KeyListQuery { status, prefix, after, limit } = asked;
     let prefix = prefix.unwrap_or_default();
     let most = limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    let wanted = |key: &IdempotencyKeyReport<'_>| status.is_none_or(|status| key.status == status);
-    Answered(api.handle.views().look(|view| {
+    let wanted =
+        |key: &IdempotencyKeyReport<'_>| status.is_none_or(|status| key.status == status.0);
+    api.handle.views().look(|view| {
         let behind = view.engine.key_reports(after.as_deref());
         let wanted = behind.filter(|key| key.key.starts_with(&prefix) && wanted(key));
-        wanted.take(most).map(|key| key.to_json()).collect()
-    }))
+        let page = wanted.take(most).map(IdempotencyKeyReport::json_form);
+        Answered(page.collect::<Vec<IdempotencyKeyJson<'_>>>()).into_response()
+    })
 }

@@ -1,13 +1,14 @@
-//! `GET /journal`, `GET /journal/snapshot`: what the leader wrote, as it is kept, for controllers that observe
+//! `GET /journal`, `GET /journal/snapshot`: the journal in its stored form, for read-only replicas
 //!
-//! All of it, digests of tokens and credentials included: who observes lets others in by them. So it is not for everybody
-//! who may look.
+//! The journal contains digests of tokens and credentials, with which a replica authorizes its own clients. Both routes
+//! therefore require the scope `admin`.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_link::http::{BATCH_HEADER, JOURNAL_TYPE, JournalPage, POSITION_HEADER};
 use windlass_store::db::StoreError;
@@ -17,21 +18,23 @@ use super::api_error::ApiError;
 use super::extract::QueryParams;
 use super::router::Api;
 
-/// Events of one page, at most.
+/// The most events in one page.
 const PAGE_MAX: usize = 16_384;
 
-/// Bytes of a page, about: a batch is not cut.
+/// The size of a page in bytes, approximately: batches are not cut.
 const BYTES_MAX: usize = 4 << 20;
 
-/// From where on.
-#[derive(Debug, Deserialize)]
+/// The parameters of a page of the journal.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JournalTailQuery {
+    /// Return batches after this position.
     after: u64,
+    /// The number of events to return, rounded up to whole batches (default and maximum: 16,384).
     limit: Option<usize>,
 }
 
-/// Batches behind a position.
+/// Returns batches after a position.
 pub(super) async fn tail(
     State(api): State<Arc<Api>>,
     QueryParams(asked): QueryParams<JournalTailQuery>,
@@ -48,7 +51,7 @@ pub(super) async fn tail(
     Ok(([(header::CONTENT_TYPE, JOURNAL_TYPE)], page.encode()).into_response())
 }
 
-/// The newest state that was saved: whoever begins with it need not read what is before it.
+/// Returns the newest saved state. A replica starts from it instead of the first event.
 pub(super) async fn snapshot(State(api): State<Arc<Api>>) -> Result<Response, ApiError> {
     let _turn = api.streams.catch_up_permit().await;
     let Some(snapshot) = api.stores.journal.snapshot().await? else {

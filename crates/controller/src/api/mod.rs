@@ -1,29 +1,33 @@
-//! The controller's API: HTTP in front of a node.
+//! The HTTP API of a controller.
 //!
 //! ```text
-//!  connection ──► Server ──► access (token, protocol, who) ──► one file per theme ──► Handle ──► the leader's loop
-//!                                                                             └─────► Views, archive, logs: what is durable
+//!  connection ──► HttpServer ──► access (token, protocol) ──► one file per theme ──► NodeHandle ──► leader loop
+//!                                                                            └─────► SharedView, archive, logs
 //! ```
 //!
-//! | file | what it answers |
+//! | file | content |
 //! |---|---|
-//! | `runs` | submit, list, show, cancel, events, why, logs |
-//! | `events` | what happens, as it happens: streams, and pages of everything |
-//! | `workers` | who works here, and what they hold |
-//! | `idempotency_keys` | what is done once, and who did it |
-//! | `sessions` | our own workers: join, exchange, ended, logs |
+//! | `runs` | submit, list, show, rerun, cancel, events, why, logs |
+//! | `events` | events of the cluster: pages and streams |
+//! | `workers` | workers, locks and the queue |
+//! | `idempotency_keys` | idempotency keys of steps |
+//! | `sessions` | workers of windlass: join, exchange, ended, logs, values, cancel |
 //! | `plain_worker` | workers of any make |
-//! | `cluster`, `metrics` | which cluster this is, and whether it is well, in numbers too |
-//! | `tokens`, `admin` | who may ask and who did; what an operator does against somebody's will |
-//! | `journal`, `replica` | what controllers read that observe, and what those answer themselves |
-//! | `leader_only` | only who leads answers; others say who does |
-//! | `allowed_hosts`, `access`, `name_rules` | whom a request is for and which page sent it; who may ask; what may be called how |
-//! | `extract`, `body_budget`, `api_error` | what requests carry; the memory of all bodies; what is said to those that cannot be done |
-//! | `routes`, `router` | which path leads where, and what it needs |
-//! | `openapi` | the API described for programs |
-//! | `server`, `rate_limit`, `etag` | connections; how many requests a second; answers that are known or packed |
+//! | `cluster`, `metrics` | the description of the cluster, health, metrics |
+//! | `tokens`, `admin` | tokens and the audit trail; revoking workers, releasing locks |
+//! | `journal`, `replica` | the journal for read-only replicas; the answers of a replica |
+//! | `leader_only` | only the leader answers; others name it |
+//! | `allowed_hosts`, `access`, `name_rules` | host and origin; authorization; rules for names |
+//! | `extract`, `comma_list`, `body_budget` | path, query and body; lists in a query; the memory of all bodies |
+//! | `api_error`, `id_body` | refusals; the answer to a change |
+//! | `routes`, `router` | the table of routes; the router and the state of handlers |
+//! | `openapi` | the description of the API in OpenAPI |
+//! | `server`, `rate_limit`, `etag` | connections; requests per second; entity tags and compression |
 //!
-//! A refusal is a problem of RFC 9457 with a stable code, see [`Refused`]. Bodies are bounded, and so are connections.
+//! A refusal is a problem document of RFC 9457 with a stable code, see [`ApiError`]. Bodies and connections are limited. A
+//! request or answer has a type, from which its schema in the OpenAPI document is derived. The types that clients also use
+//! are in `windlass_link::http`, and those that the command line prints in `windlass_core`; the others are beside their
+//! handlers.
 
 mod access;
 mod admin;
@@ -31,9 +35,11 @@ mod allowed_hosts;
 mod api_error;
 mod body_budget;
 mod cluster;
+mod comma_list;
 mod etag;
 mod events;
 mod extract;
+mod id_body;
 mod idempotency_keys;
 mod journal;
 mod leader_only;

@@ -5,109 +5,122 @@ use std::sync::Arc;
 use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
 use windlass_core::access::{
     AccessScope, AccessScopes, AuditEntry, NewToken, TokenRecord, TokenStatus,
 };
 use windlass_core::engine::{Engine, EngineAnswer, EngineRequest};
 use windlass_core::id::TokenId;
-use windlass_core::report::UtcTime;
+use windlass_core::json_form::{AsText, AsWord};
+use windlass_core::report::{AuditEntryJson, UtcTime};
 use windlass_core::time::{Span, Time};
+use windlass_link::http::{CreateTokenBody, CreatedTokenBody, TOKEN_EXPIRES_MAX_MS};
 use windlass_net::credentials::TokenSecret;
 
 use super::access::RequestPrincipal;
 use super::api_error::ApiError;
 use super::extract::{JsonBody, PathParams};
+use super::id_body::IdBody;
 use super::name_rules;
 use super::router::Api;
 
-/// The longest that a token can be made for: what is to last longer lasts until it is revoked.
-const EXPIRES_MAX: Span = Span::hours(24 * 3650);
-
-/// Every token that is kept, oldest first.
-pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
-    let now = api.latest_now();
-    Answered(
-        api.handle.views().look(|view| {
-            view.engine.keys().tokens().map(|record| token_json(record, now)).collect()
-        }),
-    )
+/// A stored token.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Token")]
+pub(super) struct TokenBody<'a> {
+    /// The id of the token.
+    id: AsText<TokenId>,
+    /// The name of the token.
+    name: &'a str,
+    /// Its permissions.
+    scopes: Vec<AsWord<AccessScope>>,
+    /// Whether it can be used.
+    status: AsWord<TokenStatus>,
+    /// When it was created.
+    created_at: UtcTime,
+    /// When it expires; null if it does not.
+    expires_at: Option<UtcTime>,
+    /// When it was revoked; null if it was not.
+    revoked_at: Option<UtcTime>,
 }
 
-fn token_json(record: &TokenRecord, now: Time) -> Value {
-    let TokenRecord { id, token, created, revoked } = record;
-    let utc = |at: Time| UtcTime(at).to_string();
-    json!({
-        "id": id.to_string(),
-        "name": token.name,
-        "scopes": token.scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>(),
-        "status": record.status(now).to_string(),
-        "created_at": utc(*created),
-        "expires_at": token.expires.map(utc),
-        "revoked_at": revoked.map(utc),
+impl<'a> TokenBody<'a> {
+    fn of(record: &'a TokenRecord, now: Time) -> Self {
+        let TokenRecord { id, token, created, revoked } = record;
+        Self {
+            id: AsText(*id),
+            name: &token.name,
+            scopes: token.scopes.iter().map(AsWord).collect(),
+            status: AsWord(record.status(now)),
+            created_at: UtcTime(*created),
+            expires_at: token.expires.map(UtcTime),
+            revoked_at: revoked.map(UtcTime),
+        }
+    }
+}
+
+/// Lists all stored tokens, oldest first.
+pub(super) async fn list(State(api): State<Arc<Api>>) -> Response {
+    let now = api.latest_now();
+    api.handle.views().look(|view| {
+        let tokens = view.engine.keys().tokens().map(|record| TokenBody::of(record, now));
+        Answered(tokens.collect::<Vec<_>>()).into_response()
     })
 }
 
-/// A token to be made.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CreateTokenBody {
-    name: Option<String>,
-    scopes: Vec<AccessScope>,
-    expires_in_ms: Option<u64>,
-}
-
-/// Makes a token. This answer is the only place where it is ever told.
+/// Creates a token. Only this answer contains it.
 pub(super) async fn create(
     State(api): State<Arc<Api>>,
     RequestPrincipal(by): RequestPrincipal,
     JsonBody(wanted): JsonBody<CreateTokenBody>,
-) -> Result<(StatusCode, Answered<Value>), ApiError> {
+) -> Result<(StatusCode, Answered<CreatedTokenBody>), ApiError> {
     let secret = TokenSecret::generate().map_err(|error| no_randomness(&error))?;
-    let token = wanted.token(&api, &secret)?;
+    let token = new_token(wanted, &api, &secret)?;
     let (name, scopes, expires) = (token.name.clone(), token.scopes.clone(), token.expires);
     match api.handle.ask(EngineRequest::CreateToken(token).by(by)).await? {
         EngineAnswer::TokenCreated(id) => {
-            let told = json!({
-                "id": id.to_string(),
-                "name": name,
-                "scopes": scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>(),
-                "expires_at": expires.map(|at| UtcTime(at).to_string()),
-                "token": secret.text(),
-            });
-            Ok((StatusCode::CREATED, Answered(told)))
+            let created = CreatedTokenBody {
+                id: AsText(id),
+                name: name.into(),
+                scopes: scopes.iter().map(AsWord).collect(),
+                expires_at: expires.map(UtcTime),
+                token: secret.text().to_owned(),
+            };
+            Ok((StatusCode::CREATED, Answered(created)))
         }
         EngineAnswer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a token is made or denied, not {other:?}"),
     }
 }
 
-impl CreateTokenBody {
-    fn token(self, api: &Api, secret: &TokenSecret) -> Result<NewToken, ApiError> {
-        let now = api.latest_now();
-        let scopes = self.scopes.into_iter().collect();
-        let name = self.name.unwrap_or_else(|| {
-            api.handle.views().look(|view| free_name(&view.engine, &scopes, now))
-        });
-        name_rules::check("the name of a token", &name)?;
-        if TokenId::parse(&name).is_some() {
-            return Err(ApiError::bad_request(format!(
-                "`{name}` would be taken for a token's number"
-            )));
-        }
-        let expires = self.expires_in_ms.map(Span::millis);
-        if expires.is_some_and(|span| span == Span::ZERO || span > EXPIRES_MAX) {
-            return Err(ApiError::bad_request(
-                "a token is made for a while, and for ten years at most",
-            ));
-        }
-        let expires = expires.map(|span| now + span);
-        Ok(NewToken { name: name.into(), scopes, digest: secret.digest(), expires })
+fn new_token(
+    wanted: CreateTokenBody,
+    api: &Api,
+    secret: &TokenSecret,
+) -> Result<NewToken, ApiError> {
+    let now = api.latest_now();
+    let scopes = wanted.scopes.into_iter().map(|scope| scope.0).collect();
+    let name = wanted
+        .name
+        .unwrap_or_else(|| api.handle.views().look(|view| free_name(&view.engine, &scopes, now)));
+    name_rules::check("the name of a token", &name)?;
+    if TokenId::parse(&name).is_some() {
+        return Err(ApiError::bad_request(format!(
+            "`{name}` has the form of a token's id: choose another name"
+        )));
     }
+    if wanted.expires_in_ms.is_some_and(|ms| !(1..=TOKEN_EXPIRES_MAX_MS).contains(&ms)) {
+        return Err(ApiError::bad_request(
+            "`expires_in_ms` has to be at least 1, and at most ten years",
+        ));
+    }
+    let expires = wanted.expires_in_ms.map(|ms| now + Span::millis(ms));
+    Ok(NewToken { name: name.into(), scopes, digest: secret.digest(), expires })
 }
 
-/// What a token is called that was given no name: after what it is for.
+/// The default name of a token: its scopes, with a number if that name is taken.
 fn free_name(engine: &Engine, scopes: &AccessScopes, now: Time) -> String {
     let word = scopes.to_string().replace(' ', "-");
     let names = std::iter::once(word.clone()).chain((2..).map(|n| format!("{word}-{n}")));
@@ -116,16 +129,16 @@ fn free_name(engine: &Engine, scopes: &AccessScopes, now: Time) -> String {
 }
 
 fn no_randomness(error: &std::io::Error) -> ApiError {
-    let detail = format!("there is no chance to make a secret from: {error}");
+    let detail = format!("the system provides no random bytes for a secret: {error}");
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_chance", detail)
 }
 
-/// Takes a token back, by its number or by its name.
+/// Revokes a token, by its id or its name.
 pub(super) async fn revoke(
     State(api): State<Arc<Api>>,
     PathParams(text): PathParams<String>,
     RequestPrincipal(by): RequestPrincipal,
-) -> Result<Answered<Value>, ApiError> {
+) -> Result<Answered<IdBody<TokenId>>, ApiError> {
     let now = api.latest_now();
     let token = api.handle.views().look(|view| find(&view.engine, &text, now));
     let token = token.ok_or_else(|| {
@@ -133,13 +146,13 @@ pub(super) async fn revoke(
         ApiError::new(StatusCode::NOT_FOUND, "no_such_token", detail)
     })?;
     match api.handle.ask(EngineRequest::RevokeToken { token }.by(by)).await? {
-        EngineAnswer::Done => Ok(Answered(json!({ "id": token.to_string() }))),
+        EngineAnswer::Done => Ok(Answered(IdBody::of(token))),
         EngineAnswer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a token is revoked or not, not {other:?}"),
     }
 }
 
-/// The token that somebody means: a number, or the name of one that is not revoked.
+/// Finds a token by its id, or by the name of a token that is not revoked.
 fn find(engine: &Engine, text: &str, now: Time) -> Option<TokenId> {
     let numbered = TokenId::parse(text).and_then(|id| engine.keys().token(id));
     let expired = || {
@@ -150,16 +163,10 @@ fn find(engine: &Engine, text: &str, now: Time) -> Option<TokenId> {
     found.map(|record| record.id)
 }
 
-/// What was lately done on whose word, the newest first.
-pub(super) async fn audit(State(api): State<Arc<Api>>) -> Answered<Value> {
-    Answered(
-        api.handle.views().look(|view| view.engine.acts().iter().rev().map(act_json).collect()),
-    )
-}
-
-fn act_json(acted: &AuditEntry) -> Value {
-    let AuditEntry { at, by, act, about } = acted;
-    let mut told = AuditEntry::data(by, *act, about);
-    told["at"] = UtcTime(*at).to_string().into();
-    told
+/// Lists the last requested changes, newest first.
+pub(super) async fn audit(State(api): State<Arc<Api>>) -> Response {
+    api.handle.views().look(|view| {
+        let changes = view.engine.acts().iter().rev().map(AuditEntry::json_form);
+        Answered(changes.collect::<Vec<AuditEntryJson<'_>>>()).into_response()
+    })
 }

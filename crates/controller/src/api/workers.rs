@@ -1,45 +1,114 @@
 //! `GET /workers`, `POST /workers/{id}/drain`, `GET /locks`, `GET /queue`
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 use windlass_core::engine::{EngineAnswer, EngineRequest, WorkerContacts, WorkerStatus};
-use windlass_core::id::WorkerId;
-use windlass_core::report::{ClassReport, LockHolder, LockReport, UtcTime, WorkerReport};
+use windlass_core::id::{RunId, WorkerId};
+use windlass_core::json_form::{AsText, AsWord};
+use windlass_core::report::{
+    ClassReport, LockHolder, LockReport, PrincipalJson, UtcTime, WorkerContactStatus, WorkerReport,
+};
 
 use super::access::RequestPrincipal;
 use super::api_error::ApiError;
 use super::extract::PathParams;
+use super::id_body::IdBody;
 use super::router::Api;
-use crate::SelfReport;
+use crate::{EngineView, SelfReport};
 
-/// How long the leader may take to say who is silent.
+/// The time limit for the leader to report the contacts of workers.
 const SILENT_WITHIN: Duration = Duration::from_secs(1);
 
-/// Every worker that is known.
-pub(super) async fn list(State(api): State<Arc<Api>>) -> Answered<Value> {
-    let contacts = contacts(&api).await;
-    Answered(api.handle.views().look(|view| {
-        let shown = |worker: WorkerReport<'_>| {
-            let mut shown = worker_json(&worker, &contacts);
-            let enrolment = view.engine.keys().worker(worker.id);
-            shown["enrolled_by"] = enrolment.map(|it| it.by.to_json()).into();
-            let report = api.handle.self_reports().of(worker.id);
-            shown["reported"] = report.map(|report| report_json(&report)).into();
-            shown["revoked"] = enrolment.is_some_and(|it| it.revoked.is_some()).into();
-            shown
-        };
-        view.engine.workers().map(shown).collect()
-    }))
+/// A worker of the cluster.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Worker")]
+pub(super) struct WorkerBody<'a> {
+    /// The number of the worker.
+    id: AsText<u64>,
+    /// The name of the worker.
+    name: Cow<'a, str>,
+    /// `online`; `stale`: two of its exchanges are overdue; `draining`: it gets no more leases; `lost`: it sent nothing for a
+    /// lease duration; `ended`.
+    status: AsWord<WorkerContactStatus>,
+    /// The labels that steps can require.
+    labels: Vec<String>,
+    /// The number of steps that it runs at a time.
+    slots: u32,
+    /// The number of leases that it holds.
+    leases: u32,
+    /// Since when it has this status.
+    since: UtcTime,
+    /// When this leader last heard from it.
+    heard: Option<UtcTime>,
+    /// The author of the request that enrolled it.
+    enrolled_by: Option<PrincipalJson<'a>>,
+    /// Its own report in its newest heartbeat. Only plain workers send one.
+    reported: Option<SelfReportBody>,
+    /// Whether its credential was revoked.
+    revoked: bool,
 }
 
-/// When workers were heard. A leader that cannot say is not waited for: while nothing becomes durable, who is registered
-/// can be told all the same.
+/// The report of a worker about itself.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WorkerReport")]
+pub(super) struct SelfReportBody {
+    /// When the heartbeat arrived.
+    at: UtcTime,
+    /// The status in the worker's own words.
+    status: Option<String>,
+    /// The metrics under the worker's own names.
+    metrics: Map<String, Value>,
+}
+
+impl From<SelfReport> for SelfReportBody {
+    fn from(report: SelfReport) -> Self {
+        Self { at: UtcTime(report.at), status: report.status, metrics: report.metrics }
+    }
+}
+
+impl<'a> WorkerBody<'a> {
+    fn of(worker: WorkerReport<'a>, view: &'a EngineView, contacts: &WorkerContacts) -> Self {
+        let credential = view.engine.keys().worker(worker.id);
+        Self {
+            id: AsText(worker.id.0),
+            status: AsWord(worker.contact_status(&contacts.silent)),
+            labels: worker.labels.iter().map(str::to_owned).collect(),
+            slots: worker.slots,
+            leases: worker.leases,
+            since: UtcTime(worker.since),
+            heard: contacts.last_contact(worker.id).map(UtcTime),
+            enrolled_by: credential.map(|it| it.by.json_form()),
+            reported: None,
+            revoked: credential.is_some_and(|it| it.revoked.is_some()),
+            name: worker.name,
+        }
+    }
+}
+
+/// Lists all known workers.
+pub(super) async fn list(State(api): State<Arc<Api>>) -> Response {
+    let contacts = contacts(&api).await;
+    api.handle.views().look(|view| {
+        let workers = view.engine.workers().map(|worker| {
+            let reported = api.handle.self_reports().of(worker.id).map(SelfReportBody::from);
+            WorkerBody { reported, ..WorkerBody::of(worker, view, &contacts) }
+        });
+        Answered(workers.collect::<Vec<_>>()).into_response()
+    })
+}
+
+/// Asks the leader when it last heard from each worker. Without an answer in time the list has no contacts: while the
+/// journal accepts no writes, registered workers can still be listed.
 pub(super) async fn contacts(api: &Api) -> WorkerContacts {
     match timeout(SILENT_WITHIN, api.handle.ask(EngineRequest::Contacts)).await {
         Ok(Ok(EngineAnswer::Contacts(contacts))) => contacts,
@@ -47,83 +116,116 @@ pub(super) async fn contacts(api: &Api) -> WorkerContacts {
     }
 }
 
-fn worker_json(worker: &WorkerReport<'_>, contacts: &WorkerContacts) -> Value {
-    json!({
-        "id": worker.id.0.to_string(),
-        "name": worker.name,
-        "status": worker.contact_status(&contacts.silent).to_string(),
-        "labels": worker.labels,
-        "slots": worker.slots,
-        "leases": worker.leases,
-        "since": UtcTime(worker.since).to_string(),
-        "heard": contacts.last_contact(worker.id).map(|at| UtcTime(at).to_string()),
+/// A lock that an active run names.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Lock")]
+pub(super) struct LockBody<'a> {
+    /// The name of the lock.
+    name: Cow<'a, str>,
+    /// The number of leases that can hold it at a time.
+    slots: u32,
+    /// The leases that hold it, in the order in which they got it.
+    holders: Vec<LockHolderBody<'a>>,
+    /// The number of ready steps that want it.
+    waiting: usize,
+    /// Until when it is granted to no step, because grants that the store has lost may still run.
+    embargo: Option<UtcTime>,
+}
+
+/// A lease that holds a lock.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LockHolder")]
+pub(super) struct LockHolderBody<'a> {
+    /// The id of the run.
+    run: AsText<RunId>,
+    /// The index of the step in its plan.
+    step: u32,
+    /// The name of the step.
+    name: Cow<'a, str>,
+    /// The name of the worker.
+    worker: Cow<'a, str>,
+    /// The number of the lease.
+    fence: u64,
+    /// When the lease was granted, or last confirmed by a new leader.
+    since: UtcTime,
+}
+
+impl<'a> From<LockReport<'a>> for LockBody<'a> {
+    fn from(lock: LockReport<'a>) -> Self {
+        Self {
+            name: lock.name,
+            slots: lock.slots,
+            holders: lock.holders.into_iter().map(LockHolderBody::from).collect(),
+            waiting: lock.waiting,
+            embargo: lock.embargo.map(UtcTime),
+        }
+    }
+}
+
+impl<'a> From<LockHolder<'a>> for LockHolderBody<'a> {
+    fn from(holder: LockHolder<'a>) -> Self {
+        let LockHolder { run, step, name, worker, fence, since } = holder;
+        let (run, since) = (AsText(run), UtcTime(since));
+        Self { run, step: step.0, name, worker, fence: fence.0, since }
+    }
+}
+
+/// Lists the locks that active runs name.
+pub(super) async fn locks(State(api): State<Arc<Api>>) -> Response {
+    api.handle.views().look(|view| {
+        Answered(view.engine.locks().map(LockBody::from).collect::<Vec<_>>()).into_response()
     })
 }
 
-fn report_json(report: &SelfReport) -> Value {
-    json!({ "at": UtcTime(report.at).to_string(), "status": report.status, "metrics": report.metrics })
+/// Ready steps with equal requirements.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QueuedSteps")]
+pub(super) struct QueueClassBody {
+    /// The requirements of the steps on a worker, as text.
+    requires: String,
+    /// The number of the steps.
+    ready: usize,
+    /// The number of these that also wait for locks.
+    locked: usize,
+    /// Since when the step that waits longest has been ready.
+    oldest: UtcTime,
+    /// The number of online workers that can run them.
+    workers: u32,
+    /// The number of these workers that have a free slot.
+    free: u32,
 }
 
-/// Every lock that an active run names.
-pub(super) async fn locks(State(api): State<Arc<Api>>) -> Answered<Value> {
-    Answered(api.handle.views().look(|view| view.engine.locks().map(lock_json).collect()))
+impl From<ClassReport> for QueueClassBody {
+    fn from(class: ClassReport) -> Self {
+        let ClassReport { requires, ready, locked, oldest, workers, free, .. } = class;
+        Self { requires, ready, locked, oldest: UtcTime(oldest), workers, free }
+    }
 }
 
-fn lock_json(lock: LockReport<'_>) -> Value {
-    let holder = |holder: LockHolder<'_>| {
-        json!({
-            "run": holder.run.to_string(),
-            "step": holder.step.0,
-            "name": holder.name,
-            "worker": holder.worker,
-            "fence": holder.fence,
-            "since": UtcTime(holder.since).to_string(),
-        })
-    };
-    json!({
-        "name": lock.name,
-        "slots": lock.slots,
-        "holders": lock.holders.into_iter().map(holder).collect::<Vec<Value>>(),
-        "waiting": lock.waiting,
-        "embargo": lock.embargo.map(|until| UtcTime(until).to_string()),
-    })
-}
-
-/// What is ready and waits, by requirement.
-pub(super) async fn queue(State(api): State<Arc<Api>>) -> Answered<Value> {
+/// Lists ready steps by requirement.
+pub(super) async fn queue(State(api): State<Arc<Api>>) -> Answered<Vec<QueueClassBody>> {
     let queue = api.handle.views().look(|view| view.engine.queue());
-    Answered(queue.iter().map(class_json).collect())
+    Answered(queue.into_iter().map(QueueClassBody::from).collect())
 }
 
-fn class_json(class: &ClassReport) -> Value {
-    json!({
-        "requires": class.requires,
-        "ready": class.ready,
-        "locked": class.locked,
-        "oldest": UtcTime(class.oldest).to_string(),
-        "workers": class.workers,
-        "free": class.free,
-    })
-}
-
-/// Gives a worker no more leases.
+/// Drains a worker: it gets no more leases.
 pub(super) async fn drain(
     State(api): State<Arc<Api>>,
     PathParams(text): PathParams<String>,
     RequestPrincipal(by): RequestPrincipal,
-) -> Result<Answered<Value>, ApiError> {
+) -> Result<Answered<IdBody<u64>>, ApiError> {
     let (worker, status) = find(&api, &text)?;
     if status == WorkerStatus::Ended {
         return Err(ApiError::conflict("refused", format!("worker `{text}` has ended")));
     }
     match api.handle.ask(EngineRequest::Drain { worker }.by(by)).await? {
-        EngineAnswer::Done => Ok(Answered(json!({ "id": worker.0.to_string() }))),
+        EngineAnswer::Done => Ok(Answered(IdBody::of(worker.0))),
         EngineAnswer::Denied(denial) => Err(denial.into()),
         other => unreachable!("a worker is drained or not, not {other:?}"),
     }
 }
 
-/// The worker that somebody means: a name, or a number. Of several of one name the live one is meant.
+/// Finds a worker by its name or number. Of several workers with one name it finds the live one.
 pub(super) fn find(api: &Api, text: &str) -> Result<(WorkerId, WorkerStatus), ApiError> {
     let found = api.handle.views().look(|view| {
         let named = view.engine.workers().filter(|worker| worker.name == text);

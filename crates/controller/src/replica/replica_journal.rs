@@ -82,7 +82,7 @@ impl Journal for ReplicaJournal {
         Box::pin(async {
             let ClusterDescription { leader, role, advertise, .. } =
                 self.upstream_cluster().await?;
-            let itself = (role == ControllerRole::Leader).then_some(advertise);
+            let itself = (role.0 == ControllerRole::Leader).then_some(advertise);
             Ok(match (leader, itself) {
                 (Some(leader), itself) => {
                     Some(CurrentLeader { node: leader.node, address: leader.address.or(itself) })

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
 use super::principal::Principal;
 use crate::id::{Fence, RunId, TokenId, WorkerId};
 use crate::time::Time;
+use crate::word_set;
 
 /// Acts that are kept at hand. All of them are in the journal, and those about a run are in its history.
 pub const AUDIT_TRAIL_MAX: usize = 1_000;
@@ -34,18 +34,20 @@ pub enum AuditAction {
     RevokeToken,
 }
 
+word_set!(AuditAction {
+    Submit => "submit",
+    Cancel => "cancel",
+    Join => "join",
+    Drain => "drain",
+    RevokeWorker => "revoke_worker",
+    ForceRelease => "force_release",
+    CreateToken => "create_token",
+    RevokeToken => "revoke_token",
+});
+
 impl fmt::Display for AuditAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Submit => "submit",
-            Self::Cancel => "cancel",
-            Self::Join => "join",
-            Self::Drain => "drain",
-            Self::RevokeWorker => "revoke_worker",
-            Self::ForceRelease => "force_release",
-            Self::CreateToken => "create_token",
-            Self::RevokeToken => "revoke_token",
-        })
+        f.write_str(self.word())
     }
 }
 
@@ -85,16 +87,6 @@ impl AuditSubject {
             Self::Worker { .. } | Self::Lock { .. } | Self::Token { .. } => None,
         }
     }
-
-    /// As everybody shows it.
-    pub fn to_json(&self) -> Value {
-        match self {
-            Self::Run(run) => json!({ "run": run.to_string() }),
-            Self::Worker { id, name } => json!({ "worker": id.0.to_string(), "name": name }),
-            Self::Lock { name, fence } => json!({ "lock": name, "fence": fence.0 }),
-            Self::Token { id, name } => json!({ "token": id.to_string(), "name": name }),
-        }
-    }
 }
 
 impl fmt::Display for AuditSubject {
@@ -119,17 +111,6 @@ pub struct AuditEntry {
     pub act: AuditAction,
     /// To what.
     pub about: AuditSubject,
-}
-
-impl AuditEntry {
-    /// What an event and the trail say of it, beside when.
-    pub fn data(by: &Principal, act: AuditAction, about: &AuditSubject) -> Value {
-        let mut data = Map::new();
-        data.insert("by".to_owned(), by.to_json());
-        data.insert("act".to_owned(), act.to_string().into());
-        data.insert("about".to_owned(), about.to_json());
-        data.into()
-    }
 }
 
 /// The newest acts, oldest first.

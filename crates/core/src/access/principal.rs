@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::id::{TokenId, WorkerId};
 
@@ -26,20 +25,6 @@ pub enum Principal {
         /// Which.
         id: WorkerId,
     },
-}
-
-impl Principal {
-    /// As everybody shows it.
-    pub fn to_json(&self) -> Value {
-        match self {
-            Self::Local => json!({ "kind": "local" }),
-            Self::TokenFile => json!({ "kind": "token_file" }),
-            Self::Token { id, name } => {
-                json!({ "kind": "token", "id": id.to_string(), "name": name })
-            }
-            Self::Worker { id } => json!({ "kind": "worker", "id": id.0.to_string() }),
-        }
-    }
 }
 
 impl fmt::Display for Principal {

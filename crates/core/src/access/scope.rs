@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::word_set;
+
 /// A part of what can be asked of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -21,9 +23,6 @@ pub enum AccessScope {
 }
 
 impl AccessScope {
-    /// Every scope.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Submit, Self::Worker, Self::Admin];
-
     /// Returns whether a token with this scope may do what requires another scope.
     ///
     /// ```
@@ -41,14 +40,16 @@ impl AccessScope {
     }
 }
 
+word_set!(AccessScope {
+    Read => "read",
+    Submit => "submit",
+    Worker => "worker",
+    Admin => "admin",
+});
+
 impl fmt::Display for AccessScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Submit => "submit",
-            Self::Worker => "worker",
-            Self::Admin => "admin",
-        })
+        f.write_str(self.word())
     }
 }
 

@@ -8,6 +8,7 @@ use super::scope::AccessScopes;
 use super::secret_digest::SecretDigest;
 use crate::id::TokenId;
 use crate::time::Time;
+use crate::word_set;
 
 /// Tokens that are kept, those that are over included: each has a person or a program behind it, and every request is
 /// compared with all of them.
@@ -61,12 +62,14 @@ impl TokenRecord {
     }
 }
 
+word_set!(TokenStatus {
+    Valid => "valid",
+    Revoked => "revoked",
+    Expired => "expired",
+});
+
 impl fmt::Display for TokenStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Valid => "valid",
-            Self::Revoked => "revoked",
-            Self::Expired => "expired",
-        })
+        f.write_str(self.word())
     }
 }

@@ -3,12 +3,11 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::id::{RunId, StepIx};
 use crate::outcome::{StepOutput, StepStatus};
-use crate::report::UtcTime;
 use crate::time::Time;
+use crate::word_set;
 
 /// Who did it, and when it was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,18 +20,6 @@ pub struct IdempotencyOrigin {
     pub name: Box<str>,
     /// When it ended.
     pub at: Time,
-}
-
-impl IdempotencyOrigin {
-    /// `{run, step, name, at}`.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "run": self.run.to_string(),
-            "step": self.step.0,
-            "name": self.name,
-            "at": UtcTime(self.at).to_string(),
-        })
-    }
 }
 
 /// How it ended.
@@ -65,16 +52,11 @@ pub enum IdempotencyKeyStatus {
     Failed,
 }
 
-impl IdempotencyKeyStatus {
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-        }
-    }
-}
+word_set!(IdempotencyKeyStatus {
+    Pending => "pending",
+    Completed => "completed",
+    Failed => "failed",
+});
 
 impl fmt::Display for IdempotencyKeyStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,6 +11,7 @@ mod render;
 mod source;
 
 pub use code::ProblemCode;
+pub use json::ProblemJson;
 pub use problem_type::{PROBLEMS_MAX, Problem, ProblemSeverity, SuggestedFix};
 pub use render::{ProblemStyle, render_one_line, render_problem};
 pub use source::{LineColumn, RejectedSource, SOURCE_MAX, SourceFile};

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::code::ProblemCode;
 use super::source::SourceFile;
+use crate::word_set;
 
 /// Maximum number of problems reported for one file. It bounds the cost of a file that consists of mistakes.
 pub const PROBLEMS_MAX: usize = 1_000;
@@ -22,6 +23,8 @@ pub enum ProblemSeverity {
     /// Information only; the pipeline can run.
     Note,
 }
+
+word_set!(ProblemSeverity { Error => "error", Note => "note" });
 
 /// A problem in a file: what is wrong, where, why, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::engine::state::engine::Engine;
 use crate::engine::state::worker::WorkerStatus;
 use crate::id::WorkerId;
 use crate::time::Time;
+use crate::word_set;
 
 /// Where a worker stands, in the words of every list of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,15 +28,17 @@ pub enum WorkerContactStatus {
     Ended,
 }
 
+word_set!(WorkerContactStatus {
+    Online => "online",
+    Stale => "stale",
+    Draining => "draining",
+    Lost => "lost",
+    Ended => "ended",
+});
+
 impl fmt::Display for WorkerContactStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Online => "online",
-            Self::Stale => "stale",
-            Self::Draining => "draining",
-            Self::Lost => "lost",
-            Self::Ended => "ended",
-        })
+        f.write_str(self.word())
     }
 }
 

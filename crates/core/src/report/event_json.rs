@@ -7,8 +7,10 @@
 //! The envelope is the same for all, `data` has what only this type tells. Neither a plan nor an output is in it: the
 //! one is as large as a run, the other is the user's. `step` is the step's index in its run.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::idempotency_keys::IdempotencyOriginJson;
 use super::utc_time::UtcTime;
 use crate::access::{AuditEntry, NewToken};
 use crate::engine::{
@@ -17,6 +19,7 @@ use crate::engine::{
 };
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::idempotency::IdempotencyOrigin;
+use crate::json_form::AsText;
 use crate::outcome::{Outcome, StepOutput};
 use crate::plan::Plan;
 use crate::session::WorkerLocality;
@@ -30,34 +33,70 @@ pub fn json_list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 /// The version of the form.
 const VERSION: u32 = 1;
 
+/// An event of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Event"))]
+pub struct EventJson {
+    /// The version of this form.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
+    pub v: u32,
+    /// The position in the journal.
+    pub pos: u64,
+    /// When it happened.
+    pub at: UtcTime,
+    /// The type of the event; `docs/reference/events.md` lists all types with their data.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The id of the run that it concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<AsText<RunId>>,
+    /// The index of the step that it concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// The attempt number of a grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u16>,
+    /// The delivery number of a grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<u16>,
+    /// The number of the worker that it concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<AsText<u64>>,
+    /// The number of the lease that it concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fence: Option<u64>,
+    /// The data of this type of event.
+    #[cfg_attr(feature = "schema", schemars(with = "Map<String, Value>"))]
+    pub data: Value,
+}
+
 impl Event {
-    /// The event at a position of the journal, as everybody shows it.
+    /// The event at a position of the journal, as a JSON object.
     pub fn to_json(&self, position: u64, at: Time) -> Value {
+        json!(self.json_form(position, at))
+    }
+
+    /// The JSON form of the event at a position of the journal.
+    pub fn json_form(&self, position: u64, at: Time) -> EventJson {
         let (step, worker, fence) = self.references();
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
-        put("v", VERSION.into());
-        put("pos", position.into());
-        put("at", UtcTime(at).to_string().into());
-        put("type", self.kind().into());
-        if let Some(run) = self.run() {
-            put("run", run.to_string().into());
+        let (attempt, delivery) = if let Self::Granted { attempt, delivery, .. } = self {
+            (Some(*attempt), Some(*delivery))
+        } else {
+            (None, None)
+        };
+        EventJson {
+            v: VERSION,
+            pos: position,
+            at: UtcTime(at),
+            kind: self.kind(),
+            run: self.run().map(AsText),
+            step: step.map(|step| step.0),
+            attempt,
+            delivery,
+            worker: worker.map(|worker| AsText(worker.0)),
+            fence: fence.map(|fence| fence.0),
+            data: self.data(),
         }
-        if let Some(step) = step {
-            put("step", step.0.into());
-        }
-        if let Self::Granted { attempt, delivery, .. } = self {
-            put("attempt", (*attempt).into());
-            put("delivery", (*delivery).into());
-        }
-        if let Some(worker) = worker {
-            put("worker", worker.0.to_string().into());
-        }
-        if let Some(fence) = fence {
-            put("fence", fence.0.into());
-        }
-        put("data", self.data());
-        Value::Object(object)
     }
 
     /// Every word that [`kind`](Self::kind) may say.
@@ -202,7 +241,7 @@ impl Event {
             Self::StepSettled { settled, .. } => settlement_json(settled),
             Self::LateOutcome { outcome, .. } => Value::Object(outcome_json(outcome)),
             Self::LockForced { lock, .. } => json!({ "lock": lock }),
-            Self::WorkerEnrolled { by, .. } => json!({ "by": by.to_json() }),
+            Self::WorkerEnrolled { by, .. } => json!({ "by": by.json_form() }),
             Self::TokenCreated { id, token } => token_json(*id, token),
             Self::TokenRevoked { id } => json!({ "token": id.to_string() }),
             Self::Acted { by, act, about } => AuditEntry::data(by, *act, about),
@@ -241,7 +280,7 @@ fn token_json(id: TokenId, token: &NewToken) -> Value {
 }
 
 fn key_recalled_json(key: &str, origin: &IdempotencyOrigin) -> Value {
-    json!({ "key": key, "origin": origin.to_json() })
+    json!({ "key": key, "origin": IdempotencyOriginJson::of(origin) })
 }
 
 fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
@@ -263,17 +302,7 @@ fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value
 }
 
 fn run_cancelled_json(level: CancelLevel, reason: CancelReason) -> Value {
-    let level = match level {
-        CancelLevel::Stop => "stop",
-        CancelLevel::Kill => "kill",
-    };
-    let reason = match reason {
-        CancelReason::Asked => "asked",
-        CancelReason::Deadline => "deadline",
-        CancelReason::Defect => "defect",
-        CancelReason::Condemned => "condemned",
-    };
-    json!({ "level": level, "reason": reason })
+    json!({ "level": level.word(), "reason": reason.word() })
 }
 
 fn lease_ended_json(outcome: &Outcome, next: StepFollowUp, ended: LeaseEndKind) -> Value {

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::utc_time::UtcTime;
 use super::why::WhyReport;
 use crate::engine::state::engine::Engine;
 use crate::id::{RunId, StepIx};
 use crate::idempotency::{IdempotencyKeyStatus, IdempotencyOrigin};
+use crate::json_form::{AsText, AsWord};
 use crate::slab::RunIx;
 use crate::time::Time;
 
@@ -32,18 +32,61 @@ pub struct IdempotencyKeyReport<'a> {
     pub waiting: usize,
 }
 
-impl IdempotencyKeyReport<'_> {
-    /// As an object, for those who list keys.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "key": self.key,
-            "status": self.status.word(),
-            "run": self.run.to_string(),
-            "step": self.step.0,
-            "name": self.name,
-            "at": UtcTime(self.at).to_string(),
-            "waiting": self.waiting,
-        })
+/// An idempotency key with its status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Key"))]
+pub struct IdempotencyKeyJson<'a> {
+    /// The key.
+    pub key: Cow<'a, str>,
+    /// `pending`: a step runs under it. `completed`: a step ran to success. `failed`: the last step did not succeed, and
+    /// the next one runs.
+    pub status: AsWord<IdempotencyKeyStatus>,
+    /// The run of the step that holds the key, or that ran last under it.
+    pub run: AsText<RunId>,
+    /// The index of that step in its plan.
+    pub step: u32,
+    /// The name of that step.
+    pub name: Cow<'a, str>,
+    /// Since when it holds the key, or when it ended.
+    pub at: UtcTime,
+    /// The number of steps that wait for the key.
+    pub waiting: usize,
+}
+
+/// The step that ran to success under an idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Origin"))]
+pub struct IdempotencyOriginJson<'a> {
+    /// The id of its run.
+    pub run: AsText<RunId>,
+    /// The index of the step in its plan.
+    pub step: u32,
+    /// The name of the step.
+    pub name: &'a str,
+    /// When it ended.
+    pub at: UtcTime,
+}
+
+impl<'a> IdempotencyOriginJson<'a> {
+    /// The JSON form of an origin.
+    pub fn of(origin: &'a IdempotencyOrigin) -> Self {
+        let IdempotencyOrigin { run, step, name, at } = origin;
+        Self { run: AsText(*run), step: step.0, name, at: UtcTime(*at) }
+    }
+}
+
+impl<'a> IdempotencyKeyReport<'a> {
+    /// The JSON form.
+    pub fn json_form(self) -> IdempotencyKeyJson<'a> {
+        IdempotencyKeyJson {
+            key: self.key,
+            status: AsWord(self.status),
+            run: AsText(self.run),
+            step: self.step.0,
+            name: self.name,
+            at: UtcTime(self.at),
+            waiting: self.waiting,
+        }
     }
 }
 

@@ -7,12 +7,14 @@
 //! | `state_report` | leader, workers, leases, locks, runs and steps as plain values |
 //! | `contact` | the status of a worker with its last contact; when a lease expires |
 //! | `queue_report` | what waits for a worker, per requirement class |
+//! | `audit` | the audit trail as JSON |
 //! | `idempotency_keys` | idempotency keys, their holders and records |
 //! | `why` | why a step waits, was skipped or failed |
 //! | `event_json` | events as JSON |
 //! | `utc_time` | times as RFC 3339 text |
 //! | `state_dump` | the complete state as text, for comparisons in tests |
 
+mod audit;
 mod contact;
 mod event_json;
 mod idempotency_keys;
@@ -22,9 +24,10 @@ mod state_report;
 mod utc_time;
 mod why;
 
+pub use audit::{AuditEntryJson, AuditSubjectJson, PrincipalJson};
 pub use contact::WorkerContactStatus;
-pub use event_json::json_list;
-pub use idempotency_keys::IdempotencyKeyReport;
+pub use event_json::{EventJson, json_list};
+pub use idempotency_keys::{IdempotencyKeyJson, IdempotencyKeyReport, IdempotencyOriginJson};
 pub use queue_report::ClassReport;
 pub use state_report::{
     LeaderReport, LeaseReport, LockHolder, LockReport, RunReport, StatusCounts, StepReport,

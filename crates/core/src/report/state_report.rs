@@ -107,18 +107,19 @@ pub struct LockReport<'a> {
     pub embargo: Option<Time>,
 }
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "WhyLockHolder"))]
 pub struct LockHolder<'a> {
-    /// Of which run.
+    /// The run.
     pub run: RunId,
-    /// Which step.
+    /// The index of the step in its plan.
     pub step: StepIx,
-    /// The step's name.
+    /// The name of the step.
     pub name: Cow<'a, str>,
-    /// The name of the worker that has it.
+    /// The name of the worker.
     pub worker: Cow<'a, str>,
-    /// The lease that holds it.
+    /// The lease that holds the lock.
     pub fence: Fence,
     /// When the lease was granted, or last confirmed by a new leader.
     pub since: Time,

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::time::Time;
 
 /// A moment in UTC as RFC 3339 writes it, to the millisecond: `2026-11-16T04:31:00.123Z`. Such texts sort by age.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UtcTime(pub Time);
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
@@ -17,6 +20,20 @@ impl fmt::Display for UtcTime {
         let (hour, minute) = (ms / 3_600_000 % 24, ms / 60_000 % 60);
         let (second, ms) = (ms / 1000 % 60, ms % 1000);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+    }
+}
+
+impl Serialize for UtcTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for UtcTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let unknown = || format!("`{text}` is no time in UTC, such as 2026-11-16T09:30:00Z");
+        Self::parse(&text).ok_or_else(|| D::Error::custom(unknown()))
     }
 }
 

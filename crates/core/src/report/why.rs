@@ -14,9 +14,10 @@ use crate::session::StopReason;
 use crate::slab::{LaneIx, RunIx, WorkerIx};
 use crate::time::Time;
 
-/// The reason for the current state of a step.
+/// The reason for the current state of a step. Ids in it are numbers, times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Why"))]
 pub enum WhyReport {
     /// The step waits for these needs.
     Needs {
@@ -91,6 +92,7 @@ pub enum WhyReport {
 
 /// A lock that a step waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LockWait {
     /// The name.
     pub lock: Box<str>,
@@ -104,6 +106,7 @@ pub struct LockWait {
 
 /// Why one worker does not run a step now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerElimination {
     /// The name.
     pub worker: Box<str>,

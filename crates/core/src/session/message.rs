@@ -9,6 +9,7 @@ use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use crate::outcome::Outcome;
 use crate::requirement::Labels;
 use crate::time::Span;
+use crate::word_set;
 
 /// A lease as messages name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -217,18 +218,13 @@ impl StopMode {
     }
 }
 
-impl StopReason {
-    /// Its word in JSON and SQL.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::RunCancelled => "run_cancelled",
-            Self::FailFast => "fail_fast",
-            Self::Superseded => "superseded",
-            Self::Overdue => "overdue",
-            Self::Stale => "stale",
-        }
-    }
-}
+word_set!(StopReason {
+    RunCancelled => "run_cancelled",
+    FailFast => "fail_fast",
+    Superseded => "superseded",
+    Overdue => "overdue",
+    Stale => "stale",
+});
 
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

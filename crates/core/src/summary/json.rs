@@ -1,133 +1,272 @@
 //! The JSON form of a summary: one object for the run, one for each step.
 //!
-//! ```text
-//! run   {id, pipeline, fingerprint, status, created_at, ended_at, wall_ms, counts, cancelled?, interruptions,
-//!        interrupted_ms, root_causes, workers}
-//! step  {run, step, name, status, reason?, key?, origin?, needs, ready_at, ended_at, wait_ms, time_ms, attempts, outputs}
-//! ```
-//!
-//! A compact object is one line, for NDJSON. A plan does not contain its params; callers that have them add `params`.
+//! The API answers with them, and `windlass show --json` prints them. Their comments describe the fields in the OpenAPI
+//! document. A plan does not contain its params; callers that have them add `params`.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::cause::RootCause;
 use super::run_summary::RunSummary;
 use super::step_summary::{DeliverySummary, StepSummary};
 use super::worker_share::WorkerShare;
 use crate::engine::{CancelLevel, CancelReason};
-use crate::outcome::StepOutput;
-use crate::report::UtcTime;
+use crate::id::RunId;
+use crate::json_form::{AsText, AsWord};
+use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
+use crate::plan::PlanFingerprint;
+use crate::report::{IdempotencyOriginJson, UtcTime};
+use crate::session::StopReason;
 use crate::time::Time;
 
+/// A run with its result so far.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "RunWithSteps", bound = "S: schemars::JsonSchema")
+)]
+pub struct RunJson<'a, S = u32> {
+    /// The run's id.
+    pub id: AsText<RunId>,
+    /// The name of its pipeline.
+    pub pipeline: &'a str,
+    /// The fingerprint of its plan. Equal plans have equal fingerprints.
+    pub fingerprint: AsText<PlanFingerprint>,
+    /// The status of the run.
+    pub status: AsWord<RunStatus>,
+    /// When it was submitted.
+    pub created_at: UtcTime,
+    /// When it ended; null while it goes on.
+    pub ended_at: Option<UtcTime>,
+    /// The time from its submission to its end, or until now.
+    pub wall_ms: u64,
+    /// Its steps, in the order of the plan; where they are left out, their number.
+    pub steps: S,
+    /// The number of its steps by status. Statuses without a step are left out.
+    pub counts: BTreeMap<AsWord<StepStatus>, u32>,
+    /// How often the run was interrupted because no leader was there.
+    pub interruptions: usize,
+    /// The total time without a leader.
+    pub interrupted_ms: u64,
+    /// The steps that failed themselves, and the effect of each on other steps.
+    pub root_causes: Vec<RootCauseJson<'a>>,
+    /// The share of each worker in the run.
+    pub workers: Vec<WorkerShareJson<'a>>,
+    /// How and why the run was cancelled, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<CancelJson>,
+}
+
+/// The cancellation of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Cancellation"))]
+pub struct CancelJson {
+    /// `stop` ends running steps in good order; `kill` ends them at once.
+    pub level: AsWord<CancelLevel>,
+    /// `asked`: by a client. `deadline`: the run exceeded its timeout. `defect`: windlass failed on it. `condemned`: by an
+    /// operator.
+    pub reason: AsWord<CancelReason>,
+}
+
+/// A step that failed itself, not because of another step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RootCause"))]
+pub struct RootCauseJson<'a> {
+    /// The step's index in the plan.
+    pub step: u32,
+    /// The step's name.
+    pub name: &'a str,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// The number of steps that did not run because they need it, directly or indirectly.
+    pub blocked: u32,
+    /// The number of steps that were stopped or not started because it failed.
+    pub cancelled: u32,
+    /// Whether the step has `ignore_failure`, so that it does not fail the run.
+    pub ignored: bool,
+}
+
+/// The share of one worker in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "WorkerShare"))]
+pub struct WorkerShareJson<'a> {
+    /// The worker's name.
+    pub worker: &'a str,
+    /// The number of attempts that it began or may have begun.
+    pub attempts: u32,
+    /// The total time that its slots were busy with steps of this run.
+    pub busy_ms: u64,
+    /// The utilization of its slots in percent; null if its slots are unknown.
+    pub use_percent: Option<u64>,
+}
+
+/// A step with its attempts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Step"))]
+pub struct StepJson<'a> {
+    /// The id of the run.
+    pub run: AsText<RunId>,
+    /// The step's index in the plan.
+    pub step: u32,
+    /// The step's name.
+    pub name: &'a str,
+    /// The status of the step.
+    pub status: AsWord<StepStatus>,
+    /// Why it was skipped, blocked or cancelled, or why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The earlier run whose outcome it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reused_from: Option<AsText<RunId>>,
+    /// Its idempotency key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<&'a str>,
+    /// The step that had run to success under the same idempotency key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<IdempotencyOriginJson<'a>>,
+    /// The names of the steps that it needs.
+    pub needs: Vec<&'a str>,
+    /// When its needs had ended.
+    pub ready_at: Option<UtcTime>,
+    /// When it ended; null before.
+    pub ended_at: Option<UtcTime>,
+    /// How long it waited for a worker, a slot or a lock.
+    pub wait_ms: u64,
+    /// How long its attempts ran.
+    pub time_ms: u64,
+    /// Its attempts, oldest first; each delivery of an attempt to a worker is one entry.
+    pub attempts: Vec<AttemptJson<'a>>,
+    /// Its outputs, any JSON. A large output is replaced by its size and hash, or by the worker that keeps it.
+    pub outputs: Value,
+}
+
+/// One delivery of an attempt to a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Attempt"))]
+pub struct AttemptJson<'a> {
+    /// The attempt number, from 1.
+    pub attempt: u16,
+    /// The delivery number within the attempt, from 1.
+    pub delivery: u16,
+    /// The name of the worker.
+    pub worker: &'a str,
+    /// The number of the lease.
+    pub fence: u64,
+    /// When the lease was granted.
+    pub granted_at: UtcTime,
+    /// When the worker reported the start.
+    pub started_at: Option<UtcTime>,
+    /// When it ended; null before.
+    pub ended_at: Option<UtcTime>,
+    /// How long it ran.
+    pub time_ms: u64,
+    /// How it ended; null before.
+    pub outcome: Option<AsWord<OutcomeKind>>,
+    /// The exit code of its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Why it was ordered to stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<AsWord<StopReason>>,
+}
+
 impl RunSummary {
-    /// Returns the run as an object. `now` is the end time for an unfinished run.
+    /// The run as a JSON object, with the number of its steps. `now` is the end time for an unfinished run.
     pub fn to_json(&self, now: Time) -> Value {
-        let counts: Map<String, Value> = self
-            .status_counts
-            .iter()
-            .map(|(status, count)| (status.word().to_owned(), count.into()))
-            .collect();
+        json!(self.json_form(self.plan.step_count(), now))
+    }
+
+    /// The JSON form of the run with these steps. `now` is the end time for an unfinished run.
+    pub fn json_form<S>(&self, steps: S, now: Time) -> RunJson<'_, S> {
+        let counts = self.status_counts.iter().map(|(status, count)| (AsWord(status), count));
         let causes = self.root_causes();
-        let causes: Vec<Value> = causes.iter().map(|cause| self.cause_json(cause)).collect();
-        let mut object = json!({
-            "id": self.run.to_string(),
-            "pipeline": self.plan.pipeline(),
-            "fingerprint": self.plan.fingerprint().to_string(),
-            "status": self.status.to_string(),
-            "created_at": utc(self.submitted_at),
-            "ended_at": self.ended_at.map(utc),
-            "wall_ms": self.wall_time(now).as_millis(),
-            "steps": self.plan.step_count(),
-            "counts": counts,
-            "interruptions": self.interruptions(),
-            "interrupted_ms": self.interrupted_time().as_millis(),
-            "root_causes": causes,
-            "workers": self.worker_shares(now).iter().map(share_json).collect::<Vec<Value>>(),
-        });
-        if let Some((level, reason)) = self.cancel {
-            object["cancelled"] =
-                json!({ "level": level_word(level), "reason": reason_word(reason) });
+        let cancelled =
+            |(level, reason)| CancelJson { level: AsWord(level), reason: AsWord(reason) };
+        RunJson {
+            id: AsText(self.run),
+            pipeline: self.plan.pipeline(),
+            fingerprint: AsText(self.plan.fingerprint()),
+            status: AsWord(self.status),
+            created_at: UtcTime(self.submitted_at),
+            ended_at: self.ended_at.map(UtcTime),
+            wall_ms: self.wall_time(now).as_millis(),
+            steps,
+            counts: counts.collect(),
+            interruptions: self.interruptions(),
+            interrupted_ms: self.interrupted_time().as_millis(),
+            root_causes: causes.iter().map(|cause| self.cause_json(cause)).collect(),
+            workers: self.worker_shares(now).iter().map(share_json).collect(),
+            cancelled: self.cancel.map(cancelled),
         }
-        object
     }
 
-    fn cause_json(&self, cause: &RootCause) -> Value {
-        json!({
-            "step": cause.step.0,
-            "name": self.plan.name(cause.step),
-            "reason": self.step(cause.step).and_then(|step| step.reason()),
-            "blocked": cause.blocked,
-            "cancelled": cause.cancelled,
-            "ignored": cause.ignored,
-        })
+    fn cause_json(&self, cause: &RootCause) -> RootCauseJson<'_> {
+        RootCauseJson {
+            step: cause.step.0,
+            name: self.plan.name(cause.step),
+            reason: self.step(cause.step).and_then(|step| step.reason()),
+            blocked: cause.blocked,
+            cancelled: cause.cancelled,
+            ignored: cause.ignored,
+        }
     }
 }
 
-/// The share of a worker; `use_percent` is null if its slots are unknown.
-fn share_json(share: &WorkerShare<'_>) -> Value {
-    json!({
-        "worker": share.worker,
-        "attempts": share.deliveries,
-        "busy_ms": share.busy.as_millis(),
-        "use_percent": share.percent,
-    })
+const fn share_json<'a>(share: &WorkerShare<'a>) -> WorkerShareJson<'a> {
+    WorkerShareJson {
+        worker: share.worker,
+        attempts: share.deliveries,
+        busy_ms: share.busy.as_millis(),
+        use_percent: share.percent,
+    }
 }
 
-impl StepSummary<'_> {
-    /// Returns the step as an object. `now` is the end time for an unfinished step.
+impl<'a> StepSummary<'a> {
+    /// The step as a JSON object. `now` is the end time for an unfinished step.
     pub fn to_json(self, now: Time) -> Value {
+        json!(self.json_form(now))
+    }
+
+    /// The JSON form of the step. `now` is the end time for an unfinished step.
+    pub fn json_form(self, now: Time) -> StepJson<'a> {
         let plan = &self.summary.plan;
-        let needs = plan.needs(self.step).iter().map(|edge| plan.name(edge.step()));
-        let tries: Vec<Value> =
-            self.deliveries().iter().map(|one| delivery_json(one, now)).collect();
-        let mut object = json!({
-            "run": self.summary.run.to_string(),
-            "step": self.step.0,
-            "name": self.name(),
-            "status": self.status().word(),
-            "needs": needs.collect::<Vec<&str>>(),
-            "ready_at": self.ready_at().map(utc),
-            "ended_at": self.ended_at().map(utc),
-            "wait_ms": self.wait(now).as_millis(),
-            "time_ms": self.time(now).as_millis(),
-            "attempts": tries,
-            "outputs": self.output().map_or(Value::Null, output_json),
-        });
-        if let Some(reason) = self.reason() {
-            object["reason"] = reason.into();
+        StepJson {
+            run: AsText(self.summary.run),
+            step: self.step.0,
+            name: self.name(),
+            status: AsWord(self.status()),
+            reason: self.reason(),
+            reused_from: self.reused_from().map(AsText),
+            key: self.idempotency_key(),
+            origin: self.idempotency_origin().map(IdempotencyOriginJson::of),
+            needs: plan.needs(self.step).iter().map(|edge| plan.name(edge.step())).collect(),
+            ready_at: self.ready_at().map(UtcTime),
+            ended_at: self.ended_at().map(UtcTime),
+            wait_ms: self.wait(now).as_millis(),
+            time_ms: self.time(now).as_millis(),
+            attempts: self.deliveries().iter().map(|one| attempt_json(one, now)).collect(),
+            outputs: self.output().map_or(Value::Null, output_json),
         }
-        if let Some(from) = self.reused_from() {
-            object["reused_from"] = from.to_string().into();
-        }
-        if let Some(key) = self.idempotency_key() {
-            object["key"] = key.into();
-        }
-        if let Some(origin) = self.idempotency_origin() {
-            object["origin"] = origin.to_json();
-        }
-        object
     }
 }
 
-fn delivery_json(one: &DeliverySummary<'_>, now: Time) -> Value {
-    let mut object = json!({
-        "attempt": one.attempt,
-        "delivery": one.delivery,
-        "worker": one.worker,
-        "fence": one.fence.0,
-        "granted_at": utc(one.granted_at),
-        "started_at": one.started_at.map(utc),
-        "ended_at": one.ended_at.map(utc),
-        "time_ms": one.time(now).as_millis(),
-        "outcome": one.outcome.map(|kind| kind.to_string()),
-    });
-    if let Some(code) = one.exit_code {
-        object["exit_code"] = code.into();
+fn attempt_json<'a>(one: &DeliverySummary<'a>, now: Time) -> AttemptJson<'a> {
+    AttemptJson {
+        attempt: one.attempt,
+        delivery: one.delivery,
+        worker: one.worker,
+        fence: one.fence.0,
+        granted_at: UtcTime(one.granted_at),
+        started_at: one.started_at.map(UtcTime),
+        ended_at: one.ended_at.map(UtcTime),
+        time_ms: one.time(now).as_millis(),
+        outcome: one.outcome.map(AsWord),
+        exit_code: one.exit_code,
+        stopped: one.stop.map(AsWord),
     }
-    if let Some(why) = one.stop {
-        object["stopped"] = why.word().into();
-    }
-    object
 }
 
 /// The outputs as JSON, or as a string if they are not JSON.
@@ -142,25 +281,5 @@ fn output_json(output: &StepOutput) -> Value {
             json!({ "blake3": hash.as_str(), "bytes": size })
         }
         StepOutput::Kept(kept) => kept.to_json(),
-    }
-}
-
-fn utc(at: Time) -> Value {
-    UtcTime(at).to_string().into()
-}
-
-const fn level_word(level: CancelLevel) -> &'static str {
-    match level {
-        CancelLevel::Stop => "stop",
-        CancelLevel::Kill => "kill",
-    }
-}
-
-const fn reason_word(reason: CancelReason) -> &'static str {
-    match reason {
-        CancelReason::Asked => "asked",
-        CancelReason::Deadline => "deadline",
-        CancelReason::Defect => "defect",
-        CancelReason::Condemned => "condemned",
     }
 }

@@ -31,6 +31,7 @@ mod worker_share;
 pub use cause::RootCause;
 pub use critical_path::{CriticalPath, CriticalPathLink};
 pub use forecast::{RunForecast, StepDurations};
+pub use json::{AttemptJson, CancelJson, RootCauseJson, RunJson, StepJson, WorkerShareJson};
 pub use rerun::{RerunScope, RerunSubmission};
 pub use run_summary::RunSummary;
 pub use status_counts::StepStatusCounts;

@@ -23,11 +23,17 @@
 //! A controller that is not the leader answers 503 and names the leader. A worker follows only to configured hosts or,
 //! with TLS and a CA bundle (`--ca`), to any host that this CA vouches for.
 
+mod bodies;
 mod death_notice;
 mod leader_liveness;
 mod wire;
 mod worker_link;
 
+pub use bodies::{
+    CancelRunBody, CreateTokenBody, CreatedTokenBody, LogEntryBody, LogSearchBody,
+    LogSearchLineBody, ParamValue, ReleaseLockBody, ReleasedLockBody, RerunBody, StepSelectionBody,
+    StepSummaryBody, SubmitRunBody, SubmittedRunBody, TOKEN_EXPIRES_MAX_MS,
+};
 pub use death_notice::{report_own_end, send_death_notice};
 pub use wire::{
     BATCH_HEADER, ClusterDescription, ClusterId, ClusterLeader, ControllerRole, DeathNoticeBody,

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{Fence, Incarnation, Term, WorkerId};
+use windlass_core::json_form::AsWord;
 use windlass_core::time::Time;
+use windlass_core::word_set;
 use windlass_store::journal;
 use windlass_store::journal::{BatchId, Position, RecordedEvent, StoredBatch};
 use windlass_store::logs::LogId;
@@ -38,6 +40,7 @@ pub type ClusterId = String;
 
 /// A cluster's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Cluster"))]
 pub struct ClusterDescription {
     /// The cluster's id.
     pub id: ClusterId,
@@ -49,7 +52,7 @@ pub struct ClusterDescription {
     pub advertise: String,
     /// The role of the controller that answers.
     #[serde(default)]
-    pub role: ControllerRole,
+    pub role: AsWord<ControllerRole>,
     /// The leader, if known.
     #[serde(default)]
     pub leader: Option<ClusterLeader>,
@@ -59,14 +62,13 @@ pub struct ClusterDescription {
     /// The position of the last event that it knows.
     #[serde(default)]
     pub position: u64,
-    /// How long ago it was up to date.
+    /// For how many milliseconds it has not been up to date.
     #[serde(default)]
     pub lag_ms: u64,
 }
 
 /// The role of a controller in its cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ControllerRole {
     /// It leads: it makes the decisions.
     #[default]
@@ -77,8 +79,11 @@ pub enum ControllerRole {
     Observer,
 }
 
+word_set!(ControllerRole { Leader => "leader", Standby => "standby", Observer => "observer" });
+
 /// The leader of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ClusterLeader"))]
 pub struct ClusterLeader {
     /// The leader's node name.
     pub node: String,

@@ -1,6 +1,7 @@
 //! The headers of the protocol between windlass processes, and the body of an error response.
 
 use serde::{Deserialize, Serialize};
+use windlass_core::problem::ProblemJson;
 
 /// The version of the protocol between worker and leader. It grows when an older peer would misunderstand a newer one.
 pub const PROTOCOL: u32 = 1;
@@ -16,18 +17,20 @@ pub const LEADER_HEADER: &str = "windlass-leader";
 
 /// An error response in the format of RFC 9457.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Problem"))]
 pub struct ProblemDetails {
     /// The stable code of the error.
     pub code: String,
     /// A short summary.
     pub title: String,
     /// The HTTP status.
+    #[cfg_attr(feature = "schema", schemars(range(min = 400, max = 599)))]
     pub status: u16,
     /// What happened, why, and what to do.
     pub detail: String,
     /// The problems of a pipeline, in the format of `windlass validate --json`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<serde_json::Value>,
+    pub problems: Vec<ProblemJson>,
     /// The address of the leader, if the controller does not lead and knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use aho_corasick::AhoCorasick;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
+use windlass_core::word_set;
 
 use super::interface::{LogId, LogStore, READ_MAX};
 use crate::db::StoreError;
@@ -70,6 +71,8 @@ pub enum LogSearchLimit {
     /// It had taken as long as one search may.
     Time,
 }
+
+word_set!(LogSearchLimit { Limit => "limit", Bytes => "bytes", Time => "time" });
 
 impl LogQuery {
     /// Looks for a text, as it is written, in at most so many lines. Says what is wrong with a text that no line can have.

@@ -37,6 +37,8 @@ const CRATES: &[(&str, &str)] = &[
     ("testkit", "core"),
 ];
 const CORE_DEPENDENCIES: &[&str] = &["serde", "serde_json", "blake3", "thiserror", "granit-parser"];
+/// Dependencies that only a feature adds.
+const CORE_OPTIONAL_DEPENDENCIES: &[&str] = &["schemars"];
 const CORE_TEST_DEPENDENCIES: &[&str] = &["insta"];
 /// Code that exists once, and the folder in which it may be: a file is planned, a worker is assembled, and a run is watched
 /// in one place each.
@@ -58,6 +60,7 @@ const NAMES_OF_OTHERS: &[&str] = &["Mutex", "MutexGuard", "JobObject"];
 fn core_depends_on_little() {
     let planted = [
         "[dependencies]\ninsta = \"1\"",
+        "[dependencies]\nschemars.workspace = true",
         "[dev-dependencies]\ntokio.workspace = true",
         "[dependencies.rand]\nversion = \"1\"",
         "[target.'cfg(unix)'.dependencies]\nlibc = \"1\"",
@@ -74,7 +77,9 @@ fn core_depends_on_little() {
                 _ => "",
             };
             let dev = section.starts_with("dev-") && CORE_TEST_DEPENDENCIES.contains(&name);
-            !name.is_empty() && !dev && !CORE_DEPENDENCIES.contains(&name)
+            let optional =
+                line.contains("optional = true") && CORE_OPTIONAL_DEPENDENCIES.contains(&name);
+            !name.is_empty() && !dev && !optional && !CORE_DEPENDENCIES.contains(&name)
         })
     });
 }

@@ -6,9 +6,10 @@ use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
+use windlass_core::report::EventJson;
 use windlass_link::http::POSITION_HEADER;
 use windlass_store::db::StoreError;
 use windlass_store::journal::{Position, RecordedEvent};
@@ -23,29 +24,35 @@ use crate::api::extract;
 use crate::api::extract::QueryParams;
 use crate::api::router::Api;
 
-/// Says from where on events can be had, beside the word that others are gone.
+/// Header: the oldest position after which events are left, with the refusal `gone`.
 const OLDEST_HEADER: &str = "windlass-oldest";
 
-/// Events in a page whose asker did not say how many.
+/// The default of `limit`.
 const PAGE: usize = 1_000;
 
-/// Events that are looked at for one page, and that a page has at most.
+/// The most events in a page, and the most that are read from the journal for one page.
 const PAGE_MAX: usize = 10_000;
 
-/// Which events, and how.
-#[derive(Debug, Deserialize)]
+/// The parameters of a page or stream of the cluster's events.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct EventsQuery {
+    /// Return events after this position: that of the last event that the client knows (default: the end of the journal).
     after: Option<u64>,
+    /// How long to wait for the first event, in milliseconds (default: 0; at most 30 s).
     wait_ms: Option<u64>,
+    /// The number of events to return (default: 1,000; at most 10,000).
     limit: Option<usize>,
+    /// Return only events of these types, separated by commas.
     #[serde(rename = "type")]
     kinds: Option<String>,
+    /// Return only events of this run, by its full id.
     run: Option<String>,
+    /// Return only events of runs of this pipeline.
     pipeline: Option<String>,
 }
 
-/// Everything that happens: behind a position, or from now on.
+/// Returns events of the whole cluster after a position, or from now on.
 pub(in crate::api) async fn all(
     State(api): State<Arc<Api>>,
     QueryParams(asked): QueryParams<EventsQuery>,
@@ -67,7 +74,7 @@ pub(in crate::api) async fn all(
     Ok((position, Answered(found)).into_response())
 }
 
-/// The oldest position behind which everything can be had, if that is further than what was asked for.
+/// The oldest position after which all events are left, if events after the requested position were pruned.
 async fn oldest_if_pruned(api: &Api, after: Position) -> Result<Option<Position>, ApiError> {
     match api.stores.journal.tail(after, 1).await {
         Ok(_) => Ok(None),
@@ -84,7 +91,7 @@ fn pruned_response(after: Position, oldest: Position) -> Response {
     ([(OLDEST_HEADER, oldest.to_string())], refused).into_response()
 }
 
-/// Events that are gathered from the journal.
+/// A page of events that is gathered from the journal.
 struct JournalEventPage<'a> {
     api: &'a Api,
     filter: ApiEventFilter,
@@ -93,8 +100,8 @@ struct JournalEventPage<'a> {
 }
 
 impl JournalEventPage<'_> {
-    /// What is found; if there is nothing, the first that comes until a moment.
-    async fn next(&mut self, until: Instant) -> Result<Vec<Value>, ApiError> {
+    /// Returns the events that match; if there are none, waits for the first one until this time.
+    async fn next(&mut self, until: Instant) -> Result<Vec<EventJson>, ApiError> {
         let mut moved = self.api.handle.views().moved();
         loop {
             moved.mark_unchanged();
@@ -109,7 +116,7 @@ impl JournalEventPage<'_> {
         }
     }
 
-    async fn gather(&mut self) -> Result<Vec<Value>, ApiError> {
+    async fn gather(&mut self) -> Result<Vec<EventJson>, ApiError> {
         let _turn = self.api.streams.catch_up_permit().await;
         let batches = self.api.stores.journal.tail(self.after, self.most).await?;
         let numbered: Vec<(Position, RecordedEvent)> = batches
@@ -123,7 +130,7 @@ impl JournalEventPage<'_> {
         let frames = SseFrames::of(numbered.iter().map(|(at, it)| (*at, it.at, &it.event)));
         self.filter.learn(self.api, frames.iter()).await?;
         let wanted = numbered.iter().zip(frames.iter()).filter(|(_, it)| self.filter.lets(it));
-        let found = wanted.map(|((at, it), _)| it.event.to_json(at.0, it.at)).collect();
+        let found = wanted.map(|((at, it), _)| it.event.json_form(at.0, it.at)).collect();
         if let Some((last, _)) = numbered.last() {
             self.after = *last;
         }

@@ -1,24 +1,24 @@
-//! What happens, told as it happens: `text/event-stream`, for one run and for all.
+//! Event streams: `text/event-stream`, for one run and for the cluster.
 //!
 //! ```text
-//!  Views: the newest batches, each with its text ──┐ near the end
-//!  histories, archive (of a run)                   ├──► Reader ──► Teller (keep-alives) ──► Told, the body ──► socket
-//!  journal (of all) ───────────────────────────────┘ further behind
+//!  SharedView: the newest batches with their text ─┐ near the end
+//!  histories, archive (of a run)                   ├──► SseReader ──► SseProducer (keep-alives) ──► SseBody ──► socket
+//!  journal (of the cluster) ───────────────────────┘ further behind
 //! ```
 //!
-//! Nobody has a queue: a client that is ready for more is given what comes next behind its position, and one that is not
-//! is asked nothing. Who lags reads what is kept for everybody, a page at a time; who takes nothing for half a minute is
-//! [cut off](super::patience) and goes on by the id of its last event. Only durable events are told, and positions
-//! outlive a restart, so a client that comes back hears of each event once.
+//! No client has a queue. A client that is ready for more gets the next events after its position. A client that lags
+//! behind gets them from histories, archive or journal, a page at a time. A client that reads nothing for half a minute is
+//! disconnected and resumes by the id of its last event. Only durable events are sent, and positions survive a restart, so
+//! a client that reconnects gets each event once.
 //!
-//! | file | what it has |
+//! | file | content |
 //! |---|---|
-//! | `stream_start` | from where on, and in which form |
-//! | `filter` | which events of all |
+//! | `stream_start` | the first position, and whether the client wants a stream |
+//! | `filter` | the filter of the cluster's events |
 //! | `all_events` | `GET /events` |
-//! | `sse_reader` | what comes behind a position |
-//! | `sse_producer` | that, and signs of life |
-//! | `sse_body` | the body of an answer; how many there may be |
+//! | `sse_reader` | the events after a position |
+//! | `sse_producer` | the frames of one client, with keep-alives |
+//! | `sse_body` | the body of a stream; the limit of streams |
 
 mod all_events;
 mod filter;
@@ -27,7 +27,7 @@ mod sse_producer;
 mod sse_reader;
 mod stream_start;
 
-pub(super) use all_events::all;
+pub(super) use all_events::{EventsQuery, all};
 pub(super) use sse_body::{SseLimits, stream};
 pub(super) use sse_reader::SseReader;
 pub(super) use stream_start::{StreamStart, wants_stream};

@@ -1,4 +1,4 @@
-//! Every refusal: its code, its status. The table in `docs/reference/api.md` says when; a test holds one against the other.
+//! The codes of refusals, with their status. `docs/reference/api.md` describes them; a test compares the two.
 
 /// Codes by status.
 pub(super) const CODES: &[(u16, &[&str])] = &[
@@ -56,7 +56,7 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
     (503, &["not_leader", "too_many_streams", "ending", "stalled", "behind"]),
 ];
 
-/// What any request may be told.
+/// Refusals of any request.
 pub(super) const ANY: &[&str] = &[
     "bad_request",
     "wrong_origin",
@@ -66,18 +66,18 @@ pub(super) const ANY: &[&str] = &[
     "store_failed",
 ];
 
-/// What whoever has to show something may be told.
-pub(super) const GUARDED: &[&str] =
+/// Refusals of a request that needs a credential.
+pub(super) const AUTHORIZED: &[&str] =
     &["other_protocol", "no_token", "wrong_token", "expired_token", "revoked_token", "wrong_scope"];
 
-/// What a worker may be told that shows no secret, or another's.
-pub(super) const SECRET: &[&str] = &["no_worker_secret", "revoked_worker", "other_worker"];
+/// Refusals of a request that needs the secret of a worker.
+pub(super) const WORKER: &[&str] = &["no_worker_secret", "revoked_worker", "other_worker"];
 
-/// What a request with a body may be told.
+/// Refusals of a request with a body.
 pub(super) const BODY: &[&str] = &["too_slow", "too_large"];
 
-/// What a request may be told that the leader decides on.
-pub(super) const DECIDED: &[&str] = &["not_leader"];
+/// Refusals of a request that only the leader answers.
+pub(super) const LEADER: &[&str] = &["not_leader"];
 
 /// The status of a code.
 pub(super) fn status(code: &str) -> Option<u16> {

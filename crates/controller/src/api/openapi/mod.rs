@@ -1,23 +1,23 @@
-//! `GET /openapi.json`: the API described for programs, in OpenAPI 3.1.
+//! `GET /openapi.json`: the description of the API in OpenAPI 3.1.
 //!
-//! The document is made of the table of routes: every route has its operation here, and what a route needs becomes what the
-//! document asks for. A route without a description fails a test, and so does a description without a route, a refusal that
-//! `docs/reference/api.md` does not know, and an answer of a live controller that is not as its schema says.
+//! The document is made of the table of routes, of one operation for each route, and of the types that handlers use for
+//! parameters and bodies. Comments of these types are the descriptions in the document.
 //!
-//! | file | what it has |
+//! Tests fail if a route has no operation or an operation has no route, if a refusal is not in `docs/reference/api.md`, and
+//! if an answer of a live controller does not match its schema.
+//!
+//! | file | content |
 //! |---|---|
-//! | `document` | all of it put together, and how it is served |
-//! | `operation` | what is said of one route, in the words that `operations` uses |
-//! | `operations` | what is said of each |
-//! | `codes` | every refusal: its code, its status |
-//! | `schema` | small words for JSON Schema |
-//! | `schemas` | what answers are made of |
+//! | `document` | the document, and the handler that sends it |
+//! | `operation` | the description of one route |
+//! | `operations` | the table of operations |
+//! | `schemas` | the schemas of types |
+//! | `codes` | the codes of refusals, with their status |
 
 mod codes;
 mod document;
 mod operation;
 mod operations;
-mod schema;
 mod schemas;
 #[cfg(test)]
 mod tests;

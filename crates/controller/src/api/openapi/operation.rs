@@ -1,157 +1,199 @@
-//! What is said of one route.
-
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "a schema is made to be put into another, or into the document"
-)]
+//! The description of one route.
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 use windlass_core::access::AccessScope;
+use windlass_net::http::ProblemDetails;
 
 use super::codes;
-use super::schema::text;
+use super::schemas::{OpenApiSchemas, SchemaOf, schema_of};
 use crate::api::routes::RouteAccess;
 
-/// One route, described.
+/// The description of one route. Bodies and parameters are named by the types that the handler uses.
 #[derive(Clone, Debug)]
 pub(super) struct OpenApiOperation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     summary: &'static str,
-    /// Parameters, each with where it stands.
-    pub(super) parameters: Vec<Value>,
-    body: Option<Value>,
-    answers: BTreeMap<u16, Value>,
-    /// Of refusals.
+    pub(super) parameters: Vec<OpenApiParameter>,
+    query: Option<SchemaOf>,
+    body: Option<OpenApiBody>,
+    answers: BTreeMap<u16, OpenApiAnswer>,
+    /// The codes of refusals.
     pub(super) codes: Vec<&'static str>,
 }
 
-/// Something that is read.
+/// A parameter in the path or in a header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenApiParameter {
+    /// `path` or `header`.
+    pub(super) place: &'static str,
+    pub(super) name: &'static str,
+    about: &'static str,
+    schema: SchemaOf,
+}
+
+/// The body of a request.
+#[derive(Clone, Copy, Debug)]
+struct OpenApiBody {
+    is_required: bool,
+    content: OpenApiContent,
+}
+
+/// An answer that is no refusal.
+#[derive(Clone, Debug)]
+struct OpenApiAnswer {
+    about: &'static str,
+    contents: Vec<OpenApiContent>,
+}
+
+/// Content of a body.
+#[derive(Clone, Copy, Debug)]
+enum OpenApiContent {
+    /// JSON of this type.
+    Json(SchemaOf),
+    /// JSON whose form is internal to windlass.
+    Internal,
+    /// Text with this content type.
+    Text(&'static str),
+    /// Bytes with this content type.
+    Bytes(&'static str),
+}
+
+/// A route that reads.
 pub(super) fn get(path: &'static str, summary: &'static str) -> OpenApiOperation {
     OpenApiOperation::new("get", path, summary)
 }
 
-/// Something that is done.
+/// A route that changes something.
 pub(super) fn post(path: &'static str, summary: &'static str) -> OpenApiOperation {
-    OpenApiOperation::new("post", path, summary).refuses(codes::BODY).refuses(codes::DECIDED)
+    OpenApiOperation::new("post", path, summary).refuses(codes::BODY).refuses(codes::LEADER)
 }
 
 impl OpenApiOperation {
     fn new(method: &'static str, path: &'static str, summary: &'static str) -> Self {
         let (answers, codes) = (BTreeMap::new(), codes::ANY.to_vec());
-        Self { method, path, summary, parameters: Vec::new(), body: None, answers, codes }
+        let (parameters, query, body) = (Vec::new(), None, None);
+        Self { method, path, summary, parameters, query, body, answers, codes }
     }
 
     /// A part of the path.
-    pub(super) fn part(self, name: &str, schema: Value, about: &str) -> Self {
-        self.parameter("path", name, schema, about)
+    pub(super) fn part<T: JsonSchema>(self, name: &'static str, about: &'static str) -> Self {
+        self.parameter::<T>("path", name, about)
     }
 
-    /// A parameter behind the path.
-    pub(super) fn query(self, name: &str, schema: Value, about: &str) -> Self {
-        self.parameter("query", name, schema, about)
+    /// A header.
+    pub(super) fn header<T: JsonSchema>(self, name: &'static str, about: &'static str) -> Self {
+        self.parameter::<T>("header", name, about)
     }
 
-    /// A parameter behind the path that has to be there.
-    pub(super) fn needed(self, name: &str, schema: Value, about: &str) -> Self {
-        let mut operation = self.query(name, schema, about);
-        if let Some(parameter) = operation.parameters.last_mut() {
-            parameter["required"] = true.into();
-        }
-        operation
-    }
-
-    /// A header that means something here.
-    pub(super) fn header(self, name: &str, schema: Value, about: &str) -> Self {
-        self.parameter("header", name, schema, about)
-    }
-
-    fn parameter(mut self, place: &str, name: &str, schema: Value, about: &str) -> Self {
-        self.parameters.push(json!({
-            "in": place, "name": name, "required": place == "path",
-            "schema": schema, "description": about,
-        }));
-        self
-    }
-
-    /// The body that it takes, which is JSON.
-    pub(super) fn takes(mut self, schema: Value) -> Self {
-        let content = json!({ "application/json": { "schema": schema } });
-        self.body = Some(json!({ "required": true, "content": content }));
-        self
-    }
-
-    /// The same body, which may also be left out.
-    pub(super) fn may_take(self, schema: Value) -> Self {
-        let mut operation = self.takes(schema);
-        if let Some(body) = &mut operation.body {
-            body["required"] = false.into();
-        }
-        operation
-    }
-
-    /// The body that it takes, in a form of windlass's own.
-    pub(super) fn takes_bytes(mut self) -> Self {
-        let content = json!({ "application/octet-stream": {} });
-        self.body = Some(json!({ "required": true, "content": content }));
-        self
-    }
-
-    /// JSON that it answers.
-    pub(super) fn answers(self, status: u16, about: &str, schema: Value) -> Self {
-        self.answers_as(status, about, "application/json", schema)
-    }
-
-    /// Something else that it answers.
-    pub(super) fn answers_as(
+    fn parameter<T: JsonSchema>(
         mut self,
-        status: u16,
-        about: &str,
-        kind: &str,
-        schema: Value,
+        place: &'static str,
+        name: &'static str,
+        about: &'static str,
     ) -> Self {
-        let answer = self
-            .answers
-            .entry(status)
-            .or_insert_with(|| json!({ "description": about, "content": {} }));
-        answer["content"][kind] = json!({ "schema": schema });
+        self.parameters.push(OpenApiParameter { place, name, about, schema: schema_of::<T> });
         self
+    }
+
+    /// The parameters behind the path: the fields of this type.
+    pub(super) fn query<T: JsonSchema>(self) -> Self {
+        Self { query: Some(T::json_schema), ..self }
+    }
+
+    /// A body in JSON.
+    pub(super) fn takes<T: JsonSchema>(self) -> Self {
+        self.body(true, OpenApiContent::Json(schema_of::<T>))
+    }
+
+    /// A body in JSON that can be left out.
+    pub(super) fn may_take<T: JsonSchema>(self) -> Self {
+        self.body(false, OpenApiContent::Json(schema_of::<T>))
+    }
+
+    /// A message in JSON whose form is internal to windlass.
+    pub(super) fn takes_message(self) -> Self {
+        self.body(true, OpenApiContent::Internal)
+    }
+
+    /// A message in bytes whose form is internal to windlass.
+    pub(super) fn takes_bytes(self) -> Self {
+        self.body(true, OpenApiContent::Bytes("application/octet-stream"))
+    }
+
+    fn body(self, is_required: bool, content: OpenApiContent) -> Self {
+        Self { body: Some(OpenApiBody { is_required, content }), ..self }
+    }
+
+    /// An answer in JSON.
+    pub(super) fn answers<T: JsonSchema>(self, status: u16, about: &'static str) -> Self {
+        self.answer(status, about, OpenApiContent::Json(schema_of::<T>))
+    }
+
+    /// A message in JSON whose form is internal to windlass.
+    pub(super) fn answers_message(self, status: u16, about: &'static str) -> Self {
+        self.answer(status, about, OpenApiContent::Internal)
+    }
+
+    /// An answer in text with this content type.
+    pub(super) fn answers_text(self, status: u16, about: &'static str, kind: &'static str) -> Self {
+        self.answer(status, about, OpenApiContent::Text(kind))
+    }
+
+    /// An answer in bytes with this content type.
+    pub(super) fn answers_bytes(
+        self,
+        status: u16,
+        about: &'static str,
+        kind: &'static str,
+    ) -> Self {
+        self.answer(status, about, OpenApiContent::Bytes(kind))
     }
 
     /// An answer without a body.
-    pub(super) fn answers_nothing(mut self, status: u16, about: &str) -> Self {
-        self.answers.insert(status, json!({ "description": about }));
+    pub(super) fn answers_nothing(mut self, status: u16, about: &'static str) -> Self {
+        self.answers.insert(status, OpenApiAnswer { about, contents: Vec::new() });
         self
     }
 
-    /// Codes of refusals, beside those that any request gets.
+    fn answer(mut self, status: u16, about: &'static str, content: OpenApiContent) -> Self {
+        let none = || OpenApiAnswer { about, contents: Vec::new() };
+        self.answers.entry(status).or_insert_with(none).contents.push(content);
+        self
+    }
+
+    /// Codes of refusals, besides those that any request can get.
     pub(super) fn refuses(mut self, codes: &[&'static str]) -> Self {
         self.codes.extend(codes);
         self
     }
 
-    /// As the document has it, for a route that needs this.
-    pub(super) fn document(mut self, needs: RouteAccess) -> Value {
+    /// The operation in the document, for a route with this access rule.
+    pub(super) fn document(mut self, needs: RouteAccess, schemas: &mut OpenApiSchemas) -> Value {
         self.codes.extend(match needs {
             RouteAccess::Nothing => Vec::new(),
             RouteAccess::Scope(AccessScope::Worker) | RouteAccess::WorkerSecret => {
-                [codes::GUARDED, codes::SECRET].concat()
+                [codes::AUTHORIZED, codes::WORKER].concat()
             }
-            RouteAccess::Scope(_) => codes::GUARDED.to_vec(),
+            RouteAccess::Scope(_) => codes::AUTHORIZED.to_vec(),
         });
         let mut described = json!({
             "operationId": self.id(),
             "summary": self.summary,
             "security": security(needs),
-            "responses": self.responses(),
+            "responses": self.responses(schemas),
         });
-        if !self.parameters.is_empty() {
-            described["parameters"] = self.parameters.into();
+        let parameters = self.all_parameters(schemas);
+        if !parameters.is_empty() {
+            described["parameters"] = parameters.into();
         }
-        if let Some(body) = self.body {
-            described["requestBody"] = body;
+        if let Some(OpenApiBody { is_required, content }) = self.body {
+            let (kind, media) = content.media(|schema| schemas.request(schema));
+            described["requestBody"] =
+                json!({ "required": is_required, "content": { kind: media } });
         }
         described
     }
@@ -162,9 +204,36 @@ impl OpenApiOperation {
         std::iter::once(self.method).chain(words).collect::<Vec<_>>().join("_")
     }
 
-    fn responses(&self) -> Map<String, Value> {
-        let answers =
-            self.answers.iter().map(|(status, answer)| (status.to_string(), answer.clone()));
+    fn all_parameters(&self, schemas: &mut OpenApiSchemas) -> Vec<Value> {
+        let mut parameters = Vec::new();
+        for OpenApiParameter { place, name, about, schema } in &self.parameters {
+            parameters.push(json!({
+                "in": place, "name": name, "required": *place == "path",
+                "schema": schemas.request(*schema), "description": about,
+            }));
+        }
+        parameters.extend(self.query.into_iter().flat_map(|query| schemas.query(query)));
+        parameters
+    }
+
+    fn responses(&self, schemas: &mut OpenApiSchemas) -> Map<String, Value> {
+        let mut responses = Map::new();
+        for (status, answer) in &self.answers {
+            responses.insert(status.to_string(), answer.document(schemas));
+        }
+        if self.method == "get" && self.answers.contains_key(&200) {
+            let about = "The document has not changed: its `etag` is in `if-none-match`";
+            responses.insert("304".to_owned(), json!({ "description": about }));
+        }
+        let problem = schemas.answer(schema_of::<ProblemDetails>);
+        for (status, codes) in self.refusals() {
+            responses.insert(status.to_string(), refusal(&codes, &problem));
+        }
+        responses
+    }
+
+    /// The codes of refusals by status.
+    fn refusals(&self) -> BTreeMap<u16, Vec<&'static str>> {
         let mut refusals: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
         for code in &self.codes {
             let status = codes::status(code).expect("a test looks every code up");
@@ -173,35 +242,46 @@ impl OpenApiOperation {
                 listed.push(code);
             }
         }
-        let refusals =
-            refusals.into_iter().map(|(status, codes)| (status.to_string(), refusal(&codes)));
-        answers.chain(self.unchanged()).chain(refusals).collect()
-    }
-
-    /// What a document answers who has it already.
-    fn unchanged(&self) -> Option<(String, Value)> {
-        let about = "It is what `if-none-match` named, the `etag` of an earlier answer";
-        let document = self.method == "get" && self.answers.contains_key(&200);
-        document.then(|| ("304".to_owned(), json!({ "description": about })))
+        refusals
     }
 }
 
-fn refusal(codes: &[&str]) -> Value {
-    let problem = json!({ "allOf": [
-        { "$ref": "#/components/schemas/Problem" },
-        { "properties": { "code": { "enum": codes } } },
-    ] });
+impl OpenApiAnswer {
+    fn document(&self, schemas: &mut OpenApiSchemas) -> Value {
+        let mut answer = json!({ "description": self.about });
+        for content in &self.contents {
+            let (kind, media) = content.media(|schema| schemas.answer(schema));
+            answer["content"][kind] = media;
+        }
+        answer
+    }
+}
+
+impl OpenApiContent {
+    /// The content type with its media type object.
+    fn media(self, schema: impl FnOnce(SchemaOf) -> Value) -> (&'static str, Value) {
+        match self {
+            Self::Json(of) => ("application/json", json!({ "schema": schema(of) })),
+            Self::Internal => ("application/json", json!({ "schema": {} })),
+            Self::Text(kind) => (kind, json!({ "schema": { "type": "string" } })),
+            Self::Bytes(kind) => (kind, json!({ "schema": {} })),
+        }
+    }
+}
+
+fn refusal(codes: &[&str], problem: &Value) -> Value {
+    let problem = json!({ "allOf": [problem, { "properties": { "code": { "enum": codes } } }] });
     json!({
         "description": format!("Refused: {}", codes.join(", ")),
         "content": { "application/problem+json": { "schema": problem } },
     })
 }
 
-/// The requirements that a request has to meet. A controller without tokens asks for none.
+/// The credentials that a request needs. A controller without tokens requires none.
 fn security(needs: RouteAccess) -> Value {
     match needs {
         RouteAccess::Nothing => json!([]),
-        // Who has joined before needs no token to join again.
+        // A worker that has joined before needs no token to join again.
         RouteAccess::Scope(AccessScope::Worker) => {
             json!([{ "token": ["worker"] }, { "worker": [] }])
         }
@@ -210,9 +290,8 @@ fn security(needs: RouteAccess) -> Value {
     }
 }
 
-/// The id of a run, as requests may write it.
+/// The part of the path that names a run.
 pub(super) fn run_part(operation: OpenApiOperation) -> OpenApiOperation {
-    operation
-        .part("run", text(), "An id, the beginning of one, or `latest`")
-        .refuses(&["no_such_run"])
+    let about = "The id of the run, a prefix of it, or `latest`";
+    operation.part::<String>("run", about).refuses(&["no_such_run"])
 }

@@ -1,21 +1,23 @@
-//! Workers of any make: requests in plain JSON, over the same sessions as our own.
+//! Plain workers: programs of any make, which send JSON over HTTP.
 //!
 //! ```text
-//!  register ─► WorkerSecret ─► Request::Register
-//!  claim, heartbeat, complete, goodbye ──► Proxy (one for each worker, one request at a time) ──► Exchange ──► the leader's loop
+//!  register ─► WorkerSecret ─► EngineRequest::Join
+//!  claim, heartbeat, complete, goodbye ──► PlainWorkerProxy (one per worker, one request at a time) ──► Exchange ──► leader
 //! ```
 //!
-//! A worker of ours holds its end of the session. A foreign one does not know that there is one: its [`PlainWorkerProxy`](proxy::Proxy)
-//! holds that end for it, in the controller. A proxy that is gone with its process is made again from what is durable: the
-//! leases that the worker holds, and how far its exchanges had come.
+//! A plain worker does not know the session. Its [proxy](proxy::PlainWorkerProxy) holds the worker's end of the session in the
+//! controller. After a restart of the controller the proxy is rebuilt from durable state: the leases that the worker
+//! holds, and the number of its last exchange.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
-//! | `register`, `steps` | the requests: joining, heartbeat, claim and goodbye; complete and events |
-//! | `step_id` | the id of one hand-out of a step |
-//! | `proxy`, `proxies` | a worker's end of the session; one for each worker |
-//! | `offer` | what a worker is told to execute |
+//! | `register`, `steps` | the requests: register, heartbeat, claim and goodbye; complete and events |
+//! | `bodies` | the bodies of requests and answers |
+//! | `step_id` | the id of one delivery of a step |
+//! | `proxy`, `proxies` | a worker's end of the session; the proxies of all workers |
+//! | `offer` | the form of a lease for a plain worker |
 
+mod bodies;
 mod offer;
 mod proxies;
 mod proxy;
@@ -23,6 +25,11 @@ mod register;
 mod step_id;
 mod steps;
 
+pub(super) use bodies::{
+    PlainClaimBody, PlainCompleteBody, PlainCompleteReply, PlainEventBody, PlainEventReply,
+    PlainGoodbyeBody, PlainGoodbyeReply, PlainHeartbeatBody, PlainHeartbeatReply, PlainOfferBody,
+    PlainRegisterBody, PlainRegisteredBody,
+};
 pub(super) use proxies::PlainWorkerProxies;
 pub(super) use register::{claim, goodbye, heartbeat, register};
 pub(super) use steps::{complete, events};

@@ -1,16 +1,22 @@
-//! What a foreign worker is told to execute.
+//! The form of a lease for a plain worker.
 
-use serde_json::{Map, Value, json};
 use windlass_core::expand::{GrantedWork, StepWork, WorkAction, interpreter};
+use windlass_core::json_form::AsText;
+use windlass_core::report::UtcTime;
 use windlass_core::session::LeaseGrant;
-use windlass_core::time::Span;
+use windlass_core::time::{Span, Time};
 use windlass_core::trace::TraceContext;
 
+use super::bodies::PlainOfferBody;
 use super::step_id::PlainStepId;
 
-/// A lease in words that need no windlass to be understood, or why it cannot be put so. Secrets are named: their values
-/// are the worker's own. When the lease expires is added by the caller.
-pub(super) fn offer(grant: &LeaseGrant, worker: &str) -> Result<Value, String> {
+/// Makes the offer of a lease that expires at this time, or returns why a plain worker cannot execute it. An offer has the
+/// names of secrets; the worker has their values.
+pub(super) fn offer(
+    grant: &LeaseGrant,
+    worker: &str,
+    expires: Time,
+) -> Result<PlainOfferBody, String> {
     let work =
         StepWork::parse(&grant.work).map_err(|error| format!("its work is not known: {error}"))?;
     let handout = GrantedWork { work: &work, grant };
@@ -21,24 +27,23 @@ pub(super) fn offer(grant: &LeaseGrant, worker: &str) -> Result<Value, String> {
     let mut env = vec![("TRACEPARENT".to_owned(), span.to_string())];
     env.extend(handout.variables(&scope)?);
     env.extend(handout.identity_variables(worker));
-    let env: Map<String, Value> =
-        env.into_iter().map(|(name, value)| (name, value.into())).collect();
-    Ok(json!({
-        "step_id": PlainStepId::of(grant.lease).to_string(),
-        "run_id": grant.lease.run.to_string(),
-        "phase": grant.name,
-        "stop_on_lost_contact": grant.stops_on_lost_contact,
-        "fence": grant.lease.fence.0,
-        "run": command(&work.action)?,
-        "env": env,
-        "secrets": work.secrets,
-        "other_secrets": work.other_secrets,
-        "dir": handout.dir(&scope)?,
-        "timeout_ms": grant.timeout.map(Span::as_millis),
-    }))
+    Ok(PlainOfferBody {
+        step_id: AsText(PlainStepId::of(lease)),
+        run_id: AsText(lease.run),
+        phase: grant.name.to_string(),
+        lease_expires_at: UtcTime(expires),
+        stop_on_lost_contact: grant.stops_on_lost_contact,
+        fence: lease.fence.0,
+        run: command(&work.action)?,
+        env: env.into_iter().collect(),
+        dir: handout.dir(&scope)?,
+        timeout_ms: grant.timeout.map(Span::as_millis),
+        secrets: work.secrets,
+        other_secrets: work.other_secrets,
+    })
 }
 
-/// What sh is to run.
+/// The script for sh.
 fn command(action: &WorkAction) -> Result<String, String> {
     match action {
         WorkAction::Script { text, shell: None } => Ok(text.clone()),

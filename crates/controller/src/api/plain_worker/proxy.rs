@@ -1,8 +1,7 @@
-//! A foreign worker's end of its session.
+//! The worker's end of a session, for a plain worker.
 
 use std::collections::VecDeque;
 
-use serde_json::Value;
 use windlass_core::access::Principal;
 use windlass_core::engine::{EngineAnswer, EngineRequest};
 use windlass_core::id::{Fence, WorkerId};
@@ -15,19 +14,20 @@ use windlass_core::session::{
 use windlass_core::time::{Span, Time};
 use windlass_store::logs::{LogId, LogStore as _};
 
+use super::bodies::PlainOfferBody;
 use super::offer::offer;
 use super::proxies::unknown;
 use super::step_id::PlainStepId;
 use crate::api::api_error::ApiError;
 use crate::api::router::Api;
 
-/// Answers to claims that are remembered.
+/// The most answers to claims that a proxy remembers.
 const ANSWERS_MAX: usize = 64;
 
-/// Steps that are failed in one claim because they cannot be put in words.
+/// The most steps that fail in one claim because a plain worker cannot execute them.
 const UNFIT_MAX: usize = 16;
 
-/// What is known of a foreign worker that it does not say with every request.
+/// The state of a plain worker that its requests do not contain.
 #[derive(Debug)]
 pub(super) struct PlainWorkerProxy {
     worker: WorkerId,
@@ -35,22 +35,22 @@ pub(super) struct PlainWorkerProxy {
     answers: VecDeque<ClaimAnswer>,
 }
 
-/// What a claim was answered.
+/// The answer to a claim.
 #[derive(Debug)]
 struct ClaimAnswer {
     request: String,
-    step: Option<(Fence, Value)>,
+    step: Option<(Fence, PlainOfferBody)>,
 }
 
 impl PlainWorkerProxy {
-    /// The proxy of a worker, from what is durable; `None` if it is not registered.
+    /// Rebuilds the proxy of a worker from durable state; `None` if the worker is not registered.
     pub(super) fn rebuilt(api: &Api, worker: WorkerId) -> Option<Self> {
         let session = api.handle.views().look(|view| view.engine.plain_session(worker))?;
         Some(Self { worker, session, answers: VecDeque::new() })
     }
 
-    /// Makes the session anew if this controller has begun another term: meanwhile the worker may have got leases from another
-    /// leader, which would end as forgotten if the session did not list them.
+    /// Rebuilds the session if this controller has begun another term. In between, another leader may have granted leases,
+    /// which would end as forgotten if the session did not list them.
     pub(super) fn follow_term(&mut self, api: &Api) -> Result<(), ApiError> {
         let life = self.session.life();
         if api.handle.views().look(|view| view.engine.term()) == life.term {
@@ -65,7 +65,7 @@ impl PlainWorkerProxy {
         Ok(())
     }
 
-    /// Renews what the worker holds, and says what it must stop, and until when the rest is renewed.
+    /// Renews leases; returns the leases whose steps the worker must stop, and when the others expire.
     pub(super) async fn heartbeat(
         &mut self,
         api: &Api,
@@ -77,14 +77,14 @@ impl PlainWorkerProxy {
         Ok((self.session.stops(), self.expires_at(api)))
     }
 
-    /// When the worker has to take its leases for ended: a margin before the leader does.
+    /// When the leases expire for the worker: a margin before they expire for the leader.
     fn expires_at(&self, api: &Api) -> Time {
         let leader = api.handle.views().look(|view| view.engine.leader());
         self.session.expires_at(leader.map_or(Span::ZERO, |leader| leader.ttl))
     }
 
-    /// The worker leaves. Without steps that may still run, everything that it had ends now; else it gets no more leases,
-    /// and those steps end by time. Returns when that is.
+    /// The worker leaves. If no step may still run, all its leases end now. Otherwise it gets no more leases, and those of
+    /// these steps expire. Returns when they expire.
     pub(super) async fn goodbye(
         &mut self,
         api: &Api,
@@ -105,7 +105,7 @@ impl PlainWorkerProxy {
         Ok(Some(self.expires_at(api)))
     }
 
-    /// Has something decided that is done or refused.
+    /// Sends a request that is accepted or refused.
     async fn settle(&self, api: &Api, request: EngineRequest) -> Result<(), ApiError> {
         match api.handle.ask(request).await? {
             EngineAnswer::Done => Ok(()),
@@ -115,13 +115,13 @@ impl PlainWorkerProxy {
         }
     }
 
-    /// The next step for the worker, if there is one now. The same request again gets the same answer while the lease in it
-    /// goes on.
+    /// Claims the next step for the worker, if one is ready. A repeated request gets the same answer while its lease is
+    /// open.
     pub(super) async fn claim(
         &mut self,
         api: &Api,
         request: Option<&str>,
-    ) -> Result<Option<Value>, ApiError> {
+    ) -> Result<Option<PlainOfferBody>, ApiError> {
         self.follow_term(api)?;
         if let Some(known) =
             self.answers.iter().find(|known| Some(known.request.as_str()) == request)
@@ -139,7 +139,7 @@ impl PlainWorkerProxy {
         Ok(step.map(|(_, offer)| offer))
     }
 
-    async fn next(&mut self, api: &Api) -> Result<Option<(Fence, Value)>, ApiError> {
+    async fn next(&mut self, api: &Api) -> Result<Option<(Fence, PlainOfferBody)>, ApiError> {
         let known = api.handle.views().look(|view| {
             let known = view.engine.workers().find(|known| known.id == self.worker)?;
             Some((known.name.into_owned(), known.slots as usize))
@@ -150,16 +150,16 @@ impl PlainWorkerProxy {
                 self.exchange(api, 1, Vec::new()).await?;
             }
             let Some(grant) = self.session.claim(api.now()) else { return Ok(None) };
-            match offer(&grant, &name) {
+            match offer(&grant, &name, self.expires_at(api)) {
                 Ok(mut offer) => {
-                    // That it has started is said now; if it cannot be, the next request says it.
+                    // Reports the start. If this exchange fails, the next request reports it.
                     drop(self.exchange(api, 0, Vec::new()).await);
                     let fence = grant.lease.fence;
                     if !self.session.holds(fence) {
-                        // The lease has ended while the store was slow.
+                        // The lease has ended while the exchange waited for the store.
                         continue;
                     }
-                    offer["lease_expires_at"] = UtcTime(self.expires_at(api)).to_string().into();
+                    offer.lease_expires_at = UtcTime(self.expires_at(api));
                     return Ok(Some((fence, offer)));
                 }
                 Err(reason) => self.fail(api, &grant, &reason).await?,
@@ -168,12 +168,12 @@ impl PlainWorkerProxy {
         Ok(None)
     }
 
-    /// Fails a step that cannot be put in words, and says why where its output would be.
+    /// Fails a step that a plain worker cannot execute, and writes the reason to its log.
     async fn fail(&mut self, api: &Api, grant: &LeaseGrant, reason: &str) -> Result<(), ApiError> {
         let LeaseRef { run, step, attempt, .. } = grant.lease;
         let log = LogId { run, step, attempt, delivery: grant.delivery };
         let said = format!("windlass: {reason}\n").into_bytes();
-        // What cannot be kept fails no request.
+        // An error of the log store does not fail the request.
         drop(api.stores.logs.append(log, 0, said).await);
         let outcome = Outcome::plain(OutcomeKind::Failed);
         self.complete(api, PlainStepId::of(grant.lease), outcome).await.map(drop)
@@ -199,8 +199,8 @@ impl PlainWorkerProxy {
         Ok(self.session.outcome_verdict(id.fence, &body?))
     }
 
-    /// One round trip. The leader keeps an exchange that it has nothing to say to; the next one, which wants nothing, has
-    /// it answered at once. A lease that is granted between the two is in the answer to the first.
+    /// One round trip. The leader parks an exchange without news; a second exchange that wants nothing makes it answer the
+    /// first at once. A lease that is granted between the two is in the answer to the first.
     async fn exchange(
         &mut self,
         api: &Api,
@@ -217,7 +217,7 @@ impl PlainWorkerProxy {
             tokio::select! {
                 biased;
                 reply = &mut exchange => reply?,
-                // It came later, so the first has its answer, or will never have one.
+                // The second exchange is answered, so the first is answered too, or never will be.
                 _ = &mut next => exchange.await?,
             }
         };

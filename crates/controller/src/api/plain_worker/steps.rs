@@ -6,50 +6,29 @@ use std::sync::Arc;
 use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use windlass_core::id::{Fence, WorkerId};
-use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, OutcomeKind, StepOutput};
+use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, StepOutput};
 use windlass_core::session::OutcomeVerdict;
 use windlass_store::logs::{LogId, LogStore as _};
 
+use super::bodies::{PlainCompleteBody, PlainCompleteReply, PlainEventBody, PlainEventReply};
 use super::step_id::PlainStepId;
 use crate::api::api_error::ApiError;
 use crate::api::extract::{JsonBody, PathParams};
 use crate::api::router::Api;
 use crate::api::{access, name_rules};
 
-/// The most bytes of one attempt's log, as for workers of ours.
+/// The most bytes in the log of one attempt, as for workers of windlass.
 const LOG_MAX: u64 = 64 << 20;
 
-/// How an attempt ended.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::api) struct PlainCompleteBody {
-    status: PlainCompleteStatus,
-    exit_code: Option<i32>,
-    output_path: Option<Value>,
-    artifact_refs: Option<Value>,
-    #[serde(default)]
-    outputs: Map<String, Value>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum PlainCompleteStatus {
-    Succeeded,
-    Failed,
-    TimedOut,
-    Cancelled,
-}
-
-/// Takes an outcome.
+/// Accepts the outcome of an attempt.
 pub(in crate::api) async fn complete(
     State(api): State<Arc<Api>>,
     PathParams(id): PathParams<String>,
     headers: HeaderMap,
     JsonBody(completed): JsonBody<PlainCompleteBody>,
-) -> Result<Answered<Value>, ApiError> {
+) -> Result<Answered<PlainCompleteReply>, ApiError> {
     let worker = access::worker_secret(&headers)?.worker_id();
     let id = step_of(&api, &id).await?;
     let holder = api.handle.views().look(|view| {
@@ -60,76 +39,58 @@ pub(in crate::api) async fn complete(
         let detail = format!("lease {} is that of another worker", id.fence.0);
         return Err(ApiError::forbidden("other_worker", detail));
     }
-    let outcome = completed.outcome()?;
+    let outcome = outcome(completed)?;
     let verdict = run_detached(async move {
         let proxy = api.proxies.of(&api, worker)?;
         let mut proxy = proxy.lock().await;
         proxy.complete(&api, id, outcome).await
     });
     match verdict.await? {
-        OutcomeVerdict::Accepted => Ok(Answered(json!({ "accepted": true }))),
+        OutcomeVerdict::Accepted => Ok(Answered(PlainCompleteReply { accepted: true })),
         OutcomeVerdict::Stale => Err(stale(id.fence)),
     }
 }
 
 fn stale(fence: Fence) -> ApiError {
     let detail = format!(
-        "lease {} has ended, and the step may be somebody else's now: stop it, and drop what it did",
+        "lease {} has ended, and another worker may have the step: stop it, and discard its results",
         fence.0
     );
     ApiError::conflict("stale", detail)
 }
 
-impl PlainCompleteBody {
-    fn outcome(self) -> Result<Outcome, ApiError> {
-        let kind = match self.status {
-            PlainCompleteStatus::Succeeded => OutcomeKind::Succeeded,
-            PlainCompleteStatus::Failed => OutcomeKind::Failed,
-            PlainCompleteStatus::TimedOut => OutcomeKind::TimedOut,
-            PlainCompleteStatus::Cancelled => OutcomeKind::Cancelled,
-        };
-        let mut outputs = self.outputs;
-        for (name, value) in
-            [("output_path", self.output_path), ("artifact_refs", self.artifact_refs)]
-        {
-            if let Some(value) = value {
-                outputs.insert(name.to_owned(), value);
-            }
+fn outcome(completed: PlainCompleteBody) -> Result<Outcome, ApiError> {
+    let PlainCompleteBody { status, exit_code, output_path, artifact_refs, mut outputs } =
+        completed;
+    for (name, value) in [("output_path", output_path), ("artifact_refs", artifact_refs)] {
+        if let Some(value) = value {
+            outputs.insert(name.to_owned(), value);
         }
-        let output = if outputs.is_empty() {
-            StepOutput::None
-        } else {
-            StepOutput::Inline(Value::Object(outputs).to_string().into())
-        };
-        if !output.fits() {
-            let detail = format!("outputs take more than {INLINE_OUTPUT_MAX} bytes");
-            return Err(ApiError::too_large(detail));
-        }
-        Ok(Outcome { kind, exit_code: self.exit_code, output })
     }
+    let output = if outputs.is_empty() {
+        StepOutput::None
+    } else {
+        StepOutput::Inline(Value::Object(outputs).to_string().into())
+    };
+    if !output.fits() {
+        let detail = format!("outputs take more than {INLINE_OUTPUT_MAX} bytes");
+        return Err(ApiError::too_large(detail));
+    }
+    Ok(Outcome { kind: status.0.into(), exit_code, output })
 }
 
-/// Something that happened in a step.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::api) struct PlainEventBody {
-    event_type: String,
-    #[serde(default)]
-    payload: Value,
-}
-
-/// Adds to the log of a step that the worker holds.
+/// Appends to the log of a step that the worker holds.
 pub(in crate::api) async fn events(
     State(api): State<Arc<Api>>,
     PathParams(id): PathParams<String>,
     headers: HeaderMap,
-    JsonBody(happened): JsonBody<PlainEventBody>,
-) -> Result<Answered<Value>, ApiError> {
+    JsonBody(event): JsonBody<PlainEventBody>,
+) -> Result<Answered<PlainEventReply>, ApiError> {
     let worker = access::worker_secret(&headers)?.worker_id();
-    name_rules::check("an event_type", &happened.event_type)?;
+    name_rules::check("an event_type", &event.event_type)?;
     let id = step_of(&api, &id).await?;
     run_detached(async move {
-        // One at a time: where a piece goes depends on where the one before it ended.
+        // One request at a time: the offset of a piece is the end of the previous one.
         let proxy = api.proxies.of(&api, worker)?;
         let _turn = proxy.lock().await;
         let log = held_log(&api, worker, id)?;
@@ -137,22 +98,20 @@ pub(in crate::api) async fn events(
         if size >= LOG_MAX {
             return Err(ApiError::too_large(format!("a log has at most {LOG_MAX} bytes")));
         }
-        let size = api.stores.logs.append(log, size, happened.bytes()).await?;
-        Ok(Answered(json!({ "size": size })))
+        let size = api.stores.logs.append(log, size, log_bytes(event)).await?;
+        Ok(Answered(PlainEventReply { size }))
     })
     .await
 }
 
-impl PlainEventBody {
-    fn bytes(self) -> Vec<u8> {
-        match (self.event_type.as_str(), self.payload) {
-            ("output", Value::String(text)) => text.into_bytes(),
-            (kind, payload) => format!("{kind} {payload}\n").into_bytes(),
-        }
+fn log_bytes(event: PlainEventBody) -> Vec<u8> {
+    match (event.event_type.as_str(), event.payload) {
+        ("output", Value::String(text)) => text.into_bytes(),
+        (kind, payload) => format!("{kind} {payload}\n").into_bytes(),
     }
 }
 
-/// The log of the lease that a worker has of a step.
+/// The log of a step that the worker holds.
 fn held_log(api: &Api, worker: WorkerId, id: PlainStepId) -> Result<LogId, ApiError> {
     let PlainStepId { run, step, fence } = id;
     let log = api.handle.views().look(|view| {
@@ -163,7 +122,7 @@ fn held_log(api: &Api, worker: WorkerId, id: PlainStepId) -> Result<LogId, ApiEr
     log.ok_or_else(|| stale(fence))
 }
 
-/// The hand-out of a step that `RUN.INDEX.FENCE` names.
+/// Parses the id of a delivery, and checks that the step exists.
 async fn step_of(api: &Api, text: &str) -> Result<PlainStepId, ApiError> {
     let id = PlainStepId::parse(text).ok_or_else(|| {
         ApiError::bad_request(
@@ -180,7 +139,7 @@ async fn step_of(api: &Api, text: &str) -> Result<PlainStepId, ApiError> {
     }
 }
 
-/// Does something to its end, also if whoever asked for it does not wait: what the engine was told has to be taken in.
+/// Runs a request to its end even if the client disconnects: the session must process the reply of the engine.
 pub(super) async fn run_detached<T: Send + 'static>(
     work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> Result<T, ApiError> {

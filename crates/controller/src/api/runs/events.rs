@@ -6,11 +6,12 @@ use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use windlass_core::engine::Event;
 use windlass_core::id::RunId;
+use windlass_core::report::EventJson;
 use windlass_link::http::{EVENTS_TYPE, EventsPage};
 use windlass_store::journal::{Position, RecordedEvent};
 
@@ -21,7 +22,7 @@ use crate::api::extract;
 use crate::api::extract::{PathParams, QueryParams};
 use crate::api::router::Api;
 
-/// Events in a page whose asker did not say how many.
+/// The default of `limit`.
 const PAGE: usize = 1_000;
 
 /// Events in a page at most: a few megabytes as JSON.
@@ -30,17 +31,20 @@ const PAGE_MAX: usize = 10_000;
 /// Bytes of outputs in a page, beside those of its first event: with what JSON adds, less than a client takes.
 const OUTPUTS_MAX: usize = 4 << 20;
 
-/// Which events.
-#[derive(Debug, Deserialize)]
+/// The parameters of a page or stream of a run's events.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct RunEventsQuery {
+    /// Return events after this position: that of the last event that the client knows.
     #[serde(default)]
     after: u64,
+    /// How long to wait for the first event, in milliseconds (default: 0; at most 30 s).
     wait_ms: Option<u64>,
+    /// The number of events to return (default: 1,000; at most 10,000).
     limit: Option<usize>,
 }
 
-/// Events behind a position. If there are none yet, and the run goes on, the answer waits for the first.
+/// Returns events of a run after a position. While the run goes on and there are none, the answer waits for the first.
 pub(in crate::api) async fn events(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
@@ -63,8 +67,8 @@ pub(in crate::api) async fn events(
         let page = page.with_slots(lookup::slots(&api)).encode();
         return Ok(([(header::CONTENT_TYPE, EVENTS_TYPE)], page).into_response());
     }
-    let shown = events.iter().map(|(at, recorded)| recorded.event.to_json(at.0, recorded.at));
-    Ok(Answered(shown.collect::<Vec<Value>>()).into_response())
+    let page = events.iter().map(|(at, recorded)| recorded.event.json_form(at.0, recorded.at));
+    Ok(Answered(page.collect::<Vec<EventJson>>()).into_response())
 }
 
 async fn next(
@@ -90,7 +94,7 @@ async fn next(
     }
 }
 
-/// Ends a page where its outputs have no more room, and says whether something was left for the next.
+/// Cuts a page where its outputs exceed [`OUTPUTS_MAX`]. Returns whether events were left for the next page.
 fn cut(events: &mut Vec<(Position, RecordedEvent)>) -> bool {
     let mut bytes = 0;
     let full = events.iter().position(|(_, recorded)| {

@@ -1,58 +1,108 @@
 //! `GET /runs`
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use windlass_core::id::RunId;
-use windlass_core::outcome::RunStatus;
+use windlass_core::json_form::{AsText, AsWord};
+use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::plan::PlanFingerprint;
 use windlass_core::report::UtcTime;
 use windlass_core::time::Time;
 use windlass_store::archive::{PAGE_MAX, RunQuery, RunRecord};
 
 use super::pages;
 use crate::api::api_error::ApiError;
+use crate::api::comma_list::CommaList;
 use crate::api::extract::QueryParams;
 use crate::api::router::Api;
 
-/// Runs in a page whose asker did not say how many.
+/// The default of `limit`.
 const PAGE: usize = 100;
 
-/// Sealed runs that are looked at for one page; the next one goes on behind them. It takes a tenth of a second.
+/// The most sealed runs that are searched for one page; the next page continues there. It takes a tenth of a second.
 const LOOKED_AT_MAX: usize = 10_000;
 
-/// Which runs.
-#[derive(Debug, Deserialize)]
+/// The parameters of a list of runs.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct RunListQuery {
+    /// Return only runs of this pipeline.
     pipeline: Option<String>,
-    status: Option<String>,
-    since: Option<String>,
-    until: Option<String>,
+    /// Return only runs with one of these statuses, separated by commas.
+    #[serde(default)]
+    status: CommaList<RunStatus>,
+    /// Return only runs submitted at this time or later.
+    since: Option<UtcTime>,
+    /// Return only runs submitted before this time.
+    until: Option<UtcTime>,
+    /// Return only runs whose id contains this text.
     text: Option<String>,
-    before: Option<String>,
+    /// The id of the last run on the previous page.
+    before: Option<AsText<RunId>>,
+    /// The number of runs to return (default: 100; at most 1,000).
     limit: Option<usize>,
 }
 
-/// Runs that are open and sealed ones, in one order: the newest first. Ids grow, so pages stay what they are while runs
-/// are added.
+/// A run in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Run")]
+pub(in crate::api) struct ListedRunBody {
+    /// The id of the run.
+    id: AsText<RunId>,
+    /// The name of its pipeline.
+    pipeline: String,
+    /// The fingerprint of its plan; left out once the run is archived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<AsText<PlanFingerprint>>,
+    /// The status of the run.
+    status: AsWord<RunStatus>,
+    /// When it was submitted.
+    created_at: UtcTime,
+    /// When it ended; null while it goes on.
+    ended_at: Option<UtcTime>,
+    /// The number of its steps.
+    steps: u32,
+    /// The number of its steps by status; left out once the run is archived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<BTreeMap<AsWord<StepStatus>, u32>>,
+}
+
+impl From<RunRecord> for ListedRunBody {
+    fn from(record: RunRecord) -> Self {
+        Self {
+            id: AsText(record.run),
+            pipeline: record.pipeline,
+            fingerprint: None,
+            status: AsWord(record.status),
+            created_at: UtcTime(record.submitted_at),
+            ended_at: Some(UtcTime(record.ended_at)),
+            steps: record.steps,
+            counts: None,
+        }
+    }
+}
+
+/// Lists open and sealed runs in one order, newest first. Ids grow, so earlier pages do not change while runs are added.
 pub(in crate::api) async fn list(
     State(api): State<Arc<Api>>,
     uri: Uri,
     QueryParams(asked): QueryParams<RunListQuery>,
-) -> Result<(HeaderMap, Answered<Vec<Value>>), ApiError> {
-    let wanted = RunListFilter::read(asked)?;
+) -> Result<(HeaderMap, Answered<Vec<ListedRunBody>>), ApiError> {
+    let wanted = RunListFilter::of(asked);
     let sealed = wanted.sealed(&api).await?;
-    // What is older than the last that was looked at belongs to a later page.
+    // Runs older than the last that was searched belong to a later page.
     let upto = sealed.looked_up_to.unwrap_or(RunId(0));
     let mut runs: Vec<RunListItem> =
         wanted.open(&api).into_iter().filter(|run| *run > upto).map(RunListItem::Open).collect();
     let is_open = |record: &RunRecord| runs.contains(&RunListItem::Open(record.run));
-    // One that ended a moment ago may be in both.
+    // A run that ended a moment ago may be in both lists.
     let sealed_only: Vec<RunRecord> =
         sealed.runs.into_iter().filter(|record| !is_open(record)).collect();
     runs.extend(sealed_only.into_iter().map(|record| RunListItem::Sealed(Box::new(record))));
@@ -61,28 +111,28 @@ pub(in crate::api) async fn list(
     runs.truncate(wanted.most);
     let last = runs.last().map(RunListItem::run).filter(|_| is_full).or(sealed.looked_up_to);
     let next = last.map(|last| pages::next(&uri, "before", &last.to_string()));
-    let shown = runs.into_iter().filter_map(|found| found.to_json(&api)).collect();
+    let shown = runs.into_iter().filter_map(|found| found.body(&api)).collect();
     Ok((next.unwrap_or_default(), Answered(shown)))
 }
 
-/// Which runs, understood.
+/// The filters of a list of runs.
 struct RunListFilter {
-    statuses: Vec<RunStatus>,
+    statuses: CommaList<RunStatus>,
     until: Option<Time>,
     text: Option<String>,
-    /// The rest, as the archive takes it.
+    /// The filters that the archive applies.
     query: RunQuery,
     most: usize,
 }
 
-/// Sealed runs that were found.
+/// Sealed runs that match.
 struct SealedRunPage {
     runs: Vec<RunRecord>,
-    /// The last that was looked at, if there may be more behind it that were not.
+    /// The last run that was searched, if there may be more behind it.
     looked_up_to: Option<RunId>,
 }
 
-/// A run of the page.
+/// A run on the page.
 #[derive(PartialEq)]
 enum RunListItem {
     Open(RunId),
@@ -90,29 +140,23 @@ enum RunListItem {
 }
 
 impl RunListFilter {
-    fn read(asked: RunListQuery) -> Result<Self, ApiError> {
-        let before = asked.before.map(|text| {
-            let run = RunId::parse(&text);
-            run.ok_or_else(|| ApiError::bad_request(format!("`before={text}` is no id of a run")))
-        });
-        let statuses = pages::words("status", asked.status.as_deref(), status)?;
-        let status = if let [status] = statuses.as_slice() { Some(*status) } else { None };
+    fn of(asked: RunListQuery) -> Self {
         let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-        let since = moment("since", asked.since.as_deref())?;
         let query = RunQuery {
-            before: before.transpose()?,
+            before: asked.before.map(|AsText(run)| run),
             pipeline: asked.pipeline,
-            status,
-            since,
+            status: if let [status] = asked.status.values() { Some(*status) } else { None },
+            since: asked.since.map(|UtcTime(at)| at),
             most: PAGE_MAX.min(most + 1),
         };
-        let until = moment("until", asked.until.as_deref())?;
-        Ok(Self { statuses, until, text: asked.text.map(|text| text.to_lowercase()), query, most })
+        let until = asked.until.map(|UtcTime(at)| at);
+        let text = asked.text.map(|text| text.to_lowercase());
+        Self { statuses: asked.status, until, text, query, most }
     }
 
-    /// What the archive does not look at.
+    /// Applies the filters that the archive does not know.
     fn lets(&self, run: RunId, status: RunStatus, submitted_at: Time) -> bool {
-        (self.statuses.is_empty() || self.statuses.contains(&status))
+        self.statuses.selects(status)
             && self.until.is_none_or(|until| submitted_at < until)
             && self.text.as_ref().is_none_or(|text| run.to_string().contains(text.as_str()))
     }
@@ -133,14 +177,15 @@ impl RunListFilter {
         ids
     }
 
-    /// Looks through the archive until there is one more than a page has, or it has looked at many.
+    /// Searches the archive until one run more than a page is found, or the limit of searched runs is reached.
     async fn sealed(&self, api: &Api) -> Result<SealedRunPage, ApiError> {
         let mut found = SealedRunPage { runs: Vec::new(), looked_up_to: None };
-        if !self.statuses.is_empty() && !self.statuses.iter().any(|status| status.is_terminal()) {
+        let is_terminal = |status: &RunStatus| status.is_terminal();
+        if !RunStatus::ALL.into_iter().filter(is_terminal).any(|it| self.statuses.selects(it)) {
             return Ok(found);
         }
         if api.upstream.is_some() {
-            // The archive is the leader's, which is away.
+            // This replica cannot reach the leader, which has the archive.
             let known = api.stores.histories.sealed_lately().into_iter();
             let before = |it: &RunRecord| self.query.before.is_none_or(|before| it.run < before);
             let fits = |it: &RunRecord| self.lets(it.run, it.status, it.submitted_at);
@@ -164,33 +209,10 @@ impl RunListFilter {
                 found.looked_up_to = query.before;
                 return Ok(found);
             }
-            // Few of them fit: the rest is looked for in large steps.
+            // Few runs match: continue with large pages.
             query.most = PAGE_MAX;
         }
     }
-}
-
-fn status(word: &str) -> Option<RunStatus> {
-    const ALL: [RunStatus; 5] = [
-        RunStatus::Running,
-        RunStatus::Cancelling,
-        RunStatus::Succeeded,
-        RunStatus::Failed,
-        RunStatus::Cancelled,
-    ];
-    ALL.into_iter().find(|status| status.to_string() == word)
-}
-
-fn moment(key: &str, text: Option<&str>) -> Result<Option<Time>, ApiError> {
-    let read = |text: &str| {
-        let Some(UtcTime(at)) = UtcTime::parse(text) else {
-            return Err(ApiError::bad_request(format!(
-                "`{key}={text}` is no time in UTC, such as 2026-11-16T09:30:00Z"
-            )));
-        };
-        Ok(at)
-    };
-    text.map(read).transpose()
 }
 
 impl RunListItem {
@@ -201,29 +223,31 @@ impl RunListItem {
         }
     }
 
-    fn to_json(&self, api: &Api) -> Option<Value> {
+    fn body(self, api: &Api) -> Option<ListedRunBody> {
         match self {
-            // One look for each: counting the steps of all of them would keep the leader waiting.
-            Self::Open(run) => open_json(api, *run),
-            Self::Sealed(record) => Some(record.to_json()),
+            // One lock of the view per run: counting the steps of all runs under one lock would delay the leader.
+            Self::Open(run) => open_run(api, run),
+            Self::Sealed(record) => Some((*record).into()),
         }
     }
 }
 
-fn open_json(api: &Api, run: RunId) -> Option<Value> {
+fn open_run(api: &Api, run: RunId) -> Option<ListedRunBody> {
     let ended = api.stores.histories.record(run).filter(|record| record.status.is_terminal());
-    let ended_at = ended.map(|record| UtcTime(record.ended_at).to_string());
+    let ended_at = ended.map(|record| UtcTime(record.ended_at));
     api.handle.views().look(|view| {
         let run = view.engine.run(run)?;
-        Some(json!({
-            "id": run.id.to_string(),
-            "pipeline": run.pipeline(),
-            "fingerprint": run.plan.fingerprint().to_string(),
-            "status": run.status.to_string(),
-            "created_at": UtcTime(run.submitted_at).to_string(),
-            "ended_at": ended_at,
-            "steps": run.plan.step_count(),
-            "counts": run.counts(),
-        }))
+        let counts = run.counts();
+        let counts = counts.iter().filter(|(_, count)| *count > 0);
+        Some(ListedRunBody {
+            id: AsText(run.id),
+            pipeline: run.pipeline().to_owned(),
+            fingerprint: Some(AsText(run.plan.fingerprint())),
+            status: AsWord(run.status),
+            created_at: UtcTime(run.submitted_at),
+            ended_at,
+            steps: run.plan.step_count(),
+            counts: Some(counts.map(|(status, count)| (AsWord(status), count)).collect()),
+        })
     })
 }

@@ -6,11 +6,11 @@ use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 use windlass_core::id::StepIx;
-use windlass_link::http::LOG_SIZE_HEADER;
+use windlass_link::http::{LOG_SIZE_HEADER, LogEntryBody};
 use windlass_store::logs;
 use windlass_store::logs::{LogId, LogStore as _, READ_MAX};
 
@@ -21,30 +21,28 @@ use crate::api::extract;
 use crate::api::extract::{PathParams, QueryParams};
 use crate::api::router::Api;
 
-/// The logs of a run.
+/// Lists the logs of a run.
 pub(in crate::api) async fn logs(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
-) -> Result<Answered<Vec<Value>>, ApiError> {
+) -> Result<Answered<Vec<LogEntryBody>>, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let logs = logs::list_printed(&*api.stores.logs, run).await?;
-    let shown = logs.into_iter().map(|(log, size)| {
-        let LogId { step, attempt, delivery, .. } = log;
-        json!({ "step": step.0, "attempt": attempt, "delivery": delivery, "size": size })
-    });
-    Ok(Answered(shown.collect()))
+    Ok(Answered(logs.into_iter().map(|(log, size)| LogEntryBody::of(log, size)).collect()))
 }
 
-/// From where on.
-#[derive(Debug, Deserialize)]
+/// The parameters of a part of a log.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct LogBytesQuery {
+    /// The offset of the first byte to return.
     #[serde(default)]
     from: u64,
+    /// How long to wait for the first byte, in milliseconds (default: 0; at most 30 s).
     wait_ms: Option<u64>,
 }
 
-/// Bytes of a log. If there are none yet, and the attempt goes on, the answer waits for the first.
+/// Returns bytes of a log. While the attempt goes on and there are none, the answer waits for the first.
 pub(in crate::api) async fn log(
     State(api): State<Arc<Api>>,
     PathParams((run, step, attempt, delivery)): PathParams<(String, u32, u16, u16)>,
@@ -79,8 +77,8 @@ pub(in crate::api) async fn log(
     Ok((headers, part.bytes).into_response())
 }
 
-/// The bytes of a `range`, as many of them as one answer has; nothing if it is none that is understood. It waits for
-/// none.
+/// Answers a `range`, up to the size limit of one answer; `None` if the range is to be ignored. It does not wait for
+/// bytes.
 async fn ranged(api: &Api, log: LogId, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
     let size = api.stores.logs.read(log, 0..0).await?.size;
     let range = match LogByteRange::read(headers, size) {
@@ -95,7 +93,7 @@ async fn ranged(api: &Api, log: LogId, headers: &HeaderMap) -> Result<Option<Res
     };
     let end = range.end.min(range.start.saturating_add(READ_MAX as u64));
     let part = api.stores.logs.read(log, range.start..end).await?;
-    // It may have grown meanwhile, and what was there still is.
+    // The log may have grown in between; its earlier bytes do not change.
     let last = (part.from + part.bytes.len() as u64).saturating_sub(1);
     let place = format!("bytes {}-{last}/{}", part.from, part.size);
     let headers = [
@@ -106,7 +104,7 @@ async fn ranged(api: &Api, log: LogId, headers: &HeaderMap) -> Result<Option<Res
     Ok(Some((StatusCode::PARTIAL_CONTENT, headers, part.bytes).into_response()))
 }
 
-/// Waits until nothing more is expected in a log.
+/// Waits until the log is complete.
 async fn over(api: &Api, log: LogId) {
     let mut moved = api.stores.histories.moved();
     while !is_over(api, log) && moved.changed().await.is_ok() {}

@@ -1,23 +1,24 @@
-//! Runs: those that are not sealed are read from the node's view and histories, sealed ones from the archive.
+//! Runs. Open runs are read from the node's view and histories, sealed runs from the archive.
 //!
-//! | file | what it answers |
+//! | file | content |
 //! |---|---|
-//! | `submit` | a pipeline becomes a run |
-//! | `rerun` | a run becomes another, of the same plan |
-//! | `list`, `show` | runs, the newest first; one with its steps, and its end |
-//! | `steps` | steps, and all about one |
-//! | `events` | what happened, as it happens |
-//! | `why` | why a step stands where it stands |
-//! | `logs`, `range`, `search` | what steps print, as they print it; parts of it; lines with a text |
-//! | `summaries` | what steps wrote for people |
-//! | `pages` | the way from one page of a list to the next |
-//! | `lookup` | which run is meant, and where its events are |
+//! | `submit`, `planning` | a pipeline becomes a run; it is planned first |
+//! | `rerun` | a new run of the plan of an earlier run |
+//! | `list`, `show` | the list of runs; one run with its steps, and its cancellation |
+//! | `steps` | the list of steps; one step |
+//! | `events` | events of a run, as a page or a stream |
+//! | `why` | the reason for the status of a step |
+//! | `logs`, `range`, `search` | logs of steps; byte ranges of a log; lines with a text |
+//! | `summaries` | the summaries that steps wrote |
+//! | `pages` | the link from one page of a list to the next |
+//! | `lookup` | finds a run by its id, and its events |
 
 mod events;
 mod list;
 mod logs;
 pub(super) mod lookup;
 mod pages;
+mod planning;
 mod range;
 mod rerun;
 mod search;
@@ -27,13 +28,13 @@ mod submit;
 mod summaries;
 mod why;
 
-pub(super) use events::events;
-pub(super) use list::list;
-pub(super) use logs::{log, logs};
+pub(super) use events::{RunEventsQuery, events};
+pub(super) use list::{ListedRunBody, RunListQuery, list};
+pub(super) use logs::{LogBytesQuery, log, logs};
 pub(super) use rerun::rerun;
-pub(super) use search::search;
-pub(super) use show::{cancel, show};
-pub(super) use steps::{step, steps};
-pub(super) use submit::submit;
+pub(super) use search::{LogSearchQuery, search};
+pub(super) use show::{RunStepsFromQuery, RunWithSteps, cancel, show};
+pub(super) use steps::{StepListQuery, StepWithWhyBody, step, steps};
+pub(super) use submit::{IdempotencyKeyHeader, submit};
 pub(super) use summaries::summaries;
 pub(super) use why::why;

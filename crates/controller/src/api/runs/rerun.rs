@@ -5,33 +5,21 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use serde::Deserialize;
 use windlass_core::engine::{RequestDenial, RunOptions, UnplaceablePolicy};
 use windlass_core::id::StepIx;
 use windlass_core::summary::RerunScope;
+use windlass_link::http::RerunBody;
 
 use super::lookup;
-use super::submit::{self, PlannedSubmission};
+use super::planning::PlannedSubmission;
+use super::submit::{self, IdempotencyKeyHeader};
 use crate::api::access::RequestPrincipal;
 use crate::api::api_error::ApiError;
 use crate::api::extract;
 use crate::api::extract::{BodyBytes, PathParams};
 use crate::api::router::Api;
 
-/// How much of it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a field of the body")]
-struct RerunBody {
-    /// Only what did not succeed.
-    failed: bool,
-    /// Only these steps and what needs them.
-    from: Vec<String>,
-    /// What is done once too, though it was done.
-    again: bool,
-}
-
-/// Makes a run of the plan of an earlier one, which takes over what is not done again.
+/// Creates a run of the plan of an earlier run. It reuses the outcomes of steps that do not run again.
 pub(in crate::api) async fn rerun(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
@@ -43,10 +31,10 @@ pub(in crate::api) async fn rerun(
         if body.is_empty() { RerunBody::default() } else { extract::json(&body)? };
     if asked.failed && !asked.from.is_empty() {
         return Err(ApiError::bad_request(
-            "`failed` and `from` each say what is done again: give one",
+            "`failed` and `from` each select the steps to repeat: give one of them",
         ));
     }
-    let key = submit::idempotency_key(&headers)?;
+    let key = IdempotencyKeyHeader::read(&headers)?;
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
     if !summary.status().is_terminal() {
@@ -65,7 +53,7 @@ pub(in crate::api) async fn rerun(
     let options = RunOptions { unplaceable: UnplaceablePolicy::Wait, ..again.options };
     let plan = Arc::new(Arc::unwrap_or_clone(again.plan).with_idempotency_ignored(asked.again));
     let planned = PlannedSubmission { plan, options, reused: again.reused };
-    // A key stands for what is asked of this run.
+    // The key covers the run and the body.
     let said = [format!("rerun {run}\n").as_bytes(), &body].concat();
     submit::begin((&api, by), key, &said, planned).await
 }

@@ -4,72 +4,62 @@ use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use windlass_core::engine::{CancelLevel, EngineAnswer, EngineRequest, RequestDenial};
+use windlass_core::engine::{EngineAnswer, EngineRequest, RequestDenial};
+use windlass_core::id::RunId;
+use windlass_core::summary::{RunJson, StepJson};
+use windlass_link::http::CancelRunBody;
 
 use super::lookup;
 use crate::api::access::RequestPrincipal;
 use crate::api::api_error::ApiError;
-use crate::api::extract;
-use crate::api::extract::{BodyBytes, PathParams, QueryParams};
+use crate::api::extract::{OptionalBody, PathParams, QueryParams};
+use crate::api::id_body::IdBody;
 use crate::api::router::Api;
 
-/// Steps in one answer.
+/// The most steps in one answer.
 const STEPS_MAX: usize = 10_000;
 
-/// From which step on.
-#[derive(Debug, Deserialize)]
+/// The parameters of a run with its steps.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct RunStepsFromQuery {
+    /// Return steps from this index on (default: 0), at most 10,000.
     from: Option<u32>,
 }
 
-/// One run with its steps.
+/// A run with its steps.
+pub(in crate::api) type RunWithSteps<'a> = RunJson<'a, Vec<StepJson<'a>>>;
+
+/// Returns one run with its steps.
 pub(in crate::api) async fn show(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
     QueryParams(asked): QueryParams<RunStepsFromQuery>,
-) -> Result<Answered<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
     let now = api.now();
-    let mut shown = summary.to_json(now);
     let from = asked.from.unwrap_or(0);
     let steps = summary.steps().filter(|step| step.ix().0 >= from).take(STEPS_MAX);
-    shown["steps"] = steps.map(|step| step.to_json(now)).collect();
-    Ok(Answered(shown))
+    let steps = steps.map(|step| step.json_form(now)).collect();
+    let run: RunWithSteps<'_> = summary.json_form(steps, now);
+    Ok(Answered(run).into_response())
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct CancelRunBody {
-    level: CancelRunLevel,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum CancelRunLevel {
-    #[default]
-    Stop,
-    Kill,
-}
-
-/// Tells a run to end.
+/// Cancels a run.
 pub(in crate::api) async fn cancel(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
     RequestPrincipal(by): RequestPrincipal,
-    BodyBytes(body): BodyBytes,
-) -> Result<Answered<Value>, ApiError> {
-    let asked = if body.is_empty() { CancelRunBody::default() } else { extract::json(&body)? };
+    OptionalBody(body): OptionalBody<CancelRunBody>,
+) -> Result<Answered<IdBody<RunId>>, ApiError> {
     let run = lookup::find(&api, &run).await?;
-    let level = match asked.level {
-        CancelRunLevel::Stop => CancelLevel::Stop,
-        CancelRunLevel::Kill => CancelLevel::Kill,
-    };
+    let level = body.level.0;
     match api.handle.ask(EngineRequest::Cancel { run, level }.by(by)).await? {
-        EngineAnswer::Done => Ok(Answered(json!({ "id": run.to_string() }))),
+        EngineAnswer::Done => Ok(Answered(IdBody::of(run))),
         // It was found, so it was there and has left: it is over.
         EngineAnswer::Denied(RequestDenial::NoSuchRun(run)) => {
             Err(RequestDenial::RunEnded(run).into())

@@ -4,67 +4,82 @@ use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
-use serde::Deserialize;
-use serde_json::Value;
+use axum::http::Uri;
+use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use windlass_core::outcome::StepStatus;
+use windlass_core::report::WhyReport;
+use windlass_core::summary::StepJson;
 
 use super::{lookup, pages};
 use crate::api::api_error::ApiError;
+use crate::api::comma_list::CommaList;
 use crate::api::extract::{PathParams, QueryParams};
 use crate::api::router::Api;
 
-/// Steps in a page whose asker did not say how many, and at most.
+/// The default of `limit`, and its maximum.
 const PAGE: usize = 1_000;
 const PAGE_MAX: usize = 10_000;
 
-/// Which steps.
-#[derive(Debug, Deserialize)]
+/// The parameters of a list of steps.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct StepListQuery {
-    status: Option<String>,
-    /// The index of the last step of the page before.
+    /// Return only steps with one of these statuses, separated by commas.
+    #[serde(default)]
+    status: CommaList<StepStatus>,
+    /// The index of the last step on the previous page.
     after: Option<u32>,
+    /// The number of steps to return (default: 1,000; at most 10,000).
     limit: Option<usize>,
 }
 
-/// The steps of a run, in the order of its plan.
+/// A step, with the reason for its status while it has not ended.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "StepWithWhy")]
+#[expect(
+    clippy::option_option,
+    reason = "left out for an ended step, null for a reason that is not known"
+)]
+pub(in crate::api) struct StepWithWhyBody<'a> {
+    #[serde(flatten)]
+    step: StepJson<'a>,
+    /// Why the step is waiting or running; left out once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Option<WhyReport>>,
+}
+
+/// Lists the steps of a run, in the order of its plan.
 pub(in crate::api) async fn steps(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
     uri: Uri,
     QueryParams(asked): QueryParams<StepListQuery>,
-) -> Result<(HeaderMap, Answered<Vec<Value>>), ApiError> {
-    let word = |word: &str| StepStatus::ALL.into_iter().find(|status| status.word() == word);
-    let statuses = pages::words("status", asked.status.as_deref(), word)?;
+) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
     let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
     let behind = summary.steps().filter(|step| asked.after.is_none_or(|it| step.ix().0 > it));
-    let mut fits =
-        behind.filter(|step| statuses.is_empty() || statuses.contains(&step.status())).peekable();
+    let mut fits = behind.filter(|step| asked.status.selects(step.status())).peekable();
     let page: Vec<_> = fits.by_ref().take(most).collect();
     let last = page.last().filter(|_| fits.peek().is_some());
     let next = last.map(|last| pages::next(&uri, "after", &last.ix().0.to_string()));
     let now = api.now();
-    let shown = page.into_iter().map(|step| step.to_json(now)).collect();
-    Ok((next.unwrap_or_default(), Answered(shown)))
+    let steps: Vec<StepJson<'_>> = page.into_iter().map(|step| step.json_form(now)).collect();
+    Ok((next.unwrap_or_default(), Answered(steps)).into_response())
 }
 
-/// One step, and why it waits if it does.
+/// Returns one step, and why it is waiting or running.
 pub(in crate::api) async fn step(
     State(api): State<Arc<Api>>,
     PathParams((run, step)): PathParams<(String, String)>,
-) -> Result<Answered<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
     let node = lookup::node(summary.plan(), run, &step)?;
     let step = summary.step(node).ok_or_else(|| ApiError::no_such_step(run, &step))?;
-    let mut shown = step.to_json(api.now());
-    if !step.status().is_terminal() {
-        let why = api.handle.views().look(|view| view.engine.why(run, node));
-        shown["why"] = why
-            .map_or(Value::Null, |why| serde_json::to_value(why).expect("reasons are plain data"));
-    }
-    Ok(Answered(shown))
+    let why = || api.handle.views().look(|view| view.engine.why(run, node));
+    let why = (!step.status().is_terminal()).then(why);
+    Ok(Answered(StepWithWhyBody { step: step.json_form(api.now()), why }).into_response())
 }

@@ -14,7 +14,7 @@ use crate::api::api_error::ApiError;
 use crate::api::extract::PathParams;
 use crate::api::router::Api;
 
-/// Why a step stands where it stands: the engine's word, or history's for a run that is sealed.
+/// Explains the status of a step, from the engine, or from the history of a sealed run.
 pub(in crate::api) async fn why(
     State(api): State<Arc<Api>>,
     PathParams((run, step)): PathParams<(String, String)>,

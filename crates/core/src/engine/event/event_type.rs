@@ -15,6 +15,7 @@ use crate::plan::Plan;
 use crate::requirement::Labels;
 use crate::session::{StopReason, WorkerLocality};
 use crate::time::{Span, Time};
+use crate::word_set;
 
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -392,6 +393,8 @@ pub enum CancelLevel {
     Kill,
 }
 
+word_set!(CancelLevel { Stop => "stop", Kill => "kill" });
+
 /// Why a run was told to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -405,6 +408,13 @@ pub enum CancelReason {
     /// An operator condemned it, because the store could not be folded with it.
     Condemned,
 }
+
+word_set!(CancelReason {
+    Asked => "asked",
+    Deadline => "deadline",
+    Defect => "defect",
+    Condemned => "condemned",
+});
 
 /// Whether a lease ended by its holder's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

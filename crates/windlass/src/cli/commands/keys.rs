@@ -1,6 +1,6 @@
 //! `windlass keys`
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use windlass_core::engine::Engine;
 use windlass_core::time::Time;
 
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &KeysArgs, context: &CommandContext) -> Result<u8, CliEr
 
 /// The keys of the runs in a folder.
 fn kept(engine: &Engine) -> Vec<Value> {
-    engine.key_reports(None).map(|key| key.to_json()).collect()
+    engine.key_reports(None).map(|key| json!(key.json_form())).collect()
 }
 
 fn table(keys: &[Value], now: Time) -> TextTable {

@@ -1,62 +1,35 @@
-//! Who may do what, and who did: tokens, workers' credentials, locks that are taken away, the trail.
+//! Operations of an administrator: tokens, credentials of workers, locks, the audit trail.
 
-use serde_json::Value;
+use windlass_core::id::TokenId;
+use windlass_core::report::AuditEntryJson;
+use windlass_link::http::{CreateTokenBody, CreatedTokenBody, ReleaseLockBody, ReleasedLockBody};
 
+use crate::api::id_body::IdBody;
 use crate::api::openapi::operation::{OpenApiOperation, get, post};
-use crate::api::openapi::schema::{
-    body, count, list, moment, named, number, object, or_null, text, word,
-};
-use crate::api::openapi::schemas::SCOPES;
+use crate::api::tokens::TokenBody;
 
 pub(super) fn operations() -> Vec<OpenApiOperation> {
     vec![
-        get("/tokens", "Tokens that are kept, the oldest first").answers(
-            200,
-            "Tokens, without what they are shown as",
-            list(named("Token")),
-        ),
-        post("/tokens", "Make a token")
-            .takes(wanted())
-            .answers(201, "The only place where it is ever told", made())
+        get("/tokens", "List all stored tokens, oldest first")
+            .answers::<Vec<TokenBody<'_>>>(200, "The tokens, without their secrets"),
+        post("/tokens", "Create a token")
+            .takes::<CreateTokenBody>()
+            .answers::<CreatedTokenBody>(201, "The token. No other answer contains its secret")
             .refuses(&["token_exists", "too_many_tokens", "no_chance"]),
-        post("/tokens/{id}/revoke", "Take a token back, at once")
-            .part("id", text(), "Its id or its name")
-            .answers(200, "It is worth nothing any more", object([("id", text())]))
+        post("/tokens/{id}/revoke", "Revoke a token, at once")
+            .part::<String>("id", "The id or the name of the token")
+            .answers::<IdBody<TokenId>>(200, "The token is revoked")
             .refuses(&["no_such_token"]),
-        post("/workers/{id}/revoke", "End a worker's credential, at once and for good")
-            .part("id", text(), "Its name or its number")
-            .answers(200, "It has to stop", object([("id", text())]))
+        post("/workers/{id}/revoke", "Revoke the credential of a worker, at once and for good")
+            .part::<String>("id", "The name or the number of the worker")
+            .answers::<IdBody<u64>>(200, "The credential is revoked, and the worker has to stop")
             .refuses(&["no_such_worker", "own_worker"]),
-        post("/locks/{name}/release", "Take a lock away from who holds it")
-            .part("name", text(), "The lock")
-            .may_take(body([], [("fence", or_null(number(0, u64::MAX)))]))
-            .answers(200, "It is free", object([("lock", text()), ("fence", count())]))
+        post("/locks/{name}/release", "Release the lock of a lease by force")
+            .part::<String>("name", "The name of the lock")
+            .may_take::<ReleaseLockBody>()
+            .answers::<ReleasedLockBody>(200, "The lock is released")
             .refuses(&["lock_not_held"]),
-        get("/audit", "What was lately done on whose word, the newest first").answers(
-            200,
-            "Changes",
-            list(named("Change")),
-        ),
+        get("/audit", "List the last 1,000 requested changes, newest first")
+            .answers::<Vec<AuditEntryJson<'_>>>(200, "The changes"),
     ]
-}
-
-fn wanted() -> Value {
-    let scopes = serde_json::json!({ "type": "array", "items": word(SCOPES), "minItems": 1 });
-    body(
-        [("scopes", scopes)],
-        [("name", or_null(text())), ("expires_in_ms", or_null(number(1, TEN_YEARS)))],
-    )
-}
-
-/// The longest that a token can be made for, in milliseconds.
-const TEN_YEARS: u64 = 3650 * 24 * 3_600_000;
-
-fn made() -> Value {
-    object([
-        ("id", text()),
-        ("name", text()),
-        ("scopes", list(word(SCOPES))),
-        ("expires_at", or_null(moment())),
-        ("token", text()),
-    ])
 }

@@ -1,9 +1,9 @@
-//! All of them.
+//! All operations.
 
 use super::{access, cluster, plain_worker, runs, sessions};
 use crate::api::openapi::operation::OpenApiOperation;
 
-/// Every operation that is described.
+/// The operations of all routes.
 pub(in crate::api::openapi) fn operations() -> Vec<OpenApiOperation> {
     let kinds = [
         access::operations(),

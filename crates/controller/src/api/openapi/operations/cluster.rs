@@ -1,80 +1,70 @@
-//! The cluster: how it is, who works, what is held and what waits.
+//! Operations about the cluster: its controllers, workers, locks and queue.
 
-use windlass_link::http::JOURNAL_TYPE;
+use serde_json::Value;
+use windlass_core::report::IdempotencyKeyJson;
+use windlass_link::http::{ClusterDescription, JOURNAL_TYPE};
 
+use crate::api::cluster::ReadyQuery;
+use crate::api::id_body::IdBody;
+use crate::api::idempotency_keys::KeyListQuery;
+use crate::api::journal::JournalTailQuery;
 use crate::api::openapi::operation::{OpenApiOperation, get, post};
-use crate::api::openapi::schema::{anything, count, list, named, object, text, word};
-use crate::api::openapi::schemas::KEY_STATUS;
+use crate::api::workers::{LockBody, QueueClassBody, WorkerBody};
+
+const TEXT: &str = "text/plain; charset=utf-8";
 
 pub(super) fn operations() -> Vec<OpenApiOperation> {
-    let mut operations = shown();
-    operations.extend(observed());
-    operations
+    [of_controllers(), of_work(), for_replicas()].concat()
 }
 
-/// What controllers read that observe.
-fn observed() -> Vec<OpenApiOperation> {
+fn of_controllers() -> Vec<OpenApiOperation> {
     vec![
-        get("/journal", "What the leader wrote, as it is kept, for controllers that observe")
-            .query("after", count(), "Batches behind this position")
-            .query("limit", count(), "About so many events, at most 16,384")
-            .answers_as(200, "A page of batches", JOURNAL_TYPE, anything())
-            .refuses(&["gone"]),
-        get("/journal/snapshot", "The newest state that was saved, to begin with")
-            .answers_as(
-                200,
-                "A state; `windlass-position` and `windlass-batch` name the last batch in it",
-                JOURNAL_TYPE,
-                anything(),
-            )
-            .answers_nothing(204, "None was saved yet"),
+        get("/openapi.json", "Get this document").answers::<Value>(200, "An OpenAPI 3.1 document"),
+        get("/healthz", "Check whether the process answers").answers_text(200, "It does", TEXT),
+        get("/readyz", "Check whether to send requests to this controller")
+            .query::<ReadyQuery>()
+            .answers_text(200, "The controller is ready", TEXT)
+            .refuses(&["not_leader", "ending", "stalled", "behind"]),
+        get("/cluster", "Describe the cluster and the controller that answers")
+            .answers::<ClusterDescription>(200, "The cluster"),
+        get("/metrics", "Get metrics for Prometheus").answers_text(
+            200,
+            "The metrics in the text format of Prometheus",
+            "text/plain; version=0.0.4; charset=utf-8",
+        ),
     ]
 }
 
-fn shown() -> Vec<OpenApiOperation> {
+fn of_work() -> Vec<OpenApiOperation> {
     vec![
-        get("/openapi.json", "This document").answers(200, "OpenAPI 3.1", anything()),
-        get("/healthz", "Whether the process answers").answers_as(
-            200,
-            "It does",
-            "text/plain; charset=utf-8",
-            text(),
-        ),
-        get("/readyz", "Whether to send it requests")
-            .query("leader", text(), "Present, with whatever value: only if it leads")
-            .answers_as(200, "It is ready", "text/plain; charset=utf-8", text())
-            .refuses(&["not_leader", "ending", "stalled", "behind"]),
-        get("/cluster", "Which cluster this is").answers(200, "The cluster", named("Cluster")),
-        get("/metrics", "Numbers for Prometheus").answers_as(
-            200,
-            "In its text format",
-            "text/plain; version=0.0.4; charset=utf-8",
-            text(),
-        ),
-        get("/workers", "Every worker that is known").answers(
-            200,
-            "Workers",
-            list(named("Worker")),
-        ),
-        post("/workers/{id}/drain", "Give a worker no more leases")
-            .part("id", text(), "Its name or its number")
-            .answers(200, "It is drained", object([("id", text())]))
+        get("/workers", "List all known workers")
+            .answers::<Vec<WorkerBody<'_>>>(200, "The workers"),
+        post("/workers/{id}/drain", "Grant a worker no more leases")
+            .part::<String>("id", "The name or the number of the worker")
+            .answers::<IdBody<u64>>(200, "The worker finishes its steps and gets no new ones")
             .refuses(&["no_such_worker", "refused"]),
-        get("/locks", "Every lock that an active run names").answers(
-            200,
-            "Locks",
-            list(named("Lock")),
-        ),
-        get("/keys", "What is done once: keys of steps with `idempotent`, sorted")
-            .query("status", word(KEY_STATUS), "Only in this status")
-            .query("prefix", text(), "Only those that begin so")
-            .query("after", text(), "Only those that sort behind this one")
-            .query("limit", count(), "1,000 unless given, at most 10,000")
-            .answers(200, "Keys", list(named("Key"))),
-        get("/queue", "What is ready and waits, by requirement").answers(
-            200,
-            "The queue",
-            list(named("Waiting")),
-        ),
+        get("/locks", "List the locks that active runs name")
+            .answers::<Vec<LockBody<'_>>>(200, "The locks"),
+        get("/keys", "List the idempotency keys of steps, in order")
+            .query::<KeyListQuery>()
+            .answers::<Vec<IdempotencyKeyJson<'_>>>(200, "The keys"),
+        get("/queue", "List ready steps by requirement")
+            .answers::<Vec<QueueClassBody>>(200, "The steps that wait, grouped by requirement"),
+    ]
+}
+
+fn for_replicas() -> Vec<OpenApiOperation> {
+    vec![
+        get("/journal", "Get batches of the journal as they are stored, for read-only replicas")
+            .query::<JournalTailQuery>()
+            .answers_bytes(200, "A page of batches", JOURNAL_TYPE)
+            .refuses(&["gone"]),
+        get("/journal/snapshot", "Get the newest saved state, from which a replica begins")
+            .answers_bytes(
+                200,
+                "A state; `windlass-position` and `windlass-batch` name the last batch in it",
+                JOURNAL_TYPE,
+            )
+            .answers_nothing(204, "No state is saved yet"),
     ]
 }

@@ -1,4 +1,4 @@
-//! What is said of each route, a file for each kind.
+//! The table of operations, one file for each kind.
 
 mod access;
 mod all;

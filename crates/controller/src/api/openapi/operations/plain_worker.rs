@@ -1,10 +1,10 @@
-//! Workers of another make.
-
-use serde_json::{Value, json};
+//! Operations of plain workers.
 
 use crate::api::openapi::operation::{OpenApiOperation, post};
-use crate::api::openapi::schema::{
-    anything, body, count, flag, list, map, moment, named, number, object, or_null, text, word,
+use crate::api::plain_worker::{
+    PlainClaimBody, PlainCompleteBody, PlainCompleteReply, PlainEventBody, PlainEventReply,
+    PlainGoodbyeBody, PlainGoodbyeReply, PlainHeartbeatBody, PlainHeartbeatReply, PlainOfferBody,
+    PlainRegisterBody, PlainRegisteredBody,
 };
 
 pub(super) fn operations() -> Vec<OpenApiOperation> {
@@ -12,88 +12,51 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
 }
 
 fn of_workers() -> Vec<OpenApiOperation> {
-    let joining = body(
-        [("hostname", text())],
-        [("capabilities", list(text())), ("slots", or_null(number(1, u32::MAX.into())))],
-    );
-    let joined = object([
-        ("worker_id", text()),
-        ("secret", text()),
-        ("lease_ttl_ms", count()),
-        ("heartbeat_ms", count()),
-    ]);
-    let beat = body(
-        [],
-        [
-            ("status", or_null(text())),
-            ("metrics", or_null(map(anything()))),
-            ("leases", or_null(list(fence()))),
-        ],
-    );
-    let renewed = object([("stop", list(fence())), ("lease_expires_at", moment())]);
-    let left = object([("ended", flag()), ("leases_expire_at", or_null(moment()))]);
     vec![
         post(
             "/workers/register",
-            "Join as a worker; who shows its secret takes over from its former life",
+            "Join as a worker; with the secret of a worker, replace its former incarnation",
         )
-        .takes(joining)
-        .answers(200, "It is one", joined)
+        .takes::<PlainRegisterBody>()
+        .answers::<PlainRegisteredBody>(200, "The worker has joined")
         .refuses(&["no_worker_secret", "refused", "no_chance"]),
-        worker(post("/workers/{id}/heartbeat", "Renew leases: those listed, or all"))
-            .may_take(beat)
-            .answers(200, "What must be stopped", renewed),
-        worker(post("/workers/{id}/claim", "Ask for a step"))
-            .may_take(body([], [("request_id", or_null(text()))]))
-            .answers(200, "A lease of a step", named("Offer"))
-            .answers_nothing(204, "There is nothing to do"),
-        worker(post("/workers/{id}/goodbye", "Leave; list the steps that may still run"))
-            .may_take(body([], [("leases", list(fence()))]))
-            .answers(200, "Whether all leases have ended, else when they do", left),
+        worker(post("/workers/{id}/heartbeat", "Renew the listed leases, or all"))
+            .may_take::<PlainHeartbeatBody>()
+            .answers::<PlainHeartbeatReply>(200, "The steps that the worker has to stop"),
+        worker(post("/workers/{id}/claim", "Request a step"))
+            .may_take::<PlainClaimBody>()
+            .answers::<PlainOfferBody>(200, "A lease of a step")
+            .answers_nothing(204, "No step is ready for this worker"),
+        worker(post("/workers/{id}/goodbye", "Leave, and list the steps that may still run"))
+            .may_take::<PlainGoodbyeBody>()
+            .answers::<PlainGoodbyeReply>(
+                200,
+                "Whether all leases have ended, or when they expire",
+            ),
     ]
 }
 
 fn of_steps() -> Vec<OpenApiOperation> {
-    let completed = body(
-        [("status", word(&["succeeded", "failed", "timed_out", "cancelled"]))],
-        [
-            (
-                "exit_code",
-                or_null(json!({ "type": "integer", "minimum": i32::MIN, "maximum": i32::MAX })),
-            ),
-            ("outputs", map(anything())),
-            ("output_path", anything()),
-            ("artifact_refs", anything()),
-        ],
-    );
-    let happened = body([("event_type", text())], [("payload", anything())]);
     vec![
-        step(post("/steps/{id}/complete", "Report how an attempt ended"))
-            .takes(completed)
-            .answers(200, "It counts", object([("accepted", flag())]))
+        step(post("/steps/{id}/complete", "Report the end of an attempt"))
+            .takes::<PlainCompleteBody>()
+            .answers::<PlainCompleteReply>(200, "The outcome counts")
             .refuses(&["other_outcome"]),
-        step(post("/steps/{id}/events", "Add to the log of a step")).takes(happened).answers(
-            200,
-            "How long the log is now",
-            object([("size", count())]),
-        ),
+        step(post("/steps/{id}/events", "Append to the log of a step"))
+            .takes::<PlainEventBody>()
+            .answers::<PlainEventReply>(200, "The size of the log"),
     ]
 }
 
 fn worker(operation: OpenApiOperation) -> OpenApiOperation {
     operation
-        .part("id", number(0, u64::MAX), "Its number, as it was told when it registered")
+        .part::<u64>("id", "The number of the worker, from the answer to its registration")
         .refuses(&["no_such_worker", "refused", "not_this_life", "failed"])
 }
 
 fn step(operation: OpenApiOperation) -> OpenApiOperation {
     operation
-        .part("id", text(), "`RUN.INDEX.FENCE`, as the claim gave it")
+        .part::<String>("id", "The `step_id` of the claim: `RUN.INDEX.FENCE`")
         .refuses(&["no_such_run", "no_such_step", "no_such_worker", "stale"])
         .refuses(&["refused", "not_this_life", "failed"])
-}
-
-/// The number of a lease.
-fn fence() -> Value {
-    number(0, u64::MAX)
 }

@@ -1,35 +1,36 @@
-//! The session between a worker of windlass's own and its leader. Its messages are not for others: the protocol's version
-//! says whether both ends mean the same by them.
+//! Operations of the session between a worker of windlass and its leader. Their messages are internal to windlass: both ends
+//! must have the same protocol version.
 
 use crate::api::openapi::operation::{OpenApiOperation, post};
-use crate::api::openapi::schema::{anything, number};
+
+const MESSAGE: &str = "A message of the session";
 
 pub(super) fn operations() -> Vec<OpenApiOperation> {
     vec![
-        worker(post("/workers/{id}/join", "A worker of windlass's own joins"))
-            .takes(anything())
-            .answers(200, "A message of the session", anything())
+        worker(post("/workers/{id}/join", "Internal: a worker of windlass joins"))
+            .takes_message()
+            .answers_message(200, MESSAGE)
             .refuses(&["no_worker_secret", "other_worker"]),
-        worker(post("/workers/{id}/exchange", "It exchanges news for work"))
-            .takes(anything())
-            .answers(200, "A message of the session", anything()),
-        worker(post("/workers/{id}/ended", "Its guard reports that nothing of it is left"))
-            .takes(anything())
-            .answers_nothing(200, "It is known"),
-        worker(post("/workers/{id}/logs", "It hands over what steps printed"))
+        worker(post("/workers/{id}/exchange", "Internal: the worker reports, and gets leases"))
+            .takes_message()
+            .answers_message(200, MESSAGE),
+        worker(post("/workers/{id}/ended", "Internal: the guard reports the end of the worker"))
+            .takes_message()
+            .answers_nothing(200, "The report is accepted"),
+        worker(post("/workers/{id}/logs", "Internal: the worker sends output of steps"))
             .takes_bytes()
-            .answers(200, "A message of the session", anything()),
-        worker(post("/workers/{id}/values", "It fetches a result that is too large for a grant"))
-            .takes(anything())
-            .answers_as(200, "Bytes of it", "application/octet-stream", anything()),
-        worker(post("/workers/{id}/cancel", "A step of it has its run end"))
-            .takes(anything())
-            .answers(200, "It is known", anything()),
+            .answers_message(200, MESSAGE),
+        worker(post("/workers/{id}/values", "Internal: the worker fetches a large result"))
+            .takes_message()
+            .answers_bytes(200, "Bytes of the result", "application/octet-stream"),
+        worker(post("/workers/{id}/cancel", "Internal: a step of the worker cancels its run"))
+            .takes_message()
+            .answers_message(200, "The run is cancelled"),
     ]
 }
 
 fn worker(operation: OpenApiOperation) -> OpenApiOperation {
     operation
-        .part("id", number(0, u64::MAX), "Its number")
+        .part::<u64>("id", "The number of the worker")
         .refuses(&["not_this_life", "no_such_worker"])
 }
