@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::net::UnixListener;
 use windlass_controller::api::{Api, HttpServer, router};
 use windlass_core::engine::CancelLevel;
 use windlass_core::id::RunId;
+use windlass_core::json_form::AsWord;
+use windlass_link::http::CancelRunBody;
 use windlass_net::http::{
     ClientCredentials, ControllerAddress, HttpCallError, HttpClient, UnixSocketDialer,
 };
@@ -54,12 +55,9 @@ pub async fn cancel(
         return Err(ControlSocketError::NoLeader);
     }
     let (client, place) = leader_client(folder);
-    let level = match level {
-        CancelLevel::Stop => "stop",
-        CancelLevel::Kill => "kill",
-    };
     let path = format!("/runs/{run}/cancel");
-    match client.post(&place, &path, &json!({ "level": level }), ANSWER_WITHIN).await {
+    let body = CancelRunBody { level: AsWord(level) };
+    match client.post(&place, &path, &body, ANSWER_WITHIN).await {
         Ok(_) => Ok(()),
         Err(HttpCallError::Refused(problem)) => Err(ControlSocketError::Refused(problem.detail)),
         Err(HttpCallError::Unreachable { reason, .. }) => {

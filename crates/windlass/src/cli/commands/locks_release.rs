@@ -1,6 +1,6 @@
 //! `windlass locks release`
 
-use serde_json::{Value, json};
+use windlass_link::http::{ReleaseLockBody, ReleasedLockBody};
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
@@ -30,17 +30,17 @@ pub(crate) struct LocksReleaseArgs {
 /// Sends the request to the leader.
 pub(crate) fn run(args: &LocksReleaseArgs, context: &CommandContext) -> Result<u8, CliError> {
     let name = &args.name;
-    let fence: Value = runtime()?.block_on(async {
+    let released: ReleasedLockBody = runtime()?.block_on(async {
         let desk = LeaderAccess::find(&args.origin, context).await?;
         let path = format!("/locks/{}/release", segment(name));
-        let body = args.fence.map_or_else(|| json!({}), |fence| json!({ "fence": fence }));
-        let released = desk.controller().post(&path, &body).await;
-        let told = released.and_then(|answered| desk.controller().read::<Value>(&answered));
+        let answer = desk.controller().post(&path, &ReleaseLockBody { fence: args.fence }).await;
+        let released = answer.and_then(|answer| desk.controller().read(&answer));
         desk.close().await?;
-        told.map(|told| told["fence"].clone())
+        released
     })?;
     output::print_message(&format!(
-        "lock {name} is released from lease {fence}; its step continues, so until it ends, the next holder runs beside it"
+        "lock {name} is released from lease {}; its step continues, so until it ends, the next holder runs beside it",
+        released.fence
     ));
     Ok(0)
 }

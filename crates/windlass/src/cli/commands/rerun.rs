@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::json;
 use windlass_core::engine::{RunOptions, UnplaceablePolicy};
 use windlass_core::id::StepIx;
 use windlass_core::summary::{RerunScope, RerunSubmission, RunSummary};
+use windlass_link::http::RerunBody;
 
 use super::submit_response::{SubmitFollowUp, SubmitResponse};
 use crate::cli::context::CommandContext;
@@ -89,7 +89,7 @@ fn run_there(
     }
     let controller = remote.into_controller();
     let path = format!("/runs/{}/rerun", summary.run());
-    let body = json!({ "failed": args.failed, "from": args.from, "again": args.again });
+    let body = RerunBody { failed: args.failed, from: args.from.clone(), again: args.again };
     let submitted =
         runtime.block_on(SubmitResponse::request_run(&controller, &path, &body, None))?;
     let (wait, named) = (args.wait, args.from.clone());

@@ -1,9 +1,9 @@
 //! `windlass submit`
 
-use serde_json::{Map, Value, json};
 use windlass_core::expand::ExpandedPipeline;
 use windlass_core::problem::ProblemSeverity;
 use windlass_core::time::Span;
+use windlass_link::http::{ParamValue, SubmitRunBody};
 
 use super::submit_response::{SubmitFollowUp, SubmitResponse};
 use crate::cli::context::CommandContext;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &SubmitArgs, context: &CommandContext) -> Result<u8, Cli
     let loaded = loaded.select(&args.part.selection())?;
     let expanded = loaded.plan(&args.part.param)?;
     let controller = args.controller.controller(context)?;
-    let body = args.body(&loaded, &text, &expanded);
+    let body = args.body(&loaded, text, &expanded);
     let runtime = runtime()?;
     let key = args.idempotency_key.as_deref();
     let submitted =
@@ -76,24 +76,25 @@ pub(crate) fn run(args: &SubmitArgs, context: &CommandContext) -> Result<u8, Cli
 }
 
 impl SubmitArgs {
-    fn body(&self, loaded: &LoadedPipeline, text: &str, expanded: &ExpandedPipeline) -> Value {
-        let selection = self.part.selection();
-        let param = self.part.param.iter().map(|it| (it.name.clone(), it.value.clone().into()));
-        json!({
-            "text": text,
-            "file": loaded.project.shown,
-            "name": loaded.project.name(),
-            "params": param.collect::<Map<String, Value>>(),
-            "selection": {
-                "steps": selection.steps,
-                "only": selection.only,
-                "from": selection.from,
-                "tags": selection.tags,
-            },
-            "keep_going": self.keep_going,
-            "again": self.again,
-            "timeout_ms": self.timeout.map(Span::as_millis),
-            "fingerprint": expanded.plan.fingerprint().to_string(),
-        })
+    fn body(
+        &self,
+        loaded: &LoadedPipeline,
+        text: String,
+        expanded: &ExpandedPipeline,
+    ) -> SubmitRunBody {
+        let params = self.part.param.iter();
+        SubmitRunBody {
+            text,
+            file: Some(loaded.project.shown.clone()),
+            name: Some(loaded.project.name()),
+            params: params
+                .map(|it| (it.name.clone(), ParamValue(it.value.clone().into())))
+                .collect(),
+            selection: self.part.selection().into(),
+            keep_going: self.keep_going,
+            again: self.again,
+            timeout_ms: self.timeout.map(Span::as_millis),
+            fingerprint: Some(expanded.plan.fingerprint().to_string()),
+        }
     }
 }

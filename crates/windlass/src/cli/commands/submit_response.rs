@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 use tokio::runtime::Runtime;
-use windlass_core::id::RunId;
-use windlass_link::http::KEY_HEADER;
+use windlass_core::json_form::AsText;
+use windlass_link::http::{KEY_HEADER, SubmittedRunBody};
 use windlass_net::http::HttpRequest;
 use windlass_net::random;
 
@@ -22,12 +21,8 @@ use crate::cli::run_watch::{RemoteWatch, WatchOutput};
 const PLANS_WITHIN: Duration = Duration::from_secs(45);
 
 /// The answer to a submission.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct SubmitResponse {
-    id: String,
-    warnings: Vec<String>,
-    known: bool,
-}
+#[derive(Debug)]
+pub(super) struct SubmitResponse(SubmittedRunBody);
 
 /// Options for a run that was created.
 #[derive(Clone, Debug)]
@@ -46,7 +41,7 @@ impl SubmitResponse {
     pub(super) async fn request_run(
         controller: &ClusterClient,
         path: &str,
-        body: &Value,
+        body: &impl Serialize,
         key: Option<&str>,
     ) -> Result<Self, CliError> {
         // A request whose answer was lost is repeated: without a key it would create a second run.
@@ -54,8 +49,9 @@ impl SubmitResponse {
         let headers = [(KEY_HEADER, key.unwrap_or(&once))];
         let ask = HttpRequest::post(controller.place(), path, body).with(&headers);
         let answered = controller.call(ask, PLANS_WITHIN).await?;
-        let submitted: Self = controller.read(&answered)?;
-        Ok(Self { known: submitted.known && key.is_some(), ..submitted })
+        let submitted: SubmittedRunBody = controller.read(&answered)?;
+        let known = submitted.known && key.is_some();
+        Ok(Self(SubmittedRunBody { known, ..submitted }))
     }
 
     /// Reports the run, and watches it if requested.
@@ -65,38 +61,37 @@ impl SubmitResponse {
         runtime: &Runtime,
         then: SubmitFollowUp<'_>,
     ) -> Result<u8, CliError> {
-        let run = RunId::parse(&self.id);
-        let run = run.ok_or_else(|| controller.unexpected_answer("a run without an id"))?;
-        self.tell(run, &controller, &then);
+        self.tell(&controller, &then);
+        let Self(SubmittedRunBody { id: AsText(run), known, .. }) = self;
         if !then.wait {
             return Ok(0);
         }
         let source = Arc::new(RemoteRunSource::new(controller));
-        let known =
-            if self.known { source.load_run(run) } else { Box::pin(source.submitted_run(run)) };
+        let known = if known { source.load_run(run) } else { Box::pin(source.submitted_run(run)) };
         let known = runtime.block_on(known)?;
         let (look, prints, named) = (then.context.err, then.prints, then.named);
         runtime.block_on(RemoteWatch { source, known, look, output: prints, named }.watch())
     }
 
     /// The id goes to stdout, the note to stderr.
-    fn tell(&self, run: RunId, controller: &ClusterClient, then: &SubmitFollowUp<'_>) {
+    fn tell(&self, controller: &ClusterClient, then: &SubmitFollowUp<'_>) {
         let look = then.context.err;
         let warning = look.paint(ColorRole::Warn, "warning:");
-        for text in &self.warnings {
+        let Self(submitted) = self;
+        for text in &submitted.warnings {
             output::print_message(&format!("{warning} {text}"));
         }
         if then.prints == WatchOutput::Events {
-            output::print_data(&serde_json::to_string(self).expect("it is plain data"));
+            output::print_data(&serde_json::to_string(submitted).expect("it is plain data"));
             return;
         }
-        if self.known {
+        if submitted.known {
             output::print_message("this key was submitted before: this is the same run");
         } else if !then.wait {
-            let watch = controller.hints().watch(run).unwrap_or_default();
+            let watch = controller.hints().watch(submitted.id.0).unwrap_or_default();
             let note = format!("submitted to {}; `{watch}` shows it", controller.place());
             output::print_message(&look.paint(ColorRole::Quiet, &note));
         }
-        output::print_data(&self.id);
+        output::print_data(&submitted.id.0.to_string());
     }
 }

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 use windlass_core::access::AccessScope;
+use windlass_core::json_form::AsWord;
 use windlass_core::spec::parse_duration;
 use windlass_core::time::Span;
+use windlass_link::http::{CreateTokenBody, CreatedTokenBody};
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
@@ -87,28 +89,26 @@ pub(crate) fn run(args: &TokenArgs, context: &CommandContext) -> Result<u8, CliE
 /// Only the token goes to stdout, so that it can be written to a file.
 fn create(args: &TokenCreateArgs, context: &CommandContext) -> Result<u8, CliError> {
     let scopes: Vec<String> = args.scope.iter().map(ToString::to_string).collect();
-    let mut wanted = json!({ "scopes": scopes });
-    if let Some(name) = &args.name {
-        wanted["name"] = name.as_str().into();
-    }
-    if let Some(expires) = args.expires {
-        wanted["expires_in_ms"] = expires.as_millis().into();
-    }
-    let made: Value = runtime()?.block_on(async {
+    let wanted = CreateTokenBody {
+        name: args.name.clone(),
+        scopes: args.scope.iter().copied().map(AsWord).collect(),
+        expires_in_ms: args.expires.map(Span::as_millis),
+    };
+    let made: CreatedTokenBody = runtime()?.block_on(async {
         let desk = LeaderAccess::find(&args.origin, context).await?;
         let made = desk.controller().post("/tokens", &wanted).await;
         let made = made.and_then(|answered| desk.controller().read(&answered));
         desk.close().await?;
         made
     })?;
-    let until = made["expires_at"].as_str().map_or_else(String::new, |at| format!(", until {at}"));
+    let until = made.expires_at.map_or_else(String::new, |at| format!(", until {at}"));
     output::print_message(&format!(
         "token {} ({}) has the scopes {}{until}; it cannot be shown again",
-        text(&made, "name"),
-        text(&made, "id"),
+        made.name,
+        made.id.0,
         scopes.join(", "),
     ));
-    Ok(output::print_data(text(&made, "token")))
+    Ok(output::print_data(&made.token))
 }
 
 fn list(args: &TokenListArgs, context: &CommandContext) -> Result<u8, CliError> {

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -55,7 +56,11 @@ impl ClusterClient {
     }
 
     /// Requests an action with `body`.
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<HttpResponse, CliError> {
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<HttpResponse, CliError> {
         self.call(HttpRequest::post(self.place(), path, body), Duration::ZERO).await
     }
 

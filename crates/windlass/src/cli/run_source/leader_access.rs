@@ -6,13 +6,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio::task::JoinHandle;
 use windlass_controller::NodeError;
 use windlass_controller::api::ControllerIdentity;
 use windlass_core::engine::Engine;
 use windlass_core::id::WorkerId;
 use windlass_core::time::Span;
+use windlass_link::http::ClusterDescription;
 use windlass_net::files::durable_folder::create_durably;
 use windlass_net::shutdown::ShutdownSender;
 use windlass_store::journal::CurrentLeader;
@@ -85,8 +85,8 @@ impl LeaderAccess {
     async fn refuse_another(&self, store: &StoreAddress, state: &Path) -> Result<(), CliError> {
         let StoreAddress::Postgres { .. } = store else { return Ok(()) };
         let wanted = Stores::at(store, TERM).await?.shared;
-        let there: Value = self.controller.get("/cluster").await?;
-        if there["id"].as_str() == wanted.as_deref() {
+        let there: ClusterDescription = self.controller.get("/cluster").await?;
+        if Some(there.id) == wanted {
             return Ok(());
         }
         let what = format!("the windlass that runs in {} uses another store", state.display());

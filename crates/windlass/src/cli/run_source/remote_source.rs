@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_core::engine::CancelLevel;
 use windlass_core::id::{RunId, StepIx, WorkerId};
+use windlass_core::json_form::AsWord;
 use windlass_core::report::WhyReport;
 use windlass_core::summary::RunSummary;
-use windlass_link::http::{EVENTS_TYPE, EventsPage, LOG_SIZE_HEADER};
+use windlass_link::http::{
+    CancelRunBody, EVENTS_TYPE, EventsPage, LOG_SIZE_HEADER, LogEntryBody, LogSearchBody,
+    LogSearchLineBody, StepSummaryBody,
+};
 use windlass_net::http::HttpRequest;
 use windlass_store::archive::RunQuery;
 use windlass_store::journal::Position;
-use windlass_store::logs::{LogId, LogMatch, LogMatches, LogPart, LogSearchLimit, MATCHES_MAX};
+use windlass_store::logs::{LogId, LogMatch, LogMatches, LogPart, MATCHES_MAX};
 
 use super::cluster_client::{ClusterClient, moment_of, segment};
 use super::source::{KnownRun, RunEventsPage, RunListEntry, RunSource, RunSourceFuture};
@@ -43,42 +46,6 @@ struct RemoteEventsQuery {
     after: Position,
     wait: Duration,
     most: usize,
-}
-
-/// Lines that contain a text.
-#[derive(Debug, Deserialize)]
-struct RemoteSearchHits {
-    lines: Vec<RemoteSearchLine>,
-    bytes: u64,
-    cut: Option<LogSearchLimit>,
-}
-
-#[derive(Debug, Deserialize)]
-struct RemoteSearchLine {
-    step: u32,
-    attempt: u16,
-    delivery: u16,
-    line: u64,
-    at: u64,
-    text: String,
-}
-
-/// The summary of a step.
-#[derive(Debug, Deserialize)]
-struct RemoteStepSummary {
-    step: u32,
-    attempt: u16,
-    delivery: u16,
-    text: String,
-}
-
-/// A log in the list of a run's logs.
-#[derive(Debug, Deserialize)]
-struct RemoteLogEntry {
-    step: u32,
-    attempt: u16,
-    delivery: u16,
-    size: u64,
 }
 
 impl RemoteRunSource {
@@ -230,13 +197,9 @@ impl RunSource for RemoteRunSource {
 
     fn logs(&self, run: RunId) -> RunSourceFuture<'_, Vec<(LogId, u64)>> {
         Box::pin(async move {
-            let logs: Vec<RemoteLogEntry> =
-                self.controller.get(&format!("/runs/{run}/logs")).await?;
-            let id = |entry: RemoteLogEntry| {
-                let RemoteLogEntry { step, attempt, delivery, size } = entry;
-                (LogId { run, step: StepIx(step), attempt, delivery }, size)
-            };
-            Ok(logs.into_iter().map(id).collect())
+            let path = format!("/runs/{run}/logs");
+            let logs: Vec<LogEntryBody> = self.controller.get(&path).await?;
+            Ok(logs.into_iter().map(|entry| (entry.log(run), entry.size)).collect())
         })
     }
 
@@ -254,14 +217,14 @@ impl RunSource for RemoteRunSource {
             let step = step.map(|step| format!("&step={}", step.0)).unwrap_or_default();
             let text = segment(&text);
             let path = format!("/runs/{run}/logs/search?limit={MATCHES_MAX}&text={text}{step}");
-            let found: RemoteSearchHits = self.controller.get(&path).await?;
-            let hit = |it: RemoteSearchLine| {
-                let RemoteSearchLine { step, attempt, delivery, line, at, text } = it;
+            let found: LogSearchBody = self.controller.get(&path).await?;
+            let hit = |it: LogSearchLineBody| {
+                let LogSearchLineBody { step, attempt, delivery, line, at, text, .. } = it;
                 let log = LogId { run, step: StepIx(step), attempt, delivery };
                 LogMatch { log, line, at, text }
             };
             let list = found.lines.into_iter().map(hit).collect();
-            Ok(LogMatches { list, bytes: found.bytes, cut: found.cut })
+            Ok(LogMatches { list, bytes: found.bytes, cut: found.cut.map(|AsWord(cut)| cut) })
         })
     }
 
@@ -275,22 +238,16 @@ impl RunSource for RemoteRunSource {
     fn step_summaries(&self, run: RunId) -> RunSourceFuture<'_, StepSummaries> {
         Box::pin(async move {
             let path = format!("/runs/{run}/summaries");
-            let notes: Vec<RemoteStepSummary> = self.controller.get(&path).await?;
-            let note = |RemoteStepSummary { step, attempt, delivery, text }| {
-                (LogId { run, step: StepIx(step), attempt, delivery }, text)
-            };
-            Ok(notes.into_iter().map(note).collect())
+            let summaries: Vec<StepSummaryBody> = self.controller.get(&path).await?;
+            Ok(summaries.into_iter().map(|summary| (summary.log(run), summary.text)).collect())
         })
     }
 
     fn cancel(&self, run: RunId, level: CancelLevel) -> RunSourceFuture<'_, ()> {
         Box::pin(async move {
-            let level = match level {
-                CancelLevel::Stop => "stop",
-                CancelLevel::Kill => "kill",
-            };
             let path = format!("/runs/{run}/cancel");
-            self.controller.post(&path, &json!({ "level": level })).await.map(drop)
+            let body = CancelRunBody { level: AsWord(level) };
+            self.controller.post(&path, &body).await.map(drop)
         })
     }
 
