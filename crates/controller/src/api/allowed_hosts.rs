@@ -1,8 +1,7 @@
-//! Whom a request says that it is for, and which page had a browser send it.
+//! The check of the headers `host` and `origin`, against requests of foreign web pages.
 //!
-//! A browser sends requests to any address that a page names, a loopback one too. Two headers that a page cannot choose
-//! tell those from the controller's own: `host`, since a page that has its own name lead to the controller still goes by
-//! that name, and `origin`, which names the page.
+//! A browser sends requests to any address that a page names, also to a loopback address. A page cannot choose two headers:
+//! `host` still has the name of the page if that name resolves to the controller's address, and `origin` names the page.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -18,23 +17,23 @@ use windlass_net::http::ControllerAddress;
 use super::api_error::ApiError;
 use super::router::Api;
 
-/// Characters of a name that are shown to who sent it.
+/// The most characters of a name that a refusal repeats.
 const SHOWN_MAX: usize = 80;
 
-/// The names that a controller is known by.
+/// The names by which clients may address a controller.
 #[derive(Clone, Debug)]
 pub struct AllowedHosts {
-    /// In lower case, without ports: whoever forwards a port may choose another.
+    /// In lower case, without ports: a forwarded port may have another number.
     names: BTreeSet<String>,
-    /// Whether it listens on every address of its machine: it is known by all of them. An address is nobody's name, so no
-    /// page can go by it but the controller's.
+    /// Whether the controller listens on every address of its machine, so that any address is allowed. No foreign page can
+    /// be served under an address of this machine.
     any_address: bool,
-    /// The origin of its own pages where something in front of it has another name for it.
+    /// The origin of its own pages behind a proxy with another name.
     advertised: Option<String>,
 }
 
 impl AllowedHosts {
-    /// What a controller that listens there is known by.
+    /// The names of a controller that listens on this address.
     pub fn listening_on(address: SocketAddr) -> Self {
         let ip = address.ip();
         let mut names = BTreeSet::from([ip.to_string()]);
@@ -44,27 +43,27 @@ impl AllowedHosts {
         Self { names, any_address: ip.is_unspecified(), advertised: None }
     }
 
-    /// The same, by one more name or address.
+    /// Adds a name or an address.
     #[must_use]
     pub fn with_host(mut self, host: &str) -> Self {
         self.names.insert(normalize_host(host));
         self
     }
 
-    /// The same, by the name that others are told.
+    /// Adds the advertised address.
     #[must_use]
     pub fn advertised_as(self, place: &ControllerAddress) -> Self {
         let origin = origin_of(&place.to_string());
         Self { advertised: origin, ..self.with_host(place.host()) }
     }
 
-    /// Whether the controller is known so.
+    /// Whether this is a name of the controller.
     fn has(&self, host: &str) -> bool {
         let host = normalize_host(host);
         self.names.contains(&host) || (self.any_address && host.parse::<IpAddr>().is_ok())
     }
 
-    /// Whether a page of this origin is the controller's own, seen by who calls it `host`.
+    /// Whether a page of this origin is the controller's own, in a request for `host`.
     fn is_own(&self, origin: &str, host: Option<&Authority>) -> bool {
         let Some(origin) = origin_of(origin) else { return false };
         let here = |scheme| host.and_then(|host| origin_of(&format!("{scheme}://{host}")));
@@ -73,8 +72,8 @@ impl AllowedHosts {
     }
 }
 
-/// Lets through what is for this controller, and comes from no page but its own. RFC 9112: a request of HTTP/1.1 says whom
-/// it is for, once.
+/// Passes requests for this controller that do not come from a foreign page. RFC 9112: a request of HTTP/1.1 has one
+/// `host`.
 pub(super) async fn check(
     State(api): State<Arc<Api>>,
     request: Request,
@@ -82,7 +81,7 @@ pub(super) async fn check(
 ) -> Result<Response, ApiError> {
     let host = named(&request)?;
     if let Some(hosts) = &api.hosts {
-        // A target that is a whole address counts as well as the header beside it.
+        // If the target is a complete URL, its host must be allowed too.
         for named in host.iter().chain(request.uri().authority()) {
             if named.as_str().contains('@') || !hosts.has(named.host()) {
                 return Err(wrong_host(named.as_str()));
@@ -98,7 +97,7 @@ pub(super) async fn check(
     Ok(next.run(request).await)
 }
 
-/// What the request calls whom it is for; nothing for HTTP/1.0, which knew no hosts.
+/// The host that the request names; `None` for HTTP/1.0, which has no such header.
 fn named(request: &Request) -> Result<Option<Authority>, ApiError> {
     let Some(host) = only(request.headers())? else {
         return match request.version() {
@@ -134,7 +133,7 @@ fn wrong_origin(origin: &HeaderValue) -> ApiError {
     ApiError::forbidden("wrong_origin", detail)
 }
 
-/// A host in the one way that it is compared in: addresses without brackets and as short as they can be written.
+/// The canonical form of a host: lower case, addresses without brackets and in their shortest form.
 fn normalize_host(host: &str) -> String {
     let host = host.trim_matches(['[', ']']);
     match host.parse::<IpAddr>() {
@@ -143,7 +142,7 @@ fn normalize_host(host: &str) -> String {
     }
 }
 
-/// Scheme, host and port of an address, in the one way that they are compared in.
+/// The canonical form of scheme, host and port of an address.
 fn origin_of(address: &str) -> Option<String> {
     let (scheme, rest) = address.split_once("://")?;
     let port = match scheme {
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loopback_controller_is_known_by_loopback_names() {
+    fn loopback_controller_accepts_loopback_names() {
         let hosts = hosts("127.0.0.1:7700");
         for good in ["127.0.0.1", "localhost", "LocalHost.", "[::1]", "[0:0::1]"] {
             assert!(hosts.has(good), "{good}");
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_its_own_if_it_is_at_the_same_host_and_port() {
+    fn own_page_has_the_same_host_and_port() {
         let place: ControllerAddress = "http://build.example:80".parse().unwrap();
         let hosts = hosts("127.0.0.1:7700").advertised_as(&place);
         let host: Authority = "localhost:7700".parse().unwrap();

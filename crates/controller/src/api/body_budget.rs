@@ -23,10 +23,10 @@ const BUDGET: u32 = 128 << 20;
 /// The bytes of each body that are not charged: every heartbeat, claim and small submission fits.
 const FREE: usize = 8 << 10;
 
-/// What a piece of a body takes in memory beside its bytes, until the body is whole.
+/// The memory of a piece of a body besides its bytes, until the body is complete.
 const PIECE: usize = 64;
 
-/// What is left of the memory for bodies.
+/// The free memory for bodies.
 #[derive(Clone, Debug)]
 pub(super) struct BodyBudget {
     left: Arc<Semaphore>,
@@ -53,7 +53,7 @@ impl BodyBudget {
     }
 }
 
-/// What one body has taken from the budget; it is given back when the last clone is dropped.
+/// The memory that one body has taken from the budget; returned when the last clone is dropped.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BodyCharge {
     taken: Arc<std::sync::Mutex<Option<OwnedSemaphorePermit>>>,

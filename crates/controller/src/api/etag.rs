@@ -1,9 +1,8 @@
-//! Answers that are whole documents: named by what is in them, so that nobody is sent what he has, and packed for who can
-//! unpack them.
+//! Entity tags and compression of complete documents.
 //!
-//! Only what was asked for by GET. The name is a hash of the body: a position of the journal would name too much, and
-//! would not know of time, which is in everything that goes on. The hash takes a twentieth of what writing the JSON takes.
-//! Streams are neither named nor packed.
+//! Only answers to GET have them. The tag is a hash of the body. A position of the journal would change more often, and
+//! would not cover the elapsed time in documents about active runs. The hash takes a twentieth of the time that writing the
+//! JSON takes. Streams have no tag and are not compressed.
 
 use std::io::Write as _;
 
@@ -18,16 +17,16 @@ use flate2::write::GzEncoder;
 use hyper::body::Bytes;
 use tokio::task::spawn_blocking;
 
-/// Bodies up to this are sent as they are: they fit in one packet or two.
+/// Bodies up to this size are not compressed: they fit in one packet or two.
 const GZIP_MIN_BYTES: usize = 1 << 10;
 
-/// Bodies above this are packed beside the loops, which have others to serve meanwhile.
+/// Bodies above this size are compressed on another thread, so that other requests do not wait.
 const GZIP_ON_THREAD_BYTES: usize = 64 << 10;
 
-/// What is said of documents to whoever keeps them: nobody else gets them, and nobody is sure of them without asking.
+/// Only the client's own cache may keep a document, and it must revalidate the document before use.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-/// Names the document that is the answer, leaves it out for who has it, and packs it for who wants it packed.
+/// Adds the entity tag to a document, answers 304 if the client has it, and compresses it if the client accepts that.
 pub(super) async fn tag_and_compress(request: Request, next: Next) -> Response {
     if request.method() != Method::GET {
         return next.run(request).await;
@@ -39,7 +38,7 @@ pub(super) async fn tag_and_compress(request: Request, next: Next) -> Response {
         return answered;
     }
     let (mut head, body) = answered.into_parts();
-    // All of it is there: nothing is waited for, and nothing can fail.
+    // The body is complete in memory: reading it neither waits nor fails.
     let Ok(body) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
@@ -60,7 +59,7 @@ pub(super) async fn tag_and_compress(request: Request, next: Next) -> Response {
     Response::from_parts(head, Body::from(compressed(body).await))
 }
 
-/// Says that no answer is anything but what it says it is: what steps print is no page of this origin.
+/// Forbids clients to guess content types: output of steps must not be shown as a page of this origin.
 pub(super) async fn forbid_sniffing(request: Request, next: Next) -> Response {
     let mut answered = next.run(request).await;
     let nosniff = HeaderValue::from_static("nosniff");
@@ -68,7 +67,7 @@ pub(super) async fn forbid_sniffing(request: Request, next: Next) -> Response {
     answered
 }
 
-/// Whether an answer is text, all of it there, and good.
+/// Whether an answer is a successful, complete text or JSON document.
 fn is_document(answered: &Response) -> bool {
     let kind = answered.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let is_text = kind.is_some_and(|kind| {
@@ -86,18 +85,18 @@ fn not_modified(mut head: Parts) -> Response {
     Response::from_parts(head, Body::empty())
 }
 
-/// Weak: it is the same whether packed or not.
+/// The weak entity tag, which is the same with and without compression.
 fn etag_of(body: &[u8]) -> String {
     format!("W/\"{}\"", &blake3::hash(body).to_hex()[..16])
 }
 
-/// Whether one of the names that somebody has is this one. It does not matter whether either is weak.
+/// Whether a tag of the client equals this one, by weak comparison.
 fn etag_matches(has: &str, name: &str) -> bool {
     let plain = |name: &str| name.trim().trim_start_matches("W/").to_owned();
     has.trim() == "*" || plain(has) == plain(name)
 }
 
-/// Whether who asks takes gzip: RFC 9110 has a list of names with weights, of which zero means no.
+/// Whether the client accepts gzip: RFC 9110 defines a list of codings with weights, of which zero means no.
 fn accepts_gzip(headers: &HeaderMap) -> bool {
     let listed = values(headers, header::ACCEPT_ENCODING);
     let weight_of = |wanted: &str| {
@@ -111,7 +110,7 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     weight_of("gzip").or_else(|| weight_of("*")).is_some_and(|weight: f32| weight > 0.0)
 }
 
-/// All values of a header, as one list.
+/// All values of a header, joined to one list.
 fn values(headers: &HeaderMap, name: HeaderName) -> String {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.collect::<Vec<_>>().join(",")
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_the_same_weak_or_not() {
+    fn tags_are_compared_weakly() {
         let name = etag_of(b"[]");
         let plain = name.trim_start_matches("W/");
         assert!(

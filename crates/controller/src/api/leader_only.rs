@@ -1,7 +1,7 @@
-//! Only who leads answers, where several controllers share a store: the others say who does.
+//! Only the leader answers if several controllers share a store; the others name the leader.
 //!
-//! A controller that was stopped beyond its term, and goes on in the middle of a request, must not answer from what it knew:
-//! it is asked again whether it leads when the answer is there. What was changed, was changed; what was read may be old.
+//! A controller may be suspended beyond its term and resume in the middle of a request. Its answer to a read may then be
+//! stale, so the check is repeated when the answer is ready. An answer to a change stays valid.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use windlass_net::http::LEADER_HEADER;
 use super::api_error::ApiError;
 use super::router::Api;
 
-/// Lets requests through while this controller leads.
+/// Passes requests while this controller leads.
 pub(super) async fn check(
     State(api): State<Arc<Api>>,
     request: Request,
@@ -25,7 +25,7 @@ pub(super) async fn check(
         return Err(refused);
     }
     let response = next.run(request).await;
-    // It was told, on its way, that nobody leads here: by now it may be known who does.
+    // The handler found that this controller no longer leads; by now the next leader may be known.
     let names_nobody = response.headers().get(LEADER_HEADER).is_some_and(HeaderValue::is_empty);
     let is_lost = response.status() == StatusCode::SERVICE_UNAVAILABLE && names_nobody;
     match api.deposed(is_read) {

@@ -1,4 +1,4 @@
-//! `GET /metrics`, and what is counted of every request.
+//! `GET /metrics`, and the metrics of every request.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::router::Api;
 use super::{allowed_hosts, etag, workers};
 use crate::metrics;
 
-/// The page of metrics.
+/// Returns the page of metrics.
 pub(super) async fn show(State(api): State<Arc<Api>>) -> impl IntoResponse {
     let silent = workers::contacts(&api).await.silent;
     let state = api.handle.views().look(|view| metrics::MetricsSnapshot::of(view, &silent));
@@ -22,7 +22,7 @@ pub(super) async fn show(State(api): State<Arc<Api>>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page)
 }
 
-/// Counts a request, by its route's template: a path has the names of others in it.
+/// Counts a request by the template of its route: a path contains names.
 pub(super) async fn measure(
     State(api): State<Arc<Api>>,
     route: Option<MatchedPath>,
@@ -38,7 +38,7 @@ pub(super) async fn measure(
     answered
 }
 
-/// The metrics alone, for whoever reaches them: for an address of their own.
+/// A router for metrics alone, at a separate address without authorization.
 pub fn metrics_router(api: Arc<Api>) -> Router {
     let check = from_fn_with_state(Arc::clone(&api), allowed_hosts::check);
     let sniffing = from_fn(etag::forbid_sniffing);

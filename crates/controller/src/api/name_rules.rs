@@ -1,13 +1,13 @@
-//! What may be called how: names go into logs, tables, terminals and paths.
+//! Rules for names, which appear in logs, tables, terminals and paths.
 
 use windlass_core::display_text::{NAME_MAX, is_displayable, is_label};
 
 use super::api_error::ApiError;
 
-/// Labels of one worker.
+/// The most labels of one worker.
 const LABELS_MAX: usize = 256;
 
-/// Refuses what is no name: empty, too long, with line breaks or other control characters, or like a path.
+/// Refuses a name that is empty, too long, contains control characters, or looks like a path.
 pub(super) fn check(what: &str, name: &str) -> Result<(), ApiError> {
     let bad = !is_displayable(name) || matches!(name, "." | "..") || name.contains(['/', '\\']);
     if !bad {
@@ -19,7 +19,7 @@ pub(super) fn check(what: &str, name: &str) -> Result<(), ApiError> {
     )))
 }
 
-/// Refuses labels that nobody could ask for.
+/// Refuses labels that no step could require.
 pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<(), ApiError> {
     for (at, label) in labels.enumerate() {
         if at == LABELS_MAX {
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_short_and_go_on_one_line() {
+    fn names_are_short_and_in_one_line() {
         for good in ["build-7", "Büro", "my box", "10.0.0.1", ".config"] {
             assert_eq!(check("a name", good), Ok(()), "{good}");
         }

@@ -1,4 +1,4 @@
-//! Submissions are planned a few at a time, on threads that answer nothing else.
+//! The limit of submissions that are planned at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use tokio::time::timeout;
 
 use super::api_error::ApiError;
 
-/// Submissions that are planned at a time: one more would take a core or memory from what else a controller does.
+/// The most submissions that are planned at a time: more would take cores and memory from other work.
 const CONCURRENT_PLANS_MAX: u32 = 2;
 
-/// Bytes of a submission that is planned alone: its tree takes some twenty times as much memory.
+/// A submission above this size is planned alone: its tree takes about twenty times as much memory.
 const LARGE: usize = 1 << 20;
 
-/// How long a submission waits for its turn. Each turn is bounded by the bounds on files and plans.
+/// The longest time that a submission waits for its turn. The limits on files and plans limit each turn.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// Turns of submissions that are not planned where they arrive.
+/// Permits for submissions that are planned on separate threads.
 #[derive(Debug)]
 pub(super) struct PlanningLimit(Arc<Semaphore>);
 
@@ -29,7 +29,7 @@ impl Default for PlanningLimit {
 }
 
 impl PlanningLimit {
-    /// Waits until a submission of so many bytes may be planned.
+    /// Waits until a submission of this size may be planned.
     pub(super) async fn permit(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ApiError> {
         let turns = if bytes > LARGE { CONCURRENT_PLANS_MAX } else { 1 };
         let turn = timeout(WAIT_MAX, Arc::clone(&self.0).acquire_many_owned(turns)).await;

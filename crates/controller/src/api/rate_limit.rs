@@ -1,9 +1,9 @@
-//! How many requests a second are taken from one token, or from one address.
+//! The limit of requests per second, for each token or address.
 //!
-//! Who shows a token is counted by it, and everybody else by address. It is looked at behind the checks of who may ask: a
-//! token that is nobody's has no bucket, and a flood of such cannot lock out others behind the same proxy. What is refused
-//! there is counted too, by address. Workers that have joined are not counted: they ask as often as they have something to
-//! tell, and the leader's answers pace them.
+//! A request with a token counts for the token, any other request for its address. The limit follows authorization: an
+//! unknown token has no bucket, and a flood of unknown tokens does not lock out other clients behind the same proxy.
+//! Requests that authorization refuses count for their address. Requests of joined workers do not count: the answers of
+//! the leader pace them.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,13 +23,13 @@ use super::router::Api;
 use super::routes::RouteAccess;
 use super::server::ConnectionPeer;
 
-/// Far more than anybody needs who reads what he asked for.
+/// Far more than a client needs that reads its answers.
 pub(super) const DEFAULT_RATE: BucketRate = BucketRate { per_second: 1_000, burst: 2_000 };
 
-/// Tokens and addresses that are counted apart: a megabyte.
+/// The most tokens and addresses with a bucket of their own: one megabyte.
 const COUNTED_MAX: usize = 16_384;
 
-/// What is left to whom.
+/// The buckets of tokens and addresses.
 #[derive(Debug)]
 pub(super) struct RequestRateLimit(Mutex<RateBuckets<RateLimitKey>>);
 
@@ -54,7 +54,7 @@ impl RequestRateLimit {
     }
 }
 
-/// Counts a request of somebody who may ask.
+/// Counts an authorized request.
 pub(super) async fn count(
     State(gate): State<RouteGate>,
     request: Request,
@@ -75,7 +75,7 @@ pub(super) async fn count(
     Ok(next.run(request).await)
 }
 
-/// Counts what was refused to somebody who may not ask.
+/// Counts a request that authorization refused.
 pub(super) async fn count_refused(
     State(api): State<Arc<Api>>,
     request: Request,
@@ -93,8 +93,8 @@ pub(super) async fn count_refused(
     }
 }
 
-/// Where a request comes from; nowhere if it came by a socket of this machine. Who has an address of IPv6 has the network
-/// around it.
+/// The address of the client; `None` on the control socket. An IPv6 address counts as its /64 network, since a client can
+/// choose any address in it.
 fn address(request: &Request) -> Option<IpAddr> {
     match request.extensions().get::<ConnectionPeer>()? {
         ConnectionPeer::Local => None,
@@ -105,7 +105,7 @@ fn address(request: &Request) -> Option<IpAddr> {
     }
 }
 
-/// The first half of an address.
+/// The /64 network of an address.
 fn network(address: Ipv6Addr) -> IpAddr {
     let bits = address.to_bits();
     IpAddr::V6(Ipv6Addr::from_bits(bits >> 64 << 64))

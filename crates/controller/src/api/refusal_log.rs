@@ -1,4 +1,4 @@
-//! Tells the operator that requests were refused for want of authorization: an old token in a script, or an attack.
+//! Log lines about unauthorized requests: an old token in a script, or an attack.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,24 +7,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use axum::http::StatusCode;
 use windlass_core::time::{Span, Time};
 
-/// The shortest time between two lines: a flood of requests is no flood of lines.
+/// The shortest time between two lines, so that a flood of requests does not flood the log.
 const EVERY: Span = Span::secs(10);
 
-/// Tells a line.
+/// Prints a line.
 type RefusalPrinter = dyn Fn(&str) + Send + Sync;
 
-/// Where refusals are told, if anywhere.
+/// The log of refusals, if there is one.
 #[derive(Default)]
 pub(super) struct RefusalLog {
     tell: Option<Box<RefusalPrinter>>,
     told: Mutex<LoggedRefusal>,
 }
 
-/// What was told.
+/// The last line.
 #[derive(Debug, Default)]
 struct LoggedRefusal {
     at: Option<Time>,
-    /// Refusals since then.
+    /// Refusals since that line.
     untold: u64,
 }
 
@@ -33,7 +33,7 @@ impl RefusalLog {
         Self { tell: Some(Box::new(tell)), told: Mutex::default() }
     }
 
-    /// A request from this address was answered with 401 or 403.
+    /// Records a request from this address that was answered with 401 or 403.
     pub(super) fn note(&self, now: Time, address: IpAddr, status: StatusCode) {
         let Some(tell) = &self.tell else { return };
         let mut told = self.told();

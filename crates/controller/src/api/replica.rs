@@ -1,4 +1,4 @@
-//! What an observer answers: what it has folded, and how old that is; what only stores have, it asks of who leads.
+//! Answers of a read-only replica: its own state with its age, and data from the leader's stores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::api_error::ApiError;
 use super::router::Api;
 use crate::replica::UpstreamCluster;
 
-/// How long who leads may take for an answer that waits for something to happen.
+/// The time limit for an answer of the leader, which may wait for an event.
 const WAIT_MAX: Duration = Duration::from_secs(35);
 
-/// What of a request's head is told to who leads, and of an answer's to who asked.
+/// The headers that are forwarded to the leader, and those that are forwarded to the client.
 const ASKED: [&str; 4] = ["accept", "range", "if-none-match", "last-event-id"];
 const ANSWERED: [&str; 8] = [
     "content-type",
@@ -32,7 +32,7 @@ const ANSWERED: [&str; 8] = [
     "windlass-oldest",
 ];
 
-/// Answers a request that may be made here.
+/// Answers an authorized request.
 pub(super) async fn answer_as_replica(
     State(api): State<Arc<Api>>,
     request: Request,
@@ -46,7 +46,7 @@ pub(super) async fn answer_as_replica(
     let mut is_away = false;
     let mut answered = if is_in_stores(&path) {
         match forward(upstream, &path, &headers).await {
-            // Open runs, and those that were sealed lately, are known here too.
+            // The replica knows open runs, and those that were sealed lately.
             Err(_) if path.starts_with("/runs?") || path == "/runs" => {
                 is_away = true;
                 next.run(request).await
@@ -65,7 +65,7 @@ pub(super) async fn answer_as_replica(
     Ok(answered)
 }
 
-/// Tells how old an answer is; while the leader is away, also since when it may be out of date.
+/// Adds the age of an answer; while the leader is unreachable, also the time since which the answer may be stale.
 fn add_age_headers(api: &Api, is_away: bool, headers: &mut HeaderMap) {
     let (lag, is_stalled) =
         api.handle.views().look(|view| (view.caught_up.elapsed(), view.stalled.is_some()));
@@ -77,7 +77,7 @@ fn add_age_headers(api: &Api, is_away: bool, headers: &mut HeaderMap) {
     }
 }
 
-/// Whether all of it is in stores that an observer does not have: lists of runs, what steps printed and wrote.
+/// Whether the answer is in stores that a replica does not have: lists of runs, logs and summaries.
 fn is_in_stores(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or(path);
     let rest = path.strip_prefix("/runs").unwrap_or_default();
@@ -85,7 +85,7 @@ fn is_in_stores(path: &str) -> bool {
     path == "/runs" || matches!(parts.as_slice(), [_, "logs" | "summaries", ..])
 }
 
-/// Has who leads answer.
+/// Forwards a request to the leader.
 async fn forward(
     upstream: &UpstreamCluster,
     path: &str,
@@ -104,13 +104,14 @@ async fn forward(
         Err(HttpCallError::Refused(problem)) => Ok(refused(&problem)),
         Err(error) => {
             let place = upstream.place();
-            let detail = format!("this observer does not have it, and {error}: ask {place}");
+            let detail =
+                format!("this read-only replica does not have it, and {error}: ask {place}");
             Err(ApiError::leader_elsewhere(detail, place.to_string()))
         }
     }
 }
 
-/// What who leads refused, in its own words.
+/// The refusal of the leader, unchanged.
 fn refused(problem: &ProblemDetails) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let body = serde_json::to_vec(problem).unwrap_or_default();
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_and_logs_are_in_stores_and_what_goes_on_is_not() {
+    fn lists_and_logs_are_in_stores_and_active_runs_are_not() {
         for path in
             ["/runs", "/runs?limit=1", "/runs/7/logs", "/runs/7/logs/0/1/1", "/runs/7/summaries"]
         {

@@ -1,4 +1,4 @@
-//! Which path leads where, and what every answer may draw on.
+//! The router, and the state that handlers share.
 
 use std::sync::Arc;
 
@@ -31,80 +31,79 @@ use super::{etag, extract, leader_only, metrics, replica};
 use crate::replica::UpstreamCluster;
 use crate::{EngineView, LogIngest, NodeHandle, RunHistories};
 
-/// The most bytes of a body: an exchange has at most half of it in outputs, and a request with logs as much as it was
-/// given credit for.
+/// The most bytes in a body. An exchange has at most half of it in outputs, and a request with logs at most its credit.
 const BODY_MAX: usize = 2 << 20;
 
-/// What an API answers from.
+/// The state that handlers share.
 #[derive(Debug)]
 pub struct Api {
     pub(super) handle: NodeHandle,
     pub(super) stores: ApiStores,
     pub(super) identity: ControllerIdentity,
     pub(super) clock: fn() -> Time,
-    /// What pauses between requests and between lines are counted on: nothing sets it back.
+    /// A monotonic clock, for rate limits and the pauses of log lines.
     pauses: ProcessClock,
-    /// Tokens that are in no store.
+    /// The tokens of the token file.
     pub(super) tokens: FileTokens,
-    /// Who else may lead the same stores.
+    /// Whether other controllers may lead the same stores.
     pub(super) mode: ControllerMode,
-    /// Whom an observer asks for what only stores have.
+    /// The leader's cluster, for a read-only replica.
     pub(super) upstream: Option<Arc<UpstreamCluster>>,
-    /// Whether only the user of this machine gets here, who need not show anything.
+    /// Whether this is the control socket, which only its owner can open and which requires no token.
     pub(super) is_owners: bool,
-    /// What it is known by; by anything, where only this machine's user gets in.
+    /// The allowed hosts; `None` allows all, on the control socket.
     pub(super) hosts: Option<AllowedHosts>,
-    /// How much may still be asked by whom.
+    /// The rate limits of clients.
     pub(super) rates: RequestRateLimit,
-    /// Where it is told that requests were refused.
+    /// The log of refusals.
     pub(super) refusals: RefusalLog,
-    /// Whether it is about to end.
+    /// Whether the controller shuts down.
     pub(super) ending: Option<ShutdownReceiver>,
-    /// What takes in what steps print.
+    /// The intake for output of steps.
     pub(super) intake: LogIngest,
-    /// Who speaks for which foreign worker.
+    /// The proxies of plain workers.
     pub(super) proxies: PlainWorkerProxies,
-    /// Who follows what happens.
+    /// The limits of event streams.
     pub(super) streams: SseLimits,
-    /// Which submissions are being planned.
+    /// The limit of submissions that are planned at a time.
     pub(super) planning: PlanningLimit,
 }
 
-/// Where runs that ended and what steps printed are kept.
+/// The stores that handlers read.
 #[derive(Clone, Debug)]
 pub struct ApiStores {
-    /// Runs that ended.
+    /// Sealed runs.
     pub archive: Arc<dyn Archive>,
-    /// What steps print: everybody in this process writes to it through this.
+    /// The output of steps. All writers in this process use this instance, which notifies readers.
     pub logs: Arc<NotifyingLogStore>,
-    /// Runs that are not sealed.
+    /// Histories of runs that are not sealed.
     pub histories: Arc<RunHistories>,
-    /// What happened, whatever it is about.
+    /// The journal.
     pub journal: Arc<dyn Journal>,
 }
 
-/// Who can lead the stores of a controller.
+/// Which controllers can lead the stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerMode {
-    /// Nobody else: what is durable is told whether it leads or not.
+    /// Only this one. It answers reads whether it leads or not.
     Exclusive,
-    /// Others at times: only who leads answers.
+    /// This one or another. Only the leader answers.
     Shared,
-    /// Others, always: it has no stores, and answers who only wants to know.
+    /// Always another one: this one has no stores and answers only reads.
     ReadOnlyReplica,
 }
 
-/// What a controller says of itself.
+/// The identity of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerIdentity {
-    /// Which cluster this is.
+    /// The id of the cluster.
     pub cluster: ClusterId,
-    /// Where it wants to be reached.
+    /// The advertised address.
     pub advertise: String,
 }
 
 impl Api {
-    /// The API of the node behind the handle.
+    /// Creates the API of the node behind the handle.
     pub fn new(
         handle: NodeHandle,
         stores: ApiStores,
@@ -134,68 +133,67 @@ impl Api {
         }
     }
 
-    /// The same, also for those who show one of these tokens. Without any, and without one in the store, it asks for
-    /// nothing.
+    /// Adds tokens of a token file. Without any, and without one in the store, requests need no token.
     #[must_use]
     pub fn with_tokens(self, tokens: FileTokens) -> Self {
         Self { tokens, ..self }
     }
 
-    /// The same, of a controller in this company.
+    /// Sets which controllers can lead the stores.
     #[must_use]
     pub fn with_mode(self, company: ControllerMode) -> Self {
         Self { mode: company, ..self }
     }
 
-    /// The same, of a controller that observes this cluster and has no stores.
+    /// Makes this the API of a read-only replica of this cluster.
     #[must_use]
     pub fn observing(self, upstream: Arc<UpstreamCluster>) -> Self {
         Self { mode: ControllerMode::ReadOnlyReplica, upstream: Some(upstream), ..self }
     }
 
-    /// The same, behind a door that only the user of this machine can open.
+    /// Makes this the API of a control socket, which only its owner can open.
     #[must_use]
     pub fn for_owner(self) -> Self {
         Self { is_owners: true, ..self }
     }
 
-    /// Whether who comes has to show something.
+    /// Whether requests need a token.
     pub(super) fn requires_token(&self) -> bool {
         !self.tokens.is_empty()
             || self.handle.views().look(|view| view.engine.keys().requires_token())
     }
 
-    /// The same, for requests that call it by one of its names.
+    /// Sets the hosts that requests may name.
     #[must_use]
     pub fn with_allowed_hosts(self, hosts: AllowedHosts) -> Self {
         Self { hosts: Some(hosts), ..self }
     }
 
-    /// The same, which takes so many requests from one token or address.
+    /// Sets the rate limit for each token or address.
     #[must_use]
     pub fn with_rate_limit(self, rate: BucketRate) -> Self {
         Self { rates: RequestRateLimit::new(rate), ..self }
     }
 
-    /// The same, which tells that requests without authorization were refused, now and then.
+    /// Sets the function that prints lines about unauthorized requests.
     #[must_use]
     pub fn with_refusal_log(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { refusals: RefusalLog::new(tell), ..self }
     }
 
-    /// The same with another clock for the time of the system.
+    /// Sets another clock for the time of the system.
     #[must_use]
     pub fn with_clock(self, clock: fn() -> Time) -> Self {
         Self { clock, ..self }
     }
 
-    /// The same, which says that it is not ready any more from the moment on that it is about to end.
+    /// Sets the receiver of the shutdown, from which on the controller is not ready.
     #[must_use]
     pub fn with_shutdown(self, ending: ShutdownReceiver) -> Self {
         Self { ending: Some(ending), ..self }
     }
 
-    /// Why this controller does not answer, if others lead its stores and it does not.
+    /// The refusal of a controller that does not lead, if others can lead its stores.
     pub(super) fn deposed(&self, is_read: bool) -> Option<ApiError> {
         match self.mode {
             ControllerMode::Exclusive => return None,
@@ -211,19 +209,19 @@ impl Api {
         (self.clock)()
     }
 
-    /// The time since this API was made, whatever is done to the clock of the system.
+    /// The time since this API was created, by a monotonic clock.
     pub(super) fn elapsed(&self) -> Time {
         self.pauses.now()
     }
 
-    /// The time by the clock of the system, or journal time where that is later: for what must not become valid or look older
-    /// because the clock of the system was set back.
+    /// The later of the system's time and the journal's time. An expired token does not become valid again if the clock of
+    /// the system is set back.
     pub(super) fn latest_now(&self) -> Time {
         self.now().max(self.handle.views().look(EngineView::journal_now))
     }
 }
 
-/// The routes of an API.
+/// Creates the router of an API.
 pub fn router(api: Arc<Api>) -> Router {
     let mut router = Router::new();
     for ApiRoute { path, needs, answers, handler, .. } in routes() {
@@ -241,7 +239,7 @@ pub fn router(api: Arc<Api>) -> Router {
         }
         router = router.route(path, guarded);
     }
-    // What there is not is not told to everybody either.
+    // Unknown paths need authorization too, so that they do not reveal which paths exist.
     let gate = RouteGate { api: Arc::clone(&api), needs: RouteAccess::Scope(AccessScope::Read) };
     let gate = from_fn_with_state(gate, access::check);
     let no_such_path = || async { ApiError::no_such_path() };

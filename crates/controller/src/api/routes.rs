@@ -1,7 +1,6 @@
-//! Every path that is answered, and who may ask.
+//! The table of all routes, with the access rule of each.
 //!
-//! The table is all there is: the router is made of it, so are the checks of who may ask, and whoever describes the API
-//! goes through it.
+//! The router, the check of authorization and the OpenAPI document are made of this table.
 
 use std::sync::Arc;
 
@@ -18,13 +17,13 @@ use super::{
     sessions, tokens, workers,
 };
 
-/// The most bytes of a body with a pipeline: the largest file that is read, and what it takes to write it as JSON.
+/// The most bytes in a body with a pipeline: the largest pipeline file, escaped as JSON.
 const PIPELINE_MAX: usize = 9 << 20;
 
-/// Something that is answered.
+/// A route.
 #[derive(Debug)]
 pub(super) struct ApiRoute {
-    /// With parameters in braces.
+    /// The path, with parameters in braces.
     pub(super) path: &'static str,
     pub(super) method: MethodFilter,
     pub(super) needs: RouteAccess,
@@ -32,17 +31,17 @@ pub(super) struct ApiRoute {
     pub(super) handler: MethodRouter<Arc<Api>>,
 }
 
-/// Which of the controllers that share a store answer.
+/// Which of several controllers with a shared store answer a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RouteServedBy {
-    /// Each, for itself.
+    /// Each controller, for itself.
     AnyController,
-    /// Who leads; the others say who that is.
+    /// The leader; the others name it.
     Leader,
 }
 
 impl ApiRoute {
-    /// What is done with the path, in small letters.
+    /// The method in lower case.
     pub(super) const fn method(&self) -> &'static str {
         match self.method {
             MethodFilter::GET => "get",
@@ -51,30 +50,30 @@ impl ApiRoute {
         }
     }
 
-    /// The same, of each controller.
+    /// Makes every controller answer the route.
     fn of_each(self) -> Self {
         Self { answers: RouteServedBy::AnyController, ..self }
     }
 
-    /// The same, for bodies of up to so many bytes.
+    /// Sets the size limit of bodies.
     fn with_body(self, most: usize) -> Self {
         let handler: MethodRouter<_> = self.handler.layer(DefaultBodyLimit::max(most));
         Self { handler: handler.layer(Extension(BodySizeLimit(most))), ..self }
     }
 }
 
-/// A route as others see it.
+/// The public description of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteDescription {
     /// `GET` or `POST`.
     pub method: &'static str,
-    /// With parameters in braces.
+    /// The path, with parameters in braces.
     pub path: &'static str,
-    /// What who asks has to show.
+    /// The access rule.
     pub needs: RouteAccess,
 }
 
-/// Every route, for whoever describes or tests them.
+/// Returns the descriptions of all routes.
 pub fn route_descriptions() -> Vec<RouteDescription> {
     let described = |ApiRoute { method, path, needs, .. }: ApiRoute| {
         let method = if method == MethodFilter::GET { "GET" } else { "POST" };
@@ -83,18 +82,18 @@ pub fn route_descriptions() -> Vec<RouteDescription> {
     routes().into_iter().map(described).collect()
 }
 
-/// What who asks has to show.
+/// The access rule of a route: the required credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteAccess {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// A token that has this scope.
+    /// A token with this scope.
     Scope(AccessScope),
-    /// What a worker got, or chose, when it joined: it speaks for itself alone.
+    /// The secret of the worker in the path.
     WorkerSecret,
 }
 
-/// All of them.
+/// Returns all routes.
 pub(super) fn routes() -> Vec<ApiRoute> {
     vec![
         open("/healthz", cluster::health),
@@ -160,17 +159,17 @@ fn admin<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) ->
     route(MethodFilter::POST, path, RouteAccess::Scope(AccessScope::Admin), handler)
 }
 
-/// What is not for everybody who may look.
+/// A read that needs the scope `admin`.
 fn inspect<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
     route(MethodFilter::GET, path, RouteAccess::Scope(AccessScope::Admin), handler)
 }
 
-/// A worker's first word.
+/// A request by which a worker joins.
 fn join<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
     route(MethodFilter::POST, path, RouteAccess::Scope(AccessScope::Worker), handler)
 }
 
-/// A worker's every other word.
+/// A request of a worker that has joined.
 fn worker<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
     route(MethodFilter::POST, path, RouteAccess::WorkerSecret, handler)
 }

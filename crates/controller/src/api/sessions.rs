@@ -1,4 +1,4 @@
-//! The leader's end of the link over HTTP.
+//! The leader's end of the HTTP link.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use super::router::Api;
 use super::{access, name_rules};
 use crate::{LogIngestError, ResultPartRequest};
 
-/// Bytes of output that one request may carry: the answer comes when they are written, so that a worker has no more
-/// than this on its way, and a hundred of them no more than the controller can hold.
+/// The most bytes of output in one request. The answer is sent when they are written, so a worker has at most this much in
+/// flight, and the controller can hold the output of a hundred workers.
 const CREDIT: usize = 512 << 10;
 
 /// `POST /workers/{id}/join`
@@ -38,7 +38,7 @@ pub(super) async fn join(
     own(secret.worker_id(), register.worker)?;
     name_rules::check("the name of a worker", &register.name)?;
     name_rules::check_labels(register.labels.iter())?;
-    // Who shares the leader's fate is in its process and does not come this way.
+    // A worker in the leader's process does not use HTTP.
     let register = RegisterRequest { home: WorkerLocality::Apart, ..register };
     let join = EngineRequest::Join { register, digest: secret.digest() };
     match api.handle.ask(join.by(by)).await? {
@@ -78,7 +78,7 @@ pub(super) async fn ended(
     }
 }
 
-/// `POST /workers/{id}/logs`: output, as postcard.
+/// `POST /workers/{id}/logs`: output of steps, in postcard format.
 pub(super) async fn logs(
     State(api): State<Arc<Api>>,
     PathParams(id): PathParams<u64>,
@@ -90,7 +90,7 @@ pub(super) async fn logs(
     Ok(Answered(LogChunksReply { sizes, credit: CREDIT }))
 }
 
-/// The pieces of a request. Their number comes first, and is looked at before any of them is read.
+/// Decodes the pieces of a request. Their number comes first, and is checked before any piece is read.
 fn pieces(body: &[u8]) -> Result<Vec<LogChunk>, ApiError> {
     let no_output =
         |error: postcard::Error| ApiError::bad_request(format!("the body is no output: {error}"));
@@ -101,7 +101,7 @@ fn pieces(body: &[u8]) -> Result<Vec<LogChunk>, ApiError> {
     postcard::from_bytes(body).map_err(no_output)
 }
 
-/// `POST /workers/{id}/cancel`: a step of it has its run end.
+/// `POST /workers/{id}/cancel`: a step of the worker cancels its run.
 pub(super) async fn cancel(
     State(api): State<Arc<Api>>,
     PathParams(id): PathParams<u64>,

@@ -1,4 +1,4 @@
-//! Who was let in, by what, and whether that still opens.
+//! The authorization of a request: the credential that it presented, and whether that is still valid.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -13,35 +13,35 @@ use windlass_core::time::Time;
 use crate::api::api_error::ApiError;
 use crate::api::router::Api;
 
-/// The longest that a pass is not looked at: clocks are set, and a time that is far off may come sooner.
+/// The longest time between two checks of an expiry: the clock of the system may be set forward.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 
-/// What somebody was let in by.
+/// The authorization of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Authorization {
     pub(super) by: Principal,
     pub(super) key: AuthorizationSource,
 }
 
-/// What opens.
+/// The credential behind an authorization.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AuthorizationSource {
-    /// The socket: only its owner gets there.
+    /// The control socket, which only its owner can open.
     Owner,
-    /// Nothing was asked for.
+    /// None: the controller has no tokens.
     Open,
-    /// A token of the controller's file.
+    /// A token of the controller's token file.
     File(SecretDigest),
-    /// A token, and when it ends by itself.
+    /// A stored token, and when it expires.
     Token(TokenId, Option<Time>),
-    /// A worker's secret.
+    /// The secret of a worker.
     Worker(WorkerId),
 }
 
 impl Authorization {
-    /// Why it opens nothing any more, if that is so.
+    /// The refusal, if the authorization is no longer valid.
     pub(super) fn refusal(&self, api: &Api) -> Option<ApiError> {
-        // What was begun under a term ends with it: who leads next goes on.
+        // A request that began in a term ends with it: the client repeats it at the next leader.
         if let Some(deposed) = api.deposed(true) {
             return Some(deposed);
         }
@@ -71,7 +71,7 @@ impl Authorization {
         }
     }
 
-    /// How long it lasts at most before it has to be looked at again.
+    /// The time until the next check, if the credential expires.
     fn recheck_after(&self, now: Time) -> Option<Duration> {
         let AuthorizationSource::Token(_, Some(expires)) = self.key else { return None };
         let left = Duration::from_millis(expires.since(now).as_millis());
@@ -79,7 +79,7 @@ impl Authorization {
     }
 }
 
-/// Hears that something may have ended.
+/// Announces that credentials have changed.
 #[derive(Debug)]
 pub(super) struct AuthorizationWatch {
     store: watch::Receiver<()>,
@@ -87,12 +87,12 @@ pub(super) struct AuthorizationWatch {
 }
 
 impl AuthorizationWatch {
-    /// Listens from now on.
+    /// Starts to watch.
     pub(super) fn begin(api: &Api) -> Self {
         Self { store: api.handle.views().access(), file: api.tokens.watch() }
     }
 
-    /// Waits until a pass opens nothing any more, and says why. For ever, if it never ends.
+    /// Waits until an authorization is no longer valid, and returns the refusal.
     pub(super) async fn revoked(mut self, api: Arc<Api>, pass: Authorization) -> ApiError {
         loop {
             tokio::select! {

@@ -1,4 +1,4 @@
-//! What stands before every route.
+//! The check of authorization and protocol version in front of every route.
 
 use std::sync::Arc;
 
@@ -19,14 +19,15 @@ use crate::api::api_error::ApiError;
 use crate::api::router::Api;
 use crate::api::routes::RouteAccess;
 
-/// What stands before a route.
+/// The access rule of a route.
 #[derive(Clone, Debug)]
 pub(in crate::api) struct RouteGate {
     pub(in crate::api) api: Arc<Api>,
     pub(in crate::api) needs: RouteAccess,
 }
 
-/// Lets through who speaks our protocol and shows what the route needs, for as long as that opens anything.
+/// Passes a request with a valid credential and the protocol version of this controller, for as long as the credential is
+/// valid.
 pub(in crate::api) async fn check(
     State(RouteGate { api, needs }): State<RouteGate>,
     mut request: Request,
@@ -36,7 +37,7 @@ pub(in crate::api) async fn check(
         return Ok(next.run(request).await);
     }
     check_protocol(request.headers())?;
-    // From before it is looked at: what ends while it is must not be missed.
+    // The watch starts before the check, so that no revocation in between is missed.
     let watch = AuthorizationWatch::begin(&api);
     let pass = authorize(&api, needs, request.headers())?;
     request.extensions_mut().insert(RequestPrincipal(pass.by.clone()));
@@ -51,8 +52,8 @@ pub(in crate::api) async fn check(
     }
 }
 
-/// Has something changed, which is never broken off: what was decided is told, also to who ended its own pass by it. What
-/// has not been said when the pass ends is not heard any more.
+/// Runs a request that changes state. It is never cut off: the client gets the answer, even if the change revoked its own
+/// token. If the authorization ends before the body is complete, the rest of the body is not read.
 async fn run_change(
     (api, watch): (&Arc<Api>, AuthorizationWatch),
     pass: Authorization,
@@ -95,14 +96,14 @@ fn authorize(
             if let Some(pass) = worker_authorization(api, &secret)? {
                 return Ok(pass);
             }
-            // It joined before credentials were kept, or its own was dropped: it is as good as one that joins.
+            // The leader has no credential of this worker: the worker needs a token, as one that joins.
             token_authorization(api, AccessScope::Worker, headers)?;
             Ok(worker_pass(&secret))
         }
     }
 }
 
-/// The pass of a worker that is enrolled; none for one that is not.
+/// The authorization of an enrolled worker; `None` if the worker is not enrolled.
 fn worker_authorization(
     api: &Api,
     secret: &WorkerSecret,
@@ -127,7 +128,7 @@ fn worker_pass(secret: &WorkerSecret) -> Authorization {
     Authorization { by: Principal::Worker { id }, key: AuthorizationSource::Worker(id) }
 }
 
-/// The pass of who shows a token that has the scope, or of anybody where none is asked for.
+/// The authorization by a token with the scope, or without a token if the controller requires none.
 fn token_authorization(
     api: &Api,
     scope: AccessScope,
@@ -141,7 +142,7 @@ fn token_authorization(
     }
     let shown = headers.get(header::AUTHORIZATION).ok_or_else(ApiError::no_token)?;
     let shown = shown.to_str().ok().and_then(|shown| shown.split_once(' '));
-    // The name of the scheme is in any case.
+    // The name of the scheme is case-insensitive.
     let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     let (_, shown) = shown.ok_or_else(ApiError::wrong_token)?;
     let shown = digest(shown.trim());

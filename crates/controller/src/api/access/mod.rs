@@ -1,20 +1,20 @@
-//! Who may ask: tokens and their scopes, workers and their secrets, and the version of the protocol.
+//! Authorization: tokens and their scopes, the secrets of workers, and the protocol version.
 //!
 //! ```text
-//!  request ──► check: what does the route need, what was shown? ──► Pass ──► handler ──► answer
-//!                                                                    └─ ends (revoked, expired) ─► 401, or the body is cut
+//!  request ──► check: the route's rule, the credential ──► Authorization ──► handler ──► answer
+//!                                                               └─ ends (revoked, expired) ─► 401, or the body is cut
 //! ```
 //!
-//! Whoever was let in holds a [`Authorization`](pass::Pass) for as long as the request takes. A pass that ends takes its request
-//! with it, so a revocation is felt at once by what waits and by what streams.
+//! A request holds an [`Authorization`](authorization::Authorization) until it is answered. When the authorization ends, its
+//! request ends too, so a revocation takes effect at once on parked requests and on streams.
 //!
-//! | file | what it has |
+//! | file | content |
 //! |---|---|
-//! | `check` | what stands before every route |
-//! | `authorization` | who was let in, by what, and whether that still opens |
-//! | `token_file` | the tokens of the controller's own file |
-//! | `worker_secret` | who a worker is |
-//! | `principal`, `revocable_body` | who asks, for handlers; a body that ends with its pass |
+//! | `check` | the check in front of every route |
+//! | `authorization` | the authorization of a request, and its end |
+//! | `token_file` | the tokens of the controller's token file |
+//! | `worker_secret` | the identity of a worker |
+//! | `principal`, `revocable_body` | the author of a request, for handlers; a body that ends with its authorization |
 
 mod authorization;
 mod check;

@@ -1,4 +1,4 @@
-//! Who asks, for handlers.
+//! The author of a request, for handlers.
 
 use std::convert::Infallible;
 
@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use windlass_core::access::Principal;
 
-/// Who asks.
+/// The author of a request.
 #[derive(Clone, Debug)]
 pub(in crate::api) struct RequestPrincipal(pub(in crate::api) Principal);
 
@@ -14,6 +14,10 @@ impl<S: Sync> FromRequestParts<S> for RequestPrincipal {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts.extensions.get().cloned().expect("nobody gets to a handler without a pass"))
+        Ok(parts
+            .extensions
+            .get()
+            .cloned()
+            .expect("`check` authorizes every request before its handler"))
     }
 }

@@ -1,4 +1,4 @@
-//! A body that ends with the pass of who reads it.
+//! A body that ends with the authorization of its request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,10 +9,10 @@ use hyper::body::{Bytes, Frame, SizeHint};
 
 use crate::api::api_error::ApiError;
 
-/// Says when a pass has ended.
+/// Completes when an authorization ends.
 type RevocationFuture = Pin<Box<dyn Future<Output = ApiError> + Send>>;
 
-/// An answer whose body is cut off when the pass ends. One whose length is known is there as a whole already.
+/// Cuts off the body of an answer when the authorization ends. A body of known length is complete already.
 pub(super) fn revocable_response(response: Response, ends: RevocationFuture) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
@@ -20,7 +20,7 @@ pub(super) fn revocable_response(response: Response, ends: RevocationFuture) -> 
     response.map(|body| revocable_body(body, ends))
 }
 
-/// A body that is cut off when the pass ends.
+/// Cuts off a body when the authorization ends.
 pub(super) fn revocable_body(body: Body, ends: RevocationFuture) -> Body {
     Body::new(RevocableBody { body, ends, is_over: false })
 }
@@ -35,7 +35,7 @@ impl HttpBody for RevocableBody {
     type Data = Bytes;
     type Error = axum::Error;
 
-    /// An error has the connection closed without the end of the body: who reads it knows that there was more.
+    /// An error closes the connection without the end of the body, so the reader knows that the body was cut off.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

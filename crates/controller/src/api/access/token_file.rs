@@ -1,27 +1,27 @@
-//! The tokens of the controller's own file.
+//! The tokens of the controller's token file.
 
 use std::fmt;
 
 use tokio::sync::watch;
 use windlass_core::access::SecretDigest;
 
-/// The shortest token that a cluster takes: what can be guessed protects nothing.
+/// The shortest token: a shorter one could be guessed.
 const TOKEN_MIN: usize = 16;
 
-/// Tokens of a file: one, and while it is rotated the next one too.
+/// The most tokens in a file: one, and the next one during a rotation.
 const TOKENS_MAX: usize = 2;
 
-/// Tokens that are in no store: who shows one may do everything. They can be replaced while requests are under way.
+/// Tokens with all scopes that are in no store. They can be replaced while requests are in progress.
 #[derive(Clone)]
 pub struct FileTokens(watch::Sender<Vec<SecretDigest>>);
 
 impl FileTokens {
-    /// These, of which only digests are kept.
+    /// Keeps the digests of these tokens.
     pub fn new(tokens: &[String]) -> Self {
         Self(watch::Sender::new(digests(tokens)))
     }
 
-    /// Has these instead: what was let in by another one has to leave.
+    /// Replaces the tokens. Requests that were authorized by another token end.
     pub fn replace(&self, tokens: &[String]) {
         let fresh = digests(tokens);
         self.0.send_if_modified(|known| {
@@ -35,7 +35,7 @@ impl FileTokens {
         self.0.borrow().is_empty()
     }
 
-    /// Whether it is one of them. Digests compare in constant time.
+    /// Whether a token with this digest is in the file. The comparison takes constant time.
     pub(super) fn contains(&self, shown: SecretDigest) -> bool {
         self.0.borrow().iter().filter(|token| **token == shown).count() > 0
     }
@@ -55,12 +55,12 @@ fn digests(tokens: &[String]) -> Vec<SecretDigest> {
     tokens.iter().map(|token| digest(token)).collect()
 }
 
-/// What is kept of a token.
+/// The digest of a token.
 pub(in crate::api) fn digest(token: &str) -> SecretDigest {
     SecretDigest::new(*blake3::hash(token.as_bytes()).as_bytes())
 }
 
-/// The tokens in the text of a file, one a line.
+/// Reads the tokens in the text of a file, one per line.
 pub fn file_tokens(text: &str) -> Result<Vec<String>, String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let tokens: Vec<String> = lines.map(str::to_owned).collect();
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_one_token_or_two() {
+    fn token_file_has_one_or_two_tokens() {
         let (old, new) = ("0123456789abcdef", "fedcba9876543210");
         assert_eq!(file_tokens(&format!("{old}\n")), Ok(vec![old.to_owned()]));
         let both = vec![new.to_owned(), old.to_owned()];
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_opens_nothing() {
+    fn replaced_token_is_not_accepted() {
         let tokens = FileTokens::new(&["old".to_owned(), "new".to_owned()]);
         assert!(tokens.contains(digest("old")) && tokens.contains(digest("new")));
         tokens.replace(&["new".to_owned()]);

@@ -1,4 +1,4 @@
-//! Who a worker is.
+//! The identity of a worker, from the secret that it sends.
 
 use axum::http::{HeaderMap, StatusCode};
 use windlass_core::id::WorkerId;
@@ -7,7 +7,7 @@ use windlass_net::http::WORKER_HEADER;
 
 use crate::api::api_error::ApiError;
 
-/// The worker that a request comes from, if it is the one of the path: its secret says so.
+/// Returns the secret of the worker in the path; refuses the secret of another worker.
 pub(in crate::api) fn authenticate_worker(
     headers: &HeaderMap,
     named: u64,
@@ -20,7 +20,7 @@ pub(in crate::api) fn authenticate_worker(
     Err(ApiError::forbidden("other_worker", detail))
 }
 
-/// The secret of the worker that a request comes from.
+/// Returns the secret of the worker that sent a request.
 pub(in crate::api) fn worker_secret(headers: &HeaderMap) -> Result<WorkerSecret, ApiError> {
     let secret = headers.get(WORKER_HEADER).and_then(|value| value.to_str().ok());
     secret.and_then(|text| WorkerSecret::parse(text).ok()).ok_or_else(|| {
@@ -31,7 +31,7 @@ pub(in crate::api) fn worker_secret(headers: &HeaderMap) -> Result<WorkerSecret,
     })
 }
 
-/// Whether a request says that it comes from a worker.
+/// Whether a request has the secret of a worker.
 pub(super) fn has_worker_secret(headers: &HeaderMap) -> bool {
     headers.contains_key(WORKER_HEADER)
 }

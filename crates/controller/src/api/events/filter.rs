@@ -1,4 +1,4 @@
-//! Which events of all somebody wants to be told.
+//! The filter of the cluster's events.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,33 +11,33 @@ use crate::SseFrame;
 use crate::api::api_error::ApiError;
 use crate::api::router::Api;
 
-/// Runs of which a stream remembers whether they are of its pipeline; then it asks again.
+/// The most runs for which a stream remembers whether they belong to its pipeline.
 const REMEMBERED_MAX: usize = 1_024;
 
-/// Which events, as a request says it.
+/// The filters in a request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct EventFilterQuery {
-    /// Words for what happened, between commas.
+    /// Types of events, separated by commas.
     #[serde(rename = "type")]
     pub(super) kinds: Option<String>,
     pub(super) run: Option<String>,
     pub(super) pipeline: Option<String>,
 }
 
-/// Lets through what was asked for.
+/// Selects the requested events.
 #[derive(Debug, Default)]
 pub(super) struct ApiEventFilter {
-    /// None: all.
+    /// Empty: all types.
     kinds: Vec<&'static str>,
     run: Option<RunId>,
     pipeline: Option<String>,
-    /// Which runs are of the pipeline.
+    /// Whether a run belongs to the pipeline.
     known: BTreeMap<RunId, bool>,
 }
 
 impl ApiEventFilter {
-    /// The filter that a request asks for. A word for nothing that can happen is a mistake.
+    /// Creates the filter of a request. An unknown type is refused.
     pub(super) fn new(wanted: EventFilterQuery) -> Result<Self, ApiError> {
         let kind = |word: &str| {
             let known = Event::KINDS.into_iter().find(|kind| *kind == word);
@@ -57,12 +57,12 @@ impl ApiEventFilter {
         Ok(Self { kinds, run, pipeline: wanted.pipeline, known })
     }
 
-    /// Whether everything is let through.
+    /// Whether the filter selects all events.
     pub(super) fn is_open(&self) -> bool {
         self.kinds.is_empty() && self.run.is_none() && self.pipeline.is_none()
     }
 
-    /// Learns which of these runs are of the pipeline, if that matters.
+    /// Looks up which of these runs belong to the pipeline, if there is such a filter.
     pub(super) async fn learn(
         &mut self,
         api: &Api,
@@ -80,7 +80,7 @@ impl ApiEventFilter {
         Ok(())
     }
 
-    /// Whether an event is let through.
+    /// Whether the filter selects an event.
     pub(super) fn lets(&self, frame: &SseFrame) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&frame.kind))
             && self.run.is_none_or(|run| frame.run == Some(run))
@@ -92,7 +92,7 @@ impl ApiEventFilter {
     }
 }
 
-/// A run is in the engine until it is sealed, and was archived before.
+/// Whether a run belongs to a pipeline. It is in the engine until it is sealed, and in the archive before that.
 async fn is_of(api: &Api, run: RunId, pipeline: &str) -> Result<bool, ApiError> {
     let open = api.handle.views().look(|view| {
         let run = view.engine.run(run)?;

@@ -1,4 +1,4 @@
-//! The body of an answer that is a stream, and how many there may be.
+//! The body of an event stream, and the limit of streams.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,13 +17,14 @@ use super::stream_start::STREAM_TYPE;
 use crate::api::api_error::ApiError;
 use crate::metrics::SseClientGauge;
 
-/// Streams at a time, half as many as connections: who follows must not keep workers out.
+/// The most streams at a time, half as many as connections, so that streams do not keep workers out.
 const STREAMS_MAX: usize = 4_096;
 
-/// Pages that are read at a time for those who lag. Each holds a few hundred events, and the stores have one reader.
+/// The most pages that are read at a time for clients that lag. Each page holds a few hundred events, and the stores have
+/// one reader.
 const CATCH_UP_READERS_MAX: usize = 4;
 
-/// How many follow, and how many of them read what is kept.
+/// The limits of streams, and of reads from the stores.
 #[derive(Debug)]
 pub(in crate::api) struct SseLimits {
     permits: Arc<Semaphore>,
@@ -49,19 +50,19 @@ impl SseLimits {
         })
     }
 
-    /// Waits for one's turn to read what is kept.
+    /// Waits for permission to read from the stores.
     pub(in crate::api) async fn catch_up_permit(&self) -> SemaphorePermit<'_> {
-        self.catch_up_permits.acquire().await.expect("nobody closes it")
+        self.catch_up_permits.acquire().await.expect("the semaphore is never closed")
     }
 }
 
-/// Answers with a stream of what a reader reads.
+/// Answers with the stream of a reader.
 pub(in crate::api) fn stream(reader: SseReader) -> Result<Response, ApiError> {
     let seat = reader.api().streams.permit()?;
     let headers = [
         (header::CONTENT_TYPE.as_str(), STREAM_TYPE),
         (header::CACHE_CONTROL.as_str(), "no-store"),
-        // A proxy that gathers what it passes on would make news of an hour ago.
+        // A proxy must not buffer the stream.
         ("x-accel-buffering", "no"),
     ];
     let counted = reader.api().handle.meters().sse_client();
@@ -70,16 +71,16 @@ pub(in crate::api) fn stream(reader: SseReader) -> Result<Response, ApiError> {
     Ok((headers, AnyBody::new(told)).into_response())
 }
 
-/// A body that is made while it is sent: whenever the connection has room for more, and not before.
+/// A body that is produced while it is sent: only when the connection has room for more.
 struct SseBody {
     next: NextChunk,
-    /// One of those that there are.
+    /// Counts toward the limit.
     _seat: OwnedSemaphorePermit,
-    /// One of those that the metrics tell of.
+    /// Counts in the metrics.
     _counted: SseClientGauge,
 }
 
-/// Who tells, and what.
+/// The producer with its next chunk, once that is ready.
 type NextChunk = Pin<Box<dyn Future<Output = Option<(SseProducer, Bytes)>> + Send>>;
 
 fn next_chunk(mut teller: SseProducer) -> NextChunk {
@@ -108,7 +109,7 @@ impl Body for SseBody {
 
 impl fmt::Debug for SseBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Told").finish_non_exhaustive()
+        f.debug_struct("SseBody").finish_non_exhaustive()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a client is told next: events as they come, and a sign of life when none do.
+//! The frames of one client: events as they become durable, and keep-alives.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use windlass_store::journal::Position;
 
 use super::sse_reader::{SseReader, StreamRead};
 
-/// How long a stream is silent at most: proxies close what says nothing for half a minute.
+/// The longest silence of a stream: proxies close connections that are silent for half a minute.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// How long a client waits before it comes back, in milliseconds: long enough for a controller to start.
+/// The time before a client reconnects, in milliseconds: long enough for a controller to start.
 const RETRY_MS: u32 = 1_000;
 
-/// Tells one client.
+/// Produces the frames of one client.
 #[derive(Debug)]
 pub(super) struct SseProducer {
     reader: SseReader,
@@ -24,7 +24,7 @@ pub(super) struct SseProducer {
     phase: SsePhase,
 }
 
-/// How far the telling is.
+/// The phase of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SsePhase {
     Opening,
@@ -38,8 +38,8 @@ impl SseProducer {
         Self { reader, moved, silent_until: Instant::now() + KEEP_ALIVE, phase: SsePhase::Opening }
     }
 
-    /// The next words, or nothing if that was all. A store that does not answer ends the stream too: its client comes
-    /// back, and is told then what is wrong.
+    /// Returns the next frames; `None` at the end of the stream. If a store fails the stream ends too: the client
+    /// reconnects, and gets the error then.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         match self.phase {
             SsePhase::Opening => {
@@ -79,8 +79,7 @@ impl SseProducer {
         format!(": keep-alive\n{}\n", self.place()).into()
     }
 
-    /// An id without an event: a client that was told nothing comes back to where it was all the same, and one that wants
-    /// little is not thought to have had nothing since.
+    /// An id without an event: it moves the position of a client whose filter selects few events.
     fn place(&self) -> String {
         self.reader.passed().map(|position| format!("id: {position}\n")).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What comes behind a position: from memory where that has it, else from where it is kept.
+//! The events after a position: from memory if they are there, otherwise from the stores.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::api::router::Api;
 use crate::api::runs::lookup;
 use crate::{EventsAhead, SseFrame, SseFrames};
 
-/// Events that somebody who lags is given at once: about as many bytes as a connection takes.
+/// The events in one page for a client that lags: about as many bytes as a connection buffers.
 const PAGE: usize = 256;
 
-/// Reads what comes behind a position, for one client.
+/// Reads the events after a position, for one client.
 #[derive(Debug)]
 pub(in crate::api) struct SseReader {
     api: Arc<Api>,
@@ -24,44 +24,44 @@ pub(in crate::api) struct SseReader {
     position: Position,
 }
 
-/// What it is about.
+/// The subject of a stream.
 #[derive(Debug)]
 enum StreamSubject {
     All(ApiEventFilter),
     Run(RunId, RunStreamPhase),
 }
 
-/// How far the telling of a run is.
+/// The phase of a run's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RunStreamPhase {
-    /// Something of it may be kept that was not told yet.
+    /// Stored events may not be sent yet.
     Past,
-    /// What is next happens next.
+    /// All stored events are sent.
     Live,
-    /// Its end was told.
+    /// The end of the run is sent.
     Over,
 }
 
-/// What there is.
+/// The result of a read.
 #[derive(Debug)]
 pub(super) enum StreamRead {
     /// The text of events.
     Text(Bytes),
-    /// Nothing that is wanted, up to here.
+    /// The filter selects no event up to the new position.
     Passed,
-    /// Nothing yet.
+    /// No new events yet.
     Nothing,
-    /// The last words: nothing will come.
+    /// The last frame of the stream.
     End(Bytes),
 }
 
 impl SseReader {
-    /// Everything behind a position.
+    /// Reads the cluster's events after a position.
     pub(super) const fn of_all(api: Arc<Api>, filter: ApiEventFilter, position: Position) -> Self {
         Self { api, subject: StreamSubject::All(filter), position }
     }
 
-    /// What happened to a run behind a position.
+    /// Reads the events of a run after a position.
     pub(in crate::api) const fn of_run(
         api: Arc<Api>,
         run: RunId,
@@ -74,7 +74,7 @@ impl SseReader {
         &self.api
     }
 
-    /// Up to where everything was read, if who is told only a part of it cannot know that from what it was told.
+    /// The position up to which the cluster's events were read. A client with a filter cannot derive it from its events.
     pub(super) fn passed(&self) -> Option<Position> {
         match &self.subject {
             StreamSubject::All(_) => Some(self.position),
@@ -82,7 +82,7 @@ impl SseReader {
         }
     }
 
-    /// What there is now. It waits for the stores, and never for something to happen.
+    /// Reads what is available now. It waits for the stores, but not for new events.
     pub(super) async fn read(&mut self) -> Result<StreamRead, ApiError> {
         match self.subject {
             StreamSubject::All(_) => self.read_all().await,
@@ -118,7 +118,7 @@ impl SseReader {
         Ok(text.map_or(StreamRead::Passed, StreamRead::Text))
     }
 
-    /// Whole batches of the journal, of which a client is told at least one.
+    /// Reads complete batches of the journal, at least one event of which is new.
     async fn page_of_all(&self) -> Result<Vec<(Position, RecordedEvent)>, ApiError> {
         let _turn = self.api.streams.catch_up_permit().await;
         let batches = self.api.stores.journal.tail(self.position, PAGE).await?;
@@ -130,7 +130,7 @@ impl SseReader {
 
     async fn read_past(&mut self, run: RunId) -> Result<StreamRead, ApiError> {
         let _turn = self.api.streams.catch_up_permit().await;
-        // Asked before the page is read: what came up to then is in it.
+        // Read before the page: the page has all events up to this position.
         let upto = *self.api.stores.histories.moved().borrow();
         let record = self.api.stores.histories.record(run);
         let is_over = record.is_none_or(|record| record.status.is_terminal());
@@ -145,13 +145,13 @@ impl SseReader {
         Ok(StreamRead::Passed)
     }
 
-    /// A run that goes on: what is about it, and what interrupts it.
+    /// Reads the events of an active run, and the changes of the leader that interrupt it.
     async fn read_live(&mut self, run: RunId) -> Result<StreamRead, ApiError> {
         let batch = match self.ahead() {
             EventsAhead::Nothing => return Ok(StreamRead::Nothing),
             EventsAhead::Batch(batch) => batch,
             EventsAhead::Gone => {
-                // Histories may be as far behind: to look there before they have come up would be to look again.
+                // Histories may be as far behind as this client: they have to catch up before they are read.
                 lookup::caught_up(&self.api).await?;
                 self.subject = StreamSubject::Run(run, RunStreamPhase::Past);
                 return Ok(StreamRead::Passed);
@@ -169,9 +169,9 @@ impl SseReader {
         Ok(text.map_or(StreamRead::Passed, StreamRead::Text))
     }
 
-    /// Without an id: who comes back all the same is told so again.
+    /// The frame that ends the stream. It has no id, so a client that reconnects gets it again.
     async fn end_frame(&self, run: RunId) -> Result<StreamRead, ApiError> {
-        // What is told live may be ahead of what is kept.
+        // Live events may be ahead of the histories.
         lookup::caught_up(&self.api).await?;
         let status = lookup::record(&self.api, run).await?.status;
         let data = json!({ "run": run.to_string(), "status": status.to_string() });
@@ -183,7 +183,7 @@ fn frames(page: &[(Position, RecordedEvent)]) -> SseFrames {
     SseFrames::of(page.iter().map(|(position, it)| (*position, it.at, &it.event)))
 }
 
-/// The text of the frames that are wanted: where it is in one piece, that piece and no copy of it.
+/// The text of the selected frames; without a copy if they are contiguous.
 fn pick(frames: &Arc<SseFrames>, wanted: impl Fn(&SseFrame) -> bool) -> Option<Bytes> {
     let ranges = frames.ranges(wanted);
     match ranges.as_slice() {
@@ -196,7 +196,7 @@ fn pick(frames: &Arc<SseFrames>, wanted: impl Fn(&SseFrame) -> bool) -> Option<B
     }
 }
 
-/// Text that many are told.
+/// Text that many clients share.
 struct SharedSseText(Arc<SseFrames>);
 
 impl AsRef<[u8]> for SharedSseText {

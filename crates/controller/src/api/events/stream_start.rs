@@ -1,4 +1,4 @@
-//! From where on somebody wants to be told, and in which form.
+//! The first position of a stream, and whether the client wants a stream.
 
 use axum::http::{HeaderMap, header};
 use windlass_store::journal::Position;
@@ -6,25 +6,25 @@ use windlass_store::journal::Position;
 use crate::api::api_error::ApiError;
 use crate::api::router::Api;
 
-/// What a client of event streams sends when it comes back.
+/// Header: the id of the last event, which a client of event streams sends when it reconnects.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// The kind of content that a stream is.
+/// The content type of a stream.
 pub(super) const STREAM_TYPE: &str = "text/event-stream";
 
-/// Whether the answer is to be a stream.
+/// Whether the client wants a stream.
 pub(in crate::api) fn wants_stream(headers: &HeaderMap) -> bool {
     let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut kinds = accept.flat_map(|accept| accept.split(','));
     kinds.any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim() == STREAM_TYPE))
 }
 
-/// The position behind which somebody wants to be told.
+/// The position after which a stream starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::api) struct StreamStart(pub(super) Position);
 
 impl StreamStart {
-    /// The last event that the client says it had, `after` if it says nothing, else a position that is up to the path.
+    /// The last event of the client from its header, else `after`, else the default of the path.
     pub(in crate::api) fn read(
         api: &Api,
         headers: &HeaderMap,
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_what_was_asked_for_by_name() {
+    fn stream_is_sent_only_if_accepted_by_name() {
         let wants = |accept: &'static str| {
             let accept = (header::ACCEPT, HeaderValue::from_static(accept));
             wants_stream(&HeaderMap::from_iter([accept]))
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_an_event_is_a_number() {
+    fn last_event_id_is_a_number() {
         let read = |id: &'static str| {
             last_event_id(&HeaderMap::from_iter([(
                 LAST_EVENT_ID.parse().unwrap(),

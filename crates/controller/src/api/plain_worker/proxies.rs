@@ -1,4 +1,4 @@
-//! The proxy of each foreign worker.
+//! The proxies of all plain workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,15 +11,15 @@ use super::proxy::PlainWorkerProxy;
 use crate::api::api_error::ApiError;
 use crate::api::router::Api;
 
-/// Who speaks for a worker, in which of its lives, for one request at a time.
+/// The proxy of one incarnation of a worker, for one request at a time.
 type SharedWorkerProxy = (Incarnation, Arc<Turns<PlainWorkerProxy>>);
 
-/// Who speaks for which foreign worker. There are no more than there are workers.
+/// The proxy of each plain worker. There are no more proxies than workers.
 #[derive(Debug, Default)]
 pub(in crate::api) struct PlainWorkerProxies(Mutex<BTreeMap<WorkerId, SharedWorkerProxy>>);
 
 impl PlainWorkerProxies {
-    /// The proxy of a worker that is registered.
+    /// Returns the proxy of a registered worker.
     pub(super) fn of(
         &self,
         api: &Api,

@@ -5,8 +5,8 @@ use std::fmt;
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::session::LeaseRef;
 
-/// One hand-out of a step: `RUN.INDEX.FENCE`. The fence is part of it, so a delayed report never counts for a later hand-out
-/// of the same step.
+/// The id of one delivery of a step: `RUN.INDEX.FENCE`. The fence ties a report to its delivery: a delayed report never
+/// counts for a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlainStepId {
     pub(super) run: RunId,
@@ -20,7 +20,7 @@ impl PlainStepId {
         Self { run: lease.run, step: lease.step, fence: lease.fence }
     }
 
-    /// Reads what `Display` wrote.
+    /// Parses the text that `Display` writes.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (run, rest) = text.split_once('.')?;
         let (step, fence) = rest.split_once('.')?;
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_read_as_it_was_written() {
+    fn step_id_is_parsed_as_it_was_printed() {
         let id = PlainStepId { run: RunId(77), step: StepIx(3), fence: Fence::new(2, 9) };
         assert_eq!(PlainStepId::parse(&id.to_string()), Some(id));
         for bad in ["", "2d", "2d.3", "2d.3.", "2d.3.9.1", "2d.x.9", ".3.9", "2d.-3.9"] {

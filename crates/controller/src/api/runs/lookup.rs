@@ -1,4 +1,4 @@
-//! Which run is meant, and where its events are.
+//! Finds runs and steps by the text of a request, and the events of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,20 +17,20 @@ use crate::NotLeader;
 use crate::api::api_error::ApiError;
 use crate::api::router::Api;
 
-/// Events that are read at once.
+/// The events in one read.
 const PAGE: usize = 16_384;
 
-/// How long histories may take to know what the view knows. They follow it at once, and after a start within a second.
+/// The time limit for histories to catch up with the view. They follow it at once, and after a start within a second.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
-/// The run that somebody means: `latest`, an id, or the beginning of one.
+/// Finds a run by `latest`, its id, or a prefix of its id.
 pub(in crate::api) async fn find(api: &Api, text: &str) -> Result<RunId, ApiError> {
     let open: Vec<RunId> =
         api.handle.views().look(|view| view.engine.runs().map(|run| run.id).collect());
     Ok(archive::find_run(text, &open, &*api.stores.archive).await?)
 }
 
-/// Waits until what is durable now can be read.
+/// Waits until all events that are durable now can be read.
 pub(in crate::api) async fn caught_up(api: &Api) -> Result<(), ApiError> {
     let upto = api.handle.views().look(|view| view.position);
     let mut moved = api.stores.histories.moved();
@@ -40,7 +40,7 @@ pub(in crate::api) async fn caught_up(api: &Api) -> Result<(), ApiError> {
     }
 }
 
-/// The line of a run.
+/// Returns the record of a run.
 pub(in crate::api) async fn record(api: &Api, run: RunId) -> Result<RunRecord, ApiError> {
     if let Some(open) = api.stores.histories.record(run) {
         return Ok(open);
@@ -49,7 +49,7 @@ pub(in crate::api) async fn record(api: &Api, run: RunId) -> Result<RunRecord, A
     sealed.ok_or_else(|| ApiError::no_such_run(format!("there is no run {run} any more")))
 }
 
-/// Events of a run behind a position. A run that is sealed meanwhile was archived before.
+/// Returns events of a run after a position. A run is archived before it is sealed, so it is always in one of the two.
 pub(in crate::api) async fn behind(
     api: &Api,
     run: RunId,
@@ -62,7 +62,7 @@ pub(in crate::api) async fn behind(
     }
 }
 
-/// The plan of a run.
+/// Returns the plan of a run.
 pub(in crate::api) async fn plan(api: &Api, run: RunId) -> Result<Arc<Plan>, ApiError> {
     let open = api.handle.views().look(|view| Some(Arc::clone(view.engine.run(run)?.plan)));
     if let Some(plan) = open {
@@ -75,7 +75,7 @@ pub(in crate::api) async fn plan(api: &Api, run: RunId) -> Result<Arc<Plan>, Api
     }
 }
 
-/// The slots of workers, and since when they are there. For how long one was there that is gone is not known.
+/// Returns the slots of online workers, and since when they are online. The past times of other workers are not known.
 pub(in crate::api) fn slots(api: &Api) -> Vec<(WorkerId, u32, Time)> {
     api.handle.views().look(|view| {
         let there = view.engine.workers().filter(|it| it.status == WorkerStatus::Online);
@@ -83,7 +83,7 @@ pub(in crate::api) fn slots(api: &Api) -> Vec<(WorkerId, u32, Time)> {
     })
 }
 
-/// What became of a run so far.
+/// Folds the summary of a run from its events.
 pub(in crate::api) async fn summary(api: &Api, run: RunId) -> Result<RunSummary, ApiError> {
     caught_up(api).await?;
     let first = behind(api, run, Position(0), 1).await?;
@@ -109,14 +109,14 @@ pub(in crate::api) async fn summary(api: &Api, run: RunId) -> Result<RunSummary,
         for (_, recorded) in &page {
             summary.apply_event(recorded.at, &recorded.event);
         }
-        // Others are answered between two pages of a large run.
+        // Yields between two pages of a large run, so that other requests are answered.
         tokio::task::yield_now().await;
     }
 }
 
-/// The node of a plan that somebody means: an index, or a name.
+/// Finds a node of a plan by its index or its name.
 pub(in crate::api) fn node(plan: &Plan, run: RunId, text: &str) -> Result<StepIx, ApiError> {
-    // No name begins with a digit.
+    // No name of a step begins with a digit.
     let found = match text.parse() {
         Ok(at) => Some(StepIx(at)).filter(|node| node.0 < plan.node_count()),
         Err(_) => plan.find(text),

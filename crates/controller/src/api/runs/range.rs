@@ -1,22 +1,22 @@
-//! Which bytes of a log a client asks for, as RFC 9110 has it.
+//! The header `range` of a request for a log (RFC 9110).
 
 use std::ops::Range;
 
 use axum::http::{HeaderMap, header};
 
-/// What a `range` comes to.
+/// The bytes that a `range` selects.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LogByteRange {
-    /// There is none that is understood: several ranges, other units and nonsense are passed over, as they may be.
+    /// All: the header is absent, or it is ignored because it has several ranges, another unit or a syntax error.
     Whole,
     /// These bytes.
     Part(Range<u64>),
-    /// There are no such bytes.
+    /// None: the range begins after the end.
     Beyond,
 }
 
 impl LogByteRange {
-    /// What is asked of something of this size.
+    /// Reads the range of a log of this size.
     pub(super) fn read(headers: &HeaderMap, size: u64) -> Self {
         let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
         range.and_then(|range| Self::parse(range, size)).unwrap_or(Self::Whole)
@@ -26,7 +26,7 @@ impl LogByteRange {
         let (first, last) = range.strip_prefix("bytes=")?.trim().split_once('-')?;
         let number = |text: &str| {
             let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-            // More than can be counted is beyond any end.
+            // A number that is too large is beyond any end.
             is_number.then(|| text.parse().unwrap_or(u64::MAX))
         };
         let part = match (first, last) {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_read_as_the_standard_has_it() {
+    fn range_is_read_as_rfc_9110_defines_it() {
         let read = |range: &str| LogByteRange::parse(range, 100).unwrap_or(LogByteRange::Whole);
         assert_eq!(read("bytes=0-9"), LogByteRange::Part(0..10));
         assert_eq!(read("bytes=90-"), LogByteRange::Part(90..100));

@@ -10,10 +10,11 @@ use windlass_net::shutdown::ShutdownReceiver;
 
 use super::connection_limit::BusyConnection;
 
-/// A body and the seat that it keeps.
+/// A body that keeps its connection busy.
 pub(super) struct BusyBody {
     body: Body,
-    /// For a stream: when it has to end. Whoever reads it sees that it is complete, and asks somebody else for the rest.
+    /// For a stream: completes when the server shuts down. The stream then ends complete, and the client continues at
+    /// another controller.
     ends: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     _busy: BusyConnection,
 }

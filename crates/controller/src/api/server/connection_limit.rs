@@ -1,9 +1,9 @@
-//! How many connections there may be, and who has to go when one more comes.
+//! The limit of connections, and the choice of the connection that is closed for a new one.
 //!
-//! A connection without a request is *idle*: between two requests, before the first, or while the head of one trickles in.
-//! Whoever comes when all seats are taken gets that of the one that has been idle longest, so that many who sit there and
-//! say nothing keep nobody out. Only where nobody is idle the newcomer is turned away, by closing the connection: an answer
-//! would take what there is too little of.
+//! A connection without a request is *idle*: between two requests, before the first, or while a head arrives slowly. At the
+//! limit, the connection that has been idle longest is closed for a new one, so that clients that send nothing keep no
+//! other client out. If no connection is idle, the new one is closed without an answer, since an answer would use the
+//! resource that is exhausted.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::listener::ConnectionPeer;
 
-/// The seats of a server.
+/// The connections of a server.
 #[derive(Debug)]
 pub(super) struct ConnectionLimit {
     max: usize,
@@ -37,12 +37,12 @@ struct OpenConnection {
 }
 
 impl ConnectionLimit {
-    /// So many in all, and so many for one address.
+    /// Creates a limit for all connections, and one for each address.
     pub(super) fn new(most: usize, most_of_one: usize) -> Arc<Self> {
         Arc::new(Self { max: most, max_per_address: most_of_one, open: Mutex::default() })
     }
 
-    /// A seat for somebody who came now; none if nobody can go for it.
+    /// Returns a permit for a new connection; `None` if the limit is reached and no connection is idle.
     pub(super) fn take(
         self: &Arc<Self>,
         peer: ConnectionPeer,
@@ -59,7 +59,7 @@ impl ConnectionLimit {
         Some(ConnectionPermit { limit: Arc::clone(self), number, evict: leave })
     }
 
-    /// Has the one go that has been idle longest: something else than seats is scarce.
+    /// Closes the connection that has been idle longest, because another resource than connections is exhausted.
     pub(super) fn evict_idle(&self) {
         self.taken().evict(None);
     }
@@ -88,7 +88,7 @@ impl OpenConnections {
         }
     }
 
-    /// Whether somebody, of this peer if one is named, was idle and goes.
+    /// Closes the connection that has been idle longest, of this peer if one is given. Returns whether there was one.
     fn evict(&mut self, peer: Option<ConnectionPeer>) -> bool {
         let seats =
             self.connections.iter().filter(|(_, seat)| peer.is_none_or(|peer| peer == seat.peer));
@@ -100,7 +100,7 @@ impl OpenConnections {
         true
     }
 
-    /// Its seat is free, if it still had one.
+    /// Removes a connection, if it is still open.
     fn leave(&mut self, number: u64) -> Option<OpenConnection> {
         let seat = self.connections.remove(&number)?;
         if let ConnectionPeer::Remote(address) = seat.peer
@@ -115,7 +115,7 @@ impl OpenConnections {
     }
 }
 
-/// A connection that has a seat; it is free again when this is dropped.
+/// The permit of a connection, which is returned when it is dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     limit: Arc<ConnectionLimit>,
@@ -124,12 +124,12 @@ pub(super) struct ConnectionPermit {
 }
 
 impl ConnectionPermit {
-    /// Waits until it has to go.
+    /// Waits until the connection has to close.
     pub(super) async fn evicted(&self) {
         self.evict.notified().await;
     }
 
-    /// It has a request from now on, until this is dropped.
+    /// Marks the connection as busy with a request, until the result is dropped.
     pub(super) fn busy(self: &Arc<Self>) -> BusyConnection {
         self.set_idle(None);
         BusyConnection(Arc::clone(self))
@@ -148,7 +148,7 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// A connection with a request that is not answered to its end.
+/// A connection with a request whose answer is not complete.
 #[derive(Debug)]
 pub(super) struct BusyConnection(Arc<ConnectionPermit>);
 
@@ -169,7 +169,7 @@ mod tests {
     const B: ConnectionPeer =
         ConnectionPeer::Remote(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2)));
 
-    /// Seats, and a moment that is later each time.
+    /// A limit, with a time that grows with each connection.
     struct ConnectionLimitTest(Arc<ConnectionLimit>, Instant);
 
     impl ConnectionLimitTest {
@@ -188,27 +188,27 @@ mod tests {
         let mut hall = ConnectionLimitTest(ConnectionLimit::new(3, 3), Instant::now());
         let [first, second, third] = [A, B, A].map(|peer| hall.take(peer).unwrap());
         let busy = first.busy();
-        let fourth = hall.take(B).expect("the second goes for it");
+        let fourth = hall.take(B).expect("the second is closed for it");
         second.evicted().await;
         assert!(hall.is_open(&first) && !hall.is_open(&second) && hall.is_open(&third));
         let _more = [third.busy(), fourth.busy()];
-        assert!(hall.take(A).is_none(), "nobody is idle");
+        assert!(hall.take(A).is_none(), "no connection is idle");
         drop(busy);
         assert!(hall.take(A).is_some());
         assert!(!hall.is_open(&first));
     }
 
     #[tokio::test]
-    async fn one_address_cannot_have_all_of_them() {
+    async fn one_address_cannot_take_all_connections() {
         let mut hall = ConnectionLimitTest(ConnectionLimit::new(4, 2), Instant::now());
         let [one, two, other] = [A, A, B].map(|peer| hall.take(peer).unwrap());
-        let third = hall.take(A).expect("its own first goes for it");
+        let third = hall.take(A).expect("the first of the same address is closed for it");
         assert!(!hall.is_open(&one) && hall.is_open(&two) && hall.is_open(&other));
         let _busy = [two.busy(), third.busy()];
-        assert!(hall.take(A).is_none(), "though there is a seat");
+        assert!(hall.take(A).is_none(), "although there is room for another address");
         assert!(hall.take(B).is_some());
         let local = [(); 3].map(|()| hall.take(ConnectionPeer::Local));
-        assert!(local.iter().all(Option::is_some), "those of this machine have no address");
+        assert!(local.iter().all(Option::is_some), "local connections have no address");
     }
 
     #[test]

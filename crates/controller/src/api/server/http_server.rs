@@ -1,4 +1,4 @@
-//! Connections: taken in, bounded, and ended in good order.
+//! The HTTP server: accepts connections, limits them, and ends them in good order.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,30 +19,29 @@ use super::connection_limit::{ConnectionLimit, ConnectionPermit};
 use super::listener::{ConnectionListener, ConnectionPeer, IncomingConnection};
 use super::write_timeout::WriteTimeoutStream;
 
-/// How long requests that are under way may take when the server ends. Those that are parked are cut off: whoever sent
-/// them asks again.
+/// The time limit for requests in progress at a shutdown. Parked requests are cut off, and their clients repeat them.
 const END_WITHIN: Duration = Duration::from_millis(500);
 
-/// The pause after a connection could not be accepted, which happens when the process has no more descriptors.
+/// The pause after a failed accept, which happens when the process has no free file descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Bytes that are read ahead of what is made of them, for each connection. A head has to fit in it; of a body, the rest
-/// waits with whoever sends it. Left to itself it would grow to seven times as much, and be kept so.
+/// The read buffer of a connection. The head of a request must fit in it; the rest of a body waits at the client. By
+/// default hyper's buffer grows to seven times this size and stays so.
 const BUFFER_MAX: usize = 64 << 10;
 
-/// What connections may take.
+/// The limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpServerLimits {
-    /// Connections at a time. A worker has three.
+    /// The most connections at a time. A worker has three.
     pub connections: usize,
-    /// Of them those of one address: many workers, or all clients of a proxy, may share one.
+    /// The most connections from one address, which many workers or all clients of a proxy may share.
     pub connections_per_address: usize,
-    /// How long both ends may take to agree on how they speak.
+    /// The time limit of a TLS handshake.
     pub handshake_within: Duration,
-    /// How long a client may take for the head of a request, or say nothing at all.
+    /// The time limit for the head of a request, and for an idle connection.
     pub head_within: Duration,
-    /// How long a client may read nothing of an answer. A stream is resumed by the id of its last event, a page is asked
-    /// for again.
+    /// How long a client may read nothing of an answer. It resumes a stream by the id of its last event, and requests a
+    /// page again.
     pub read_within: Duration,
 }
 
@@ -58,7 +57,7 @@ impl Default for HttpServerLimits {
     }
 }
 
-/// Answers requests that come in over connections.
+/// A server that answers requests of its connections.
 #[derive(Debug)]
 pub struct HttpServer<A> {
     listener: A,
@@ -67,18 +66,18 @@ pub struct HttpServer<A> {
 }
 
 impl<A: ConnectionListener> HttpServer<A> {
-    /// A server behind these doors.
+    /// Creates a server for a listener.
     pub fn new(listener: A, router: Router) -> Self {
         Self { listener, router, bounds: HttpServerLimits::default() }
     }
 
-    /// The same, with other bounds.
+    /// Sets other limits.
     #[must_use]
     pub fn within(self, bounds: HttpServerLimits) -> Self {
         Self { bounds, ..self }
     }
 
-    /// Answers until it is told to end.
+    /// Answers requests until shutdown.
     pub async fn run(self, mut shutdown: ShutdownReceiver) {
         let Self { listener: mut doors, router, bounds } = self;
         let seats = ConnectionLimit::new(bounds.connections, bounds.connections_per_address);
@@ -93,7 +92,7 @@ impl<A: ConnectionListener> HttpServer<A> {
                         sleep(PAUSE).await;
                         continue;
                     };
-                    // Who gets no seat sees that the connection is closed.
+                    // Without a permit the connection is closed here.
                     if let Some(seat) = seats.take(caller.peer, Instant::now()) {
                         connections.spawn(host.clone().receive(caller, seat));
                     }
@@ -101,13 +100,13 @@ impl<A: ConnectionListener> HttpServer<A> {
                 Some(_) = connections.join_next() => {}
             }
         }
-        // Nobody else is let in while those who are here are seen out.
+        // No new connections are accepted while the open ones complete.
         drop(doors);
         drop(timeout(END_WITHIN, async { while connections.join_next().await.is_some() {} }).await);
     }
 }
 
-/// What every connection is served with.
+/// The handler of one connection.
 #[derive(Clone, Debug)]
 struct HttpConnectionHandler {
     router: Router,
@@ -116,7 +115,7 @@ struct HttpConnectionHandler {
 }
 
 impl HttpConnectionHandler {
-    /// Serves somebody until the other end goes, or has to.
+    /// Serves a connection until the client closes it or it is evicted.
     async fn receive(self, caller: IncomingConnection, seat: ConnectionPermit) {
         let IncomingConnection { peer, stream } = caller;
         let seat = Arc::new(seat);
@@ -156,7 +155,7 @@ impl HttpConnectionHandler {
         tokio::pin!(connection);
         let mut shutdown = self.shutdown.clone();
         tokio::select! {
-            // Whatever went wrong with a connection, the other end sees it too.
+            // Errors of a connection need no report: the client sees them too.
             _ = connection.as_mut() => return,
             () = shutdown.wait() => {}
         }

@@ -1,4 +1,4 @@
-//! Where connections come from.
+//! Listeners: sources of connections.
 
 use std::future::{Future, ready};
 use std::net::IpAddr;
@@ -8,34 +8,34 @@ use std::{fmt, io};
 use tokio::net::{TcpListener, UnixListener};
 use windlass_net::http::ConnectionStream;
 
-/// Where connections come from.
+/// A source of connections.
 pub trait ConnectionListener: Send + 'static {
-    /// The next one.
+    /// Accepts the next connection.
     fn accept(&mut self) -> impl Future<Output = io::Result<IncomingConnection>> + Send;
 }
 
-/// Who is at the other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionPeer {
-    /// A process of this machine that may open the controller's socket.
+    /// A process of this machine, on the control socket.
     Local,
-    /// Whoever has this address.
+    /// A client at this address.
     Remote(IpAddr),
 }
 
-/// Somebody at the door.
+/// An accepted connection.
 pub struct IncomingConnection {
-    /// Who.
+    /// The peer.
     pub peer: ConnectionPeer,
-    /// The connection, once both ends agree on how they speak. Others are let in meanwhile.
+    /// The stream, once the handshake is complete. Other connections are accepted in the meantime.
     pub stream: HandshakeFuture,
 }
 
-/// A connection in the making.
+/// A handshake in progress.
 type HandshakeFuture = Pin<Box<dyn Future<Output = io::Result<Box<dyn ConnectionStream>>> + Send>>;
 
 impl IncomingConnection {
-    /// One with whom nothing has to be agreed on.
+    /// A connection without a handshake.
     pub fn plain(peer: ConnectionPeer, stream: impl ConnectionStream + 'static) -> Self {
         Self { peer, stream: Box::pin(ready(Ok(Box::new(stream) as Box<dyn ConnectionStream>))) }
     }
@@ -43,7 +43,7 @@ impl IncomingConnection {
 
 impl fmt::Debug for IncomingConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller").field("peer", &self.peer).finish_non_exhaustive()
+        f.debug_struct("IncomingConnection").field("peer", &self.peer).finish_non_exhaustive()
     }
 }
 

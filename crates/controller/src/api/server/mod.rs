@@ -1,12 +1,12 @@
-//! What stands between the network and the routes: connections, each with a bound on everything that it may take.
+//! The HTTP server: connections with limits on everything that they use.
 //!
-//! | file | |
+//! | file | content |
 //! |---|---|
-//! | `listener`, `tls_listener` | where connections come from, and who is at the other end |
-//! | `http_server` | the loop that takes them in and ends them in good order |
-//! | `connection_limit` | how many there may be, in all and of one address; who has to go when there are more |
-//! | `write_timeout` | a connection whose other end reads nothing is given up |
-//! | `busy` | an answer keeps its connection busy to its end; a stream ends with the server |
+//! | `listener`, `tls_listener` | sources of connections, and their peers |
+//! | `http_server` | the loop that accepts connections and ends them in good order |
+//! | `connection_limit` | the limits of connections, and the choice of the one to close |
+//! | `write_timeout` | closes a connection whose client reads nothing |
+//! | `busy` | keeps a connection busy until its answer is complete; ends streams at shutdown |
 
 mod busy;
 mod connection_limit;

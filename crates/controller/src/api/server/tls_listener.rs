@@ -1,4 +1,4 @@
-//! Connections with TLS.
+//! A listener for connections with TLS.
 
 use std::io;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use windlass_net::tls::ServerCertificate;
 
 use super::listener::{ConnectionListener, ConnectionPeer, IncomingConnection};
 
-/// What every client that speaks TLS sends first: the beginning of a handshake.
+/// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 0x16;
 
-/// The most bytes of a request in plain text that are read before its connection is closed.
+/// The most bytes of a plain HTTP request that are read before its connection is closed.
 const PLAIN_MAX: u64 = 64 << 10;
 
-/// A port on which TLS is spoken.
+/// A port with TLS.
 #[derive(Debug)]
 pub struct TlsListener {
     listener: TcpListener,
@@ -26,7 +26,7 @@ pub struct TlsListener {
 }
 
 impl TlsListener {
-    /// Shows these certificates to who comes to a port.
+    /// Creates a listener with this certificate.
     pub const fn new(listener: TcpListener, certificates: ServerCertificate) -> Self {
         Self { listener, certificates }
     }
@@ -53,7 +53,7 @@ async fn handshake(
     Ok(Box::new(TlsAcceptor::from(config).accept(stream).await?))
 }
 
-/// Says what is wrong to somebody who speaks HTTP without TLS.
+/// Answers a plain HTTP request with an error.
 async fn refuse(mut stream: TcpStream) -> io::Error {
     let problem = ProblemDetails {
         code: "tls_needed".to_owned(),
@@ -72,7 +72,7 @@ async fn refuse(mut stream: TcpStream) -> io::Error {
     let told = async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
-        // A connection that is closed with something unread is reset, and the answer with it.
+        // Closing a connection with unread bytes resets it, and the answer would be lost.
         tokio::io::copy(&mut stream.take(PLAIN_MAX), &mut tokio::io::sink()).await
     };
     match told.await {

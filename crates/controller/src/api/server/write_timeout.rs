@@ -1,4 +1,4 @@
-//! A connection that gives up on somebody who reads nothing.
+//! A connection that closes if its client reads nothing.
 
 use std::io;
 use std::pin::Pin;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream whose other end has to take in something at least so often. Who reads slowly is waited for.
+/// A stream whose writes fail if the client reads nothing for a time. A client that reads slowly is not affected.
 #[derive(Debug)]
 pub(super) struct WriteTimeoutStream<S> {
     stream: S,
     within: Duration,
-    /// How long it may still take, while a write waits.
+    /// The remaining time, while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -22,7 +22,7 @@ impl<S> WriteTimeoutStream<S> {
         Self { stream, within, stalled: None }
     }
 
-    /// What became of a write: one that waits may do so only so long.
+    /// Applies the time limit to the result of a write.
     fn within<T>(
         &mut self,
         written: Poll<io::Result<T>>,
@@ -34,7 +34,7 @@ impl<S> WriteTimeoutStream<S> {
         }
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(self.within)));
         stalled.as_mut().poll(context).map(|()| {
-            let why = "nothing of the answer was read for too long";
+            let why = "the client read nothing of the answer for too long";
             Err(io::Error::new(io::ErrorKind::TimedOut, why))
         })
     }
@@ -113,7 +113,7 @@ mod tests {
         let _far = reader.await.unwrap();
         let began = Instant::now();
         paced.write_all(&[7; 16]).await.expect("there is room");
-        let stuck = paced.write_all(&[7; 16]).await.expect_err("nobody reads");
+        let stuck = paced.write_all(&[7; 16]).await.expect_err("the client reads nothing");
         assert_eq!(stuck.kind(), io::ErrorKind::TimedOut);
         assert_eq!(began.elapsed(), WITHIN);
     }
