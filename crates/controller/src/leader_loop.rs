@@ -1,20 +1,26 @@
 //! The loop of a node that leads.
 //!
-//! One thing at a time, in this order: the end of its trust, what became of the append, time, requests. What the loop
-//! hears it tells the machine, and what the machine wants it does; it decides nothing itself.
+//! The loop handles one input at a time, in the order of the core's `ReadingOrder`. It passes each to the `Leader` of the
+//! core and carries out the effects that this returns. It decides nothing itself.
 
 use std::collections::BTreeMap;
+use std::future::{Future as _, poll_fn};
 use std::hash::{BuildHasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use windlass_core::engine::{BATCH_BYTES_MAX, Engine, EngineAnswer, EngineRequest, RequestDenial};
+use windlass_core::engine::{Engine, EngineAnswer, EngineRequest, RequestDenial};
 use windlass_core::id::{Incarnation, Seq, WorkerId};
-use windlass_core::leader::{Leader, LeaderBatch, LeaderEffect, WonTerm};
+use windlass_core::leader::{
+    Leader, LeaderBatch, LeaderEffect, LeaderInput, LeaderTurn, ReadingOrder, WonTerm,
+};
 use windlass_core::outcome::RunStatus;
+use windlass_core::planted_bugs::PlantedBugs;
 use windlass_core::session::{Exchange, ExchangeReply};
 use windlass_core::time::Time;
 use windlass_net::shutdown::ShutdownReceiver;
@@ -30,20 +36,6 @@ use super::handle::NodeRequest;
 use super::journal_clock::JournalClock;
 use super::leader_lease::{LeaderLeaseTask, at};
 use super::node::{ControllerNode, NodeError};
-
-/// Events that may gather behind the append in flight before requests have to wait: more would only make a batch that
-/// takes longer. Their bytes have a bound too, which is that of a batch.
-const GATHERING_MAX: usize = 16_384;
-
-/// Answers that may wait for the disk: those whose askers have given up and asked again would add up while it hangs.
-const UNSENT_ANSWERS_MAX: usize = 65_536;
-
-/// Requests that are decided before the append is looked at again: a batch should not wait for a flood to end.
-const REQUESTS_PER_TURN_MAX: usize = 64;
-
-/// How long a leader that had no room for requests hears them before it lets time pass; less without room needs no such
-/// thing. A small part of the shortest lease.
-const OVERLOAD_GRACE: Duration = Duration::from_secs(1);
 
 /// The pause before an append of unknown outcome is repeated, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
@@ -96,6 +88,17 @@ enum AnswerRecipient {
     Discard,
 }
 
+/// An input that is ready.
+enum ReadyInput {
+    LeaseEnd,
+    AppendOutcome(AppendOutcome),
+    HandOverLimit,
+    Tick,
+    /// `None` if every handle is gone.
+    Request(Option<NodeRequest>),
+    Shutdown,
+}
+
 type ExchangeKey = (WorkerId, Incarnation, Seq);
 
 /// A leader at work.
@@ -114,12 +117,7 @@ pub(super) struct LeaderLoop<'a> {
     random: RandomState,
     decisions: u64,
     inbox_closed: bool,
-    /// Since when there has been no room for requests.
-    full_since: Option<Instant>,
-    /// No time passes before, so that those are heard whom there was no room for.
-    requests_first_until: Option<Instant>,
-    /// When it last let time pass.
-    last_tick_at: Instant,
+    order: ReadingOrder,
     hand_over_until: Option<Instant>,
     /// The batch that became durable last.
     last_durable_batch: Option<BatchId>,
@@ -163,9 +161,7 @@ impl<'a> LeaderLoop<'a> {
             random: luck,
             decisions: 1,
             inbox_closed: false,
-            full_since: None,
-            requests_first_until: None,
-            last_tick_at: Instant::now(),
+            order: ReadingOrder::new(now, PlantedBugs::NONE),
             hand_over_until: None,
             last_durable_batch: None,
         };
@@ -206,91 +202,94 @@ impl<'a> LeaderLoop<'a> {
         Ok(())
     }
 
-    /// Waits for one thing to happen and does what it calls for.
+    /// Waits for the next input and handles it.
     async fn step(&mut self, shutdown: &mut ShutdownReceiver) -> TermResult {
         if shutdown.is_due() && self.leader.is_all_durable() {
             return Err(TermEnd::Finished);
         }
-        self.note_room();
-        let serves = !shutdown.is_due() && self.has_room();
-        let patience = shutdown
-            .is_due()
+        let situation = (self.leader.load(), shutdown.is_due());
+        let turn = self.order.begin_turn(situation, self.leader.next_deadline(), self.clock.now());
+        match self.next_input(turn, shutdown).await {
+            ReadyInput::LeaseEnd => Err(TermEnd::Deposed),
+            ReadyInput::AppendOutcome(landed) => self.append_finished(landed),
+            // Nothing that waits for this batch was answered: its senders will learn that no node leads.
+            ReadyInput::HandOverLimit => Err(TermEnd::Finished),
+            ReadyInput::Tick => self.pass_time(),
+            ReadyInput::Request(ask) => self.serve(ask),
+            ReadyInput::Shutdown => Ok(()),
+        }
+    }
+
+    /// Waits until an input is ready. The first in the reading order wins.
+    async fn next_input(
+        &mut self,
+        turn: LeaderTurn,
+        shutdown: &mut ShutdownReceiver,
+    ) -> ReadyInput {
+        let shuts_down = shutdown.is_due();
+        let limit = shuts_down
             .then(|| *self.hand_over_until.get_or_insert_with(|| Instant::now() + HAND_OVER_MAX));
-        // No time passes while nobody is heard: it would be taken for their silence.
-        let deadline = self.leader.next_deadline().filter(|_| serves);
-        let deadline = deadline.map(|at| self.clock.instant(at));
-        let deadline =
-            deadline.map(|at| self.requests_first_until.map_or(at, |until| at.max(until)));
-        tokio::select! {
-            biased;
-            () = self.lease.expired() => Err(TermEnd::Deposed),
-            landed = self.append.next_outcome() => self.append_finished(landed),
-            // Nothing that waits for this batch was answered: whoever asked will hear that nobody leads.
-            () = at(patience) => Err(TermEnd::Finished),
-            () = at(deadline) => self.pass_time(),
-            ask = self.node.inbox.recv(), if serves && !self.inbox_closed => self.serve(ask),
-            () = shutdown.wait(), if !shutdown.is_due() => Ok(()),
-        }
+        let reads = turn.reads_requests && !self.inbox_closed;
+        let mut lease_end = pin!(self.lease.expired());
+        let mut append = pin!(self.append.next_outcome());
+        let mut limit = pin!(at(limit));
+        let mut tick = pin!(at(turn.ticks_at.map(|at| self.clock.instant(at))));
+        let mut shutdown = pin!(shutdown.wait());
+        let (inputs, inbox) = (self.order.inputs(), &mut self.node.inbox);
+        poll_fn(|context| {
+            let poll = |input| match input {
+                LeaderInput::LeaseEnd => {
+                    lease_end.as_mut().poll(context).map(|()| ReadyInput::LeaseEnd)
+                }
+                LeaderInput::AppendOutcome => {
+                    append.as_mut().poll(context).map(ReadyInput::AppendOutcome)
+                }
+                LeaderInput::HandOverLimit => {
+                    limit.as_mut().poll(context).map(|()| ReadyInput::HandOverLimit)
+                }
+                LeaderInput::Tick => tick.as_mut().poll(context).map(|()| ReadyInput::Tick),
+                LeaderInput::Request if reads => inbox.poll_recv(context).map(ReadyInput::Request),
+                LeaderInput::Shutdown if !shuts_down => {
+                    shutdown.as_mut().poll(context).map(|()| ReadyInput::Shutdown)
+                }
+                LeaderInput::Request | LeaderInput::Shutdown => Poll::Pending,
+            };
+            inputs.into_iter().map(poll).find(Poll::is_ready).unwrap_or(Poll::Pending)
+        })
+        .await
     }
 
-    fn has_room(&self) -> bool {
-        let Self { leader, .. } = self;
-        let has_room = leader.buffered_events() < GATHERING_MAX;
-        has_room
-            && leader.buffered_bytes() < BATCH_BYTES_MAX
-            && leader.unsent_answers() < UNSENT_ANSWERS_MAX
-    }
-
-    /// A leader that had no room for anybody for a while hears them before it lets time pass, once: they were not silent.
-    fn note_room(&mut self) {
-        let now = Instant::now();
-        if !self.has_room() {
-            self.full_since.get_or_insert(now);
-        } else if self.full_since.take().is_some_and(|since| now - since >= OVERLOAD_GRACE) {
-            self.requests_first_until.get_or_insert(now + OVERLOAD_GRACE);
-        }
-    }
-
-    /// Lets time pass, but first hears everybody who has come: if the leader was held up, they were not silent.
+    /// Lets time pass, after the requests that the reading order puts before it.
     fn pass_time(&mut self) -> TermResult {
-        let held_up = self.is_overdue();
-        for _ in 0..self.node.inbox.len() {
-            let Some(ask) = self.next_request() else { break };
+        let (waiting, deadline) = (self.node.inbox.len(), self.leader.next_deadline());
+        let tick = self.order.begin_tick(waiting, deadline, self.clock.now());
+        for _ in 0..tick.requests_first {
+            let Some(ask) = self.next_request(0) else { break };
             self.handle_request(ask)?;
         }
-        if !self.has_room() {
-            return Ok(());
-        }
-        if held_up {
-            self.requests_first_until = Some(Instant::now() + OVERLOAD_GRACE);
-            return Ok(());
-        }
-        (self.requests_first_until, self.last_tick_at) = (None, Instant::now());
-        self.decide(Self::tick)
-    }
-
-    /// Whether it comes much later than it should: it was stopped, or its machine slept. What workers sent meanwhile is
-    /// still on its way through the server. What is due since time passed last is only left over from then.
-    fn is_overdue(&self) -> bool {
-        let due = self.leader.next_deadline().map(|at| self.clock.instant(at));
-        let late =
-            due.is_some_and(|due| due > self.last_tick_at && due.elapsed() >= OVERLOAD_GRACE);
-        late && self.requests_first_until.is_none()
-    }
-
-    fn serve(&mut self, mut next: Option<NodeRequest>) -> TermResult {
-        // If every handle is gone nobody will ask any more, and what runs is led on.
-        self.inbox_closed = next.is_none();
-        for served in 1..=REQUESTS_PER_TURN_MAX {
-            let Some(ask) = next else { break };
-            self.handle_request(ask)?;
-            next = if served < REQUESTS_PER_TURN_MAX { self.next_request() } else { None };
+        if self.order.finish_tick(tick, self.leader.load(), self.clock.now()) {
+            self.decide(Self::tick)?;
         }
         Ok(())
     }
 
-    fn next_request(&mut self) -> Option<NodeRequest> {
-        if self.has_room() { self.node.inbox.try_recv().ok() } else { None }
+    /// Handles a request and those behind it, as many as one turn may read.
+    fn serve(&mut self, mut next: Option<NodeRequest>) -> TermResult {
+        // If every handle is gone no more requests will come, and the open runs are led on.
+        self.inbox_closed = next.is_none();
+        let mut read = 0;
+        while let Some(ask) = next {
+            self.handle_request(ask)?;
+            read += 1;
+            next = self.next_request(read);
+        }
+        Ok(())
+    }
+
+    /// The next request that has arrived, if the leader reads another one after so many.
+    fn next_request(&mut self, read: usize) -> Option<NodeRequest> {
+        let reads_another = ReadingOrder::reads_another(self.leader.load(), read);
+        reads_another.then(|| self.node.inbox.try_recv().ok()).flatten()
     }
 
     fn handle_request(&mut self, ask: NodeRequest) -> TermResult {

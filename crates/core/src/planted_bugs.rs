@@ -123,6 +123,8 @@ pub enum PlantedBug {
     PlainOfferOutlivesLease,
     /// A controller that leads again continues with what it knew of a plain worker in its previous term.
     PlainSessionOutlivesTerm,
+    /// A leader lets time pass only when its inbox is empty.
+    TicksWaitForEmptyInbox,
     /// Deciding panics when a lease of an uncancelled run ends whose pipeline is called `panics`, and when a worker of that name
     /// joins. It is not in the hunt's list: the leader loop itself must survive it, and its tests switch it on.
     PanicsByName,
@@ -130,7 +132,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// Every bug that the simulator must find, in the order of the hunt's table.
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 59] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -189,6 +191,7 @@ impl PlantedBug {
         Self::PlainCompleteIgnoresFence,
         Self::PlainOfferOutlivesLease,
         Self::PlainSessionOutlivesTerm,
+        Self::TicksWaitForEmptyInbox,
     ];
 }
 

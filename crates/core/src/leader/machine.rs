@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::reading_order::LeaderLoad;
 use crate::engine::{
     BATCH_BYTES_MAX, Engine, EngineAnswer, EngineRequest, Event, ProvenTime, StoreHistory,
 };
@@ -215,20 +216,15 @@ impl<W> Leader<W> {
         effects
     }
 
-    /// Events that gather behind the append in flight. A loop that finds more than a batch may hold takes no more requests
+    /// What it holds until a batch is durable. A loop that finds no [room](LeaderLoad::has_room) in it takes no more requests
     /// until the append is durable.
-    pub fn buffered_events(&self) -> usize {
-        self.pending.iter().skip(usize::from(self.appending)).map(|batch| batch.events.len()).sum()
-    }
-
-    /// Bytes of the events that gather behind the append in flight, as a journal has them.
-    pub fn buffered_bytes(&self) -> usize {
-        self.pending.iter().skip(usize::from(self.appending)).map(|batch| batch.bytes).sum()
-    }
-
-    /// Answers and replies that wait for a batch to be durable.
-    pub fn unsent_answers(&self) -> usize {
-        self.pending.iter().map(|batch| batch.after.len()).sum()
+    pub fn load(&self) -> LeaderLoad {
+        let gathering = || self.pending.iter().skip(usize::from(self.appending));
+        LeaderLoad {
+            events: gathering().map(|batch| batch.events.len()).sum(),
+            bytes: gathering().map(|batch| batch.bytes).sum(),
+            answers: self.pending.iter().map(|batch| batch.after.len()).sum(),
+        }
     }
 
     /// When it wants a [`tick`](Self::tick), if nothing else comes before.

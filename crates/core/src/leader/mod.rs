@@ -15,8 +15,10 @@
 
 mod leader_lease;
 mod machine;
+mod reading_order;
 mod term_observer;
 
 pub use leader_lease::LeaderLease;
 pub use machine::{Leader, LeaderBatch, LeaderEffect, WonTerm};
+pub use reading_order::{DueTick, LeaderInput, LeaderLoad, LeaderTurn, ReadingOrder};
 pub use term_observer::{TermObserver, TermRecord};

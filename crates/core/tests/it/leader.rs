@@ -188,14 +188,14 @@ fn decisions_that_are_large_together_are_appended_one_after_the_other() {
     for (run, from) in (1..).zip(["ann", "bob", "cleo"]) {
         leader.request(from, submit_large(run, 3 << 20), NOW, run);
     }
-    assert!(leader.buffered_bytes() > BATCH_BYTES_MAX);
+    assert!(leader.load().bytes > BATCH_BYTES_MAX);
     let appends = append_all(&mut leader, &takeover);
     let [(first, early), (second, late)] = &appends[..] else {
         panic!("two batches: {appends:?}");
     };
     assert!(*first <= BATCH_BYTES_MAX && *second <= BATCH_BYTES_MAX, "{first}, {second}");
     assert_eq!((early.as_slice(), late.as_slice()), (&["ann", "bob"][..], &["cleo"][..]));
-    assert_eq!(leader.buffered_bytes(), 0);
+    assert_eq!(leader.load().bytes, 0);
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub(crate) enum SimRequestSource {
     Plain(usize),
     /// The maintenance of the same node, in one life of it.
     Maintenance(u32),
+    /// One of a crowd of clients, which want no more than an answer.
+    Crowd,
 }
 
 /// What has to be remembered of a request once the engine has consumed it.
@@ -189,6 +191,7 @@ impl SimWorld<'_> {
                 self.seal_is_answered(leader, life, Some(&answer));
             }
             SimRequestSource::Plain(worker) => self.plain_answered((leader, worker), answer),
+            SimRequestSource::Crowd => {}
             SimRequestSource::Worker(worker) => {
                 if let Some(message) = asked.life.and_then(|life| worker_answer(life, answer)) {
                     self.send_down(leader, worker, &message);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 77] = [
+pub(crate) const EXPECTED: [&str; 79] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -32,6 +32,7 @@ pub(crate) const EXPECTED: [&str; 77] = [
     "late outcome kept",
     "leader froze and woke deposed",
     "leader handed its term over",
+    "leader left requests for its next turn",
     "lease asked back and released",
     "lease confirmed by a new leader",
     "lease expired",
@@ -74,6 +75,7 @@ pub(crate) const EXPECTED: [&str; 77] = [
     "term handed over and its holder does not know",
     "term renewed and its holder does not know",
     "term won and its winner does not know",
+    "tick waited for the workers of a leader that was held up",
     "waited for a key",
     "withheld: a need could not run",
     "worker drained itself",

@@ -33,6 +33,7 @@ impl SimWorld<'_> {
             FaultKind::HostCopied(worker) => self.host_is_copied(worker),
             FaultKind::WorkerFreeze(worker) => self.worker_freezes(worker, until),
             FaultKind::NodeFreeze(worker) => self.node_freezes(worker, until),
+            FaultKind::Crowd(leader) => self.crowd_arrives(leader, until),
             FaultKind::StoreCut(leader) => self.leaders[leader].store_cut_until = until,
             FaultKind::StoreClockJumps(by) => self.journal.clock.jumps(by),
             FaultKind::HostClockJumps(worker, by) => self.workers[worker].wall_clock.jumps(by),
@@ -173,6 +174,7 @@ impl SimWorld<'_> {
             | FaultKind::JournalDown => self.journal.recovers(what),
             FaultKind::LeaderFreeze(_)
             | FaultKind::HandOver(_)
+            | FaultKind::Crowd(_)
             | FaultKind::GuardDiesAlone(_)
             | FaultKind::GuardHang(_)
             | FaultKind::HungStarts(_)

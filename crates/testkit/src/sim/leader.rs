@@ -12,6 +12,7 @@ use super::batch::{SimPendingRequest, SimRequestSource};
 use super::client::ClientAnswer;
 use super::clock::DriftingClock;
 use super::journal::{FailedStoreOp, SimJournalHead, StoreOp, StoreResult, TERM_TTL};
+use super::leader_turns::{LeaderInbox, SimAppendOutcome};
 use super::link::{DownlinkMessage, UplinkMessage};
 use super::schedule::CrashPoint;
 use super::world::{SimEvent, SimWorld};
@@ -36,6 +37,8 @@ pub(crate) struct LeaderNode {
     /// It wants no term before, in true time: it has just handed one over.
     no_campaign_until: u64,
     wakes_at: u64,
+    /// A crowd of clients asks it until then.
+    pub(crate) crowd_until: u64,
     /// What it has seen of the newest term while it stood by, on its own clock.
     candidacy: TermObserver,
     /// The newest event that it has seen while it stood by, and when it saw that first, on its own clock.
@@ -48,7 +51,8 @@ pub(crate) struct SimLeadership {
     pub(crate) machine: Leader<SimPendingRequest>,
     /// The same moment in the journal's time and on its own clock.
     base: (Time, Time),
-    tenure: LeaderLease,
+    pub(crate) tenure: LeaderLease,
+    pub(crate) inbox: LeaderInbox,
     /// When the append in flight, whose outcome is not known, is repeated.
     pub(crate) retry_at: Option<u64>,
     pub(crate) decisions: u64,
@@ -76,6 +80,7 @@ impl LeaderNode {
             lease_requested_at: None,
             no_campaign_until: 0,
             wakes_at: 0,
+            crowd_until: 0,
             candidacy: TermObserver::default(),
             last_seen_head: None,
             lead: None,
@@ -113,13 +118,13 @@ impl SimLeadership {
         self.base.0 + local.since(self.base.1)
     }
 
-    /// When the engine wants to look again, on the leader's own clock.
-    fn deadline(&self) -> Option<Time> {
-        let at = self.machine.next_deadline().filter(|_| !self.is_handing_over())?;
+    /// When it ticks next, on its own clock.
+    fn ticks_at(&self, local: Time) -> Option<Time> {
+        let at = self.next_turn(local).ticks_at?;
         Some(self.base.1 + at.since(self.base.0))
     }
 
-    fn is_handing_over(&self) -> bool {
+    pub(crate) fn is_handing_over(&self) -> bool {
         self.stance == SimTermPhase::HandsOver
     }
 }
@@ -144,26 +149,14 @@ impl SimWorld<'_> {
             self.leaders[leader].lease_requested_at = Some(local);
             self.ask_store(leader, StoreOp::Renew(term));
         }
-        self.leader_sweeps(leader, local);
-        let retry_at = self.leaders[leader].lead.as_ref().and_then(|lead| lead.retry_at);
-        if retry_at.is_some_and(|at| at <= self.now) {
-            self.retry_append(leader);
-        }
+        self.schedule_turn(leader);
         self.wake_leader_later(leader);
     }
 
-    fn leader_sweeps(&mut self, leader: usize, local: Time) {
-        let lead = self.leaders[leader].lead.as_ref();
-        let due = lead.and_then(SimLeadership::deadline).is_some_and(|at| at <= local);
-        if due {
-            self.lead_ticks(leader);
-        }
-    }
-
-    fn wake_leader_later(&mut self, leader: usize) {
+    pub(crate) fn wake_leader_later(&mut self, leader: usize) {
         let Some(lead) = &self.leaders[leader].lead else { return };
         let clock = self.leaders[leader].clock;
-        let engine = lead.deadline().map(|at| clock.truth(at));
+        let engine = lead.ticks_at(clock.local(self.now)).map(|at| clock.truth(at));
         let asking = self.leaders[leader].lease_requested_at.is_some();
         let renew = lead.tenure.renew_at().filter(|_| !asking).map(|at| clock.truth(at));
         let trust = lead.tenure.valid_until().map(|at| clock.truth(at) + 1);
@@ -191,9 +184,12 @@ impl SimWorld<'_> {
         self.wake_leader(leader, self.now + pause);
     }
 
-    fn steps_down(&mut self, leader: usize, why: &str) {
+    pub(crate) fn steps_down(&mut self, leader: usize, why: &str) {
         self.add_to_story(|| format!("leader {leader} steps down: {why}"));
-        self.leaders[leader].lead = None;
+        let lead = self.leaders[leader].lead.take();
+        for from in lead.into_iter().flat_map(|mut lead| lead.inbox.take_requests()) {
+            self.refuse_request(leader, from);
+        }
         self.leaders[leader].lease_requested_at = None;
         self.leaders[leader].life += 1;
         self.wake_leader(leader, self.now + CAMPAIGN_EVERY);
@@ -224,9 +220,13 @@ impl SimWorld<'_> {
                 self.takes_over(leader, (term, history), store_now);
             }
             StoreResult::Renewed => self.term_renewed(leader),
-            StoreResult::Appended(batch) => self.batch_durable(leader, batch),
+            StoreResult::Appended(batch) => {
+                self.enqueue_append_outcome(leader, SimAppendOutcome::Durable(batch));
+            }
             StoreResult::Stale => self.steps_down(leader, "its term has passed"),
-            StoreResult::Failed(FailedStoreOp::Append) => self.append_failed(leader),
+            StoreResult::Failed(FailedStoreOp::Append) => {
+                self.enqueue_append_outcome(leader, SimAppendOutcome::Unknown);
+            }
             StoreResult::Failed(FailedStoreOp::Renew) => self.renewal_failed(leader),
             StoreResult::NotLed(mark, head) => self.candidate_observes(leader, mark, head),
             StoreResult::Failed(FailedStoreOp::Campaign) => {
@@ -299,6 +299,7 @@ impl SimWorld<'_> {
             machine,
             base: (base, local),
             tenure: LeaderLease::won(Some(Span::millis(TERM_TTL)), asked_at, local),
+            inbox: LeaderInbox::new(base, self.bugs),
             retry_at: None,
             decisions: 0,
             stance: SimTermPhase::Serves,
@@ -346,13 +347,8 @@ impl SimWorld<'_> {
                 (SimRequestSource::Maintenance(life), request)
             }
         };
-        let local = self.leaders[leader].clock.local(self.now);
         match &self.leaders[leader].lead {
-            Some(lead) if !lead.tenure.is_valid(local) => {
-                self.marks.hit("leader froze and woke deposed");
-                self.steps_down(leader, "its trust has run out");
-            }
-            Some(lead) if !lead.is_handing_over() => self.lead_request(leader, from, request),
+            Some(lead) if !lead.is_handing_over() => self.enqueue_request(leader, from, request),
             Some(_) | None => self.refuse_request(leader, from),
         }
         self.wake_leader_later(leader);
@@ -364,9 +360,8 @@ impl SimWorld<'_> {
                 self.send_down(leader, worker, &DownlinkMessage::NotLeader);
             }
             SimRequestSource::Maintenance(life) => self.seal_is_answered(leader, life, None),
-            SimRequestSource::Plain(_) => {
-                unreachable!("plain requests are turned away where they arrive")
-            }
+            // Plain requests are refused where they arrive. One that was taken in has no answer if its leader steps down.
+            SimRequestSource::Plain(_) | SimRequestSource::Crowd => {}
             SimRequestSource::Client(client) => {
                 self.at(self.now + 2, SimEvent::ToClient(client, ClientAnswer::NotLeader));
             }

@@ -26,6 +26,7 @@ mod guard;
 mod host_copies;
 mod journal;
 mod leader;
+mod leader_turns;
 mod link;
 mod maintenance;
 mod panics;

@@ -136,7 +136,7 @@ impl SimWorld<'_> {
             former,
             spooled: Vec::new(),
         };
-        self.lead_request(
+        self.enqueue_request(
             leader,
             SimRequestSource::Plain(worker),
             EngineRequest::Register(register),
@@ -233,7 +233,7 @@ impl SimWorld<'_> {
             if self.leaders[leader].lead.is_some() {
                 self.add_exchange_to_story(worker, leader, &exchange);
                 let request = EngineRequest::Exchange(exchange);
-                self.lead_request(leader, SimRequestSource::Plain(worker), request);
+                self.enqueue_request(leader, SimRequestSource::Plain(worker), request);
             }
         }
     }
@@ -310,7 +310,7 @@ impl SimWorld<'_> {
             turn.stage = PlainRequestStage::Drains(running);
             EngineRequest::Drain { worker: id }
         };
-        self.lead_request(leader, SimRequestSource::Plain(worker), request);
+        self.enqueue_request(leader, SimRequestSource::Plain(worker), request);
     }
 
     /// The leader has answered an exchange.

@@ -21,6 +21,8 @@ pub struct Schedule {
     pub seed: u64,
     /// How long leases last under each leader.
     pub(crate) ttls: Vec<u64>,
+    /// How long a leader takes for a decision.
+    pub(crate) decision_cost: u64,
     pub(crate) leaders: Vec<DriftingClock>,
     pub(crate) workers: Vec<ScheduledWorker>,
     pub(crate) runs: Vec<ScheduledRun>,
@@ -118,6 +120,8 @@ pub(crate) enum FaultKind {
     WorkerFreeze(usize),
     /// The whole node stops.
     NodeFreeze(usize),
+    /// So many clients ask the leader that its inbox is never empty.
+    Crowd(usize),
     /// This leader alone does not reach the store; some of its operations take effect all the same.
     StoreCut(usize),
     /// The leader that leads does not reach the store at all, and workers on which a step runs that must not run beside itself
@@ -205,10 +209,12 @@ impl Schedule {
         let mut workers = workers;
         add_extra_faults(seed, heals_at, &mut workers, &mut faults);
         add_plain_workers(seed, heals_at, &mut workers, &mut faults);
+        let decision_cost = busy_leaders(seed, (leaders, heals_at), &mut faults);
         let gust = rng.chance(500);
         Self {
             seed,
             ttls: ttls(&mut rng, leaders),
+            decision_cost,
             leaders: (0..leaders).map(|_| clock(&mut rng)).collect(),
             workers,
             runs,
@@ -328,6 +334,23 @@ fn add_extra_faults(
     faults.sort_by_key(|fault| fault.at);
 }
 
+/// How long a leader takes for a decision: no time in most schedules. Some leaders meet a crowd of clients.
+fn busy_leaders(
+    seed: u64,
+    (leaders, heals_at): (usize, u64),
+    faults: &mut Vec<ScheduledFault>,
+) -> u64 {
+    let mut rng = SimRng::new(seed ^ 0x6275_7379);
+    if rng.chance(60) {
+        let (at, lasts) = (rng.below(heals_at), rng.range(6_000, 20_000));
+        for leader in 0..leaders {
+            faults.push(ScheduledFault { at, lasts, kind: FaultKind::Crowd(leader) });
+        }
+        faults.sort_by_key(|fault| fault.at);
+    }
+    if rng.chance(250) { rng.range(1, 4) } else { 0 }
+}
+
 /// The fault of this number.
 fn fault_kind(
     rng: &mut SimRng,
@@ -398,8 +421,8 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: ttl {:?} ms, heals at {} ms, {:?}",
-            self.seed, self.ttls, self.heals_at, self.network
+            "seed {}: ttl {:?} ms, {} ms per decision, heals at {} ms, {:?}",
+            self.seed, self.ttls, self.decision_cost, self.heals_at, self.network
         )?;
         for (at, worker) in self.workers.iter().enumerate() {
             writeln!(

@@ -71,6 +71,8 @@ pub(crate) enum SimEvent {
     ToWorker(usize, DownlinkMessage),
     ToClient(usize, ClientAnswer),
     LeaderWake(usize),
+    /// The leader, in one life of it, handles its next input.
+    LeaderTurn(usize, u32),
     WorkerWake(usize),
     StoreApply(usize, u32, StoreOp),
     StoreReply(usize, u32, StoreResult),
@@ -227,6 +229,7 @@ impl<'a> SimWorld<'a> {
             SimEvent::ToWorker(worker, message) => self.worker_receives(worker, message),
             SimEvent::ToClient(client, answer) => self.client_receives(client, answer),
             SimEvent::LeaderWake(leader) => self.leader_wakes(leader),
+            SimEvent::LeaderTurn(leader, life) => self.leader_takes_turn(leader, life),
             SimEvent::WorkerWake(worker) => self.worker_wakes(worker),
             SimEvent::StoreApply(leader, life, op) => self.store_applies(leader, life, op),
             SimEvent::StoreReply(leader, life, result) => self.store_replies(leader, life, result),
@@ -255,6 +258,7 @@ impl<'a> SimWorld<'a> {
         match event {
             SimEvent::ToLeader(leader, _)
             | SimEvent::LeaderWake(leader)
+            | SimEvent::LeaderTurn(leader, _)
             | SimEvent::StoreReply(leader, ..)
             | SimEvent::Plain(
                 PlainWorkerEvent::Arrives((leader, _), ..) | PlainWorkerEvent::Replied(leader, ..),
