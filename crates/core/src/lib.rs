@@ -32,6 +32,7 @@ pub mod session;
 pub mod shell;
 mod slab;
 pub mod spec;
+pub mod start_queue;
 pub mod step_failure;
 pub mod summary;
 pub mod time;

@@ -125,6 +125,14 @@ pub enum PlantedBug {
     PlainSessionOutlivesTerm,
     /// A leader lets time pass only when its inbox is empty.
     TicksWaitForEmptyInbox,
+    /// A step that was withdrawn from the start queue is reported as withdrawn, and starts all the same.
+    WithdrawnStepStarts,
+    /// The start queue starts one step more than there are slots.
+    QueueStartsOneTooMany,
+    /// A queued step that could not start keeps its slot.
+    FailedStartKeepsSlot,
+    /// The death notice lists the first started step only.
+    StartMissingFromNotice,
     /// Deciding panics when a lease of an uncancelled run ends whose pipeline is called `panics`, and when a worker of that name
     /// joins. It is not in the hunt's list: the leader loop itself must survive it, and its tests switch it on.
     PanicsByName,
@@ -132,7 +140,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// Every bug that the simulator must find, in the order of the hunt's table.
-    pub const ALL: [Self; 59] = [
+    pub const ALL: [Self; 63] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -192,6 +200,10 @@ impl PlantedBug {
         Self::PlainOfferOutlivesLease,
         Self::PlainSessionOutlivesTerm,
         Self::TicksWaitForEmptyInbox,
+        Self::WithdrawnStepStarts,
+        Self::QueueStartsOneTooMany,
+        Self::FailedStartKeepsSlot,
+        Self::StartMissingFromNotice,
     ];
 }
 

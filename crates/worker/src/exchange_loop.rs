@@ -16,33 +16,17 @@ use tokio::time::{Instant, sleep_until};
 use windlass_core::id::Fence;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::session::{
-    ContactDeadline, ExchangeReply, FinishedAttempt, RegisterReply, SessionAction, SessionConfig,
-    WorkerRefusal, WorkerSession,
+    ContactDeadline, ExchangePace, ExchangeReply, FinishedAttempt, LeaseGrant, PaceSettings,
+    RegisterReply, SessionAction, SessionConfig, WorkerRefusal, WorkerSession,
 };
-use windlass_core::time::{Span, Time};
+use windlass_core::start_queue::queued_steps_max;
+use windlass_core::time::Time;
 use windlass_link::LinkError;
 
 use super::backoff::ExchangeBackoff;
-use super::guard::StartQueueLimits;
 use super::open_attempts::{AttemptUpdates, OpenAttempts};
 use super::platform;
-use super::worker_runtime::{PeerWorkers, WorkerError, WorkerRuntime, WorkerShutdown, wait_for};
-
-/// How long news waits for more of it while other steps run, and for the answer to an exchange that has just left: the
-/// shortest that a timer knows, and long beside a step that does next to nothing.
-const LINGER: Duration = Duration::from_millis(1);
-
-/// The same while more waits for a slot than is free: whatever the leader answers would wait behind it. Each exchange costs a
-/// commit, and steps that take less than a millisecond are worth less than one each.
-const LINGER_AHEAD: Duration = Duration::from_millis(5);
-
-/// The same where nobody else works: nothing that became ready could run elsewhere meanwhile. Each wake-up costs more than what
-/// is then done for one short step.
-const LINGER_ALONE: Duration = Duration::from_millis(20);
-
-/// How long an exchange that tells of nothing but what has just started waits for an end to tell of: a step that is over
-/// by then costs one commit, not two.
-const START_REPORT_WAIT: Duration = Duration::from_millis(10);
+use super::worker_runtime::{WorkerError, WorkerRuntime, WorkerShutdown, wait_for};
 
 /// How long a worker that gives up takes to report what it killed. Killing takes milliseconds, and so does a leader that
 /// answers.
@@ -51,13 +35,6 @@ const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 /// How long a draining worker without running steps waits for a leader that takes its outcomes. Longer than a restart of
 /// the leader; the next start with the same state directory reports the outcomes otherwise.
 const DRAIN_WAIT_MAX: Duration = Duration::from_secs(30);
-
-/// Attempts that stand in line at most. The shortest processes, two at a time, are fewer within the wait of the news that they
-/// are over; each costs a pipe while it stands there.
-const START_QUEUE_MAX: usize = 64;
-
-/// Descriptors for everything else: stores, logs, sockets, a terminal.
-const DESCRIPTORS_KEPT: usize = 96;
 
 /// How a shift ended.
 #[derive(Debug)]
@@ -90,12 +67,9 @@ pub(super) struct WorkerExchangeLoop<'a> {
     worker: &'a WorkerRuntime,
     session: WorkerSession,
     exchanges: JoinSet<Result<ExchangeReply, LinkError>>,
-    /// Since when no exchange leaves: it could carry more in a moment.
-    lingers_since: Option<Instant>,
-    /// No exchange without news leaves before: steps have just started, and none has told of it.
-    starts_wait_until: Option<Instant>,
-    /// No exchange leaves before: the last one did not arrive.
-    backoff_until: Option<Instant>,
+    pace: ExchangePace,
+    /// The origin of the pace's clock.
+    began: Instant,
     backoff: ExchangeBackoff,
     /// When a leader has last answered, and what went wrong since.
     last_answer_at: Instant,
@@ -109,8 +83,6 @@ pub(super) struct WorkerExchangeLoop<'a> {
     attempts: OpenAttempts,
     /// How many of them may stand in line.
     queue_max: usize,
-    /// Attempts that have ended since the last exchange.
-    unreported_ends: usize,
     stage: ExchangeLoopStage,
 }
 
@@ -124,16 +96,19 @@ impl<'a> WorkerExchangeLoop<'a> {
             leases_expire: worker.leases_expire,
             bugs: windlass_core::planted_bugs::PlantedBugs::NONE,
         };
-        let news_wait = Span::millis(u64::try_from(linger_ahead(worker).as_millis()).unwrap_or(0));
-        let line = StartQueueLimits { below: worker.register.slots, news_wait };
-        let attempts = OpenAttempts::new(Arc::clone(&worker.executor), line);
+        let pace = ExchangePace::new(PaceSettings {
+            peers: worker.peers,
+            slots: worker.register.slots,
+            capacity: worker.capacity,
+            leases_expire: worker.leases_expire,
+        });
+        let attempts = OpenAttempts::new(Arc::clone(&worker.executor), pace.queue_limits());
         Self {
             worker,
             session: WorkerSession::new(config, told),
             exchanges: JoinSet::new(),
-            lingers_since: None,
-            starts_wait_until: None,
-            backoff_until: None,
+            pace,
+            began: Instant::now(),
             backoff: worker.backoff(),
             last_answer_at: Instant::now(),
             last_error: String::new(),
@@ -141,8 +116,7 @@ impl<'a> WorkerExchangeLoop<'a> {
             no_leader_reason: None,
             kept_outcomes: Vec::new(),
             attempts,
-            queue_max: start_queue_max(worker.register.slots),
-            unreported_ends: 0,
+            queue_max: queued_steps_max(worker.register.slots, platform::descriptors_max()),
             stage: ExchangeLoopStage::Works,
         }
     }
@@ -252,7 +226,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         self.stage = ExchangeLoopStage::KillsAll { by: Instant::now() + REPORTS_WITHIN, alone };
         let actions = self.session.abandon_all();
         self.act(actions);
-        (self.lingers_since, self.backoff_until) = (None, None);
+        self.pace.on_give_up();
     }
 
     fn tick(&mut self) {
@@ -282,20 +256,11 @@ impl<'a> WorkerExchangeLoop<'a> {
         let exchange = self.session.exchange(self.now());
         let link = Arc::clone(&self.worker.link);
         self.exchanges.spawn(async move { link.exchange(exchange).await });
-        self.lingers_since = Some(Instant::now());
-        self.starts_wait_until = None;
-        self.unreported_ends = 0;
+        self.pace.on_sent(self.began.elapsed());
     }
 
     fn held_back_until(&self) -> Option<Instant> {
-        let news = self.session.has_news();
-        let pace = if news { self.lingers_until() } else { self.starts_wait_until };
-        pace.max(self.backoff_until)
-    }
-
-    fn lingers_until(&self) -> Option<Instant> {
-        let since = self.lingers_since?;
-        Some(since + if self.session.has_ahead() { linger_ahead(self.worker) } else { LINGER })
+        Some(self.began + self.pace.held_back_until(&self.session)?)
     }
 
     fn wakes_at(&self) -> Instant {
@@ -336,7 +301,8 @@ impl<'a> WorkerExchangeLoop<'a> {
             self.session.on_send_failed();
             self.keep_outcomes();
             let holds = self.session.unfinished_leases() > 0 || !self.kept_outcomes.is_empty();
-            self.backoff_until = Some(Instant::now() + self.backoff.next(holds || soon));
+            let pause = self.backoff.next(holds || soon);
+            self.pace.on_send_failed(self.began.elapsed() + pause);
         }
     }
 
@@ -349,7 +315,7 @@ impl<'a> WorkerExchangeLoop<'a> {
     }
 
     fn on_reply(&mut self, reply: ExchangeReply) {
-        (self.last_answer_at, self.backoff_until) = (Instant::now(), None);
+        self.last_answer_at = Instant::now();
         self.is_unreached = false;
         self.backoff.reset();
         if let Ok(body) = &reply.body
@@ -358,11 +324,7 @@ impl<'a> WorkerExchangeLoop<'a> {
             self.worker.executor.on_verdicts(&body.verdicts);
         }
         let actions = self.session.on_reply(reply, self.now());
-        if !actions.is_empty() {
-            // Steps that do next to nothing are over in a moment: they are told together with what they leave room for.
-            self.lingers_since = Some(Instant::now());
-            self.starts_wait_until = Some(Instant::now() + START_REPORT_WAIT);
-        }
+        self.pace.on_reply(!actions.is_empty(), self.began.elapsed());
         self.move_deadlines();
         self.act(actions);
         self.forget_outcomes();
@@ -404,45 +366,24 @@ impl<'a> WorkerExchangeLoop<'a> {
 
     fn apply_attempt_updates(&mut self, heard: AttemptUpdates) {
         let AttemptUpdates { begun, gone, ended, begun_ago } = heard;
-        let waits = self.starts_wait_until.is_some_and(|until| Instant::now() < until);
-        if !begun.is_empty() && !waits {
-            let waited = Duration::from_millis(begun_ago.as_millis());
-            self.starts_wait_until =
-                Some(Instant::now() + START_REPORT_WAIT.saturating_sub(waited));
+        if !begun.is_empty() {
+            self.pace.on_queue_started(begun_ago, self.began.elapsed());
         }
         // What has ended in this moment began before.
         self.session.on_queue_started(begun);
         self.session.on_processes_gone(gone);
-        self.unreported_ends += ended.len();
+        let number = ended.len();
         let failed = ended.iter().any(|(_, outcome)| outcome.kind != OutcomeKind::Succeeded);
         let actions = self.session.on_finished(ended, self.now());
         self.act(actions);
-        // Nothing else is about to end: the leader can tell at once what comes next. Or so much has ended that the leader
-        // can see to it while the rest runs. Or it may end the rest for what failed.
-        if failed || self.attempts.is_empty() || self.unreported_ends >= self.ends_before_exchange()
-        {
-            self.lingers_since = None;
-        }
-    }
-
-    /// In the leader's own process an exchange costs next to nothing, and the sooner either has something to do the less it
-    /// waits.
-    const fn ends_before_exchange(&self) -> usize {
-        let part = if self.worker.leases_expire { 2 } else { 4 };
-        self.worker.capacity as usize / part
+        self.pace.on_ended(number, failed, self.attempts.is_empty());
     }
 
     fn act(&mut self, actions: Vec<SessionAction>) {
-        for action in actions {
-            self.carry_out(action);
-        }
-        if !self.attempts.may_queue() {
-            return;
-        }
         let executor = &self.worker.executor;
-        let lined_up =
-            self.session.enqueue_at_executor(self.queue_max, |grant| executor.can_queue(grant));
-        for action in lined_up {
+        let can_queue = |grant: &LeaseGrant| executor.can_queue(grant);
+        let assigned = self.session.assign_to_executor(actions, self.queue_max, can_queue);
+        for action in assigned {
             self.carry_out(action);
         }
     }
@@ -450,13 +391,8 @@ impl<'a> WorkerExchangeLoop<'a> {
     fn carry_out(&mut self, action: SessionAction) {
         match action {
             SessionAction::Start(grant) => {
-                let fence = grant.lease.fence;
-                // Where leases expire nobody lines up.
-                if !self.worker.leases_expire && self.worker.executor.can_queue(&grant) {
-                    self.session.on_enqueued(fence);
-                    return self.attempts.enqueue(grant, self.deadline(fence));
-                }
-                self.attempts.start(grant, self.deadline(fence));
+                let deadline = self.deadline(grant.lease.fence);
+                self.attempts.start(grant, deadline);
             }
             SessionAction::Enqueue(grant) => {
                 let deadline = self.deadline(grant.lease.fence);
@@ -470,18 +406,4 @@ impl<'a> WorkerExchangeLoop<'a> {
             }
         }
     }
-}
-
-const fn linger_ahead(worker: &WorkerRuntime) -> Duration {
-    match worker.peers {
-        PeerWorkers::Never => LINGER_ALONE,
-        PeerWorkers::Possible => LINGER_AHEAD,
-    }
-}
-
-/// How many may stand in line beside so many that run: each has a pipe, of which both ends are here until the guard has one.
-fn start_queue_max(slots: u32) -> usize {
-    let left = platform::descriptors_max().saturating_sub(DESCRIPTORS_KEPT);
-    let left = left.saturating_sub(2 * slots as usize);
-    (left / 2).min(START_QUEUE_MAX)
 }

@@ -8,9 +8,8 @@ use tokio::sync::{mpsc, watch};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::Outcome;
 use windlass_core::session::{ContactDeadline, LeaseGrant, OutcomeVerdict, StopOrder};
+use windlass_core::start_queue::StartQueueLimits;
 use windlass_core::time::Span;
-
-use super::guard::StartQueueLimits;
 
 /// An attempt under way; it is over when its outcome is there and nothing of it is left.
 pub type AttemptFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;

@@ -31,6 +31,7 @@ pub use state_directory::{
     ClusterMembership, GuardLock, GuardLockIdentity, StateDirectory, StateDirectoryError,
     WorkerIncarnations,
 };
+pub use windlass_core::session::PeerWorkers;
 pub use windlass_net::clock::ProcessClock;
-pub use worker_runtime::{PeerWorkers, WorkerError, WorkerRuntime, WorkerShutdown};
+pub use worker_runtime::{WorkerError, WorkerRuntime, WorkerShutdown};
 pub use worker_setup::WorkerSetup;

@@ -10,10 +10,10 @@ use tokio::sync::{mpsc, watch};
 use windlass_core::id::Fence;
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{ContactDeadline, LeaseGrant};
+use windlass_core::start_queue::StartQueueLimits;
 use windlass_core::time::{Span, Time};
 
 use super::executor::{AttemptFuture, AttemptOrders, AttemptUpdate, Executor, StartQueueTurn};
-use super::guard::StartQueueLimits;
 
 /// News that may wait to be heard. An attempt with more to tell waits, and nothing else does.
 const UPDATES_MAX: usize = 1_024;
@@ -23,19 +23,9 @@ const UPDATES_MAX: usize = 1_024;
 pub(super) struct OpenAttempts {
     executor: Arc<dyn Executor>,
     queue_limits: StartQueueLimits,
-    open: BTreeMap<Fence, OpenAttempt>,
-    /// How many of them would not line up.
-    unqueued: usize,
+    open: BTreeMap<Fence, watch::Sender<AttemptOrders>>,
     updates_sender: mpsc::Sender<(Fence, AttemptUpdate)>,
     updates: mpsc::Receiver<(Fence, AttemptUpdate)>,
-}
-
-/// What is to be known of an attempt that is not over.
-#[derive(Debug)]
-struct OpenAttempt {
-    orders: watch::Sender<AttemptOrders>,
-    /// Whether it is one of those that line up.
-    can_queue: bool,
 }
 
 /// What attempts have come to since it was asked last.
@@ -53,23 +43,17 @@ pub(super) struct AttemptUpdates {
 impl OpenAttempts {
     pub(super) fn new(executor: Arc<dyn Executor>, queue_limits: StartQueueLimits) -> Self {
         let (updates_sender, updates) = mpsc::channel(UPDATES_MAX);
-        Self { executor, queue_limits, open: BTreeMap::new(), unqueued: 0, updates_sender, updates }
+        Self { executor, queue_limits, open: BTreeMap::new(), updates_sender, updates }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Whether others may stand in line. Who does not line up has a slot that those in line do not know of.
-    pub(super) const fn may_queue(&self) -> bool {
-        self.unqueued == 0
-    }
-
     /// Begins an attempt now.
     pub(super) fn start(&mut self, grant: LeaseGrant, deadline: Option<ContactDeadline>) {
-        self.unqueued += 1;
         let fence = grant.lease.fence;
-        let orders = self.track(fence, deadline, false);
+        let orders = self.track(fence, deadline);
         self.spawn_attempt(fence, self.executor.start(grant, orders));
     }
 
@@ -77,7 +61,7 @@ impl OpenAttempts {
     /// slot.
     pub(super) fn enqueue(&mut self, grant: LeaseGrant, deadline: Option<ContactDeadline>) {
         let fence = grant.lease.fence;
-        let orders = self.track(fence, deadline, true);
+        let orders = self.track(fence, deadline);
         let turn = StartQueueTurn {
             fence,
             limits: self.queue_limits,
@@ -90,16 +74,16 @@ impl OpenAttempts {
 
     /// Changes what an attempt is told, if it is not over.
     pub(super) fn order(&self, fence: Fence, change: impl FnOnce(&mut AttemptOrders)) {
-        if let Some(attempt) = self.open.get(&fence) {
-            attempt.orders.send_modify(change);
+        if let Some(orders) = self.open.get(&fence) {
+            orders.send_modify(change);
         }
     }
 
     /// Tells all of them by when they must have ended.
     pub(super) fn move_deadlines(&self, deadline: impl Fn(Fence) -> Option<ContactDeadline>) {
-        for (fence, attempt) in &self.open {
+        for (fence, orders) in &self.open {
             let deadline = deadline(*fence);
-            attempt.orders.send_if_modified(|orders| {
+            orders.send_if_modified(|orders| {
                 std::mem::replace(&mut orders.deadline, deadline) != deadline
             });
         }
@@ -126,7 +110,7 @@ impl OpenAttempts {
                 }
                 AttemptUpdate::Gone(ago) => heard.gone.push((fence, now - ago)),
                 AttemptUpdate::Ended(outcome) => {
-                    self.forget(fence);
+                    self.open.remove(&fence);
                     heard.ended.push((fence, outcome));
                 }
             }
@@ -135,21 +119,15 @@ impl OpenAttempts {
         heard
     }
 
-    fn forget(&mut self, fence: Fence) {
-        let gone = self.open.remove(&fence);
-        self.unqueued -= usize::from(gone.is_some_and(|it| !it.can_queue));
-    }
-
     /// Keeps the way to an attempt that is about to be made.
     fn track(
         &mut self,
         fence: Fence,
         deadline: Option<ContactDeadline>,
-        lines_up: bool,
     ) -> watch::Receiver<AttemptOrders> {
         let (orders, given) =
             watch::channel(AttemptOrders { deadline, ..AttemptOrders::default() });
-        self.open.insert(fence, OpenAttempt { orders, can_queue: lines_up });
+        self.open.insert(fence, orders);
         given
     }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use windlass_core::id::Incarnation;
-use windlass_core::session::{FormerLifeProof, RegisterReply, RegisterRequest, WorkerRefusal};
+use windlass_core::session::{
+    FormerLifeProof, PeerWorkers, RegisterReply, RegisterRequest, WorkerRefusal,
+};
 use windlass_core::time::Time;
 use windlass_link::{LinkError, WorkerLink};
 use windlass_net::clock::ProcessClock;
@@ -77,15 +79,6 @@ impl From<ShutdownReceiver> for WorkerShutdown {
     fn from(drain: ShutdownReceiver) -> Self {
         Self { drain, kill: None }
     }
-}
-
-/// Who works for the same leader as a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PeerWorkers {
-    /// Nobody, and nobody will: what becomes ready could run nowhere else, so its news can wait longer.
-    Never,
-    /// Others, or others may come.
-    Possible,
 }
 
 /// A worker.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::requirement::Labels;
-use windlass_core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
+use windlass_core::session::{FormerLifeProof, PeerWorkers, RegisterRequest, WorkerLocality};
 use windlass_link::WorkerLink;
 use windlass_net::clock::ProcessClock;
 
 use super::executor::Executor;
-use super::worker_runtime::{PeerWorkers, WorkerRuntime};
+use super::worker_runtime::WorkerRuntime;
 
 /// A worker before it starts.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Leases that stand in line at their executor, which starts them by itself: what is known of them comes late.
+//! Leases in the queue of their executor, which starts them by itself: what is known of them comes late.
 
 use super::held_lease::HeldLeaseState;
 use super::message::LeaseGrant;
@@ -7,26 +7,72 @@ use crate::id::Fence;
 use crate::time::Time;
 
 impl WorkerSession {
-    /// Has the executor keep the next ones, as many as it is to have beside those with a slot and as far as it can: what it
-    /// says of each. For whom a start is a moment away, the wait for the order to start is longer than that moment.
+    /// Decides which steps wait in the queue of the executor, as far as it can queue them: those that these actions start, and
+    /// as many more as it is to have beside those with a slot. The wait for an order to start is longer than a short step.
     ///
-    /// Where leases expire nothing stands in line: nobody would keep it from starting when its lease is over.
-    pub fn enqueue_at_executor(
+    /// A step that is to start now takes a place in the queue too, so that those behind it cannot take its slot. While a step
+    /// runs that the executor cannot queue, it gets no more: its queue does not know of the slot that this step takes up.
+    ///
+    /// Where leases expire nothing is queued: nothing would keep a queued step from starting when its lease is over.
+    pub fn assign_to_executor(
         &mut self,
-        most: usize,
-        can: impl Fn(&LeaseGrant) -> bool,
+        actions: Vec<SessionAction>,
+        queued_max: usize,
+        can_queue: impl Fn(&LeaseGrant) -> bool,
     ) -> Vec<SessionAction> {
-        let idle = self.phase != SessionPhase::Working || self.config.leases_expire;
-        let most = self.config.slots as usize + most;
-        if idle || self.slots_free() > 0 {
-            return Vec::new();
+        if self.config.leases_expire {
+            return actions;
         }
-        let mut actions = Vec::new();
+        let assign = |action| match action {
+            SessionAction::Start(grant) if can_queue(&grant) => self.enqueue_start(grant),
+            SessionAction::Start(grant) => self.start_past_queue(grant),
+            action @ (SessionAction::Enqueue(_)
+            | SessionAction::Stop(_)
+            | SessionAction::Withdraw(_)) => action,
+        };
+        let mut assigned: Vec<SessionAction> = actions.into_iter().map(assign).collect();
+        if self.past_queue == 0 {
+            self.enqueue_ahead(&mut assigned, queued_max, can_queue);
+        }
+        assigned
+    }
+
+    /// A step that was to start waits in the queue instead: it has not started before the executor says so.
+    fn enqueue_start(&mut self, grant: LeaseGrant) -> SessionAction {
+        if let Some(held) = self.held.get_mut(&grant.lease.fence)
+            && matches!(held.state, HeldLeaseState::Started { .. })
+        {
+            held.state = HeldLeaseState::QueuedAtExecutor { stop: None };
+            self.executor_queued += 1;
+            self.occupied -= 1;
+        }
+        SessionAction::Enqueue(grant)
+    }
+
+    fn start_past_queue(&mut self, grant: LeaseGrant) -> SessionAction {
+        if let Some(held) = self.held.get_mut(&grant.lease.fence) {
+            held.is_past_queue = true;
+            self.past_queue += 1;
+        }
+        SessionAction::Start(grant)
+    }
+
+    /// Has the executor queue the next steps.
+    fn enqueue_ahead(
+        &mut self,
+        actions: &mut Vec<SessionAction>,
+        queued_max: usize,
+        can_queue: impl Fn(&LeaseGrant) -> bool,
+    ) {
+        let most = self.config.slots as usize + queued_max;
+        if self.phase != SessionPhase::Working || self.slots_free() > 0 {
+            return;
+        }
         for (fence, held) in self.held.range_mut(self.unstarted..) {
             if !held.is_queued() {
                 continue;
             }
-            if self.occupied + self.executor_queued >= most || !can(&held.grant) {
+            if self.occupied + self.executor_queued >= most || !can_queue(&held.grant) {
                 break;
             }
             self.executor_queued += 1;
@@ -34,21 +80,9 @@ impl WorkerSession {
             held.state = HeldLeaseState::QueuedAtExecutor { stop: None };
             actions.push(SessionAction::Enqueue(held.grant.clone()));
         }
-        actions
     }
 
-    /// Learns that a step that was told to start stands in line all the same: it has not started before that is said.
-    pub fn on_enqueued(&mut self, fence: Fence) {
-        if let Some(held) = self.held.get_mut(&fence)
-            && matches!(held.state, HeldLeaseState::Started { .. })
-        {
-            held.state = HeldLeaseState::QueuedAtExecutor { stop: None };
-            self.executor_queued += 1;
-            self.occupied -= 1;
-        }
-    }
-
-    /// Learns that steps in line were started, and when.
+    /// Learns that queued steps were started, and when.
     pub fn on_queue_started(&mut self, begun: impl IntoIterator<Item = (Fence, Time)>) {
         for (fence, at) in begun {
             if let Some(held) = self.held.get_mut(&fence)

@@ -18,6 +18,8 @@ pub(super) struct HeldLease {
     pub(super) listed_from: Option<Seq>,
     /// When nothing of its process was left, if that was told before its outcome.
     pub(super) gone_at: Option<Time>,
+    /// It was started past the executor's queue, which does not know of the slot that it takes up.
+    pub(super) is_past_queue: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +47,14 @@ pub(super) enum HeldLeaseState {
 
 impl HeldLease {
     pub(super) fn new(grant: LeaseGrant, deadline: Time) -> Self {
-        Self { grant, state: HeldLeaseState::Queued, deadline, listed_from: None, gone_at: None }
+        Self {
+            grant,
+            state: HeldLeaseState::Queued,
+            deadline,
+            listed_from: None,
+            gone_at: None,
+            is_past_queue: false,
+        }
     }
 
     pub(super) const fn lease(&self) -> LeaseRef {

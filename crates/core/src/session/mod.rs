@@ -18,13 +18,14 @@
 //! - An outcome is listed until its verdict was processed, so every lease is always in one of the two lists.
 //! - The worker counts a lease's deadline from *before* it sent the exchange that renewed it, the leader from when it
 //!   received it: the worker's deadline always comes first.
-//! - Leases beyond the worker's slots wait with it. Where leases do not expire, those whose executor can start them by itself
-//!   stand in line there: what the session thinks of them is always late. One that stands in line is told as queued, and
-//!   given back only when the executor has said that it will not start.
+//! - Leases beyond the worker's slots wait with it. Where leases do not expire, the worker has its executor enqueue those that
+//!   the executor can start by itself: what the session knows of them is always late. A queued lease is listed as queued, and
+//!   given back only when the executor has said that it will not start ([`start_queue`](crate::start_queue)).
 //!
 //! [`WorkerSession`] is the worker's end, [`PlainWorkerSession`] that of a worker that sends plain requests instead, [`LeaderSession`] the
 //! leader's; the engine does what follows from the exchange.
 
+mod exchange_pace;
 mod executor_queue;
 mod held_lease;
 mod leader_session;
@@ -32,6 +33,7 @@ mod message;
 mod plain_worker_session;
 mod worker_session;
 
+pub use exchange_pace::{ExchangePace, PaceSettings, PeerWorkers};
 pub use leader_session::{ExchangeArrival, LeaderSession};
 pub use message::{
     Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, FormerLifeProof, InFlightLease,

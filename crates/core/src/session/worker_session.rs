@@ -72,8 +72,8 @@ pub struct ContactDeadline {
 pub enum SessionAction {
     /// Start this step now.
     Start(LeaseGrant),
-    /// Have this step start when one of those that run has ended, without asking again. Those that were told so start in
-    /// this order; that one has is told to [`WorkerSession::on_queue_started`].
+    /// Add this step to the executor's queue: it starts when a running one has ended, without another order. Queued steps start
+    /// in this order, and each start is reported to [`WorkerSession::on_queue_started`].
     Enqueue(LeaseGrant),
     /// Stop this step. If it stands in line it is never started.
     Stop(StopOrder),
@@ -98,8 +98,10 @@ pub struct WorkerSession {
     pub(super) held: BTreeMap<Fence, HeldLease>,
     /// How many of them take up a slot.
     pub(super) occupied: usize,
-    /// How many of them stand in line.
+    /// How many of them the executor has in its queue.
     pub(super) executor_queued: usize,
+    /// How many of them run and were started past that queue.
+    pub(super) past_queue: usize,
     /// None below it waits to be started: they start in their order.
     pub(super) unstarted: Fence,
     sent: BTreeMap<Seq, Time>,
@@ -122,6 +124,7 @@ impl WorkerSession {
             held: BTreeMap::new(),
             occupied: 0,
             executor_queued: 0,
+            past_queue: 0,
             unstarted: Fence(0),
             sent: BTreeMap::new(),
             unsent: UnsentNews::News,
@@ -435,6 +438,7 @@ impl WorkerSession {
             };
             if held.finish(outcome, now) {
                 *counted -= 1;
+                self.past_queue -= usize::from(held.is_past_queue);
                 self.unsent = UnsentNews::News;
             }
         }

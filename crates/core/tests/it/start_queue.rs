@@ -112,12 +112,9 @@ impl QueuedSession {
     }
 
     fn act(&mut self, actions: Vec<SessionAction>) {
-        for action in actions {
-            self.carry_out(action);
-        }
-        let lined_up =
-            self.session.enqueue_at_executor(LINE, |grant| grant.lease.fence < self.willing_below);
-        for action in lined_up {
+        let can_queue = |grant: &LeaseGrant| grant.lease.fence < self.willing_below;
+        let assigned = self.session.assign_to_executor(actions, LINE, can_queue);
+        for action in assigned {
             self.carry_out(action);
         }
         assert!(self.line.len() <= LINE + SLOTS as usize, "{:?}", self.line);
@@ -125,13 +122,7 @@ impl QueuedSession {
 
     fn carry_out(&mut self, action: SessionAction) {
         match action {
-            SessionAction::Start(grant) if grant.lease.fence >= self.willing_below => {
-                self.start(grant.lease.fence);
-            }
-            SessionAction::Start(grant) => {
-                self.session.on_enqueued(grant.lease.fence);
-                self.line_up(grant.lease.fence);
-            }
+            SessionAction::Start(grant) => self.start(grant.lease.fence),
             SessionAction::Enqueue(grant) => self.line_up(grant.lease.fence),
             SessionAction::Stop(stop) if self.running.remove(&stop.fence) => {
                 let cancelled = Outcome::plain(OutcomeKind::Cancelled);

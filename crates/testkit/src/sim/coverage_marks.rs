@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 79] = [
+pub(crate) const EXPECTED: [&str; 84] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -20,6 +20,7 @@ pub(crate) const EXPECTED: [&str; 79] = [
     "effect of maintenance without an answer",
     "fail-fast ended the rest",
     "grant sent again",
+    "guard closed its start queue with its worker",
     "guard died: the tether ended its step",
     "guard hung: the tether ended its step",
     "guard reported the end of a life",
@@ -57,6 +58,9 @@ pub(crate) const EXPECTED: [&str; 79] = [
     "plain worker's step ended by `lease_expires_at`",
     "preferred worker got the step",
     "process of a former life ran beside the next life",
+    "queued step could not start",
+    "queued step started while its worker stood still",
+    "queued step withdrawn",
     "repeated report answered again",
     "restarted worker took over",
     "reused outcome",
@@ -68,6 +72,7 @@ pub(crate) const EXPECTED: [&str; 79] = [
     "spooled outcome accepted",
     "start from a snapshot",
     "start held up by its guard until it was too late",
+    "start queue paused after a stop",
     "step went to a worker that it did not prefer",
     "step with two locks granted",
     "store rolled back",

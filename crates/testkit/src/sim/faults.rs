@@ -70,6 +70,27 @@ impl SimWorld<'_> {
         crashes
     }
 
+    /// The process of a worker that is its leader's dies.
+    pub(crate) fn local_process_dies(&mut self, worker: usize) {
+        let leader = self.schedule.workers[worker].own_of.expect("it has a leader");
+        self.leader_crashes(leader);
+    }
+
+    /// The process of a worker that is its leader's starts.
+    pub(crate) fn local_process_starts(&mut self, worker: usize) {
+        let leader = self.schedule.workers[worker].own_of.expect("it has a leader");
+        self.leader_starts(leader);
+    }
+
+    /// The process that a fault killed starts again.
+    fn crashed_process_starts(&mut self, worker: usize) {
+        if self.is_local(worker) {
+            self.local_process_starts(worker);
+        } else {
+            self.worker_starts(worker);
+        }
+    }
+
     fn leader_crashes(&mut self, leader: usize) {
         self.leaders[leader].crash();
         self.maintenance.crashes(leader);
@@ -165,7 +186,7 @@ impl SimWorld<'_> {
             }
             FaultKind::WorkerCrash(worker)
             | FaultKind::NodeCrash(worker)
-            | FaultKind::GuardCrash(worker) => self.worker_starts(worker),
+            | FaultKind::GuardCrash(worker) => self.crashed_process_starts(worker),
             FaultKind::HostCopied(worker) => self.kill_former_lives(worker),
             FaultKind::HostCloned(worker, clone) => self.clone_ends(worker, clone),
             FaultKind::JournalRefuses

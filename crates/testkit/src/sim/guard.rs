@@ -9,6 +9,7 @@ use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::planted_bugs::PlantedBug;
 use windlass_core::session::{ContactDeadline, LeaseGrant, StopOrder};
 
+use super::local_guard::LocalGuard;
 use super::process::SimProcess;
 use super::world::{SimEvent, SimWorld};
 
@@ -32,6 +33,8 @@ pub(crate) struct GuardNode {
     inbox: Vec<GuardOrder>,
     /// Ends that the guard has not told its worker.
     unreported: Vec<(Fence, Outcome)>,
+    /// The guard of a worker in its leader's process.
+    pub(crate) local: Option<LocalGuard>,
     /// Lives whose worker is gone while their guard hung, with every lease that they started.
     orphaned: Vec<(Incarnation, Vec<Fence>)>,
 }
@@ -39,6 +42,14 @@ pub(crate) struct GuardNode {
 impl GuardNode {
     pub(crate) const fn is_hung(&self, now: u64) -> bool {
         self.hung_until > now
+    }
+
+    pub(crate) const fn is_dead(&self) -> bool {
+        self.is_dead
+    }
+
+    pub(crate) const fn hung_until(&self) -> u64 {
+        self.hung_until
     }
 
     /// Whether nothing passes through it now.
@@ -124,6 +135,10 @@ impl SimWorld<'_> {
 
     /// Tells the worker of an end, unless its guard hangs: then that waits. With a dead guard it is lost.
     pub(crate) fn guard_reports_end(&mut self, worker: usize, fence: Fence, outcome: Outcome) {
+        if self.is_local(worker) {
+            let life = self.workers[worker].incarnation;
+            return self.local_step_gone(worker, life, (fence, outcome));
+        }
         if self.workers[worker].guard.is_dead {
             return;
         }
@@ -143,6 +158,9 @@ impl SimWorld<'_> {
         if self.workers[worker].guard.is_hung(self.now) {
             return;
         }
+        if self.is_local(worker) {
+            return self.local_guard_resumes(worker);
+        }
         let inbox = std::mem::take(&mut self.workers[worker].guard.inbox);
         for order in inbox {
             self.guard_handles_order(worker, order);
@@ -160,6 +178,11 @@ impl SimWorld<'_> {
     /// The worker is gone, or begins another life: its guard ends everything and reports, now or when it goes on.
     pub(crate) fn guard_loses_worker(&mut self, worker: usize, started: Vec<Fence>) {
         let life = self.workers[worker].incarnation;
+        if self.is_local(worker) {
+            // The leader is gone too: no report would reach it.
+            self.workers[worker].unconfirmed_report = None;
+            return self.local_guard_loses_worker(worker);
+        }
         if self.workers[worker].guard.is_dead {
             self.workers[worker].unconfirmed_report = None;
             return;
@@ -175,6 +198,10 @@ impl SimWorld<'_> {
 
     /// Worker and guard die together. The tethers see it a little later.
     pub(crate) fn guard_dies(&mut self, worker: usize) {
+        if self.is_local(worker) {
+            self.workers[worker].guard.is_dead = true;
+            return self.local_process_dies(worker);
+        }
         let Some(life) = self.worker_vanishes(worker) else { return };
         let delay = self.rng.range(1, 1_500);
         if self.bugs.on(PlantedBug::TetherOutlivesGuard) {
@@ -197,7 +224,9 @@ impl SimWorld<'_> {
         it.guard.is_dead = true;
         let life = it.incarnation;
         let (tethers, worker_sees) = (self.rng.range(1, 1_500), self.rng.range(1, 3_000));
-        self.at(self.now + tethers, SimEvent::TethersOrphaned(worker, life));
+        if !self.is_local(worker) {
+            self.at(self.now + tethers, SimEvent::TethersOrphaned(worker, life));
+        }
         self.at(self.now + worker_sees, SimEvent::GuardDeathNoticed(worker, life));
         if self.bugs.on(PlantedBug::GuardDeathReported) {
             for fence in self.fences_of(worker, |process| process.life == life) {
@@ -213,6 +242,10 @@ impl SimWorld<'_> {
             return;
         }
         self.marks.hit("worker ended because its guard had died");
+        if self.is_local(worker) {
+            self.local_process_dies(worker);
+            return self.local_process_starts(worker);
+        }
         self.worker_vanishes(worker);
         self.worker_starts(worker);
     }

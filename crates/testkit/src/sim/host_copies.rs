@@ -4,6 +4,7 @@
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::planted_bugs::PlantedBug;
 use windlass_core::session::{FormerLifeProof, WorkerSession};
+use windlass_core::start_queue::UnjudgedStarts;
 use windlass_core::time::Time;
 
 use super::world::{SimEvent, SimWorld};
@@ -62,7 +63,7 @@ impl SimWorld<'_> {
         it.spool = session.unacknowledged_outcomes();
         it.former = FormerLifeProof::Unknown;
         it.incarnation = next;
-        it.started.clear();
+        it.starts = UnjudgedStarts::default().with_bugs(self.bugs);
         it.reaped.clear();
         (it.cut_up_until, it.cut_down_until) = (0, 0);
         it.frozen_until = 0;

@@ -137,7 +137,7 @@ impl SimWorld<'_> {
         let local = self.leaders[leader].clock.local(self.now);
         let Some(lead) = &self.leaders[leader].lead else { return self.stand_by(leader, local) };
         if !lead.tenure.is_valid(local) {
-            return self.steps_down(leader, "its trust has run out");
+            return self.lease_runs_out(leader);
         }
         if lead.is_handing_over() && lead.machine.is_all_durable() {
             return self.resigns(leader);
@@ -184,7 +184,16 @@ impl SimWorld<'_> {
         self.wake_leader(leader, self.now + pause);
     }
 
-    pub(crate) fn steps_down(&mut self, leader: usize, why: &str) {
+    /// The leader lease is over: the node may not speak as the leader any more.
+    pub(crate) fn lease_runs_out(&mut self, leader: usize) {
+        let thawed_at = self.leaders[leader].frozen_until;
+        if thawed_at > 0 && self.now <= thawed_at + CAMPAIGN_EVERY {
+            self.marks.hit("leader froze and woke deposed");
+        }
+        self.steps_down(leader, "its leader lease has run out");
+    }
+
+    fn steps_down(&mut self, leader: usize, why: &str) {
         self.add_to_story(|| format!("leader {leader} steps down: {why}"));
         let lead = self.leaders[leader].lead.take();
         for from in lead.into_iter().flat_map(|mut lead| lead.inbox.take_requests()) {
@@ -295,10 +304,12 @@ impl SimWorld<'_> {
             proven,
         };
         let (machine, effects) = Leader::take_over(engine, won, base, self.rng.next());
+        // Where no other node can lead, a term ends with its process.
+        let term_lasts = (!self.schedule.is_local).then_some(Span::millis(TERM_TTL));
         self.leaders[leader].lead = Some(SimLeadership {
             machine,
             base: (base, local),
-            tenure: LeaderLease::won(Some(Span::millis(TERM_TTL)), asked_at, local),
+            tenure: LeaderLease::won(term_lasts, asked_at, local),
             inbox: LeaderInbox::new(base, self.bugs),
             retry_at: None,
             decisions: 0,
@@ -325,10 +336,9 @@ impl SimWorld<'_> {
         }
         let (from, request) = match message {
             UplinkMessage::Register(worker, register) => {
-                debug_assert_eq!(
-                    register.home,
-                    WorkerLocality::Apart,
-                    "another node may always take over here"
+                debug_assert!(
+                    self.schedule.is_local || register.home == WorkerLocality::Apart,
+                    "another node may always take over in a cluster"
                 );
                 (SimRequestSource::Worker(worker), EngineRequest::Register(register))
             }

@@ -20,6 +20,9 @@ const TICK_SLACK: u64 = 5_000;
 /// Clients of a crowd. Each sends its next request when the last one is decided.
 const CROWD: usize = 80;
 
+/// How long a decision takes at least while a crowd asks.
+const CROWD_DECISION_COST: u64 = 4;
+
 /// The outcome of an append, as the store reports it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SimAppendOutcome {
@@ -145,10 +148,7 @@ impl SimWorld<'_> {
 
     fn leader_handles(&mut self, leader: usize, input: LeaderInput) {
         match input {
-            LeaderInput::LeaseEnd => {
-                self.marks.hit("leader froze and woke deposed");
-                self.steps_down(leader, "its trust has run out");
-            }
+            LeaderInput::LeaseEnd => self.lease_runs_out(leader),
             LeaderInput::AppendOutcome => self.leader_handles_append(leader),
             LeaderInput::Tick => self.leader_passes_time(leader),
             LeaderInput::Request => self.leader_serves(leader),
@@ -221,7 +221,7 @@ impl SimWorld<'_> {
     /// How long a decision takes. With a crowd it takes time in any case.
     fn decision_cost(&self, leader: usize) -> u64 {
         let crowded = self.now < self.leaders[leader].crowd_until;
-        self.schedule.decision_cost.max(u64::from(crowded))
+        self.schedule.decision_cost.max(if crowded { CROWD_DECISION_COST } else { 0 })
     }
 }
 

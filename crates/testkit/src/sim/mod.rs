@@ -28,6 +28,8 @@ mod journal;
 mod leader;
 mod leader_turns;
 mod link;
+mod local_guard;
+mod local_schedule;
 mod maintenance;
 mod panics;
 mod plain_proxy;

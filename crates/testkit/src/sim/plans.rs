@@ -6,8 +6,8 @@ use windlass_core::engine::{RunOptions, UnplaceablePolicy};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::plan::{
-    IdempotencySpec, LockOrder, LockUse, OnFailure, PinTarget, Placement, Plan, PlanBuilder,
-    RetryPolicy, StatusCondition, StepSpec, ValueCondition,
+    IdempotencySpec, LockOrder, LockUse, OnFailure, OnLostContact, PinTarget, Placement, Plan,
+    PlanBuilder, RetryPolicy, StatusCondition, StepSpec, ValueCondition,
 };
 use windlass_core::requirement::{Requirement, RequirementAtom, RequirementClause};
 use windlass_core::time::Span;
@@ -45,6 +45,8 @@ enum WorkloadKind {
     Queue,
     /// Many short steps, so that leases are handed out ahead.
     Burst,
+    /// The same, with steps that must end when contact is lost.
+    StrictBurst,
 }
 
 pub(crate) fn runs(rng: &mut SimRng) -> Vec<ScheduledRun> {
@@ -61,18 +63,32 @@ pub(crate) fn runs(rng: &mut SimRng) -> Vec<ScheduledRun> {
     (0..count).map(|at| run(rng, flavour, at)).collect()
 }
 
+/// The runs of a schedule of the local mode: mostly short steps, which are leased ahead.
+pub(crate) fn local_runs(rng: &mut SimRng) -> Vec<ScheduledRun> {
+    let workloads =
+        [WorkloadKind::Burst, WorkloadKind::StrictBurst, WorkloadKind::Queue, WorkloadKind::Mixed];
+    (0..rng.range(1, 3))
+        .map(|at| {
+            let workload = rng.pick(&workloads);
+            run(rng, workload, at)
+        })
+        .collect()
+}
+
 fn run(rng: &mut SimRng, flavour: WorkloadKind, at: u64) -> ScheduledRun {
     let plan = match flavour {
         WorkloadKind::Mixed => mixed_plan(rng),
         WorkloadKind::LockContention => lock_contention_plan(rng),
         WorkloadKind::Queue => queue_plan(rng),
-        WorkloadKind::Burst => burst_plan(rng),
+        WorkloadKind::Burst => burst_plan(rng, OnLostContact::Continue),
+        WorkloadKind::StrictBurst => burst_plan(rng, OnLostContact::Stop),
     };
     let longest = match flavour {
         WorkloadKind::Mixed => rng.pick(&[300, 3_000, 20_000]),
         WorkloadKind::LockContention => 1_500,
         WorkloadKind::Queue => 30_000,
         WorkloadKind::Burst => 40,
+        WorkloadKind::StrictBurst => 400,
     };
     let mut facts: Vec<StepBehavior> = Vec::new();
     for node in plan.nodes() {
@@ -270,10 +286,11 @@ fn declare_both_locks(plan: &mut PlanBuilder) {
     }
 }
 
-fn burst_plan(rng: &mut SimRng) -> Plan {
+fn burst_plan(rng: &mut SimRng, on_lost_contact: OnLostContact) -> Plan {
     let mut plan = PlanBuilder::new("burst");
+    let spec = || StepSpec { on_lost_contact, ..loss_tolerant_spec() };
     let many = rng.range(40, 120);
-    let cells = (0..many).map(|cell| (format!("{cell}"), loss_tolerant_spec())).collect::<Vec<_>>();
+    let cells = (0..many).map(|cell| (format!("{cell}"), spec())).collect::<Vec<_>>();
     let join = plan.matrix("burst", cells);
     let last = plan.step("last", loss_tolerant_spec());
     plan.needs(last, join);

@@ -28,12 +28,27 @@ pub(crate) struct SimProcess {
 
 impl SimWorld<'_> {
     pub(crate) fn process_starts(&mut self, worker: usize, grant: &LeaseGrant) {
+        self.process_starts_under(worker, self.workers[worker].incarnation, grant);
+    }
+
+    /// The guard of a life starts a step.
+    pub(crate) fn process_starts_under(
+        &mut self,
+        worker: usize,
+        life: Incarnation,
+        grant: &LeaseGrant,
+    ) {
         let lease = grant.lease;
-        let process = self.process_of(worker, grant);
+        let process = SimProcess { life, ..self.process_of(worker, grant) };
         self.workers[worker].processes.insert(lease.fence, process);
-        self.workers[worker].started.push(lease.fence);
+        self.workers[worker].starts.begin_incarnation(life);
+        self.workers[worker].starts.on_started(lease.fence);
         let hangs_until = self.workers[worker].guard.starts_hang_until;
         if hangs_until <= self.now {
+            let takes = if self.is_local(worker) { self.rng.below(12) } else { 0 };
+            if takes > 0 {
+                return self.at(self.now + takes, SimEvent::StartReturns(worker, lease.fence));
+            }
             return self.process_runs(worker, lease.fence);
         }
         self.add_to_story(|| {
@@ -95,6 +110,9 @@ impl SimWorld<'_> {
         if let Some(takes) = takes {
             self.at(self.now + takes, SimEvent::ProcessEnd(worker, fence, version));
         }
+        if self.is_local(worker) {
+            self.local_step_started(worker, life, fence);
+        }
     }
 
     /// A process is told to stop. Some obey at once, some must be killed when their grace is over.
@@ -153,6 +171,9 @@ impl SimWorld<'_> {
         let process = self.workers[worker].processes.remove(&fence);
         self.witness.gone(fence);
         let Some(process) = process.filter(|process| process.is_starting) else { return };
+        if self.is_local(worker) {
+            return;
+        }
         self.marks.hit("hung start ended with its tether");
         if self.bugs.on(PlantedBug::HungStartRunsLater) {
             // No process id was known that could be killed, and no tether held the start.

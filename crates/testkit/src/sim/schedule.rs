@@ -10,6 +10,7 @@ use windlass_core::requirement::Labels;
 
 use super::clock::DriftingClock;
 use super::fault_series::series;
+use super::local_schedule::local_schedule;
 use super::plain_worker::{PlainFault, add_plain_workers};
 use super::plans::{self, StepBehavior};
 use super::rng::SimRng;
@@ -23,6 +24,10 @@ pub struct Schedule {
     pub(crate) ttls: Vec<u64>,
     /// How long a leader takes for a decision.
     pub(crate) decision_cost: u64,
+    /// One process leads and works, and its guard has a start queue.
+    pub(crate) is_local: bool,
+    /// How many of a thousand starts of a start queue fail.
+    pub(crate) start_failures_per_mille: u64,
     pub(crate) leaders: Vec<DriftingClock>,
     pub(crate) workers: Vec<ScheduledWorker>,
     pub(crate) runs: Vec<ScheduledRun>,
@@ -175,7 +180,7 @@ pub(crate) enum CrashPoint {
 }
 
 impl CrashPoint {
-    const ALL: [Self; 3] = [Self::AfterDecide, Self::AfterAppend, Self::BeforeReply];
+    pub(crate) const ALL: [Self; 3] = [Self::AfterDecide, Self::AfterAppend, Self::BeforeReply];
 
     /// The coverage mark of a crash there.
     pub(crate) const fn mark(self) -> &'static str {
@@ -190,6 +195,10 @@ impl CrashPoint {
 impl Schedule {
     /// The schedule of a seed.
     pub fn new(seed: u64) -> Self {
+        local_schedule(seed).unwrap_or_else(|| Self::of_cluster(seed))
+    }
+
+    fn of_cluster(seed: u64) -> Self {
         let mut rng = SimRng::new(seed);
         let leaders = if rng.chance(250) { 3 } else { 2 };
         let crowd = rng.chance(80);
@@ -215,6 +224,8 @@ impl Schedule {
             seed,
             ttls: ttls(&mut rng, leaders),
             decision_cost,
+            is_local: false,
+            start_failures_per_mille: 0,
             leaders: (0..leaders).map(|_| clock(&mut rng)).collect(),
             workers,
             runs,
@@ -342,7 +353,7 @@ fn busy_leaders(
 ) -> u64 {
     let mut rng = SimRng::new(seed ^ 0x6275_7379);
     if rng.chance(60) {
-        let (at, lasts) = (rng.below(heals_at), rng.range(6_000, 20_000));
+        let (at, lasts) = (rng.below(heals_at), rng.range(6_000, 12_000));
         for leader in 0..leaders {
             faults.push(ScheduledFault { at, lasts, kind: FaultKind::Crowd(leader) });
         }
@@ -421,8 +432,8 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: ttl {:?} ms, {} ms per decision, heals at {} ms, {:?}",
-            self.seed, self.ttls, self.decision_cost, self.heals_at, self.network
+            "seed {}: local: {}, ttl {:?} ms, {} ms per decision, heals at {} ms, {:?}",
+            self.seed, self.is_local, self.ttls, self.decision_cost, self.heals_at, self.network
         )?;
         for (at, worker) in self.workers.iter().enumerate() {
             writeln!(

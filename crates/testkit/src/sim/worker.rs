@@ -1,24 +1,31 @@
 //! Workers: the real session, with a guard and processes, over the link.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::outcome::Outcome;
 use windlass_core::planted_bugs::PlantedBug;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
-    ExchangeReply, FinishedAttempt, FormerLifeProof, OutcomeVerdict, RegisterReply,
-    RegisterRequest, SessionAction, SessionConfig, StopReason, WorkerLocality, WorkerRefusal,
-    WorkerSession,
+    ExchangePace, ExchangeReply, FinishedAttempt, FormerLifeProof, LeaseGrant, OutcomeVerdict,
+    PaceSettings, PeerWorkers, RegisterReply, RegisterRequest, SessionAction, SessionConfig,
+    StopReason, WorkerLocality, WorkerRefusal, WorkerSession,
 };
+use windlass_core::start_queue::UnjudgedStarts;
+use windlass_core::time::Time;
 
 use super::clock::WallClock;
 use super::guard::{GuardNode, GuardOrder};
 use super::host_copies::HostState;
 use super::link::{DownlinkMessage, UplinkMessage};
+use super::local_guard::LocalOrder;
 use super::process::SimProcess;
 use super::schedule::ScheduledWorker;
 use super::world::{SimEvent, SimWorld};
+
+/// Steps that a local worker enqueues beside those in its slots.
+const LOCAL_QUEUE_MAX: usize = 12;
 
 /// A worker's node.
 #[derive(Default)]
@@ -30,8 +37,10 @@ pub(crate) struct WorkerNode {
     pub(crate) former: FormerLifeProof,
     pub(crate) session: Option<WorkerSession>,
     pub(crate) processes: BTreeMap<Fence, SimProcess>,
-    /// Every lease that this life started.
-    pub(crate) started: Vec<Fence>,
+    /// What the guard of this life would list in its death notice.
+    pub(crate) starts: UnjudgedStarts,
+    /// How long exchanges are held back; without it they leave at once.
+    pace: Option<ExchangePace>,
     /// Processes that ended while the worker stood still; it learns of them when it wakes.
     pub(crate) reaped: Vec<(Fence, Outcome)>,
     pub(crate) spool: Vec<FinishedAttempt>,
@@ -116,7 +125,7 @@ impl SimWorld<'_> {
         if self.workers[worker].incarnation == Incarnation(0) {
             self.workers[worker].incarnation = self.next_life(worker);
         }
-        let sketch = &self.schedule.workers[worker];
+        let (sketch, local) = (&self.schedule.workers[worker], self.is_local(worker));
         let it = &mut self.workers[worker];
         let register = RegisterRequest {
             worker: self.schedule.identity(worker),
@@ -124,7 +133,7 @@ impl SimWorld<'_> {
             incarnation: it.incarnation,
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
-            home: WorkerLocality::Apart,
+            home: if local { WorkerLocality::SharedFate } else { WorkerLocality::Apart },
             former: it.former.clone(),
             spooled: it.spool.clone(),
         };
@@ -167,6 +176,8 @@ impl SimWorld<'_> {
                     session.on_send_failed();
                 }
                 let pause = self.rng.range(100, 400);
+                let backoff = Duration::from_millis(pause);
+                self.with_pace(worker, |pace, now| pace.on_send_failed(now + backoff));
                 self.wake_worker(worker, self.now + pause);
             }
         }
@@ -191,7 +202,8 @@ impl SimWorld<'_> {
                 self.marks.hit("spooled outcome accepted");
             }
         }
-        let own = self.schedule.workers[worker].own_of.is_some();
+        let (own, local) = (self.schedule.workers[worker].own_of.is_some(), self.is_local(worker));
+        let pace = self.pace_settings(worker);
         let it = &mut self.workers[worker];
         it.spool.clear();
         let slots = self.schedule.workers[worker].slots;
@@ -200,9 +212,10 @@ impl SimWorld<'_> {
             incarnation: it.incarnation,
             slots,
             capacity: slots * 64,
-            leases_expire: !(own && self.bugs.on(PlantedBug::DeposedWorkerKeepsLock)),
+            leases_expire: !(local || own && self.bugs.on(PlantedBug::DeposedWorkerKeepsLock)),
             bugs: self.bugs,
         };
+        it.pace = local.then(|| ExchangePace::new(pace));
         it.session = Some(WorkerSession::new(config, &told));
         self.send_due_exchanges(worker);
     }
@@ -227,6 +240,9 @@ impl SimWorld<'_> {
         let verdicts = reply.body.as_ref().map(|body| body.verdicts.clone()).unwrap_or_default();
         let actions = session.on_reply(reply, local);
         let ended = session.ended().cloned();
+        self.with_pace(worker, |pace, now| pace.on_reply(!actions.is_empty(), now));
+        let judged: Vec<Fence> = verdicts.iter().map(|(fence, _)| *fence).collect();
+        self.workers[worker].starts.on_judged(&judged);
         for (fence, verdict) in verdicts {
             let seen = self.witness.verdict(fence, verdict);
             self.check(seen);
@@ -257,7 +273,7 @@ impl SimWorld<'_> {
         if let Some(session) = it.session.take() {
             it.spool = session.unacknowledged_outcomes();
         }
-        it.started.clear();
+        it.starts = UnjudgedStarts::default().with_bugs(self.bugs);
         it.reaped.clear();
         it.former = FormerLifeProof::ProvenDead(vec![life]);
         self.kill_life(worker, life);
@@ -266,7 +282,51 @@ impl SimWorld<'_> {
         self.wake_worker(worker, self.now + pause);
     }
 
-    fn act(&mut self, worker: usize, actions: Vec<SessionAction>) {
+    fn pace_settings(&self, worker: usize) -> PaceSettings {
+        let slots = self.schedule.workers[worker].slots;
+        let alone = self.schedule.workers.len() == 1;
+        let peers = if alone { PeerWorkers::Never } else { PeerWorkers::Possible };
+        PaceSettings { peers, slots, capacity: slots * 64, leases_expire: false }
+    }
+
+    /// Tells the pace of a worker's exchanges, if it has one.
+    pub(crate) fn with_pace(
+        &mut self,
+        worker: usize,
+        tell: impl FnOnce(&mut ExchangePace, Duration),
+    ) {
+        let now = self.pace_now(worker);
+        if let Some(pace) = &mut self.workers[worker].pace {
+            tell(pace, now);
+        }
+    }
+
+    fn pace_now(&self, worker: usize) -> Duration {
+        let local = self.schedule.workers[worker].clock.local(self.now);
+        Duration::from_millis(local.as_millis())
+    }
+
+    /// Carries out what the session wants, through the start queue of a guard that has one.
+    pub(crate) fn act(&mut self, worker: usize, actions: Vec<SessionAction>) {
+        let it = &mut self.workers[worker];
+        let Some((session, pace)) = it.session.as_mut().zip(it.pace.as_ref()) else {
+            return self.act_without_queue(worker, actions);
+        };
+        let limits = pace.queue_limits();
+        // A function of the program cannot wait in the queue of the guard.
+        let can_queue = |grant: &LeaseGrant| grant.lease.step.0 % 16 != 7;
+        for action in session.assign_to_executor(actions, LOCAL_QUEUE_MAX, can_queue) {
+            let order = match action {
+                SessionAction::Start(grant) => LocalOrder::Start(grant),
+                SessionAction::Enqueue(grant) => LocalOrder::Enqueue(grant, limits),
+                SessionAction::Withdraw(fence) => LocalOrder::Withdraw(fence),
+                SessionAction::Stop(stop) => LocalOrder::Stop(stop),
+            };
+            self.order_local_guard(worker, order);
+        }
+    }
+
+    fn act_without_queue(&mut self, worker: usize, actions: Vec<SessionAction>) {
         for action in actions {
             match action {
                 SessionAction::Start(grant) => {
@@ -300,8 +360,11 @@ impl SimWorld<'_> {
     }
 
     /// Sends what is due and makes sure to be back in time.
-    fn send_due_exchanges(&mut self, worker: usize) {
+    pub(crate) fn send_due_exchanges(&mut self, worker: usize) {
         self.guard_receives_deadlines(worker);
+        if let Some(until) = self.held_back_until(worker) {
+            return self.wake_worker(worker, until);
+        }
         let local = self.schedule.workers[worker].clock.local(self.now);
         let Some(session) = &mut self.workers[worker].session else { return };
         if session.exchange_due(local) {
@@ -313,6 +376,7 @@ impl SimWorld<'_> {
                 self.next_leader_hint(worker);
             }
             let leader = self.workers[worker].leader_hint;
+            self.with_pace(worker, ExchangePace::on_sent);
             self.add_exchange_to_story(worker, leader, &exchange);
             self.send_up(worker, leader, &UplinkMessage::Exchange(worker, exchange));
         }
@@ -320,6 +384,16 @@ impl SimWorld<'_> {
         let clock = self.schedule.workers[worker].clock;
         let next = session.next_deadline().map_or(self.now + 1_000, |at| clock.truth(at));
         self.wake_worker(worker, next.max(self.now + 1));
+    }
+
+    /// Until when the pace holds back an exchange that is due.
+    fn held_back_until(&self, worker: usize) -> Option<u64> {
+        let it = &self.workers[worker];
+        let clock = self.schedule.workers[worker].clock;
+        let session = it.session.as_ref().filter(|it| it.exchange_due(clock.local(self.now)))?;
+        let until = it.pace.as_ref()?.held_back_until(session)?;
+        let until = Time::from_millis(u64::try_from(until.as_millis()).unwrap_or(u64::MAX));
+        (until > clock.local(self.now)).then(|| clock.truth(until))
     }
 
     pub(crate) fn wake_worker(&mut self, worker: usize, at: u64) {
@@ -344,7 +418,7 @@ impl SimWorld<'_> {
         if self.workers[worker].is_down() {
             return;
         }
-        let started = self.workers[worker].started.clone();
+        let started = self.workers[worker].starts.clone().into_fences();
         let had_session = self.workers[worker].session.is_some();
         let Some(life) = self.worker_vanishes(worker) else { return };
         if had_session {
@@ -361,7 +435,7 @@ impl SimWorld<'_> {
         }
         it.state = HostState::Down;
         it.reaped.clear();
-        it.started.clear();
+        it.starts = UnjudgedStarts::default().with_bugs(self.bugs);
         it.former = FormerLifeProof::ProvenDead(vec![it.incarnation]);
         it.unconfirmed_report = None;
         if let Some(session) = it.session.take() {
@@ -397,7 +471,12 @@ impl SimWorld<'_> {
             return;
         }
         let life = self.workers[worker].incarnation;
-        let (proven, next) = (self.guard_lock_is_free(worker, life), self.next_life(worker));
+        let proven = if self.is_local(worker) {
+            self.local_start_cleans_up(worker)
+        } else {
+            self.guard_lock_is_free(worker, life)
+        };
+        let next = self.next_life(worker);
         let it = &mut self.workers[worker];
         it.state = HostState::Up;
         it.guard.restart();
@@ -407,7 +486,7 @@ impl SimWorld<'_> {
         it.wakes_at = 0;
         it.frozen_until = it.frozen_until.min(self.now);
         it.incarnation = next;
-        it.started.clear();
+        it.starts = UnjudgedStarts::default().with_bugs(self.bugs);
         it.reaped.clear();
         self.wake_worker(worker, self.now);
     }

@@ -12,6 +12,7 @@ use super::coverage_marks::CoverageMarks;
 use super::journal::{SimJournal, StoreOp, StoreResult};
 use super::leader::LeaderNode;
 use super::link::{DownlinkMessage, UplinkMessage};
+use super::local_guard::LocalGuardEvent;
 use super::maintenance::{MaintenanceModel, SimMaintenanceEvent};
 use super::panics::catch_panic;
 use super::plain_proxy::PlainModel;
@@ -86,6 +87,8 @@ pub(crate) enum SimEvent {
     /// The worker of a life sees that its guard has died.
     GuardDeathNoticed(usize, Incarnation),
     GuardReport(usize, Incarnation, Vec<Fence>),
+    /// At the guard of a life that has a start queue, or from there at its worker.
+    LocalGuard(usize, Incarnation, Box<LocalGuardEvent>),
     Thaw(usize),
     FaultBegin(usize),
     FaultEnd(usize),
@@ -244,6 +247,9 @@ impl<'a> SimWorld<'a> {
                 self.worker_notices_dead_guard(worker, life);
             }
             SimEvent::GuardReport(worker, life, fences) => self.guard_reports(worker, life, fences),
+            SimEvent::LocalGuard(worker, life, event) => {
+                self.local_guard_event(worker, life, *event);
+            }
             SimEvent::Thaw(worker) => self.node_thaws(worker),
             SimEvent::FaultBegin(fault) => self.fault_begins(fault),
             SimEvent::FaultEnd(fault) => self.fault_ends(fault),
@@ -272,7 +278,13 @@ impl<'a> SimWorld<'a> {
             | SimEvent::GuardDeathNoticed(worker, _) => Some(
                 self.workers[*worker].frozen_until.max(self.workers[*worker].node_frozen_until),
             ),
-            SimEvent::ProcessEnd(worker, ..)
+            SimEvent::LocalGuard(worker, _, event)
+                if matches!(**event, LocalGuardEvent::Tells(_)) =>
+            {
+                Some(self.workers[*worker].frozen_until)
+            }
+            SimEvent::LocalGuard(worker, ..)
+            | SimEvent::ProcessEnd(worker, ..)
             | SimEvent::StartReturns(worker, _)
             | SimEvent::TetherKill(worker, _)
             | SimEvent::TethersOrphaned(worker, _)

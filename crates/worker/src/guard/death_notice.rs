@@ -1,95 +1,53 @@
-//! What the guard tells the leader when its worker has died and nothing of it is left.
-
-use std::collections::BTreeSet;
+//! The report of the guard to the leader that its worker has died and nothing of the worker's steps is left.
 
 use windlass_core::id::Fence;
+use windlass_core::start_queue::UnjudgedStarts;
 use windlass_link::mailbox::MailboxRegistry;
 use windlass_link::{DeathNoticeConfig, mailbox};
 
-/// A worker's will, if it left one, and what it could not settle itself.
+/// The death notice, as far as it is known.
 #[derive(Debug, Default)]
 pub(super) struct GuardDeathNotice {
+    /// How to reach the leader, if the worker has said so.
     config: Option<DeathNoticeConfig>,
-    /// Steps that were started and that no leader has judged.
-    unjudged: BTreeSet<Fence>,
+    starts: UnjudgedStarts,
 }
 
 impl GuardDeathNotice {
-    /// Takes in a will, which replaces an earlier one.
-    pub(super) fn set_config(&mut self, will: DeathNoticeConfig) {
-        let anew = self.config.as_ref().is_some_and(|it| it.incarnation != will.incarnation);
-        if anew {
-            // Before a worker joins as a new life it ends what it had, and that life's leases are over.
-            self.unjudged.clear();
-        }
-        self.config = Some(will);
+    /// Sets how to reach the leader. It replaces an earlier configuration.
+    pub(super) fn set_config(&mut self, config: DeathNoticeConfig) {
+        self.starts.begin_incarnation(config.incarnation);
+        self.config = Some(config);
     }
 
-    /// A step has started.
+    /// A step has started, or may start from now on.
     pub(super) fn started(&mut self, fence: Fence) {
-        if self.config.is_some() {
-            self.unjudged.insert(fence);
-        }
+        self.starts.on_started(fence);
     }
 
     /// A step that was to start did not.
     pub(super) fn never_started(&mut self, fence: Fence) {
-        self.unjudged.remove(&fence);
+        self.starts.on_not_started(fence);
     }
 
-    /// The leader has judged these.
+    /// The leader has judged the outcomes of these steps.
     pub(super) fn mark_judged(&mut self, fences: &[Fence]) {
-        for fence in fences {
-            self.unjudged.remove(fence);
-        }
+        self.starts.on_judged(fences);
     }
 
-    /// Tells the leader; this may take a minute. Nothing may be left of any step.
+    /// Sends the notice, which may take a minute. Nothing of any step may be left.
     pub(super) fn send(self, links: &MailboxRegistry) {
-        let Some(will) = &self.config else { return };
-        let started: Vec<Fence> = self.unjudged.into_iter().collect();
-        if let Some(mail) = &will.mail {
+        let Some(config) = &self.config else { return };
+        let started = self.starts.into_fences();
+        if let Some(mail) = &config.mail {
             return mailbox::send_death_notice(
                 links,
                 mail,
-                (&will.secret, will.incarnation),
+                (&config.secret, config.incarnation),
                 &started,
             );
         }
         #[cfg(feature = "http")]
-        windlass_link::http::send_death_notice(will, &started);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use windlass_core::id::{Incarnation, WorkerId};
-
-    use super::*;
-
-    fn will(incarnation: u64) -> DeathNoticeConfig {
-        DeathNoticeConfig {
-            ways: Vec::new(),
-            ca: None,
-            token: None,
-            secret: String::new(),
-            worker: WorkerId(7),
-            incarnation: Incarnation(incarnation),
-            mail: None,
-        }
-    }
-
-    #[test]
-    fn started_lease_stays_open_until_its_verdict_or_the_end_of_its_incarnation() {
-        let mut testament = GuardDeathNotice::default();
-        testament.started(Fence(1));
-        testament.set_config(will(1));
-        (2..=5).map(Fence).for_each(|fence| testament.started(fence));
-        testament.mark_judged(&[Fence(1), Fence(3)]);
-        testament.set_config(will(1));
-        assert_eq!(testament.unjudged, [2, 4, 5].map(Fence).into());
-        testament.set_config(will(2));
-        testament.started(Fence(6));
-        assert_eq!(testament.unjudged, [Fence(6)].into());
+        windlass_link::http::send_death_notice(config, &started);
     }
 }

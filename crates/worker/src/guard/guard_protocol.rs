@@ -8,10 +8,9 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use windlass_core::id::Fence;
 use windlass_core::session::{ContactDeadline, StopMode};
+use windlass_core::start_queue::StartQueueLimits;
 use windlass_core::time::{Span, Time};
 use windlass_link::DeathNoticeConfig;
-
-use super::start_queue_limits::StartQueueLimits;
 
 /// What a worker tells its guard.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

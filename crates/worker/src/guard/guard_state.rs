@@ -10,6 +10,7 @@ use rustix::event::{PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, wait};
 use windlass_core::id::Fence;
+use windlass_core::start_queue::StartQueue;
 use windlass_core::time::{Span, Time};
 use windlass_net::clock;
 
@@ -21,15 +22,10 @@ use super::internal_fence::is_internal;
 use super::orphans::{GuardOrphans, kill};
 use super::outbox::GuardOutbox;
 use super::spawn::GuardMark;
-use super::start_queue::StartQueue;
 use super::supervised_step::{StepSignal, SupervisedStep};
 use super::wait::{GuardWait, GuardWakeups};
 use crate::platform;
 use crate::platform::{DeadlineTimer, POLL_INTERVAL, ThreadChildren};
-
-/// The news that a step has started waits this long for other news to go with it: most of the short steps end within
-/// it, and the worker is woken once.
-pub(super) const STARTED_WAITS: Span = Span::millis(5);
 
 /// What came of listening to the worker.
 #[derive(Debug)]
@@ -72,7 +68,7 @@ pub(super) struct GuardState {
     inbox: FrameInbox,
     outbox: GuardOutbox,
     steps: Vec<SupervisedStep>,
-    queue: StartQueue,
+    queue: StartQueue<(SpawnOrder, OwnedFd)>,
     /// What runs in the worker itself.
     in_process: InProcessSteps,
     /// Those that are gone and not reaped.
@@ -161,7 +157,7 @@ impl GuardState {
             .into_iter()
             .chain(write)
             .chain(order)
-            .chain(self.queue.paused_for(now))
+            .chain(self.queue.resumes_at(now).map(|at| at.since(now)))
             .chain(self.orphans.look_again())
             .chain(busy.then_some(POLL_INTERVAL))
             .min()
@@ -236,12 +232,12 @@ impl GuardState {
 
     /// Wakes who waits for everything, if something is due before it would wake by itself.
     pub(super) fn rearm_timer(&mut self, now: Time) -> io::Result<()> {
-        let moves = !self.inbox.has_message() && self.queue.has_turn(self.running(), now);
+        let moves = !self.inbox.has_message() && self.queue.has_due_start(now);
         let at_once =
             (self.outbox.is_blocked() || moves || !self.orphans.is_empty()).then_some(now);
         let of_charges = self.steps.iter().filter_map(SupervisedStep::due);
-        let rests = self.queue.paused_for(now).map(|rest| now + rest);
-        let due = of_charges.chain(self.outbox.due()).chain(rests).chain(at_once).min();
+        let resumes = self.queue.resumes_at(now);
+        let due = of_charges.chain(self.outbox.due()).chain(resumes).chain(at_once).min();
         if due.is_some_and(|due| self.wakes_at.is_none_or(|wakes_at| due < wakes_at)) {
             self.wakes_at = due;
             self.alarm.set(due)?;
@@ -253,13 +249,11 @@ impl GuardState {
     /// meanwhile: who is none of the steps' main processes was made its child by one of those.
     fn refresh_processes(&mut self, own: &mut ThreadChildren, now: Time) -> io::Result<()> {
         self.refreshed_at = now;
-        // What went well can wait while the line is long; what did not may keep those in line from starting.
-        let well_told_at = now + self.queue.news_wait().unwrap_or(Span::ZERO);
         for index in 0..self.steps.len() {
             let charge = &mut self.steps[index];
             if let Some(exit) = charge.take_exit() {
                 let fence = charge.fence;
-                let told_at = if charge.has_succeeded() { well_told_at } else { now };
+                let told_at = self.queue.end_report_at(charge.end(), now);
                 self.outbox.add(&GuardEvent::Exited { fence, exit }, told_at)?;
             }
         }
@@ -275,10 +269,11 @@ impl GuardState {
                 self.orphans.signal_orphans_of(charge);
                 continue;
             }
-            if charge.is_stopped() && !is_internal(fence) {
-                self.queue.pause(now);
+            let end = charge.end();
+            let told_at = self.queue.end_report_at(end, now);
+            if !is_internal(fence) {
+                self.queue.on_gone(end, now);
             }
-            let told_at = if charge.has_succeeded() { well_told_at } else { now };
             self.gone.push(self.steps.swap_remove(index));
             self.outbox.add(&GuardEvent::Gone { fence, at: now }, told_at)?;
         }
@@ -305,9 +300,11 @@ impl GuardState {
                 GuardRequest::Spawn(order) => {
                     let output = self.inbox.descriptor();
                     match (order.line, output) {
-                        (Some(kept), Some(output)) => self.queue.push(kept, order, output),
+                        (Some(limits), Some(output)) => {
+                            self.queue.enqueue(limits, order.fence, (order, output));
+                        }
                         (_, output) => {
-                            return Ok(GuardNextAction::Start(self.begin(order, output, now)));
+                            return Ok(GuardNextAction::Start(self.begin_now(order, output, now)));
                         }
                     }
                 }
@@ -365,13 +362,16 @@ impl GuardState {
         if self.inbox.has_message() {
             return None;
         }
-        let (order, output) = self.queue.next(self.running(), now)?;
+        let (order, output) = self.queue.next_start(now)?;
         Some(self.begin(order, Some(output), now))
     }
 
-    /// How many run, of those that the line counts.
-    fn running(&self) -> usize {
-        self.steps.iter().filter(|charge| !is_internal(charge.fence)).count()
+    /// Begins the start of a step that waits in no queue.
+    fn begin_now(&mut self, order: SpawnOrder, output: Option<OwnedFd>, at: Time) -> StepStart {
+        if !is_internal(order.fence) {
+            self.queue.on_direct_start();
+        }
+        self.begin(order, output, at)
     }
 
     fn begin(&mut self, order: SpawnOrder, output: Option<OwnedFd>, at: Time) -> StepStart {
@@ -409,8 +409,7 @@ impl GuardState {
             self.write(clock::time_since_boot());
             return Ok(());
         }
-        let waits = self.queue.news_wait().unwrap_or(STARTED_WAITS);
-        self.outbox.add(&spawned, at + waits)
+        self.outbox.add(&spawned, self.queue.started_report_at(at))
     }
 
     /// Those that are gone. They are to be reaped; nobody waits for it.
@@ -438,7 +437,7 @@ impl GuardState {
 
     /// Nobody in line starts any more.
     pub(super) fn close_queue(&mut self) {
-        self.queue = StartQueue::default();
+        self.queue.close();
     }
 
     /// Whether there is one step and no other.
@@ -448,7 +447,11 @@ impl GuardState {
 
     /// Forgets one that nobody starts any more.
     pub(super) fn never_started(&mut self, fence: Fence) {
+        let before = self.steps.len();
         self.steps.retain(|charge| charge.fence != fence);
+        if self.steps.len() < before && !is_internal(fence) {
+            self.queue.on_not_started();
+        }
     }
 
     /// Whether main processes and orphans are told apart whoever starts the former.

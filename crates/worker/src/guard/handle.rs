@@ -10,13 +10,13 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use windlass_core::id::Fence;
 use windlass_core::session::{ContactDeadline, StopMode};
+use windlass_core::start_queue::StartQueueLimits;
 use windlass_core::time::{Span, Time};
 use windlass_link::DeathNoticeConfig;
 
 use super::entry::{self, GuardRole};
 use super::guard_link::{GuardLink, GuardedStepState};
 use super::guard_protocol::{GuardRequest, SpawnOrder, StepExit};
-use super::start_queue_limits::StartQueueLimits;
 use crate::{GuardLock, platform};
 
 /// Orders on their way to the socket. Whoever has one more waits.

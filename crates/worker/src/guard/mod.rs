@@ -64,9 +64,6 @@ mod spawn;
 #[cfg(unix)]
 mod spawn_threads;
 #[cfg(unix)]
-mod start_queue;
-mod start_queue_limits;
-#[cfg(unix)]
 mod strays;
 #[cfg(unix)]
 mod supervised_step;
@@ -87,7 +84,6 @@ pub use guard_protocol::{SpawnFailure, SpawnFailureCause, StepExit};
 pub use handle::{GuardHandle, GuardLost, GuardedStep, InProcessStep, SpawnRequest};
 #[cfg(unix)]
 pub(crate) use internal_fence::internal_fence;
-pub use start_queue_limits::StartQueueLimits;
 #[cfg(unix)]
 pub use strays::{kill_marked, kill_strays};
 #[cfg(not(unix))]

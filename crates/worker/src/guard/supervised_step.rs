@@ -8,6 +8,7 @@ use rustix::process::{
 };
 use windlass_core::id::Fence;
 use windlass_core::session::{ContactDeadline, StopMode};
+use windlass_core::start_queue::StepEnd;
 use windlass_core::time::{Span, Time};
 
 use super::guard_protocol::{SpawnOrder, StepExit};
@@ -119,9 +120,13 @@ impl SupervisedStep {
         matches!(self.life, MainProcessState::Exited { .. })
     }
 
-    /// Whether its main process ended by itself and with success.
-    pub(super) fn has_succeeded(&self) -> bool {
-        self.life == MainProcessState::Exited { well: true } && self.ended_by.is_none()
+    /// How it ended, once its main process is known to have exited.
+    pub(super) fn end(&self) -> StepEnd {
+        match (self.ended_by, self.life) {
+            (Some(StopInitiator::Worker), _) => StepEnd::Stopped,
+            (None, MainProcessState::Exited { well: true }) => StepEnd::Succeeded,
+            (None | Some(StopInitiator::Deadline), _) => StepEnd::Failed,
+        }
     }
 
     /// What becomes readable when its main process ends.
@@ -156,11 +161,6 @@ impl SupervisedStep {
             StopMode::Kill => self.send_signal(StepSignal::Kill),
             StopMode::Term => self.terminate(now + grace),
         }
-    }
-
-    /// Whether the worker wanted it to end.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.ended_by == Some(StopInitiator::Worker)
     }
 
     /// When it has to be looked at next.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass::core::session::{ContactDeadline, StopMode};
+use windlass::core::start_queue::StartQueueLimits;
 use windlass::core::time::{Span, Time};
-use windlass_worker::guard::{GuardHandle, StartQueueLimits, StepExit};
+use windlass_worker::guard::{GuardHandle, StepExit};
 
 use super::guarded_steps::{alone, first_line, guard, rest, run, shell, started, step};
 use crate::support::processes::{children_of, is_alive, is_tether};

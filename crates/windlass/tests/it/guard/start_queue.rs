@@ -3,8 +3,9 @@
 use std::io::PipeReader;
 
 use windlass::core::session::StopMode;
+use windlass::core::start_queue::StartQueueLimits;
 use windlass::core::time::Span;
-use windlass_worker::guard::{GuardHandle, GuardedStep, StartQueueLimits, StepExit};
+use windlass_worker::guard::{GuardHandle, GuardedStep, StepExit};
 
 use super::guarded_steps::{guard, rest, run, shell, started, step};
 use crate::support::processes::is_alive;

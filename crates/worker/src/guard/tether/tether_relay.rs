@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, setsid, wait, waitpid};
 use windlass_core::id::Fence;
+use windlass_core::start_queue::STARTED_REPORT_WAIT;
 use windlass_core::time::{Span, Time};
 use windlass_link::mailbox::MailboxRegistry;
 use windlass_net::clock;
@@ -24,7 +25,6 @@ use crate::guard::frame::{FrameInbox, SocketRead};
 use crate::guard::guard_protocol::{
     GuardEvent, GuardRequest, SpawnFailure, SpawnFailureCause, SpawnOrder,
 };
-use crate::guard::guard_state::STARTED_WAITS;
 use crate::guard::in_process_steps::InProcessSteps;
 use crate::guard::internal_fence::is_internal;
 use crate::guard::lifeline;
@@ -198,7 +198,9 @@ impl TetherRelay {
                 }
                 match event {
                     GuardEvent::Ready { .. } => {}
-                    GuardEvent::Spawned { .. } => self.outbox.add(&event, now + STARTED_WAITS)?,
+                    GuardEvent::Spawned { .. } => {
+                        self.outbox.add(&event, now + STARTED_REPORT_WAIT)?;
+                    }
                     _ => self.outbox.add(&event, now)?,
                 }
             }
