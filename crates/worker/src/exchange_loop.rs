@@ -5,8 +5,8 @@
 //!       ◄exchange─       ▲──────── outcome ──────────┘
 //! ```
 //!
-//! What to tell and when is the session's business, which is pure and in core. The loop adds pace: an exchange that
-//! could carry more in a moment waits for that moment.
+//! The session decides what to report, and its pace how long a report waits for others. Both are pure machines of the core; the
+//! loop acts on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,28 +36,28 @@ const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 /// the leader; the next start with the same state directory reports the outcomes otherwise.
 const DRAIN_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// How a shift ended.
+/// How a loop ended.
 #[derive(Debug)]
 pub(super) enum ExchangeLoopEnd {
-    /// As it was told to.
+    /// As ordered.
     Done,
-    /// The leader does not know this life of the worker any more, and nothing of it is left.
+    /// The leader does not know this incarnation of the worker any more, and nothing of it is left.
     Forgotten {
         /// Outcomes without a verdict.
         spooled: Vec<FinishedAttempt>,
     },
 }
 
-/// How far a shift is.
+/// The stage of a loop.
 #[derive(Debug)]
 enum ExchangeLoopStage {
     Works,
     Drains,
     /// Everything is being killed.
     KillsAll {
-        /// It ends then at the latest.
+        /// The loop ends at this time at the latest.
         by: Instant,
-        /// No leader has answered, or none is left, so nobody is waited for.
+        /// No leader has answered, or none is left, so the loop waits for no verdicts.
         alone: bool,
     },
 }
@@ -71,17 +71,17 @@ pub(super) struct WorkerExchangeLoop<'a> {
     /// The origin of the pace's clock.
     began: Instant,
     backoff: ExchangeBackoff,
-    /// When a leader has last answered, and what went wrong since.
+    /// When a leader last answered, and the last error since.
     last_answer_at: Instant,
     last_error: String,
     /// Whether the last exchange failed.
     is_unreached: bool,
-    /// Why it can come to no leader any more.
+    /// Why no leader can be reached any more.
     no_leader_reason: Option<LinkError>,
-    /// Outcomes that are kept for another life.
+    /// Outcomes that are kept for another incarnation.
     kept_outcomes: Vec<Fence>,
     attempts: OpenAttempts,
-    /// How many of them may stand in line.
+    /// How many steps the executor queues beside those in slots.
     queue_max: usize,
     stage: ExchangeLoopStage,
 }
@@ -126,7 +126,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         ends: &mut WorkerShutdown,
     ) -> Result<ExchangeLoopEnd, WorkerError> {
         let left = self.work(ends).await;
-        // Whatever it leaves for, the next life can tell what this one could not.
+        // The next incarnation can report what this one could not.
         self.keep_outcomes();
         left
     }
@@ -151,7 +151,7 @@ impl<'a> WorkerExchangeLoop<'a> {
                 () = wait_for(&mut ends.kill), if may_kill => self.give_up(false),
                 why = &mut broken => return Err(WorkerError::Broken(why)),
                 first = self.attempts.next_update() => {
-                    // Others that ended with it may be about to say so: the last that was woken is the first to run.
+                    // Others that ended with it may be about to report: the last task that was woken runs first.
                     tokio::task::yield_now().await;
                     let heard = self.attempts.drain_updates(first, self.now());
                     self.apply_attempt_updates(heard);
@@ -166,7 +166,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         matches!(self.stage, ExchangeLoopStage::Works)
     }
 
-    /// What it ends with, if it is time.
+    /// The end of the loop, if it is due.
     fn end_reason(&self) -> Option<Result<ExchangeLoopEnd, WorkerError>> {
         if let Some(refusal) = self.session.ended()
             && self.attempts.is_empty()
@@ -221,7 +221,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         }
     }
 
-    /// Kills everything. What comes of it is still told, unless there is nobody to tell.
+    /// Kills all attempts. Their outcomes are still reported, if there is a leader.
     fn give_up(&mut self, alone: bool) {
         self.stage = ExchangeLoopStage::KillsAll { by: Instant::now() + REPORTS_WITHIN, alone };
         let actions = self.session.abandon_all();
@@ -238,7 +238,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         }
     }
 
-    /// When no leader has answered for too long; nobody is waited for twice.
+    /// When the worker gives up because no leader has answered. It gives up once.
     fn leader_deadline(&self) -> Option<Instant> {
         let gives_up = matches!(self.stage, ExchangeLoopStage::KillsAll { .. });
         self.worker.leader_deadline(self.last_answer_at).filter(|_| !gives_up)
@@ -293,7 +293,7 @@ impl<'a> WorkerExchangeLoop<'a> {
             Some(Err(error)) => Some(error),
             None => None,
         };
-        // Who says that it does not lead knows soon who does.
+        // A node that does not lead will soon know the leader.
         let soon = matches!(error, Some(LinkError::NotLeader(_)));
         self.last_error = error.map_or("its exchange failed".to_owned(), |it| it.to_string());
         if self.exchanges.is_empty() {
@@ -359,7 +359,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         self.passes_deadlines().then(|| self.session.deadline(fence)).flatten()
     }
 
-    /// Another clock's deadlines would mean nothing to those who are told.
+    /// Deadlines of another clock would mean nothing to the guard.
     const fn passes_deadlines(&self) -> bool {
         self.worker.leases_expire && self.worker.clock.is_guard_clock()
     }
@@ -369,7 +369,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         if !begun.is_empty() {
             self.pace.on_queue_started(begun_ago, self.began.elapsed());
         }
-        // What has ended in this moment began before.
+        // A step that has just ended began before.
         self.session.on_queue_started(begun);
         self.session.on_processes_gone(gone);
         let number = ended.len();

@@ -20,14 +20,14 @@ pub type ExecutorBrokenFuture = Pin<Box<dyn Future<Output = String> + Send>>;
 /// What an executor does before attempts are asked of it.
 pub type ExecutorReadyFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What an attempt is told while it runs.
+/// Orders to an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttemptOrders {
     /// It is to stop; later perhaps harder.
     pub stop: Option<StopOrder>,
-    /// It is never to begin, if it stands in line and has not.
+    /// It must not begin, if it is queued and has not begun.
     pub withdrawn: bool,
-    /// When it is to end even if nobody can say so, on the clock that counts since the start of the machine. It moves
+    /// When it ends without a further order, on the clock that counts since the start of the machine. It moves
     /// while the leader answers.
     pub deadline: Option<ContactDeadline>,
 }
@@ -39,18 +39,18 @@ impl AttemptOrders {
     }
 }
 
-/// What an attempt has come to.
+/// A report of an attempt.
 #[derive(Debug)]
 pub(super) enum AttemptUpdate {
-    /// It stood in line, and began this long ago.
+    /// It was queued, and began this long ago.
     Began(Span),
-    /// Nothing of it has been left for this long. What became of it follows.
+    /// Its processes have been gone for this long. Its outcome follows.
     Gone(Span),
     /// It is over.
     Ended(Outcome),
 }
 
-/// A place in line: by it an attempt says that its turn has come.
+/// A place in the start queue, by which an attempt reports that it has begun.
 #[derive(Debug)]
 pub struct StartQueueTurn {
     pub(super) fence: Fence,
@@ -59,23 +59,23 @@ pub struct StartQueueTurn {
 }
 
 impl StartQueueTurn {
-    /// When it comes, if nobody is before it.
+    /// The limits of the queue.
     pub const fn limits(&self) -> StartQueueLimits {
         self.limits
     }
 
-    /// It came this long ago.
+    /// Reports that the attempt began this long ago.
     pub async fn report_started(&self, ago: Span) {
         self.tell(AttemptUpdate::Began(ago)).await;
     }
 
-    /// It was over this long ago, for who began. The wait of this news is no part of the attempt's time.
+    /// Reports that an attempt that had begun was over this long ago: the delay of the report is no part of its time.
     pub async fn report_gone(self, ago: Span) {
         self.tell(AttemptUpdate::Gone(ago)).await;
     }
 
     async fn tell(&self, news: AttemptUpdate) {
-        // An error means that nobody wants to know any more.
+        // An error means that the worker's loop has ended.
         drop(self.updates.send((self.fence, news)).await);
     }
 }
@@ -85,13 +85,13 @@ pub trait Executor: Send + Sync + fmt::Debug {
     /// Begins an attempt. It must end by itself at the grant's timeout, and when it is told to.
     fn start(&self, grant: LeaseGrant, orders: watch::Receiver<AttemptOrders>) -> AttemptFuture;
 
-    /// Whether it can have this attempt stand in line, and begin it when another is over sooner than it could be told to. Who
-    /// says so has a [`line_up`](Self::line_up) of its own.
+    /// Whether the executor can queue this attempt and begin it by itself when another is over. An executor that can implements
+    /// [`enqueue`](Self::enqueue).
     fn can_queue(&self, _grant: &LeaseGrant) -> bool {
         false
     }
 
-    /// Has an attempt stand in line. It is over without having begun, and released, when it is told to stop before its turn.
+    /// Queues an attempt. If it is stopped before its turn, it ends as released and never begins.
     fn enqueue(
         &self,
         grant: LeaseGrant,
@@ -101,17 +101,17 @@ pub trait Executor: Send + Sync + fmt::Debug {
         self.start(grant, orders)
     }
 
-    /// Waits until it can run nothing any more, and says why; for ever if it always can. Attempts that it had then are
-    /// dead and have no outcome.
+    /// Waits until the executor can run nothing any more, and returns the reason. Its attempts are dead then and have no
+    /// outcome.
     fn broken(&self) -> ExecutorBrokenFuture {
         Box::pin(pending())
     }
 
-    /// Learns which life of which worker the next attempts belong to.
+    /// Receives the worker and incarnation that the next attempts belong to.
     fn on_joined(&self, _worker: WorkerId, _incarnation: Incarnation) -> ExecutorReadyFuture {
         Box::pin(ready(()))
     }
 
-    /// Learns what the leader has judged. It must not wait.
+    /// Receives the verdicts of the leader. It must not wait.
     fn on_verdicts(&self, _verdicts: &[(Fence, OutcomeVerdict)]) {}
 }

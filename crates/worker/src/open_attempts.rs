@@ -1,4 +1,4 @@
-//! The attempts of a worker that are not over: how each begins, what it is told, and what is heard of it.
+//! The attempts of a worker that are not over: how each begins, its orders and its reports.
 
 use std::collections::BTreeMap;
 use std::future::{poll_fn, ready};
@@ -15,10 +15,10 @@ use windlass_core::time::{Span, Time};
 
 use super::executor::{AttemptFuture, AttemptOrders, AttemptUpdate, Executor, StartQueueTurn};
 
-/// News that may wait to be heard. An attempt with more to tell waits, and nothing else does.
+/// Reports that may wait. An attempt with more to report waits, and nothing else does.
 const UPDATES_MAX: usize = 1_024;
 
-/// Those that an executor has.
+/// The attempts that an executor has.
 #[derive(Debug)]
 pub(super) struct OpenAttempts {
     executor: Arc<dyn Executor>,
@@ -28,15 +28,15 @@ pub(super) struct OpenAttempts {
     updates: mpsc::Receiver<(Fence, AttemptUpdate)>,
 }
 
-/// What attempts have come to since it was asked last.
+/// The reports of attempts since the last call.
 #[derive(Debug, Default)]
 pub(super) struct AttemptUpdates {
-    /// Who stood in line and began, and when.
+    /// Queued attempts that began, and when.
     pub(super) begun: Vec<(Fence, Time)>,
-    /// Of whom nothing is left, and since when.
+    /// Attempts of which nothing is left, and since when.
     pub(super) gone: Vec<(Fence, Time)>,
     pub(super) ended: Vec<(Fence, Outcome)>,
-    /// For how long the oldest beginning has not been told.
+    /// How long ago the first of these began.
     pub(super) begun_ago: Span,
 }
 
@@ -57,8 +57,7 @@ impl OpenAttempts {
         self.spawn_attempt(fence, self.executor.start(grant, orders));
     }
 
-    /// Has an attempt stand in line. Who is to start at once takes a place there as well: those behind it cannot take its
-    /// slot.
+    /// Queues an attempt at the executor.
     pub(super) fn enqueue(&mut self, grant: LeaseGrant, deadline: Option<ContactDeadline>) {
         let fence = grant.lease.fence;
         let orders = self.track(fence, deadline);
@@ -68,18 +67,18 @@ impl OpenAttempts {
             updates: self.updates_sender.clone(),
         };
         let attempt = self.executor.enqueue(grant, orders, turn);
-        // Here and now: a task of its own would take its place whenever it came to it.
+        // Polled here: a task would take its place in the queue whenever it ran first.
         self.spawn_attempt(fence, poll_once(attempt));
     }
 
-    /// Changes what an attempt is told, if it is not over.
+    /// Changes the orders of an attempt that is not over.
     pub(super) fn order(&self, fence: Fence, change: impl FnOnce(&mut AttemptOrders)) {
         if let Some(orders) = self.open.get(&fence) {
             orders.send_modify(change);
         }
     }
 
-    /// Tells all of them by when they must have ended.
+    /// Sets the deadlines of all attempts.
     pub(super) fn move_deadlines(&self, deadline: impl Fn(Fence) -> Option<ContactDeadline>) {
         for (fence, orders) in &self.open {
             let deadline = deadline(*fence);
@@ -89,12 +88,12 @@ impl OpenAttempts {
         }
     }
 
-    /// Waits until there is news; nothing is lost if it is given up.
+    /// Waits for a report. It is cancellation safe.
     pub(super) async fn next_update(&mut self) -> (Fence, AttemptUpdate) {
         self.updates.recv().await.expect("it has a sender of its own")
     }
 
-    /// All news there is, behind the first of it.
+    /// Takes all reports that there are, after the first.
     pub(super) fn drain_updates(
         &mut self,
         first: (Fence, AttemptUpdate),
@@ -119,7 +118,7 @@ impl OpenAttempts {
         heard
     }
 
-    /// Keeps the way to an attempt that is about to be made.
+    /// Registers an attempt that is about to begin.
     fn track(
         &mut self,
         fence: Fence,
@@ -140,9 +139,9 @@ impl OpenAttempts {
     }
 }
 
-/// An attempt that has gone as far as it can without waiting.
+/// Polls an attempt once.
 fn poll_once(mut attempt: AttemptFuture) -> AttemptFuture {
-    // Nobody is woken by it: whoever follows the attempt asks it again.
+    // The task that owns the attempt polls it again.
     match poll(&mut attempt, &mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => Box::pin(ready(outcome)),
         Poll::Pending => attempt,

@@ -1,12 +1,12 @@
-//! The guard process itself: a thread that waits for everything, a few that start steps beside it, deaf to signals.
+//! The guard process: a watch thread that waits for everything, and spawn threads that start steps. It ignores signals.
 //!
 //! ```text
-//!   first thread  starts nothing: the system gives it the orphans, so that they are told from what was started
-//!   watch         woken by the socket, by the end of a process, by the timer of deadlines and graces. Idle, it sleeps
-//!   hands         each starts a step from the line, waits for its end and starts the next
+//!   first thread   starts nothing: the system assigns orphans to it, which tells them from steps
+//!   watch          woken by the socket, by the end of a process, and by the timer of deadlines and graces
+//!   spawn threads  each starts a queued step, waits for its end and starts the next one
 //! ```
 //!
-//! One of them at a time has the [`State`], and nobody has it while a process is started or waited for.
+//! One thread at a time holds the [`GuardState`]. No thread holds it while it starts a process or waits for one.
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -27,7 +27,7 @@ use crate::platform;
 use crate::platform::ThreadChildren;
 
 /// Why a lock is never poisoned.
-pub(super) const LOCK_NOT_POISONED: &str = "nobody panics who has it";
+pub(super) const LOCK_NOT_POISONED: &str = "no thread panics while it holds this lock";
 
 /// Why the watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +44,14 @@ pub(super) struct GuardProcess {
     state: Mutex<GuardState>,
     spawn_threads: SpawnThreads,
     spawn_settings: SpawnSettings,
-    /// It has one step at a time, which a thread of its own starts: the watch goes on if that does not return.
+    /// A tether has one step at a time and starts it on a spawn thread: the watch goes on if the start does not return.
     is_tether: bool,
 }
 
 impl GuardProcess {
-    /// Makes the calling process a guard that is told what to do by the other end of this socket.
+    /// Makes the calling process a guard, which obeys the other end of this socket.
     pub(super) fn guard(socket: UnixStream) -> io::Result<Self> {
-        // A session of its own: nothing of a terminal reaches it. It fails only for who leads a group already.
+        // A session of its own: signals of a terminal do not reach it. The call fails only for the leader of a group.
         setsid()?;
         platform::become_guard(c"windlass-guard")?;
         let mark = Arc::new(GuardMark::of_this_guard());
@@ -96,7 +96,7 @@ impl GuardProcess {
         Ok(())
     }
 
-    /// Waits for everything, and does what follows.
+    /// Waits for everything, and handles it.
     fn serve(self: &Arc<Self>) -> io::Result<GuardLoopEnd> {
         let mut own = ThreadChildren::of_this_thread();
         loop {
@@ -114,7 +114,7 @@ impl GuardProcess {
                     state = self.state();
                 }
                 GuardNextAction::HungStart => return Ok(GuardLoopEnd::HungStart),
-                // The worker itself tells what became of its steps, if it goes on at all.
+                // The worker reports the outcomes of its steps itself, if it goes on.
                 GuardNextAction::Goodbye | GuardNextAction::Expired => {
                     return Ok(GuardLoopEnd::WithGoodbye);
                 }
@@ -124,7 +124,7 @@ impl GuardProcess {
         }
     }
 
-    /// Starts a step that stands in no line. A tether leaves that to another thread: it may never return.
+    /// Starts a step that is not queued. A tether leaves this to another thread, because the start may never return.
     fn begin(self: &Arc<Self>, start: StepStart) -> io::Result<()> {
         let start = if self.is_tether {
             self.spawn_threads.offer_to_single_thread(start, self)
@@ -139,19 +139,20 @@ impl GuardProcess {
         }
     }
 
-    /// Waits for something to do. What was waited for is let go of: a descriptor of who is gone is closed before that is told.
+    /// Waits for something to do. The descriptors are dropped afterwards, so that one of a step that is gone is closed before the
+    /// guard reports that.
     fn wait(&self) -> io::Result<GuardWakeups> {
         let wait = self.state().wait_set()?;
         wait.wait()
     }
 
-    /// Has those in line started whose turn it is.
+    /// Starts the queued steps whose turn has come.
     fn start_queued<'a>(
         self: &'a Arc<Self>,
         mut state: MutexGuard<'a, GuardState>,
     ) -> io::Result<MutexGuard<'a, GuardState>> {
         while let Some(start) = state.next_queued(clock::time_since_boot()) {
-            // Where nothing else runs, nothing is missed while this starts: no other thread has to be woken for it.
+            // While nothing else runs, the watch misses nothing during the start, and no other thread has to be woken.
             let own = if state.has_single_step() {
                 Some(start)
             } else {
@@ -166,7 +167,7 @@ impl GuardProcess {
         Ok(state)
     }
 
-    /// Starts a step from the line and waits for its end. Whose turn it is then is for the caller to start.
+    /// Starts a queued step and waits for its end. Returns the step that the caller is to start next.
     pub(super) fn run_queued(
         &self,
         start: StepStart,
@@ -181,14 +182,14 @@ impl GuardProcess {
         state.ended(fence, own, now)?;
         let next = state.next_queued(now);
         state.rearm_timer(now)?;
-        // With another to start, that comes first.
+        // Another start comes first.
         if next.is_none() {
             reap_gone(state);
         }
         Ok(next)
     }
 
-    /// Starts a step. Nothing if there is no process.
+    /// Starts a step. `None` if there is no process.
     fn start(&self, start: StepStart, watcher: ExitWatcher) -> io::Result<Option<Pid>> {
         let which = (start.order.fence, start.at);
         let spawned = spawn::spawn(start.order, start.output, &self.spawn_settings);
@@ -202,12 +203,12 @@ impl GuardProcess {
         Ok(process)
     }
 
-    /// Those who start what stands in line.
+    /// The threads that start queued steps.
     pub(super) const fn spawn_threads(&self) -> &SpawnThreads {
         &self.spawn_threads
     }
 
-    /// A hand cannot go on: the guard ends.
+    /// A spawn thread cannot go on: the guard ends.
     pub(super) fn fail(&self, error: io::Error) {
         self.state().fail(error);
     }
@@ -221,7 +222,7 @@ impl GuardProcess {
         }
         state.kill_all()?;
         drop(state);
-        // A start that hangs is a child too: it dies here. One that hangs before there is a child never makes one.
+        // A start that hangs in the child dies here. One that hangs before there is a child will never have one.
         while !self.spawn_settings.gate.close() {
             platform::kill_own_children();
             platform::poll_pause();
@@ -234,7 +235,7 @@ impl GuardProcess {
     }
 }
 
-/// Reaps the main processes of steps that are gone. Nobody waits for it.
+/// Reaps the main processes of steps that are gone. Nothing depends on when this happens.
 fn reap_gone(mut state: MutexGuard<'_, GuardState>) {
     let gone = state.take_gone();
     drop(state);
@@ -244,6 +245,6 @@ fn reap_gone(mut state: MutexGuard<'_, GuardState>) {
 /// Waits for the end of a process, and leaves it to be reaped.
 fn wait_exit(process: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    // Any other error means that it is no child any more, which is seen by who looks.
+    // Any other error means that it is no child any more, which the next refresh sees.
     while waitid(WaitId::Pid(process), options).is_err_and(|error| error == Errno::INTR) {}
 }

@@ -1,4 +1,4 @@
-//! What the guard knows, and what follows from what it hears: one thread at a time has it.
+//! The state of the guard, and how it reacts to messages and ends of processes. One thread at a time holds it.
 
 use std::io;
 use std::net::Shutdown;
@@ -27,24 +27,24 @@ use super::wait::{GuardWait, GuardWakeups};
 use crate::platform;
 use crate::platform::{DeadlineTimer, POLL_INTERVAL, ThreadChildren};
 
-/// What came of listening to the worker.
+/// What the watch has to do after it has read the worker's messages.
 #[derive(Debug)]
 pub(super) enum GuardNextAction {
     /// Nothing that has to be done at once.
     Nothing,
-    /// Start this; the rest is to be heard after it.
+    /// Start this step; the remaining messages are read after it.
     Start(StepStart),
     /// The worker said goodbye.
     Goodbye,
-    /// Nothing of any step may be alive any more.
+    /// No process of any step may be alive any more.
     Expired,
-    /// The worker is gone without a word.
+    /// The worker is gone without a goodbye.
     WorkerDied,
     /// The step of a tether is to be killed, and its start has not returned.
     HungStart,
 }
 
-/// A step that is to be started now. There is a charge for it already.
+/// A step that is to be started now. It is supervised already.
 #[derive(Debug)]
 pub(super) struct StepStart {
     pub(super) order: SpawnOrder,
@@ -52,16 +52,16 @@ pub(super) struct StepStart {
     pub(super) at: Time,
 }
 
-/// Who waits for the end of a step's main process.
+/// What waits for the end of a step's main process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExitWatcher {
-    /// Who waits for everything, by a descriptor.
+    /// The watch, by a descriptor.
     Descriptor,
     /// A thread of its own.
     SpawnThread,
 }
 
-/// What the guard knows.
+/// The state of a guard or a tether.
 #[derive(Debug)]
 pub(super) struct GuardState {
     socket: Arc<UnixStream>,
@@ -69,20 +69,20 @@ pub(super) struct GuardState {
     outbox: GuardOutbox,
     steps: Vec<SupervisedStep>,
     queue: StartQueue<(SpawnOrder, OwnedFd)>,
-    /// What runs in the worker itself.
+    /// Steps that run inside the worker.
     in_process: InProcessSteps,
-    /// Those that are gone and not reaped.
+    /// Steps that are gone and not reaped.
     gone: Vec<SupervisedStep>,
     orphans: GuardOrphans,
-    /// When it last looked who has ended, and what that left.
+    /// When it last looked for ended processes.
     refreshed_at: Time,
     alarm: DeadlineTimer,
-    /// When who waits for everything wakes in any case.
+    /// When the watch wakes in any case.
     wakes_at: Option<Time>,
     mark: Arc<GuardMark>,
     serial: u64,
     is_tether: bool,
-    /// What kept a hand from going on.
+    /// The error that ended a spawn thread.
     error: Option<io::Error>,
     pub(super) death_notice: GuardDeathNotice,
 }
@@ -110,18 +110,18 @@ impl GuardState {
         })
     }
 
-    /// Nothing runs yet, and never more than one step at a time: all that is found belongs to it.
+    /// The state of a tether: it has one step at a time, and all orphans belong to that step.
     pub(super) fn of_tether(socket: Arc<UnixStream>, mark: Arc<GuardMark>) -> io::Result<Self> {
         let state = Self::new(socket, mark)?;
         Ok(Self { orphans: GuardOrphans::of_one_step(), is_tether: true, ..state })
     }
 
-    /// Says that it is up.
+    /// Reports that the guard is ready.
     pub(super) fn send_ready(&mut self) -> io::Result<()> {
         self.outbox.add(&GuardEvent::Ready { mark: self.mark.own().to_owned() }, Time::ZERO)
     }
 
-    /// What to wait for. The next word has to be [`Self::woken`].
+    /// What the watch waits for. Afterwards it calls [`Self::on_wakeup`].
     pub(super) fn wait_set(&mut self) -> io::Result<GuardWait> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -147,7 +147,7 @@ impl GuardState {
         })
     }
 
-    /// Nothing runs: without end. Otherwise until something has to be looked at that tells nothing by itself.
+    /// How long the watch may wait: without limit while nothing runs, otherwise until it has to poll.
     fn longest_wait(&self, now: Time) -> Option<Span> {
         let write = self.outbox.due().map(|at| at.since(now));
         let order = self.inbox.has_message().then_some(Span::ZERO);
@@ -163,7 +163,7 @@ impl GuardState {
             .min()
     }
 
-    /// Takes in what a wait ended with: who has ended, and what has to be told of it.
+    /// Handles the end of a wait: notes ended processes and reports them.
     pub(super) fn on_wakeup(
         &mut self,
         woken: &GuardWakeups,
@@ -175,18 +175,18 @@ impl GuardState {
             self.with(fence, SupervisedStep::note_exit);
         }
         let unwatched = self.steps.iter().any(SupervisedStep::is_unwatched);
-        // Nothing came: the time to look without being told.
+        // Nothing woke it: time to poll.
         let waited = woken.is_empty() && !self.inbox.has_message();
         let ended = waited || unwatched || woken.has_exit();
         if ended || now.since(self.refreshed_at) >= POLL_INTERVAL {
             self.refresh_processes(own, now)?;
         }
-        // Before others start: a spawn takes its time, and the worker can use it.
+        // Before others start: the worker can use the time that a start takes.
         self.write(now);
         Ok(())
     }
 
-    /// Hears what the worker says, and does what is due.
+    /// Reads the worker's messages and enforces deadlines.
     pub(super) fn handle_input(
         &mut self,
         told: bool,
@@ -206,7 +206,7 @@ impl GuardState {
             return Ok(GuardNextAction::Expired);
         }
         if self.is_tether && self.steps.iter().any(SupervisedStep::is_hung) {
-            // What its start comes to when it is killed is of no interest: the guard knows enough. It fails if the guard is gone.
+            // The guard needs no report of the start that is killed. The call fails if the guard is gone.
             let _ = self.socket.shutdown(Shutdown::Both);
             return Ok(GuardNextAction::HungStart);
         }
@@ -217,7 +217,7 @@ impl GuardState {
         Ok(heard)
     }
 
-    /// The main process of a step has ended, says who waited for it.
+    /// The main process of a step has ended, as its spawn thread reports.
     pub(super) fn ended(
         &mut self,
         fence: Fence,
@@ -230,7 +230,7 @@ impl GuardState {
         Ok(())
     }
 
-    /// Wakes who waits for everything, if something is due before it would wake by itself.
+    /// Wakes the watch if something is due before it would wake by itself.
     pub(super) fn rearm_timer(&mut self, now: Time) -> io::Result<()> {
         let moves = !self.inbox.has_message() && self.queue.has_due_start(now);
         let at_once =
@@ -245,8 +245,8 @@ impl GuardState {
         Ok(())
     }
 
-    /// Sees who has ended, and what that leaves behind. `own` are the children of the calling thread, which starts nothing
-    /// meanwhile: who is none of the steps' main processes was made its child by one of those.
+    /// Finds ended processes and what they left. `own` lists the children of the calling thread, which starts nothing
+    /// meanwhile: a child that is not a main process is an orphan of a step.
     fn refresh_processes(&mut self, own: &mut ThreadChildren, now: Time) -> io::Result<()> {
         self.refreshed_at = now;
         for index in 0..self.steps.len() {
@@ -257,7 +257,7 @@ impl GuardState {
                 self.outbox.add(&GuardEvent::Exited { fence, exit }, told_at)?;
             }
         }
-        // After the main processes: their orphans are there by the time that their end is seen.
+        // After the main processes: their orphans exist by the time their end is seen.
         self.orphans.refresh(own, &self.steps, &self.mark, (self.serial, now))?;
         for index in (0..self.steps.len()).rev() {
             let charge = &mut self.steps[index];
@@ -280,20 +280,20 @@ impl GuardState {
         Ok(())
     }
 
-    /// Reads what the worker sent. False if it is gone.
+    /// Reads the worker's messages. False if the worker is gone.
     fn read(&mut self) -> io::Result<bool> {
         match self.inbox.read(self.socket.as_fd()) {
             Ok(SocketRead::Some) => Ok(true),
             Ok(SocketRead::End) => Ok(false),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
-            // It died before it had read all that it was told.
+            // The worker died before it had read all reports.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Obeys what was read, up to the next start: that takes longest, and who has ended meanwhile is told first, so that
-    /// the worker decides what comes next while the guard starts what comes now.
+    /// Obeys the messages up to the next start. A start takes longest: ends are reported before it, so that the worker decides
+    /// what comes next while the guard starts this step.
     fn handle_requests(&mut self, now: Time) -> io::Result<GuardNextAction> {
         while let Some(request) = self.inbox.next()? {
             match request {
@@ -331,7 +331,7 @@ impl GuardState {
         Ok(GuardNextAction::Nothing)
     }
 
-    /// Takes in what the worker said last. Nothing more is started; what it had begun itself is to be named.
+    /// Reads the last messages of a dead worker. Nothing is started; steps that began inside the worker are listed in the notice.
     pub(super) fn drain_requests(&mut self) {
         while let Ok(Some(request)) = self.inbox.next() {
             match request {
@@ -349,7 +349,7 @@ impl GuardState {
         }
     }
 
-    /// Who has left the line, or never stood there, is not held up by it.
+    /// Takes a step out of the queue and reports that. A step that is not in the queue is not affected.
     fn withdraw(&mut self, fence: Fence, now: Time) -> io::Result<()> {
         if !self.queue.withdraw(fence) {
             return Ok(());
@@ -357,7 +357,7 @@ impl GuardState {
         self.outbox.add(&GuardEvent::Withdrawn { fence }, now)
     }
 
-    /// Who is first in line, if there is room. What was said before and not obeyed yet may keep it from starting.
+    /// The queued step that starts now, if there is one. Messages that are not obeyed yet may withdraw it, so they come first.
     pub(super) fn next_queued(&mut self, now: Time) -> Option<StepStart> {
         if self.inbox.has_message() {
             return None;
@@ -380,7 +380,7 @@ impl GuardState {
         StepStart { order, output, at }
     }
 
-    /// What came of a start that began at this moment.
+    /// The result of a start that began at this time.
     pub(super) fn started(
         &mut self,
         (fence, at): (Fence, Time),
@@ -404,7 +404,7 @@ impl GuardState {
         let pid = pid.as_raw_nonzero().get();
         let spawned = GuardEvent::Spawned { fence, pid, at };
         if self.is_tether {
-            // A guard must know whether a start has returned, and keeps the news for a while itself.
+            // The guard must know at once whether a start has returned. It holds back the report itself.
             self.outbox.add(&spawned, at)?;
             self.write(clock::time_since_boot());
             return Ok(());
@@ -412,7 +412,7 @@ impl GuardState {
         self.outbox.add(&spawned, self.queue.started_report_at(at))
     }
 
-    /// Those that are gone. They are to be reaped; nobody waits for it.
+    /// Takes the steps that are gone, for reaping.
     pub(super) fn take_gone(&mut self) -> Vec<SupervisedStep> {
         std::mem::take(&mut self.gone)
     }
@@ -428,14 +428,14 @@ impl GuardState {
         self.outbox.write(self.socket.as_fd(), now);
     }
 
-    /// Something failed beside who waits for everything.
+    /// A thread other than the watch failed.
     pub(super) fn fail(&mut self, error: io::Error) {
         self.error = Some(error);
         // If that fails, the next thing that happens wakes it.
         let _ = self.alarm.set(Some(Time::ZERO));
     }
 
-    /// Nobody in line starts any more.
+    /// Closes the queue: no queued step starts any more.
     pub(super) fn close_queue(&mut self) {
         self.queue.close();
     }
@@ -445,7 +445,7 @@ impl GuardState {
         self.steps.len() == 1
     }
 
-    /// Forgets one that nobody starts any more.
+    /// Forgets a step that will not be started.
     pub(super) fn never_started(&mut self, fence: Fence) {
         let before = self.steps.len();
         self.steps.retain(|charge| charge.fence != fence);
@@ -454,13 +454,12 @@ impl GuardState {
         }
     }
 
-    /// Whether main processes and orphans are told apart whoever starts the former.
+    /// Whether main processes can be told from orphans, whichever thread starts them.
     pub(super) const fn distinguishes_orphans(&self) -> bool {
         self.orphans.are_distinguishable()
     }
 
-    /// Kills whatever is known, by force and at once: whoever waits for a lock of these steps waits for their end, and nobody is
-    /// left who would read what they have to say.
+    /// Kills all known processes at once: other steps may wait for the locks of these, and their output has no reader any more.
     pub(super) fn kill_all(&mut self) -> io::Result<()> {
         for leader in self.steps.iter().filter_map(|charge| charge.leader) {
             // It fails if the group is gone. A main process may have left it for another.

@@ -1,8 +1,8 @@
-//! Threads that start the steps in line, each the next when its own has ended.
+//! Threads that start queued steps. Each starts a step, waits for its end and starts the next one.
 //!
-//! To start a process is to wait until it has taken its parent's memory off: on a busy machine that is until a core is free
-//! again, long after the step that runs on the other one has ended. A single thread would not see that end, and a core would
-//! lie idle. And who waits for one child is woken by the child's own core as that falls free, which a descriptor does not do.
+//! A thread that starts a process waits until the child has left its parent's memory. On a busy machine this lasts until a core
+//! is free, long after the step on the other core has ended. A single thread would not notice that end, and a core would be
+//! idle. A thread that waits for one child is also woken on the child's own core as that becomes free; a descriptor is not.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -13,10 +13,10 @@ use super::guard_process::{GuardProcess, LOCK_NOT_POISONED};
 use super::guard_state::StepStart;
 use crate::platform::ThreadChildren;
 
-/// As many as can start something at the same time on most machines. Who finds no hand free is started without.
+/// As many as can start something at the same time on most machines. Without a free thread the watch starts the step itself.
 const SPAWN_THREADS_MAX: usize = 8;
 
-/// The hands of a guard. They come when they are needed, and stay.
+/// The spawn threads of a guard. They begin when they are needed, and stay.
 #[derive(Debug)]
 pub(super) struct SpawnThreads {
     max: usize,
@@ -33,14 +33,14 @@ struct SpawnThreadsState {
 }
 
 impl SpawnThreads {
-    /// None yet, and none ever where nobody could tell what they start from orphans.
+    /// No threads yet. There will be none where the steps that they start cannot be told from orphans.
     pub(super) fn new(wanted: bool) -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let max = if wanted { cores.min(SPAWN_THREADS_MAX) } else { 0 };
         Self { max, state: Mutex::default(), wakes: Condvar::new() }
     }
 
-    /// Gives a free hand something to start. It comes back if there is none.
+    /// Gives a step to a free thread. Returns the step if there is none.
     pub(super) fn offer(&self, start: StepStart, process: &Arc<GuardProcess>) -> Option<StepStart> {
         let mut crew = self.lock();
         crew.queue.push_back(start);
@@ -55,8 +55,8 @@ impl SpawnThreads {
         crew.queue.pop_back()
     }
 
-    /// Gives something to start to the only hand, which may still be seeing to the end of what it started before. It comes
-    /// back if the system has no room for a thread.
+    /// Gives a step to the only thread, which may still handle the end of the step before. Returns the step if the system has no
+    /// room for a thread.
     pub(super) fn offer_to_single_thread(
         &self,
         start: StepStart,
@@ -74,7 +74,7 @@ impl SpawnThreads {
         None
     }
 
-    /// Sends all of them away. What was given and not taken comes back.
+    /// Ends all threads. Returns the steps that no thread has taken.
     pub(super) fn shut_down(&self) -> VecDeque<StepStart> {
         let mut crew = self.lock();
         crew.dismissed = true;
@@ -82,7 +82,7 @@ impl SpawnThreads {
         std::mem::take(&mut crew.queue)
     }
 
-    /// What a hand is to start next; nothing if it is to go.
+    /// Waits for the next step to start. `None` if the thread is to end.
     fn next_start(&self) -> Option<StepStart> {
         let mut crew = self.lock();
         crew.waiting += 1;
@@ -97,7 +97,7 @@ impl SpawnThreads {
     }
 }
 
-/// Has a new hand begin. False if the system has no room for a thread.
+/// Begins another thread. False if the system has no room for it.
 fn begin(process: &Arc<GuardProcess>) -> bool {
     let process = Arc::clone(process);
     thread::Builder::new().spawn(move || work(&process)).is_ok()
