@@ -70,34 +70,26 @@ fn condition_later(
     None
 }
 
-/// Combines the idempotency key with the condition, unless the step is skipped anyway. Known values are inserted into the
-/// key too.
-pub(super) fn idempotency_condition(
+/// Returns the idempotency settings, with known values inserted into the key; `None` if the step has no key or is skipped
+/// anyway.
+pub(super) fn idempotency(
     known: &mut PlanTimeRenderer<'_>,
     key: Option<&SpannedTemplate>,
-    when: ValueCondition,
-) -> ValueCondition {
-    let asks = match (&when, key) {
-        (ValueCondition::Fails(_), _) | (_, None) => return when,
-        (ValueCondition::Holds | ValueCondition::Asks(_) | ValueCondition::Once(_), Some(_)) => {
-            when.expression().map(Into::into)
-        }
-    };
-    let Some(text) = key else { return when };
+    when: &ValueCondition,
+) -> Option<IdempotencySpec> {
+    let text = key.filter(|_| !matches!(when, ValueCondition::Fails(_)))?;
     let folded = text.template.substitute_known(&known.scope, &["params", "matrix"]);
-    let Some(template) = known.value_or_report(folded, &text.span, &text.reads) else {
-        return when;
-    };
+    let template = known.value_or_report(folded, &text.span, &text.reads)?;
     if let Some(written) = template.is_literal().filter(|key| !is_displayable(key)) {
         known.problems.push(bad_rendered_name("key", written, &text.span));
-        return when;
+        return None;
     }
     let left = template.paths().into_iter().find(|read| read.path[0] != "steps");
     if let Some(left) = left {
         known.problems.push(unquotable_value_problem(&left.path.join("."), "a key", &text.span));
-        return when;
+        return None;
     }
-    ValueCondition::Once(IdempotencySpec { key: template.to_string().into(), asks, again: false })
+    Some(IdempotencySpec::with_key(&template.to_string()))
 }
 
 /// Reports a value that cannot be a literal in an expression.

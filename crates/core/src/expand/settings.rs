@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::condition::{condition, idempotency_condition};
+use super::condition::{condition, idempotency};
 use super::plan_time_renderer::PlanTimeRenderer;
 use crate::display_text::{NAME_MAX, is_displayable, quoted};
 use crate::id::StepIx;
@@ -27,7 +27,7 @@ pub(super) fn step_spec(
     let base = StepSpec::default();
     let own = &step.settings;
     let (condition, when) = condition(known, step.condition.as_ref());
-    let when = idempotency_condition(known, step.idempotency_key.as_ref(), when);
+    let idempotency = idempotency(known, step.idempotency_key.as_ref(), &when);
     let mut span =
         |own: &Option<SpannedSetting<Span>>, default: &Option<SpannedSetting<Span>>, key: &str| {
             let setting = own.as_ref().or(default.as_ref());
@@ -50,6 +50,7 @@ pub(super) fn step_spec(
         priority: priority(known, own.priority.as_ref().or(defaults.priority.as_ref())),
         condition,
         when,
+        idempotency,
         reads: reads.to_vec(),
         on_failure: if ignore { OnFailure::Ignore } else { OnFailure::Fail },
         per_worker: count(known, step.per_worker.as_ref()),
@@ -86,12 +87,13 @@ fn placement(
             let written = written.into_iter().flatten();
             written.filter_map(|clause| known.setting(Some(clause), shape, read)).collect()
         };
-    let mut demands = Requirement(clauses(requires, "requires"));
+    let mut requirement = Requirement(clauses(requires, "requires"));
     if let ActionDecl::Call(call) = &step.action {
-        demands.0.push(RequirementClause(vec![RequirementAtom::has(&call.target.value.label())]));
+        requirement
+            .0
+            .push(RequirementClause(vec![RequirementAtom::has(&call.target.value.label())]));
     }
-    let requirement =
-        clauses(prefers, "prefers").into_iter().fold(demands, Requirement::preferring);
+    let preferences = clauses(prefers, "prefers");
     let none = NodeFilter::default();
     let nodes = step.settings.nodes.as_ref().or(defaults.nodes.as_ref()).unwrap_or(&none);
     let mut names = |texts: &[SpannedTemplate]| -> Vec<Box<str>> {
@@ -107,7 +109,7 @@ fn placement(
         names
     };
     let (allow, deny) = (names(&nodes.allow), names(&nodes.deny));
-    Placement { requirement, pin: step.pin, allow, deny }
+    Placement { requirement, preferences, pin: step.pin, allow, deny }
 }
 
 /// Reports an invalid rendered name; such names are displayed in tables of locks and workers.

@@ -11,7 +11,7 @@ use super::limits::{
     STEPS_MAX, WORK_MAX,
 };
 use super::plan_type::{JOIN, NEED_BYTES, NODE_BYTES, Plan};
-use super::step_spec::{Placement, StepSpec, ValueCondition};
+use super::step_spec::{Placement, StepSpec};
 use crate::id::StepIx;
 
 /// The kind of a need.
@@ -236,8 +236,8 @@ impl PlanBuilder {
         for lock in &mut spec.locks {
             lock.name = self.global_name(&lock.name);
         }
-        if let ValueCondition::Once(once) = &mut spec.when {
-            once.key = self.global_name(&once.key);
+        if let Some(idempotency) = &mut spec.idempotency {
+            idempotency.key = self.global_name(&idempotency.key);
         }
         spec.locks.sort();
         for pair in spec.locks.windows(2).filter(|pair| pair[0].name == pair[1].name) {

@@ -6,7 +6,6 @@ use super::limits::{
 };
 use super::step_spec::StepSpec;
 use crate::id::StepIx;
-use crate::requirement::RequirementClause;
 
 /// An error that prevents building a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,11 +108,10 @@ pub enum PlanError {
 /// Returns the lists of a step that are too long: the kind of entries, their number and the maximum.
 pub(super) fn excess_lists(spec: &StepSpec) -> impl Iterator<Item = (&'static str, usize, usize)> {
     let placement = &spec.placement;
-    let clauses = &placement.requirement.0;
-    let widest = clauses.iter().map(RequirementClause::alternative_count).max().unwrap_or_default();
+    let widest = placement.clauses().map(|clause| clause.0.len()).max().unwrap_or_default();
     let lists = [
         ("locks", spec.locks.len(), LOCKS_MAX),
-        ("requirements and preferences", clauses.len(), CLAUSES_MAX),
+        ("requirements and preferences", placement.clauses().count(), CLAUSES_MAX),
         ("alternatives in one requirement", widest, ALTERNATIVES_MAX),
         ("allowed workers", placement.allow.len(), NODES_MAX),
         ("denied workers", placement.deny.len(), NODES_MAX),

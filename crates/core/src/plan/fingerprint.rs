@@ -1,15 +1,14 @@
 //! A stable hash of a plan.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::plan_type::Plan;
 use super::step_spec::{
-    LockOrder, OnFailure, OnLostContact, PinTarget, RetryOn, StatusCondition, StepSpec,
+    LockOrder, OnFailure, OnLostContact, PinTarget, Placement, RetryOn, StatusCondition, StepSpec,
     ValueCondition,
 };
-use crate::requirement::Requirement;
 
 /// BLAKE3 of a plan's canonical form.
 ///
@@ -73,21 +72,15 @@ impl CanonicalHasher {
         self.0.update(text.as_bytes());
     }
 
-    fn texts(&mut self, list: &[Box<str>]) {
+    fn texts(&mut self, list: &[impl ToString]) {
         self.number(list.len() as u64);
         for text in list {
-            self.text(text);
+            self.text(&text.to_string());
         }
     }
 
     fn spec(&mut self, spec: &StepSpec) {
-        self.requirement(&spec.placement.requirement);
-        self.number(match spec.placement.pin {
-            PinTarget::Anywhere => 0,
-            PinTarget::Leader => 1,
-        });
-        self.texts(&spec.placement.allow);
-        self.texts(&spec.placement.deny);
+        self.placement(&spec.placement);
         self.number(spec.locks.len() as u64);
         for lock in &spec.locks {
             self.text(&lock.name);
@@ -101,13 +94,15 @@ impl CanonicalHasher {
         self.rest(spec);
     }
 
-    /// No requirement contains `;`, so that a preference cannot be confused with a requirement.
-    fn requirement(&mut self, requirement: &Requirement) {
-        let mut text = requirement.to_string();
-        for clause in requirement.preferences() {
-            let _ = write!(text, ";{clause}");
-        }
-        self.text(&text);
+    fn placement(&mut self, placement: &Placement) {
+        self.texts(&placement.requirement.0);
+        self.texts(&placement.preferences);
+        self.number(match placement.pin {
+            PinTarget::Anywhere => 0,
+            PinTarget::Leader => 1,
+        });
+        self.texts(&placement.allow);
+        self.texts(&placement.deny);
     }
 
     fn retry(&mut self, spec: &StepSpec) {
@@ -140,12 +135,11 @@ impl CanonicalHasher {
             ValueCondition::Holds => self.number(0),
             ValueCondition::Fails(text) => self.text(&format!("fails {text}")),
             ValueCondition::Asks(text) => self.text(&format!("asks {text}")),
+        }
+        self.number(u64::from(spec.idempotency.is_some()));
+        if let Some(idempotency) = &spec.idempotency {
             // `again` is not part of the hash, see `Plan::with_idempotency_ignored`.
-            ValueCondition::Once(once) => {
-                self.text("once");
-                self.text(&once.key);
-                self.text(once.asks.as_deref().unwrap_or_default());
-            }
+            self.text(&idempotency.key);
         }
         self.number(spec.reads.len() as u64);
         for step in &spec.reads {

@@ -10,7 +10,7 @@ use super::check::{PlanError, excess_lists};
 use super::fingerprint::PlanFingerprint;
 use super::graph::PlanGraph;
 use super::limits::{DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, PLAN_BYTES_MAX, STEPS_MAX};
-use super::step_spec::{Placement, StepSpec, ValueCondition};
+use super::step_spec::{Placement, StepSpec};
 use crate::id::{SpecIx, StepIx};
 
 /// The spec index of a join node, which has no spec.
@@ -237,10 +237,8 @@ impl Plan {
     /// the run, and a resumed run keeps its mode.
     #[must_use]
     pub fn with_idempotency_ignored(mut self, again: bool) -> Self {
-        for spec in &mut self.specs {
-            if let ValueCondition::Once(once) = &mut spec.when {
-                once.again = again;
-            }
+        for idempotency in self.specs.iter_mut().filter_map(|spec| spec.idempotency.as_mut()) {
+            idempotency.again = again;
         }
         self
     }

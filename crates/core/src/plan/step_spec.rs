@@ -28,8 +28,6 @@ pub enum ValueCondition {
     Fails(Box<str>),
     /// An expression over outputs of needs, decided when they have ended.
     Asks(Box<str>),
-    /// An idempotent step: it runs once per key, over all runs.
-    Once(IdempotencySpec),
 }
 
 impl ValueCondition {
@@ -38,26 +36,23 @@ impl ValueCondition {
         match self {
             Self::Holds | Self::Fails(_) => None,
             Self::Asks(text) => Some(text),
-            Self::Once(once) => once.asks.as_deref(),
         }
     }
 
-    /// Returns the idempotency settings, if any.
-    pub const fn idempotency(&self) -> Option<&IdempotencySpec> {
+    /// Returns its size on the heap in bytes.
+    fn heap_bytes(&self) -> usize {
         match self {
-            Self::Once(once) => Some(once),
-            Self::Holds | Self::Fails(_) | Self::Asks(_) => None,
+            Self::Holds => 0,
+            Self::Fails(text) | Self::Asks(text) => text.len(),
         }
     }
 }
 
-/// An idempotent step: a recorded success under the key is reused.
+/// The idempotency of a step: it runs once per key, over all runs. A recorded success under the key is reused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IdempotencySpec {
     /// The key: a template that can read outputs of needs. `./key` is local to the pipeline of the plan.
     pub key: Box<str>,
-    /// An expression over outputs of needs, evaluated before the key is looked up.
-    pub asks: Option<Box<str>>,
     /// Whether it runs even if a success is recorded.
     pub again: bool,
 }
@@ -195,6 +190,8 @@ pub struct WorkerFacts<'a> {
 pub struct Placement {
     /// Required labels.
     pub requirement: Requirement,
+    /// Preferred labels. A worker without them runs the step only if no other worker can, or after a wait.
+    pub preferences: Vec<RequirementClause>,
     /// Whether it is pinned to the leader.
     pub pin: PinTarget,
     /// Names of the only allowed workers; empty for all.
@@ -207,15 +204,33 @@ impl Placement {
     /// Whether the worker can run the step.
     pub fn accepts(&self, worker: WorkerFacts<'_>) -> bool {
         // Called for each class and worker, so it does not build strings.
-        self.refusal_beyond_labels(worker).is_none()
-            && self.requirement.unmet_demands(worker.labels).next().is_none()
+        self.refusal_beyond_labels(worker).is_none() && self.requirement.matches(worker.labels)
+    }
+
+    /// Returns the clauses of its requirement and its preferences.
+    pub fn clauses(&self) -> impl Iterator<Item = &RequirementClause> {
+        self.requirement.0.iter().chain(&self.preferences)
+    }
+
+    /// Returns the preferences that a worker with these labels does not meet.
+    pub fn unmet_preferences<'a>(
+        &'a self,
+        labels: &'a Labels,
+    ) -> impl Iterator<Item = &'a RequirementClause> {
+        self.preferences.iter().filter(|clause| !clause.matches(labels))
     }
 
     /// Returns the number of labels and names that a worker is compared with.
     pub fn demand_count(&self) -> usize {
-        let labels =
-            self.requirement.0.iter().map(RequirementClause::alternative_count).sum::<usize>();
+        let labels = self.clauses().map(|clause| clause.0.len()).sum::<usize>();
         labels + self.allow.len() + self.deny.len()
+    }
+
+    /// Returns its size on the heap in bytes.
+    fn heap_bytes(&self) -> usize {
+        let names = self.allow.iter().chain(&self.deny);
+        self.clauses().map(RequirementClause::bytes).sum::<usize>()
+            + names.map(|name| size_of::<Box<str>>() + name.len()).sum::<usize>()
     }
 
     /// Returns why the worker cannot run the step, as a phrase; `None` if it can.
@@ -223,7 +238,7 @@ impl Placement {
         if let Some(barred) = self.refusal_beyond_labels(worker) {
             return Some(barred.to_owned());
         }
-        let unmet = self.requirement.unmet_demands(worker.labels);
+        let unmet = self.requirement.unmet_clauses(worker.labels);
         let unmet: Vec<String> =
             unmet.map(|clause| unmet_clause_phrase(clause, worker.labels)).collect();
         (!unmet.is_empty()).then(|| format!("lacks {}", unmet.join(", ")))
@@ -278,7 +293,9 @@ pub struct StepSpec {
     pub condition: StatusCondition,
     /// The condition on values.
     pub when: ValueCondition,
-    /// Nodes whose status and outputs its condition and work read; all are direct or indirect needs.
+    /// The idempotency settings, evaluated after the condition on values; `None` if the step runs in every run.
+    pub idempotency: Option<IdempotencySpec>,
+    /// Nodes whose status and outputs its condition, key and work read; all are direct or indirect needs.
     pub reads: Vec<StepIx>,
     /// Whether its failure fails the run.
     pub on_failure: OnFailure,
@@ -303,6 +320,7 @@ impl Default for StepSpec {
             priority: 0,
             condition: StatusCondition::Success,
             when: ValueCondition::Holds,
+            idempotency: None,
             reads: Vec::new(),
             on_failure: OnFailure::Fail,
             per_worker: None,
@@ -322,9 +340,8 @@ impl StepSpec {
 
     /// Creates a spec that prefers these labels, with otherwise defaults.
     pub fn preferring<const N: usize>(labels: [&str; N]) -> Self {
-        let Requirement(wished) = Requirement::all(labels);
-        let requirement = wished.into_iter().fold(Requirement::default(), Requirement::preferring);
-        Self { placement: Placement { requirement, ..Placement::default() }, ..Self::default() }
+        let Requirement(preferences) = Requirement::all(labels);
+        Self { placement: Placement { preferences, ..Placement::default() }, ..Self::default() }
     }
 
     /// Creates a spec that holds these locks, with otherwise defaults.
@@ -334,34 +351,31 @@ impl StepSpec {
 
     /// Creates an idempotent spec with this key and otherwise defaults.
     pub fn idempotent(key: &str) -> Self {
-        Self { when: ValueCondition::Once(IdempotencySpec::with_key(key)), ..Self::default() }
+        Self { idempotency: Some(IdempotencySpec::with_key(key)), ..Self::default() }
     }
 
     /// Returns its size in memory in bytes.
     pub fn bytes(&self) -> usize {
-        let names = self.placement.allow.iter().chain(&self.placement.deny);
         let locks = self.locks.iter().map(|lock| size_of::<LockUse>() + lock.name.len());
-        let when = match &self.when {
-            ValueCondition::Holds => 0,
-            ValueCondition::Fails(text) | ValueCondition::Asks(text) => text.len(),
-            ValueCondition::Once(once) => {
-                once.key.len() + once.asks.as_ref().map_or(0, |asks| asks.len())
-            }
-        };
         size_of::<Self>()
             + locks.sum::<usize>()
-            + names.map(|name| size_of::<Box<str>>() + name.len()).sum::<usize>()
-            + self.placement.requirement.0.iter().map(RequirementClause::bytes).sum::<usize>()
+            + self.placement.heap_bytes()
             + self.retry.on.len() * size_of::<RetryOn>()
             + self.reads.len() * size_of::<StepIx>()
-            + when
+            + self.when.heap_bytes()
+            + self.idempotency.as_ref().map_or(0, |idempotency| idempotency.key.len())
+    }
+
+    /// Whether its condition on values or its key can settle it once its needs have ended.
+    pub fn is_decided_after_needs(&self) -> bool {
+        self.when != ValueCondition::Holds || self.idempotency.is_some()
     }
 
     /// Whether a worker that has lost contact must stop it before its lease can be reassigned. This includes steps with a
     /// lock or a key, which must not run twice at the same time.
     pub fn stops_on_lost_contact(&self) -> bool {
         !self.locks.is_empty()
-            || self.when.idempotency().is_some()
+            || self.idempotency.is_some()
             || self.on_lost_contact == OnLostContact::Stop
     }
 
@@ -369,8 +383,8 @@ impl StepSpec {
     /// steps, steps with preferences, and steps that must not be delivered twice.
     pub fn may_lease_ahead(&self) -> bool {
         self.locks.is_empty()
-            && self.when.idempotency().is_none()
-            && self.placement.requirement.preferences().next().is_none()
+            && self.idempotency.is_none()
+            && self.placement.preferences.is_empty()
             && self.placement.pin == PinTarget::Anywhere
             && self.per_worker.is_none()
             && self.retry.lost > 0

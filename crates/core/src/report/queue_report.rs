@@ -56,7 +56,7 @@ impl Engine {
         let oldest = lanes.clone().flat_map(|(_, lane)| lane.fronts());
         Some(ClassReport {
             requires: describe_placement(&it.placement),
-            prefers: it.placement.requirement.preferences().map(ToString::to_string).collect(),
+            prefers: it.placement.preferences.iter().map(ToString::to_string).collect(),
             oldest: oldest.map(|(_, queued)| queued.since).min()?,
             ready: count(lanes.map(|(_, lane)| lane)),
             locked: count(locked.map(|(_, lane)| lane)),

@@ -51,8 +51,6 @@ pub enum RequirementAtom {
     Lacks(Box<str>),
     /// The worker's fact matches the comparison; a worker without the fact does not match.
     Number(Box<str>, AmountComparison, u64),
-    /// A preference; any worker matches.
-    Preferred(RequirementClause),
 }
 
 impl RequirementAtom {
@@ -79,7 +77,6 @@ impl RequirementAtom {
                     AmountComparison::Greater => n > *bound,
                 })
             }
-            Self::Preferred(_) => true,
         }
     }
 }
@@ -92,7 +89,6 @@ impl fmt::Display for RequirementAtom {
             Self::Number(key, compare, n) => {
                 write!(f, "{key}{}{}", compare.sign(), format_amount(key, *n))
             }
-            Self::Preferred(clause) => write!(f, "preferably {clause}"),
         }
     }
 }
@@ -107,28 +103,15 @@ impl RequirementClause {
         self.0.iter().any(|atom| atom.matches(labels))
     }
 
-    /// Returns the number of alternatives, including those of a preference.
-    pub(crate) fn alternative_count(&self) -> usize {
-        self.preferred().unwrap_or(self).0.len()
-    }
-
     /// Returns its size in memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let text = |atom: &RequirementAtom| match atom {
             RequirementAtom::Has(label)
             | RequirementAtom::Lacks(label)
             | RequirementAtom::Number(label, ..) => label.len(),
-            RequirementAtom::Preferred(clause) => clause.bytes(),
         };
         let atoms = self.0.iter().map(|atom| size_of::<RequirementAtom>() + text(atom));
         size_of::<Self>() + atoms.sum::<usize>()
-    }
-
-    fn preferred(&self) -> Option<&Self> {
-        match self.0.as_slice() {
-            [RequirementAtom::Preferred(clause)] => Some(clause),
-            _ => None,
-        }
     }
 }
 
@@ -140,9 +123,6 @@ impl fmt::Display for RequirementClause {
 }
 
 /// The requirement of a step: every clause must match. Every worker satisfies the empty requirement.
-///
-/// A preference is a clause with one [`RequirementAtom::Preferred`], which matches every worker. So plans with preferences
-/// have the same format as those without, and steps with other preferences are in another class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Requirement(pub Vec<RequirementClause>);
 
@@ -162,33 +142,8 @@ impl Requirement {
         self.0.iter().all(|clause| clause.matches(labels))
     }
 
-    /// Adds a preference.
-    #[must_use]
-    pub fn preferring(mut self, clause: RequirementClause) -> Self {
-        self.0.push(RequirementClause(vec![RequirementAtom::Preferred(clause)]));
-        self
-    }
-
-    /// Returns the requirements without preferences.
-    pub fn demands(&self) -> impl Iterator<Item = &RequirementClause> {
-        self.0.iter().filter(|clause| clause.preferred().is_none())
-    }
-
-    /// Returns the preferences.
-    pub fn preferences(&self) -> impl Iterator<Item = &RequirementClause> {
-        self.0.iter().filter_map(RequirementClause::preferred)
-    }
-
-    /// Returns the preferences that a worker with these labels does not satisfy.
-    pub fn unmet_preferences<'a>(
-        &'a self,
-        labels: &'a Labels,
-    ) -> impl Iterator<Item = &'a RequirementClause> {
-        self.preferences().filter(|clause| !clause.matches(labels))
-    }
-
     /// Returns the clauses that a worker with these labels does not satisfy.
-    pub fn unmet_demands<'a>(
+    pub fn unmet_clauses<'a>(
         &'a self,
         labels: &'a Labels,
     ) -> impl Iterator<Item = &'a RequirementClause> {
@@ -196,10 +151,9 @@ impl Requirement {
     }
 }
 
-/// Formats the requirements without preferences.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let clauses: Vec<String> = self.demands().map(ToString::to_string).collect();
+        let clauses: Vec<String> = self.0.iter().map(ToString::to_string).collect();
         f.write_str(&clauses.join(", "))
     }
 }

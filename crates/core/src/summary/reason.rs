@@ -115,11 +115,11 @@ impl RunSummary {
     /// Describes the unmet requirements of the worker with the fewest.
     fn unmet_phrase(&self, placement: &Placement) -> String {
         let lacks = self.worker_facts().map(|worker| {
-            let unmet = placement.requirement.unmet_demands(worker.labels);
+            let unmet = placement.requirement.unmet_clauses(worker.labels);
             unmet.map(ToString::to_string).collect::<Vec<String>>()
         });
         let nearest = lacks.min_by_key(Vec::len);
-        let all = || placement.requirement.demands().map(ToString::to_string).collect();
+        let all = || placement.requirement.0.iter().map(ToString::to_string).collect();
         let unmet: Vec<String> = nearest.unwrap_or_else(all);
         if !unmet.is_empty() {
             format!("needs {}, which no worker here has", unmet.join(", "))

@@ -15,8 +15,8 @@ fn with_output(text: &str) -> Outcome {
 }
 
 fn again(key: &str) -> StepSpec {
-    let once = IdempotencySpec { again: true, ..IdempotencySpec::with_key(key) };
-    StepSpec { when: ValueCondition::Once(once), ..StepSpec::default() }
+    let idempotency = IdempotencySpec { again: true, ..IdempotencySpec::with_key(key) };
+    StepSpec { idempotency: Some(idempotency), ..StepSpec::default() }
 }
 
 fn crew() -> TestCluster {
@@ -236,9 +236,8 @@ fn a_key_that_cannot_be_made_fails_its_step() {
 #[test]
 fn a_condition_is_asked_before_the_key() {
     let mut crew = crew();
-    let asks = Some("steps.build.outputs.ship".into());
-    let when = ValueCondition::Once(IdempotencySpec { asks, ..IdempotencySpec::with_key("v1") });
-    let spec = StepSpec { when, reads: vec![StepIx(0)], ..StepSpec::default() };
+    let when = ValueCondition::Asks("steps.build.outputs.ship".into());
+    let spec = StepSpec { when, reads: vec![StepIx(0)], ..StepSpec::idempotent("v1") };
     crew.submit("one", |plan| {
         plan.plain("build", []);
         plan.step("deploy", spec, ["build"]);

@@ -94,8 +94,7 @@ fn step_runs_at_once_if_no_preferred_worker_exists_or_remains() {
 fn what_is_required_must_be_met_and_a_preference_is_not_leased_ahead() {
     let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]).worker("beta", 1, ["ssd"]);
     let mut spec = StepSpec::requiring(["linux"]);
-    let ssd = RequirementClause(vec![RequirementAtom::has("ssd")]);
-    spec.placement.requirement = spec.placement.requirement.preferring(ssd);
+    spec.placement.preferences = vec![RequirementClause(vec![RequirementAtom::has("ssd")])];
     crew.submit("ship", |plan| plan.matrix("test", ["1", "2"], |_| spec.clone()));
     crew.pass(Span::secs(10));
     assert_eq!(crew.running("alpha"), ["test[1]"], "beta has an ssd, and is no linux");

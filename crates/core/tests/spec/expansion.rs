@@ -25,7 +25,7 @@ steps:
     let plan = plan(text, &[]).expect("nothing is wrong with it").plan;
     let key = |name: &str| {
         let spec = plan.spec(plan.find(name).expect("a step")).expect("no join");
-        spec.when.idempotency().map(|once| (once.key.to_string(), once.asks.is_some()))
+        spec.idempotency.as_ref().map(|it| (it.key.to_string(), spec.when.expression().is_some()))
     };
     assert_eq!(key("b"), Some(("ship/1.2-${{ steps.a.outputs.d }}".to_owned(), false)));
     assert_eq!(key("c[sqlite]"), Some(("sqlite-1.2".to_owned(), true)));

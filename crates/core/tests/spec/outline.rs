@@ -92,14 +92,17 @@ pub(crate) fn drawn_with(text: &str, given: &[(&str, &str)]) -> String {
         let _ = writeln!(page, "{}{needs}", plan.name(node));
         let Some(spec) = plan.spec(node) else { continue };
         let requires = &spec.placement.requirement;
-        if requires.demands().next().is_some() {
+        if !requires.0.is_empty() {
             let _ = writeln!(page, "    requires {requires}");
         }
-        for clause in requires.preferences() {
+        for clause in &spec.placement.preferences {
             let _ = writeln!(page, "    prefers {clause}");
         }
         if spec.when != ValueCondition::Holds {
             let _ = writeln!(page, "    when {:?}", spec.when);
+        }
+        if let Some(idempotency) = &spec.idempotency {
+            let _ = writeln!(page, "    idempotent {}", idempotency.key);
         }
         if !spec.reads.is_empty() {
             let reads: Vec<&str> = spec.reads.iter().map(|node| plan.name(*node)).collect();

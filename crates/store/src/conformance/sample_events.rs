@@ -194,16 +194,12 @@ fn keys() -> Vec<Event> {
         Event::KeyRecalled { run, step, key: key(), origin, output }
     };
     let mut plan = PlanBuilder::new("once");
-    let once = |asks, again| StepSpec {
-        when: ValueCondition::Once(IdempotencySpec {
-            key: "./${{ steps.a.outputs.b }}".into(),
-            asks,
-            again,
-        }),
-        ..StepSpec::default()
+    let keyed = |when, again| {
+        let key = "./${{ steps.a.outputs.b }}".into();
+        StepSpec { when, idempotency: Some(IdempotencySpec { key, again }), ..StepSpec::default() }
     };
-    plan.step("a", once(None, true));
-    plan.step("b", once(Some("steps.a.outputs.c".into()), false));
+    plan.step("a", keyed(ValueCondition::Holds, true));
+    plan.step("b", keyed(ValueCondition::Asks("steps.a.outputs.c".into()), false));
     let plan = Arc::new(plan.build().expect("the plan has no mistakes"));
     let (options, reused) = (RunOptions::default(), Vec::new());
     vec![
@@ -352,6 +348,7 @@ fn particular() -> StepSpec {
     StepSpec {
         placement: Placement {
             requirement: Requirement(clauses),
+            preferences: vec![RequirementClause(vec![RequirementAtom::has("ssd")])],
             pin: PinTarget::Leader,
             allow: vec!["alpha".into(), "beta".into()],
             deny: vec!["gamma".into()],
@@ -370,6 +367,7 @@ fn particular() -> StepSpec {
         priority: i32::MIN,
         condition: StatusCondition::Always,
         when: ValueCondition::Asks("steps.a.outputs.b == 1".into()),
+        idempotency: None,
         reads: vec![StepIx(0)],
         on_failure: OnFailure::Ignore,
         per_worker: Some(2),

@@ -174,7 +174,7 @@ fn spec(rng: &mut SimRng) -> StepSpec {
     }
     if rng.chance(200) {
         let preferred = RequirementClause(vec![RequirementAtom::has(rng.pick(&LABELS))]);
-        spec.placement.requirement = spec.placement.requirement.preferring(preferred);
+        spec.placement.preferences.push(preferred);
     }
     spec.locks = locks(rng);
     spec.retry = RetryPolicy {
@@ -193,7 +193,7 @@ fn spec(rng: &mut SimRng) -> StepSpec {
         StatusCondition::Always,
         StatusCondition::Failure,
     ]);
-    spec.when = when(rng);
+    (spec.when, spec.idempotency) = when_and_key(rng);
     if rng.chance(100) {
         spec.on_failure = OnFailure::Ignore;
     }
@@ -206,18 +206,18 @@ fn spec(rng: &mut SimRng) -> StepSpec {
     spec
 }
 
-fn when(rng: &mut SimRng) -> ValueCondition {
+/// The condition on values and the idempotency settings of a step.
+fn when_and_key(rng: &mut SimRng) -> (ValueCondition, Option<IdempotencySpec>) {
     if rng.chance(40) {
-        return ValueCondition::Fails("params.ship  (params.ship = false)".into());
+        let text = "params.ship  (params.ship = false)".into();
+        return (ValueCondition::Fails(text), None);
     }
     if rng.chance(100) {
-        let key = rng.pick(&["one", "two", "./own"]);
-        return ValueCondition::Once(IdempotencySpec {
-            again: rng.chance(200),
-            ..IdempotencySpec::with_key(key)
-        });
+        let key = rng.pick(&["one", "two", "./own"]).into();
+        let idempotency = IdempotencySpec { key, again: rng.chance(200) };
+        return (ValueCondition::Holds, Some(idempotency));
     }
-    ValueCondition::Holds
+    (ValueCondition::Holds, None)
 }
 
 fn locks(rng: &mut SimRng) -> Vec<LockUse> {

@@ -9,7 +9,7 @@ use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::transition::{IllegalStepChange, StepChange};
 use crate::id::StepIx;
 use crate::outcome::StepStatus;
-use crate::plan::{NeedEdge, OnFailure, StatusCondition, ValueCondition};
+use crate::plan::{NeedEdge, OnFailure, StatusCondition, StepSpec};
 use crate::planted_bugs::PlantedBug;
 use crate::session::{StopMode, StopReason};
 use crate::slab::{ClassIx, LaneIx, LeaseIx, RunIx};
@@ -138,7 +138,7 @@ impl Engine {
     ) -> Result<bool, IllegalStepChange> {
         let run = &mut self.runs[run_ix];
         let spec = run.plan.spec(node);
-        let asks = spec.is_some_and(|spec| spec.when != ValueCondition::Holds);
+        let asks = spec.is_some_and(StepSpec::is_decided_after_needs);
         let condition = spec.map(|spec| spec.condition);
         let state = run.step_mut(node);
         if state.status != StepStatus::Waiting {

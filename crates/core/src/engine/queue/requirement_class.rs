@@ -41,7 +41,7 @@ pub(crate) fn describe_placement(placement: &Placement) -> String {
     if placement.pin == PinTarget::Leader {
         parts.push("the leader's own worker".to_owned());
     }
-    if placement.requirement.demands().next().is_some() {
+    if !placement.requirement.0.is_empty() {
         parts.push(placement.requirement.to_string());
     }
     if !placement.allow.is_empty() {

@@ -20,7 +20,7 @@ use crate::slab::RunIx;
 impl Run {
     /// The key of a step, or why there is none; nothing if it has no key.
     fn evaluate_key(&self, step: StepIx) -> Option<Result<String, Box<str>>> {
-        let written = &self.spec(step).when.idempotency()?.key;
+        let written = &self.spec(step).idempotency.as_ref()?.key;
         let scope = ExprScope::default().with("steps", self.values_for(step)["steps"].take());
         let rendered = Template::parse(written).map_err(|error| error.to_string());
         let rendered = rendered.and_then(|template| {
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     pub(in crate::engine) fn ignores_key_record(&self, (run, step): IdempotentStep) -> bool {
-        self.runs[run].spec(step).when.idempotency().is_some_and(|once| once.again)
+        self.runs[run].spec(step).idempotency.as_ref().is_some_and(|it| it.again)
     }
 
     /// What the answer to a step that asked for its key does.
@@ -140,7 +140,7 @@ impl Engine {
         let status = run.step(step).status;
         let kept =
             self.config.bugs.on(PlantedBug::KeyKeptOnCancel) && status == StepStatus::Cancelled;
-        if kept || run.spec(step).when.idempotency().is_none() {
+        if kept || run.spec(step).idempotency.is_none() {
             return;
         }
         let (now, believed) = (self.now, self.trusted_time(self.now));

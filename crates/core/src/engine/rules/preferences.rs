@@ -23,25 +23,25 @@ impl Engine {
         suitors == 0 || self.preference_ends(lane).is_none_or(|at| at <= self.now)
     }
 
-    /// When anybody may have the first step of a lane that prefers something.
+    /// When any matching worker may get the first step of a lane with preferences.
     pub(in crate::engine) fn preference_ends(&self, lane: &ReadyLane) -> Option<Time> {
-        let mut preferences =
-            self.board.classes[lane.key.class].placement.requirement.preferences();
-        preferences.next()?;
+        if self.board.classes[lane.key.class].placement.preferences.is_empty() {
+            return None;
+        }
         lane.head().map(|(_, head)| head.since + PREFERENCE_WAIT)
     }
 
     /// The preferences of a class that a worker does not meet, in words.
     pub(crate) fn unmet_preferences(&self, worker: WorkerIx, class: ClassIx) -> Option<String> {
-        let requirement = &self.board.classes[class].placement.requirement;
-        let unsuited = requirement.unmet_preferences(&self.workers[worker].labels);
+        let placement = &self.board.classes[class].placement;
+        let unsuited = placement.unmet_preferences(&self.workers[worker].labels);
         let unsuited: Vec<String> = unsuited.map(ToString::to_string).collect();
         (!unsuited.is_empty()).then(|| unsuited.join(", "))
     }
 
     fn meets_preferences(&self, worker: WorkerIx, class: ClassIx) -> bool {
-        let requirement = &self.board.classes[class].placement.requirement;
-        requirement.unmet_preferences(&self.workers[worker].labels).next().is_none()
+        let placement = &self.board.classes[class].placement;
+        placement.unmet_preferences(&self.workers[worker].labels).next().is_none()
     }
 
     /// A worker that serves a class has come or gone.
@@ -51,14 +51,14 @@ impl Engine {
         class: ClassIx,
         by: i32,
     ) {
-        let requirement = &self.board.classes[class].placement.requirement;
-        if requirement.preferences().next().is_some() && self.meets_preferences(worker, class) {
+        let placement = &self.board.classes[class].placement;
+        if !placement.preferences.is_empty() && self.meets_preferences(worker, class) {
             let count = self.board.preferred_workers.entry(class).or_default();
             *count = count.saturating_add_signed(by);
         }
     }
 
-    /// Counts who suits which class.
+    /// Counts the workers that suit each class.
     pub(in crate::engine) fn recount_preferred_workers(&mut self) {
         self.board.preferred_workers.clear();
         for worker in self.workers.indices() {

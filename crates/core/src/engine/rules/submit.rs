@@ -155,9 +155,9 @@ impl Engine {
             .filter(|it| placement.refusal_beyond_labels(it.placement_facts(own)).is_none());
         let may: Vec<&Worker> = may.collect();
         let missing =
-            placement.requirement.demands().filter(|it| !may.iter().any(|w| it.matches(&w.labels)));
+            placement.requirement.0.iter().filter(|it| !may.iter().any(|w| it.matches(&w.labels)));
         let missing: Vec<String> = missing.map(|clause| format!("`{clause}`")).collect();
-        let unmet = |it: &&&Worker| placement.requirement.unmet_demands(&it.labels).count();
+        let unmet = |it: &&&Worker| placement.requirement.unmet_clauses(&it.labels).count();
         match may.iter().min_by_key(unmet) {
             None => "may run it".to_owned(),
             Some(_) if !missing.is_empty() => format!("has {}", missing.join(" and ")),

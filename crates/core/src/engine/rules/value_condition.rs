@@ -20,7 +20,7 @@ impl Run {
             && state.remaining == 0
             && state.attempt == 1
             && state.delivery == 0
-            && self.spec(step).when != ValueCondition::Holds
+            && self.spec(step).is_decided_after_needs()
     }
 
     /// How a step ends by its condition on values; `None` if that holds.

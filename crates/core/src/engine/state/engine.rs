@@ -369,7 +369,7 @@ impl Engine {
     /// Finds the workers of a new class and counts them.
     fn assign_workers_to_class(&mut self, class: ClassIx) {
         let placement = self.board.classes[class].placement.clone();
-        let prefers = placement.requirement.preferences().next().is_some();
+        let prefers = !placement.preferences.is_empty();
         let mut serving = 0;
         for worker in self.workers.indices() {
             let it = &self.workers[worker];

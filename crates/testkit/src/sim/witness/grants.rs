@@ -153,10 +153,10 @@ impl SimWitness {
         marks: &mut CoverageMarks,
     ) -> Result<(), BrokenRule> {
         let placement = &self.spec(run, step).placement;
-        if placement.requirement.preferences().next().is_none() {
+        if placement.preferences.is_empty() {
             return Ok(());
         }
-        let suits = |labels| placement.requirement.preferences().all(|it| it.matches(labels));
+        let suits = |labels| placement.preferences.iter().all(|it| it.matches(labels));
         if suits(&self.workers[&worker].labels) {
             marks.hit("preferred worker got the step");
             return Ok(());
@@ -198,7 +198,7 @@ impl SimWitness {
             let rank = self.rank(other_run, other);
             let plain = theirs.locks.is_empty()
                 && !self.is_embargoed(theirs, at)
-                && theirs.placement.requirement.preferences().next().is_none()
+                && theirs.placement.preferences.is_empty()
                 && theirs.per_worker.is_none()
                 && book.step(other).attempt == 1;
             require(!plain || rank.0 + 1 >= mine.0, "L3 starvation", || {

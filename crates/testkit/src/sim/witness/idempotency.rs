@@ -54,7 +54,7 @@ impl SimWitness {
     fn key_taken(&mut self, at: Time, of: WitnessStepRef, key: &str) -> Result<(), BrokenRule> {
         self.open(of)?;
         let (run, step) = of;
-        let again = self.spec(run, step).when.idempotency().is_some_and(|once| once.again);
+        let again = self.spec(run, step).idempotency.as_ref().is_some_and(|it| it.again);
         let holder = self.keys.holders.get(key);
         require(holder.is_none(), "I23 once", || {
             format!("run {run} {step} takes {key}, and {holder:?} is at it")
@@ -90,7 +90,7 @@ impl SimWitness {
 
     /// Whether a step may be handed out as far as keys go.
     pub(super) fn is_at_key(&self, of: WitnessStepRef) -> bool {
-        let once = self.spec(of.0, of.1).when.idempotency().is_some();
+        let once = self.spec(of.0, of.1).idempotency.is_some();
         !once || self.keys.taken.get(&of).and_then(|key| self.keys.holders.get(key)) == Some(&of)
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use windlass_core::plan::{LockOrder, PinTarget, Plan, StatusCondition, StepSpec, ValueCondition};
+use windlass_core::requirement::RequirementClause;
 use windlass_core::time::Span;
 
 use super::expanded_pipeline::retry_on;
@@ -75,12 +76,14 @@ fn spec(plan: &Plan, spec: &StepSpec) -> Value {
     let asked = match &spec.when {
         ValueCondition::Holds => None,
         ValueCondition::Fails(text) => Some(&**text),
-        ValueCondition::Asks(_) | ValueCondition::Once(_) => spec.when.expression(),
+        ValueCondition::Asks(expression) => Some(&**expression),
     };
-    let requirement = &spec.placement.requirement;
+    let texts = |clauses: &[RequirementClause]| -> Vec<String> {
+        clauses.iter().map(ToString::to_string).collect()
+    };
     json!({
-        "requires": requirement.demands().map(ToString::to_string).collect::<Vec<_>>(),
-        "prefers": requirement.preferences().map(ToString::to_string).collect::<Vec<_>>(),
+        "requires": texts(&spec.placement.requirement.0),
+        "prefers": texts(&spec.placement.preferences),
         "pin": (spec.placement.pin == PinTarget::Leader).then_some("leader"),
         "locks": locks.collect::<Vec<_>>(),
         "retry": {
@@ -96,6 +99,6 @@ fn spec(plan: &Plan, spec: &StepSpec) -> Value {
         "condition": condition,
         "if": asked,
         "per_worker": spec.per_worker,
-        "idempotent": spec.when.idempotency().map(|once| &once.key),
+        "idempotent": spec.idempotency.as_ref().map(|it| &it.key),
     })
 }

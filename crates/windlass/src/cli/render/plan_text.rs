@@ -218,17 +218,16 @@ fn asked(_: &Plan, spec: &StepSpec) -> Option<String> {
 
 fn requires(_: &Plan, spec: &StepSpec) -> Option<String> {
     let requirement = &spec.placement.requirement;
-    requirement.demands().next().map(|_| requirement.to_string())
+    (!requirement.0.is_empty()).then(|| requirement.to_string())
 }
 
 fn prefers(_: &Plan, spec: &StepSpec) -> Option<String> {
-    let clauses: Vec<String> =
-        spec.placement.requirement.preferences().map(ToString::to_string).collect();
+    let clauses: Vec<String> = spec.placement.preferences.iter().map(ToString::to_string).collect();
     (!clauses.is_empty()).then(|| clauses.join(", "))
 }
 
 fn once(_: &Plan, spec: &StepSpec) -> Option<String> {
-    spec.when.idempotency().map(|once| once.key.to_string())
+    spec.idempotency.as_ref().map(|it| it.key.to_string())
 }
 
 fn locks(plan: &Plan, spec: &StepSpec) -> Option<String> {

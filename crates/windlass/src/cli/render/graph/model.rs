@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::expand::{ExpandedPipeline, ExpandedStep};
 use windlass_core::id::{SpecIx, StepIx};
-use windlass_core::plan::{StatusCondition, ValueCondition};
+use windlass_core::plan::StatusCondition;
 use windlass_core::spec::PipelineDecl;
 
 use super::{dot, mermaid, svg, text};
@@ -101,7 +101,7 @@ impl GraphNode {
             cells: plan.is_join(step.node).then_some(step.cells.len()),
             locks: locks.into_iter().map(str::to_owned).collect(),
             conditional: specs.iter().any(|spec| {
-                spec.when != ValueCondition::Holds || spec.condition == StatusCondition::Failure
+                spec.is_decided_after_needs() || spec.condition == StatusCondition::Failure
             }),
             needs: Vec::new(),
         }
