@@ -13,6 +13,8 @@ mod batch_codec;
 mod condemned;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod encoded_batch;
+#[cfg(test)]
+mod golden_tests;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod import;
 mod interface;

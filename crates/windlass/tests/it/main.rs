@@ -21,7 +21,6 @@ mod disks;
 mod embedded_node;
 mod exposition;
 mod flawed_journal;
-mod golden;
 #[cfg(target_os = "linux")]
 mod guard;
 #[cfg(all(feature = "postgres", target_os = "linux"))]
