@@ -13,8 +13,8 @@ use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::ShutdownReceiver;
 use windlass_store::db::StoreError;
 use windlass_store::journal::{
-    CampaignOutcome, CurrentLeader, Journal, JournalLeadership, JournalSnapshot, LeaderCandidate,
-    Position, StoredBatch, decode_state,
+    CampaignOutcome, CurrentLeader, Journal, JournalLeadership, LeaderCandidate, Position,
+    StoredBatch,
 };
 
 use super::engine_view::{EngineStartState, PublishedEvents, SharedView};
@@ -410,8 +410,8 @@ impl ControllerNode {
     }
 }
 
-/// An engine from the newest snapshot, or from nothing. A snapshot of a version that is no longer known is as good as none
-/// as long as the journal is whole.
+/// An engine from the newest snapshot, or from nothing. A damaged snapshot is ignored, because a complete journal gives the
+/// same state; a snapshot of a later version is refused.
 ///
 /// The list of condemned runs is read first: none of them is built.
 async fn begin(
@@ -419,11 +419,12 @@ async fn begin(
     config: EngineConfig,
 ) -> Result<EngineStartState, StoreError> {
     let condemned = journal.condemned().await?;
-    let read = journal.snapshot().await?.and_then(|JournalSnapshot { position, batch, state }| {
-        Some((decode_state(&state, config).ok()?, position, Some(batch)))
-    });
-    let (engine, position, batch) =
-        read.unwrap_or_else(|| (Engine::new(config), Position(0), None));
+    let snapshot = journal.snapshot().await?;
+    let restored = snapshot.as_ref().map(|it| it.restore(config)).transpose()?.flatten();
+    let (engine, position, batch) = match (restored, snapshot) {
+        (Some(engine), Some(it)) => (engine, it.position, Some(it.batch)),
+        _ => (Engine::new(config), Position(0), None),
+    };
     Ok((engine.with_condemned(condemned), position, batch))
 }
 

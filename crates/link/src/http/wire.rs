@@ -145,7 +145,7 @@ impl JournalPage {
     /// The batches.
     pub fn unpack(self) -> Result<Vec<StoredBatch>, String> {
         let stored = |it: JournalPageBatch| {
-            let (position, events) = (Position(it.position), journal::decode_events(&it.events)?);
+            let (position, events) = (Position(it.position), decode_events(&it.events)?);
             Ok(StoredBatch { position, term: Term(it.term), batch: BatchId(it.batch), events })
         };
         self.batches.into_iter().map(stored).collect()
@@ -206,7 +206,7 @@ impl EventsPage {
 
     /// The events, each with its position.
     pub fn unpack(&self) -> Result<Vec<(Position, RecordedEvent)>, String> {
-        let events = journal::decode_events(&self.events)?;
+        let events = decode_events(&self.events)?;
         if events.len() != self.positions.len() {
             return Err(
                 "malformed page of events: the numbers of events and positions differ".to_owned()
@@ -214,6 +214,10 @@ impl EventsPage {
         }
         Ok(self.positions.iter().copied().map(Position).zip(events).collect())
     }
+}
+
+fn decode_events(bytes: &[u8]) -> Result<Vec<RecordedEvent>, String> {
+    journal::decode_events(bytes).map_err(|error| error.to_string())
 }
 
 /// A request for bytes of a large result.

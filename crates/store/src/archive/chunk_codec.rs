@@ -1,47 +1,45 @@
-//! The bytes of a part of a run's history, which mean the same for ever.
+//! Encodes and decodes a part of a run's events.
 //!
 //! ```text
-//!  version (1) │ check (8: BLAKE3 of what follows) │ size (8: of what was compressed) │ LZ4 of: positions │ events
+//!  size (8: of the uncompressed bytes) │ LZ4 of: positions │ batch
 //! ```
 //!
-//! The positions are in postcard, each as the difference to the one before; the events are what the journal's codec
-//! makes of them, with its own version. The check is made before anything is decompressed.
+//! This is the body of a [frame](crate::db::frame_format), so its checksum is verified before it is decompressed. The positions
+//! are in postcard, each as the difference to the one before. The batch has the format of the journal, with a version of its
+//! own.
 
+use crate::db::frame_format::{FrameError, FrameFormat};
 use crate::journal;
 use crate::journal::{Position, RecordedEvent};
 
-const VERSION: u8 = 1;
-const CHECK: usize = 8;
+/// The versions of a chunk.
+const CHUNK: FrameFormat = FrameFormat { content: "a chunk of events", upcasts: &[] };
+
 const SIZE: usize = 8;
 
-/// The bytes of events, which are not empty.
+/// Encodes events, of which there is at least one.
 pub(super) fn encode_chunk(positions: &[Position], events: &[RecordedEvent]) -> Vec<u8> {
     let mut before = 0;
     let steps: Vec<u64> = positions
         .iter()
         .map(|position| position.0.wrapping_sub(std::mem::replace(&mut before, position.0)))
         .collect();
-    let mut plain = postcard::to_stdvec(&steps).expect("numbers can always be written");
+    let mut plain = postcard::to_stdvec(&steps).expect("numbers always serialize");
     plain.extend_from_slice(&journal::encode_events(events));
-    let packed = lz4_flex::block::compress(&plain);
-    let mut bytes = Vec::with_capacity(1 + CHECK + SIZE + packed.len());
-    bytes.push(VERSION);
-    bytes.extend_from_slice(&[0; CHECK]);
-    bytes.extend_from_slice(&(plain.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(&packed);
-    let check = checksum(&bytes[1 + CHECK..]);
-    bytes[1..=CHECK].copy_from_slice(&check);
-    bytes
+    let mut body = (plain.len() as u64).to_le_bytes().to_vec();
+    body.extend_from_slice(&lz4_flex::block::compress(&plain));
+    CHUNK.encode(&body)
 }
 
-/// The events of such bytes, or what is wrong with them.
-pub(super) fn decode_chunk(bytes: &[u8]) -> Result<Vec<(Position, RecordedEvent)>, String> {
+/// Decodes events and their positions.
+pub(super) fn decode_chunk(bytes: &[u8]) -> Result<Vec<(Position, RecordedEvent)>, FrameError> {
     let plain = unpack(bytes)?;
     let (steps, events): (Vec<u64>, _) = postcard::take_from_bytes(&plain)
-        .map_err(|error| format!("positions that cannot be read: {error}"))?;
+        .map_err(|error| CHUNK.damaged(&format!("has unreadable positions: {error}")))?;
     let events = journal::decode_events(events)?;
     if steps.len() != events.len() {
-        return Err(format!("{} positions for {} events", steps.len(), events.len()));
+        let what = format!("has {} positions for {} events", steps.len(), events.len());
+        return Err(CHUNK.damaged(&what));
     }
     let mut at = 0_u64;
     let positions = steps.into_iter().map(|step| {
@@ -51,23 +49,13 @@ pub(super) fn decode_chunk(bytes: &[u8]) -> Result<Vec<(Position, RecordedEvent)
     Ok(positions.zip(events).collect())
 }
 
-fn unpack(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let (version, rest) = bytes.split_first().ok_or("a chunk without bytes")?;
-    if *version != VERSION {
-        return Err(format!("a chunk of version {version}, this windlass knows {VERSION}"));
-    }
-    let (found, rest) = rest.split_at_checked(CHECK).ok_or("a chunk cut short")?;
-    if found != checksum(rest) {
-        return Err("a chunk whose bytes do not match their checksum".to_owned());
-    }
-    let (size, packed) = rest.split_first_chunk::<SIZE>().ok_or("a chunk cut short")?;
-    let size = usize::try_from(u64::from_le_bytes(*size)).map_err(|error| error.to_string())?;
-    lz4_flex::block::decompress(packed, size).map_err(|error| error.to_string())
-}
-
-fn checksum(body: &[u8]) -> [u8; CHECK] {
-    let hash = blake3::hash(body);
-    hash.as_bytes()[..CHECK].try_into().expect("a BLAKE3 hash is longer")
+fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
+    let body = CHUNK.decode(bytes)?;
+    let cut = || CHUNK.damaged("is cut short");
+    let (size, packed) = body.split_first_chunk::<SIZE>().ok_or_else(cut)?;
+    let size = usize::try_from(u64::from_le_bytes(*size)).map_err(|_| cut())?;
+    lz4_flex::block::decompress(packed, size)
+        .map_err(|error| CHUNK.damaged(&format!("cannot be decompressed: {error}")))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use super::chunk_codec;
 use super::run_history::RunHistory;
+use crate::db::frame_format::FrameError;
 use crate::journal::{Position, RecordedEvent};
 
 /// The most events of a part: it costs half a millisecond to unpack, and takes about 1 MB while it is packed. Larger ones
@@ -70,13 +71,14 @@ impl ChunkReassembly {
     }
 
     /// Adds the next part, or says what is wrong with it.
-    pub(super) fn add(&mut self, part: &EventChunk<&[u8]>) -> Result<(), String> {
+    pub(super) fn add(&mut self, part: &EventChunk<&[u8]>) -> Result<(), FrameError> {
         if part.follows > self.seen {
-            return Err(missing_events_message(self.seen, part.follows));
+            return Err(missing_events(self.seen, part.follows));
         }
         let read = chunk_codec::decode_chunk(part.bytes)?;
         if read.last().map(|(position, _)| *position) != Some(part.last) {
-            return Err(format!("a chunk does not end at position {}", part.last));
+            let what = format!("a chunk does not end at position {}", part.last);
+            return Err(FrameError::Damaged(what));
         }
         // A part of a shorter history may have been left: its events are in the next part again.
         let seen = std::mem::replace(&mut self.seen, part.last);
@@ -86,12 +88,8 @@ impl ChunkReassembly {
     }
 
     /// All of them, when there are no more parts.
-    pub(super) fn done(self) -> Result<PositionedEvents, String> {
-        if self.wants_more() {
-            Err(missing_events_message(self.seen, self.last))
-        } else {
-            Ok(self.events)
-        }
+    pub(super) fn done(self) -> Result<PositionedEvents, FrameError> {
+        if self.wants_more() { Err(missing_events(self.seen, self.last)) } else { Ok(self.events) }
     }
 }
 
@@ -103,6 +101,6 @@ impl ChunkReassembly {
     }
 }
 
-fn missing_events_message(from: Position, to: Position) -> String {
-    format!("its events behind position {from} up to {to} are missing")
+fn missing_events(from: Position, to: Position) -> FrameError {
+    FrameError::Damaged(format!("its events behind position {from} up to {to} are missing"))
 }

@@ -166,7 +166,8 @@ fn begun_anew(journal: &JournalHandle, position: Position) -> Result<Engine, Che
     let found = block_on(journal.snapshot())?;
     let found = found.ok_or_else(|| CheckDifference::new("there is no snapshot"))?;
     expect_same("the position of the snapshot", &found.position, &position)?;
-    let engine = decode_state(&found.state, EngineConfig::default()).map_err(CheckDifference)?;
+    let engine = decode_state(&found.state, EngineConfig::default());
+    let engine = engine.map_err(|error| CheckDifference(error.to_string()))?;
     expect_same("the bytes, written again", &(encode_state(&engine) == found.state), &true)?;
     let behind = block_on(journal.tail(position, usize::MAX))?;
     behind.iter().try_fold(engine, |engine, batch| fold_on(engine, &batch.events))

@@ -86,14 +86,17 @@ pub enum StoreError {
     },
     /// A newer windlass wrote it.
     #[error(
-        "the store {place} was written by a newer windlass (schema {found}, this one knows {known}): upgrade"
+        "the store {place} was written by a newer windlass ({content} has version {found}, this one reads versions up to \
+         {known}): use that windlass, or a newer one"
     )]
     Newer {
         /// Where it is.
         place: String,
-        /// Its schema.
+        /// The part that has a newer version.
+        content: &'static str,
+        /// Its version.
         found: u32,
-        /// Ours.
+        /// The newest version that this windlass reads.
         known: u32,
     },
     /// The store is written in another format than this windlass reads.

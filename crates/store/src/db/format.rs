@@ -1,12 +1,14 @@
-//! The name of the format in which a store is written.
+//! The name of the store format.
 //!
-//! The name stands in every database of a store. A windlass opens a store of its own format only: bytes of another format would
-//! be read as something that they do not mean. Within one format, tables change by migrations, and events and snapshots
-//! carry a version of their own.
+//! Every database of a store contains the name. A windlass opens stores of its own format only, because it would misread the
+//! bytes of another. Within a format, tables change by migrations, and events by [upcasts](super::frame_format).
 
 /// The format that this windlass reads and writes.
-pub const STORE_FORMAT: &str = "windlass-1";
+///
+/// Until the first release, formats change without migrations and upcasts, and the name has the date of the last change. The
+/// first release names it `windlass-1`.
+pub const STORE_FORMAT: &str = "windlass-1-draft-20261119";
 
-/// Shown for a store that was written before formats had names.
+/// Shown for a database of windlass that does not name its format.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub const UNNAMED_FORMAT: &str = "(unnamed, from before windlass-1)";
+pub const UNNAMED_FORMAT: &str = "(unnamed)";

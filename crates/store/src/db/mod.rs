@@ -1,10 +1,10 @@
 //! What journal, archive and logs have in common: how a call is answered, what can go wrong, SQLite and PostgreSQL.
 
-pub mod checksum_frame;
 mod error;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub mod failure;
 pub mod format;
+pub mod frame_format;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

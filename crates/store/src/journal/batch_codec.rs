@@ -1,31 +1,35 @@
-//! The bytes of a batch.
+//! Encodes and decodes the events of a batch.
 //!
-//! ```text
-//!  version (1) │ check (8: BLAKE3 of what follows) │ events in postcard: count, then time and event each
-//! ```
-//!
+//! The body of the [frame](crate::db::frame_format) has the events in postcard: their number, then time and event each.
 //! Postcard writes an enum as the number of its variant and a struct as its fields in order, so a changed enum or struct is
-//! another format. Nothing was released, so no other format is read; the golden journal in the tests shows a change that was
-//! not meant. An unknown version or variant is an error, and a node that meets one does not lead.
+//! another version. A change needs an entry in [`BATCH`]: a function that decodes the older version with frozen copies of the
+//! changed types, and encodes the next version. Until the first release there is one version, and the
+//! [name of the store format](crate::db::STORE_FORMAT) changes instead.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::engine::Event;
 use windlass_core::time::Time;
 
 use super::interface::RecordedEvent;
-use crate::db::checksum_frame;
+use crate::db::frame_format::{FrameError, FrameFormat};
 
-const VERSION: u8 = 1;
+/// The versions of a batch.
+const BATCH: FrameFormat = FrameFormat { content: "a batch of events", upcasts: &[] };
 
-/// Times are written as the difference to the one before: the events of a batch were decided close together.
+/// Time and event. Times are written as the difference to the one before, which is small within a batch.
 #[derive(Serialize)]
 struct TimedEventRef<'a>(u64, &'a Event);
 
+/// The same, read.
 #[derive(Deserialize)]
 struct TimedEvent(u64, Event);
 
-/// The bytes of a batch's events.
+/// Encodes the events of a batch.
 pub fn encode_events(events: &[RecordedEvent]) -> Vec<u8> {
+    BATCH.encode(&encode_body(events))
+}
+
+fn encode_body(events: &[RecordedEvent]) -> Vec<u8> {
     let mut before = 0;
     let written: Vec<TimedEventRef<'_>> = events
         .iter()
@@ -36,16 +40,18 @@ pub fn encode_events(events: &[RecordedEvent]) -> Vec<u8> {
             TimedEventRef(since, &recorded.event)
         })
         .collect();
-    let body = postcard::to_stdvec(&written)
-        .expect("events are plain data: nothing in them can refuse to be written");
-    checksum_frame::encode_frame(VERSION, &body)
+    postcard::to_stdvec(&written).expect("events are plain data, which always serializes")
 }
 
-/// The events of a batch's bytes, or what is wrong with them.
-pub fn decode_events(bytes: &[u8]) -> Result<Vec<RecordedEvent>, String> {
-    let body = checksum_frame::decode_frame("a batch", VERSION, bytes)?;
-    let read: Vec<TimedEvent> = postcard::from_bytes(body)
-        .map_err(|error| format!("a batch that cannot be read: {error}"))?;
+/// Decodes the events of a batch.
+pub fn decode_events(bytes: &[u8]) -> Result<Vec<RecordedEvent>, FrameError> {
+    decode_events_of(&BATCH, bytes)
+}
+
+fn decode_events_of(format: &FrameFormat, bytes: &[u8]) -> Result<Vec<RecordedEvent>, FrameError> {
+    let body = format.decode(bytes)?;
+    let read: Vec<TimedEvent> = postcard::from_bytes(&body)
+        .map_err(|error| format.damaged(&format!("cannot be read: {error}")))?;
     let mut at = 0_u64;
     let recorded = read.into_iter().map(|TimedEvent(since, event)| {
         at = at.wrapping_add(since);
@@ -87,13 +93,54 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_anywhere_is_found() {
+    fn changed_byte_is_found_anywhere() {
         let bytes = encode_events(&[granted(5)]);
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x40;
-            assert!(decode_events(&damaged).is_err(), "byte {at}");
+            assert!(matches!(decode_events(&damaged), Err(FrameError::Damaged(_))), "byte {at}");
         }
         assert!(decode_events(&bytes[..bytes.len() - 1]).is_err(), "cut short");
+    }
+
+    /// An event of a made-up earlier version, in which workers had names instead of numbers.
+    #[derive(Serialize, Deserialize)]
+    enum EarlierEvent {
+        WorkerVanished { name: String },
+    }
+
+    /// The step from the made-up version to this one.
+    fn from_earlier(body: &[u8]) -> Result<Vec<u8>, String> {
+        let events: Vec<(u64, EarlierEvent)> =
+            postcard::from_bytes(body).map_err(|error| error.to_string())?;
+        let upcast = events.into_iter().map(|(at, EarlierEvent::WorkerVanished { name })| {
+            let worker = WorkerId(name.parse().map_err(|_| format!("no worker {name}"))?);
+            Ok(RecordedEvent { at: Time::from_millis(at), event: Event::WorkerLost { worker } })
+        });
+        Ok(encode_body(&upcast.collect::<Result<Vec<_>, String>>()?))
+    }
+
+    const LATER: FrameFormat =
+        FrameFormat { content: "a batch of events", upcasts: &[from_earlier] };
+
+    fn earlier_batch(name: &str) -> Vec<u8> {
+        let earlier = vec![(7_u64, EarlierEvent::WorkerVanished { name: name.to_owned() })];
+        BATCH.encode(&postcard::to_stdvec(&earlier).unwrap())
+    }
+
+    #[test]
+    fn batch_of_an_earlier_version_is_upcast_when_it_is_read() {
+        let event = Event::WorkerLost { worker: WorkerId(3) };
+        let expected = vec![RecordedEvent { at: Time::from_millis(7), event }];
+        assert_eq!(decode_events_of(&LATER, &earlier_batch("3")), Ok(expected));
+        let error = decode_events_of(&LATER, &earlier_batch("x")).unwrap_err();
+        assert_eq!(error.to_string(), "a batch of events is invalid: no worker x");
+    }
+
+    #[test]
+    fn batch_of_a_later_version_is_refused_by_name() {
+        let later = LATER.encode(&encode_body(&[granted(5)]));
+        let expected = FrameError::Newer { content: "a batch of events", found: 2, known: 1 };
+        assert_eq!(decode_events(&later), Err(expected));
     }
 }

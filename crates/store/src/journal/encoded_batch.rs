@@ -1,5 +1,7 @@
 //! A batch as the tables of a database have it: whichever database it is, what is written and what is believed is the same.
 
+use std::fmt;
+
 use windlass_core::id::Term;
 
 use super::batch_codec::{decode_events, encode_events};
@@ -53,7 +55,8 @@ impl BatchHeader {
             let (from, to) = (seen.0 + 1, first - 1);
             return Err(failure::damaged(place, format!("events {from} to {to} are missing")));
         }
-        let events = decode_events(bytes).map_err(|what| self.damaged(place, &what))?;
+        let events = decode_events(bytes)
+            .map_err(|error| failure::unreadable(place, &self.to_string(), error))?;
         if events.len() as u64 != last + 1 - first {
             let what = format!("the batch has {} events", events.len());
             return Err(self.damaged(place, &what));
@@ -63,6 +66,12 @@ impl BatchHeader {
 
     /// What is wrong with this batch.
     pub(super) fn damaged(self, place: &str, what: &str) -> StoreError {
-        failure::damaged(place, format!("events {} to {}: {what}", self.first, self.position))
+        failure::damaged(place, format!("{self}: {what}"))
+    }
+}
+
+impl fmt::Display for BatchHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "events {} to {}", self.first, self.position)
     }
 }

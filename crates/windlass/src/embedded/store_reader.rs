@@ -9,7 +9,7 @@ use windlass_core::summary::{RunSummary, StepDurations};
 use windlass_core::time::Time;
 use windlass_store::archive::{FindRunError, RunQuery, RunRecord, find_run};
 use windlass_store::db::StoreError;
-use windlass_store::journal::{Position, decode_state};
+use windlass_store::journal::Position;
 
 use super::stores::Stores;
 
@@ -122,12 +122,12 @@ impl StoreReader {
     async fn begin(&mut self) -> Result<Position, StoreError> {
         let condemned = self.stores.journal.condemned().await?;
         let snapshot = self.stores.journal.snapshot().await?;
-        let read = snapshot.and_then(|snapshot| {
-            let engine = decode_state(&snapshot.state, EngineConfig::default()).ok()?;
-            Some((engine, snapshot.position))
-        });
-        let (engine, position) =
-            read.unwrap_or_else(|| (Engine::new(EngineConfig::default()), Position(0)));
+        let config = EngineConfig::default();
+        let restored = snapshot.as_ref().map(|it| it.restore(config)).transpose()?.flatten();
+        let (engine, position) = match (restored, snapshot) {
+            (Some(engine), Some(it)) => (engine, it.position),
+            _ => (Engine::new(config), Position(0)),
+        };
         self.engine = engine.with_condemned(condemned);
         Ok(position)
     }

@@ -8,14 +8,14 @@ use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::session::FinishedAttempt;
 use windlass_net::credentials::WorkerSecret;
 use windlass_net::files::durable_folder;
-use windlass_store::db::checksum_frame;
+use windlass_store::db::frame_format::FrameFormat;
 
 use super::atomic_file;
 use super::directory::{StateDirectoryError, StateDirectoryLock};
 use super::incarnations::WorkerIncarnations;
 
-/// How outcomes are written. Another version's are dropped: their steps are handed out again.
-const OUTCOMES_VERSION: u8 = 1;
+/// The versions of kept outcomes.
+const OUTCOMES: FrameFormat = FrameFormat { content: "a file of outcomes", upcasts: &[] };
 
 /// Bytes of output that are kept for another life: they are presented in one message. What does not fit counts as lost.
 const OUTPUT_ROOM: usize = 512 * 1024;
@@ -86,8 +86,8 @@ impl ClusterMembership {
     /// The outcomes that were kept. What cannot be read any more is dropped: its steps are handed out again.
     pub fn outcomes(&self) -> Vec<FinishedAttempt> {
         let bytes = atomic_file::read(&self.outcomes_file()).ok().flatten().unwrap_or_default();
-        let body = checksum_frame::decode_frame("outcomes", OUTCOMES_VERSION, &bytes).ok();
-        body.and_then(|body| postcard::from_bytes(body).ok()).unwrap_or_default()
+        let body = OUTCOMES.decode(&bytes).ok();
+        body.and_then(|body| postcard::from_bytes(&body).ok()).unwrap_or_default()
     }
 
     /// Why outcomes could not be kept, each time that this changes.
@@ -122,7 +122,7 @@ impl ClusterMembership {
         let kept: Vec<&FinishedAttempt> = outcomes.iter().filter(fits).collect();
         let body = postcard::to_stdvec(&kept);
         let body = body.map_err(|error| StateDirectoryError::unusable(&file, &error))?;
-        atomic_file::write(&file, &checksum_frame::encode_frame(OUTCOMES_VERSION, &body))
+        atomic_file::write(&file, &OUTCOMES.encode(&body))
     }
 
     /// Keeps none: the leader has judged them.

@@ -56,7 +56,7 @@ impl PostgresArchiveReader {
     ) -> Result<PositionedEvents, StoreError> {
         // The first part may hold the submission alone, and the second may begin before what is asked for.
         let at_once = (most / CHUNK_EVENTS_MAX + 2).min(CHUNKS_PER_READ);
-        let damaged = |what: String| self.damaged(run, &what);
+        let unreadable = |error| failure::unreadable(&self.place, &format!("run {run}"), error);
         let mut gathered: Option<ChunkReassembly> = None;
         loop {
             let seen = gathered.as_ref().map_or(after, ChunkReassembly::seen);
@@ -66,11 +66,11 @@ impl PostgresArchiveReader {
             let mut so_far = gathered.unwrap_or_else(|| ChunkReassembly::after(after, most, last));
             for part in rows.iter().filter_map(part) {
                 if so_far.wants_more() {
-                    so_far.add(&part).map_err(damaged)?;
+                    so_far.add(&part).map_err(unreadable)?;
                 }
             }
             if !so_far.wants_more() || so_far.seen() == seen {
-                return so_far.done().map_err(damaged);
+                return so_far.done().map_err(unreadable);
             }
             gathered = Some(so_far);
         }
@@ -78,10 +78,6 @@ impl PostgresArchiveReader {
 
     fn record(&self, row: &Row) -> Result<RunRecord, StoreError> {
         record(row).map_err(|what| failure::damaged(&self.place, what))
-    }
-
-    fn damaged(&self, run: RunId, what: &str) -> StoreError {
-        failure::damaged(&self.place, format!("run {run}: {what}"))
     }
 }
 

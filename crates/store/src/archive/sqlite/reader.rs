@@ -72,18 +72,14 @@ impl SqliteArchiveReader {
         let mut statement = snapshot.prepare_cached(statement::CHUNKS).map_err(sqlite)?;
         let key = [run_to_sql(run), to_sql(after.0)];
         let mut rows = statement.query(key).map_err(sqlite)?;
-        let damaged = |what: String| self.damaged(run, &what);
+        let unreadable = |error| failure::unreadable(&self.place, &format!("run {run}"), error);
         let mut gathered = ChunkReassembly::after(after, most, last);
         while gathered.wants_more()
             && let Some(row) = rows.next().map_err(sqlite)?
         {
-            gathered.add(&part(row).map_err(sqlite)?).map_err(damaged)?;
+            gathered.add(&part(row).map_err(sqlite)?).map_err(unreadable)?;
         }
-        gathered.done().map_err(damaged)
-    }
-
-    fn damaged(&self, run: RunId, what: &str) -> StoreError {
-        failure::damaged(&self.place, format!("run {run}: {what}"))
+        gathered.done().map_err(unreadable)
     }
 
     fn failure(&self, error: &rusqlite::Error) -> StoreError {

@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use super::connection::PgConnection;
 use super::runtime::PgRuntime;
-use crate::db::StoreError;
+use crate::db::{STORE_FORMAT, StoreError};
 
 /// How long each may take.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 const IS_THERE: &str = "SELECT to_regclass('windlass_schema') IS NOT NULL";
 const IS_SET: &str = "SELECT FROM windlass_schema WHERE store = 'copying'";
-const SET: &str = "INSERT INTO windlass_schema (store, version, format)
-    VALUES ('copying', 1, 'windlass-1') ON CONFLICT DO NOTHING";
 const CLEAR: &str = "DELETE FROM windlass_schema WHERE store = 'copying'";
 const EMPTY: &str = "
     TRUNCATE windlass_journal, windlass_snapshots, windlass_snapshot_parts, windlass_archive,
@@ -60,23 +58,30 @@ impl CopyMark {
 
     /// Sets the mark: a copy begins.
     pub async fn set(&self) -> Result<(), StoreError> {
-        self.execute(SET).await
+        self.execute(format!(
+            "INSERT INTO windlass_schema (store, version, format)
+             VALUES ('copying', 1, '{STORE_FORMAT}') ON CONFLICT DO NOTHING"
+        ))
+        .await
     }
 
     /// Clears the mark: the copy is complete.
     pub async fn clear(&self) -> Result<(), StoreError> {
-        self.execute(CLEAR).await
+        self.execute(CLEAR.to_owned()).await
     }
 
     /// Empties what is copied. The row of the leader stays.
     pub async fn truncate_tables(&self) -> Result<(), StoreError> {
-        self.execute(EMPTY).await
+        self.execute(EMPTY.to_owned()).await
     }
 
-    async fn execute(&self, statements: &'static str) -> Result<(), StoreError> {
+    async fn execute(&self, statements: String) -> Result<(), StoreError> {
         let line = Arc::clone(&self.line);
         let done = self.office.spawn(async move {
-            line.call(move |client| Box::pin(client.batch_execute(statements))).await
+            line.call(move |client| {
+                Box::pin(async move { client.batch_execute(&statements).await })
+            })
+            .await
         });
         done.await
     }

@@ -5,7 +5,7 @@ use tokio_postgres::error::SqlState;
 
 use super::tls::PgTlsRefused;
 use crate::db::StoreError;
-pub use crate::db::failure::{damaged, unavailable, unusable};
+pub use crate::db::failure::{damaged, unavailable, unreadable, unusable};
 
 /// What the server says, or the way to it.
 pub fn from_postgres(place: &str, error: &Error) -> StoreError {

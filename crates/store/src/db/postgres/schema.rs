@@ -39,7 +39,8 @@ pub async fn migrate_or_refuse(
     }
     let known = u32::try_from(tables.migrations.len()).unwrap_or(u32::MAX);
     if found > known {
-        return Err(StoreError::Newer { place: place.to_owned(), found, known });
+        let (place, content) = (place.to_owned(), "its schema");
+        return Err(StoreError::Newer { place, content, found, known });
     }
     Ok(())
 }
@@ -94,8 +95,8 @@ async fn apply(client: &Client, tables: PgSchema) -> Result<PgSchemaVersion, Err
     Ok(PgSchemaVersion { version, format: STORE_FORMAT.to_owned() })
 }
 
-/// The version of the tables; nothing where there are none. The column `format` is read as JSON because tables from before
-/// formats had names do not have it.
+/// The version of the tables; `None` if there are none. The column `format` is read as JSON because tables of another format
+/// may not have it.
 async fn version(client: &Client, tables: PgSchema) -> Result<Option<PgSchemaVersion>, Error> {
     let there =
         client.query_typed("SELECT to_regclass('windlass_schema') IS NOT NULL", &[]).await?;

@@ -5,7 +5,7 @@ use std::io;
 use rusqlite::{Error, ErrorCode};
 
 use crate::db::StoreError;
-pub use crate::db::failure::{damaged, unavailable, unusable};
+pub use crate::db::failure::{damaged, unavailable, unreadable, unusable};
 
 /// What SQLite says.
 pub fn from_sqlite(place: &str, error: &Error) -> StoreError {

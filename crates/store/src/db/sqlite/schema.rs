@@ -38,7 +38,8 @@ impl SqliteSchema {
         if seen > self.migrations.len() {
             let known = u32::try_from(self.migrations.len()).expect("migrations are few");
             let found = version.cast_unsigned();
-            return Err(StoreError::Newer { place: place.to_owned(), found, known });
+            let (place, content) = (place.to_owned(), "its schema");
+            return Err(StoreError::Newer { place, content, found, known });
         }
         check_format(connection, place)?;
         Ok(seen)

@@ -4,18 +4,20 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
 use super::statement;
+use crate::db::StoreError;
+use crate::db::frame_format::FrameFormat;
 use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
 use crate::db::postgres::partition::PgPartitions;
 use crate::db::sql_number::to_sql;
-use crate::db::{StoreError, checksum_frame};
 use crate::journal::interface::last_to_remove;
 use crate::journal::{BatchId, JournalSnapshot, Position};
 
 /// Bytes of a part.
 const PART_BYTES: usize = 1 << 20;
-/// Snapshots that stay.
+/// Snapshots that are kept.
 const KEPT_SNAPSHOTS: usize = 2;
-const VERSION: u8 = 1;
+/// The frame around a state. Its checksum covers all parts together.
+const SNAPSHOT_PARTS: FrameFormat = FrameFormat { content: "a snapshot in parts", upcasts: &[] };
 
 /// Snapshots and pruning, on a connection of their own: a snapshot of a hundred megabytes stands in nobody's way.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ impl PostgresSnapshots {
 
 fn save(client: &Client, snapshot: JournalSnapshot) -> PgWork<'_, ()> {
     Box::pin(async move {
-        let bytes = checksum_frame::encode_frame(VERSION, &snapshot.state);
+        let bytes = SNAPSHOT_PARTS.encode(&snapshot.state);
         let parts = i32::try_from(bytes.len().div_ceil(PART_BYTES)).unwrap_or(i32::MAX);
         let (position, batch) = (to_sql(snapshot.position.0), snapshot.batch.0.cast_signed());
         client.batch_execute(statement::BEGIN).await?;
@@ -89,8 +91,8 @@ async fn newest(client: &Client) -> Result<Option<JournalSnapshot>, Error> {
         let asked: [PgParameter<'_>; 2] = [(&at, Type::INT8), (&name, Type::INT8)];
         let rows = client.query_typed(statement::PARTS, &asked).await?;
         let bytes: Vec<u8> = rows.iter().flat_map(|row| row.get::<_, &[u8]>(0)).copied().collect();
-        if let Ok(state) = checksum_frame::decode_frame("a snapshot", VERSION, &bytes) {
-            return Ok(Some(JournalSnapshot { position, batch, state: state.to_vec() }));
+        if let Ok(state) = SNAPSHOT_PARTS.decode(&bytes) {
+            return Ok(Some(JournalSnapshot { position, batch, state: state.into_owned() }));
         }
     }
     Ok(None)

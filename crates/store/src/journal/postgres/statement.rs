@@ -45,7 +45,7 @@ pub(super) const TERM: &str =
 /// milliseconds, greater than any before in whatever history, since terms are won more slowly than time passes.
 ///
 /// Another server or timeline has lost what the last one had and this one had not: `lost`. So have rows that were put back
-/// from a dump (migration 8), and a journal without the row of a leader. A server that was restarted may
+/// from a dump, and a journal without the row of a leader. A server that was restarted may
 /// be a copy of its files, put back: `unproven`, unless the candidate knows better ([`Terms`](super::terms::Terms)).
 /// A term that wrote nothing hands on what it found.
 pub(super) const CAMPAIGN: &str = "

@@ -22,20 +22,8 @@ use crate::journal::{
     LeaderCandidate, Position, StartMark, StoredBatch,
 };
 
-pub(crate) const TABLES: PgSchema = PgSchema {
-    store: "journal",
-    migrations: &[
-        include_str!("migrations/0001_journal.sql"),
-        include_str!("migrations/0002_cluster.sql"),
-        include_str!("migrations/0003_append.sql"),
-        include_str!("migrations/0004_server.sql"),
-        include_str!("migrations/0005_history.sql"),
-        include_str!("migrations/0006_snapshots.sql"),
-        include_str!("migrations/0007_condemned.sql"),
-        include_str!("migrations/0008_witness.sql"),
-        include_str!("migrations/0009_beat.sql"),
-    ],
-};
+pub(crate) const TABLES: PgSchema =
+    PgSchema { store: "journal", migrations: &[include_str!("migrations/0001_journal.sql")] };
 
 /// How long a term lasts unless it is renewed.
 const LEASE_DURATION: Span = Span::secs(6);

@@ -5,8 +5,5 @@ use crate::db::sqlite::schema::SqliteSchema;
 /// "wndl" is its mark.
 pub(super) const TABLES: SqliteSchema = SqliteSchema {
     application: 0x776e_646c,
-    migrations: &[
-        include_str!("migrations/0001_journal.sql"),
-        include_str!("migrations/0002_condemned.sql"),
-    ],
+    migrations: &[include_str!("migrations/0001_journal.sql")],
 };

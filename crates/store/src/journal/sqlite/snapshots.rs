@@ -1,5 +1,6 @@
 //! Snapshots as files beside the journal: one of a hundred megabytes must not stand in the way of a commit.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,8 +10,9 @@ use windlass_net::files::{durable_folder, private_files};
 
 use super::head_file;
 use super::reader::{batch_at, head};
+use crate::db::StoreError;
+use crate::db::frame_format::FrameFormat;
 use crate::db::sqlite::failure;
-use crate::db::{StoreError, checksum_frame};
 use crate::journal::interface::last_to_remove;
 use crate::journal::{BatchId, JournalSnapshot, Position};
 
@@ -21,7 +23,8 @@ pub(super) const PREFIX_LOST: &str = "lost-snapshot-";
 const UNFINISHED: &str = "snapshot.new";
 const LOCK: &str = "snapshot.lock";
 const KEPT_SNAPSHOTS: usize = 2;
-const VERSION: u8 = 1;
+/// The frame around a state in a file.
+const SNAPSHOT_FILE: FrameFormat = FrameFormat { content: "a snapshot file", upcasts: &[] };
 
 /// A snapshot's file, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,7 +154,7 @@ fn write(folder: &Path, snapshot: &JournalSnapshot) -> io::Result<()> {
 fn write_state(file: &Path, state: &[u8]) -> io::Result<()> {
     let mut file =
         private_files::open_options().write(true).create(true).truncate(true).open(file)?;
-    file.write_all(&checksum_frame::encode_frame(VERSION, state))?;
+    file.write_all(&SNAPSHOT_FILE.encode(state))?;
     file.sync_all()
 }
 
@@ -195,9 +198,7 @@ impl SnapshotFile {
 
 fn read(file: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(file) {
-        Ok(bytes) => {
-            Ok(checksum_frame::decode_frame("a snapshot", VERSION, &bytes).ok().map(<[u8]>::to_vec))
-        }
+        Ok(bytes) => Ok(SNAPSHOT_FILE.decode(&bytes).ok().map(Cow::into_owned)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

@@ -11,13 +11,8 @@ use crate::db::{StoreError, StoreFuture};
 use crate::journal::JOURNAL_TABLES;
 use crate::sql_views::{SqlViews, SqlViewsDiff, SqlViewsOutcome};
 
-const TABLES: schema::PgSchema = schema::PgSchema {
-    store: "tables",
-    migrations: &[
-        include_str!("migrations/0001_tables.sql"),
-        include_str!("migrations/0002_idempotency.sql"),
-    ],
-};
+const TABLES: schema::PgSchema =
+    schema::PgSchema { store: "tables", migrations: &[include_str!("migrations/0001_tables.sql")] };
 
 /// How long a difference may take: it has some ten thousand rows at most.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);

@@ -5,8 +5,5 @@ use crate::db::sqlite::schema::SqliteSchema;
 /// "wndt" is its mark.
 pub(super) const TABLES: SqliteSchema = SqliteSchema {
     application: 0x776e_6474,
-    migrations: &[
-        include_str!("migrations/0001_tables.sql"),
-        include_str!("migrations/0002_idempotency.sql"),
-    ],
+    migrations: &[include_str!("migrations/0001_tables.sql")],
 };

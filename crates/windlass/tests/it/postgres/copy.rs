@@ -4,6 +4,7 @@ use windlass::core::id::RunId;
 use windlass::embedded::system_now;
 use windlass_store::archive::{Archive as _, SqliteArchive, SubmissionKeyClaim};
 use windlass_store::conformance::{block_on, sealed_run as sealed};
+use windlass_store::db::STORE_FORMAT;
 use windlass_store::journal::{
     CampaignOutcome, Journal as _, LeaderCandidate, Position, SqliteJournal,
 };
@@ -99,8 +100,8 @@ fn interrupted_copy_is_unusable_and_is_restarted() {
     let (there, schema) = shared().fresh();
     let copy = |from: &str, to: &str| project.run(&format!("store copy {from} {to}"));
     assert_eq!(copy("sqlite:.windlass", &there).code, Some(0));
-    let mark = format!("INSERT INTO {schema}.windlass_schema VALUES ('copying', 1, 'windlass-1')");
-    shared().psql(&mark);
+    let mark = format!("('copying', 1, '{STORE_FORMAT}')");
+    shared().psql(&format!("INSERT INTO {schema}.windlass_schema VALUES {mark}"));
     assert_eq!(copy(&there, "sqlite:back").code, Some(2));
     let refused = project.run(&format!("serve --listen 127.0.0.1:0 --store {there}"));
     assert!(refused.err.contains("a copy to it was not finished"), "{refused:?}");

@@ -1,5 +1,5 @@
--- One row per batch. Its key is the position of its last event, so that rows lie in order and a batch that would
--- end where another one does is refused by the table itself.
+-- One row per batch. The key is the position of its last event, so rows are in order, and the table refuses a second batch
+-- with the same end.
 CREATE TABLE journal (
     position INTEGER PRIMARY KEY,
     first    INTEGER NOT NULL CHECK (first BETWEEN 1 AND position),
@@ -8,7 +8,7 @@ CREATE TABLE journal (
     events   BLOB NOT NULL
 ) STRICT;
 
--- Up to where events have left: they are in a snapshot, and those of runs in the archive.
+-- Events up to `upto` have been removed: a snapshot contains their effect, and the archive the events of runs.
 CREATE TABLE pruned (
     id   INTEGER PRIMARY KEY CHECK (id = 1),
     upto INTEGER NOT NULL CHECK (upto >= 0)
@@ -16,7 +16,7 @@ CREATE TABLE pruned (
 
 INSERT INTO pruned (id, upto) VALUES (1, 0);
 
--- Who leads, or did last. The term counts epochs: it only grows, and the row stays, or a term could come twice.
+-- The process that leads, or led last. The row is never deleted and its term only grows, so that no term number repeats.
 CREATE TABLE leader (
     id      INTEGER PRIMARY KEY CHECK (id = 1),
     term    INTEGER NOT NULL CHECK (term > 0),
@@ -35,3 +35,8 @@ CREATE TRIGGER leader_term_grows BEFORE UPDATE OF term ON leader WHEN NEW.term <
 BEGIN
     SELECT RAISE(ABORT, 'a term only grows');
 END;
+
+-- Runs that an operator has condemned: every fold of the journal reads them first, and does not build these runs.
+CREATE TABLE condemned (
+    run INTEGER PRIMARY KEY
+) STRICT;

@@ -151,10 +151,24 @@ LEFT JOIN windlass_workers AS workers USING (worker);
 
 -- The keys of submissions, and what became of the run that each stands for: `unknown` if it was never made, or was pruned.
 -- Keys are any bytes: one that no text can be is shown escaped.
-CREATE VIEW windlass_idempotency AS
+CREATE VIEW windlass_submissions AS
 SELECT CASE WHEN position('\x00'::bytea IN keys.key) = 0 THEN convert_from(keys.key, 'UTF8')
             ELSE encode(keys.key, 'escape') END AS key,
        coalesce(runs.status, 'unknown') AS status, runs.run, runs.pipeline,
        to_timestamp(keys.at_ms / 1000.0) AS claimed
 FROM windlass_keys AS keys
 LEFT JOIN windlass_runs AS runs ON runs.number = keys.run;
+
+-- What is done once under a key. `run`, `step` and `name` are of the step that is at it or did it last; its run may be
+-- sealed by now. `at` is since when it is at it, or when it ended; `waiting` counts steps that wait for what comes of it.
+-- Keys of submissions are in `windlass_submissions`.
+CREATE TABLE windlass_idempotency (
+    key     text PRIMARY KEY,
+    status  text NOT NULL CHECK (status IN ('pending', 'completed', 'failed')),
+    run     text NOT NULL,
+    step    bigint NOT NULL,
+    name    text NOT NULL,
+    at      timestamptz NOT NULL,
+    waiting bigint NOT NULL
+) WITH (fillfactor = 70);
+CREATE INDEX windlass_idempotency_by_run ON windlass_idempotency (run);
