@@ -99,7 +99,7 @@ pub(crate) fn logs(scratch: &ScratchFolder) -> TableRow {
 
 fn append_log(scratch: &ScratchFolder, chunk: &[u8]) -> Duration {
     let logs = FileLogs::open(scratch.empty("logs")).expect("a new folder takes logs");
-    let log = LogId { run: RUN, step: StepIx(0), attempt: 1, delivery: 1 };
+    let log = LogId::new(RUN, StepIx(0), 1, 1);
     let began = engine_fleet::now();
     let mut size = 0;
     for _ in 0..CHUNKS {

@@ -14,7 +14,7 @@ use windlass_core::rate_limit::{BucketRate, RateBuckets};
 use windlass_core::time::{Span, Time};
 use windlass_link::output::{LOG_CHUNKS_MAX, LogChunk};
 use windlass_store::db::StoreError;
-use windlass_store::logs::{LogId, LogPart, LogStore, NOTES_MAX, VALUE_MAX};
+use windlass_store::logs::{LogId, LogPart, LogStore, LogStream, NOTES_MAX, VALUE_MAX};
 
 use super::handle::NodeHandle;
 use super::run_histories::RunHistories;
@@ -72,7 +72,7 @@ pub struct ResultPartRequest {
 impl ResultPartRequest {
     /// The result by the hand-out that made it.
     const fn name(&self) -> LargeValueId {
-        let LogId { run, step, attempt, delivery } = self.value.output();
+        let LogId { run, step, attempt, delivery, stream: _ } = self.value;
         LargeValueId { run, step, attempt, delivery }
     }
 }
@@ -109,10 +109,10 @@ impl LogIngest {
     /// Keeps a piece of a worker's own log; nothing of one that is longer than its kind may be.
     async fn keep(&self, piece: LogChunk) -> Result<Option<u64>, StoreError> {
         let end = piece.at.saturating_add(piece.bytes.len() as u64);
-        let most = match piece.log {
-            log if log.is_notes() => NOTES_MAX as u64,
-            log if log.is_value() => VALUE_MAX,
-            _ => u64::MAX,
+        let most = match piece.log.stream {
+            LogStream::Output => u64::MAX,
+            LogStream::Notes => NOTES_MAX as u64,
+            LogStream::Value => VALUE_MAX,
         };
         if end > most {
             return Ok(None);
@@ -135,7 +135,7 @@ impl LogIngest {
         let ResultPartRequest { value, from, most } = asked;
         let name = asked.name();
         let may_fetch = self.handle.views().look(|view| view.engine.may_fetch(worker, name));
-        if !value.is_value() || !may_fetch {
+        if value.stream != LogStream::Value || !may_fetch {
             return Err(LogIngestError::ResultNotRead(name));
         }
         Ok(self.logs.read(value, from..from.saturating_add(most)).await?)

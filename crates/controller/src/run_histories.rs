@@ -260,7 +260,7 @@ mod tests {
     }
 
     fn log(delivery: u16) -> LogId {
-        LogId { run: RUN, step: StepIx(0), attempt: 1, delivery }
+        LogId::new(RUN, StepIx(0), 1, delivery)
     }
 
     /// A run with a history of so many events, of which the last are three hand-outs.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::id::{RunId, StepIx};
 use windlass_net::files::{durable_folder, private_files};
-use windlass_store::logs::LogId;
+use windlass_store::logs::{LogId, LogStream};
 
 /// Size at which a segment is complete and the next one begins: what a log keeps on the disk although the leader has it.
 const SEGMENT: u64 = 256 << 10;
@@ -303,8 +303,9 @@ impl OutputSpool {
     }
 
     fn named(&self, log: LogId, number: u64, ending: &str) -> PathBuf {
-        let LogId { run, step, attempt, delivery } = log;
-        self.folder.join(format!("{run}.{}.{attempt}.{delivery}.{number}{ending}", step.0))
+        let LogId { run, step, attempt, delivery, stream } = log;
+        let delivery = format!("{run}.{}.{attempt}.{delivery}", step.0);
+        self.folder.join(format!("{delivery}.{}.{number}{ending}", stream.name()))
     }
 }
 
@@ -315,8 +316,12 @@ fn number_in(name: &str, ending: &str) -> Option<(LogId, u64)> {
     let step = StepIx(parts.next()?.parse().ok()?);
     let attempt = parts.next()?.parse().ok()?;
     let delivery = parts.next()?.parse().ok()?;
+    let stream = LogStream::parse(parts.next()?)?;
     let number = parts.next()?.parse().ok()?;
-    parts.next().is_none().then_some((LogId { run, step, attempt, delivery }, number))
+    parts
+        .next()
+        .is_none()
+        .then_some((LogId::new(run, step, attempt, delivery).stream(stream), number))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const LOG: LogId = LogId { run: RunId(77), step: StepIx(3), attempt: 1, delivery: 2 };
+const LOG: LogId = LogId::new(RunId(77), StepIx(3), 1, 2);
 
 fn files(spool: &OutputSpool) -> usize {
     fs::read_dir(spool.folder()).unwrap().count()

@@ -19,7 +19,7 @@ const LOG: LogId = log(1, 1);
 
 const fn log(run: u64, step: u32) -> LogId {
     let run = RunId::new(1_790_000_000_000 + run, run);
-    LogId { run, step: StepIx(step), attempt: 1, delivery: 1 }
+    LogId::new(run, StepIx(step), 1, 1)
 }
 
 fn append(logs: &Arc<dyn LogStore>, log: LogId, at: u64, bytes: &[u8]) -> Result<u64, StoreError> {
@@ -181,7 +181,7 @@ pub(super) fn any_byte_survives(fresh: &FreshLogStore<'_>) -> CheckResult {
     expect_log(&logs, LOG, &all)
 }
 
-/// The logs of a run are listed by step, attempt and delivery, by number and not by letter.
+/// The logs of a run are listed by step, attempt, delivery and stream, by number and not by letter.
 pub(super) fn logs_are_listed_in_order(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -190,13 +190,15 @@ pub(super) fn logs_are_listed_in_order(fresh: &FreshLogStore<'_>) -> CheckResult
         (of(0, 1, 1), 1),
         (of(2, 1, 1), 2),
         (of(2, 1, 2), 3),
+        (of(2, 1, 2).notes(), 9),
+        (of(2, 1, 2).value(), 10),
         (of(2, 1, 10), 4),
         (of(2, 2, 1), 5),
         (of(2, 10, 1), 6),
         (of(10, 1, 1), 7),
         (of(u32::MAX, u16::MAX, u16::MAX), 8),
     ];
-    for at in [3, 0, 7, 5, 1, 6, 2, 4] {
+    for at in [3, 8, 0, 7, 5, 1, 9, 6, 2, 4] {
         let (log, size): (LogId, u64) = promised[at];
         append(&logs, log, 0, &vec![b'x'; usize::try_from(size).expect("a few bytes")])?;
     }

@@ -7,22 +7,32 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{RunId, StepIx};
 
+use super::stream::LogStream;
 use crate::db::{StoreError, StoreFuture};
 use crate::journal::Position;
 
-/// Names the log of one hand-out of one attempt.
+/// The name of a log: a stream of a delivery.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct LogId {
-    /// Of which run.
+    /// The run.
     pub run: RunId,
-    /// Which step.
+    /// The step.
     pub step: StepIx,
-    /// The how-manieth attempt, from 1.
+    /// The attempt number, from 1.
     pub attempt: u16,
-    /// The how-manieth hand-out of it, from 1.
+    /// The delivery number within that attempt, from 1.
     pub delivery: u16,
+    /// The stream of that delivery.
+    pub stream: LogStream,
+}
+
+impl LogId {
+    /// Names the output of a delivery.
+    pub const fn new(run: RunId, step: StepIx, attempt: u16, delivery: u16) -> Self {
+        Self { run, step, attempt, delivery, stream: LogStream::Output }
+    }
 }
 
 /// Bytes of a log.

@@ -108,8 +108,8 @@ impl MemoryLogsState {
 }
 
 fn all_of(run: RunId) -> RangeInclusive<LogId> {
-    let log = |step, number| LogId { run, step: StepIx(step), attempt: number, delivery: number };
-    log(0, 0)..=log(u32::MAX, u16::MAX)
+    let log = |step, number| LogId::new(run, StepIx(step), number, number);
+    log(0, 0)..=log(u32::MAX, u16::MAX).value()
 }
 
 impl LogStore for MemoryLogs {
@@ -147,7 +147,7 @@ mod tests {
     use crate::journal::Position;
 
     fn log(run: u64, step: u32) -> LogId {
-        LogId { run: RunId(run), step: StepIx(step), attempt: 1, delivery: 1 }
+        LogId::new(RunId(run), StepIx(step), 1, 1)
     }
 
     #[test]

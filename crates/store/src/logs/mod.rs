@@ -26,4 +26,4 @@ pub use retention::{LogRetention, expired_runs};
 pub use search::{
     LogMatch, LogMatches, LogQuery, LogSearchLimit, MATCHES_MAX, SEARCH_TEXT_MAX, search_logs,
 };
-pub use stream::VALUE_MAX;
+pub use stream::{LogStream, VALUE_MAX};

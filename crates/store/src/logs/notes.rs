@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use windlass_core::id::{RunId, StepIx};
 
 use super::interface::{LogId, LogStore};
+use super::stream::LogStream;
 use crate::db::StoreError;
 
 /// The most that is kept of what one attempt wrote.
@@ -19,7 +20,7 @@ pub async fn list_printed(
     run: RunId,
 ) -> Result<Vec<(LogId, u64)>, StoreError> {
     let logs = store.list(run).await?;
-    Ok(logs.into_iter().filter(|(log, _)| log.is_printed()).collect())
+    Ok(logs.into_iter().filter(|(log, _)| log.stream == LogStream::Output).collect())
 }
 
 /// What each step of a run wrote when it last wrote something, by its output; as much as fits on a page.
@@ -27,7 +28,7 @@ pub async fn collect_notes(
     store: &dyn LogStore,
     run: RunId,
 ) -> Result<Vec<(LogId, String)>, StoreError> {
-    let logs = store.list(run).await?.into_iter().filter(|(log, _)| log.is_notes());
+    let logs = store.list(run).await?.into_iter().filter(|(log, _)| log.stream == LogStream::Notes);
     // In order, so the last is the one that stays.
     let last: BTreeMap<StepIx, (LogId, u64)> = logs.map(|it| (it.0.step, it)).collect();
     let (mut found, mut bytes) = (Vec::new(), 0);
@@ -51,7 +52,7 @@ mod tests {
     use crate::logs::MemoryLogs;
 
     fn log(step: u32, attempt: u16) -> LogId {
-        LogId { run: RunId(7), step: StepIx(step), attempt, delivery: 1 }
+        LogId::new(RunId(7), StepIx(step), attempt, 1)
     }
 
     #[tokio::test]

@@ -99,7 +99,7 @@ mod tests {
     use crate::logs::MemoryLogs;
 
     fn log(step: u32) -> LogId {
-        LogId { run: RunId(7), step: StepIx(step), attempt: 1, delivery: 1 }
+        LogId::new(RunId(7), StepIx(step), 1, 1)
     }
 
     #[tokio::test]

@@ -1,47 +1,68 @@
-//! The streams of a hand-out: what it printed, what it wrote for people, and a result that is too large for its outcome.
+//! The streams of a delivery.
+
+use serde::{Deserialize, Serialize};
 
 use super::interface::LogId;
 
-/// The most bytes of a large result: what a worker can hold twice beside its steps, and a leader can read in a second.
+/// Maximum bytes of a large result: a worker can hold it twice beside its steps, and a leader can read it in a second.
 pub const VALUE_MAX: u64 = 16 << 20;
 
-/// Marks the notes of a hand-out in its number. No attempt is handed out so often.
-const NOTES: u16 = 1 << 15;
+/// What a log of a delivery contains.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LogStream {
+    /// What the step printed.
+    #[default]
+    Output,
+    /// The summary that the step wrote for people (`$WINDLASS_SUMMARY`).
+    Notes,
+    /// A result that is too large for its outcome.
+    Value,
+}
 
-/// Marks its result.
-const VALUE: u16 = 1 << 14;
+impl LogStream {
+    /// Every stream, in order.
+    pub const ALL: [Self; 3] = [Self::Output, Self::Notes, Self::Value];
+
+    /// Returns its name, for tables and file names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Output => "output",
+            Self::Notes => "notes",
+            Self::Value => "value",
+        }
+    }
+
+    /// Returns the stream with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stream| stream.name() == name)
+    }
+}
 
 impl LogId {
-    /// The notes of the hand-out that this is the output of.
+    /// Returns another stream of the same delivery.
     #[must_use]
-    pub const fn notes(self) -> Self {
-        Self { delivery: self.delivery | NOTES, ..self }
+    pub const fn stream(self, stream: LogStream) -> Self {
+        Self { stream, ..self }
     }
 
-    /// The large result of the hand-out that this is the output of.
-    #[must_use]
-    pub const fn value(self) -> Self {
-        Self { delivery: self.delivery | VALUE, ..self }
-    }
-
-    /// The output of the hand-out that this is a stream of.
+    /// Returns the output of the same delivery.
     #[must_use]
     pub const fn output(self) -> Self {
-        Self { delivery: self.delivery & !(NOTES | VALUE), ..self }
+        self.stream(LogStream::Output)
     }
 
-    /// Whether it is for people, and nothing that was printed.
-    pub const fn is_notes(self) -> bool {
-        self.delivery & NOTES != 0
+    /// Returns the notes of the same delivery.
+    #[must_use]
+    pub const fn notes(self) -> Self {
+        self.stream(LogStream::Notes)
     }
 
-    /// Whether it is a result.
-    pub const fn is_value(self) -> bool {
-        self.delivery & VALUE != 0
-    }
-
-    /// Whether it is what was printed.
-    pub const fn is_printed(self) -> bool {
-        !self.is_notes() && !self.is_value()
+    /// Returns the large result of the same delivery.
+    #[must_use]
+    pub const fn value(self) -> Self {
+        self.stream(LogStream::Value)
     }
 }

@@ -18,7 +18,7 @@ impl StepSummaries {
     pub(crate) fn of(&self, run: RunId, step: StepSummary<'_>) -> Option<&String> {
         let last = step.last_delivery()?;
         let (attempt, delivery) = (last.attempt, last.delivery);
-        self.0.get(&LogId { run, step: step.ix(), attempt, delivery })
+        self.0.get(&LogId::new(run, step.ix(), attempt, delivery))
     }
 
     /// The name and summary of each step that wrote one in its last try.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use windlass_core::id::RunId;
 use windlass_store::db::{StoreError, StoreFuture};
-use windlass_store::logs::{LogFullPolicy, LogId, LogPart, LogSpaceWait, LogStore};
+use windlass_store::logs::{LogFullPolicy, LogId, LogPart, LogSpaceWait, LogStore, LogStream};
 
 /// Output that a step has just written.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl LogStore for EchoLogStore {
             // A write that came too early is repeated, too.
             let again = stalled.is_some() || matches!(written, Err(StoreError::Gap { .. }));
             self.set_stalled(stalled);
-            if !again && log.is_printed() {
+            if !again && log.stream == LogStream::Output {
                 let bytes = self.bytes_not_shown(log, at, bytes);
                 if !bytes.is_empty() {
                     // There may be no screen any more.

@@ -99,7 +99,7 @@ impl Report {
             return String::new();
         };
         let (run, attempt, delivery) = (self.summary.run(), last.attempt, last.delivery);
-        let log = LogId { run, step, attempt, delivery };
+        let log = LogId::new(run, step, attempt, delivery);
         let part = self.logs.read(log, 0..READ_MAX as u64).await.unwrap_or_default();
         String::from_utf8_lossy(&part.bytes).into_owned()
     }

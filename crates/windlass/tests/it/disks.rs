@@ -69,7 +69,7 @@ fn full_archive_refuses_writes_until_space_is_free() {
 fn full_log_store_refuses_writes_until_space_is_free() {
     let Some(disk) = TestDisk::mount("2m") else { return };
     let logs = FileLogs::open(disk.path()).unwrap();
-    let log = LogId { run: RunId(1), step: StepIx(0), attempt: 1, delivery: 1 };
+    let log = LogId::new(RunId(1), StepIx(0), 1, 1);
     assert_eq!(block_on(logs.append(log, 0, b"abc".to_vec())), Ok(3));
     let more = vec![b'x'; 1 << 20];
     for _ in 0..3 {
@@ -88,7 +88,7 @@ fn a_read_only_disk_is_refused_with_what_to_do() {
     let Some(disk) = TestDisk::mount("2m") else { return };
     drop(SqliteArchive::open(disk.path()).unwrap());
     let logs = FileLogs::open(disk.path()).unwrap();
-    let log = LogId { run: RunId(1), step: StepIx(0), attempt: 1, delivery: 1 };
+    let log = LogId::new(RunId(1), StepIx(0), 1, 1);
     block_on(logs.append(log, 0, b"abc".to_vec())).unwrap();
     drop(logs);
     assert!(disk.make_read_only(), "what was closed has no file open");

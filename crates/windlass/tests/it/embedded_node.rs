@@ -85,7 +85,7 @@ async fn ended(station: &EmbeddedNode, run: RunId) -> RunStatus {
 
 async fn log(stores: &Stores, run: RunId, plan: &Plan, step: &str) -> String {
     let step = plan.find(step).expect("the plan has it");
-    let id = LogId { run, step, attempt: 1, delivery: 1 };
+    let id = LogId::new(run, step, 1, 1);
     let part = stores.logs.read(id, 0..100_000).await.expect("logs read");
     String::from_utf8(part.bytes).expect("it is text")
 }

@@ -321,7 +321,7 @@ async fn stopped(orders: &mut watch::Receiver<AttemptOrders>) {
 /// The log of a hand-out.
 pub(super) fn log_id(grant: &LeaseGrant) -> LogId {
     let lease = grant.lease;
-    LogId { run: lease.run, step: lease.step, attempt: lease.attempt, delivery: grant.delivery }
+    LogId::new(lease.run, lease.step, lease.attempt, grant.delivery)
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten() {
-        let made_by = |step| LogId { run: RunId(7), step: StepIx(step), attempt: 1, delivery: 1 };
+        let made_by = |step| LogId::new(RunId(7), StepIx(step), 1, 1);
         let mut memory = InMemoryValues::default();
         for (step, number) in (0..=IN_MEMORY_VALUES_MAX).enumerate() {
             memory.put(made_by(u32::try_from(step).unwrap()), Arc::new(number));

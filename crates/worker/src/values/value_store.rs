@@ -148,10 +148,10 @@ fn gone(value: LogId) -> String {
 }
 
 fn kept(made_by: LogId, place: LargeValueLocation) -> LargeValueRef {
-    let LogId { run, step, attempt, delivery } = made_by;
+    let LogId { run, step, attempt, delivery, stream: _ } = made_by;
     LargeValueRef { run, step, attempt, delivery, place }
 }
 
 const fn made_by(kept: &LargeValueRef) -> LogId {
-    LogId { run: kept.run, step: kept.step, attempt: kept.attempt, delivery: kept.delivery }
+    LogId::new(kept.run, kept.step, kept.attempt, kept.delivery)
 }

@@ -171,7 +171,7 @@ impl PlainWorkerProxy {
     /// Fails a step that a plain worker cannot execute, and writes the reason to its log.
     async fn fail(&mut self, api: &Api, grant: &LeaseGrant, reason: &str) -> Result<(), ApiError> {
         let LeaseRef { run, step, attempt, .. } = grant.lease;
-        let log = LogId { run, step, attempt, delivery: grant.delivery };
+        let log = LogId::new(run, step, attempt, grant.delivery);
         let said = format!("windlass: {reason}\n").into_bytes();
         // An error of the log store does not fail the request.
         drop(api.stores.logs.append(log, 0, said).await);

@@ -117,7 +117,7 @@ fn held_log(api: &Api, worker: WorkerId, id: PlainStepId) -> Result<LogId, ApiEr
     let log = api.handle.views().look(|view| {
         let lease = view.engine.lease(run, step)?;
         let own = lease.worker == worker && lease.fence == fence;
-        own.then_some(LogId { run, step, attempt: lease.attempt, delivery: lease.delivery })
+        own.then_some(LogId::new(run, step, lease.attempt, lease.delivery))
     });
     log.ok_or_else(|| stale(fence))
 }

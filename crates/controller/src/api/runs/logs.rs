@@ -50,7 +50,7 @@ pub(in crate::api) async fn log(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
-    let log = LogId { run, step: StepIx(step), attempt, delivery };
+    let log = LogId::new(run, StepIx(step), attempt, delivery);
     if headers.contains_key(header::RANGE)
         && let Some(part) = ranged(&api, log, &headers).await?
     {

@@ -27,7 +27,7 @@ impl OutputLink for ChunkCountingLink {
     }
 }
 
-const LOG: LogId = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 };
+const LOG: LogId = LogId::new(RunId(7), StepIx(0), 1, 1);
 
 /// A leader that accepts everything and can lose the end of what it has.
 #[derive(Debug, Default)]
@@ -78,8 +78,8 @@ fn open(folder: &tempfile::TempDir) -> (SpooledLogs, OutputShipper, Arc<Forgetfu
 
 /// Returns the segment of the log that begins at this offset.
 fn file_of(folder: &tempfile::TempDir, start: u64) -> PathBuf {
-    let LogId { run, step, attempt, delivery } = LOG;
-    let name = format!("{run}.{}.{attempt}.{delivery}.{start}.log", step.0);
+    let LogId { run, step, attempt, delivery, stream } = LOG;
+    let name = format!("{run}.{}.{attempt}.{delivery}.{}.{start}.log", step.0, stream.name());
     folder.path().join("logs").join(name)
 }
 
@@ -200,7 +200,7 @@ async fn no_request_has_more_pieces_than_the_leader_accepts() {
     let count = LOG_CHUNKS_MAX + 500;
     for step in 0..count {
         let step = StepIx(u32::try_from(step).unwrap());
-        spool.append(LogId { run: RunId(7), step, attempt: 1, delivery: 1 }, b"x").unwrap();
+        spool.append(LogId::new(RunId(7), step, 1, 1), b"x").unwrap();
     }
     let link = Arc::new(ChunkCountingLink::default());
     let ships = Arc::clone(&link) as Arc<dyn OutputLink>;

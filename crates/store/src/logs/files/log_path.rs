@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::id::{RunId, StepIx};
 
-use crate::logs::LogId;
+use crate::logs::{LogId, LogStream};
 
 /// The folder of a run's logs.
 pub(super) fn run_folder(folder: &Path, run: RunId) -> PathBuf {
@@ -23,17 +23,27 @@ pub(super) fn parse_run_folder(name: &str) -> Option<RunId> {
 
 /// The log that a file of a run is; nothing if it was not made by us.
 pub(super) fn parse_log_file(run: RunId, name: &str) -> Option<LogId> {
-    let mut numbers = name.strip_suffix(".log")?.split('.');
+    let (numbers, ending) = name.rsplit_once('.')?;
+    let stream = LogStream::ALL.into_iter().find(|stream| file_ending(*stream) == ending)?;
+    let mut numbers = numbers.split('.');
     let step = StepIx(numbers.next()?.parse().ok()?);
     let attempt = numbers.next()?.parse().ok()?;
     let delivery = numbers.next()?.parse().ok()?;
-    let log = LogId { run, step, attempt, delivery };
+    let log = LogId::new(run, step, attempt, delivery).stream(stream);
     // One log has one name: `01.1.1.log` is another file.
     (log_file_name(log) == name).then_some(log)
 }
 
 fn log_file_name(log: LogId) -> String {
-    format!("{}.{}.{}.log", log.step.0, log.attempt, log.delivery)
+    let ending = file_ending(log.stream);
+    format!("{}.{}.{}.{ending}", log.step.0, log.attempt, log.delivery)
+}
+
+const fn file_ending(stream: LogStream) -> &'static str {
+    match stream {
+        LogStream::Output => "log",
+        LogStream::Notes | LogStream::Value => stream.name(),
+    }
 }
 
 #[cfg(test)]
@@ -43,11 +53,13 @@ mod tests {
     #[test]
     fn a_log_and_its_path_mean_each_other() {
         let run = RunId::new(1_790_000_000_000, 5);
-        let log = LogId { run, step: StepIx(u32::MAX), attempt: u16::MAX, delivery: 1 };
-        let path = log_file(Path::new("logs"), log);
-        let mut parts = path.iter().skip(1).map(|part| part.to_str().unwrap());
-        assert_eq!(parse_run_folder(parts.next().unwrap()), Some(run));
-        assert_eq!(parse_log_file(run, parts.next().unwrap()), Some(log));
+        let log = LogId::new(run, StepIx(u32::MAX), u16::MAX, 1);
+        for log in LogStream::ALL.map(|stream| log.stream(stream)) {
+            let path = log_file(Path::new("logs"), log);
+            let mut parts = path.iter().skip(1).map(|part| part.to_str().unwrap());
+            assert_eq!(parse_run_folder(parts.next().unwrap()), Some(run));
+            assert_eq!(parse_log_file(run, parts.next().unwrap()), Some(log));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //!  append       ──► desk (bounded) ──► writer thread, which has files open
 //!  read, list   ──► desk (bounded) ──► reader thread
 //!  runs, remove ──► desk (bounded) ──► sweeper thread: what may walk a million files delays nobody who writes or reads
-//!  folder:          logs/RUN/STEP.ATTEMPT.DELIVERY.log, beside the databases
+//!  folder:          logs/RUN/STEP.ATTEMPT.DELIVERY.{log,notes,value}, beside the databases
 //! ```
 //!
 //! The files are all there is: how long a log is, is what the file system says each time. So any process may read them

@@ -17,7 +17,7 @@ fn folder() -> TempDir {
 }
 
 fn log(step: u32) -> LogId {
-    LogId { run: RunId(33), step: StepIx(step), attempt: 1, delivery: 2 }
+    LogId::new(RunId(33), StepIx(step), 1, 2)
 }
 
 #[test]

@@ -7,8 +7,8 @@ use super::open_files::OpenLogFiles;
 use crate::db::StoreError;
 use crate::db::sqlite::failure;
 use crate::db::sqlite::request_thread::{ReplySender, reply};
-use crate::logs::LogId;
 use crate::logs::interface::new_bytes;
+use crate::logs::{LogId, LogStream};
 
 #[derive(Debug)]
 pub(super) struct LogFileAppend {
@@ -44,7 +44,8 @@ impl LogFileWriter {
             return Ok(size);
         }
         let written = file.seek(SeekFrom::Start(size)).and_then(|_| file.write_all(new));
-        let written = written.and_then(|()| if log.is_value() { file.sync_data() } else { Ok(()) });
+        let written = written
+            .and_then(|()| if log.stream == LogStream::Value { file.sync_data() } else { Ok(()) });
         written.map_err(|error| {
             // Half of it may be there: on a disk without room, what is told is that nothing was written.
             drop(file.set_len(size));

@@ -13,7 +13,7 @@ use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
 use crate::db::sql_number::{run_to_sql, to_sql};
 use crate::journal::Position;
 use crate::logs::interface::new_bytes;
-use crate::logs::{LogId, READ_MAX};
+use crate::logs::{LogId, LogStream, READ_MAX};
 
 /// How often a log may be found to be of another length than a moment ago: others write to it too, or remove it.
 const APPEND_TRIES_MAX: usize = 16;
@@ -105,14 +105,15 @@ fn write(
             (0..pieces.len()).map(|at| to_sql(size + (at * READ_MAX) as u64)).collect();
         let (size, more) = (to_sql(size), to_sql(new.len() as u64));
         let name = LogRowKey::of(log);
-        let [run, step, attempt, delivery] = name.parameters();
+        let [run, step, attempt, delivery, stream] = name.parameters();
         // What was printed may be lost with the machine; a result that is on record may not.
-        let commits = if log.is_value() { "on" } else { "off" };
-        let row: [PgParameter<'_>; 9] = [
+        let commits = if log.stream == LogStream::Value { "on" } else { "off" };
+        let row: [PgParameter<'_>; 10] = [
             run,
             step,
             attempt,
             delivery,
+            stream,
             (&size, Type::INT8),
             (&more, Type::INT8),
             (&places, Type::INT8_ARRAY),
@@ -138,6 +139,7 @@ pub(super) struct LogRowKey {
     step: i64,
     attempt: i32,
     delivery: i32,
+    stream: &'static str,
 }
 
 impl LogRowKey {
@@ -147,15 +149,17 @@ impl LogRowKey {
             step: i64::from(log.step.0),
             attempt: i32::from(log.attempt),
             delivery: i32::from(log.delivery),
+            stream: log.stream.name(),
         }
     }
 
-    pub(super) fn parameters(&self) -> [PgParameter<'_>; 4] {
+    pub(super) fn parameters(&self) -> [PgParameter<'_>; 5] {
         [
             (&self.run, Type::INT8),
             (&self.step, Type::INT8),
             (&self.attempt, Type::INT4),
             (&self.delivery, Type::INT4),
+            (&self.stream, Type::TEXT),
         ]
     }
 }

@@ -13,7 +13,7 @@ use crate::db::StoreError;
 use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
 use crate::db::postgres::failure;
 use crate::db::sql_number::{run_to_sql, to_sql};
-use crate::logs::{LogId, LogPart, READ_MAX};
+use crate::logs::{LogId, LogPart, LogStream, READ_MAX};
 
 /// Reads, on a connection of its own.
 #[derive(Debug)]
@@ -46,8 +46,10 @@ impl PostgresLogReader {
             })
         });
         let rows = listed.await?;
-        // What does not fit was not written by us.
-        Ok(rows.iter().filter_map(|row| listed_log(run, row)).collect())
+        // Rows that name no log were not written by windlass.
+        let mut logs: Vec<_> = rows.iter().filter_map(|row| listed_log(run, row)).collect();
+        logs.sort_unstable();
+        Ok(logs)
     }
 }
 
@@ -55,9 +57,9 @@ fn read(client: &Client, log: LogId, range: Range<u64>) -> PgWork<'_, Vec<Row>> 
     Box::pin(async move {
         let name = LogRowKey::of(log);
         let (from, to) = (to_sql(range.start), to_sql(range.end));
-        let [run, step, attempt, delivery] = name.parameters();
-        let asked: [PgParameter<'_>; 6] =
-            [run, step, attempt, delivery, (&from, Type::INT8), (&to, Type::INT8)];
+        let [run, step, attempt, delivery, stream] = name.parameters();
+        let asked: [PgParameter<'_>; 7] =
+            [run, step, attempt, delivery, stream, (&from, Type::INT8), (&to, Type::INT8)];
         client.query_typed(statement::READ, &asked).await
     })
 }
@@ -65,6 +67,7 @@ fn read(client: &Client, log: LogId, range: Range<u64>) -> PgWork<'_, Vec<Row>> 
 fn listed_log(run: RunId, row: &Row) -> Option<(LogId, u64)> {
     let short = |name| u16::try_from(row.get::<_, i32>(name)).ok();
     let step = StepIx(u32::try_from(row.get::<_, i64>("step")).ok()?);
-    let log = LogId { run, step, attempt: short("attempt")?, delivery: short("delivery")? };
+    let stream = LogStream::parse(row.get("stream"))?;
+    let log = LogId::new(run, step, short("attempt")?, short("delivery")?).stream(stream);
     Some((log, row.get::<_, i64>("size").cast_unsigned()))
 }

@@ -1,45 +1,46 @@
-//! Every statement, one operation each. The first four parameters name a log.
+//! Every statement, one operation each. The first five parameters name a log.
 
-/// Begins a log with its first bytes, unless it is there: then no row comes back. Whether the disk is waited for is said.
+/// Begins a log with its first bytes; no row comes back if it exists. $10 says whether the commit waits for the disk.
 pub(super) const BEGIN: &str = "
     WITH begun AS (
-        INSERT INTO windlass_logs (run, step, attempt, delivery, size)
-        VALUES ($1, $2, $3, $4, $5 + $6) ON CONFLICT DO NOTHING RETURNING id)
+        INSERT INTO windlass_logs (run, step, attempt, delivery, stream, size)
+        VALUES ($1, $2, $3, $4, $5, $6 + $7) ON CONFLICT DO NOTHING RETURNING id)
     INSERT INTO windlass_log_chunks (log, at, bytes)
-    SELECT begun.id, piece.at, piece.bytes FROM begun, unnest($7, $8) AS piece (at, bytes)
-    RETURNING set_config('synchronous_commit', $9, true)";
+    SELECT begun.id, piece.at, piece.bytes FROM begun, unnest($8, $9) AS piece (at, bytes)
+    RETURNING set_config('synchronous_commit', $10, true)";
 
-/// Adds to a log that is as long as its sender thinks; otherwise no row comes back. Whether the disk is waited for is said.
+/// Adds to a log of the size that its sender expects; otherwise no row comes back. $10 says whether the commit waits for the
+/// disk.
 pub(super) const GROW: &str = "
     WITH grown AS (
-        UPDATE windlass_logs SET size = $5 + $6
-        WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4 AND size = $5 RETURNING id)
+        UPDATE windlass_logs SET size = $6 + $7
+        WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4 AND stream = $5 AND size = $6
+        RETURNING id)
     INSERT INTO windlass_log_chunks (log, at, bytes)
-    SELECT grown.id, piece.at, piece.bytes FROM grown, unnest($7, $8) AS piece (at, bytes)
-    RETURNING set_config('synchronous_commit', $9, true)";
+    SELECT grown.id, piece.at, piece.bytes FROM grown, unnest($8, $9) AS piece (at, bytes)
+    RETURNING set_config('synchronous_commit', $10, true)";
 
-/// How long a log is.
+/// The size of a log.
 pub(super) const SIZE: &str = "
     SELECT size FROM windlass_logs
-    WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4";
+    WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4 AND stream = $5";
 
-/// How long a log is, with the pieces of it that have bytes of a range, cut to it; a row without a piece if none has.
+/// The size of a log, with the pieces of it that have bytes of a range, cut to it; one row without a piece if none has.
 pub(super) const READ: &str = "
     SELECT head.size, piece.bytes
     FROM windlass_logs AS head LEFT JOIN LATERAL (
-        SELECT at, substring(bytes FROM least(greatest($5 - at, 0), 1 << 30)::integer + 1
-                                   FOR ($6 - greatest(at, $5))::integer) AS bytes
+        SELECT at, substring(bytes FROM least(greatest($6 - at, 0), 1 << 30)::integer + 1
+                                   FOR ($7 - greatest(at, $6))::integer) AS bytes
         FROM windlass_log_chunks
-        WHERE log = head.id AND at < $6 AND at >= (
+        WHERE log = head.id AND at < $7 AND at >= (
             SELECT coalesce(max(at), 0) FROM windlass_log_chunks
-            WHERE log = head.id AND at <= $5)) AS piece ON true
-    WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4
+            WHERE log = head.id AND at <= $6)) AS piece ON true
+    WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4 AND stream = $5
     ORDER BY piece.at";
 
 /// The logs of a run.
 pub(super) const LIST: &str = "
-    SELECT step, attempt, delivery, size FROM windlass_logs
-    WHERE run = $1 ORDER BY step, attempt, delivery";
+    SELECT step, attempt, delivery, stream, size FROM windlass_logs WHERE run = $1";
 
 /// Runs that have logs, with the bytes of all of theirs.
 pub(super) const RUNS: &str = "

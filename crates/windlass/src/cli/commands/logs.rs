@@ -139,7 +139,7 @@ impl LogSelection {
         let step = summary.step(self.step?)?;
         let last = step.last_delivery().filter(|last| last.outcome.is_none())?;
         let (attempt, delivery) = (last.attempt, last.delivery);
-        Some(LogId { run: self.run, step: step.ix(), attempt, delivery }).filter(|it| self.has(*it))
+        Some(LogId::new(self.run, step.ix(), attempt, delivery)).filter(|it| self.has(*it))
     }
 
     /// Whether no further output can come.

@@ -62,7 +62,7 @@ pub(super) fn last_lines(
         return Vec::new();
     };
     let run = summary.run();
-    let log = LogId { run, step, attempt: last.attempt, delivery: last.delivery };
+    let log = LogId::new(run, step, last.attempt, last.delivery);
     let mut lines = clean_lines(&logs.tail(log, TAIL_BYTES), colour);
     while lines.last().is_some_and(|line| line.trim().is_empty()) {
         lines.pop();

@@ -122,7 +122,7 @@ impl JunitReport<'_> {
     /// The end of a try's output, within the remaining bytes.
     fn log(&mut self, step: &StepSummary<'_>, one: &DeliverySummary<'_>) -> String {
         let (attempt, delivery) = (one.attempt, one.delivery);
-        let log = LogId { run: self.summary.run(), step: step.ix(), attempt, delivery };
+        let log = LogId::new(self.summary.run(), step.ix(), attempt, delivery);
         let most = LOG_MAX.min(self.room);
         let bytes = if most == 0 { Vec::new() } else { self.logs.tail(log, most) };
         let end = &bytes[bytes.len().saturating_sub(most)..];

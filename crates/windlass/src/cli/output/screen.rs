@@ -416,7 +416,7 @@ impl Screen {
     pub(super) fn log_of(&self, step: StepIx) -> LogId {
         let last = self.summary.step(step).and_then(|step| step.last_delivery());
         let (attempt, delivery) = last.map_or((1, 1), |last| (last.attempt, last.delivery));
-        LogId { run: self.summary.run(), step, attempt, delivery }
+        LogId::new(self.summary.run(), step, attempt, delivery)
     }
 
     /// The remaining time in words. Computed once per second: it costs more than the rest of the drawing.

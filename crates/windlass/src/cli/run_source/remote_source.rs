@@ -139,7 +139,7 @@ impl RemoteRunSource {
 
     async fn log(&self, log: LogId, from: u64, wait: Duration) -> Result<LogPart, CliError> {
         let wait = wait.min(WAIT_MAX);
-        let LogId { run, step, attempt, delivery } = log;
+        let LogId { run, step, attempt, delivery, stream: _ } = log;
         let (step, ms) = (step.0, wait.as_millis());
         let path = format!("/runs/{run}/logs/{step}/{attempt}/{delivery}?from={from}&wait_ms={ms}");
         let ask = HttpRequest::get(self.controller.place(), &path);
@@ -220,7 +220,7 @@ impl RunSource for RemoteRunSource {
             let found: LogSearchBody = self.controller.get(&path).await?;
             let hit = |it: LogSearchLineBody| {
                 let LogSearchLineBody { step, attempt, delivery, line, at, text, .. } = it;
-                let log = LogId { run, step: StepIx(step), attempt, delivery };
+                let log = LogId::new(run, StepIx(step), attempt, delivery);
                 LogMatch { log, line, at, text }
             };
             let list = found.lines.into_iter().map(hit).collect();

@@ -292,5 +292,5 @@ fn running_logs(summary: &RunSummary, mode: OutputMode) -> Vec<LogId> {
 fn newest_log(summary: &RunSummary, step: StepIx) -> Option<LogId> {
     let last = summary.step(step)?.last_delivery()?;
     let (attempt, delivery) = (last.attempt, last.delivery);
-    Some(LogId { run: summary.run(), step, attempt, delivery })
+    Some(LogId::new(summary.run(), step, attempt, delivery))
 }

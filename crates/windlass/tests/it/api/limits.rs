@@ -111,7 +111,7 @@ async fn send_unknown(
     (secret, worker): &(String, String),
     pieces: usize,
 ) -> HttpAnswer {
-    let log = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 };
+    let log = LogId::new(RunId(7), StepIx(0), 1, 1);
     let pieces = vec![LogChunk { log, at: 0, bytes: b"x".to_vec() }; pieces];
     let body = postcard::to_stdvec(&pieces).expect("plain data");
     let headers = vec![("windlass-worker", &**secret)];
@@ -144,7 +144,7 @@ async fn a_worker_that_sends_output_for_unknown_logs_is_refused_and_others_are_n
 async fn a_worker_cannot_fetch_a_result_that_no_leased_step_reads() {
     let controller = InProcessController::start().await;
     let (secret, worker) = joined(&controller, "a").await;
-    let value = LogId { run: RunId(7), step: StepIx(0), attempt: 1, delivery: 1 }.value();
+    let value = LogId::new(RunId(7), StepIx(0), 1, 1).value();
     controller.logs.append(value, 0, b"large".to_vec()).await.expect("there is room");
     let body = json!({ "value": value, "from": 0 }).to_string().into_bytes();
     let headers = vec![("windlass-worker", &*secret)];

@@ -115,7 +115,7 @@ async fn printed(controller: &InProcessController) -> String {
     let id = controller.submit("steps:\n  a: { run: make }\n  b: { run: make }\n").await;
     let run = RunId::parse(&id).expect("an id");
     for (step, text) in [(0, "0123456789\nerror: one\n"), (1, "fine\nan error\n")] {
-        let log = LogId { run, step: StepIx(step), attempt: 1, delivery: 1 };
+        let log = LogId::new(run, StepIx(step), 1, 1);
         controller.logs.append(log, 0, text.into()).await.expect("it is kept");
     }
     id

@@ -202,7 +202,7 @@ async fn a_log_is_read_as_it_is_written() {
     let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let run = RunId::parse(&id).expect("an id");
-    let log = LogId { run, step: StepIx(0), attempt: 1, delivery: 1 };
+    let log = LogId::new(run, StepIx(0), 1, 1);
     let path = format!("/runs/{id}/logs/0/1/1");
     let wait = format!("{path}?wait_ms=30000");
     let ((), first) = tokio::join!(

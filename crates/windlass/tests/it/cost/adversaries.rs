@@ -309,7 +309,7 @@ fn log_pieces(port: u16, count: usize) -> Vec<AttackAnswer> {
     let worker = CostPlainWorker::join(port, "writer");
     let piece = |number: usize| {
         let run = RunId(u64::try_from(number % 1000).expect("it is small"));
-        let log = LogId { run, step: StepIx(7), attempt: 1, delivery: 1 };
+        let log = LogId::new(run, StepIx(7), 1, 1);
         LogChunk { log, at: 0, bytes: vec![b'x'] }
     };
     let pieces: Vec<LogChunk> = (0..count).map(piece).collect();

@@ -26,7 +26,7 @@ fn removed_logs_leave_with_their_book() {
     let (address, schema) = shared().fresh();
     let logs =
         block_on(PostgresLogs::open_with_partition_size(&address, 4 * BYTES as u64)).unwrap();
-    let log = |run| LogId { run: RunId(run), step: StepIx(1), attempt: 1, delivery: 1 };
+    let log = |run| LogId::new(RunId(run), StepIx(1), 1, 1);
     let books = || -> usize {
         let parent = format!("'{schema}.windlass_log_chunks'::regclass");
         let count = format!("SELECT count(*) FROM pg_inherits WHERE inhparent = {parent}");

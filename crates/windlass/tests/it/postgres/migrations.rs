@@ -101,7 +101,7 @@ fn a_server_that_was_restarted_is_found_again() {
     let logs = block_on(PostgresLogs::open(&address)).unwrap();
     let at = Time::from_millis(1_790_000_000_000);
     let claim = SubmissionKeyClaim { key: "a".to_owned(), body: [7; 32], run: RunId(1), at };
-    let log = LogId { run: RunId(1), step: StepIx(1), attempt: 1, delivery: 1 };
+    let log = LogId::new(RunId(1), StepIx(1), 1, 1);
     assert_eq!(block_on(archive.claim(claim.clone())), Ok(SubmissionKeyOutcome::New));
     block_on(logs.append(log, 0, b"a".to_vec())).unwrap();
     block_on(journal.head()).unwrap();

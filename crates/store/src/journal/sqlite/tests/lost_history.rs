@@ -172,7 +172,7 @@ fn a_deleted_journal_without_a_head_file_is_refused_by_what_is_left_of_its_runs(
             wait(archive.keep(sealed_run(1, 3))).expect("it is kept");
         }),
         ("logs/", |store| {
-            let log = LogId { run: RunId(1), step: StepIx(0), attempt: 1, delivery: 1 };
+            let log = LogId::new(RunId(1), StepIx(0), 1, 1);
             let logs = FileLogs::open(store).expect("it opens");
             wait(logs.append(log, 0, b"ahoy".to_vec())).expect("it is written");
         }),

@@ -109,8 +109,7 @@ fn flood_is_cut_at_little_cost() {
     let film = film();
     let mut screen = film.screen(look(DisplayKind::Live, 80), OutputMode::Stream);
     film.play(&mut screen, 500);
-    let log =
-        LogId { run: screen.summary().run(), step: film.step("docs"), attempt: 1, delivery: 1 };
+    let log = LogId::new(screen.summary().run(), film.step("docs"), 1, 1);
     let chunk = b"a line of a flood\n".repeat(4_096);
     for _ in 0..100 {
         screen.feed_output(START, log, &chunk);

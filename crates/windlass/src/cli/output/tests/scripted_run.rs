@@ -96,7 +96,7 @@ impl ScriptedRun {
     }
 
     pub(super) fn says(&mut self, name: &str, attempt: u16, text: &str) -> &mut Self {
-        let log = LogId { run: RUN, step: self.step(name), attempt, delivery: 1 };
+        let log = LogId::new(RUN, self.step(name), attempt, 1);
         self.takes.push((self.now, ScriptedEvent::Output(log, text.as_bytes().to_vec())));
         self
     }

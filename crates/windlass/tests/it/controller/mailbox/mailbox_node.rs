@@ -120,12 +120,8 @@ impl Executor for MailboxExecutor {
     ) -> AttemptFuture {
         let name = grant.name.clone();
         *self.witness.starts().entry((grant.lease.run, name.clone())).or_default() += 1;
-        let log = LogId {
-            run: grant.lease.run,
-            step: grant.lease.step,
-            attempt: grant.lease.attempt,
-            delivery: grant.delivery,
-        };
+        let log =
+            LogId::new(grant.lease.run, grant.lease.step, grant.lease.attempt, grant.delivery);
         let logs = Arc::clone(&self.logs);
         let takes = if &*name == "long" { Duration::MAX } else { Duration::from_millis(20) };
         Box::pin(async move {

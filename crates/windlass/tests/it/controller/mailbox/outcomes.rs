@@ -44,7 +44,7 @@ async fn three_workers_do_every_step_once_and_what_they_print_arrives() {
     let starts = witness.starts().clone();
     assert_eq!((starts.len(), starts.values().max()), (60, Some(&1)));
     let step = plan.find("step-7").expect("it is there");
-    let log = LogId { run: run(1), step, attempt: 1, delivery: 1 };
+    let log = LogId::new(run(1), step, 1, 1);
     let read = leader.logs.read(log, 0..100).await.expect("it reads");
     assert_eq!(String::from_utf8_lossy(&read.bytes), "this is step-7\n");
     assert_eq!(mates[0].link.hello().await.expect("it answers").cluster, "ours");

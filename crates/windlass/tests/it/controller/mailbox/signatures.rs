@@ -75,7 +75,7 @@ const MADE: &[u8] = b"a large result";
 /// Makes the result of a leased step, and returns the log that has it and how the step ended.
 async fn make(worker: &ScriptedMailboxWorker, grant: &LeaseGrant) -> (LogId, FinishedAttempt) {
     let LeaseRef { run, step, attempt, .. } = grant.lease;
-    let value = LogId { run, step, attempt, delivery: grant.delivery }.value();
+    let value = LogId::new(run, step, attempt, grant.delivery).value();
     let piece = LogChunk { log: value, at: 0, bytes: MADE.to_vec() };
     let taken = worker.link.ship(vec![piece]).await.expect("it is taken");
     assert_eq!(taken.sizes, [Some(MADE.len() as u64)]);
