@@ -1,25 +1,24 @@
-//! The events of a run as the tables of a database have them: in parts, one row each. Whichever database it is, what is
-//! written and what is believed is the same.
+//! The events of a run in chunks, one row each: the same for all databases.
 
 use super::chunk_codec;
 use super::run_history::RunHistory;
 use crate::db::frame_format::FrameError;
 use crate::journal::{Position, RecordedEvent};
 
-/// The most events of a part: it costs half a millisecond to unpack, and takes about 1 MB while it is packed. Larger ones
-/// would hardly take less on disk: they are beyond what the compression looks back.
+/// Maximum events of a chunk: it takes half a millisecond to unpack, and about 1 MB of memory while it is packed. Larger
+/// chunks would save little space, because they exceed the window of the compression.
 pub(super) const CHUNK_EVENTS_MAX: usize = 1 << 12;
 
-/// When runs of so many events are pruned, the rest is left to the next call: they took about 32 MB.
+/// Events after which one call stops pruning: they take about 32 MB.
 pub(super) const PRUNED_EVENTS_MAX: u64 = 1 << 22;
 
-/// The most keys that one call prunes, so that nobody waits long behind it; the next call goes on.
+/// Maximum keys that one call prunes, so that other calls do not wait long; the next call continues.
 pub(super) const PRUNED_KEYS_MAX: u64 = 100_000;
 
 pub(super) type PositionedEvents = Vec<(Position, RecordedEvent)>;
 
-/// A row of events: named by the position of its last event, and says which one it follows, that of the row before or
-/// zero.
+/// A row of events: its key is the position of the last event. It names the position that it follows: the key of the row
+/// before, or zero.
 #[derive(Debug)]
 pub(super) struct EventChunk<B> {
     pub(super) last: Position,
@@ -27,7 +26,7 @@ pub(super) struct EventChunk<B> {
     pub(super) bytes: B,
 }
 
-/// The parts of a history, made one at a time, so that no second copy of all of it ever is.
+/// Returns the chunks of a history, one at a time, so that the memory never has a second copy of all events.
 pub(super) fn split_into_chunks(
     events: &RunHistory,
 ) -> impl Iterator<Item = EventChunk<Vec<u8>>> + '_ {
@@ -44,17 +43,17 @@ pub(super) fn split_into_chunks(
     })
 }
 
-/// A run that needs several parts has its submission in one of its own: it carries the plan, which is large then, and
-/// who reads the events behind it should not have to unpack it.
+/// In a run of several chunks, the submission has a chunk of its own: it contains the plan, which is large then, and
+/// readers of later events need not unpack it.
 const fn first_chunk_len(events: usize) -> usize {
     if events > CHUNK_EVENTS_MAX { 1 } else { CHUNK_EVENTS_MAX }
 }
 
-/// Events of a run behind a position, gathered from its parts: a lost row must not pass for a short run.
+/// Gathers the events of a run after a position from its chunks, and detects missing rows.
 #[derive(Debug)]
 pub(super) struct ChunkReassembly {
     most: usize,
-    /// The last event of the run.
+    /// The position of the last event of the run.
     last: Position,
     seen: Position,
     events: PositionedEvents,
@@ -65,12 +64,12 @@ impl ChunkReassembly {
         Self { most, last, seen: after, events: Vec::new() }
     }
 
-    /// Whether the next part is to be added: the first that ends behind [`seen`](Self::seen).
+    /// Whether it needs the next chunk: the first that ends after [`seen`](Self::seen).
     pub(super) fn wants_more(&self) -> bool {
         self.events.len() < self.most && self.seen < self.last
     }
 
-    /// Adds the next part, or says what is wrong with it.
+    /// Adds the next chunk, or describes the error.
     pub(super) fn add(&mut self, part: &EventChunk<&[u8]>) -> Result<(), FrameError> {
         if part.follows > self.seen {
             return Err(missing_events(self.seen, part.follows));
@@ -80,14 +79,14 @@ impl ChunkReassembly {
             let what = format!("a chunk does not end at position {}", part.last);
             return Err(FrameError::Damaged(what));
         }
-        // A part of a shorter history may have been left: its events are in the next part again.
+        // A chunk of a shorter history may be left over: the next chunk has its events too.
         let seen = std::mem::replace(&mut self.seen, part.last);
         let behind = read.into_iter().filter(|(position, _)| *position > seen);
         self.events.extend(behind.take(self.most - self.events.len()));
         Ok(())
     }
 
-    /// All of them, when there are no more parts.
+    /// Returns the events after the last chunk.
     pub(super) fn done(self) -> Result<PositionedEvents, FrameError> {
         if self.wants_more() { Err(missing_events(self.seen, self.last)) } else { Ok(self.events) }
     }
@@ -95,7 +94,7 @@ impl ChunkReassembly {
 
 #[cfg(feature = "postgres")]
 impl ChunkReassembly {
-    /// How far its parts have come.
+    /// Returns the end of the last chunk.
     pub(super) const fn seen(&self) -> Position {
         self.seen
     }

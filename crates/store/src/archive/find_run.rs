@@ -1,28 +1,28 @@
-//! The run that a person means.
+//! Finds a run by `latest`, its id, or the beginning of its id.
 
 use windlass_core::id::RunId;
 
 use super::interface::{Archive, PAGE_MAX, RunQuery};
 use crate::db::StoreError;
 
-/// Runs that are named to somebody whose beginning of an id fits several.
+/// Maximum runs that the error for an ambiguous id lists.
 const CANDIDATES_MAX: usize = 5;
 
 /// Why a run was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindRunError {
-    /// There are no runs at all.
+    /// There are no runs.
     #[error("there are no runs yet: `windlass run` makes one")]
     NoRuns,
-    /// None is called so.
+    /// No run has this id.
     #[error("there is no run `{0}`: `windlass runs` lists them")]
     NoSuchRun(String),
-    /// Several are.
+    /// Several runs have an id with this beginning.
     #[error("`{text}` is the beginning of several runs: {}", candidates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The requested id.
         text: String,
-        /// What it may mean.
+        /// The matching runs.
         candidates: Vec<RunId>,
     },
     /// The store cannot be read.
@@ -30,8 +30,8 @@ pub enum FindRunError {
     Store(#[from] StoreError),
 }
 
-/// Finds `latest`, an id, or the beginning of one, among runs that are open and those that the archive has: of the
-/// latter the newest page, older ones are to be named in full.
+/// Finds a run by `latest`, its id, or the beginning of its id, among open runs and the newest page of the archive. Older
+/// runs need the full id.
 pub async fn find_run(
     text: &str,
     open: &[RunId],
@@ -51,7 +51,7 @@ pub async fn find_run(
     let all = open.iter().copied().chain(page.iter().map(|record| record.run));
     let mut candidates: Vec<RunId> = all.filter(|run| id_starts_with(*run, text)).collect();
     candidates.sort_unstable();
-    // A run that ended a moment ago may be in both.
+    // A run that has just ended may be in both.
     candidates.dedup();
     match candidates.as_slice() {
         [] => Err(FindRunError::NoSuchRun(text.to_owned())),

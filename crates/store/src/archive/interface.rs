@@ -1,4 +1,4 @@
-//! What an archive must do, and what each call promises.
+//! The interface of an archive.
 
 use std::fmt;
 
@@ -12,27 +12,27 @@ use super::run_history::RunHistory;
 use crate::db::StoreFuture;
 use crate::journal::{Position, RecordedEvent};
 
-/// A run that ended, in one line.
+/// The record of a run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRecord {
     /// Its id, which grows with the time of submission.
     pub run: RunId,
-    /// The pipeline that it was a run of.
+    /// The pipeline.
     pub pipeline: String,
-    /// How it ended.
+    /// The final status.
     pub status: RunStatus,
-    /// When it was submitted.
+    /// The time of the submission.
     pub submitted_at: Time,
-    /// When it ended.
+    /// The time of the end.
     pub ended_at: Time,
-    /// Steps of its plan.
+    /// The number of steps of the plan.
     pub steps: u32,
-    /// The workers that had leases of it, by name: the events of a run know them by number only.
+    /// The workers that had leases of the run, with their names: events have only their numbers.
     pub workers: Vec<(WorkerId, String)>,
 }
 
 impl RunRecord {
-    /// The run as everybody shows it, as far as its line goes.
+    /// Returns the JSON form of the record.
     pub fn to_json(&self) -> Value {
         json!({
             "id": self.run.to_string(),
@@ -45,32 +45,32 @@ impl RunRecord {
     }
 }
 
-/// A run that ended, with its whole history.
+/// A run that has ended, with all its events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SealedRun {
-    /// Its line.
+    /// Its record.
     pub record: RunRecord,
-    /// Every event of it; the first is its submission, which carries the plan.
+    /// All its events; the first is its submission, which contains the plan.
     pub events: RunHistory,
 }
 
-/// Which runs to list.
+/// The runs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunQuery {
     /// Only runs older than this one: the last run of the page before.
     pub before: Option<RunId>,
     /// Only runs of this pipeline.
     pub pipeline: Option<String>,
-    /// Only runs that ended like this.
+    /// Only runs with this final status.
     pub status: Option<RunStatus>,
     /// Only runs submitted at this time or later.
     pub since: Option<Time>,
-    /// At most so many; [`PAGE_MAX`] at most.
+    /// Maximum number of runs, up to [`PAGE_MAX`].
     pub most: usize,
 }
 
 impl RunQuery {
-    /// Whether its filters let this run through; `before` and `most` are up to who makes the page.
+    /// Whether a run matches the filters; the caller applies `before` and `most`.
     pub fn selects(&self, record: &RunRecord) -> bool {
         self.pipeline.as_ref().is_none_or(|pipeline| *pipeline == record.pipeline)
             && self.status.is_none_or(|status| status == record.status)
@@ -78,24 +78,24 @@ impl RunQuery {
     }
 }
 
-/// The most runs in one page.
+/// Maximum runs in one page.
 pub const PAGE_MAX: usize = 1_000;
 
-/// A client's name for a submission, so that repeating it does not make a second run.
+/// The idempotency key of a submission, so that a repetition creates no second run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmissionKeyClaim {
     /// The client's key, at most [`KEY_MAX`] bytes.
     pub key: String,
-    /// A hash of what is submitted.
+    /// A hash of the submission.
     pub body: [u8; 32],
-    /// The run that is to be made of it, if the key is new.
+    /// The run to create if the key is new.
     pub run: RunId,
-    /// When it was asked.
+    /// The time of the claim.
     pub at: Time,
 }
 
 impl SubmissionKeyClaim {
-    /// What is wrong with it: keys come from clients.
+    /// Checks the key, which comes from a client.
     pub(crate) fn check(&self) -> Result<(), String> {
         match self.key.len() {
             0..=KEY_MAX => Ok(()),
@@ -104,37 +104,37 @@ impl SubmissionKeyClaim {
     }
 }
 
-/// The most bytes of a key.
+/// Maximum bytes of a key.
 pub const KEY_MAX: usize = 256;
 
-/// What a key stands for.
+/// The result of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubmissionKeyOutcome {
-    /// It was new, and stands for the claim's run now.
+    /// The key was new and now belongs to the run of the claim.
     New,
-    /// It stood for this run already, with the same body: submitting that run again is harmless, and right if the first
-    /// submission did not get through.
+    /// The key belongs to this run, with the same body. Submitting the run again is harmless, and needed if the first
+    /// submission was lost.
     Known(RunId),
-    /// It stood for this run already, with another body: a mistake of the client's.
+    /// The key belongs to this run, with another body: an error of the client.
     Conflict(RunId),
 }
 
-/// Keeps runs that ended, for ever or until they are pruned, and the keys of submissions.
+/// Stores runs that have ended, until they are pruned, and the keys of submissions.
 ///
-/// It is no part of the truth until a run leaves the engine: a run is kept first and sealed in the journal then, so that
-/// a crash between the two repeats the first without effect.
+/// A run is archived first and then sealed in the journal, so that a crash between the two repeats the first without
+/// effect.
 pub trait Archive: Send + Sync + fmt::Debug {
-    /// Keeps a run, durably when it returns. If the run is there already, the history whose last event comes later stays: an
-    /// event may follow while a run is archived, and a leader whose term has passed may write what it knew then.
+    /// Stores a run durably. If the archive has the run, the history with the later last event stays: an event may follow
+    /// while a run is archived, and a former leader may write an older history.
     fn keep(&self, run: SealedRun) -> StoreFuture<'_, ()>;
 
-    /// The line of a run, if it is here.
+    /// Returns the record of a run, if the archive has it.
     fn run(&self, run: RunId) -> StoreFuture<'_, Option<RunRecord>>;
 
-    /// A page of runs, the newest first. Runs that are added or pruned meanwhile do not disturb the pages that follow.
+    /// Returns a page of runs, the newest first. Later pages are correct even if runs are added or pruned meanwhile.
     fn runs(&self, query: RunQuery) -> StoreFuture<'_, Vec<RunRecord>>;
 
-    /// Events of a run behind a position, in order, at most `most`; empty if it is not here.
+    /// Returns at most `most` events of a run after a position, in order; none if the archive does not have the run.
     fn events(
         &self,
         run: RunId,
@@ -142,16 +142,15 @@ pub trait Archive: Send + Sync + fmt::Debug {
         most: usize,
     ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>>;
 
-    /// Binds a key to a run, durably when it returns. Of claims at once, one is new. A key that is too long is refused
-    /// as [unusable](crate::store::StoreError::Unusable).
+    /// Binds a key to a run durably. Of concurrent claims one is new. A key that is too long is refused as
+    /// [unusable](crate::db::StoreError::Unusable).
     fn claim(&self, claim: SubmissionKeyClaim) -> StoreFuture<'_, SubmissionKeyOutcome>;
 
-    /// Keys behind this one, in the order of their bytes, with what they stand for; from the first if none is named. At most
-    /// `most`.
+    /// Returns at most `most` claims with keys after this one, in the order of their bytes; from the first if `None`.
     fn keys(&self, after: Option<String>, most: usize) -> StoreFuture<'_, Vec<SubmissionKeyClaim>>;
 
-    /// Drops runs that ended before `runs`, and keys claimed before `keys`. Returns the dropped runs, so that their logs
-    /// can go too; at most [`PAGE_MAX`] in one call, and fewer if they are large, so that nobody waits long behind it.
-    /// When none is returned, none is left.
+    /// Deletes runs that ended before `runs`, and keys claimed before `keys`. Returns the deleted runs, so that their logs
+    /// can be removed too: at most [`PAGE_MAX`], and fewer if they are large, so that other calls do not wait long. If it
+    /// returns none, none is left.
     fn prune(&self, runs: Time, keys: Time) -> StoreFuture<'_, Vec<RunId>>;
 }

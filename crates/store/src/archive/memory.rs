@@ -1,4 +1,4 @@
-//! An archive in memory: it lives as long as its process, and is bounded by whoever prunes it.
+//! An archive in memory. It ends with its process; pruning limits its size.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -26,12 +26,12 @@ struct MemoryArchiveState {
 }
 
 impl MemoryArchive {
-    /// An empty archive.
+    /// Creates an empty archive.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A panic while the lock was held cannot leave half a run: each change is one insertion or removal.
+    /// Locks the state. A panic under the lock leaves no half of a run, because each change is one insertion or removal.
     fn state(&self) -> MutexGuard<'_, MemoryArchiveState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

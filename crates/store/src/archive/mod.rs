@@ -4,7 +4,7 @@
 //!  journal ──(events of a run that ended)──► archive.keep ──durable──► journal: run sealed ──► it leaves the engine
 //! ```
 //!
-//! [`Archive`] says what each call promises; `conformance` proves it for a backend.
+//! [`Archive`] documents the guarantees of each call; `conformance` checks them for a backend.
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod chunk_codec;

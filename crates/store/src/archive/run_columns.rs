@@ -1,4 +1,4 @@
-//! What the line of a run says in words, in the tables of a database.
+//! The text columns of the row of a run.
 
 use windlass_core::id::WorkerId;
 use windlass_core::outcome::RunStatus;
@@ -8,19 +8,19 @@ use super::interface::RunRecord;
 #[cfg(feature = "sqlite")]
 use crate::journal::Position;
 
-/// How a run ended, as its word says.
+/// Parses the final status of a run.
 pub(super) fn parse_status(word: &str) -> Result<RunStatus, String> {
     const ENDS: [RunStatus; 3] = [RunStatus::Succeeded, RunStatus::Failed, RunStatus::Cancelled];
     let end = ENDS.into_iter().find(|end| end.to_string() == word);
     end.ok_or_else(|| format!("status {word}"))
 }
 
-/// The workers of a run: a list of numbers and names, in JSON.
+/// Formats the workers of a run: a list of numbers and names, in JSON.
 pub(super) fn workers_to_json(workers: &[(WorkerId, String)]) -> String {
     serde_json::json!(workers).to_string()
 }
 
-/// A checksum of all that the line of a run says, and of its events: how many there are, and the position of the last.
+/// Returns a checksum of the record of a run, the number of its events and the position of the last one.
 #[cfg(feature = "sqlite")]
 pub(super) fn row_checksum(record: &RunRecord, events: u64, last: Position) -> [u8; 8] {
     let RunRecord { run, pipeline, status, submitted_at, ended_at, steps, workers } = record;
@@ -39,7 +39,7 @@ pub(super) fn row_checksum(record: &RunRecord, events: u64, last: Position) -> [
     hash.as_bytes()[..8].try_into().expect("a BLAKE3 hash is longer")
 }
 
-/// The workers that such words mean.
+/// Parses the workers of a run.
 pub(super) fn workers_from_json(words: &str) -> Result<Vec<(WorkerId, String)>, String> {
     serde_json::from_str(words).map_err(|error| format!("workers that cannot be read: {error}"))
 }

@@ -1,7 +1,7 @@
-//! The events of one run, in little room: those of a large run are unpacked a part at a time, and never all at once.
+//! The events of one run, packed: a large run is unpacked a part at a time, never all at once.
 //!
-//! The submission is never packed: it carries the plan, which can be large, is in memory anyway, and would be decoded for
-//! each reader of the run's first events.
+//! The submission is not packed: it contains the plan, which can be large, is in memory anyway, and would be decoded for
+//! each reader of the first events.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use windlass_core::engine::Event;
 
 use crate::journal::{Position, RecordedEvent, decode_events, encode_events};
 
-/// Events that are packed together: unpacked they take five times the room, and a run may have millions.
+/// Events that are packed together. Unpacked, they take five times the memory, and a run can have millions.
 const PACKED_EVENTS: usize = 1_024;
 
-/// Every event of a run so far, in order, with its position. A copy shares what is packed.
+/// All events of a run so far, in order, with their positions. Copies share the packed events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunHistory {
     submission: Option<(Position, RecordedEvent)>,
@@ -40,31 +40,31 @@ impl RunHistory {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         usize::from(self.submission.is_some())
             + self.packed.len() * PACKED_EVENTS
             + self.loose.len()
     }
 
-    /// Whether there is none.
+    /// Whether it has no events.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The position of the last one.
+    /// Returns the position of the last event.
     pub fn last(&self) -> Option<Position> {
         let packed = || self.packed.last().and_then(|pack| pack.positions.last().copied());
         let submission = || self.submission.as_ref().map(|(position, _)| *position);
         self.loose.last().map(|(position, _)| *position).or_else(packed).or_else(submission)
     }
 
-    /// All of them.
+    /// Returns all events.
     pub fn iter(&self) -> impl Iterator<Item = (Position, RecordedEvent)> + '_ {
         self.events_after(Position(0))
     }
 
-    /// Those behind a position.
+    /// Returns the events after a position.
     pub fn events_after(
         &self,
         after: Position,

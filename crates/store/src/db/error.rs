@@ -1,36 +1,36 @@
-//! What can go wrong with a store, told to who has to do something about it.
+//! Errors of stores, worded for operators.
 
 use windlass_core::id::Term;
 
 use super::format::STORE_FORMAT;
 use crate::journal::Position;
 
-/// A call that did not do what it should.
+/// An error of a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The term has passed to another: the caller leads no more.
+    /// The term has passed: the caller no longer leads.
     #[error("{term} has passed; the journal is led under {current}")]
     Stale {
-        /// The caller's.
+        /// The term of the caller.
         term: Term,
-        /// The newest.
+        /// The newest term.
         current: Term,
     },
     /// The batch does not follow the head: the caller's state is not the journal's.
     #[error("a batch behind position {after} does not follow the head, which is {head}")]
     Gap {
-        /// What it should follow.
+        /// The position that it names as its predecessor.
         after: Position,
-        /// What it would have had to follow.
+        /// The head of the journal.
         head: Position,
     },
-    /// Events were asked for that have left the journal.
+    /// The requested events have been pruned.
     #[error("events up to position {upto} have left the journal: begin with its snapshot")]
     Pruned {
-        /// The last that has left.
+        /// The last pruned position.
         upto: Position,
     },
-    /// Nothing was written because there is no room. Writing works again when there is.
+    /// Nothing was written because the disk is full. Writing works again when there is space.
     #[error(
         "no space left for the store {place}: free some; nothing is lost, and it goes on by itself"
     )]
@@ -43,10 +43,10 @@ pub enum StoreError {
     Unavailable {
         /// Where it is.
         place: String,
-        /// What it said.
+        /// The error.
         reason: String,
     },
-    /// What is stored cannot be read.
+    /// The stored bytes cannot be read.
     #[error(
         "the store {place} is damaged: {reason}; restore it from a backup, or move it away to begin anew"
     )]
@@ -56,7 +56,7 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
-    /// The journal has less than was acknowledged, or was replaced by one of another history.
+    /// The journal has fewer events than were acknowledged, or was replaced by one of another history.
     #[error(
         "the store {place} has lost what was acknowledged: it ends at position {found} and had reached \
          {recorded}, at {written}. Put the missing files back (journal.db and journal.db-wal belong together), or go \
@@ -65,14 +65,14 @@ pub enum StoreError {
     LostHistory {
         /// Where it is.
         place: String,
-        /// Where it ends.
+        /// The end of the journal.
         found: Position,
-        /// How far it had reached.
+        /// The recorded end.
         recorded: Position,
-        /// When that was written down.
+        /// The time of the record.
         written: String,
     },
-    /// The journal is missing, or ends before what is kept beside it.
+    /// The journal is missing, or ends before the data of other files beside it.
     #[error(
         "the store {place} has lost what was acknowledged: the journal has nothing that {trace} beside it can \
          have come from. Put the missing files back (journal.db, journal.db-wal and head belong together), or go \
@@ -110,7 +110,7 @@ pub enum StoreError {
         /// The name of its format.
         found: String,
     },
-    /// It cannot be opened as things are: permissions, a missing folder, not a journal.
+    /// The store cannot be opened: permissions, a missing folder, not a journal.
     #[error("the store {place} cannot be opened: {reason}")]
     Unusable {
         /// Where it is.
@@ -137,7 +137,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the call may have taken effect all the same.
+    /// Whether the call may have taken effect.
     pub const fn is_unknown(&self) -> bool {
         matches!(self, Self::Unavailable { .. })
     }

@@ -1,4 +1,4 @@
-//! What journal, archive and logs have in common: how a call is answered, what can go wrong, SQLite and PostgreSQL.
+//! What all stores share: call types, errors, formats, SQLite and PostgreSQL.
 
 mod error;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

@@ -1,8 +1,8 @@
-//! Numbers of ours as databases count: with a sign, and in their order.
+//! Converts unsigned numbers to signed ones of databases, keeping their order.
 
 use windlass_core::id::RunId;
 
-/// The top bit of an id, which databases take for a sign.
+/// The top bit of an id, which is the sign in databases.
 const TOP: u64 = 1 << 63;
 
 /// A position, a time or a number of things. What lies beyond the numbers of a database lies beyond all that there are.

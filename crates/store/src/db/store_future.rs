@@ -1,4 +1,4 @@
-//! How a store is called.
+//! The types of store calls.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,8 +7,8 @@ use windlass_core::time::Time;
 
 use super::error::StoreError;
 
-/// What a call returns: a result that may take its time.
+/// The result of a call.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// Where a store's `now` comes from: the system's clock, or a test's.
+/// The clock of a store: the system's, or a test's.
 pub type NowFn = fn() -> Time;

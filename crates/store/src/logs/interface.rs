@@ -1,4 +1,4 @@
-//! What a store of logs must do, and what each call promises.
+//! The interface of a log store.
 
 use std::fmt;
 use std::ops::Range;
@@ -38,87 +38,87 @@ impl LogId {
 /// Bytes of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogPart {
-    /// Where in the log they begin; its end at most.
+    /// The offset of the bytes, at most the end of the log.
     pub from: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// How long the log is now, all of it.
+    /// The size of the whole log.
     pub size: u64,
 }
 
-/// The most bytes that one call reads.
+/// Maximum bytes that one call reads.
 pub const READ_MAX: usize = 1 << 20;
 
-/// Keeps what steps print. It shares nothing with the journal: a flood of output must not delay a lease.
+/// Stores the output of steps. It shares nothing with the journal, so that a flood of output delays no lease.
 pub trait LogStore: Send + Sync + fmt::Debug {
-    /// Adds bytes at `at`, which is how long the log was: what is there already is not written twice, so that a sender
-    /// that heard no answer sends the same again. Bytes behind a hole are refused with
-    /// [`StoreError::Gap`], whose `head` is how long the log is. Returns how long the log is now. Not synced: what a crash
-    /// of the machine takes is the end of a log. A [value](LogId::value) is, since an outcome that is on record names it.
+    /// Adds bytes at `at`, the expected size of the log, and returns the new size. Bytes that the log has already are not
+    /// written again, so a sender without an answer can resend. Bytes after a gap are refused with [`StoreError::Gap`],
+    /// whose `head` is the size of the log. The append is not synced: a crash of the machine may take the end of a log. A
+    /// [value](LogId::value) is synced, because a recorded outcome refers to it.
     fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> StoreFuture<'_, u64>;
 
-    /// Says that nothing more comes for a log. Returns when what was written is where its readers look, or when waiting
-    /// any longer would hold up its step: at once, for a store that readers look into.
+    /// Ends a log. Returns when its readers can read all bytes, or when waiting longer would delay its step: at once for a
+    /// store that readers use directly.
     fn close(&self, log: LogId) -> StoreFuture<'_, ()> {
         let _ = log;
         Box::pin(async { Ok(()) })
     }
 
-    /// The same for a log whose end could not be kept. `line` tells that to its readers, where that is possible.
+    /// Ends a log whose end was lost. `line` tells its readers, if possible.
     fn close_cut(&self, log: LogId, line: String) -> StoreFuture<'_, ()> {
         let _ = line;
         self.close(log)
     }
 
-    /// What becomes of a step whose output finds no room.
+    /// The treatment of a step whose output finds no space.
     fn when_full(&self) -> LogFullPolicy {
         LogFullPolicy::Waits
     }
 
-    /// Learns that a step waits for room, or does so no more.
+    /// Notes that a step waits for space, or no longer waits.
     fn note_wait(&self, wait: &LogSpaceWait<'_>) {
         let _ = wait;
     }
 
-    /// Bytes of a log from a range, at most [`READ_MAX`]; what is beyond its end is left out. A log that is not there is
-    /// empty.
+    /// Reads bytes of a range, at most [`READ_MAX`]; bytes beyond the end are left out. A missing log is empty.
     fn read(&self, log: LogId, range: Range<u64>) -> StoreFuture<'_, LogPart>;
 
-    /// The logs of a run, in order, with their sizes.
+    /// Returns the logs of a run, in order, with their sizes.
     fn list(&self, run: RunId) -> StoreFuture<'_, Vec<(LogId, u64)>>;
 
-    /// Drops the logs of a run. That there are none is no error.
+    /// Removes the logs of a run, if there are any.
     fn remove(&self, run: RunId) -> StoreFuture<'_, ()>;
 
-    /// Runs that have logs, oldest first, with the bytes that they take: what retention looks at.
+    /// Returns the runs with logs, oldest first, with the total bytes of each, for retention.
     fn runs(&self) -> StoreFuture<'_, Vec<(RunId, u64)>>;
 }
 
-/// What becomes of a step whose output finds no room.
+/// The treatment of a step whose output finds no space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFullPolicy {
-    /// It waits until there is room: everything else that is decided has to wait for the same disk.
+    /// The step waits until there is space: all other decisions wait for the same disk.
     Waits,
-    /// It goes on after a minute, and what it prints is lost: the logs have a limit that they keep to.
+    /// The step continues after a minute without its output, because the logs have a fixed limit.
     DropsOutput,
-    /// It fails after so long.
+    /// The step fails after this duration.
     Fails(Duration),
 }
 
-/// A step that is held up because its output finds no room.
+/// A step that waits because its output finds no space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSpaceWait<'a> {
-    /// Which log.
+    /// The log.
     pub log: LogId,
     /// The name of the step.
     pub step: &'a str,
-    /// Why its output cannot be written; nothing once it could be.
+    /// Why its output cannot be written; `None` once it was written.
     pub error: Option<&'a StoreError>,
-    /// How long it waits at most; for ever without.
+    /// Maximum wait; without it, the step waits forever.
     pub at_most: Option<Duration>,
 }
 
-/// What of `bytes`, which begin at `at`, is new to a log of this size: the rule of every backend's append.
+/// Returns the part of `bytes`, which begin at `at`, that is new to a log of this size. Every backend's append uses this
+/// rule.
 pub(super) fn new_bytes(size: u64, at: u64, bytes: &[u8]) -> Result<&[u8], StoreError> {
     let Some(known) = size.checked_sub(at) else {
         return Err(StoreError::Gap { after: Position(at), head: Position(size) });

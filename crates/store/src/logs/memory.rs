@@ -1,4 +1,4 @@
-//! Logs in memory: they live as long as their process, and the newest longest.
+//! Logs in memory: they end with their process, and the oldest are removed first.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -9,8 +9,8 @@ use windlass_core::id::{RunId, StepIx};
 use super::interface::{LogFullPolicy, LogId, LogPart, LogStore, READ_MAX, new_bytes};
 use crate::db::{StoreError, StoreFuture};
 
-/// The most bytes of all logs in memory: what a laptop can spare, and more than anybody reads of runs that are gone with
-/// their process. Beyond it the logs of the oldest run go.
+/// Maximum bytes of all logs in memory: a laptop has them, and nothing needs more for runs that end with their process.
+/// Beyond it the logs of the oldest run are removed.
 pub const MEMORY_MAX: usize = 256 << 20;
 
 /// Logs in memory, for runs that need not survive their process, and for tests.
@@ -27,18 +27,18 @@ struct MemoryLogsState {
 }
 
 impl MemoryLogs {
-    /// No logs yet, and at most [`MEMORY_MAX`] bytes of them.
+    /// Creates an empty store of at most [`MEMORY_MAX`] bytes.
     pub fn new() -> Self {
         Self::with_capacity(MEMORY_MAX)
     }
 
-    /// No logs yet, and at most so many bytes of them.
+    /// Creates an empty store of at most this number of bytes.
     pub fn with_capacity(bytes_max: usize) -> Self {
         let state = MemoryLogsState { logs: BTreeMap::new(), bytes: 0, bytes_max };
         Self { state: Mutex::new(state) }
     }
 
-    /// A panic while the lock was held can at worst leave bytes counted that are not there.
+    /// Locks the state. A panic under the lock can at worst leave a wrong number of bytes.
     fn state(&self) -> MutexGuard<'_, MemoryLogsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +67,7 @@ impl MemoryLogsState {
         self.logs.get(&log).map_or(0, |bytes| bytes.len() as u64)
     }
 
-    /// Drops the logs of the oldest runs, but never of the run that writes: its next append would be behind a hole.
+    /// Removes the logs of the oldest runs, but never of the writing run, whose next append would follow a gap.
     fn evict_oldest(&mut self, writes: RunId, more: usize) -> Result<(), StoreError> {
         while self.bytes.saturating_add(more) > self.bytes_max {
             let others = self.logs.keys().map(|log| log.run).find(|run| *run != writes);

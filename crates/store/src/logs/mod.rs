@@ -1,6 +1,6 @@
-//! The logs: what steps print, as files beside the database, read by byte ranges.
+//! The logs: the output of steps, read by byte ranges.
 //!
-//! [`LogStore`] says what each call promises; `conformance` proves it for a backend.
+//! [`LogStore`] documents the guarantees of each call; `conformance` checks them for a backend.
 
 #[cfg(feature = "sqlite")]
 mod files;

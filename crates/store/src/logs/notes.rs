@@ -1,4 +1,4 @@
-//! What steps wrote for people, in `$WINDLASS_SUMMARY`: kept beside what they print, and shipped like it.
+//! Notes: summaries that steps write for people to `$WINDLASS_SUMMARY`. They are stored and shipped like output.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use super::interface::{LogId, LogStore};
 use super::stream::LogStream;
 use crate::db::StoreError;
 
-/// The most that is kept of what one attempt wrote.
+/// Maximum bytes of the notes of one attempt.
 pub const NOTES_MAX: usize = 64 << 10;
 
-/// Bytes of all steps of a run that are read: GitHub takes a megabyte with everything else on the page.
+/// Maximum bytes of the notes of a run that are read: GitHub allows a megabyte for the whole page.
 const ALL_MAX: u64 = 512 << 10;
 
-/// What the steps of a run printed, in order, with the sizes.
+/// Returns the outputs of the steps of a run, in order, with their sizes.
 pub async fn list_printed(
     store: &dyn LogStore,
     run: RunId,
@@ -23,13 +23,13 @@ pub async fn list_printed(
     Ok(logs.into_iter().filter(|(log, _)| log.stream == LogStream::Output).collect())
 }
 
-/// What each step of a run wrote when it last wrote something, by its output; as much as fits on a page.
+/// Returns the last notes of each step of a run, by the log of its output, as far as they fit on a page.
 pub async fn collect_notes(
     store: &dyn LogStore,
     run: RunId,
 ) -> Result<Vec<(LogId, String)>, StoreError> {
     let logs = store.list(run).await?.into_iter().filter(|(log, _)| log.stream == LogStream::Notes);
-    // In order, so the last is the one that stays.
+    // The logs are in order, so the last one of each step remains.
     let last: BTreeMap<StepIx, (LogId, u64)> = logs.map(|it| (it.0.step, it)).collect();
     let (mut found, mut bytes) = (Vec::new(), 0);
     for (log, size) in last.into_values() {

@@ -1,4 +1,4 @@
-//! Logs whose readers are told when there is more to read.
+//! Logs that notify their readers of new bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,11 +10,11 @@ use windlass_core::id::RunId;
 use super::interface::{LogFullPolicy, LogId, LogPart, LogSpaceWait, LogStore};
 use crate::db::StoreFuture;
 
-/// Logs that somebody may listen to before those that nobody does any more are looked for.
+/// Logs with listeners after which unused entries are removed.
 const SUBSCRIPTIONS_MAX: usize = 1_024;
 
-/// A store of logs that tells whoever listens to a log when something was added to it. What is added some other way is
-/// not heard of.
+/// A log store that notifies the listeners of a log of each append through this store. Appends by other ways are not
+/// noticed.
 #[derive(Debug)]
 pub struct NotifyingLogStore {
     logs: Arc<dyn LogStore>,
@@ -22,12 +22,12 @@ pub struct NotifyingLogStore {
 }
 
 impl NotifyingLogStore {
-    /// Announces what is written to the logs.
+    /// Wraps a log store.
     pub const fn new(logs: Arc<dyn LogStore>) -> Self {
         Self { logs, listened: Mutex::new(BTreeMap::new()) }
     }
 
-    /// Hears of everything that is added to a log from now on.
+    /// Subscribes to appends to a log.
     pub fn subscribe(&self, log: LogId) -> watch::Receiver<()> {
         let mut listened = self.subscribers();
         if listened.len() >= SUBSCRIPTIONS_MAX {

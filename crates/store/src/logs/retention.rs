@@ -1,19 +1,19 @@
-//! Which logs go when there are too many or they are too old.
+//! Decides which logs are removed because of their size or age.
 
 use windlass_core::id::RunId;
 use windlass_core::time::{Span, Time};
 
-/// How much is kept.
+/// The limits of kept logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRetention {
-    /// The most bytes of all logs together.
+    /// Maximum bytes of all logs together.
     pub bytes_max: u64,
-    /// How long after its submission a run's logs may be read.
+    /// Maximum age of a run's logs, from its submission.
     pub age_max: Span,
 }
 
-/// The runs whose logs go, oldest first: those that are too old, and then as many of the oldest as it takes for the rest
-/// to fit. `runs` is what [`LogStore::runs`](super::LogStore::runs) returned, in any order, without those that still run.
+/// Returns the runs whose logs are removed, oldest first: those beyond the maximum age, then the oldest until the rest
+/// fits. `runs` is the result of [`LogStore::runs`](super::LogStore::runs), in any order, without active runs.
 pub fn expired_runs(runs: &[(RunId, u64)], now: Time, rule: LogRetention) -> Vec<RunId> {
     let mut newest_first = runs.to_vec();
     newest_first.sort_unstable_by_key(|(run, _)| std::cmp::Reverse(*run));

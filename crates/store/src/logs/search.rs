@@ -1,4 +1,4 @@
-//! A text in logs: the lines that have it.
+//! Searches logs for lines that contain a text.
 
 use std::time::Duration;
 
@@ -10,72 +10,73 @@ use windlass_core::word_set;
 use super::interface::{LogId, LogStore, READ_MAX};
 use crate::db::StoreError;
 
-/// The most bytes of a text that is looked for.
+/// Maximum bytes of the text to search for.
 pub const SEARCH_TEXT_MAX: usize = 256;
 
-/// Lines that are found at most, whatever was asked for.
+/// Maximum lines of a result, regardless of the request.
 pub const MATCHES_MAX: usize = 1_000;
 
-/// Bytes that are read for one search: as much as an attempt may print. Reading them takes a fraction of a second.
+/// Maximum bytes that one search reads: the output limit of an attempt. Reading them takes a fraction of a second.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// How long a search goes on. A disk that is slower has other things to do.
+/// Maximum duration of a search. A slower disk is needed for other work.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes of a line that are looked at: a line that is longer is not for reading.
+/// Maximum bytes of a line that are searched; longer lines are not for people.
 const LINE_MAX: usize = 64 << 10;
 
-/// Bytes of a line that are shown, and how many of them come before the text.
+/// Bytes of a line that are shown, and the number of them before the text.
 const EXCERPT_MAX: usize = 400;
 const EXCERPT_BEFORE: usize = 100;
 
-/// What is looked for.
+/// A search.
 #[derive(Clone, Debug)]
 pub struct LogQuery {
     finder: AhoCorasick,
     most: usize,
 }
 
-/// A line that has it.
+/// A line that contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogMatch {
-    /// The log that it is in.
+    /// The log of the line.
     pub log: LogId,
-    /// The how-manieth line of it, from 1.
+    /// The line number, from 1.
     pub line: u64,
-    /// Where the line begins, in bytes.
+    /// The offset of the line in bytes.
     pub at: u64,
-    /// The line, or the part of a long one that has the text.
+    /// The line, or the part of a long line around the text.
     pub text: String,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogMatches {
     /// The lines, in the order of the logs.
     pub list: Vec<LogMatch>,
-    /// Bytes that were looked through.
+    /// The number of bytes searched.
     pub bytes: u64,
-    /// Why it ended before the end, if it did.
+    /// The limit that ended the search early, if any.
     pub cut: Option<LogSearchLimit>,
 }
 
-/// Why a search ended before the end of the logs.
+/// A limit that ended a search early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogSearchLimit {
-    /// It had found as much as was wanted.
+    /// The requested number of lines was found.
     Limit,
-    /// It had read as much as one search may.
+    /// The maximum number of bytes was read.
     Bytes,
-    /// It had taken as long as one search may.
+    /// The maximum duration was reached.
     Time,
 }
 
 word_set!(LogSearchLimit { Limit => "limit", Bytes => "bytes", Time => "time" });
 
 impl LogQuery {
-    /// Looks for a text, as it is written, in at most so many lines. Says what is wrong with a text that no line can have.
+    /// Creates a search for a literal text with at most this number of lines. Returns an error for a text that no line can
+    /// contain.
     pub fn new(text: &str, most: usize) -> Result<Self, String> {
         if text.is_empty() || text.len() > SEARCH_TEXT_MAX || text.contains('\n') {
             return Err(format!(
@@ -86,7 +87,7 @@ impl LogQuery {
         Ok(Self { finder, most: most.clamp(1, MATCHES_MAX) })
     }
 
-    /// The part of a line that is shown, if it has the text.
+    /// Returns the part of a line to show, if the line contains the text.
     fn excerpt(&self, line: &[u8]) -> Option<String> {
         let found = self.finder.find(line)?.start();
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -97,7 +98,7 @@ impl LogQuery {
     }
 }
 
-/// Looks through logs, one after the other.
+/// Searches logs one after the other.
 pub async fn search_logs(
     store: &dyn LogStore,
     logs: &[LogId],
@@ -152,16 +153,16 @@ struct LogLine<'a> {
     bytes: &'a [u8],
 }
 
-/// Makes lines of pieces.
+/// Splits a stream of pieces into lines.
 #[derive(Default)]
 struct LogLineSplitter {
-    /// Lines that have ended.
+    /// The number of complete lines.
     ended: u64,
-    /// Where the next one begins.
+    /// The offset of the next line.
     at: u64,
-    /// What has come of it, as far as it is looked at.
+    /// The bytes of the incomplete line, up to the searched maximum.
     begun: Vec<u8>,
-    /// How much of it has come.
+    /// The number of bytes of the incomplete line.
     begun_len: u64,
 }
 
@@ -181,7 +182,7 @@ impl LogLineSplitter {
         }
     }
 
-    /// The line that has begun has ended.
+    /// Completes the current line.
     fn end(&mut self, mut each: impl FnMut(LogLine<'_>)) {
         let mut line = std::mem::take(&mut self.begun);
         if self.begun_len > 0 {

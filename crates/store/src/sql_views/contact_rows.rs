@@ -1,15 +1,14 @@
-//! What no event tells: when workers were heard, and what follows for their leases.
+//! Rows that do not follow from events: last contacts of workers, and the expiry of their leases.
 
 use windlass_core::id::{Fence, WorkerId};
 use windlass_core::time::Time;
 
-/// Workers that were heard, and leases that end later for it. Written now and then: see [`Tables::shows_contacts`].
-///
-/// [`Tables::shows_contacts`]: super::Tables::shows_contacts
+/// Contacts of workers and the resulting expiry of their leases, written from time to time: see
+/// [`SqlViews::shows_contacts`](super::SqlViews::shows_contacts).
 #[derive(Clone, Debug, Default)]
 pub struct ContactRows {
     /// When.
     pub heard: Vec<(WorkerId, Time)>,
-    /// When their leases end unless they are heard again.
+    /// The expiry of their leases.
     pub expires: Vec<(Fence, Time)>,
 }

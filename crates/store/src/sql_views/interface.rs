@@ -1,4 +1,4 @@
-//! What changes in the tables, and who writes it.
+//! The interface of the SQL views: differences between their states.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,48 +16,46 @@ use super::contact_rows::ContactRows;
 use crate::db::StoreFuture;
 use crate::journal::{Position, RecordedEvent};
 
-/// The newest events that the tables keep: enough to see what happened just now, a few megabytes. The whole history is
-/// in the journal and the archive.
+/// Maximum events in the tables: a few megabytes of recent history. The journal and the archive have all of it.
 pub const EVENTS_MAX: u64 = 10_000;
 
-/// Rows of one difference, about.
+/// Approximate maximum rows of one difference.
 const ROWS_MAX: usize = 50_000;
 
-/// Keeps the tables. Object safe, one call.
+/// Writes the tables.
 pub trait SqlViews: Send + Sync + fmt::Debug {
-    /// Writes a difference, all of it or nothing; readers see it whole. Not durable: after a crash of the machine the
-    /// tables may be older, or gone.
+    /// Writes a difference atomically. It is not durable: after a crash of the machine the tables may be older, or missing.
     ///
     /// [`Written::Lost`] if the tables are not those that the difference [follows](Diff::follows): nothing was written.
     /// Writing the same difference twice has the effect of writing it once.
     fn write(&self, diff: Arc<SqlViewsDiff>) -> StoreFuture<'_, SqlViewsOutcome>;
 
-    /// Whether they show when workers were heard: that changes all the time, also where nothing happens.
+    /// Whether the tables have the last contact of workers, which changes all the time.
     fn shows_contacts(&self) -> bool {
         false
     }
 }
 
-/// What became of a difference.
+/// The result of writing a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlViewsOutcome {
-    /// It is in the tables.
+    /// The difference is in the tables.
     Applied,
-    /// Somebody removed the tables or wrote them: the writer is to begin anew.
+    /// The tables were removed or written by another process: the writer begins anew.
     Conflict,
 }
 
-/// Names a state of the tables, so that whoever wrote it knows it again.
+/// Identifies a state of the tables, so that its writer recognizes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlViewsMark {
-    /// Who wrote it: chosen by chance when the tables were begun.
+    /// The writer: a random number, chosen when the tables were begun.
     pub writer: u64,
-    /// The how-manieth difference it was since then.
+    /// The number of the difference since then.
     pub write: u64,
 }
 
-/// How old the tables are: every row is at least as new as this. If the last look was one piece, as it is unless runs
-/// are very large, all rows are of exactly this position.
+/// The age of the tables: every row includes at least this position. Unless runs are very large, all rows have exactly this
+/// position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlViewsAsOf {
     /// The position in the journal.
@@ -66,12 +64,12 @@ pub struct SqlViewsAsOf {
     pub at: Time,
 }
 
-/// Rows that are new or have changed, and keys of rows that are gone.
+/// New or changed rows, and keys of removed rows.
 #[derive(Clone, Debug)]
 pub struct RowChanges<R, K> {
-    /// Whole rows.
+    /// The complete rows.
     pub upserted: Vec<R>,
-    /// Their keys.
+    /// The keys of removed rows.
     pub deleted: Vec<K>,
 }
 
@@ -84,34 +82,34 @@ impl<R, K> Default for RowChanges<R, K> {
 /// The difference between two states of the tables.
 #[derive(Clone, Debug)]
 pub struct SqlViewsDiff {
-    /// The state that it changes. `None`: whatever is there goes, and this is all.
+    /// The state that it changes. `None` replaces all rows.
     pub follows: Option<SqlViewsMark>,
-    /// The state that it makes.
+    /// The resulting state.
     pub mark: SqlViewsMark,
-    /// The term under which it is written.
+    /// The term of its writer.
     pub term: Term,
-    /// How old the tables are afterwards. `None`: as they were, since more of the same look follows.
+    /// The age of the tables afterwards. `None` if more differences of the same look follow.
     pub as_of: Option<SqlViewsAsOf>,
-    /// Who leads, if that has changed.
+    /// The leader, if it has changed.
     pub leader: Option<LeaderReport>,
     /// Workers.
     pub workers: RowChanges<WorkerRow, WorkerId>,
     /// Leases.
     pub leases: RowChanges<LeaseRow, Fence>,
-    /// When workers were heard, where that is shown.
+    /// The last contacts of workers, if the tables have them.
     pub contacts: ContactRows,
-    /// Runs. The steps of a run that is gone go with it.
+    /// Runs. Removing a run removes its steps.
     pub runs: RowChanges<RunRow, RunId>,
     /// Steps.
     pub steps: Vec<StepRows>,
-    /// Keys of what is done once.
+    /// Idempotency keys of steps.
     pub keys: RowChanges<IdempotencyRow, Box<str>>,
-    /// The newest events, in order. Of those that are there, the oldest go.
+    /// The newest events, in order. The oldest events in the table are removed.
     pub events: Vec<(Position, RecordedEvent)>,
 }
 
 impl SqlViewsDiff {
-    /// A difference that changes nothing yet.
+    /// Creates an empty difference.
     pub fn new(follows: Option<SqlViewsMark>, mark: SqlViewsMark) -> Self {
         Self {
             follows,
@@ -129,12 +127,12 @@ impl SqlViewsDiff {
         }
     }
 
-    /// Whether it is to be written before more is added: some tenths of a second of writing, a few megabytes.
+    /// Whether it is full and must be written before more is added: a few megabytes, which take some tenths of a second.
     pub fn is_large(&self) -> bool {
         self.rows() >= ROWS_MAX
     }
 
-    /// How many rows it writes, those of events aside.
+    /// Returns the number of rows without events.
     pub fn rows(&self) -> usize {
         let steps: usize = self.steps.iter().map(|of| of.rows.len()).sum();
         let keys = self.keys.upserted.len() + self.keys.deleted.len();
@@ -153,17 +151,17 @@ pub struct WorkerRow {
     pub id: WorkerId,
     /// Its name.
     pub name: Box<str>,
-    /// Which life of it.
+    /// The incarnation.
     pub incarnation: Incarnation,
     /// Where it stands.
     pub status: WorkerStatus,
-    /// What it advertises.
+    /// Its labels.
     pub labels: Labels,
-    /// Steps at a time.
+    /// The number of its slots.
     pub slots: u32,
-    /// Leases that it holds.
+    /// The number of its leases.
     pub leases: u32,
-    /// When its status last changed.
+    /// The time of the last change of its status.
     pub since: Time,
 }
 
@@ -172,25 +170,25 @@ pub struct WorkerRow {
 pub struct LeaseRow {
     /// Its number.
     pub fence: Fence,
-    /// Of which run.
+    /// The run.
     pub run: RunId,
     /// Which step.
     pub step: StepIx,
-    /// The how-manieth attempt, from 1.
+    /// The attempt number, from 1.
     pub attempt: u16,
-    /// The how-manieth hand-out of it, from 1.
+    /// The delivery number within that attempt, from 1.
     pub delivery: u16,
-    /// Who holds it.
+    /// The worker that holds it.
     pub worker: WorkerId,
-    /// When it was granted, or last confirmed by a new leader.
+    /// The time when it was granted, or last confirmed by a new leader.
     pub granted_at: Time,
-    /// When it ends unless its worker is heard before that; `None` if it does not end by time.
+    /// The time when it expires unless it is renewed; `None` if it does not expire.
     pub expires: Option<Time>,
-    /// When its worker said that it had started.
+    /// The time when its worker reported the start.
     pub started_at: Option<Time>,
-    /// Whether it was told to stop.
+    /// The stop order, if any.
     pub stop: Option<StopReport>,
-    /// Locks that it holds.
+    /// The locks that it holds.
     pub locks: Vec<Box<str>>,
 }
 
@@ -199,32 +197,32 @@ pub struct LeaseRow {
 pub struct RunRow {
     /// Its id.
     pub id: RunId,
-    /// What it does.
+    /// The pipeline.
     pub plan: Arc<Plan>,
     /// Where it stands.
     pub status: RunStatus,
-    /// When it was submitted.
+    /// The time of the submission.
     pub submitted_at: Time,
-    /// How many of its steps stand where.
+    /// The number of its steps by status.
     pub counts: StatusCounts,
 }
 
-/// A key of something that is done once.
+/// An idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyRow {
     /// The key.
     pub key: Box<str>,
     /// Where it stands.
     pub status: IdempotencyKeyStatus,
-    /// The run that is at it, or that did it last.
+    /// The run that works under it, or did last.
     pub run: RunId,
     /// Which step of it.
     pub step: StepIx,
-    /// That step's name: its run may be sealed.
+    /// The name of that step, because its run may be sealed.
     pub name: Box<str>,
-    /// Since when the step is at it, or when it ended.
+    /// The time when the step took the key, or ended.
     pub at: Time,
-    /// How many steps wait for it.
+    /// The number of steps that wait for it.
     pub waiting: u32,
 }
 
@@ -233,7 +231,7 @@ pub struct IdempotencyRow {
 pub struct StepRows {
     /// Which.
     pub run: RunId,
-    /// Where their names are: they never change, and a run may have a million.
+    /// The plan, which has their names.
     pub plan: Arc<Plan>,
     /// The steps.
     pub rows: Vec<StepRow>,
@@ -246,12 +244,12 @@ pub struct StepRow {
     pub step: StepIx,
     /// Where it stands.
     pub status: StepStatus,
-    /// The attempt under way or next, from 1.
+    /// The number of the current or next attempt, from 1.
     pub attempt: u16,
-    /// Hand-outs of this attempt so far.
+    /// The number of deliveries of this attempt so far.
     pub delivery: u16,
-    /// The newest lease that it ever had.
+    /// The fence of its newest lease.
     pub fence: Option<Fence>,
-    /// The step at the root of a failed need.
+    /// The step whose failure settled it.
     pub cause: Option<StepIx>,
 }

@@ -1,34 +1,33 @@
-//! Tables that anybody may query: the state of the cluster, a second old, in plain SQL.
+//! The state of the cluster as SQL tables, at most a second old.
 //!
 //! ```text
 //!  views (durable state) ──a look a second──► TableKeeper: what changed ──Diff──► Tables: tables.db
 //!                                                                                    ▲ sqlite3, dashboards, scripts
 //! ```
 //!
-//! They are derived: the journal is the truth, nothing reads them to decide anything, and a file that is missing,
-//! damaged or of another version is made anew. `as_of` says how old they are; see [`SqlViewsDiff`].
+//! They are derived from the journal. No decision reads them, and a file that is missing, damaged or of another version is
+//! rebuilt. `as_of` has their age; see [`SqlViewsDiff`].
 //!
-//! | table | one row for each |
+//! | table | rows |
 //! |---|---|
-//! | `as_of` | position and time that the rows are at least as new as, and when that was written |
-//! | `leader` | the term under way |
-//! | `workers`, `leases` | worker that is known, lease that is open |
-//! | `runs`, `steps` | run that is not sealed, with its steps counted by status; its steps (joins are none) |
-//! | `idempotency` | key of something that is done once: pending, completed or failed, and by whom |
-//! | `events` | of the newest events, with their JSON |
+//! | `as_of` | the position and time that all rows include at least, and the time of writing |
+//! | `leader` | the current term |
+//! | `workers`, `leases` | known workers, open leases |
+//! | `runs`, `steps` | runs that are not sealed, with their steps counted by status; their steps without joins |
+//! | `idempotency` | idempotency keys of steps: pending, completed or failed, and the step |
+//! | `events` | the newest events, with their JSON |
 //!
-//! The views `running`, `waiting`, `failures` and `lock_holders` put names to numbers. Sealed runs are not here: they are
-//! in the archive. Neither are the keys of submissions, which the archive has in `archive.db` beside this file, where
-//! they are durable before a run is made of them; `runs.number` is the id as it is written there:
+//! The views `running`, `waiting`, `failures` and `lock_holders` join names to numbers. Sealed runs are in the archive, and
+//! so are the keys of submissions, in `archive.db` beside this file; `runs.number` is the id of a run in the archive:
 //!
 //! ```sql
 //! ATTACH '.windlass/archive.db' AS archive;
 //! SELECT key, runs.run, status FROM archive.keys LEFT JOIN runs ON runs.number = keys.run;
 //! ```
 //!
-//! In PostgreSQL they are called `windlass_…`, and show besides when workers were heard and leases expire. There
-//! `windlass_runs` has sealed runs too, `windlass_submissions` the keys of submissions, and `windlass_leader` is the row by which the
-//! leader was elected.
+//! In PostgreSQL they are named `windlass_…`, and also have the last contact of workers and the expiry of leases.
+//! `windlass_runs` includes sealed runs, `windlass_submissions` has the keys of submissions, and `windlass_leader` is the
+//! row of the election.
 
 mod contact_rows;
 mod interface;

@@ -6,8 +6,8 @@
 //!  run, runs, events ──► line ──┘
 //! ```
 //!
-//! It has connections and a thread of its own: neither a large run that is kept nor a page that is read delays an append
-//! to the journal, and a claim waits for neither.
+//! It has connections and a thread of its own. So neither the archiving of a large run nor the reading of a page delays an
+//! append to the journal or a claim.
 
 mod reader;
 mod row;

@@ -1,4 +1,4 @@
-//! Reading.
+//! Reads runs and their events.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::db::postgres::failure;
 use crate::db::sql_number::{run_to_sql, to_sql};
 use crate::journal::Position;
 
-/// The most parts that are read at a time: some megabytes.
+/// Maximum chunks that are read at a time: some megabytes.
 const CHUNKS_PER_READ: usize = 64;
 
-/// Reads, on a connection of its own.
+/// The reader, on a connection of its own.
 #[derive(Debug)]
 pub(super) struct PostgresArchiveReader {
     pub(super) line: PgConnection,
@@ -40,21 +40,21 @@ impl PostgresArchiveReader {
 
     pub(super) async fn runs(&self, query: RunQuery) -> Result<Vec<RunRecord>, StoreError> {
         if query.pipeline.as_ref().is_some_and(|pipeline| pipeline.contains('\0')) {
-            // No text of the database has such a byte.
+            // No text in the database contains this byte.
             return Ok(Vec::new());
         }
         let rows = self.line.call(move |client| page(client, query)).await?;
         rows.iter().map(|row| self.record(row)).collect()
     }
 
-    /// A run that is pruned meanwhile is read whole or not at all.
+    /// Reads events of a run. A run that is pruned meanwhile is read completely or not at all.
     pub(super) async fn events(
         &self,
         run: RunId,
         after: Position,
         most: usize,
     ) -> Result<PositionedEvents, StoreError> {
-        // The first part may hold the submission alone, and the second may begin before what is asked for.
+        // The first chunk may contain only the submission, and the second may begin before the requested position.
         let at_once = (most / CHUNK_EVENTS_MAX + 2).min(CHUNKS_PER_READ);
         let unreadable = |error| failure::unreadable(&self.place, &format!("run {run}"), error);
         let mut gathered: Option<ChunkReassembly> = None;
@@ -106,7 +106,7 @@ fn parts(client: &Client, run: RunId, seen: Position, most: usize) -> PgWork<'_,
     })
 }
 
-/// The part of a row, if it has one. The table has a check that `0 <= follows < last`, so signs are not looked at again.
+/// Reads the chunk of a row, if it has one. The table checks `0 <= follows < last`, so signs are not checked again.
 fn part(row: &Row) -> Option<EventChunk<&[u8]>> {
     let bytes: Option<&[u8]> = row.get("events");
     let (last, follows) = (|| position(row, "last"), || position(row, "follows"));

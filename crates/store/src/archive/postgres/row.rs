@@ -1,4 +1,4 @@
-//! The line of a run as its row has it.
+//! The row of a run.
 
 use tokio_postgres::Row;
 use windlass_core::time::Time;
@@ -6,7 +6,7 @@ use windlass_core::time::Time;
 use crate::archive::{RunRecord, run_columns};
 use crate::db::sql_number::run_from_sql;
 
-/// The line of a run, or what is wrong with it. The table has checks for what must not be negative.
+/// Reads the record of a run, or describes the error. The table checks that numbers are not negative.
 pub(super) fn record(row: &Row) -> Result<RunRecord, String> {
     let time = |name| Time::from_millis(row.get::<_, i64>(name).cast_unsigned());
     Ok(RunRecord {

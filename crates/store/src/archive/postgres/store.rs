@@ -1,4 +1,4 @@
-//! A database with an archive in it, opened.
+//! An open archive in a PostgreSQL database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,15 +21,15 @@ use crate::journal::{Position, RecordedEvent};
 pub(crate) const TABLES: PgSchema =
     PgSchema { store: "archive", migrations: &[include_str!("migrations/0001_archive.sql")] };
 
-/// How long a call may take that somebody waits for.
+/// Timeout of a call that a client waits for.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long keeping and pruning may take: a run of a million steps is some ten megabytes.
+/// Timeout of archiving and pruning: a run of a million steps has some ten megabytes.
 const KEEP_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An archive in PostgreSQL.
 ///
-/// A call is on its way when it returns; dropping its promise does not take it back.
+/// A call is sent when it returns; dropping its future does not cancel it.
 #[derive(Debug)]
 pub struct PostgresArchive {
     office: PgRuntime,
@@ -40,8 +40,8 @@ pub struct PostgresArchive {
 }
 
 impl PostgresArchive {
-    /// Opens the archive at an address (`postgres://…`), and makes its tables if there are none. Any number of processes
-    /// may have it open.
+    /// Opens the archive at an address (`postgres://…`), and creates its tables if there are none. Several processes can
+    /// have it open.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         let office = PgRuntime::open(url)?;
         office.migrate(TABLES).await?;

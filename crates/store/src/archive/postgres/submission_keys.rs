@@ -13,10 +13,10 @@ use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
 use crate::db::postgres::failure;
 use crate::db::sql_number::{run_from_sql, run_to_sql, to_sql};
 
-/// How often a key may be pruned between binding it and looking what it stands for.
+/// Maximum retries if a key is pruned between the attempt to bind it and the lookup of its claim.
 const BIND_TRIES_MAX: usize = 8;
 
-/// Keys, on a connection of their own: whoever submits waits for them.
+/// Keys, on a connection of their own, because submissions wait for them.
 #[derive(Debug)]
 pub(super) struct PostgresSubmissionKeys {
     pub(super) line: PgConnection,
@@ -53,7 +53,7 @@ impl PostgresSubmissionKeys {
 }
 
 impl SubmissionKeyClaim {
-    /// The claim of a row, or what is wrong with it.
+    /// Reads the claim of a row, or describes the error.
     fn of(row: &Row) -> Result<Self, String> {
         let body: &[u8] = row.get("body");
         Ok(Self {
@@ -65,7 +65,7 @@ impl SubmissionKeyClaim {
     }
 }
 
-/// Two statements and no transaction: the second sees what was committed since the first, which is who was quicker.
+/// Two statements without a transaction: the second sees the claim that was committed since the first.
 fn bind(client: &Client, claim: SubmissionKeyClaim) -> PgWork<'_, Option<SubmissionKeyOutcome>> {
     Box::pin(async move {
         let (key, body) = (claim.key.as_bytes(), &claim.body[..]);

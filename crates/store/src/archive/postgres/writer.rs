@@ -1,4 +1,4 @@
-//! Keeping and pruning.
+//! Archives and prunes runs.
 
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
@@ -14,10 +14,10 @@ use crate::db::StoreError;
 use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
 use crate::db::sql_number::{run_from_sql, run_to_sql, to_sql};
 
-/// Parts that are sent together: a few megabytes at most, and all of most runs.
+/// Chunks that are sent together: at most a few megabytes, and all chunks of most runs.
 const CHUNKS_PER_STATEMENT: usize = 16;
 
-/// Writes, on a connection of its own.
+/// The writer, on a connection of its own.
 #[derive(Debug)]
 pub(super) struct PostgresArchiveWriter {
     pub(super) line: PgConnection,
@@ -33,7 +33,7 @@ impl PostgresArchiveWriter {
     }
 }
 
-/// The columns of parts.
+/// The columns of chunks.
 #[derive(Debug, Default)]
 struct ChunkColumns {
     last: Vec<i64>,
@@ -42,7 +42,7 @@ struct ChunkColumns {
 }
 
 impl ChunkColumns {
-    /// The next parts that are sent together; none when all are.
+    /// Returns the next chunks that are sent together; `None` at the end.
     fn next(parts: &mut impl Iterator<Item = EventChunk<Vec<u8>>>) -> Self {
         let mut columns = Self::default();
         for EventChunk { last, follows, bytes } in parts.take(CHUNKS_PER_STATEMENT) {
@@ -62,7 +62,7 @@ impl ChunkColumns {
     }
 }
 
-/// Most runs are one statement, which is a transaction of its own; one of many parts is several in one.
+/// Archives a run: most runs in one statement, a run of many chunks in a transaction of several.
 fn keep(client: &Client, run: SealedRun) -> PgWork<'_, ()> {
     Box::pin(async move {
         let mut parts = split_into_chunks(&run.events);
@@ -86,7 +86,7 @@ fn keep(client: &Client, run: SealedRun) -> PgWork<'_, ()> {
     })
 }
 
-/// Returns whether it was written: it is not if it is there already with all these events.
+/// Returns whether the run was written; it is not if the archive has all these events already.
 async fn keep_first(client: &Client, run: &SealedRun, first: &ChunkColumns) -> Result<bool, Error> {
     let SealedRun { record, events } = run;
     let (id, status) = (record.run.to_string(), record.status.to_string());
@@ -115,7 +115,7 @@ async fn keep_first(client: &Client, run: &SealedRun, first: &ChunkColumns) -> R
     Ok(!client.query_typed(statement::KEEP, &row).await?.is_empty())
 }
 
-/// Statement by statement: what is left between two of them is dropped by the next call.
+/// Deletes statement by statement; the next call deletes what an interruption left.
 fn prune(client: &Client, runs: Time, keys: Time) -> PgWork<'_, Vec<RunId>> {
     Box::pin(async move {
         let dropped = runs_ended_before(client, runs).await?;
@@ -129,7 +129,7 @@ fn prune(client: &Client, runs: Time, keys: Time) -> PgWork<'_, Vec<RunId>> {
     })
 }
 
-/// The runs to drop: those that ended first, up to what one call may drop, and at least one.
+/// Returns the runs to delete: those that ended first, at least one, up to the limit of one call.
 async fn runs_ended_before(client: &Client, before: Time) -> Result<Vec<i64>, Error> {
     let (before, most) = (to_sql(before.as_millis()), to_sql(PAGE_MAX as u64));
     let asked: [PgParameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];

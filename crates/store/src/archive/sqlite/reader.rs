@@ -1,4 +1,4 @@
-//! The thread that reads: a snapshot of what is durable for each request.
+//! The thread that reads: each request sees a snapshot of the durable rows.
 
 use std::sync::mpsc::Receiver;
 
@@ -31,7 +31,7 @@ pub(super) struct SqliteArchiveReader {
 }
 
 impl SqliteArchiveReader {
-    /// Serves until the desk is closed.
+    /// Serves requests until the queue is closed.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
     pub(super) fn run(self, requests: Receiver<SqliteArchiveReadRequest>) {
         for request in &requests {
@@ -59,7 +59,7 @@ impl SqliteArchiveReader {
         page(&self.connection, query).map_err(|error| self.failure(&error))
     }
 
-    /// In one snapshot: a run that is pruned meanwhile is read whole or not at all.
+    /// Reads events in one snapshot: a run that is pruned meanwhile is read completely or not at all.
     fn events(
         &self,
         run: RunId,
@@ -87,7 +87,7 @@ impl SqliteArchiveReader {
     }
 }
 
-/// A row of events. The table has a check that `0 <= follows < last`, so signs are not looked at again.
+/// Reads the row of a chunk. The table checks `0 <= follows < last`, so signs are not checked again.
 fn part<'a>(row: &'a Row<'_>) -> rusqlite::Result<EventChunk<&'a [u8]>> {
     let position = |name| row.get::<_, i64>(name).map(|at| Position(at.cast_unsigned()));
     let bytes = row.get_ref("events")?.as_blob()?;
@@ -126,7 +126,7 @@ fn keys(
     statement.query_map((after, to_sql(most as u64)), claim)?.collect()
 }
 
-/// The position of a run's last event, if the run is here.
+/// Returns the position of a run's last event, if the archive has the run.
 fn last(connection: &Connection, run: RunId) -> rusqlite::Result<Option<Position>> {
     let mut statement = connection.prepare_cached(statement::RUN)?;
     statement.query_row([run_to_sql(run)], |row| Ok(ArchivedRunRow::from_row(row)?.last)).optional()

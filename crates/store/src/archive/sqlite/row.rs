@@ -1,4 +1,4 @@
-//! Runs and times as SQLite keeps them.
+//! The rows of runs in SQLite.
 
 use rusqlite::Row;
 use rusqlite::types::Type;
@@ -15,14 +15,14 @@ pub(super) fn time_to_sql(time: Time) -> i64 {
 /// A row of a run.
 pub(super) struct ArchivedRunRow {
     pub(super) record: RunRecord,
-    /// How many events it has.
+    /// The number of its events.
     pub(super) events: u64,
-    /// The position of the last.
+    /// The position of its last event.
     pub(super) last: Position,
 }
 
 impl ArchivedRunRow {
-    /// The row, unless a byte of it has changed. The table has checks for what must not be negative.
+    /// Reads the row, unless a byte of it has changed. The table checks that numbers are not negative.
     pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let number = |name| row.get::<_, i64>(name).map(i64::cast_unsigned);
         let time = |name| number(name).map(Time::from_millis);
@@ -45,7 +45,7 @@ impl ArchivedRunRow {
     }
 }
 
-/// A word that means nothing is damage.
+/// Returns the error for a word without a meaning.
 fn read<T>(
     row: &Row<'_>,
     name: &str,

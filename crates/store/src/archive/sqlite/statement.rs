@@ -1,4 +1,4 @@
-//! Every statement that is run again and again, one operation each.
+//! The SQL statements that are run repeatedly, one operation each.
 
 use rusqlite::types::Value;
 
@@ -6,7 +6,7 @@ use super::row::time_to_sql;
 use crate::archive::{PAGE_MAX, RunQuery};
 use crate::db::sql_number::{run_to_sql, to_sql};
 
-/// Writes the line of a run unless one is there whose last event comes no earlier.
+/// Writes the row of a run, unless the archive has a history of the run that is at least as long.
 pub(super) const WRITE_RUN: &str = "
     INSERT INTO runs
         (run, pipeline, status, submitted_at, ended_at, steps, events, last, workers, line_check)
@@ -18,47 +18,47 @@ pub(super) const WRITE_RUN: &str = "
         workers = excluded.workers, line_check = excluded.line_check
     WHERE excluded.last > runs.last";
 
-/// Writes a part of a run's events.
+/// Writes a chunk of a run.
 pub(super) const WRITE_CHUNK: &str = "
     INSERT INTO chunks (run, last, follows, events) VALUES (?1, ?2, ?3, ?4)";
 
-/// The line of a run.
+/// Selects the row of a run.
 pub(super) const RUN: &str = "SELECT * FROM runs WHERE run = ?1";
 
-/// The parts of a run's events that end behind a position. Without a limit: the reader stops when it has enough.
+/// Selects the chunks of a run that end after a position, without a limit: the reader stops when it has enough.
 pub(super) const CHUNKS: &str = "
     SELECT last, follows, events FROM chunks WHERE run = ?1 AND last > ?2 ORDER BY last";
 
-/// Binds a key unless it is bound.
+/// Binds a key, unless it is bound already.
 pub(super) const WRITE_KEY: &str = "
     INSERT INTO keys (key, body, run, at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key) DO NOTHING";
 
-/// What a key stands for.
+/// Selects the claim of a key.
 pub(super) const KEY: &str = "SELECT body, run FROM keys WHERE key = ?1";
 
-/// Keys behind one, in the order of their bytes.
+/// Selects keys after another one, in the order of their bytes.
 pub(super) const KEYS: &str = "
     SELECT key, body, run, at FROM keys WHERE ?1 IS NULL OR key > ?1 ORDER BY key LIMIT ?2";
 
-/// The runs that ended first, before a time.
+/// Selects the runs that ended first, before a time.
 pub(super) const ENDED: &str = "
     SELECT * FROM runs WHERE ended_at < ?1 ORDER BY ended_at, run LIMIT ?2";
 
-/// Drops the events of a run.
+/// Deletes the chunks of a run.
 pub(super) const DROP_CHUNKS: &str = "DELETE FROM chunks WHERE run = ?1";
 
-/// Drops the line of a run.
+/// Deletes the row of a run.
 pub(super) const DROP_RUN: &str = "DELETE FROM runs WHERE run = ?1";
 
-/// Drops keys that were bound before a time, the oldest first.
+/// Deletes keys that were bound before a time, the oldest first.
 pub(super) const DROP_KEYS: &str = "
     DELETE FROM keys WHERE key IN (SELECT key FROM keys WHERE at < ?1 ORDER BY at LIMIT ?2)";
 
-/// A page of runs. Only the filters that are asked for are in its text, and the index for them is named: SQLite knows
-/// nothing of how many runs have which value, and would guess.
+/// Returns the statement for a page of runs. It contains only the requested filters and names their index, because SQLite
+/// has no statistics and would guess.
 ///
-/// Ids grow with the time of submission, but whoever submits has a clock of its own. So `since` does not end the page
-/// at the first run that is older: it looks up the first run that is not, and the page ends there.
+/// Ids grow with the time of submission, but each client has a clock of its own. So `since` does not end the page at the
+/// first older run: it looks up the first run that is not older, and the page ends there.
 pub(super) fn runs(query: &RunQuery) -> (String, Vec<Value>) {
     let mut conditions: Vec<&str> = Vec::new();
     let mut values: Vec<Value> = Vec::new();
@@ -97,7 +97,7 @@ const fn index(pipeline: bool, status: bool) -> &'static str {
     }
 }
 
-/// All that are constant, for the test that prepares each.
+/// All constant statements, for the test that prepares each.
 #[cfg(test)]
 pub(super) const ALL: [&str; 11] = [
     WRITE_RUN,

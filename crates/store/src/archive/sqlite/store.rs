@@ -1,4 +1,4 @@
-//! A folder with an archive in it, opened.
+//! An open archive in a folder.
 
 use std::path::Path;
 
@@ -19,22 +19,22 @@ use crate::journal::{Position, RecordedEvent};
 
 const FILE: &str = "archive.db";
 
-/// An archive in a file of SQLite.
+/// An archive in a SQLite file.
 ///
-/// A call is on its way when it returns; dropping its promise does not take it back. Dropping the archive waits for
-/// what is on its way, and leaves everything in the one file.
+/// A call is sent when it returns; dropping its future does not cancel it. Dropping the archive waits for calls in
+/// progress, and moves the WAL into the database file.
 #[derive(Debug)]
 pub struct SqliteArchive {
     place: String,
-    // In this order: the writer finds nobody in its way when it tidies up.
+    // In this order, so that no reader blocks the final checkpoint of the writer.
     reader: RequestThread<reader::SqliteArchiveReadRequest>,
-    /// None if it only reads.
+    /// `None` in a reader.
     writer: Option<RequestThread<writer::SqliteArchiveWriteRequest>>,
     warnings: Vec<String>,
 }
 
 impl SqliteArchive {
-    /// Opens the archive in a folder, and makes both if there are none. Any number of processes may have it open.
+    /// Opens the archive in a folder, and creates both if needed. Several processes can have it open.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let folder = folder.as_ref();
         let file = folder.join(FILE);
@@ -49,7 +49,7 @@ impl SqliteArchive {
         Ok(Self { place, reader, writer: Some(writer), warnings })
     }
 
-    /// Opens the archive in a folder for reading, in any process, while another one writes.
+    /// Opens the archive in a folder for reading, while another process may write.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let file = folder.as_ref().join(FILE);
         let place = file.display().to_string();
@@ -59,12 +59,12 @@ impl SqliteArchive {
         Ok(Self { place, reader, writer: None, warnings })
     }
 
-    /// What whoever runs this should know about where the archive is.
+    /// Returns a warning about the location of the archive, for operators.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Hands a request to the writer.
+    /// Sends a request to the writer.
     fn ask<T: Send + 'static>(
         &self,
         request: impl FnOnce(ReplySender<T>) -> writer::SqliteArchiveWriteRequest,

@@ -1,7 +1,7 @@
 //! The one thread that writes.
 //!
-//! It takes the requests that wait and does them in one transaction: while the disk is busy with a commit the next
-//! group gathers, so a slow disk makes larger groups and nothing waits for a timer.
+//! It executes all waiting requests in one transaction. While the disk is busy with a commit, the next group gathers. So a
+//! slow disk makes larger groups, and no request waits for a timer.
 
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::db::sql_number::{run_from_sql, run_to_sql, to_sql};
 use crate::db::sqlite::failure;
 use crate::db::sqlite::request_thread::{QUEUED_REQUESTS_MAX, ReplySender, reply};
 
-/// A group takes no more runs when it has so many events: about 60 ms of packing, for which a claim may wait.
+/// A group takes no more runs after this number of events: compressing them takes about 60 ms, for which a claim may wait.
 const GROUP_EVENTS_MAX: usize = 1 << 18;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) struct SqliteArchiveWriter {
     pub(super) place: String,
 }
 
-/// Requests that share a transaction. They wait together, so any order among them is right.
+/// Requests that share a transaction. They wait at the same time, so they can be executed in any order.
 #[derive(Debug, Default)]
 struct ArchiveWriteGroup {
     keeps: WaitingRequests<SealedRun, ()>,
@@ -43,7 +43,7 @@ struct ArchiveWriteGroup {
     prunes: WaitingRequests<(Time, Time), Vec<RunId>>,
 }
 
-/// Requests of one kind, and where their results go.
+/// Requests of one kind, with the senders of their results.
 #[derive(Debug)]
 struct WaitingRequests<Q, A> {
     requests: Vec<Q>,
@@ -51,7 +51,7 @@ struct WaitingRequests<Q, A> {
 }
 
 impl SqliteArchiveWriter {
-    /// Serves until the desk is closed, then leaves the archive in its one file.
+    /// Serves requests until the queue is closed, then moves the WAL into the database file.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
     pub(super) fn run(mut self, requests: Receiver<SqliteArchiveWriteRequest>) {
         while let Ok(first) = requests.recv() {
@@ -67,8 +67,8 @@ impl SqliteArchiveWriter {
         self.close();
     }
 
-    /// Does what a group asks, and tells each when the group is durable. If SQLite fails anywhere, nothing of it was
-    /// done and each is told so.
+    /// Executes a group, and replies when it is durable. If a statement fails, the transaction is rolled back and each
+    /// request fails.
     fn write(&mut self, group: ArchiveWriteGroup) {
         let ArchiveWriteGroup { keeps, claims, prunes } = group;
         let done = transact(&mut self.connection, |transaction| {
@@ -92,8 +92,8 @@ impl SqliteArchiveWriter {
         }
     }
 
-    /// Brings the WAL into the file. Nothing rests on it: what is in the WAL is durable too. So a reader of another
-    /// process that is in the way is not waited for.
+    /// Moves the WAL into the database file. This is optional, because the WAL is durable too. So it does not wait for
+    /// readers of other processes.
     fn close(self) {
         drop(self.connection.busy_timeout(Duration::ZERO));
         drop(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())));
@@ -156,7 +156,7 @@ fn transact<T>(
     work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     if !connection.is_autocommit() {
-        // The roll-back of an earlier failure failed itself. It is repeated until it works.
+        // The roll-back of an earlier failure has failed. Repeat it until it succeeds.
         connection.execute_batch("ROLLBACK")?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -165,7 +165,7 @@ fn transact<T>(
     Ok(done)
 }
 
-/// Writes a run, chunk by chunk, so that no second copy of all of it is ever made.
+/// Writes a run chunk by chunk, so that the memory never has a second copy of all events.
 fn keep(transaction: &Transaction<'_>, sealed: &SealedRun) -> rusqlite::Result<()> {
     let SealedRun { record, events } = sealed;
     let run = run_to_sql(record.run);
@@ -184,7 +184,7 @@ fn keep(transaction: &Transaction<'_>, sealed: &SealedRun) -> rusqlite::Result<(
         run_columns::row_checksum(record, count, last),
     ])?;
     if written == 0 {
-        // It is there already, with all these events.
+        // The archive has all these events already.
         return Ok(());
     }
     transaction.prepare_cached(statement::DROP_CHUNKS)?.execute([run])?;
@@ -225,7 +225,7 @@ fn prune(transaction: &Transaction<'_>, runs: Time, keys: Time) -> rusqlite::Res
     Ok(dropped.into_iter().map(run_from_sql).collect())
 }
 
-/// The runs to drop: those that ended first, up to what one call may drop, and at least one.
+/// Returns the runs to delete: those that ended first, at least one, up to the limit of one call.
 fn runs_ended_before(transaction: &Transaction<'_>, before: Time) -> rusqlite::Result<Vec<i64>> {
     let mut statement = transaction.prepare_cached(statement::ENDED)?;
     let mut rows = statement.query([time_to_sql(before), to_sql(PAGE_MAX as u64)])?;
@@ -233,7 +233,7 @@ fn runs_ended_before(transaction: &Transaction<'_>, before: Time) -> rusqlite::R
     while events < PRUNED_EVENTS_MAX
         && let Some(row) = rows.next()?
     {
-        // One that is damaged may not be as old as it says: it stays.
+        // A damaged row may have a wrong time, so its run stays.
         if let Ok(line) = ArchivedRunRow::from_row(row) {
             runs.push(run_to_sql(line.record.run));
             events = events.saturating_add(line.events);

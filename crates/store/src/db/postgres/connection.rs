@@ -1,4 +1,4 @@
-//! A connection that is made when it is needed, and made anew when it broke.
+//! A connection that opens on demand, and again after it broke.
 
 use std::fmt;
 use std::future::Future;
@@ -16,37 +16,36 @@ use super::address::PgAddress;
 use super::failure;
 use crate::db::StoreError;
 
-/// A value that goes with a statement, and its type.
+/// A parameter of a statement, and its type.
 pub type PgParameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// Work on a connection.
 pub type PgWork<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// One connection, used by one at a time.
+/// One connection, used by one call at a time.
 pub struct PgConnection {
     address: PgAddress,
-    /// How long a call may take in all.
+    /// Timeout of a call.
     within: Duration,
     client: Mutex<Option<Client>>,
-    /// Whether a pooler stands between, which takes no settings for one of its clients alone.
+    /// Whether the server is behind a pooler, which accepts no settings of one client.
     is_pooled: AtomicBool,
 }
 
 impl PgConnection {
-    /// A connection that opens with its first call; `within` bounds each call.
+    /// Creates a connection that opens with its first call; `within` is the timeout of each call.
     pub fn new(address: PgAddress, within: Duration) -> Self {
         Self { address, within, client: Mutex::new(None), is_pooled: AtomicBool::new(false) }
     }
 
-    /// Does work on the connection. If it fails in any way the connection is given up, and with it whatever transaction
-    /// the work had begun.
+    /// Executes work on the connection. If it fails, the connection is closed, and with it a transaction of the work.
     pub async fn call<T>(
         &self,
         work: impl for<'a> FnOnce(&'a Client) -> PgWork<'a, T> + Send,
     ) -> Result<T, StoreError> {
         let called = timeout(self.within, async {
             let mut held = self.client.lock().await;
-            // Taken out: whoever stops waiting for this drops it half done.
+            // Taken out, so that a cancelled call drops the connection.
             let client = match held.take().filter(|client| !client.is_closed()) {
                 Some(client) => client,
                 None => self.connect().await?,
@@ -62,8 +61,8 @@ impl PgConnection {
         done.map_err(|error: Error| failure::from_postgres(&self.address.place, &error))
     }
 
-    /// A new connection, with limits that the server knows too. A pooler refuses such settings: behind one they are those
-    /// of the role.
+    /// Opens a connection with timeouts that the server enforces too. A pooler refuses such settings; behind one the
+    /// settings of the role apply.
     async fn connect(&self) -> Result<Client, Error> {
         if !self.is_pooled.load(Ordering::Relaxed) {
             match connect(&self.address.with_timeout(self.within)).await {
@@ -83,12 +82,12 @@ impl fmt::Debug for PgConnection {
 
 async fn connect(address: &PgAddress) -> Result<Client, Error> {
     let (client, connection) = address.config.connect(address.security.clone()).await?;
-    // How it ended is told to whoever uses the client.
+    // Users of the client learn how the connection ended.
     tokio::spawn(async move { drop(connection.await) });
     Ok(client)
 }
 
-/// Whether a pooler does not take the settings that came with a connection.
+/// Whether a pooler refused the settings of the connection.
 fn is_pooler(error: &Error) -> bool {
     error.as_db_error().is_some_and(|said| {
         *said.code() == SqlState::PROTOCOL_VIOLATION && said.message().contains("startup parameter")

@@ -1,4 +1,4 @@
-//! A database that is being copied to: nobody's store until that is done.
+//! The mark of a database that a copy writes to: it is not a store until the copy is complete.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::connection::PgConnection;
 use super::runtime::PgRuntime;
 use crate::db::{STORE_FORMAT, StoreError};
 
-/// How long each may take.
+/// Timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 const IS_THERE: &str = "SELECT to_regclass('windlass_schema') IS NOT NULL";
@@ -33,12 +33,12 @@ impl CopyMark {
         Ok(Self { office, line })
     }
 
-    /// Where it is, as it is shown.
+    /// Returns the address for messages.
     pub fn place(&self) -> Arc<str> {
         self.office.place()
     }
 
-    /// Whether a copy into this database has begun and not ended.
+    /// Whether a copy to this database is incomplete.
     pub async fn is_set(&self) -> Result<bool, StoreError> {
         let line = Arc::clone(&self.line);
         let asked = self.office.spawn(async move {
@@ -70,7 +70,7 @@ impl CopyMark {
         self.execute(CLEAR.to_owned()).await
     }
 
-    /// Empties what is copied. The row of the leader stays.
+    /// Empties the copied tables. The row of the leader stays.
     pub async fn truncate_tables(&self) -> Result<(), StoreError> {
         self.execute(EMPTY.to_owned()).await
     }

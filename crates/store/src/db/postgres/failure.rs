@@ -1,4 +1,4 @@
-//! What PostgreSQL says, in the words of a store.
+//! Converts errors of PostgreSQL to errors of a store.
 
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
@@ -7,14 +7,14 @@ use super::tls::PgTlsRefused;
 use crate::db::StoreError;
 pub use crate::db::failure::{damaged, unavailable, unreadable, unusable};
 
-/// What the server says, or the way to it.
+/// Converts an error of the server or the connection.
 pub fn from_postgres(place: &str, error: &Error) -> StoreError {
     let reason = server_message(error);
     if let Some(why) = tls_refusal(error) {
         return unusable(place, why);
     }
     let Some(code) = error.code() else {
-        // Not the server: the way to it, or what it was asked with. What was done is not known.
+        // An error of the connection or the parameters: it is unknown whether the call took effect.
         return unavailable(place, reason);
     };
     match code {
@@ -29,14 +29,14 @@ pub fn from_postgres(place: &str, error: &Error) -> StoreError {
         | &SqlState::DATA_CORRUPTED
         | &SqlState::INDEX_CORRUPTED
         | &SqlState::CHECK_VIOLATION => damaged(place, reason),
-        // Who takes writes may change, and change back.
+        // Another server may accept writes, and this one again later.
         &SqlState::READ_ONLY_SQL_TRANSACTION => unavailable(place, with_advice(code, &reason)),
-        // Shutdowns, time limits, deadlocks, too many connections: it may pass.
+        // Shutdowns, timeouts, deadlocks, too many connections: these may be temporary.
         _ => unavailable(place, reason),
     }
 }
 
-/// Why TLS with the server will not do, however often it is tried.
+/// Returns a permanent reason why TLS with the server fails.
 fn tls_refusal(error: &Error) -> Option<String> {
     let cause = std::error::Error::source(error)?;
     if let Some(refused) = cause.downcast_ref::<PgTlsRefused>() {
@@ -51,7 +51,7 @@ fn tls_refusal(error: &Error) -> Option<String> {
     })
 }
 
-/// The server's own words where there are some: what the driver says of them is "db error".
+/// Returns the message of the server, if any: the driver itself says only "db error".
 fn server_message(error: &Error) -> String {
     match error.as_db_error() {
         Some(said) => said.message().to_owned(),

@@ -1,8 +1,8 @@
-//! PostgreSQL, as the stores use it.
+//! PostgreSQL connections, schemas and errors for all stores.
 //!
-//! Every statement is complete in itself: parameters have their types with them, nothing is prepared under a name, nothing
-//! is set for a session, and locks end with their transaction. So it works through a pooler that hands each transaction
-//! another connection.
+//! Statements do not depend on a session: parameters have types, no statement is prepared by name, no setting belongs to a
+//! session, and locks end with their transaction. So the stores work through a pooler that gives each transaction another
+//! connection.
 
 pub mod address;
 pub mod connection;

@@ -1,4 +1,4 @@
-//! Tables, and how they came to be what they are.
+//! Creates and migrates tables.
 
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
@@ -7,16 +7,15 @@ use super::connection::{PgConnection, PgWork};
 use crate::db::StoreError;
 use crate::db::format::{STORE_FORMAT, UNNAMED_FORMAT};
 
-/// Whoever changes tables holds this lock of the database until its transaction ends: of nodes that start at once one
-/// does it, and the others find it done.
+/// The advisory lock of the database for changes of tables: of nodes that start at once, one migrates.
 const LOCK: i64 = 0x7769_6e64_6c61_7373;
 
-/// A store's tables.
+/// The tables of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct PgSchema {
-    /// Whose they are.
+    /// The name of the store.
     pub store: &'static str,
-    /// What is done to get from each version to the next, beginning with nothing.
+    /// The migrations, beginning with the creation of the tables. The version is the number of applied migrations.
     pub migrations: &'static [&'static str],
 }
 
@@ -26,7 +25,7 @@ struct PgSchemaVersion {
     format: String,
 }
 
-/// Brings the tables to what this windlass knows, in one transaction: all of it or nothing.
+/// Migrates the tables to the current version in one transaction, or refuses tables of another format or a newer version.
 pub async fn migrate_or_refuse(
     line: &PgConnection,
     tables: PgSchema,
@@ -45,7 +44,7 @@ pub async fn migrate_or_refuse(
     Ok(())
 }
 
-/// Returns the version that the tables had, if they cannot or need not be migrated, or have now.
+/// Migrates the tables if possible and needed, and returns their version.
 fn migrate(client: &Client, tables: PgSchema) -> PgWork<'_, PgSchemaVersion> {
     Box::pin(async move {
         if let Some(found) = version(client, tables).await?
@@ -74,12 +73,12 @@ fn migrate(client: &Client, tables: PgSchema) -> PgWork<'_, PgSchemaVersion> {
     })
 }
 
-/// Whether nothing is to be migrated: the tables are current or newer, or in another format.
+/// Whether the tables cannot or need not be migrated: they are current or newer, or have another format.
 fn is_final(found: &PgSchemaVersion, tables: PgSchema) -> bool {
     found.format != STORE_FORMAT || found.version as usize >= tables.migrations.len()
 }
 
-/// Runs the migrations that the tables have not seen, inside the caller's transaction.
+/// Applies the missing migrations in the caller's transaction.
 async fn apply(client: &Client, tables: PgSchema) -> Result<PgSchemaVersion, Error> {
     let seen = version(client, tables).await?.map_or(0, |found| found.version);
     for migration in tables.migrations.iter().skip(seen as usize) {
@@ -95,8 +94,8 @@ async fn apply(client: &Client, tables: PgSchema) -> Result<PgSchemaVersion, Err
     Ok(PgSchemaVersion { version, format: STORE_FORMAT.to_owned() })
 }
 
-/// The version of the tables; `None` if there are none. The column `format` is read as JSON because tables of another format
-/// may not have it.
+/// The version of the tables; `None` if there are none. The column `format` is read as JSON because tables of another
+/// format may not have it.
 async fn version(client: &Client, tables: PgSchema) -> Result<Option<PgSchemaVersion>, Error> {
     let there =
         client.query_typed("SELECT to_regclass('windlass_schema') IS NOT NULL", &[]).await?;

@@ -1,7 +1,7 @@
-//! Opens the database and makes sure that it keeps its promises.
+//! Opens the database with the settings that durability needs.
 //!
-//! Nothing else in this process may open its file: POSIX takes the locks of SQLite away when any descriptor of
-//! that file is closed.
+//! Nothing else in this process may open its file: POSIX releases the locks of SQLite when any descriptor of that file is
+//! closed.
 
 use std::io;
 use std::path::Path;
@@ -14,21 +14,20 @@ use super::failure;
 use super::schema::SqliteSchema;
 use crate::db::StoreError;
 
-/// How long to wait for another process that writes: a migration, or somebody with a shell. A leader's own writer
-/// never waits for itself, and what takes longer is better known than waited for.
+/// How long to wait for another process that writes, such as a migration or a shell. A longer wait is reported as an error.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many others may be met that make the same new store at the same moment.
+/// Maximum processes that may create the same new store at the same moment.
 const SWITCHES_MAX: usize = 32;
 
-/// A connection that writes, with the tables up to date. Creates the file if there is none.
+/// Opens a connection that writes, and migrates the tables. Creates the file if there is none.
 pub fn open_for_writing(
     file: &Path,
     place: &str,
     tables: &SqliteSchema,
 ) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    // Where that fails SQLite tells more about it; a file that it made is closed below.
+    // If this fails, SQLite reports more about it; a file that it created is closed below.
     drop(private_files::create_empty(file));
     let mut connection = connect(file, flags, place)?;
     tables.check(&connection, place)?;
@@ -39,7 +38,7 @@ pub fn open_for_writing(
     Ok(connection)
 }
 
-/// Has only the owner use the file and those beside it. SQLite makes them with the rights of the first.
+/// Restricts the file to its owner. SQLite creates the files beside it with the same rights.
 fn restrict_permissions(file: &Path) -> io::Result<()> {
     private_files::restrict_permissions(file)?;
     for beside in ["-wal", "-shm"] {
@@ -50,7 +49,7 @@ fn restrict_permissions(file: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses a file that is not there. Who may not look into its folder is told so, and not that there is nothing in it.
+/// Refuses a missing file. If the folder is not readable, the error says so.
 pub fn must_exist(file: &Path, place: &str) -> Result<(), StoreError> {
     if file.try_exists().map_err(|error| failure::from_io(place, &error))? {
         return Ok(());
@@ -58,7 +57,7 @@ pub fn must_exist(file: &Path, place: &str) -> Result<(), StoreError> {
     Err(failure::unusable(place, "there is none: nobody has led here yet"))
 }
 
-/// A connection that only reads.
+/// Opens a connection that only reads.
 pub fn open_for_reading(
     file: &Path,
     place: &str,
@@ -75,7 +74,7 @@ fn connect(file: &Path, flags: OpenFlags, place: &str) -> Result<Connection, Sto
     if file.is_dir() {
         return Err(failure::unusable(place, "a folder is in its place: name another folder"));
     }
-    // No URIs: a folder may be called `file:a?mode=memory`. No mutex: a connection stays with one thread.
+    // No URIs: a folder may have the name `file:a?mode=memory`. No mutex: a connection stays with one thread.
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags)
         .and_then(|connection| connection.busy_timeout(BUSY_TIMEOUT).map(|()| connection));
@@ -83,7 +82,7 @@ fn connect(file: &Path, flags: OpenFlags, place: &str) -> Result<Connection, Sto
 }
 
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
-    // Readers do not wait for the writer, nor it for them.
+    // Readers and the writer do not wait for each other.
     switch_to_wal(connection)?;
     // In WAL mode NORMAL would return before the commit is on disk.
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -92,8 +91,8 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// The file remembers it: after the first time this changes nothing. That time SQLite does not wait for others that
-/// switch too, but says at once that it is locked; each of them is waited for as for any writer.
+/// Turns on WAL mode, which the file remembers. The first time, SQLite does not wait for other processes that do the same,
+/// but fails at once; so this function waits for each.
 fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     for _ in 0..SWITCHES_MAX {
         let switched = connection.pragma_update(None, "journal_mode", "WAL");
@@ -110,7 +109,7 @@ fn is_busy(done: &rusqlite::Result<()>) -> bool {
     code == Some(ErrorCode::DatabaseBusy)
 }
 
-/// A file system without shared memory leaves `journal_mode` as it was, without an error.
+/// Checks the mode: a file system without shared memory leaves `journal_mode` unchanged without an error.
 fn verify(connection: &Connection, place: &str) -> Result<(), StoreError> {
     let sqlite = |error| failure::from_sqlite(place, &error);
     let mode = connection.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));

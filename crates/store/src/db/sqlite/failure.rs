@@ -1,4 +1,4 @@
-//! What SQLite and the file system say, in the words of a store.
+//! Converts errors of SQLite and the file system to errors of a store.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use rusqlite::{Error, ErrorCode};
 use crate::db::StoreError;
 pub use crate::db::failure::{damaged, unavailable, unreadable, unusable};
 
-/// What SQLite says.
+/// Converts an error of SQLite.
 pub fn from_sqlite(place: &str, error: &Error) -> StoreError {
     let Some(code) = error.sqlite_error_code() else {
-        // SQLite did what it was asked, and a value is not of the kind that the schema promises.
+        // SQLite succeeded, but a value does not have the type of the schema.
         return damaged(place, error.to_string());
     };
     match code {
@@ -24,15 +24,15 @@ pub fn from_sqlite(place: &str, error: &Error) -> StoreError {
         | ErrorCode::DatabaseCorrupt
         | ErrorCode::ConstraintViolation
         | ErrorCode::TypeMismatch
-        // A plain "SQL error": every statement is tested, so it is the tables that are not as they were made.
+        // A plain "SQL error": every statement is tested, so the tables are not as they were created.
         | ErrorCode::Unknown => damaged(place, error.to_string()),
-        // Busy, locked, I/O and whatever a later SQLite adds: it may pass, and what was done is not known. A full disk
-        // is here too when it is the index of the WAL that finds no room: the batch is in the WAL by then.
+        // Busy, locked, I/O and errors of later versions: they may be temporary, and it is unknown whether the call took
+        // effect. A full disk is here too if the index of the WAL finds no space: the batch is in the WAL then.
         _ => unavailable(place, error.to_string()),
     }
 }
 
-/// What the file system says.
+/// Converts an error of the file system.
 pub fn from_io(place: &str, error: &io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

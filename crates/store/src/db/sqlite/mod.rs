@@ -1,4 +1,4 @@
-//! SQLite, as every store here uses it: opened with care, served by threads, its errors in our words.
+//! SQLite connections, schemas, threads and errors for all stores.
 
 pub mod connection;
 pub mod failure;

@@ -1,11 +1,11 @@
-//! Whether a folder lies on a network: there the locks of SQLite and its shared memory may not hold.
+//! Detects folders on network file systems, where the locks and the shared memory of SQLite may not work.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const NETWORK: [&str; 6] = ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"];
 
-/// What to tell somebody who keeps a store there. Best effort: nothing where the system has no list of mounts.
+/// Returns the warning for a store in such a folder; `None` if the system has no list of mounts.
 pub fn network_warning(folder: &Path) -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let folder = fs::canonicalize(folder).ok()?;
@@ -17,7 +17,7 @@ pub fn network_warning(folder: &Path) -> Option<String> {
     ))
 }
 
-/// The kind of the file system that the folder is on: of the mount that is deepest on its path, the newest.
+/// Returns the type of the folder's file system: of the deepest mount on its path, the newest.
 pub fn file_system_type<'a>(mounts: &'a str, folder: &Path) -> Option<&'a str> {
     let mounted = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);
@@ -28,7 +28,7 @@ pub fn file_system_type<'a>(mounts: &'a str, folder: &Path) -> Option<&'a str> {
     mounted.max_by_key(|(depth, _)| *depth).map(|(_, kind)| kind)
 }
 
-/// The kernel writes a space, a tab, a line end and a backslash in a path as three octal digits.
+/// Decodes a path: the kernel writes a space, a tab, a line end and a backslash as three octal digits.
 fn unescape(field: &str) -> PathBuf {
     let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     let plain =

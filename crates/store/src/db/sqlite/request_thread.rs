@@ -1,7 +1,7 @@
-//! A thread that owns a connection, and the bounded way to it.
+//! A thread that owns a connection, and its bounded queue.
 //!
-//! SQLite blocks, and whoever holds a [`StoreFuture`] must not. A request is on its way when the call returns; dropping
-//! its promise does not take it back.
+//! SQLite blocks, but a [`StoreFuture`] must not. A request is queued when the call returns; dropping its future does not
+//! cancel it.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
@@ -11,19 +11,19 @@ use tokio::sync::oneshot;
 use super::failure;
 use crate::db::{StoreError, StoreFuture};
 
-/// How many requests may wait. A leader has one append in flight, so this many wait only where a disk has stopped
-/// answering; more would only make the wait longer.
+/// Maximum waiting requests. A leader has one append in flight, so this number waits only if a disk has stopped answering;
+/// more would only wait longer.
 pub const QUEUED_REQUESTS_MAX: usize = 256;
 
-/// Where a request's result goes.
+/// The sender of a request's result.
 pub type ReplySender<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// Gives a result to who asked. Who has gone does not want it.
+/// Sends a result. A receiver that was dropped does not need it.
 pub fn reply<T>(answer: ReplySender<T>, result: Result<T, StoreError>) {
     drop(answer.send(result));
 }
 
-/// A thread that serves requests until this is dropped, which waits for it.
+/// A thread that serves requests. Dropping it closes the queue and waits for the thread.
 #[derive(Debug)]
 pub struct RequestThread<R> {
     place: String,
@@ -44,7 +44,7 @@ impl<R: Send + 'static> RequestThread<R> {
         Ok(Self { place: place.to_owned(), requests: Some(requests), thread: Some(thread) })
     }
 
-    /// Hands in a request, at once.
+    /// Queues a request without waiting.
     pub fn call<T: Send + 'static>(
         &self,
         request: impl FnOnce(ReplySender<T>) -> R,
@@ -68,7 +68,7 @@ impl<R: Send + 'static> RequestThread<R> {
         })
     }
 
-    /// Only a panic ends the thread before its desk: what it did last is not known.
+    /// The error after a panic of the thread: it is unknown whether its last request took effect.
     fn thread_ended(&self) -> StoreError {
         failure::unavailable(&self.place, "the thread that serves it has failed: restart windlass")
     }
@@ -78,7 +78,7 @@ impl<R> Drop for RequestThread<R> {
     fn drop(&mut self) {
         drop(self.requests.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was told to everybody who asked.
+            // All waiting requests got an error after a panic of the thread.
             drop(thread.join());
         }
     }

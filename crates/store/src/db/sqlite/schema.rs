@@ -1,4 +1,4 @@
-//! Whose database it is, and which version of the tables it has.
+//! Identifies, creates and migrates databases.
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
@@ -6,20 +6,21 @@ use super::failure;
 use crate::db::StoreError;
 use crate::db::format::{STORE_FORMAT, UNNAMED_FORMAT};
 
-/// In every database, from its first migration on.
+/// Creates the table with the name of the format, which every database has.
 const CREATE_FORMAT: &str = "CREATE TABLE windlass_format (name TEXT NOT NULL) STRICT";
 
-/// The tables of one kind of database.
+/// The tables of a database.
 #[derive(Debug)]
 pub struct SqliteSchema {
-    /// Tells it from every other database.
+    /// The application id.
     pub application: i32,
-    /// Forward only, never changed once released. The version of a schema is how many of them it has seen.
+    /// The migrations, never changed after a release. The version is the number of applied migrations.
     pub migrations: &'static [&'static str],
 }
 
 impl SqliteSchema {
-    /// Refuses what is not ours or not ours yet, before anything is changed. Returns how many migrations it has seen.
+    /// Refuses a database of another application, of a newer version or of another format, before anything is changed.
+    /// Returns the number of applied migrations.
     pub fn check(&self, connection: &Connection, place: &str) -> Result<usize, StoreError> {
         let header =
             SqliteHeader::read(connection).map_err(|error| failure::from_sqlite(place, &error))?;
@@ -45,7 +46,7 @@ impl SqliteSchema {
         Ok(seen)
     }
 
-    /// Brings the tables up to date.
+    /// Applies the missing migrations.
     pub fn migrate(&self, connection: &mut Connection, place: &str) -> Result<(), StoreError> {
         let seen = self.check(connection, place)?;
         for version in seen + 1..=self.migrations.len() {
@@ -55,7 +56,7 @@ impl SqliteSchema {
         Ok(())
     }
 
-    /// Applies one migration, all of it or nothing, unless another process has done so meanwhile.
+    /// Applies one migration atomically, unless another process has done so meanwhile.
     pub fn apply(
         &self,
         connection: &mut Connection,
@@ -88,7 +89,7 @@ fn check_format(connection: &Connection, place: &str) -> Result<(), StoreError> 
     Err(StoreError::OtherFormat { place: place.to_owned(), found })
 }
 
-/// The name of a database's format; `None` if it has no name.
+/// Returns the name of a database's format, if it has one.
 fn format_name(connection: &Connection) -> rusqlite::Result<Option<String>> {
     if !connection.table_exists(None, "windlass_format")? {
         return Ok(None);
@@ -101,7 +102,7 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
-/// What a database says about itself.
+/// The identification of a database.
 struct SqliteHeader {
     application: i32,
     version: i32,
@@ -109,7 +110,7 @@ struct SqliteHeader {
 }
 
 impl SqliteHeader {
-    /// In one transaction: another process may be making the tables.
+    /// Reads it in one transaction, because another process may be creating the tables.
     fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let transaction = connection.unchecked_transaction()?;
         let empty = "SELECT count(*) = 0 FROM sqlite_schema";

@@ -72,7 +72,7 @@ impl PostgresElection {
     }
 }
 
-/// Nothing if it is written, else the term that holds.
+/// Condemns a run. Returns the newest term if the given one has passed.
 fn condemn(client: &Client, term: Term, run: RunId) -> PgWork<'_, Option<Term>> {
     Box::pin(async move {
         let (under, run) = (to_sql(term.0), run_to_sql(run));

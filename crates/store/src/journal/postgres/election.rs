@@ -1,4 +1,4 @@
-//! Who leads.
+//! Elections: terms, campaigns and their observation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::journal::{
     CampaignOutcome, CurrentLeader, JournalLeadership, LeaderCandidate, Position,
 };
 
-/// How often a patient candidate looks again.
+/// Time between two looks of a waiting candidate.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Terms, on a connection of their own.
@@ -28,23 +28,23 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct PostgresElection {
     pub(super) line: PgConnection,
     lasts: Span,
-    /// The term that this process won last. If no other process has won one since, nothing is missing that was acknowledged
-    /// under it: this process knows all of that, and ends if it finds less.
+    /// The term that this process won last. If no other process has won one since, no acknowledged event is missing: this
+    /// process knows them all, and ends if it finds fewer.
     held: AtomicU64,
-    /// What was seen of the newest term, on a clock that nothing sets: since `began`.
+    /// The observation of the newest term, on a monotonic clock that starts at `began`.
     candidacy: Mutex<TermObserver>,
     began: Instant,
 }
 
-/// What a look at the row of the leader came to.
+/// The result of a look at the row of the leader.
 struct PostgresLeaderRow {
     leading: CurrentLeader,
     mark: TermRecord,
-    /// Whether the term lasts by the clock of the database.
+    /// Whether the term has not expired by the clock of the database.
     lasts: bool,
 }
 
-/// What a campaign came to, for the observation.
+/// Notes the result of a campaign in the observation.
 enum CampaignAttempt {
     Won(JournalLeadership),
     Lost(PostgresLeaderRow),
@@ -66,8 +66,8 @@ impl PostgresElection {
         })
     }
 
-    /// Waits while the clock of the database says that the term is over: it is, unless that clock was set, which shows within a
-    /// term.
+    /// Waits while the clock of the database says that the term has expired. This is true unless that clock was set, which
+    /// shows within a term.
     pub(super) async fn campaign_patiently(
         &self,
         candidate: LeaderCandidate,
@@ -108,8 +108,8 @@ impl PostgresElection {
         })
     }
 
-    /// The mark to name, if the term that was looked at is over. This process's own is, once it asks for another and the row
-    /// does not last: it does not trust it any more.
+    /// Returns the mark to name in the campaign, if the observed term has expired. A term of this process has expired once
+    /// it campaigns again and the row does not last: it no longer trusts that term.
     fn expired_mark(&self, looked: &PostgresLeaderRow, held: Term) -> Option<TermRecord> {
         let mut candidacy = self.observed();
         candidacy.observe(looked.mark, self.now());
@@ -117,7 +117,7 @@ impl PostgresElection {
         if own { Some(looked.mark) } else { candidacy.expired_term(self.now()) }
     }
 
-    /// An earlier term that was seen to last, and how long ago.
+    /// Returns an earlier term that was valid when it was last seen, and the time since then.
     fn last_seen_lease(&self) -> Option<(Term, Span)> {
         let led = self.observed().last_led();
         led.map(|(term, at)| (term, self.now().since(at)))
@@ -162,12 +162,12 @@ impl PostgresElection {
     }
 }
 
-/// The mark of a store that was never led.
+/// The mark of a store that had no leader yet.
 const NO_TERM: TermRecord = TermRecord { term: Term(0), revision: 0, lasts: Span::ZERO };
 
-/// Takes the term and reads the head in one transaction. The row is locked by the first statement, so every append under
-/// an earlier term has ended, and the second sees what it wrote. The row was looked at before: a candidate locks it
-/// also if it does not get it, and holds up who leads.
+/// Takes the term and reads the head in one transaction. The first statement locks the row, so every append under an
+/// earlier term has ended, and the second statement sees its events. Candidates look at the row before: a failed campaign
+/// locks it too, and delays the leader.
 fn campaign(
     client: &Client,
     candidate: LeaderCandidate,
@@ -208,7 +208,7 @@ fn campaign(
     })
 }
 
-/// What the row says of the history to a candidate that held this term last.
+/// Returns what the row says about the history to a candidate that held this term last.
 fn history(won: &Row, held: Term) -> StoreHistory {
     let previous = Term(won.get::<_, i64>("previous").cast_unsigned());
     match won.get("history") {
@@ -219,12 +219,12 @@ fn history(won: &Row, held: Term) -> StoreHistory {
     }
 }
 
-/// The current leader, if there is one by the clock of the database.
+/// Returns the current leader, if its term has not expired by the clock of the database.
 async fn leader(client: &Client) -> Result<Option<CurrentLeader>, Error> {
     Ok(read_leader_row(client).await?.filter(|looked| looked.lasts).map(|looked| looked.leading))
 }
 
-/// The row of the leader.
+/// Reads the row of the leader.
 async fn read_leader_row(client: &Client) -> Result<Option<PostgresLeaderRow>, Error> {
     let rows = client.query_typed(statement::LEADER, &[]).await?;
     Ok(rows.first().map(PostgresLeaderRow::read))
@@ -244,7 +244,7 @@ impl PostgresLeaderRow {
         }
     }
 
-    /// The row is never deleted: a candidate that lost to it finds it.
+    /// Reads the row of the leader after a lost campaign; the row is never deleted.
     const fn nothing() -> Self {
         let leading = CurrentLeader { node: String::new(), address: None };
         Self { leading, mark: NO_TERM, lasts: false }
@@ -256,25 +256,25 @@ impl PostgresLeaderRow {
     }
 }
 
-/// The newest term.
+/// Returns the newest term.
 pub(super) async fn current_term(client: &Client) -> Result<Term, Error> {
     Ok(leading(client).await?.0)
 }
 
-/// The newest term, and whether it lasts: its leader may write as long as it does.
+/// Returns the newest term, and whether its leader may still write.
 pub(super) async fn leading(client: &Client) -> Result<(Term, bool), Error> {
     let rows = client.query_typed(statement::TERM, &[]).await?;
     let read = |row: &Row| (Term(row.get::<_, i64>("term").cast_unsigned()), row.get("lasts"));
     Ok(rows.first().map_or((Term(0), false), read))
 }
 
-/// The position of the last event.
+/// Returns the position of the last event.
 pub(super) async fn head(client: &Client) -> Result<Position, Error> {
     let rows = client.query_typed(statement::HEAD, &[]).await?;
     Ok(rows.first().map_or(Position(0), |row| Position(row.get::<_, i64>(0).cast_unsigned())))
 }
 
-/// Intervals are multiplied by fractions.
+/// Returns milliseconds as a fraction, by which an interval is multiplied.
 #[expect(clippy::cast_precision_loss, reason = "terms are seconds long")]
 fn millis(span: Span) -> f64 {
     span.as_millis() as f64

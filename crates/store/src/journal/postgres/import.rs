@@ -1,4 +1,4 @@
-//! Taking over another journal.
+//! Imports another journal.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::journal::encoded_batch::EncodedBatch;
 use crate::journal::{Position, StoredBatch};
 
 impl PostgresJournalWriter {
-    /// Writes batches as they are.
+    /// Writes batches unchanged.
     pub(super) async fn import_batches(&self, batches: Vec<StoredBatch>) -> Result<(), StoreError> {
         let batches: Arc<[EncodedBatch]> = batches.iter().map(EncodedBatch::from_stored).collect();
         for batch in batches.iter() {
@@ -26,7 +26,7 @@ impl PostgresJournalWriter {
         planted.await
     }
 
-    /// Has terms and generations go on behind another journal's.
+    /// Continues the terms and generations of another journal.
     pub(super) async fn finish_import(
         &self,
         pruned: Position,
@@ -63,7 +63,7 @@ fn insert_batches(client: &Client, batches: Arc<[EncodedBatch]>) -> PgWork<'_, (
             (&events, Type::BYTEA_ARRAY),
         ];
         match client.query_typed(statement::IMPORT_BATCHES, &rows).await {
-            // The answer was lost, and it is repeated.
+            // The answer was lost, so the call is repeated.
             Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(()),
             planted => planted.map(drop),
         }

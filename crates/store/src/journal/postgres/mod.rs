@@ -7,13 +7,14 @@
 //!  save, snapshot, prune ────► line ──┘    windlass_snapshots, windlass_journal_state
 //! ```
 //!
-//! *Who leads* is decided by the row of the leader and the clock of the database: a term lasts as long as it is renewed,
-//! and whoever finds it over takes the next. Nothing is written under one that is over, taken or not. *What a late write can do* is decided by the same row: an append locks it
-//! `FOR SHARE` under its term in the statement that writes, so a campaign waits for appends that are under way, sees what
-//! they wrote, and refuses those that come later. A plain comparison would not: under READ COMMITTED the row may change
-//! between the comparison and the commit.
+//! **Leadership.** The row of the leader decides. A leader renews its term; a candidate takes the next term after it has
+//! observed an unchanged row for a whole term. Nothing is written under an expired term.
 //!
-//! An append is one statement and one round trip. If its answer is lost, repeating it finds the batch by its name.
+//! **Late writes.** An append locks the row `FOR SHARE` under its term, in the statement that writes. So a campaign waits
+//! for appends in progress, sees their batches, and refuses later ones. A plain comparison would not be enough: under READ
+//! COMMITTED the row may change between the comparison and the commit.
+//!
+//! An append is one statement and one round trip. If its answer is lost, a repetition finds the batch by its name.
 
 mod condemned;
 mod election;

@@ -1,4 +1,4 @@
-//! Reading.
+//! Reads batches.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::db::sql_number::to_sql;
 use crate::journal::encoded_batch::BatchHeader;
 use crate::journal::{BatchId, Position, StoredBatch};
 
-/// Reads, on a connection of its own.
+/// The reader, on a connection of its own.
 #[derive(Debug)]
 pub(super) struct PostgresJournalReader {
     pub(super) line: PgConnection,
@@ -48,7 +48,7 @@ impl PostgresJournalReader {
                 let (after, until) = (to_sql(after.0), to_sql(until));
                 let asked: [PgParameter<'_>; 2] = [(&after, Type::INT8), (&until, Type::INT8)];
                 let rows = client.query_typed(statement::TAIL, &asked).await?;
-                // Asked last: what left while the rows were read is known to have left.
+                // Queried last, so that it includes batches that were pruned while the rows were read.
                 Ok((rows, pruned(client).await?.cast_unsigned()))
             })
         });
@@ -71,7 +71,7 @@ impl PostgresJournalReader {
     }
 }
 
-/// A row without its events.
+/// Reads a row without its events.
 pub(super) fn batch_header(row: &Row) -> BatchHeader {
     let number = |name| row.get::<_, i64>(name).cast_unsigned();
     BatchHeader {
@@ -82,7 +82,7 @@ pub(super) fn batch_header(row: &Row) -> BatchHeader {
     }
 }
 
-/// Up to where events have left.
+/// Returns the position up to which events have been pruned.
 pub(super) async fn pruned(client: &Client) -> Result<i64, Error> {
     let rows = client.query_typed(statement::PRUNED, &[]).await?;
     Ok(rows.first().map_or(0, |row| row.get(0)))

@@ -1,4 +1,4 @@
-//! Snapshots, and what may leave because they are there.
+//! Snapshots, and the pruning that they allow.
 
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
@@ -19,7 +19,7 @@ const KEPT_SNAPSHOTS: usize = 2;
 /// The frame around a state. Its checksum covers all parts together.
 const SNAPSHOT_PARTS: FrameFormat = FrameFormat { content: "a snapshot in parts", upcasts: &[] };
 
-/// Snapshots and pruning, on a connection of their own: a snapshot of a hundred megabytes stands in nobody's way.
+/// Snapshots and pruning, on a connection of their own: a snapshot of a hundred megabytes delays no append.
 #[derive(Debug)]
 pub(super) struct PostgresSnapshots {
     pub(super) line: PgConnection,
@@ -31,12 +31,12 @@ impl PostgresSnapshots {
         self.line.call(move |client| save(client, snapshot)).await
     }
 
-    /// The newest that can be read.
+    /// Returns the newest readable snapshot.
     pub(super) async fn newest(&self) -> Result<Option<JournalSnapshot>, StoreError> {
         self.line.call(|client| Box::pin(newest(client))).await
     }
 
-    /// The positions of those that do not match the journal.
+    /// Returns the positions of the snapshots that do not match the journal.
     pub(super) async fn foreign(&self) -> Result<Vec<Position>, StoreError> {
         self.line.call(|client| Box::pin(foreign(client))).await
     }
@@ -47,7 +47,7 @@ impl PostgresSnapshots {
         Ok(pruned)
     }
 
-    /// Drops the partitions whose events have all left.
+    /// Drops the partitions whose events have all been pruned.
     async fn drop_until(&self, pruned: Position) -> Result<(), StoreError> {
         let partitions = self.partitions;
         let first = partitions.of_key(pruned.0 + 1);
@@ -67,7 +67,7 @@ fn save(client: &Client, snapshot: JournalSnapshot) -> PgWork<'_, ()> {
             [(&position, Type::INT8), (&batch, Type::INT8), (&parts, Type::INT4)];
         let begun = client.query_typed(statement::BEGIN_SNAPSHOT, &header).await?;
         if begun.is_empty() {
-            // Another node folded the same events to the same state.
+            // Another node has saved the same state.
             return client.batch_execute("ROLLBACK").await;
         }
         for (part, bytes) in bytes.chunks(PART_BYTES).enumerate() {
@@ -98,7 +98,7 @@ async fn newest(client: &Client) -> Result<Option<JournalSnapshot>, Error> {
     Ok(None)
 }
 
-/// The older of two snapshots decides how far this goes.
+/// Prunes at most up to the older of two snapshots.
 fn prune(client: &Client, upto: Position) -> PgWork<'_, Position> {
     Box::pin(async move {
         let older = matching(client).await?.get(KEPT_SNAPSHOTS - 1).map(|(position, _)| *position);
@@ -108,7 +108,7 @@ fn prune(client: &Client, upto: Position) -> PgWork<'_, Position> {
     })
 }
 
-/// The snapshots that match the journal, the newest first.
+/// Returns the snapshots that match the journal, the newest first.
 async fn matching(client: &Client) -> Result<Vec<(Position, BatchId)>, Error> {
     let rows = client.query_typed(statement::SNAPSHOTS, &[]).await?;
     let number = |row: &Row, at: usize| row.get::<_, i64>(at).cast_unsigned();

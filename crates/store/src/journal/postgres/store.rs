@@ -1,4 +1,4 @@
-//! A database with a journal in it, opened.
+//! An open journal in a PostgreSQL database.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,26 +25,26 @@ use crate::journal::{
 pub(crate) const TABLES: PgSchema =
     PgSchema { store: "journal", migrations: &[include_str!("migrations/0001_journal.sql")] };
 
-/// How long a term lasts unless it is renewed.
+/// Leader lease duration.
 const LEASE_DURATION: Span = Span::secs(6);
 
 /// Events of a partition.
 const EVENTS_PER_PARTITION: u64 = 1 << 22;
 
-/// The part of a term that a call may take which it hangs on: less than what is left of it when it is renewed, so that
-/// another one may be tried.
+/// A call that renews a term times out after this fraction of the term, so that another attempt is possible before the term
+/// expires.
 const LEASE_PARTS_PER_CALL: u64 = 3;
 
-/// How long any other call may take.
+/// Timeout of other calls.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long snapshots may take, which are large.
+/// Timeout of snapshots, which are large.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A journal in PostgreSQL.
 ///
-/// A call is on its way when it returns; dropping its promise does not take it back. Dropping the journal leaves a term
-/// that it holds to its end: [`resign`](Journal::resign) gives it up at once.
+/// A call is sent when it returns; dropping its future does not cancel it. Dropping the journal lets its term expire;
+/// [`resign`](Journal::resign) ends the term at once.
 #[derive(Debug)]
 pub struct PostgresJournal {
     office: PgRuntime,
@@ -54,10 +54,10 @@ pub struct PostgresJournal {
     snapshots: Arc<PostgresSnapshots>,
 }
 
-/// What may be chosen about a journal.
+/// Options of a journal.
 #[derive(Clone, Copy, Debug)]
 pub struct PostgresJournalOptions {
-    /// How long a term lasts unless it is renewed.
+    /// Leader lease duration.
     pub term: Span,
     /// Events of a partition.
     pub partition: u64,
@@ -70,8 +70,8 @@ impl Default for PostgresJournalOptions {
 }
 
 impl PostgresJournal {
-    /// Opens the journal at an address (`postgres://…`), and makes its tables if there are none. Any number of processes
-    /// may have it open; one of them leads.
+    /// Opens the journal at an address (`postgres://…`), and creates its tables if there are none. Several processes can
+    /// have it open; one of them leads.
     pub async fn open(url: &str, options: PostgresJournalOptions) -> Result<Self, StoreError> {
         let office = PgRuntime::open(url)?;
         refuse_unsafe_durability(&office).await?;
@@ -93,21 +93,21 @@ impl PostgresJournal {
         })
     }
 
-    /// Who leads the journal at an address now, for who has nothing else to do with it.
+    /// Returns the leader of the journal at an address, without opening the journal.
     pub async fn leader_at(url: &str) -> Result<Option<CurrentLeader>, StoreError> {
         let office = PgRuntime::open(url)?;
         let terms = PostgresElection::new(office.connection(CALL_TIMEOUT), LEASE_DURATION);
         office.spawn(async move { terms.leader().await }).await
     }
 
-    /// Which cluster's journal this is: made by chance with the tables.
+    /// Returns the random name of the cluster, created with the tables.
     pub async fn cluster(&self) -> Result<String, StoreError> {
         let reader = Arc::clone(&self.reader);
         self.office.spawn(async move { reader.cluster().await }).await
     }
 }
 
-/// Refuses a server that confirms what it has not written: nothing above it could keep a promise.
+/// Refuses a server that confirms commits before they are on disk.
 async fn refuse_unsafe_durability(office: &PgRuntime) -> Result<(), StoreError> {
     let line = office.connection(CALL_TIMEOUT);
     let asked = office.spawn(async move {

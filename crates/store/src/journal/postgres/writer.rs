@@ -1,4 +1,4 @@
-//! Appending.
+//! Appends batches.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::db::sql_number::to_sql;
 use crate::journal::Position;
 use crate::journal::encoded_batch::EncodedBatch;
 
-/// Appends, on a connection of its own.
+/// The writer, on a connection of its own.
 #[derive(Debug)]
 pub(super) struct PostgresJournalWriter {
     pub(super) line: PgConnection,
@@ -26,7 +26,7 @@ pub(super) struct PostgresJournalWriter {
     pub(super) partitions: PgPartitions,
 }
 
-/// What an append came to.
+/// The result of an append.
 enum JournalAppendOutcome {
     Appended(Position),
     Stale {
@@ -35,7 +35,7 @@ enum JournalAppendOutcome {
     Gap {
         head: Position,
     },
-    /// Its partition is not there yet.
+    /// Its partition does not exist yet.
     NoPartition,
 }
 
@@ -91,8 +91,8 @@ fn append(client: &Client, batch: Arc<EncodedBatch>) -> PgWork<'_, JournalAppend
     })
 }
 
-/// Why nothing was written. A term that has passed comes first: what it wrote in its time is not looked at again, nor is
-/// what has left.
+/// Returns why nothing was written. A passed term is reported first: batches of that term, and pruned ones, are not
+/// searched.
 async fn refusal_reason(
     client: &Client,
     batch: &EncodedBatch,

@@ -1,28 +1,28 @@
-//! The head file: what the journal must have at least, written down beside it.
+//! The head file: a record of the events that the journal must have at least.
 //!
-//! After each commit, and before anything of it is acknowledged, the leader writes to `head` how far the journal
-//! reaches: the position and the name of the last batch. It is not synced, except with snapshots: after a power cut it may
-//! say less than the journal has, never more. So it shows two things when a term is won.
+//! After each commit, and before it acknowledges the events, the leader writes the position and the name of the last batch
+//! to `head`. The file is synced only with snapshots: after a power failure it may record less than the journal has, never
+//! more. So it shows two things when a term is won.
 //!
 //! *Something is missing* if the journal ends before the recorded position or has another batch there: a deleted or
-//! truncated `journal.db`, a damaged `journal.db-wal` (SQLite ends its log at the first frame that is not whole, and
-//! says nothing), a backup of the journal alone. Such a folder is led only by an operator who accepts the loss.
+//! truncated `journal.db`, a damaged `journal.db-wal` (SQLite silently ends its log at the first incomplete frame), a
+//! backup of the journal alone. Such a folder can be led only if an operator accepts the loss.
 //!
-//! *Nothing is missing* if all of this holds; only then is the history proven ([`StoreHistory::Unbroken`]):
+//! *Nothing is missing* if all of the following holds; only then is the history proven ([`StoreHistory::Unbroken`]):
 //!
-//! | what is compared | what it excludes |
+//! | comparison | excluded case |
 //! |---|---|
-//! | the recorded batch is in the journal | a journal that was cut |
-//! | device, inode and time of birth of `journal.db` | a folder that was copied or unpacked, elsewhere or in its own place |
-//! | the system's boot id | a disk image that was put back; a disk that lost what it had confirmed |
-//! | the file was last changed when its content says that it was written | a copy over the files in place |
+//! | the recorded batch is in the journal | a truncated journal |
+//! | device, inode and time of birth of `journal.db` | a folder that was copied or unpacked, elsewhere or in place |
+//! | the system's boot id | a restored disk image; a disk that lost confirmed writes |
+//! | the time of the last change of the file is the recorded time | a copy over the files in place |
 //!
-//! The last one needs the clock of the file system, which no process can set: `ctime`. The leader touches its lock file,
-//! reads that file's `ctime`, and writes it into the record. Whatever else writes the record later, with whatever
-//! content, changes the `ctime` of the head file and not the time in it.
+//! The last comparison needs a clock that no process can set: the `ctime` of the file system. The leader touches its lock
+//! file, reads that file's `ctime`, and writes it into the record. A later write of the record changes the `ctime` of the
+//! head file but not the time in it.
 //!
-//! It also has the time since the system started. In the same boot, and if the recorded batch is the last, the difference to
-//! now is time that has provably passed since the newest event: no process can set that clock.
+//! The record also has the time since the system started, which no process can set. In the same boot, if the recorded batch
+//! is the last one, the difference to now is time that has provably passed since the newest event.
 //!
 //! What is not covered: a copy of a folder that is led beside the original, and a rollback of memory and disk of a
 //! virtual machine together.
@@ -42,35 +42,35 @@ use crate::journal::{BatchId, Position};
 
 const NAME: &str = "head";
 
-/// Where the system names its boot. Where it does not, boots are not told apart.
+/// The file with the id of the boot. Without it, boots are not distinguished.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The whole file: a record never grows over it, so that writing it anew is one write of one block.
+/// The size of the file. A record never grows beyond it, so a rewrite is one write of one block.
 const SIZE: usize = 512;
 
 /// The first line.
 const TITLE: &str = "windlass head 1";
 
-/// A write is no later than that after the time was read, except on a machine that stands still in between.
+/// Maximum time between reading the time and writing the record, except on a machine that was suspended in between.
 const WRITTEN_WITHIN_NS: i128 = 250_000_000;
 
-/// How far a journal reached.
+/// The recorded end of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HeadRecord {
     pub(super) position: Position,
     pub(super) batch: BatchId,
-    /// By the clock of the file system, in nanoseconds since 1970.
+    /// The time of the record by the clock of the file system, in nanoseconds since 1970.
     pub(super) written: i128,
-    /// Device and inode of the journal, and the system's boot.
+    /// Device and inode of the journal, and the boot id.
     store: String,
-    /// When it was written, by the time since the system started; zero where no such clock is.
+    /// The time since the system started when it was written; zero without such a clock.
     since_start: Time,
     /// When the file was last changed.
     changed: i128,
 }
 
 impl HeadRecord {
-    /// What the head file says; nothing if there is none, or if it is not whole.
+    /// Reads the head file; `None` if it is missing or incomplete.
     pub(super) fn read(folder: &Path) -> io::Result<Option<Self>> {
         let path = folder.join(NAME);
         let read = || io::Result::Ok((fs::read(&path)?, fs::metadata(&path)?));
@@ -100,7 +100,7 @@ impl HeadRecord {
         })
     }
 
-    /// What this record says about a journal that has `found` at the recorded position and ends at `head`.
+    /// Compares the record with a journal that has the batch `found` at the recorded position and ends at `head`.
     pub(super) fn compare_with(
         &self,
         folder: &Path,
@@ -115,26 +115,26 @@ impl HeadRecord {
                     StoreHistory::Unproven
                 }
             }
-            // It has left with what is in snapshots: the record is an old one.
+            // The batch was pruned, so the record is old.
             None if self.position <= head => StoreHistory::Unproven,
             Some(_) | None => StoreHistory::Lost,
         }
     }
 
-    /// How long ago it was written, if its batch is the last one of a journal that it proves to be unbroken.
+    /// Returns the age of the record, if its batch is the last one of a journal that it proves to be unbroken.
     pub(super) fn age(&self, history: StoreHistory, head: Position) -> Span {
         let last = history == StoreHistory::Unbroken && self.position == head;
         if last { since_start().since(self.since_start) } else { Span::ZERO }
     }
 
-    /// Whether the files are those that it was written beside, since the same boot, and it was not written by a copy.
+    /// Whether it was written beside these files, in this boot, and is not a copy.
     fn is_in_place(&self, folder: &Path) -> bool {
         store_identity(folder).is_ok_and(|store| store == self.store)
             && (0..=WRITTEN_WITHIN_NS).contains(&(self.changed - self.written))
     }
 }
 
-/// Keeps the head file while its process leads.
+/// The head file of a leader.
 #[derive(Debug)]
 pub(super) struct HeadFile {
     file: File,
@@ -143,14 +143,14 @@ pub(super) struct HeadFile {
 }
 
 impl HeadFile {
-    /// Opens the head file of a journal that is there. It keeps what it says until the next commit.
+    /// Opens the head file of an existing journal. Its content stays until the next commit.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         let mut options = private_files::open_options();
         let file = options.create(true).truncate(false).write(true).open(folder.join(NAME))?;
         Ok(Self { file, store: store_identity(folder)?, text: String::with_capacity(SIZE) })
     }
 
-    /// Records a head, at a time of the clock of the file system.
+    /// Records a head and the time by the clock of the file system.
     pub(super) fn write(
         &mut self,
         position: Position,
@@ -173,7 +173,7 @@ impl HeadFile {
     }
 }
 
-/// Makes what the head file says durable.
+/// Makes the head file durable.
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
     match File::open(folder.join(NAME)) {
         Ok(file) => file.sync_data(),
@@ -182,14 +182,14 @@ pub(super) fn sync(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// What tells the files of this journal, since this boot, from a copy of them.
+/// Returns the identity of the files of a journal in this boot, which a copy does not have.
 fn store_identity(folder: &Path) -> io::Result<String> {
     let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
     let journal = file_identity(&fs::metadata(folder.join(super::store::FILE))?);
     Ok(format!("{journal} boot {}", boot.trim()))
 }
 
-/// The time since the system started, by a clock that no process can set.
+/// Returns the time since the system started, by a clock that no process can set.
 #[cfg(unix)]
 fn since_start() -> Time {
     windlass_net::clock::time_since_boot()
@@ -204,8 +204,8 @@ fn checksum(body: &str) -> String {
     blake3::hash(body.as_bytes()).to_hex()[..16].to_owned()
 }
 
-/// The file system gives the inode of a file that was removed to the next one. That one was born later, where the file
-/// system tells.
+/// Identifies a file. The file system may reuse the inode of a removed file, but the new file has a later time of birth, if
+/// the file system records it.
 #[cfg(unix)]
 fn file_identity(metadata: &Metadata) -> String {
     use std::os::unix::fs::MetadataExt as _;
@@ -214,13 +214,13 @@ fn file_identity(metadata: &Metadata) -> String {
     format!("device {} inode {} born {born}", metadata.dev(), metadata.ino())
 }
 
-/// Where files have no such names every history is unproven: a record says nothing that the next start would.
+/// Without inodes every history is unproven, so each call returns another identity.
 #[cfg(not(unix))]
 fn file_identity(_metadata: &Metadata) -> String {
     format!("process {}", std::process::id())
 }
 
-/// When a file was last changed, by the clock of its file system, in nanoseconds since 1970.
+/// Returns the time of the last change of a file by the clock of its file system, in nanoseconds since 1970.
 #[cfg(unix)]
 pub(super) fn changed(metadata: &Metadata) -> i128 {
     use std::os::unix::fs::MetadataExt as _;

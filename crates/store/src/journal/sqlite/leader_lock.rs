@@ -1,4 +1,4 @@
-//! The lock that decides who leads: on a file beside the journal, and gone with the process that holds it.
+//! The lock of the leader: on a file beside the journal, and released when its process ends.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -12,12 +12,12 @@ pub(super) const NAME: &str = "leader.lock";
 
 /// Holds the lock until it is dropped.
 ///
-/// The file is never removed: who waits for a lock on a file that is no longer there waits for nobody.
+/// The file is never removed: a process could otherwise wait for the lock of a removed file.
 #[derive(Debug)]
 pub(super) struct LeaderLock(File);
 
 impl LeaderLock {
-    /// Takes the lock, or returns nothing if somebody has it, in this process or another.
+    /// Takes the lock; `None` if it is held, in this process or another.
     pub(super) fn take(folder: &Path) -> io::Result<Option<Self>> {
         let mut options = private_files::open_options();
         let file = options.create(true).truncate(false).write(true).open(folder.join(NAME))?;
@@ -30,7 +30,7 @@ impl LeaderLock {
 }
 
 impl LeaderLock {
-    /// The time by the clock of the file system, in nanoseconds since 1970.
+    /// Returns the time by the clock of the file system, in nanoseconds since 1970.
     pub(super) fn time(&self) -> io::Result<i128> {
         write_at_start(&self.0, b"\n")?;
         Ok(changed(&self.0.metadata()?))
@@ -39,7 +39,7 @@ impl LeaderLock {
 
 impl Drop for LeaderLock {
     fn drop(&mut self) {
-        // Closing unlocks too, but not while a child that is about to be executed still has a copy of the descriptor.
+        // Closing the file unlocks it too, but not while a child before its exec still has a copy of the descriptor.
         drop(self.0.unlock());
     }
 }

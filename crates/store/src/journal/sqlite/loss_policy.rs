@@ -1,4 +1,4 @@
-//! What becomes of a journal that has lost what it had acknowledged.
+//! Decides whether a journal that has lost acknowledged events may be led.
 
 use std::path::Path;
 
@@ -14,18 +14,18 @@ use crate::db::StoreError;
 use crate::db::sqlite::failure;
 use crate::journal::Position;
 
-/// Whether such a journal may be led.
+/// Whether a journal that has lost acknowledged events may be led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LossPolicy {
     Refused,
-    /// An operator has said so.
+    /// An operator has accepted the loss.
     Accepted,
-    /// The same, and the journal was missing when it was opened: one that was made in its place has no events yet.
+    /// An operator has accepted the loss, and the journal was missing: the new journal has no events yet.
     AcceptedMissing,
 }
 
 impl LossPolicy {
-    /// Looks for a journal that is missing, before one is made in its place.
+    /// Detects a missing journal before a new one is created in its place.
     pub(super) fn for_missing_journal(
         self,
         (folder, place): (&Path, &str),
@@ -39,8 +39,8 @@ impl LossPolicy {
         if self == Self::Refused { Err(refused) } else { Ok(Self::AcceptedMissing) }
     }
 
-    /// Compares the journal with its head file, which was read before, and refuses one that has less. Without a head file
-    /// the rest of the folder tells whether there was more.
+    /// Compares the journal with its head file, which was read before, and refuses a journal that has fewer events. Without
+    /// a head file, other files of the folder show whether there were more.
     pub(super) fn check(
         self,
         connection: &Connection,
@@ -78,7 +78,7 @@ impl LossPolicy {
     }
 }
 
-/// What an operator is told who starts on a journal that ends there.
+/// Returns the warning for a start with a journal that ends at this position.
 fn lost_history_error(place: &str, recorded: &HeadRecord, found: Position) -> StoreError {
     let written = u64::try_from(recorded.written / 1_000_000).unwrap_or_default();
     StoreError::LostHistory {
@@ -89,7 +89,7 @@ fn lost_history_error(place: &str, recorded: &HeadRecord, found: Position) -> St
     }
 }
 
-/// The message for an operator that starts on a journal without the events that this was made of.
+/// Returns the warning for a start with a journal that lacks the events behind this file.
 fn missing_history_error(place: &str, trace: String) -> StoreError {
     StoreError::MissingHistory { place: place.to_owned(), trace }
 }

@@ -1,4 +1,4 @@
-//! The thread that reads: a snapshot of what is durable for each request.
+//! The thread that reads: each request sees a snapshot of the durable events.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(super) struct SqliteJournalReader {
 }
 
 impl SqliteJournalReader {
-    /// Serves until the desk is closed.
+    /// Serves requests until the queue is closed.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
     pub(super) fn run(self, requests: Receiver<SqliteJournalReadRequest>) {
         for request in &requests {
@@ -73,7 +73,7 @@ impl SqliteJournalReader {
 
     fn tail(&self, after: Position, most: usize) -> Result<Vec<StoredBatch>, StoreError> {
         let sqlite = |error| failure::from_sqlite(&self.place, &error);
-        // In one transaction: what leaves in between would pass for missing.
+        // In one transaction: batches that are pruned in between would seem to be missing.
         let transaction = self.connection.unchecked_transaction().map_err(sqlite)?;
         let mut statement = transaction.prepare_cached(statement::TAIL).map_err(sqlite)?;
         let pruned = pruned(&transaction).map_err(sqlite)?;
@@ -107,7 +107,7 @@ fn blob<'a>(row: &'a Row<'_>) -> Result<&'a [u8], String> {
     bytes.as_blob().map_err(|error| error.to_string())
 }
 
-/// A row without its events. The table has a check that `1 <= first <= position`, so signs are not looked at again.
+/// Reads a row without its events. The table checks `1 <= first <= position`, so signs are not checked again.
 pub(super) fn batch_header(row: &Row<'_>) -> rusqlite::Result<BatchHeader> {
     let number = |name| row.get::<_, i64>(name).map(i64::cast_unsigned);
     Ok(BatchHeader {
@@ -118,7 +118,7 @@ pub(super) fn batch_header(row: &Row<'_>) -> rusqlite::Result<BatchHeader> {
     })
 }
 
-/// Up to where events have left.
+/// Returns the position up to which events have been pruned.
 pub(super) fn pruned(connection: &Connection) -> rusqlite::Result<Position> {
     let mut statement = connection.prepare_cached(statement::PRUNED)?;
     statement.query_row((), |row| row.get::<_, i64>(0)).map(|upto| Position(upto.cast_unsigned()))
@@ -129,14 +129,14 @@ pub(super) fn head(connection: &Connection) -> rusqlite::Result<Position> {
     statement.query_row((), |row| row.get::<_, i64>(0)).map(|head| Position(head.cast_unsigned()))
 }
 
-/// Runs that an operator has condemned.
+/// Returns the runs that an operator has condemned.
 pub(super) fn condemned(connection: &Connection) -> rusqlite::Result<BTreeSet<RunId>> {
     let mut statement = connection.prepare_cached(statement::CONDEMNED)?;
     let rows = statement.query_map((), |row| row.get::<_, i64>(0).map(run_from_sql))?;
     rows.collect()
 }
 
-/// The batch that ends at a position.
+/// Returns the batch that ends at a position.
 pub(super) fn batch_at(
     connection: &Connection,
     position: Position,

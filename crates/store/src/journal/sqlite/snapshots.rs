@@ -1,4 +1,4 @@
-//! Snapshots as files beside the journal: one of a hundred megabytes must not stand in the way of a commit.
+//! Snapshots as files beside the journal, so that a snapshot of a hundred megabytes delays no commit.
 
 use std::borrow::Cow;
 use std::fs;
@@ -17,8 +17,8 @@ use crate::journal::interface::last_to_remove;
 use crate::journal::{BatchId, JournalSnapshot, Position};
 
 const PREFIX: &str = "snapshot-";
-/// In place of the prefix when the journal does not reach that far. Such a file is not removed: should the rest of the
-/// journal be found, it is worth something again.
+/// The prefix of a snapshot that is ahead of the journal. The file is not removed: it is useful again if the rest of the
+/// journal is found.
 pub(super) const PREFIX_LOST: &str = "lost-snapshot-";
 const UNFINISHED: &str = "snapshot.new";
 const LOCK: &str = "snapshot.lock";
@@ -26,7 +26,7 @@ const KEPT_SNAPSHOTS: usize = 2;
 /// The frame around a state in a file.
 const SNAPSHOT_FILE: FrameFormat = FrameFormat { content: "a snapshot file", upcasts: &[] };
 
-/// A snapshot's file, by its name.
+/// The file of a snapshot, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SnapshotFile {
     pub(super) position: Position,
@@ -45,7 +45,7 @@ impl SnapshotFolder<'_> {
     /// Writes a snapshot, durably, and removes all but the newest two that can be read and match the journal.
     pub(super) fn save(&self, snapshot: &JournalSnapshot) -> Result<(), StoreError> {
         let io = |error| failure::from_io(self.place, &error);
-        // Held to the end: if two wrote to the unfinished file at once, neither would leave a whole one.
+        // Held to the end: two writers at once would leave no complete file.
         let mut options = private_files::open_options();
         let lock = options.create(true).truncate(false).write(true).open(self.folder.join(LOCK));
         let lock = lock.map_err(io)?;
@@ -55,16 +55,16 @@ impl SnapshotFolder<'_> {
         lock.unlock().map_err(io)
     }
 
-    /// One that is damaged, or of another history, takes no place: with the next, it would take that of the only one that
-    /// is of use. What is newer than what was saved stays, whatever it is, because another windlass may have written it. So
-    /// does what is ahead of the journal: the next leader judges it.
+    /// Removes old snapshots. A damaged snapshot, or one of another history, does not count: otherwise two of them would
+    /// replace the only useful one. Snapshots newer than the saved one stay, because another windlass may have written
+    /// them. Snapshots ahead of the journal stay too: the next leader decides about them.
     fn tidy(&self, saved: Position) -> Result<(), StoreError> {
         let io = |error| failure::from_io(self.place, &error);
         let head = head(self.journal).map_err(|error| failure::from_sqlite(self.place, &error))?;
         let mut usable = 0;
         for file in list_snapshots(self.folder).map_err(io)?.into_iter().rev() {
             if usable < KEPT_SNAPSHOTS && self.matches(&file)? {
-                // Why it cannot be read may pass.
+                // The reason that it cannot be read may be temporary.
                 let Ok(state) = read(&file.path) else { continue };
                 usable += usize::from(state.is_some());
                 if state.is_some() {
@@ -78,7 +78,7 @@ impl SnapshotFolder<'_> {
         Ok(())
     }
 
-    /// The newest snapshot that can be read and matches the journal. If none can, why not.
+    /// Returns the newest snapshot that is readable and matches the journal, or the error of one that is not readable.
     pub(super) fn newest(&self) -> Result<Option<JournalSnapshot>, StoreError> {
         let mut failed = None;
         for file in self.matching()?.iter().rev() {
@@ -91,24 +91,24 @@ impl SnapshotFolder<'_> {
         failed.map_or(Ok(None), Err)
     }
 
-    /// Up to where the journal may be pruned.
+    /// Returns the position up to which the journal may be pruned.
     pub(super) fn last_to_remove(&self) -> Result<Position, StoreError> {
         let older = self.matching()?.iter().rev().nth(KEPT_SNAPSHOTS - 1).map(|file| file.position);
         Ok(last_to_remove(older))
     }
 
-    /// Those that match the journal, the oldest first.
+    /// Returns the snapshots that match the journal, the oldest first.
     fn matching(&self) -> Result<Vec<SnapshotFile>, StoreError> {
         self.split().map(|(matching, _)| matching)
     }
 
-    /// Those that do not.
+    /// Returns the snapshots that do not match the journal.
     pub(super) fn foreign(&self) -> Result<Vec<SnapshotFile>, StoreError> {
         self.split().map(|(_, foreign)| foreign)
     }
 
     fn split(&self) -> Result<(Vec<SnapshotFile>, Vec<SnapshotFile>), StoreError> {
-        // Listed before the journal is read: one that is saved meanwhile must not pass for one that is ahead of it.
+        // Listed before the journal is read: a snapshot that is saved meanwhile must not seem to be ahead of it.
         let kept =
             list_snapshots(self.folder).map_err(|error| failure::from_io(self.place, &error))?;
         let (mut matching, mut foreign) = (Vec::new(), Vec::new());
@@ -124,8 +124,8 @@ impl SnapshotFolder<'_> {
         Ok(found == Some(file.batch))
     }
 
-    /// Sets aside what does not match the journal that a new leader finds: those events were lost, and the leader will
-    /// put others in their places.
+    /// Renames snapshots that do not match the journal of a new leader: their events were lost, and the leader will write
+    /// others at their positions.
     pub(super) fn set_aside(&self) -> Result<(), StoreError> {
         for file in self.foreign()? {
             let aside = self.folder.join(file.name(PREFIX_LOST));
@@ -135,7 +135,7 @@ impl SnapshotFolder<'_> {
     }
 }
 
-/// Writes a file, durably. Under its name there is a whole file or none.
+/// Writes a file durably: afterwards its name has a complete file or none.
 fn write(folder: &Path, snapshot: &JournalSnapshot) -> io::Result<()> {
     let unfinished = folder.join(UNFINISHED);
     let JournalSnapshot { position, batch, ref state } = *snapshot;
@@ -143,7 +143,7 @@ fn write(folder: &Path, snapshot: &JournalSnapshot) -> io::Result<()> {
     let path = folder.join(file.name(PREFIX));
     let saved = write_state(&unfinished, state).and_then(|()| fs::rename(&unfinished, path));
     if let Err(error) = saved {
-        // There may be no room: what is of no use must not take any.
+        // The disk may be full: remove the incomplete file.
         drop(fs::remove_file(&unfinished));
         return Err(error);
     }
@@ -158,7 +158,7 @@ fn write_state(file: &Path, state: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// All snapshots, the oldest first.
+/// Lists all snapshots, the oldest first.
 pub(super) fn list_snapshots(folder: &Path) -> io::Result<Vec<SnapshotFile>> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let mut found = Vec::new();
@@ -175,7 +175,7 @@ pub(super) fn is_snapshot_name(name: &str) -> bool {
 }
 
 impl SnapshotFile {
-    /// The snapshot that a file is, if its name says that it is one.
+    /// Parses the name of a snapshot file.
     fn at(path: PathBuf) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
         let (position, batch) = name.split_once('-')?;
@@ -184,12 +184,12 @@ impl SnapshotFile {
         Some(Self { position, batch, path })
     }
 
-    /// Twenty digits for the position: names sort like positions.
+    /// Returns its name. The position has twenty digits, so names sort like positions.
     fn name(&self, prefix: &str) -> String {
         format!("{prefix}{:020}-{:016x}", self.position.0, self.batch.0)
     }
 
-    /// The snapshot, unless the file is damaged or another process has just removed it.
+    /// Reads the snapshot; `None` if the file is damaged or another process has just removed it.
     pub(super) fn read(&self) -> io::Result<Option<JournalSnapshot>> {
         let Self { position, batch, ref path } = *self;
         Ok(read(path)?.map(|state| JournalSnapshot { position, batch, state }))

@@ -1,7 +1,7 @@
-//! The mark of a start in a folder: a small file beside the journal.
+//! The mark of a start: a small file beside the journal.
 //!
-//! The file is locked while its process folds, so that the mark of a process that runs is not taken for one that was left
-//! behind. It is not synced: it has to survive the end of a process, not that of the machine.
+//! The file is locked while its process folds the journal, so that the mark of a running process is not taken for a
+//! leftover. It is not synced: it must survive the end of the process, not of the machine.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
@@ -16,10 +16,10 @@ use crate::journal::StartMark;
 
 const NAME: &str = "starting";
 
-/// Marks are short: a name and an id.
+/// Maximum bytes of a mark: a name and an id.
 const BYTES_MAX: u64 = 4_096;
 
-/// The mark of this process, and the file that it is in.
+/// The mark of this process, and its file.
 #[derive(Debug)]
 pub(super) struct StartMarkFile {
     path: PathBuf,
@@ -27,12 +27,12 @@ pub(super) struct StartMarkFile {
 }
 
 impl StartMarkFile {
-    /// The file in a folder. Nothing is written yet.
+    /// Returns the file in a folder, without writing it.
     pub(super) fn of(folder: &Path) -> Self {
         Self { path: folder.join(NAME), held: Mutex::new(None) }
     }
 
-    /// The mark that a start left which is over.
+    /// Returns the mark of a start that has ended without removing it.
     pub(super) fn left_behind(&self) -> Option<StartMark> {
         let mut file = File::open(&self.path).ok()?;
         match file.try_lock_shared() {
@@ -48,7 +48,7 @@ impl StartMarkFile {
         Some(StartMark { node, applying: RunId::parse(applying) })
     }
 
-    /// Writes the mark, or removes it. A mark that cannot be written is none: it is no reason not to start.
+    /// Writes or removes the mark. A start continues if its mark cannot be written.
     pub(super) fn write(&self, mark: Option<&StartMark>) -> io::Result<()> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mark) = mark else {
@@ -62,7 +62,7 @@ impl StartMarkFile {
             let mut options = private_files::open_options();
             let file = options.create(true).truncate(false).write(true).open(&self.path)?;
             if file.try_lock().is_err() {
-                // Another process folds the same journal, and the file is its own until it has done so.
+                // Another process folds the same journal, and holds the file until it has finished.
                 return Ok(());
             }
             *held = Some(file);

@@ -1,17 +1,17 @@
-//! Every statement that is run again and again, one operation each.
+//! The SQL statements that are run repeatedly, one operation each.
 
-/// The position of the last event; zero if there is none.
+/// Selects the position of the last event, or zero.
 pub(super) const HEAD: &str = "SELECT coalesce(max(position), 0) FROM journal";
 
-/// The batch that ends first behind a position, without its events.
+/// Selects the first batch that ends after a position, without its events.
 pub(super) const NEXT_BATCH: &str = "
     SELECT position, first, term, batch FROM journal
     WHERE position > ?1 ORDER BY position LIMIT 1";
 
-/// The name of the batch that ends at a position.
+/// Selects the name of the batch that ends at a position.
 pub(super) const BATCH_AT: &str = "SELECT batch FROM journal WHERE position = ?1";
 
-/// Batches that end behind a position. Without a limit: the reader stops when it has enough.
+/// Selects batches that end after a position, without a limit: the reader stops when it has enough.
 pub(super) const TAIL: &str = "
     SELECT position, first, term, batch, events FROM journal
     WHERE position > ?1 ORDER BY position";
@@ -20,27 +20,27 @@ pub(super) const TAIL: &str = "
 pub(super) const WRITE_BATCH: &str = "
     INSERT INTO journal (position, first, term, batch, events) VALUES (?1, ?2, ?3, ?4, ?5)";
 
-/// Up to where events have left.
+/// Selects the position up to which events have been pruned.
 pub(super) const PRUNED: &str = "SELECT upto FROM pruned WHERE id = 1";
 
-/// The last of the oldest batches that end at a position or before; never the last of all.
+/// Selects the last batch that ends at a position or before; never the last batch of all.
 pub(super) const LAST_TO_PRUNE: &str = "
     SELECT max(position) FROM (
         SELECT position FROM journal
         WHERE position <= ?1 AND position < (SELECT max(position) FROM journal)
         ORDER BY position LIMIT ?2)";
 
-/// Lets batches go.
+/// Deletes batches up to a position.
 pub(super) const PRUNE: &str = "DELETE FROM journal WHERE position <= ?1";
 
-/// Notes up to where they went.
+/// Records the position up to which events have been pruned.
 pub(super) const NOTE_PRUNED: &str = "UPDATE pruned SET upto = ?1 WHERE id = 1";
 
-/// Who leads, or did last.
+/// Selects the current or last leader.
 pub(super) const LEADER: &str = "SELECT term, node, pid, address FROM leader WHERE id = 1";
 
-/// Takes the next term. Where terms may have been lost the next one is at least the time in milliseconds, greater than
-/// any before, since terms are won more slowly than time passes.
+/// Takes the next term. If terms may have been lost, the next one is at least the time in milliseconds. It is greater than
+/// any earlier term, because terms are won more slowly than time passes.
 pub(super) const TAKE_TERM: &str = "
     INSERT INTO leader (id, term, node, pid, address, since) 
     VALUES (1, max(1, ?5), ?1, ?2, ?3, ?4)
@@ -49,16 +49,16 @@ pub(super) const TAKE_TERM: &str = "
         address = excluded.address, since = excluded.since
     RETURNING term";
 
-/// Has terms go on behind those of another journal.
+/// Continues the term numbers of another journal.
 pub(super) const RAISE_TERM: &str = "UPDATE leader SET term = ?1 WHERE id = 1 AND term < ?1";
 
-/// Runs that an operator has condemned.
+/// Selects the runs that an operator has condemned.
 pub(super) const CONDEMNED: &str = "SELECT run FROM condemned ORDER BY run";
 
 /// Condemns a run.
 pub(super) const CONDEMN: &str = "INSERT INTO condemned (run) VALUES (?1) ON CONFLICT DO NOTHING";
 
-/// All of them, for the test that prepares each.
+/// All statements, for the test that prepares each.
 #[cfg(test)]
 pub(super) const ALL: [&str; 14] = [
     HEAD,

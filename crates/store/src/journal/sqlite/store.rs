@@ -1,4 +1,4 @@
-//! A folder with a journal in it, opened.
+//! An open journal in a folder.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,36 +25,35 @@ use crate::journal::{
 
 pub(super) const FILE: &str = "journal.db";
 
-/// Pages that the writer keeps, in SQLite's way to say KiB.
+/// The page cache of the writer; SQLite takes negative numbers as KiB.
 const CACHE_SIZE: i32 = -256;
 
-/// A journal in a file of SQLite.
+/// A journal in a SQLite file.
 ///
-/// A call is on its way when it returns; dropping its promise does not take it back. Dropping the journal waits for
-/// what is on its way, gives up a term that it holds, and leaves everything in the one file.
+/// A call is sent when it returns; dropping its future does not cancel it. Dropping the journal waits for calls in
+/// progress, resigns its term, and moves the WAL into the database file.
 #[derive(Debug)]
 pub struct SqliteJournal {
     place: String,
-    // In this order: the writer finds nobody in its way when it tidies up.
+    // In this order, so that no reader blocks the final checkpoint of the writer.
     reader: RequestThread<reader::SqliteJournalReadRequest>,
-    /// None if it only reads.
+    /// `None` in a reader.
     writer: Option<RequestThread<writer::SqliteJournalWriteRequest>>,
     warnings: Vec<String>,
     start_file: StartMarkFile,
 }
 
 impl SqliteJournal {
-    /// Opens the journal in a folder, and makes both if there are none. Any number of processes may have it open; one
-    /// of them leads.
+    /// Opens the journal in a folder, and creates both if needed. Several processes can have it open; one of them leads.
     ///
-    /// Refuses a journal that has less than its head file says, or that is missing beside one
-    /// ([`StoreError::LostHistory`]). Where the head file is missing too, snapshots, archived runs and logs tell that there
-    /// was more ([`StoreError::MissingHistory`]).
+    /// Refuses a journal that has fewer events than its head file records, or that is missing beside one
+    /// ([`StoreError::LostHistory`]). If the head file is missing too, snapshots, archived runs and logs show that there
+    /// were events ([`StoreError::MissingHistory`]).
     pub fn open(folder: impl AsRef<Path>, now: NowFn) -> Result<Self, StoreError> {
         Self::open_with(folder.as_ref(), now, LossPolicy::Refused)
     }
 
-    /// The same, and leads a journal that has lost what it had acknowledged.
+    /// Like [`open`](Self::open), but also opens a journal that has lost acknowledged events.
     pub fn open_accepting_loss(folder: impl AsRef<Path>, now: NowFn) -> Result<Self, StoreError> {
         Self::open_with(folder.as_ref(), now, LossPolicy::Accepted)
     }
@@ -63,8 +62,8 @@ impl SqliteJournal {
         let file = folder.join(FILE);
         let place = file.display().to_string();
         durable_folder::create_durably(folder).map_err(|error| failure::from_io(&place, &error))?;
-        // Read before the journal, because a leader writes it after each commit.
-        // One that cannot be read is in a folder that cannot be opened, which is told below.
+        // Read before the journal, because a leader writes the head file after each commit.
+        // If it cannot be read, the folder cannot be opened, which is reported below.
         let head = HeadRecord::read(folder).ok().flatten();
         let loss = if file.exists() {
             loss
@@ -73,7 +72,7 @@ impl SqliteJournal {
         };
         let connection = connection::open_for_writing(&file, &place, &TABLES)?;
         loss.check(&connection, (folder, &place), head.as_ref())?;
-        // Appends touch the last page and those above it: more would only be kept in memory.
+        // Appends touch the last page and its parents; a larger cache only takes memory.
         let small = connection.pragma_update(None, "cache_size", CACHE_SIZE);
         small.map_err(|error| failure::from_sqlite(&place, &error))?;
         let foreign = SnapshotFolder { folder, place: &place, journal: &connection }.foreign()?;
@@ -98,8 +97,7 @@ impl SqliteJournal {
         folder.as_ref().join(FILE).exists()
     }
 
-    /// Opens the journal in a folder for reading, in any process, while another one writes. It can neither lead nor
-    /// append.
+    /// Opens the journal in a folder for reading, while another process may write. It can neither lead nor append.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let file = folder.as_ref().join(FILE);
         let place = file.display().to_string();
@@ -110,12 +108,12 @@ impl SqliteJournal {
         Ok(Self { place, reader, writer: None, warnings, start_file })
     }
 
-    /// What whoever runs this should know about where the journal is.
+    /// Returns a warning about the location of the journal, for operators.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Hands a request to the writer.
+    /// Sends a request to the writer.
     fn ask<T: Send + 'static>(
         &self,
         request: impl FnOnce(ReplySender<T>) -> writer::SqliteJournalWriteRequest,

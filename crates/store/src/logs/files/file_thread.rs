@@ -1,4 +1,4 @@
-//! A thread that reads, lists and removes. There are two of them, for what is quick and for what may take long.
+//! A thread that reads, lists and removes. There are two: for short requests, and for long ones.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -29,7 +29,7 @@ pub(super) struct LogFileThread {
 }
 
 impl LogFileThread {
-    /// Serves until the desk is closed.
+    /// Serves requests until the queue is closed.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
     pub(super) fn run(self, requests: Receiver<LogFileRequest>) {
         for request in &requests {
@@ -69,7 +69,7 @@ fn read(file: &Path, range: &Range<u64>) -> io::Result<LogPart> {
     Ok(LogPart { from, bytes, size })
 }
 
-/// In the order of the logs; the file system has one of its own.
+/// Lists the logs in their order; the file system has another.
 fn list(folder: &Path, run: RunId) -> io::Result<Vec<(LogId, u64)>> {
     let mut logs = Vec::new();
     for entry in entries(&log_path::run_folder(folder, run))? {
@@ -77,7 +77,7 @@ fn list(folder: &Path, run: RunId) -> io::Result<Vec<(LogId, u64)>> {
         let Some(log) = name(&entry).and_then(|name| log_path::parse_log_file(run, &name)) else {
             continue;
         };
-        // One that was removed meanwhile is not there.
+        // A file that was removed meanwhile is left out.
         if let Some(metadata) = ignore_not_found(entry.metadata())? {
             logs.push((log, metadata.len()));
         }
@@ -101,8 +101,7 @@ fn runs(folder: &Path) -> io::Result<Vec<(RunId, u64)>> {
     Ok(runs)
 }
 
-/// A log that is begun while its folder is removed makes it necessary to look again; a few times are enough, as a run
-/// whose logs are removed has ended.
+/// Removes a folder. If a log begins meanwhile, it retries; a few attempts are enough, because the run has ended.
 fn remove(folder: &Path) -> io::Result<()> {
     const TIMES_MAX: usize = 8;
     let mut removed = ignore_not_found(fs::remove_dir_all(folder));
@@ -121,12 +120,12 @@ fn entries(folder: &Path) -> io::Result<impl Iterator<Item = io::Result<DirEntry
     Ok(ignore_not_found(fs::read_dir(folder))?.into_iter().flatten())
 }
 
-/// Its name, if it can be one of ours.
+/// Returns the name, if it is UTF-8 as all names of windlass are.
 fn name(entry: &DirEntry) -> Option<String> {
     entry.file_name().into_string().ok()
 }
 
-/// What is not there is no error.
+/// Treats a missing file as success.
 fn ignore_not_found<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -1,4 +1,4 @@
-//! Where a log is, and what log a path means.
+//! Paths of logs.
 
 use std::path::{Path, PathBuf};
 
@@ -6,22 +6,22 @@ use windlass_core::id::{RunId, StepIx};
 
 use crate::logs::{LogId, LogStream};
 
-/// The folder of a run's logs.
+/// Returns the folder of a run's logs.
 pub(super) fn run_folder(folder: &Path, run: RunId) -> PathBuf {
     folder.join(run.to_string())
 }
 
-/// The file of a log.
+/// Returns the file of a log.
 pub(super) fn log_file(folder: &Path, log: LogId) -> PathBuf {
     run_folder(folder, log.run).join(log_file_name(log))
 }
 
-/// The run that a folder belongs to; nothing if it was not made by us.
+/// Parses the folder name of a run; `None` if windlass did not create it.
 pub(super) fn parse_run_folder(name: &str) -> Option<RunId> {
     RunId::parse(name).filter(|run| run.to_string() == name)
 }
 
-/// The log that a file of a run is; nothing if it was not made by us.
+/// Parses the file name of a log; `None` if windlass did not create it.
 pub(super) fn parse_log_file(run: RunId, name: &str) -> Option<LogId> {
     let (numbers, ending) = name.rsplit_once('.')?;
     let stream = LogStream::ALL.into_iter().find(|stream| file_ending(*stream) == ending)?;
@@ -30,7 +30,7 @@ pub(super) fn parse_log_file(run: RunId, name: &str) -> Option<LogId> {
     let attempt = numbers.next()?.parse().ok()?;
     let delivery = numbers.next()?.parse().ok()?;
     let log = LogId::new(run, step, attempt, delivery).stream(stream);
-    // One log has one name: `01.1.1.log` is another file.
+    // Each log has one name: `01.1.1.log` is another file.
     (log_file_name(log) == name).then_some(log)
 }
 

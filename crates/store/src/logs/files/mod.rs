@@ -1,14 +1,14 @@
-//! Logs as files: one folder for each run, one file for each hand-out of an attempt.
+//! Logs as files: one folder per run, one file per stream of a delivery.
 //!
 //! ```text
-//!  append       ──► desk (bounded) ──► writer thread, which has files open
-//!  read, list   ──► desk (bounded) ──► reader thread
-//!  runs, remove ──► desk (bounded) ──► sweeper thread: what may walk a million files delays nobody who writes or reads
+//!  append       ──► bounded queue ──► writer thread, which keeps files open
+//!  read, list   ──► bounded queue ──► reader thread
+//!  runs, remove ──► bounded queue ──► sweeper thread: a walk over a million files delays no writer and no reader
 //!  folder:          logs/RUN/STEP.ATTEMPT.DELIVERY.{log,notes,value}, beside the databases
 //! ```
 //!
-//! The files are all there is: how long a log is, is what the file system says each time. So any process may read them
-//! while another one writes, and there is nothing to restore after a crash.
+//! The files are the only state: the size of a log is the size of its file. So any process can read them while another one
+//! writes, and nothing has to be restored after a crash.
 
 mod file_thread;
 mod log_path;

@@ -1,4 +1,4 @@
-//! The files that are open for writing: opening one for each append would cost more than the append.
+//! Files that are open for writing. To open a file for each append would cost more than the append.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -10,16 +10,16 @@ use windlass_net::files::private_files;
 use super::log_path;
 use crate::logs::LogId;
 
-/// How many files stay open: more than steps run at a time on most fleets, and a quarter of the 1,024 that a process may
-/// have open by default. Beyond it the file that was not written for longest is closed.
+/// Maximum open files: more than most fleets run steps at a time, and a quarter of the default limit of 1,024. Beyond it
+/// the least recently written file is closed.
 pub(super) const OPEN_MAX: usize = 256;
 
-/// The files that are open for writing.
+/// Files that are open for writing.
 #[derive(Debug)]
 pub(super) struct OpenLogFiles {
     folder: PathBuf,
     files: HashMap<LogId, (File, u64)>,
-    /// Counts uses, to know which was the last.
+    /// The number of uses so far, which orders them.
     uses: u64,
 }
 
@@ -28,7 +28,7 @@ impl OpenLogFiles {
         Self { folder, files: HashMap::new(), uses: 0 }
     }
 
-    /// The file of a log and its size. A log that is not there is made if it is to begin, or else there is nothing.
+    /// Returns the file of a log and its size. A missing file is created if the log is to begin; otherwise `None`.
     pub(super) fn get(&mut self, log: LogId, begins: bool) -> io::Result<Option<(&mut File, u64)>> {
         let known = self.files.get(&log).map(|(file, _)| file.metadata()).transpose()?;
         let size = match known.filter(|metadata| !is_removed(metadata)) {
@@ -44,7 +44,7 @@ impl OpenLogFiles {
         Ok(Some((file, size)))
     }
 
-    /// Holds a file open, and returns its size.
+    /// Adds an open file, and returns its size.
     fn insert_open(&mut self, log: LogId, file: File) -> io::Result<u64> {
         let size = file.metadata()?.len();
         self.files.remove(&log);
@@ -89,14 +89,14 @@ impl OpenLogFiles {
     }
 }
 
-/// Whether the file was removed under us: what is written to it now would be lost.
+/// Whether the file was removed, so that later writes would be lost.
 #[cfg(unix)]
 fn is_removed(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     metadata.nlink() == 0
 }
 
-/// Elsewhere a file cannot be removed while it is open.
+/// On other systems an open file cannot be removed.
 #[cfg(not(unix))]
 fn is_removed(_metadata: &Metadata) -> bool {
     false

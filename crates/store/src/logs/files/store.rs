@@ -1,4 +1,4 @@
-//! A folder with logs in it, opened.
+//! Open logs in a folder.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,7 @@ const FOLDER: &str = "logs";
 
 /// Logs as files.
 ///
-/// A call is on its way when it returns; dropping its promise does not take it back. Dropping the store waits for what is
-/// on its way.
+/// A call is sent when it returns; dropping its future does not cancel it. Dropping the store waits for calls in progress.
 #[derive(Debug)]
 pub struct FileLogs {
     writer: RequestThread<LogFileAppend>,
@@ -28,7 +27,7 @@ pub struct FileLogs {
 }
 
 impl FileLogs {
-    /// Opens the logs in a folder, and makes it if there is none. Any number of processes may have them open.
+    /// Opens the logs in a folder, and creates it if needed. Several processes can have them open.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let folder = folder.as_ref().join(FOLDER);
         let place = folder.display().to_string();

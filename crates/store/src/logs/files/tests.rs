@@ -1,4 +1,4 @@
-//! What logs as files promise beyond the conformance suite: what happens to their files.
+//! Guarantees of logs as files beyond the conformance suite: changes of the files by others.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn what_others_put_there_is_left_alone() {
     assert!(place.join("README").exists() && !place.join("11").exists());
 }
 
-/// Somebody with a shell, or another process: the next append must not go into a file that nobody can find.
+/// Another process may remove the file: the next append must not go into a file without a name.
 #[test]
 fn files_removed_under_it_begin_again() {
     let folder = folder();

@@ -25,7 +25,7 @@ pub(super) struct LogFileWriter {
 }
 
 impl LogFileWriter {
-    /// Serves until the desk is closed.
+    /// Serves requests until the queue is closed.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
     pub(super) fn run(mut self, requests: Receiver<LogFileAppend>) {
         for LogFileAppend { log, at, bytes, answer } in &requests {
@@ -47,7 +47,7 @@ impl LogFileWriter {
         let written = written
             .and_then(|()| if log.stream == LogStream::Value { file.sync_data() } else { Ok(()) });
         written.map_err(|error| {
-            // Half of it may be there: on a disk without room, what is told is that nothing was written.
+            // A full disk may have taken a part: remove it, because the reply says that nothing was written.
             drop(file.set_len(size));
             failed(error)
         })?;

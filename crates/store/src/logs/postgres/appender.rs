@@ -1,4 +1,4 @@
-//! Appending.
+//! Appends to logs.
 
 use std::sync::Arc;
 
@@ -15,28 +15,28 @@ use crate::journal::Position;
 use crate::logs::interface::new_bytes;
 use crate::logs::{LogId, LogStream, READ_MAX};
 
-/// How often a log may be found to be of another length than a moment ago: others write to it too, or remove it.
+/// Maximum retries if the size of a log changes between two statements, because other processes write or remove it.
 const APPEND_TRIES_MAX: usize = 16;
 
-/// Appends, on a connection of its own.
+/// The appender, on a connection of its own.
 #[derive(Debug)]
 pub(super) struct PostgresLogAppender {
     pub(super) line: PgConnection,
     pub(super) books: LogPartitions,
 }
 
-/// What became of bytes.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LogAppendOutcome {
     Appended,
-    /// The log is of another length.
+    /// The log has another size.
     SizeMismatch,
-    /// The book is not there yet.
+    /// The partition does not exist yet.
     NoPartition,
 }
 
 impl PostgresLogAppender {
-    /// Believes its sender in how long the log is, and asks only where that is not so.
+    /// Appends bytes. It assumes that the log ends at `at`, and queries the size only if that is wrong.
     pub(super) async fn append(
         &self,
         log: LogId,
@@ -106,7 +106,7 @@ fn write(
         let (size, more) = (to_sql(size), to_sql(new.len() as u64));
         let name = LogRowKey::of(log);
         let [run, step, attempt, delivery, stream] = name.parameters();
-        // What was printed may be lost with the machine; a result that is on record may not.
+        // A crash of the machine may take output, but not a result that an outcome refers to.
         let commits = if log.stream == LogStream::Value { "on" } else { "off" };
         let row: [PgParameter<'_>; 10] = [
             run,
@@ -132,7 +132,7 @@ fn write(
     })
 }
 
-/// A log as the tables name it.
+/// The key of a log in the tables.
 #[derive(Debug)]
 pub(super) struct LogRowKey {
     run: i64,

@@ -1,4 +1,4 @@
-//! Books: partitions of the bytes of logs that began one after the other.
+//! Partitions of the bytes of logs that began one after the other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,22 +11,22 @@ use crate::db::postgres::connection::{PgConnection, PgWork};
 use crate::db::postgres::partition::PgPartitions;
 use crate::db::sql_number::to_sql;
 
-/// Whoever begins a book before the last one is full holds this lock of the database meanwhile.
+/// The advisory lock of the database for starting a partition before the last one has its maximum number of logs.
 const LOCK: i64 = 0x7769_6e64_6c6f_6773;
 
-/// The most logs of a book: small ones fill it by number, large ones by their bytes.
+/// Maximum logs of a partition: small logs fill it by number, large logs by size.
 const LOGS_PER_PARTITION: u64 = 1 << 16;
 
-/// Every book.
+/// The partitions.
 pub(super) const LOG_PARTITIONS: PgPartitions =
     PgPartitions::of("windlass_log_chunks", LOGS_PER_PARTITION);
 
-/// When to begin the next book.
+/// Decides when the next partition begins.
 #[derive(Debug)]
 pub(super) struct LogPartitions {
-    /// Bytes of a book.
+    /// Bytes of a full partition.
     bytes: u64,
-    /// Bytes that were written since the book was last looked at.
+    /// Bytes written since the size of the partition was last checked.
     written: AtomicU64,
 }
 
@@ -35,14 +35,14 @@ impl LogPartitions {
         Self { bytes, written: AtomicU64::new(0) }
     }
 
-    /// Makes the book that the next log is in.
+    /// Creates the partition of the next log.
     pub(super) async fn make(&self, line: &PgConnection) -> Result<(), StoreError> {
         let next = line.call(|client| Box::pin(number(client, statement::NEXT_ID))).await?;
         LOG_PARTITIONS.make(line, next).await
     }
 
-    /// Notes that so many bytes were written, and now and then looks whether the book is full. What fails is tried again
-    /// the next time: a book may be larger.
+    /// Counts written bytes, and sometimes checks whether the partition is full. A failed check is repeated later: a
+    /// partition may exceed its size.
     pub(super) async fn record_written(&self, line: &PgConnection, bytes: u64) {
         let written = self.written.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if written < self.bytes / 4 {
@@ -54,7 +54,7 @@ impl LogPartitions {
     }
 }
 
-/// Begins the next book if the last one is full.
+/// Begins the next partition if the last one is full.
 fn begin_next_partition(client: &Client, full: u64) -> PgWork<'_, ()> {
     Box::pin(async move {
         let book = LOG_PARTITIONS.of_key(number(client, statement::LAST_ID).await?);
@@ -65,8 +65,8 @@ fn begin_next_partition(client: &Client, full: u64) -> PgWork<'_, ()> {
             return Ok(());
         }
         let (first, next) = (LOG_PARTITIONS.first_key(book), LOG_PARTITIONS.first_key(book + 1));
-        // One message with several statements is one transaction. Nobody begins two books: whoever comes later finds that
-        // the last id is of the next one.
+        // One message with several statements is one transaction. Only one node begins a partition: the others find the
+        // last id in the next one.
         let turn = format!(
             "SELECT pg_advisory_xact_lock({LOCK});
              SELECT setval('windlass_log_ids', {next}, false) FROM windlass_log_ids
@@ -76,7 +76,7 @@ fn begin_next_partition(client: &Client, full: u64) -> PgWork<'_, ()> {
     })
 }
 
-/// The books that no log is in. Not the last two: a log may be on its way into them.
+/// Returns the partitions without logs, except the last two, to which a log may be being added.
 pub(super) async fn empty_partitions(client: &Client) -> Result<Vec<u64>, Error> {
     let last = LOG_PARTITIONS.of_key(number(client, statement::LAST_ID).await?);
     let there = LOG_PARTITIONS.numbers(client).await?;

@@ -1,18 +1,17 @@
-//! Logs in PostgreSQL: one row for each log, and its bytes in pieces as they came.
+//! Logs in PostgreSQL: one row per log, and its bytes in pieces as they arrived.
 //!
 //! ```text
 //!  append       ──► line ──┐
-//!  read, list   ──► line ──┼──► windlass_logs, windlass_log_chunks (partitions by log: "books")
+//!  read, list   ──► line ──┼──► windlass_logs, windlass_log_chunks (partitions by log)
 //!  runs, remove ──► line ──┘
 //! ```
 //!
-//! It has connections and a thread of its own, so that a flood of output delays no append to the journal, and does not
-//! wait for the server's disk: what a crash of the server takes is the end of a log.
+//! It has connections and a thread of its own, so that a flood of output delays no append to the journal. It does not wait
+//! for the server's disk: a crash of the server may take the end of a log.
 //!
-//! **Removing is cheap.** Logs that begin one after the other have their bytes in one partition, their *book*. When a book
-//! is full the next one begins. Removing a log removes its row; its bytes go with the book, when none of its logs is left,
-//! by dropping the table: there is nothing to vacuum. As the oldest runs go first, so do the books, and what is kept in
-//! vain is about a book.
+//! **Removal is cheap.** Logs that begin one after the other have their bytes in one partition. When it is full, the next
+//! one begins. Removing a log removes its row; its bytes stay until the partition has no logs and its table is dropped, so
+//! there is nothing to vacuum. The oldest runs are removed first, so at most about one partition is kept without need.
 
 mod appender;
 mod log_partitions;

@@ -1,4 +1,4 @@
-//! Reading and listing.
+//! Reads and lists logs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::db::postgres::failure;
 use crate::db::sql_number::{run_to_sql, to_sql};
 use crate::logs::{LogId, LogPart, LogStream, READ_MAX};
 
-/// Reads, on a connection of its own.
+/// The reader, on a connection of its own.
 #[derive(Debug)]
 pub(super) struct PostgresLogReader {
     pub(super) line: PgConnection,

@@ -1,4 +1,4 @@
-//! Every statement, one operation each. The first five parameters name a log.
+//! The SQL statements, one operation each. The first five parameters name a log.
 
 /// Begins a log with its first bytes; no row comes back if it exists. $10 says whether the commit waits for the disk.
 pub(super) const BEGIN: &str = "
@@ -9,8 +9,8 @@ pub(super) const BEGIN: &str = "
     SELECT begun.id, piece.at, piece.bytes FROM begun, unnest($8, $9) AS piece (at, bytes)
     RETURNING set_config('synchronous_commit', $10, true)";
 
-/// Adds to a log of the size that its sender expects; otherwise no row comes back. $10 says whether the commit waits for the
-/// disk.
+/// Adds to a log of the size that its sender expects; otherwise no row comes back. $10 says whether the commit waits for
+/// the disk.
 pub(super) const GROW: &str = "
     WITH grown AS (
         UPDATE windlass_logs SET size = $6 + $7
@@ -20,12 +20,12 @@ pub(super) const GROW: &str = "
     SELECT grown.id, piece.at, piece.bytes FROM grown, unnest($8, $9) AS piece (at, bytes)
     RETURNING set_config('synchronous_commit', $10, true)";
 
-/// The size of a log.
+/// Selects the size of a log.
 pub(super) const SIZE: &str = "
     SELECT size FROM windlass_logs
     WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4 AND stream = $5";
 
-/// The size of a log, with the pieces of it that have bytes of a range, cut to it; one row without a piece if none has.
+/// Selects the size of a log, and the pieces with bytes of a range, cut to it; one row without a piece if there is none.
 pub(super) const READ: &str = "
     SELECT head.size, piece.bytes
     FROM windlass_logs AS head LEFT JOIN LATERAL (
@@ -38,24 +38,24 @@ pub(super) const READ: &str = "
     WHERE run = $1 AND step = $2 AND attempt = $3 AND delivery = $4 AND stream = $5
     ORDER BY piece.at";
 
-/// The logs of a run.
+/// Selects the logs of a run.
 pub(super) const LIST: &str = "
     SELECT step, attempt, delivery, stream, size FROM windlass_logs WHERE run = $1";
 
-/// Runs that have logs, with the bytes of all of theirs.
+/// Selects runs with logs, and the total bytes of each.
 pub(super) const RUNS: &str = "
     SELECT run, sum(size)::bigint AS size FROM windlass_logs GROUP BY run ORDER BY run";
 
-/// Drops the logs of a run; their bytes stay in their books.
+/// Deletes the logs of a run; their bytes stay in their partitions.
 pub(super) const REMOVE: &str = "DELETE FROM windlass_logs WHERE run = $1 RETURNING id";
 
-/// The id that the next log might have had.
+/// Takes the next log id.
 pub(super) const NEXT_ID: &str = "SELECT nextval('windlass_log_ids')";
 
-/// The id that was given last.
+/// Selects the last log id that was taken.
 pub(super) const LAST_ID: &str = "SELECT last_value FROM windlass_log_ids";
 
-/// Of books that begin and end at these ids, the beginnings of those that no log is in.
+/// Selects, of partitions with these first and next ids, the first ids of those without logs.
 pub(super) const EMPTY: &str = "
     SELECT book.first FROM unnest($1, $2) AS book (first, next)
     WHERE NOT EXISTS (

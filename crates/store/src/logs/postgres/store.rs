@@ -1,4 +1,4 @@
-//! A database with logs in it, opened.
+//! Open logs in a PostgreSQL database.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::logs::{LogId, LogPart, LogStore};
 const TABLES: PgSchema =
     PgSchema { store: "logs", migrations: &[include_str!("migrations/0001_logs.sql")] };
 
-/// Bytes of a book: about so much is kept in vain.
+/// Bytes of a full partition; about as much is kept without need.
 const PARTITION_BYTES: u64 = 256 << 20;
 
-/// How long a call may take that a step or a reader waits for.
+/// Timeout of a call that a step or a reader waits for.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long retention may take: it looks at every log.
+/// Timeout of retention, which looks at every log.
 const SWEEP_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Logs in PostgreSQL.
 ///
-/// A call is on its way when it returns; dropping its promise does not take it back.
+/// A call is sent when it returns; dropping its future does not cancel it.
 #[derive(Debug)]
 pub struct PostgresLogs {
     office: PgRuntime,
@@ -39,13 +39,13 @@ pub struct PostgresLogs {
 }
 
 impl PostgresLogs {
-    /// Opens the logs at an address (`postgres://…`), and makes their tables if there are none. Any number of processes
-    /// may have them open.
+    /// Opens the logs at an address (`postgres://…`), and creates their tables if there are none. Several processes can
+    /// have them open.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         Self::open_with_partition_size(url, PARTITION_BYTES).await
     }
 
-    /// Opens the logs, whose bytes come and go so many at a time, about.
+    /// Opens the logs with partitions of about this number of bytes.
     pub async fn open_with_partition_size(url: &str, bytes: u64) -> Result<Self, StoreError> {
         let office = PgRuntime::open(url)?;
         office.migrate(TABLES).await?;

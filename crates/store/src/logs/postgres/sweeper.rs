@@ -1,4 +1,4 @@
-//! What retention asks, and what it lets go.
+//! Lists and removes logs for retention.
 
 use tokio_postgres::types::Type;
 use windlass_core::id::RunId;
@@ -8,7 +8,7 @@ use crate::db::StoreError;
 use crate::db::postgres::connection::PgConnection;
 use crate::db::sql_number::{run_from_sql, run_to_sql};
 
-/// Sweeps, on a connection of its own.
+/// The sweeper, on a connection of its own.
 #[derive(Debug)]
 pub(super) struct PostgresLogSweeper {
     pub(super) line: PgConnection,

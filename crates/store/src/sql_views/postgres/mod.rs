@@ -1,12 +1,12 @@
-//! The tables in PostgreSQL, for whoever has `psql`.
+//! The SQL views in PostgreSQL.
 //!
 //! ```text
 //!  write ──► line ──► one transaction for each difference: rows by UNNEST, and the leader's row last
 //! ```
 //!
-//! They are named `windlass_…`, beside the journal's and the archive's. What tells this leader's tables from another's is
-//! the mark, as everywhere; a leader that was deposed is stopped by its term besides: its transaction ends by locking the
-//! leader's row under it. Last, and for a moment: a renewal of the term waits for that lock.
+//! They are named `windlass_…`, beside the tables of the journal and the archive. The mark identifies the writer. A former
+//! leader is also stopped by its term: each transaction ends by locking the leader row under the term. It does so last,
+//! because a renewal of the term waits for that lock.
 
 mod statement;
 mod store;

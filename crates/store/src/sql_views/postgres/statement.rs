@@ -1,13 +1,13 @@
-//! Every statement, one operation each.
+//! The SQL statements, one operation each.
 
-/// Whose the tables are. Who asks has them until its transaction ends.
+/// Selects the mark of the writer, and locks the tables until the transaction ends.
 pub(super) const MARK: &str = "SELECT writer, write FROM windlass_as_of WHERE id = 1 FOR UPDATE";
 
-/// Whether this term is the newest: nobody takes the next one until the transaction ends.
+/// Whether this term is the newest; no node takes the next one before the transaction ends.
 pub(super) const LEADS: &str =
     "SELECT term FROM windlass_leader WHERE id = 1 AND term = $1 FOR SHARE";
 
-/// Nobody waits for the disk: what a crash of the server takes is made anew. Then empties every table.
+/// Turns off waiting for the disk, because tables lost in a crash are rebuilt; then empties every table.
 pub(super) const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = off";
 pub(super) const CLEAR: &str = "
     DELETE FROM windlass_workers; DELETE FROM windlass_leases; DELETE FROM windlass_open_runs;

@@ -1,4 +1,4 @@
-//! A database with tables in it.
+//! Open SQL views in a PostgreSQL database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::sql_views::{SqlViews, SqlViewsDiff, SqlViewsOutcome};
 const TABLES: schema::PgSchema =
     schema::PgSchema { store: "tables", migrations: &[include_str!("migrations/0001_tables.sql")] };
 
-/// How long a difference may take: it has some ten thousand rows at most.
+/// Timeout of a difference, which has at most about ten thousand rows.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Tables in PostgreSQL.
 ///
-/// A call is on its way when it returns; dropping its promise does not take it back.
+/// A call is sent when it returns; dropping its future does not cancel it.
 #[derive(Debug)]
 pub struct PostgresSqlViews {
     office: PgRuntime,
@@ -27,8 +27,8 @@ pub struct PostgresSqlViews {
 }
 
 impl PostgresSqlViews {
-    /// The tables at an address (`postgres://…`), which are made if there are none. They show what the archive has and who
-    /// leads, so its tables and the journal's are made too.
+    /// Opens the tables at an address (`postgres://…`), and creates them if there are none. They show sealed runs and the
+    /// leader, so the tables of the archive and the journal are created too.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         let office = PgRuntime::open(url)?;
         for tables in [JOURNAL_TABLES, ARCHIVE_TABLES, TABLES] {

@@ -1,4 +1,4 @@
-//! Rows as the columns that `UNNEST` takes.
+//! Converts rows to the columns that `UNNEST` takes.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl<'a, R> UnnestColumns<'a, R> {
         self.with(column, Type::INT8_ARRAY)
     }
 
-    /// In milliseconds: the statement makes a time of them.
+    /// Times in milliseconds, which the statement converts.
     pub(super) fn time(self, value: impl Fn(&R) -> Time) -> Self {
         self.optional_time(|row| Some(value(row)))
     }
@@ -54,7 +54,7 @@ impl<'a, R> UnnestColumns<'a, R> {
         self
     }
 
-    /// Has a statement done with all rows, if there are any.
+    /// Executes a statement with all rows, if there are any.
     pub(super) async fn write(self, client: &Client, statement: &str) -> Result<(), Error> {
         if self.rows.is_empty() {
             return Ok(());
@@ -65,7 +65,7 @@ impl<'a, R> UnnestColumns<'a, R> {
     }
 }
 
-/// No text of the database has a zero in it, in JSON neither; names that come from workers may.
+/// Removes zero characters: text and JSON in the database cannot contain them, but names from workers can.
 fn strip_zeros(text: String) -> String {
     if text.contains('\0') || text.contains("\\u0000") {
         return text.replace('\0', "\u{fffd}").replace("\\u0000", "\\ufffd");

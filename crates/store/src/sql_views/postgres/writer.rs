@@ -1,4 +1,4 @@
-//! Writing.
+//! Writes differences.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::sql_views::{
     SqlViewsOutcome, StepRow, WorkerRow,
 };
 
-/// Writes, on a connection of its own.
+/// The writer, on a connection of its own.
 #[derive(Debug)]
 pub(super) struct PostgresViewsWriter {
     pub(super) line: PgConnection,
@@ -44,7 +44,7 @@ fn transact(client: &Client, diff: Arc<SqlViewsDiff>) -> PgWork<'_, SqlViewsOutc
     })
 }
 
-/// Nothing if the difference is there already.
+/// Returns `None` if the difference was written already.
 async fn write(client: &Client, diff: &SqlViewsDiff) -> Result<Option<SqlViewsOutcome>, Error> {
     let mark = mark(client).await?;
     if mark == Some(diff.mark) {
@@ -57,7 +57,7 @@ async fn write(client: &Client, diff: &SqlViewsDiff) -> Result<Option<SqlViewsOu
         client.batch_execute(statement::CLEAR).await?;
     }
     put(client, diff).await?;
-    // Whoever leads now had better not find what one wrote who was deposed meanwhile.
+    // The current leader must not find rows of a leader that was deposed meanwhile.
     let leads = leads(client, diff.term).await?;
     Ok(Some(if leads { SqlViewsOutcome::Applied } else { SqlViewsOutcome::Conflict }))
 }
@@ -156,7 +156,7 @@ async fn put_runs(client: &Client, rows: &[RunRow]) -> Result<(), Error> {
         .text(|row| row.status)
         .time(|row| row.submitted_at)
         .number(|row| i64::from(row.plan.step_count()));
-    // In the order of the statement's columns, which is that of a step's life.
+    // In the order of the statement's columns: the order of the statuses of a step.
     let statuses = rows.first().map_or(0, |row| row.counts.iter().count());
     for at in 0..statuses {
         let count = |row: &RunRow| row.counts.iter().nth(at).map(|(_, count)| i64::from(count));
@@ -198,7 +198,7 @@ async fn put_keys(client: &Client, rows: &[IdempotencyRow]) -> Result<(), Error>
         .await
 }
 
-/// Writes events, and drops as many of the oldest as are too many then.
+/// Writes events, and deletes the oldest beyond the maximum.
 async fn put_events(client: &Client, events: &[(Position, RecordedEvent)]) -> Result<(), Error> {
     let Some((Position(last), _)) = events.last() else { return Ok(()) };
     UnnestColumns::from_rows(events)
@@ -234,7 +234,7 @@ async fn put_mark(client: &Client, diff: &SqlViewsDiff) -> Result<(), Error> {
     client.query_typed(statement::PUT_AS_OF, &row).await.map(drop)
 }
 
-/// A number as PostgreSQL has it. Fences of the 32,768th generation and later are negative there: still each its own.
+/// Converts a number. Fences of generation 32,768 and later are negative in PostgreSQL, but still unique.
 const fn signed(number: u64) -> i64 {
     number.cast_signed()
 }

@@ -1,12 +1,12 @@
-//! The tables in a file of SQLite.
+//! The SQL views in a SQLite file.
 //!
 //! ```text
-//!  write ──► desk (bounded) ──► writer thread: one transaction for each difference
-//!  folder:                      tables.db (+ -wal, -shm), beside journal.db
+//!  write ──► bounded queue ──► writer thread: one transaction per difference
+//!  folder:                     tables.db (+ -wal, -shm), beside journal.db
 //! ```
 //!
-//! It is a database of its own, so that its writing never delays a commit of the journal, and it is never synced for a
-//! commit (`synchronous=NORMAL`): what a crash of the machine takes is made anew.
+//! It is a database of its own, so that its writes never delay a commit of the journal. A commit is not synced
+//! (`synchronous=NORMAL`): tables lost in a crash of the machine are rebuilt.
 
 mod schema;
 mod statement;

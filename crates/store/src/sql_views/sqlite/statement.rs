@@ -1,6 +1,6 @@
-//! Every statement, one operation each.
+//! The SQL statements, one operation each.
 
-/// Whose the tables are.
+/// Selects the mark of the writer.
 pub(super) const MARK: &str = "SELECT writer, write FROM mark";
 
 /// Empties every table.

@@ -1,4 +1,4 @@
-//! A folder with tables in it.
+//! Open SQL views in a folder.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::db::sqlite::request_thread::RequestThread;
 use crate::db::{StoreError, StoreFuture};
 use crate::sql_views::{SqlViews, SqlViewsDiff, SqlViewsOutcome};
 
-/// Tables in a file of SQLite.
+/// Tables in a SQLite file.
 ///
-/// A call is on its way when it returns. Dropping the tables waits for what is on its way.
+/// A call is sent when it returns. Dropping the tables waits for calls in progress.
 #[derive(Debug)]
 pub struct SqliteSqlViews {
     desk: RequestThread<SqliteViewsWriteRequest>,
 }
 
 impl SqliteSqlViews {
-    /// The tables in a folder. The file is made when it is first written: one that somebody else leads by is left alone
-    /// until then. Whoever writes first replaces a file that is damaged or of a newer version.
+    /// Opens the tables in a folder. The file is created by the first write, so that the file of another leader stays until
+    /// then. The first write replaces a file that is damaged or has a newer version or another format.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let file = SqlViewsFile::new(folder.as_ref());
         let place = file.place().to_owned();

@@ -1,4 +1,4 @@
-//! The file, which anybody may delete at any time.
+//! The database file, which users may delete at any time.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -12,10 +12,10 @@ use crate::db::sqlite::{connection, failure};
 
 const NAME: &str = "tables.db";
 
-/// The WAL is cut to this after a large write: the rest of it would stay on disk for nothing.
+/// The WAL is truncated to this size after a large write.
 const WAL_MAX: u32 = 16 << 20;
 
-/// The file and the connection to it, while there is one.
+/// The file, and the connection to it if it is open.
 #[derive(Debug)]
 pub(super) struct SqlViewsFile {
     folder: PathBuf,
@@ -24,7 +24,7 @@ pub(super) struct SqlViewsFile {
     opened: Option<(Connection, SqlViewsFileIdentity)>,
 }
 
-/// What tells a file from another one of the same name.
+/// The identity of a file, which another file of the same name does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SqlViewsFileIdentity(u64, u64);
 
@@ -39,13 +39,13 @@ impl SqlViewsFile {
         &self.place
     }
 
-    /// The connection to the file that is there now; made if there is none.
+    /// Returns the connection to the current file; creates the file if needed.
     pub(super) fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         let there = identity(&self.path);
-        // A connection to a file that was deleted would go on writing where nobody reads.
+        // A connection to a deleted file would write to a file without readers.
         let opened = match self.opened.take() {
             Some((connection, identity)) if there == Some(identity) => (connection, identity),
-            // The old one is closed before a new one is opened: it removes what it finds under its name.
+            // The old connection is closed first: on closing, it removes the WAL of its name.
             gone => {
                 drop(gone);
                 self.open(there.is_some())?
@@ -58,7 +58,7 @@ impl SqlViewsFile {
         durable_folder::create_durably(&self.folder)
             .map_err(|error| failure::from_io(&self.place, &error))?;
         if !exists {
-            // A WAL without its database is that of a deleted one.
+            // A WAL without a database belongs to a deleted one.
             self.remove()?;
         }
         let connection = match connection::open_for_writing(&self.path, &self.place, &TABLES) {
@@ -78,7 +78,7 @@ impl SqlViewsFile {
         Ok((connection, identity))
     }
 
-    /// Takes the file away, with whatever is wrong with it.
+    /// Removes the file, so that it is created anew.
     pub(super) fn discard(&mut self) -> Result<(), StoreError> {
         self.opened = None;
         self.remove()
@@ -102,7 +102,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_size_limit", WAL_MAX)
 }
 
-/// Without opening it: POSIX takes the locks of SQLite away when any descriptor of its file is closed.
+/// Identifies the file without opening it: POSIX releases the locks of SQLite when any descriptor of the file is closed.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<SqlViewsFileIdentity> {
     use std::os::unix::fs::MetadataExt as _;
@@ -110,7 +110,7 @@ fn identity(path: &Path) -> Option<SqlViewsFileIdentity> {
     Some(SqlViewsFileIdentity(it.dev(), it.ino()))
 }
 
-/// Elsewhere a file that is open cannot be deleted.
+/// On other systems an open file cannot be deleted.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Option<SqlViewsFileIdentity> {
     path.exists().then_some(SqlViewsFileIdentity(0, 0))

@@ -1,4 +1,4 @@
-//! The one thread that writes.
+//! The thread that writes.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -37,7 +37,7 @@ impl SqliteViewsWriter {
         Self { file }
     }
 
-    /// Serves until the desk is closed.
+    /// Serves requests until the queue is closed.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
     pub(super) fn run(mut self, requests: Receiver<SqliteViewsWriteRequest>) {
         for SqliteViewsWriteRequest { diff, answer } in &requests {
@@ -45,7 +45,7 @@ impl SqliteViewsWriter {
         }
     }
 
-    /// Writes a difference. Tables that turn out to be damaged are taken away.
+    /// Writes a difference. Damaged tables are removed.
     fn write(&mut self, diff: &SqlViewsDiff) -> Result<SqlViewsOutcome, StoreError> {
         let place = self.file.place().to_owned();
         let connection = self.file.connection()?;
@@ -53,7 +53,7 @@ impl SqliteViewsWriter {
         match written.map_err(|error| failure::from_sqlite(&place, &error)) {
             Err(error @ StoreError::Damaged { .. }) => {
                 self.file.discard()?;
-                // Tables that were made anew a moment ago and are wrong again are not to be made anew at once.
+                // Tables that were just rebuilt and are damaged again are not rebuilt at once.
                 if diff.follows.is_some() { Ok(SqlViewsOutcome::Conflict) } else { Err(error) }
             }
             written => written,
@@ -63,7 +63,7 @@ impl SqliteViewsWriter {
 
 fn transact(connection: &mut Connection, diff: &SqlViewsDiff) -> rusqlite::Result<SqlViewsOutcome> {
     if !connection.is_autocommit() {
-        // The roll-back of an earlier failure failed itself. It is repeated until it works.
+        // The roll-back of an earlier failure has failed. Repeat it until it succeeds.
         connection.execute_batch("ROLLBACK")?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -200,7 +200,7 @@ fn put_runs(transaction: &Transaction<'_>, rows: &[RunRow]) -> rusqlite::Result<
         statement.raw_bind_parameter(4, text(row.submitted_at))?;
         statement.raw_bind_parameter(5, row.plan.step_count())?;
         statement.raw_bind_parameter(6, run_to_sql(row.id))?;
-        // In the order of the statement's columns, which is that of a step's life.
+        // In the order of the statement's columns: the order of the statuses of a step.
         for (at, (_, count)) in (7..).zip(row.counts.iter()) {
             statement.raw_bind_parameter(at, count)?;
         }
@@ -227,7 +227,7 @@ fn put_steps(transaction: &Transaction<'_>, steps: &StepRows) -> rusqlite::Resul
     Ok(())
 }
 
-/// Writes events, and drops as many of the oldest as are too many then.
+/// Writes events, and deletes the oldest beyond the maximum.
 fn put_events(
     transaction: &Transaction<'_>,
     events: &[(Position, RecordedEvent)],
@@ -264,7 +264,7 @@ fn put_mark(transaction: &Transaction<'_>, diff: &SqlViewsDiff) -> rusqlite::Res
     Ok(())
 }
 
-/// A number as SQLite has it. Fences of the 32,768th generation and later are negative there: still each its own.
+/// Converts a number. Fences of generation 32,768 and later are negative in SQLite, but still unique.
 const fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
