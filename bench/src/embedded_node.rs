@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use windlass_controller::{
     ControllerNode, FollowedEvents, NodeConfig, NodeError, NodeHandle, StandbyPolicy,
 };
-use windlass_core::engine::{EngineConfig, EngineRequest, Event, SubmitRun};
+use windlass_core::engine::{EngineConfig, EngineRequest, Event, SubmitRun, event};
 use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::{Outcome, RunStatus, StepOutput};
 use windlass_core::plan::Plan;
@@ -207,7 +207,7 @@ async fn follow_to_end(handle: &NodeHandle, run: RunId) -> RunStatus {
         };
         let events = batches.iter().flat_map(|batch| &batch.events);
         let mut status = events.filter_map(|(_, event)| match event {
-            Event::RunEnded { run: of, status } if *of == run => Some(*status),
+            Event::RunEnded(event::RunEnded { run: of, status }) if *of == run => Some(*status),
             _ => None,
         });
         if let Some(status) = status.next_back() {

@@ -38,8 +38,8 @@ impl RecordedEvents {
         let events = engine_fleet::record(&FleetWorkers::one(), &plans::fan_out(steps)).into_iter();
         let events = events.map(|(at, event)| RecordedEvent { at, event });
         let (granted, rest): (Vec<_>, Vec<_>) =
-            events.partition(|recorded| matches!(recorded.event, Event::Granted { .. }));
-        let is_end = |recorded: &RecordedEvent| matches!(recorded.event, Event::Ended { .. });
+            events.partition(|recorded| matches!(recorded.event, Event::Granted(_)));
+        let is_end = |recorded: &RecordedEvent| matches!(recorded.event, Event::Ended(_));
         Self { granted, ended: rest.into_iter().filter(is_end).collect() }
     }
 

@@ -169,7 +169,7 @@ pub(crate) fn sealed_run(
             events.extend(numbered.filter(|(_, recorded)| recorded.event.run() == Some(run)));
         }
     }
-    let is_end = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunEnded { .. });
+    let is_end = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunEnded(_));
     let (Some((_, first)), Some((_, end))) =
         (events.first(), events.iter().find(|(_, recorded)| is_end(recorded)))
     else {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, event};
 use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
@@ -155,15 +155,15 @@ impl RunHistories {
 
 impl HistoryIndex {
     fn learn(&mut self, position: Position, at: Time, event: &Event) {
-        if let Event::WorkerRegistered { worker, name, .. } = event {
+        if let Event::WorkerRegistered(event::WorkerRegistered { worker, name, .. }) = event {
             self.workers.insert(*worker, name.to_string());
         }
-        if let Event::Led { .. } = event {
+        if let Event::Led(_) = event {
             self.learn_led(position, at, event);
         }
         let Some(run) = event.run() else { return };
         match event {
-            Event::RunSubmitted { plan, .. } => {
+            Event::RunSubmitted(event::RunSubmitted { plan, .. }) => {
                 let record = RunRecord {
                     run,
                     pipeline: plan.pipeline().to_owned(),
@@ -175,7 +175,7 @@ impl HistoryIndex {
                 };
                 self.runs.insert(run, UnsealedRunHistory::new(record, position));
             }
-            Event::RunSealed { .. } => {
+            Event::RunSealed(_) => {
                 if let Some(unsealed) = self.runs.remove(&run) {
                     self.remember(unsealed.record.clone());
                     self.unsettled.insert(run, unsealed);
@@ -186,11 +186,11 @@ impl HistoryIndex {
         }
         // A run whose submission is not here was sealed before: what comes late for it stays in the journal alone.
         let Some(unsealed) = self.runs.get_mut(&run) else { return };
-        if let Event::RunEnded { status, .. } = event {
+        if let Event::RunEnded(event::RunEnded { status, .. }) = event {
             (unsealed.record.status, unsealed.record.ended_at) = (*status, at);
             unsealed.ended = true;
         }
-        if let Event::Granted { step, attempt, delivery, worker, .. } = event {
+        if let Event::Granted(event::Granted { step, attempt, delivery, worker, .. }) = event {
             unsealed.granted.insert((*step, *attempt, *delivery), *worker);
             unsealed.note_worker(*worker, &self.workers);
         }
@@ -246,7 +246,7 @@ mod tests {
     const RUN: RunId = RunId(7);
 
     fn granted(delivery: u16) -> (Time, Event) {
-        let event = Event::Granted {
+        let event = Event::Granted(event::Granted {
             run: RUN,
             step: StepIx(0),
             attempt: 1,
@@ -255,7 +255,7 @@ mod tests {
             fence: Fence(delivery.into()),
             seq: Seq(1),
             expires: None,
-        };
+        });
         (Time::ZERO, event)
     }
 
@@ -269,8 +269,13 @@ mod tests {
         plan.step("build", StepSpec::default());
         let plan = Arc::new(plan.build().unwrap());
         let options = RunOptions::default();
-        let submitted = Event::RunSubmitted { run: RUN, plan, options, reused: Vec::new() };
-        let started = Event::Started { run: RUN, step: StepIx(0), fence: Fence(1) };
+        let submitted = Event::RunSubmitted(event::RunSubmitted {
+            run: RUN,
+            plan,
+            options,
+            reused: Vec::new(),
+        });
+        let started = Event::Started(event::Started { run: RUN, step: StepIx(0), fence: Fence(1) });
         let mut history = vec![(Time::ZERO, submitted)];
         history.extend((0..events).map(|_| (Time::ZERO, started.clone())));
         history.extend((1..=3).map(granted));
@@ -311,7 +316,11 @@ mod tests {
             };
             let mut known = histories.write();
             known.runs.insert(RunId(run), unsealed);
-            known.learn(Position(run), Time::ZERO, &Event::RunSealed { run: RunId(run) });
+            known.learn(
+                Position(run),
+                Time::ZERO,
+                &Event::RunSealed(event::RunSealed { run: RunId(run) }),
+            );
         }
         let lately = histories.sealed_lately();
         assert_eq!(lately.len(), SEALED_MAX);

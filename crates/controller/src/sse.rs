@@ -83,13 +83,14 @@ impl SseFrames {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::engine::event;
     use windlass_core::id::WorkerId;
 
     use super::*;
 
     fn frames() -> SseFrames {
-        let lost = |worker| Event::WorkerLost { worker: WorkerId(worker) };
-        let events = [lost(1), Event::RunSealed { run: RunId(7) }, lost(2)];
+        let lost = |worker| Event::WorkerLost(event::WorkerLost { worker: WorkerId(worker) });
+        let events = [lost(1), Event::RunSealed(event::RunSealed { run: RunId(7) }), lost(2)];
         SseFrames::of((5..).map(Position).zip(&events).map(|(at, event)| (at, Time::ZERO, event)))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, event};
 use windlass_core::id::RunId;
 use windlass_store::journal::{Journal, StartMark};
 
@@ -38,7 +38,7 @@ impl StartupMark {
 
     /// The run that has to be named before this event is applied.
     pub(super) fn names(&self, event: &Event) -> Option<RunId> {
-        let costly = |event: &Event| matches!(event, Event::RunSubmitted { plan, .. } if plan.bytes() >= COSTLY_BYTES);
+        let costly = |event: &Event| matches!(event, Event::RunSubmitted(event::RunSubmitted { plan, .. }) if plan.bytes() >= COSTLY_BYTES);
         event.run().filter(|_| self.careful || costly(event))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::engine::{Event, StepFollowUp};
+use windlass_core::engine::{Event, StepFollowUp, event};
 use windlass_core::outcome::{OutcomeKind, RunStatus};
 
 /// How attempts end, in the order in which it is shown.
@@ -33,13 +33,13 @@ pub(super) struct EventCounts {
 impl EventCounts {
     pub(super) fn add(&mut self, event: &Event) {
         *self.events.entry(event.kind()).or_default() += 1;
-        if let Event::Ended { outcome, next, ended, .. } = event {
+        if let Event::Ended(event::Ended { outcome, next, ended, .. }) = event {
             *self.outcomes.entry(outcome.kind).or_default() += 1;
             let lost = !ended.is_reported() && outcome.kind == OutcomeKind::Lost;
             self.leases_expired += u64::from(lost);
             self.retries += u64::from(matches!(next, StepFollowUp::Retry { .. }));
         }
-        if let Event::RunEnded { status, .. } = event {
+        if let Event::RunEnded(event::RunEnded { status, .. }) = event {
             *self.runs_ended.entry(*status).or_default() += 1;
         }
     }

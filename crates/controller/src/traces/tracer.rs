@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::sleep;
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, event};
 use windlass_core::trace::{TraceParent, TraceSpan, TraceSpanFold};
 use windlass_net::http::{ClientCredentials, HttpClient, TcpDialer, dialer};
 use windlass_net::shutdown::ShutdownReceiver;
@@ -84,7 +84,7 @@ impl RunTracer {
         let (mut last, mut is_ours) = (None, false);
         while last.is_none_or(|last| reader.position() < last) {
             let fold = |position, at, event: &Event| {
-                if let Event::Led { term, .. } = event {
+                if let Event::Led(event::Led { term, .. }) = event {
                     is_ours = views.look(|view| view.has_led(*term));
                 }
                 let is_new = position > from && is_ours;

@@ -33,7 +33,7 @@
 
 mod apply;
 mod config;
-mod event;
+pub mod event;
 pub(crate) mod queue;
 mod request;
 mod rules;

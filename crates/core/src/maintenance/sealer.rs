@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::effect::{MaintenanceEffect, MaintenanceOutcome};
 use super::retention_settings::RetentionSettings;
-use crate::engine::Event;
+use crate::engine::{Event, event};
 use crate::id::RunId;
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::time::Time;
@@ -74,7 +74,7 @@ pub(super) struct RunSealer {
 impl RunSealer {
     pub(super) fn learn(&mut self, position: u64, at: Time, event: &Event) {
         let Some(id) = event.run() else { return };
-        if let Event::RunSubmitted { plan, .. } = event {
+        if let Event::RunSubmitted(event::RunSubmitted { plan, .. }) = event {
             let (first, last, steps) = (position, position, plan.step_count());
             let (ended, archived, seal) = (None, 0, SealState::Open);
             let run = UnsealedRun { first, last, steps, ended, archived, seal };
@@ -83,13 +83,13 @@ impl RunSealer {
         }
         // An event of a run whose submission is unknown came after its sealing: it is in the journal alone.
         let Some(run) = self.runs.get_mut(&id) else { return };
-        if matches!(event, Event::RunSealed { .. }) {
+        if matches!(event, Event::RunSealed(_)) {
             return self.learn_sealed(id);
         }
         if run.seal == SealState::Sealed {
             return;
         }
-        if matches!(event, Event::RunEnded { .. }) {
+        if matches!(event, Event::RunEnded(_)) {
             run.ended = Some(RunEnd { at, position });
         }
         run.last = position;

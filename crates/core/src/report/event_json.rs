@@ -15,7 +15,7 @@ use super::utc_time::UtcTime;
 use crate::access::{AuditEntry, NewToken};
 use crate::engine::{
     CancelLevel, CancelReason, Event, LeaseEndKind, RunOptions, StepFollowUp, StepSettlement,
-    UnplaceablePolicy,
+    UnplaceablePolicy, event,
 };
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::idempotency::IdempotencyOrigin;
@@ -79,11 +79,12 @@ impl Event {
     /// The JSON form of the event at a position of the journal.
     pub fn json_form(&self, position: u64, at: Time) -> EventJson {
         let (step, worker, fence) = self.references();
-        let (attempt, delivery) = if let Self::Granted { attempt, delivery, .. } = self {
-            (Some(*attempt), Some(*delivery))
-        } else {
-            (None, None)
-        };
+        let (attempt, delivery) =
+            if let Self::Granted(event::Granted { attempt, delivery, .. }) = self {
+                (Some(*attempt), Some(*delivery))
+            } else {
+                (None, None)
+            };
         EventJson {
             v: VERSION,
             pos: position,
@@ -136,72 +137,76 @@ impl Event {
     /// The word for what happened.
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Led { .. } => "led",
-            Self::WorkerRegistered { .. } => "worker_registered",
-            Self::WorkerLost { .. } => "worker_lost",
-            Self::WorkerReturned { .. } => "worker_returned",
-            Self::WorkerDrained { .. } => "worker_drained",
-            Self::WorkerEnded { .. } => "worker_ended",
-            Self::WorkerForgotten { .. } => "worker_forgotten",
-            Self::Braked { .. } => "braked",
-            Self::RunSubmitted { .. } => "run_submitted",
-            Self::RunCancelled { .. } => "run_cancelled",
-            Self::RunEnded { .. } => "run_ended",
-            Self::RunSealed { .. } => "run_sealed",
-            Self::Granted { .. } => "granted",
-            Self::Confirmed { .. } => "confirmed",
-            Self::Started { .. } => "started",
-            Self::StopOrdered { .. } => "stop_ordered",
-            Self::Ended { .. } => "ended",
-            Self::BackoffEnded { .. } => "backoff_ended",
-            Self::ConditionHeld { .. } => "condition_held",
-            Self::StepSettled { .. } => "step_settled",
-            Self::LateOutcome { .. } => "late_outcome",
-            Self::LockForced { .. } => "lock_forced",
-            Self::WorkerEnrolled { .. } => "worker_enrolled",
-            Self::WorkerRevoked { .. } => "worker_revoked",
-            Self::TokenCreated { .. } => "token_created",
-            Self::TokenRevoked { .. } => "token_revoked",
-            Self::Acted { .. } => "acted",
-            Self::KeyTaken { .. } => "key_taken",
-            Self::KeyAwaited { .. } => "key_awaited",
-            Self::KeyRecalled { .. } => "key_recalled",
+            Self::Led(_) => "led",
+            Self::WorkerRegistered(_) => "worker_registered",
+            Self::WorkerLost(_) => "worker_lost",
+            Self::WorkerReturned(_) => "worker_returned",
+            Self::WorkerDrained(_) => "worker_drained",
+            Self::WorkerEnded(_) => "worker_ended",
+            Self::WorkerForgotten(_) => "worker_forgotten",
+            Self::Braked(_) => "braked",
+            Self::RunSubmitted(_) => "run_submitted",
+            Self::RunCancelled(_) => "run_cancelled",
+            Self::RunEnded(_) => "run_ended",
+            Self::RunSealed(_) => "run_sealed",
+            Self::Granted(_) => "granted",
+            Self::Confirmed(_) => "confirmed",
+            Self::Started(_) => "started",
+            Self::StopOrdered(_) => "stop_ordered",
+            Self::Ended(_) => "ended",
+            Self::BackoffEnded(_) => "backoff_ended",
+            Self::ConditionHeld(_) => "condition_held",
+            Self::StepSettled(_) => "step_settled",
+            Self::LateOutcome(_) => "late_outcome",
+            Self::LockForced(_) => "lock_forced",
+            Self::WorkerEnrolled(_) => "worker_enrolled",
+            Self::WorkerRevoked(_) => "worker_revoked",
+            Self::TokenCreated(_) => "token_created",
+            Self::TokenRevoked(_) => "token_revoked",
+            Self::Acted(_) => "acted",
+            Self::KeyTaken(_) => "key_taken",
+            Self::KeyAwaited(_) => "key_awaited",
+            Self::KeyRecalled(_) => "key_recalled",
         }
     }
 
     /// The step, the worker and the lease that it names.
     pub const fn references(&self) -> (Option<StepIx>, Option<WorkerId>, Option<Fence>) {
         match self {
-            Self::Granted { step, worker, fence, .. } => (Some(*step), Some(*worker), Some(*fence)),
-            Self::Confirmed { step, fence, .. }
-            | Self::Started { step, fence, .. }
-            | Self::StopOrdered { step, fence, .. }
-            | Self::Ended { step, fence, .. }
-            | Self::LateOutcome { step, fence, .. } => (Some(*step), None, Some(*fence)),
-            Self::BackoffEnded { step, .. }
-            | Self::ConditionHeld { step, .. }
-            | Self::StepSettled { step, .. }
-            | Self::KeyTaken { step, .. }
-            | Self::KeyAwaited { step, .. }
-            | Self::KeyRecalled { step, .. } => (Some(*step), None, None),
-            Self::WorkerRegistered { worker, .. }
-            | Self::WorkerLost { worker }
-            | Self::WorkerReturned { worker }
-            | Self::WorkerDrained { worker }
-            | Self::WorkerEnded { worker, .. }
-            | Self::WorkerForgotten { worker }
-            | Self::WorkerEnrolled { worker, .. }
-            | Self::WorkerRevoked { worker } => (None, Some(*worker), None),
-            Self::LockForced { fence, .. } => (None, None, Some(*fence)),
-            Self::Led { .. }
-            | Self::Braked { .. }
-            | Self::RunSubmitted { .. }
-            | Self::RunCancelled { .. }
-            | Self::RunEnded { .. }
-            | Self::RunSealed { .. }
-            | Self::TokenCreated { .. }
-            | Self::TokenRevoked { .. }
-            | Self::Acted { .. } => (None, None, None),
+            Self::Granted(event::Granted { step, worker, fence, .. }) => {
+                (Some(*step), Some(*worker), Some(*fence))
+            }
+            Self::Confirmed(event::Confirmed { step, fence, .. })
+            | Self::Started(event::Started { step, fence, .. })
+            | Self::StopOrdered(event::StopOrdered { step, fence, .. })
+            | Self::Ended(event::Ended { step, fence, .. })
+            | Self::LateOutcome(event::LateOutcome { step, fence, .. }) => {
+                (Some(*step), None, Some(*fence))
+            }
+            Self::BackoffEnded(event::BackoffEnded { step, .. })
+            | Self::ConditionHeld(event::ConditionHeld { step, .. })
+            | Self::StepSettled(event::StepSettled { step, .. })
+            | Self::KeyTaken(event::KeyTaken { step, .. })
+            | Self::KeyAwaited(event::KeyAwaited { step, .. })
+            | Self::KeyRecalled(event::KeyRecalled { step, .. }) => (Some(*step), None, None),
+            Self::WorkerRegistered(event::WorkerRegistered { worker, .. })
+            | Self::WorkerLost(event::WorkerLost { worker })
+            | Self::WorkerReturned(event::WorkerReturned { worker })
+            | Self::WorkerDrained(event::WorkerDrained { worker })
+            | Self::WorkerEnded(event::WorkerEnded { worker, .. })
+            | Self::WorkerForgotten(event::WorkerForgotten { worker })
+            | Self::WorkerEnrolled(event::WorkerEnrolled { worker, .. })
+            | Self::WorkerRevoked(event::WorkerRevoked { worker }) => (None, Some(*worker), None),
+            Self::LockForced(event::LockForced { fence, .. }) => (None, None, Some(*fence)),
+            Self::Led(_)
+            | Self::Braked(_)
+            | Self::RunSubmitted(_)
+            | Self::RunCancelled(_)
+            | Self::RunEnded(_)
+            | Self::RunSealed(_)
+            | Self::TokenCreated(_)
+            | Self::TokenRevoked(_)
+            | Self::Acted(_) => (None, None, None),
         }
     }
 
@@ -212,54 +217,62 @@ impl Event {
 
     fn data(&self) -> Value {
         match self {
-            Self::Led { term, ttl, generation, own, embargo, .. } => json!({
-                "term": term.0,
-                "ttl_ms": ttl.as_millis(),
-                "generation": generation,
-                "own": own.map(|own| own.0.to_string()),
-                "embargo": embargo.map(|until| UtcTime(until).to_string()),
-            }),
-            Self::WorkerRegistered { name, incarnation, labels, slots, home, .. } => json!({
-                "name": name,
-                "incarnation": incarnation.0,
-                "labels": labels.iter().collect::<Vec<_>>(),
-                "slots": slots,
-                "home": home_word(*home),
-            }),
-            Self::WorkerEnded { incarnation, .. } => json!({ "incarnation": incarnation.0 }),
-            Self::Braked { late, of } => json!({ "late": late, "of": of }),
-            Self::RunSubmitted { plan, options, reused, .. } => {
-                run_submitted_json(plan, options, reused.len())
-            }
-            Self::RunCancelled { level, reason, .. } => run_cancelled_json(*level, *reason),
-            Self::RunEnded { status, .. } => json!({ "status": status.to_string() }),
-            Self::Granted { seq, expires, .. } => {
+            Self::Led(led) => led_json(led),
+            Self::WorkerRegistered(registered) => registered_json(registered),
+            Self::WorkerEnded(it) => json!({ "incarnation": it.incarnation.0 }),
+            Self::Braked(it) => json!({ "late": it.late, "of": it.of }),
+            Self::RunSubmitted(it) => run_submitted_json(&it.plan, &it.options, it.reused.len()),
+            Self::RunCancelled(it) => run_cancelled_json(it.level, it.reason),
+            Self::RunEnded(it) => json!({ "status": it.status.to_string() }),
+            Self::Granted(event::Granted { seq, expires, .. }) => {
                 json!({ "seq": seq.0, "expires_at": expires.map(|at| UtcTime(at).to_string()) })
             }
-            Self::StopOrdered { why, .. } => json!({ "why": why.word() }),
-            Self::Ended { outcome, next, ended, .. } => lease_ended_json(outcome, *next, *ended),
-            Self::StepSettled { settled, .. } => settlement_json(settled),
-            Self::LateOutcome { outcome, .. } => Value::Object(outcome_json(outcome)),
-            Self::LockForced { lock, .. } => json!({ "lock": lock }),
-            Self::WorkerEnrolled { by, .. } => json!({ "by": by.json_form() }),
-            Self::TokenCreated { id, token } => token_json(*id, token),
-            Self::TokenRevoked { id } => json!({ "token": id.to_string() }),
-            Self::Acted { by, act, about } => AuditEntry::data(by, *act, about),
-            Self::KeyTaken { key, .. } => json!({ "key": key }),
-            Self::KeyAwaited { key, by, .. } => json!({ "key": key, "by": by.to_string() }),
-            Self::KeyRecalled { key, origin, .. } => key_recalled_json(key, origin),
-            Self::WorkerLost { .. }
-            | Self::WorkerReturned { .. }
-            | Self::WorkerDrained { .. }
-            | Self::WorkerForgotten { .. }
-            | Self::WorkerRevoked { .. }
-            | Self::RunSealed { .. }
-            | Self::Confirmed { .. }
-            | Self::Started { .. }
-            | Self::BackoffEnded { .. }
-            | Self::ConditionHeld { .. } => json!({}),
+            Self::StopOrdered(it) => json!({ "why": it.why.word() }),
+            Self::Ended(it) => lease_ended_json(&it.outcome, it.next, it.ended),
+            Self::StepSettled(it) => settlement_json(&it.settled),
+            Self::LateOutcome(it) => Value::Object(outcome_json(&it.outcome)),
+            Self::LockForced(it) => json!({ "lock": it.lock }),
+            Self::WorkerEnrolled(it) => json!({ "by": it.by.json_form() }),
+            Self::TokenCreated(it) => token_json(it.id, &it.token),
+            Self::TokenRevoked(it) => json!({ "token": it.id.to_string() }),
+            Self::Acted(it) => AuditEntry::data(&it.by, it.act, &it.about),
+            Self::KeyTaken(it) => json!({ "key": it.key }),
+            Self::KeyAwaited(it) => json!({ "key": it.key, "by": it.by.to_string() }),
+            Self::KeyRecalled(it) => key_recalled_json(&it.key, &it.origin),
+            Self::WorkerLost(_)
+            | Self::WorkerReturned(_)
+            | Self::WorkerDrained(_)
+            | Self::WorkerForgotten(_)
+            | Self::WorkerRevoked(_)
+            | Self::RunSealed(_)
+            | Self::Confirmed(_)
+            | Self::Started(_)
+            | Self::BackoffEnded(_)
+            | Self::ConditionHeld(_) => json!({}),
         }
     }
+}
+
+fn led_json(led: &event::Led) -> Value {
+    let event::Led { term, ttl, generation, own, embargo, .. } = led;
+    json!({
+        "term": term.0,
+        "ttl_ms": ttl.as_millis(),
+        "generation": generation,
+        "own": own.map(|own| own.0.to_string()),
+        "embargo": embargo.map(|until| UtcTime(until).to_string()),
+    })
+}
+
+fn registered_json(registered: &event::WorkerRegistered) -> Value {
+    let event::WorkerRegistered { name, incarnation, labels, slots, home, .. } = registered;
+    json!({
+        "name": name,
+        "incarnation": incarnation.0,
+        "labels": labels.iter().collect::<Vec<_>>(),
+        "slots": slots,
+        "home": home_word(*home),
+    })
 }
 
 const fn home_word(home: WorkerLocality) -> &'static str {

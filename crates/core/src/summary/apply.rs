@@ -3,7 +3,7 @@
 use super::run_summary::RunSummary;
 use super::step_summary::{DeliveryRecord, NONE};
 use crate::engine::{
-    CancelLevel, CancelReason, Event, ReusedOutcome, StepFollowUp, StepSettlement,
+    CancelLevel, CancelReason, Event, ReusedOutcome, StepFollowUp, StepSettlement, event,
 };
 use crate::id::{StepIx, Term, WorkerId};
 use crate::outcome::{OutcomeKind, StepOutput, StepStatus};
@@ -17,46 +17,42 @@ impl RunSummary {
             return;
         }
         match event {
-            Event::Led { term, own, .. } => self.apply_led(at, *term, *own),
-            Event::WorkerRegistered { worker, name, labels, slots, .. } => {
-                self.add_worker(*worker, name, Some(labels));
-                self.set_worker_slots(*worker, *slots, at);
+            Event::Led(led) => self.apply_led(at, led.term, led.own),
+            Event::WorkerRegistered(it) => {
+                self.add_worker(it.worker, &it.name, Some(&it.labels));
+                self.set_worker_slots(it.worker, it.slots, at);
             }
-            Event::RunCancelled { level, reason, .. } => self.apply_cancelled(at, *level, *reason),
-            Event::RunEnded { status, .. } => {
-                self.status = *status;
+            Event::RunCancelled(it) => self.apply_cancelled(at, it.level, it.reason),
+            Event::RunEnded(it) => {
+                self.status = it.status;
                 self.ended_at = Some(at);
             }
-            Event::Granted { .. } => self.apply_granted(at, event),
-            Event::Started { step, .. } => self.apply_started(at, *step),
-            Event::StopOrdered { step, why, .. } => self.apply_stop(*step, *why),
-            Event::Ended { .. } => self.apply_ended(at, event),
-            Event::BackoffEnded { step, .. } => self.set_status(*step, StepStatus::Ready),
-            Event::StepSettled { step, settled, .. } => self.apply_settled(at, *step, settled),
-            Event::KeyTaken { step, key, .. } => self.apply_key(*step, key, StepStatus::Ready),
-            Event::KeyAwaited { step, key, .. } => self.apply_key(*step, key, StepStatus::Waiting),
-            Event::KeyRecalled { step, key, origin, output, .. } => {
-                self.keys.insert(*step, (key.clone(), Some(origin.clone())));
-                self.keep_output(*step, output);
-                self.end_step(at, *step, StepStatus::Cached);
-            }
-            Event::WorkerLost { .. }
-            | Event::WorkerReturned { .. }
-            | Event::WorkerDrained { .. }
-            | Event::WorkerEnded { .. }
-            | Event::WorkerForgotten { .. }
-            | Event::Braked { .. }
-            | Event::RunSubmitted { .. }
-            | Event::RunSealed { .. }
-            | Event::Confirmed { .. }
-            | Event::ConditionHeld { .. }
-            | Event::LateOutcome { .. }
-            | Event::LockForced { .. }
-            | Event::WorkerEnrolled { .. }
-            | Event::WorkerRevoked { .. }
-            | Event::TokenCreated { .. }
-            | Event::TokenRevoked { .. }
-            | Event::Acted { .. } => {}
+            Event::Granted(event) => self.apply_granted(at, event),
+            Event::Started(it) => self.apply_started(at, it.step),
+            Event::StopOrdered(it) => self.apply_stop(it.step, it.why),
+            Event::Ended(event) => self.apply_ended(at, event),
+            Event::BackoffEnded(it) => self.set_status(it.step, StepStatus::Ready),
+            Event::StepSettled(it) => self.apply_settled(at, it.step, &it.settled),
+            Event::KeyTaken(it) => self.apply_key(it.step, &it.key, StepStatus::Ready),
+            Event::KeyAwaited(it) => self.apply_key(it.step, &it.key, StepStatus::Waiting),
+            Event::KeyRecalled(event) => self.apply_recalled(at, event),
+            Event::WorkerLost(_)
+            | Event::WorkerReturned(_)
+            | Event::WorkerDrained(_)
+            | Event::WorkerEnded(_)
+            | Event::WorkerForgotten(_)
+            | Event::Braked(_)
+            | Event::RunSubmitted(_)
+            | Event::RunSealed(_)
+            | Event::Confirmed(_)
+            | Event::ConditionHeld(_)
+            | Event::LateOutcome(_)
+            | Event::LockForced(_)
+            | Event::WorkerEnrolled(_)
+            | Event::WorkerRevoked(_)
+            | Event::TokenCreated(_)
+            | Event::TokenRevoked(_)
+            | Event::Acted(_) => {}
         }
         self.last_event_at = self.last_event_at.max(at);
     }
@@ -94,10 +90,14 @@ impl RunSummary {
         }
     }
 
-    fn apply_granted(&mut self, at: Time, event: &Event) {
-        let Event::Granted { step, attempt, delivery, worker, fence, .. } = event else {
-            return;
-        };
+    fn apply_recalled(&mut self, at: Time, event: &event::KeyRecalled) {
+        self.keys.insert(event.step, (event.key.clone(), Some(event.origin.clone())));
+        self.keep_output(event.step, &event.output);
+        self.end_step(at, event.step, StepStatus::Cached);
+    }
+
+    fn apply_granted(&mut self, at: Time, event: &event::Granted) {
+        let event::Granted { step, attempt, delivery, worker, fence, .. } = event;
         let worker = self.worker_index(*worker);
         self.workers_met.insert(worker);
         let newest = u32::try_from(self.records.len()).unwrap_or(NONE);
@@ -131,10 +131,8 @@ impl RunSummary {
         }
     }
 
-    fn apply_ended(&mut self, at: Time, event: &Event) {
-        let Event::Ended { step, outcome, next, ended, .. } = event else {
-            return;
-        };
+    fn apply_ended(&mut self, at: Time, event: &event::Ended) {
+        let event::Ended { step, outcome, next, ended, .. } = event;
         let step = *step;
         // Stopping a whole run creates no event for each step.
         let by_run =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::status_counts::StepStatusCounts;
 use super::step_summary::{DeliveryRecord, NONE, StepSummary, SummaryNode};
-use crate::engine::{CancelLevel, CancelReason, Event, RunOptions, StepSettlement};
+use crate::engine::{CancelLevel, CancelReason, Event, RunOptions, StepSettlement, event};
 use crate::id::{RunId, StepIx, Term, WorkerId};
 use crate::idempotency::IdempotencyOrigin;
 use crate::outcome::{RunStatus, StepOutput, StepStatus};
@@ -87,7 +87,7 @@ impl RunSummary {
 
     /// Creates the summary from a submission event; `None` for other events.
     pub fn from_submitted(at: Time, event: &Event) -> Option<Self> {
-        let Event::RunSubmitted { run, plan, options, reused } = event else {
+        let Event::RunSubmitted(event::RunSubmitted { run, plan, options, reused }) = event else {
             return None;
         };
         let mut summary = Self::new(at, *run, Arc::clone(plan), *options);

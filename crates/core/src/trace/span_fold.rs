@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::context::{TraceContext, TraceParent};
 use super::span::{SpanAttribute, SpanStatus, TraceSpan};
-use crate::engine::{Event, StepFollowUp};
+use crate::engine::{Event, StepFollowUp, event};
 use crate::id::{Fence, RunId, StepIx, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
 use crate::plan::Plan;
@@ -54,13 +54,13 @@ impl TraceSpanFold {
 
     /// Folds an event, and returns the spans that ended with it.
     pub fn fold(&mut self, at: Time, event: &Event) -> Vec<TraceSpan> {
-        if let Event::WorkerRegistered { worker, name, .. } = event {
+        if let Event::WorkerRegistered(event::WorkerRegistered { worker, name, .. }) = event {
             self.workers.insert(*worker, name.clone());
         }
-        if let Event::WorkerForgotten { worker } = event {
+        if let Event::WorkerForgotten(event::WorkerForgotten { worker }) = event {
             self.workers.remove(worker);
         }
-        if let Event::RunSubmitted { run, plan, reused, .. } = event {
+        if let Event::RunSubmitted(event::RunSubmitted { run, plan, reused, .. }) = event {
             let opened = OpenRunSpan {
                 context: TraceContext::new(*run, self.parent),
                 plan: Arc::clone(plan),
@@ -73,7 +73,7 @@ impl TraceSpanFold {
             self.runs.insert(*run, opened);
             return cached;
         }
-        if let Event::RunEnded { run, status } = event {
+        if let Event::RunEnded(event::RunEnded { run, status }) = event {
             return self
                 .runs
                 .remove(run)
@@ -95,18 +95,19 @@ impl OpenRunSpan {
         event: &Event,
         workers: &BTreeMap<WorkerId, Box<str>>,
     ) -> Vec<TraceSpan> {
-        if let Event::Granted { step, attempt, delivery, worker, fence, .. } = event {
+        if let Event::Granted(event::Granted { step, attempt, delivery, worker, fence, .. }) = event
+        {
             let (attempt, delivery, worker) = (*attempt, *delivery, *worker);
             let lease = OpenLeaseSpan { attempt, delivery, worker, granted: at, started: None };
             self.leases.insert(*fence, lease);
             self.steps.entry(*step).or_insert(at);
         }
-        if let Event::Started { fence, .. } = event
+        if let Event::Started(event::Started { fence, .. }) = event
             && let Some(lease) = self.leases.get_mut(fence)
         {
             lease.started.get_or_insert(at);
         }
-        if let Event::Ended { step, fence, outcome, next, .. } = event {
+        if let Event::Ended(event::Ended { step, fence, outcome, next, .. }) = event {
             let lease = self.leases.remove(fence).map(|lease| {
                 let worker = workers.get(&lease.worker).map(ToString::to_string);
                 let worker = worker.unwrap_or_else(|| lease.worker.to_string());
@@ -121,7 +122,7 @@ impl OpenRunSpan {
             }
             return lease.into_iter().chain(done).collect();
         }
-        if let Event::StepSettled { step, settled, .. } = event {
+        if let Event::StepSettled(event::StepSettled { step, settled, .. }) = event {
             let ended = self.step_span(*step, at, settled.status());
             self.steps.remove(step);
             return vec![ended];
@@ -261,12 +262,17 @@ mod tests {
         let plan = Arc::new(plan.build().expect("a valid plan"));
         let reused =
             vec![ReusedOutcome { step: StepIx(2), from: RunId(6), output: StepOutput::None }];
-        Event::RunSubmitted { run: RUN, plan, options: RunOptions::default(), reused }
+        Event::RunSubmitted(event::RunSubmitted {
+            run: RUN,
+            plan,
+            options: RunOptions::default(),
+            reused,
+        })
     }
 
     fn granted(delivery: u16) -> Event {
         let (step, worker, fence) = (StepIx(0), WorkerId(3), Fence(delivery.into()));
-        Event::Granted {
+        Event::Granted(event::Granted {
             run: RUN,
             step,
             attempt: 1,
@@ -275,12 +281,12 @@ mod tests {
             fence,
             seq: Seq(1),
             expires: None,
-        }
+        })
     }
 
     fn ended(fence: u64, outcome: Outcome, next: StepFollowUp) -> Event {
         let (step, fence, ended) = (StepIx(0), Fence(fence), LeaseEndKind::Reported);
-        Event::Ended { run: RUN, step, fence, outcome, next, ended }
+        Event::Ended(event::Ended { run: RUN, step, fence, outcome, next, ended })
     }
 
     /// Spans in a line each: name, parent, from, to, status and the one attribute that has it in words.
@@ -308,14 +314,14 @@ mod tests {
             granted(1),
             ended(1, lost, StepFollowUp::Again { charged: true }),
             granted(2),
-            Event::Started { run: RUN, step: StepIx(0), fence: Fence(2) },
+            Event::Started(event::Started { run: RUN, step: StepIx(0), fence: Fence(2) }),
             ended(2, Outcome::exit(0), StepFollowUp::Done(StepStatus::Succeeded)),
-            Event::StepSettled {
+            Event::StepSettled(event::StepSettled {
                 run: RUN,
                 step: StepIx(1),
                 settled: StepSettlement::CancelledWithRun,
-            },
-            Event::RunEnded { run: RUN, status: RunStatus::Cancelled },
+            }),
+            Event::RunEnded(event::RunEnded { run: RUN, status: RunStatus::Cancelled }),
         ];
         let mut spans = TraceSpanFold::default();
         let expected = [

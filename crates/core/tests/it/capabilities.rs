@@ -1,6 +1,6 @@
 //! A step goes to a worker that can run it, and to no other.
 
-use windlass_core::engine::{Event, StepSettlement, SubmitRun, SubmitWarning};
+use windlass_core::engine::{Event, StepSettlement, SubmitRun, SubmitWarning, event};
 use windlass_core::id::RunId;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::{PinTarget, Placement, StepSpec};
@@ -85,7 +85,10 @@ fn unplaceable_step_waits_names_the_label_and_finally_fails() {
     assert_eq!(no_worker(crew.why("sign")), "windows: alpha lacks windows");
     crew.pass(Span::millis(1));
     let failed = |event: &Event| {
-        matches!(event, Event::StepSettled { settled: StepSettlement::FailedNoWorker, .. })
+        matches!(
+            event,
+            Event::StepSettled(event::StepSettled { settled: StepSettlement::FailedNoWorker, .. })
+        )
     };
     assert!(crew.journal.iter().any(failed), "the reason is recorded");
     insta::assert_snapshot!(crew.text(), @r"

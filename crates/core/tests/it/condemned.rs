@@ -2,7 +2,7 @@
 
 use windlass_core::engine::{
     CancelReason, Engine, EngineAnswer, EngineRequest, Event, LEASE_TTL_MAX, RequestDenial,
-    RunOptions, SubmitRun,
+    RunOptions, SubmitRun, event,
 };
 use windlass_core::id::RunId;
 use windlass_core::outcome::{RunStatus, StepStatus};
@@ -41,7 +41,7 @@ fn poisoned() -> (TestCluster, RunId) {
 
 fn reasons(crew: &TestCluster) -> Vec<CancelReason> {
     let reason = |event: &Event| match event {
-        Event::RunCancelled { reason, .. } => Some(*reason),
+        Event::RunCancelled(event::RunCancelled { reason, .. }) => Some(*reason),
         _ => None,
     };
     crew.journal.iter().filter_map(reason).collect()
@@ -158,7 +158,9 @@ fn a_store_with_only_the_leaders_own_worker_needs_no_embargo() {
 fn a_condemned_run_is_not_accepted_again() {
     let (mut crew, bad) = poisoned();
     let plan = crew.journal.iter().find_map(|event| match event {
-        Event::RunSubmitted { run, plan, .. } if *run == bad => Some(plan.clone()),
+        Event::RunSubmitted(event::RunSubmitted { run, plan, .. }) if *run == bad => {
+            Some(plan.clone())
+        }
         _ => None,
     });
     let plan = plan.expect("it was submitted");

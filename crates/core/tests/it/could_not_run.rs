@@ -1,6 +1,6 @@
 //! A step whose need could not run does not run either.
 
-use windlass_core::engine::{Event, RunOptions, StepSettlement, UnplaceablePolicy};
+use windlass_core::engine::{Event, RunOptions, StepSettlement, UnplaceablePolicy, event};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass_core::plan::{OnFailure, StatusCondition, StepSpec};
@@ -30,7 +30,10 @@ fn when(condition: StatusCondition) -> StepSpec {
 
 fn withheld_by(crew: &TestCluster) -> Vec<StepIx> {
     let causes = crew.journal.iter().filter_map(|event| match event {
-        Event::StepSettled { settled: StepSettlement::Withheld { cause }, .. } => Some(*cause),
+        Event::StepSettled(event::StepSettled {
+            settled: StepSettlement::Withheld { cause },
+            ..
+        }) => Some(*cause),
         _ => None,
     });
     causes.collect()

@@ -2,7 +2,7 @@
 
 use windlass_core::engine::{
     Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime, RequestDenial,
-    StepSettlement, StoreHistory, SubmitRun,
+    StepSettlement, StoreHistory, SubmitRun, event,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, RunStatus, StepOutput, StepStatus};
@@ -186,7 +186,7 @@ fn a_late_outcome_is_kept_only_for_a_lease_that_was() {
     late.outcome.output = StepOutput::Inline("x".repeat(900_000).into());
     exchange.finished.push(late);
     crew.arrive(&exchange);
-    let kept = crew.journal.iter().any(|event| matches!(event, Event::LateOutcome { .. }));
+    let kept = crew.journal.iter().any(|event| matches!(event, Event::LateOutcome(_)));
     assert!(!kept, "the plan has no such step");
 }
 
@@ -242,7 +242,7 @@ fn an_event_about_a_step_that_is_not_there_is_an_error_and_no_panic() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let settled = StepSettlement::FailedNoLock;
-    let event = Event::StepSettled { run: RunId(1), step: StepIx(9), settled };
+    let event = Event::StepSettled(event::StepSettled { run: RunId(1), step: StepIx(9), settled });
     assert!(crew.engine.apply(crew.now, &event).is_err());
 }
 
@@ -308,6 +308,6 @@ fn a_flood_of_late_outcomes_stays_within_the_bound_of_events() {
     crew.pass(TTL);
     assert_eq!(crew.running("beta").len(), 20);
     crew.heal("alpha");
-    let late = crew.journal.iter().filter(|event| matches!(event, Event::LateOutcome { .. }));
+    let late = crew.journal.iter().filter(|event| matches!(event, Event::LateOutcome(_)));
     assert_eq!(late.count(), 20, "what has no verdict is reported again");
 }

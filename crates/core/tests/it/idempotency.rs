@@ -1,6 +1,6 @@
 //! What is done once under a key: in this run or in another, now or long ago.
 
-use windlass_core::engine::{CancelLevel, EngineRequest, Event, RunOptions};
+use windlass_core::engine::{CancelLevel, EngineRequest, Event, RunOptions, event};
 use windlass_core::id::StepIx;
 use windlass_core::idempotency::{IdempotencyKeyStatus, KEY_AGE};
 use windlass_core::outcome::{Outcome, RunStatus, StepOutput, StepStatus};
@@ -51,7 +51,9 @@ fn what_was_done_under_a_key_is_not_done_again_in_a_later_run() {
     crew.succeed(["two/tell"]);
     assert_eq!(crew.run_status("two"), RunStatus::Succeeded);
     let origin = crew.journal.iter().find_map(|event| match event {
-        Event::KeyRecalled { origin, .. } => Some((origin.run.0, &*origin.name)),
+        Event::KeyRecalled(event::KeyRecalled { origin, .. }) => {
+            Some((origin.run.0, &*origin.name))
+        }
         _ => None,
     });
     assert_eq!(origin, Some((1, "deploy")), "whose it was is told after its run has gone");

@@ -20,11 +20,11 @@ fn ends_out_of_reach(crew: &mut TestCluster, step: &str, outcome: Outcome) {
 }
 
 fn grants(crew: &TestCluster) -> usize {
-    crew.journal.iter().filter(|event| matches!(event, Event::Granted { .. })).count()
+    crew.journal.iter().filter(|event| matches!(event, Event::Granted(_))).count()
 }
 
 fn kept_late(crew: &TestCluster) -> usize {
-    crew.journal.iter().filter(|event| matches!(event, Event::LateOutcome { .. })).count()
+    crew.journal.iter().filter(|event| matches!(event, Event::LateOutcome(_))).count()
 }
 
 fn verdicts(replies: &[windlass_core::session::ExchangeReply]) -> Vec<(Fence, OutcomeVerdict)> {
@@ -72,7 +72,7 @@ fn a_late_report_that_counts_is_answered_the_same_again_and_by_the_next_leader()
         let exchange = crew.send("alpha");
         assert_eq!(verdicts(&crew.arrive(&exchange)), [(fence, OutcomeVerdict::Accepted)]);
     }
-    let ended = crew.journal.iter().filter(|event| matches!(event, Event::Ended { .. }));
+    let ended = crew.journal.iter().filter(|event| matches!(event, Event::Ended(_)));
     assert_eq!(ended.count(), 2, "given up, and counted once");
     let (run, step) = crew.find("build");
     let at = LeaseRef { run, step, attempt: 1, fence };
@@ -212,7 +212,7 @@ fn summary_shows_the_single_delivery_as_succeeded() {
     let step = summary.step(build).expect("the plan has it");
     let tries: Vec<_> = step.deliveries().iter().map(|one| one.outcome).collect();
     assert_eq!(tries, [Some(OutcomeKind::Succeeded)]);
-    let late = crew.journal.iter().rev().find(|event| matches!(event, Event::Ended { .. }));
+    let late = crew.journal.iter().rev().find(|event| matches!(event, Event::Ended(_)));
     let late = late.expect("it ended").to_json(1, crew.now);
     assert_eq!((&late["data"]["late"], &late["data"]["reported"]), (&true.into(), &true.into()));
 }

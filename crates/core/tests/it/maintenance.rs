@@ -1,6 +1,6 @@
 //! The decisions of maintenance: what is requested when, and what a failure or a late event changes.
 
-use windlass_core::engine::{Event, RunOptions};
+use windlass_core::engine::{Event, RunOptions, event};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::maintenance::{
     Maintenance, MaintenanceEffect, MaintenanceObservation, MaintenanceOutcome, RetentionSettings,
@@ -34,14 +34,19 @@ impl MaintenanceSetup {
     fn ends(&mut self, run: RunId) {
         let plan = PlanSketch::draw("ship", |plan| plan.plain("build", []));
         let options = RunOptions::default();
-        self.happens(&Event::RunSubmitted { run, plan, options, reused: Vec::new() });
-        self.happens(&Event::RunEnded { run, status: RunStatus::Succeeded });
+        self.happens(&Event::RunSubmitted(event::RunSubmitted {
+            run,
+            plan,
+            options,
+            reused: Vec::new(),
+        }));
+        self.happens(&Event::RunEnded(event::RunEnded { run, status: RunStatus::Succeeded }));
     }
 
     fn late_outcome(&mut self, run: RunId) {
         let (step, fence) = (StepIx(0), Fence::default());
         let outcome = Outcome::plain(OutcomeKind::Failed);
-        self.happens(&Event::LateOutcome { run, step, fence, outcome });
+        self.happens(&Event::LateOutcome(event::LateOutcome { run, step, fence, outcome }));
     }
 
     fn seen(&self) -> MaintenanceObservation {
@@ -80,7 +85,7 @@ fn a_run_is_sealed_after_the_archive_has_it_and_each_effect_is_in_flight_once() 
     assert_eq!(story.done(ARCHIVE, 2), [SEAL]);
     assert_eq!(story.tick(), [], "every effect that there is to do is in flight");
     assert_eq!(story.done(SEAL, 0), [], "its event is on its way");
-    story.happens(&Event::RunSealed { run: RUN });
+    story.happens(&Event::RunSealed(event::RunSealed { run: RUN }));
     assert_eq!(story.machine.take_settled(), [RUN]);
 }
 
@@ -105,7 +110,7 @@ fn an_event_between_archiving_and_sealing_is_archived_before_the_journal_lets_it
     story.done(ARCHIVE, 2);
     story.late_outcome(RUN);
     story.done(SEAL, 0);
-    story.happens(&Event::RunSealed { run: RUN });
+    story.happens(&Event::RunSealed(event::RunSealed { run: RUN }));
     assert_eq!(story.machine.take_settled(), [], "the archive lacks the late outcome");
     assert_eq!(story.tick(), [ARCHIVE, MaintenanceEffect::SaveSnapshot]);
     story.done(MaintenanceEffect::SaveSnapshot, 4);
@@ -132,7 +137,7 @@ fn pruning_stops_before_the_first_unsealed_run_whatever_snapshots_there_are() {
         ..RetentionSettings::default()
     });
     story.ends(RUN);
-    story.happens(&Event::RunSealed { run: RUN });
+    story.happens(&Event::RunSealed(event::RunSealed { run: RUN }));
     story.ends(OTHER);
     assert!(story.tick().contains(&MaintenanceEffect::FindSnapshot));
     assert_eq!(story.done(MaintenanceEffect::FindSnapshot, 5), []);
@@ -146,7 +151,7 @@ fn pruning_stops_before_the_first_unsealed_run_whatever_snapshots_there_are() {
 fn pruning_stops_at_the_last_learnt_event_although_a_snapshot_goes_further() {
     let mut story = MaintenanceSetup::new(at_once());
     story.ends(RUN);
-    story.happens(&Event::RunSealed { run: RUN });
+    story.happens(&Event::RunSealed(event::RunSealed { run: RUN }));
     story.tick();
     assert_eq!(story.done(MaintenanceEffect::FindSnapshot, 9), []);
     assert_eq!(story.tick(), [MaintenanceEffect::PruneBefore(3)], "event 4 may be a submission");

@@ -154,7 +154,7 @@ fn an_outcome_that_comes_after_its_lease_has_passed_on_is_stale_and_kept_as_hist
     let verdicts = body(&crew.arrive(&exchange)).verdicts;
     assert_eq!(verdicts, [(report.lease.fence, OutcomeVerdict::Stale)]);
     assert_eq!(crew.status("build"), StepStatus::Running);
-    let late = |event: &&Event| matches!(event, Event::LateOutcome { .. });
+    let late = |event: &&Event| matches!(event, Event::LateOutcome(_));
     assert_eq!(crew.journal.iter().filter(late).count(), 1);
     let again = crew.send("alpha");
     assert_eq!(body(&crew.arrive(&again)).verdicts, [(report.lease.fence, OutcomeVerdict::Stale)]);
@@ -179,7 +179,7 @@ fn a_repeated_outcome_is_accepted_again_however_often_it_comes() {
         let verdicts = body(&crew.arrive(&exchange)).verdicts;
         assert_eq!(verdicts, [(report.lease.fence, OutcomeVerdict::Accepted)]);
     }
-    let ended = crew.journal.iter().filter(|event| matches!(event, Event::Ended { .. }));
+    let ended = crew.journal.iter().filter(|event| matches!(event, Event::Ended(_)));
     assert_eq!(ended.count(), 1);
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
 }

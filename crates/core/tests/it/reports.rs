@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use windlass_core::engine::{CancelLevel, Engine, EngineAnswer, EngineRequest, Event};
+use windlass_core::engine::{CancelLevel, Engine, EngineAnswer, EngineRequest, Event, event};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
 use windlass_core::plan::StepSpec;
@@ -219,7 +219,7 @@ fn events_in_json_omit_plan_and_output() {
 fn an_event_is_about_what_it_names() {
     let (run, step, fence) = (RunId(1), StepIx(2), Fence(3));
     let outcome = Outcome::plain(OutcomeKind::Lost);
-    let late = Event::LateOutcome { run, step, fence, outcome };
+    let late = Event::LateOutcome(event::LateOutcome { run, step, fence, outcome });
     assert_eq!(late.references(), (Some(step), None, Some(fence)));
-    assert_eq!(Event::RunSealed { run }.references(), (None, None, None));
+    assert_eq!(Event::RunSealed(event::RunSealed { run }).references(), (None, None, None));
 }

@@ -1,6 +1,6 @@
 //! Workers that start again, worn names, and lives that are over.
 
-use windlass_core::engine::{EngineAnswer, Event};
+use windlass_core::engine::{EngineAnswer, Event, event};
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
 use windlass_core::session::{
@@ -101,7 +101,7 @@ fn incarnation_ended_by_its_guard_is_refused_and_the_next_may_join() {
     assert_eq!(crew.guard_ended("alpha"), EngineAnswer::Done);
     assert_eq!(crew.arrive(&last)[0].body, Err(WorkerRefusal::Ended));
     assert_eq!(crew.guard_ended("alpha"), EngineAnswer::Done, "twice is once");
-    let ended = crew.journal.iter().filter(|event| matches!(event, Event::WorkerEnded { .. }));
+    let ended = crew.journal.iter().filter(|event| matches!(event, Event::WorkerEnded(_)));
     assert_eq!(ended.count(), 1);
     crew.restart("alpha");
     assert_eq!(crew.mates["alpha"].incarnation, Incarnation(2));
@@ -170,7 +170,7 @@ fn a_step_that_holds_a_lock_is_killed_on_its_worker_before_its_lease_passes_on()
     crew.succeed(["deploy"]);
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
     let late = crew.journal.iter().find_map(|event| match event {
-        Event::LateOutcome { outcome, .. } => Some(outcome.kind),
+        Event::LateOutcome(event::LateOutcome { outcome, .. }) => Some(outcome.kind),
         _ => None,
     });
     assert_eq!(late, Some(OutcomeKind::Lost), "it was stopped for lost contact, not by itself");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::engine::{
-    CancelLevel, CancelReason, EngineRequest, Event, RunOptions, UnplaceablePolicy,
+    CancelLevel, CancelReason, EngineRequest, Event, RunOptions, UnplaceablePolicy, event,
 };
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
@@ -37,7 +37,7 @@ impl SummaryCluster {
     /// Takes in what has happened since.
     fn fold(&mut self) {
         let now = self.crew.now;
-        let registered = |event: &&Event| matches!(event, Event::WorkerRegistered { .. });
+        let registered = |event: &&Event| matches!(event, Event::WorkerRegistered(_));
         for event in &self.crew.journal[self.seen..] {
             if let Some(summary) = &mut self.summary {
                 summary.apply_event(now, event);
@@ -349,7 +349,8 @@ fn a_hundred_thousand_steps_are_no_burden() {
     assert_eq!(rest, Some(Span::millis(1_000_010)));
     for step in 0..100_000 {
         let settled = windlass_core::engine::StepSettlement::SkippedUnplaceable;
-        let event = Event::StepSettled { run: RunId(1), step: StepIx(step), settled };
+        let event =
+            Event::StepSettled(event::StepSettled { run: RunId(1), step: StepIx(step), settled });
         summary.apply_event(Time::from_millis(2), &event);
     }
     assert_eq!(summary.status_counts().of(StepStatus::Skipped), 100_000);

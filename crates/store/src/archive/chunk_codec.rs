@@ -60,7 +60,7 @@ fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::engine::Event;
+    use windlass_core::engine::{Event, event};
     use windlass_core::id::WorkerId;
     use windlass_core::time::Time;
 
@@ -69,7 +69,7 @@ mod tests {
     fn sample_events() -> (Vec<Position>, Vec<RecordedEvent>) {
         let recorded = |number: u64| RecordedEvent {
             at: Time::from_millis(1_790_000_000_000 + number),
-            event: Event::WorkerLost { worker: WorkerId(number % 7) },
+            event: Event::WorkerLost(event::WorkerLost { worker: WorkerId(number % 7) }),
         };
         let positions = (0..1000).map(|number| Position(7 + number * 3));
         (positions.collect(), (0..1000).map(recorded).collect())

@@ -29,7 +29,7 @@ struct PackedEvents {
 impl RunHistory {
     /// Adds the next event.
     pub fn push(&mut self, position: Position, recorded: RecordedEvent) {
-        if self.is_empty() && matches!(recorded.event, Event::RunSubmitted { .. }) {
+        if self.is_empty() && matches!(recorded.event, Event::RunSubmitted(_)) {
             self.submission = Some((position, recorded));
             return;
         }
@@ -96,7 +96,7 @@ impl FromIterator<(Position, RecordedEvent)> for RunHistory {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::engine::RunOptions;
+    use windlass_core::engine::{RunOptions, event};
     use windlass_core::id::{Fence, RunId, StepIx};
     use windlass_core::plan::{Plan, PlanBuilder, StepSpec};
     use windlass_core::time::Time;
@@ -112,13 +112,13 @@ mod tests {
     #[test]
     fn the_plan_of_a_long_run_is_shared_with_its_readers_and_not_decoded() {
         let (run, plan) = (RunId(7), plan());
-        let submitted = Event::RunSubmitted {
+        let submitted = Event::RunSubmitted(event::RunSubmitted {
             run,
             plan: Arc::clone(&plan),
             options: RunOptions::default(),
             reused: Vec::new(),
-        };
-        let started = Event::Started { run, step: StepIx(0), fence: Fence(1) };
+        });
+        let started = Event::Started(event::Started { run, step: StepIx(0), fence: Fence(1) });
         let events =
             std::iter::once(submitted).chain(std::iter::repeat_n(started, 3 * PACKED_EVENTS));
         let recorded = events.map(|event| RecordedEvent { at: Time::ZERO, event });
@@ -126,7 +126,9 @@ mod tests {
         assert_eq!((history.len(), history.loose.len()), (3 * PACKED_EVENTS + 1, 0));
         assert_eq!(history.last(), Some(Position(3 * PACKED_EVENTS as u64 + 1)));
         let first = history.iter().next().expect("it has events");
-        let Event::RunSubmitted { plan: read, .. } = first.1.event else { panic!("{first:?}") };
+        let Event::RunSubmitted(event::RunSubmitted { plan: read, .. }) = first.1.event else {
+            panic!("{first:?}")
+        };
         assert!(Arc::ptr_eq(&read, &plan), "it was decoded");
         let positions: Vec<u64> = history.events_after(Position(1)).map(|(at, _)| at.0).collect();
         assert_eq!(positions, (2..=3 * PACKED_EVENTS as u64 + 1).collect::<Vec<_>>());
@@ -136,7 +138,12 @@ mod tests {
     fn a_run_that_was_only_submitted_has_a_last_position() {
         let mut history = RunHistory::default();
         let (options, reused) = (RunOptions::default(), Vec::new());
-        let event = Event::RunSubmitted { run: RunId(7), plan: plan(), options, reused };
+        let event = Event::RunSubmitted(event::RunSubmitted {
+            run: RunId(7),
+            plan: plan(),
+            options,
+            reused,
+        });
         history.push(Position(5), RecordedEvent { at: Time::ZERO, event });
         assert_eq!((history.last(), history.len()), (Some(Position(5)), 1));
         assert_eq!(history.events_after(Position(5)).count(), 0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use windlass_core::engine::{Engine, EngineConfig, Event};
+use windlass_core::engine::{Engine, EngineConfig, Event, event};
 use windlass_core::id::{Fence, RunId, Seq, StepIx, Term, WorkerId};
 use windlass_core::time::Time;
 
@@ -107,7 +107,7 @@ impl JournalTestLeader {
 
 /// An event that tells where it was meant to be.
 pub(super) fn filler(position: u64) -> RecordedEvent {
-    let event = Event::Granted {
+    let event = Event::Granted(event::Granted {
         run: RunId(1),
         step: StepIx(u32::try_from(position).unwrap_or(u32::MAX)),
         attempt: 1,
@@ -116,7 +116,7 @@ pub(super) fn filler(position: u64) -> RecordedEvent {
         fence: Fence::new(0, position),
         seq: Seq(position),
         expires: None,
-    };
+    });
     RecordedEvent { at: Time::from_millis(1_790_000_000_000 + position), event }
 }
 

@@ -7,7 +7,7 @@ use windlass_core::access::{
 };
 use windlass_core::engine::{
     CancelLevel, CancelReason, Event, LeaseEndKind, ProvenTime, ReusedOutcome, RunOptions,
-    StepFollowUp, StepSettlement, UnplaceablePolicy,
+    StepFollowUp, StepSettlement, UnplaceablePolicy, event,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::idempotency::IdempotencyOrigin;
@@ -37,36 +37,36 @@ pub const EVENT_KINDS: usize = 30;
 /// history and in the next golden journal.
 pub const fn event_kind(event: &Event) -> &'static str {
     match event {
-        Event::Led { .. } => "Led",
-        Event::WorkerRegistered { .. } => "WorkerRegistered",
-        Event::WorkerLost { .. } => "WorkerLost",
-        Event::WorkerReturned { .. } => "WorkerReturned",
-        Event::WorkerDrained { .. } => "WorkerDrained",
-        Event::WorkerEnded { .. } => "WorkerEnded",
-        Event::WorkerForgotten { .. } => "WorkerForgotten",
-        Event::Braked { .. } => "Braked",
-        Event::RunSubmitted { .. } => "RunSubmitted",
-        Event::RunCancelled { .. } => "RunCancelled",
-        Event::RunEnded { .. } => "RunEnded",
-        Event::RunSealed { .. } => "RunSealed",
-        Event::Granted { .. } => "Granted",
-        Event::Confirmed { .. } => "Confirmed",
-        Event::Started { .. } => "Started",
-        Event::StopOrdered { .. } => "StopOrdered",
-        Event::Ended { .. } => "Ended",
-        Event::BackoffEnded { .. } => "BackoffEnded",
-        Event::ConditionHeld { .. } => "ConditionHeld",
-        Event::StepSettled { .. } => "StepSettled",
-        Event::LateOutcome { .. } => "LateOutcome",
-        Event::LockForced { .. } => "LockForced",
-        Event::WorkerEnrolled { .. } => "WorkerEnrolled",
-        Event::WorkerRevoked { .. } => "WorkerRevoked",
-        Event::TokenCreated { .. } => "TokenCreated",
-        Event::TokenRevoked { .. } => "TokenRevoked",
-        Event::Acted { .. } => "Acted",
-        Event::KeyTaken { .. } => "KeyTaken",
-        Event::KeyAwaited { .. } => "KeyAwaited",
-        Event::KeyRecalled { .. } => "KeyRecalled",
+        Event::Led(_) => "Led",
+        Event::WorkerRegistered(_) => "WorkerRegistered",
+        Event::WorkerLost(_) => "WorkerLost",
+        Event::WorkerReturned(_) => "WorkerReturned",
+        Event::WorkerDrained(_) => "WorkerDrained",
+        Event::WorkerEnded(_) => "WorkerEnded",
+        Event::WorkerForgotten(_) => "WorkerForgotten",
+        Event::Braked(_) => "Braked",
+        Event::RunSubmitted(_) => "RunSubmitted",
+        Event::RunCancelled(_) => "RunCancelled",
+        Event::RunEnded(_) => "RunEnded",
+        Event::RunSealed(_) => "RunSealed",
+        Event::Granted(_) => "Granted",
+        Event::Confirmed(_) => "Confirmed",
+        Event::Started(_) => "Started",
+        Event::StopOrdered(_) => "StopOrdered",
+        Event::Ended(_) => "Ended",
+        Event::BackoffEnded(_) => "BackoffEnded",
+        Event::ConditionHeld(_) => "ConditionHeld",
+        Event::StepSettled(_) => "StepSettled",
+        Event::LateOutcome(_) => "LateOutcome",
+        Event::LockForced(_) => "LockForced",
+        Event::WorkerEnrolled(_) => "WorkerEnrolled",
+        Event::WorkerRevoked(_) => "WorkerRevoked",
+        Event::TokenCreated(_) => "TokenCreated",
+        Event::TokenRevoked(_) => "TokenRevoked",
+        Event::Acted(_) => "Acted",
+        Event::KeyTaken(_) => "KeyTaken",
+        Event::KeyAwaited(_) => "KeyAwaited",
+        Event::KeyRecalled(_) => "KeyRecalled",
     }
 }
 
@@ -81,33 +81,37 @@ pub fn sample_events() -> Vec<RecordedEvent> {
 
 fn workers() -> Vec<Event> {
     let worker = WORKER;
-    let led = |generation, own, embargo| Event::Led {
-        term: Term(3),
-        ttl: Span::secs(15),
-        generation,
-        own,
-        embargo,
-        proven: ProvenTime { passed: Span::secs(4), led: Span::millis(generation.into()) },
+    let led = |generation, own, embargo| {
+        Event::Led(event::Led {
+            term: Term(3),
+            ttl: Span::secs(15),
+            generation,
+            own,
+            embargo,
+            proven: ProvenTime { passed: Span::secs(4), led: Span::millis(generation.into()) },
+        })
     };
-    let registered = |home, labels| Event::WorkerRegistered {
-        worker,
-        name: "Werkbank 1 – ü".into(),
-        incarnation: Incarnation(2),
-        labels,
-        slots: 10_000,
-        home,
+    let registered = |home, labels| {
+        Event::WorkerRegistered(event::WorkerRegistered {
+            worker,
+            name: "Werkbank 1 – ü".into(),
+            incarnation: Incarnation(2),
+            labels,
+            slots: 10_000,
+            home,
+        })
     };
     vec![
         led(0, None, None),
         led(u16::MAX, Some(worker), Some(Time::from_millis(u64::MAX))),
         registered(WorkerLocality::Apart, Labels::new(["Docker", "os=linux", "cpu=8"])),
         registered(WorkerLocality::SharedFate, Labels::default()),
-        Event::WorkerLost { worker },
-        Event::WorkerReturned { worker },
-        Event::WorkerDrained { worker },
-        Event::WorkerEnded { worker, incarnation: Incarnation(u64::MAX) },
-        Event::WorkerForgotten { worker },
-        Event::Braked { late: 7, of: u32::MAX },
+        Event::WorkerLost(event::WorkerLost { worker }),
+        Event::WorkerReturned(event::WorkerReturned { worker }),
+        Event::WorkerDrained(event::WorkerDrained { worker }),
+        Event::WorkerEnded(event::WorkerEnded { worker, incarnation: Incarnation(u64::MAX) }),
+        Event::WorkerForgotten(event::WorkerForgotten { worker }),
+        Event::Braked(event::Braked { late: 7, of: u32::MAX }),
     ]
 }
 
@@ -125,19 +129,24 @@ fn runs() -> Vec<Event> {
         reused(1, StepOutput::Inline("{\"version\":\"1.2\"}".into())),
         reused(2, StepOutput::Digest { hash: [0xa5; 32], size: u64::MAX }),
     ];
-    let cancelled = |level, reason| Event::RunCancelled { run, level, reason };
-    let ended = |status| Event::RunEnded { run, status };
+    let cancelled = |level, reason| Event::RunCancelled(event::RunCancelled { run, level, reason });
+    let ended = |status| Event::RunEnded(event::RunEnded { run, status });
     let plain = RunOptions { unplaceable: UnplaceablePolicy::Fail, ..RunOptions::default() };
     vec![
-        Event::RunSubmitted { run, plan: plan(), options, reused },
-        Event::RunSubmitted { run, plan: plan(), options: plain, reused: Vec::new() },
+        Event::RunSubmitted(event::RunSubmitted { run, plan: plan(), options, reused }),
+        Event::RunSubmitted(event::RunSubmitted {
+            run,
+            plan: plan(),
+            options: plain,
+            reused: Vec::new(),
+        }),
         cancelled(CancelLevel::Stop, CancelReason::Asked),
         cancelled(CancelLevel::Kill, CancelReason::Deadline),
         cancelled(CancelLevel::Kill, CancelReason::Condemned),
         ended(RunStatus::Succeeded),
         ended(RunStatus::Failed),
         ended(RunStatus::Cancelled),
-        Event::RunSealed { run },
+        Event::RunSealed(event::RunSealed { run }),
     ]
 }
 
@@ -151,14 +160,17 @@ fn access() -> Vec<Event> {
     };
     let (by, digest) = (Principal::TokenFile, SecretDigest::new([1; 32]));
     vec![
-        Event::WorkerEnrolled { worker, digest, by },
-        Event::WorkerRevoked { worker },
-        Event::TokenCreated {
+        Event::WorkerEnrolled(event::WorkerEnrolled { worker, digest, by }),
+        Event::WorkerRevoked(event::WorkerRevoked { worker }),
+        Event::TokenCreated(event::TokenCreated {
             id,
             token: token(&AccessScope::ALL, Some(Time::from_millis(u64::MAX))),
-        },
-        Event::TokenCreated { id: TokenId(1), token: token(&[AccessScope::Read], None) },
-        Event::TokenRevoked { id },
+        }),
+        Event::TokenCreated(event::TokenCreated {
+            id: TokenId(1),
+            token: token(&[AccessScope::Read], None),
+        }),
+        Event::TokenRevoked(event::TokenRevoked { id }),
     ]
 }
 
@@ -167,7 +179,7 @@ fn acts() -> Vec<Event> {
     let worker = || AuditSubject::Worker { id: WORKER, name: "build-7".into() };
     let token = || AuditSubject::Token { id: TokenId(2), name: "ci".into() };
     let lock = AuditSubject::Lock { name: "ship/production".into(), fence: FENCE };
-    let acted = |by, act, about| Event::Acted { by, act, about };
+    let acted = |by, act, about| Event::Acted(event::Acted { by, act, about });
     vec![
         acted(Principal::Local, AuditAction::Submit, AuditSubject::Run(RUN)),
         acted(Principal::TokenFile, AuditAction::Cancel, AuditSubject::Run(RUN)),
@@ -191,7 +203,7 @@ fn keys() -> Vec<Event> {
     };
     let recalled = |output| {
         let origin = origin.clone();
-        Event::KeyRecalled { run, step, key: key(), origin, output }
+        Event::KeyRecalled(event::KeyRecalled { run, step, key: key(), origin, output })
     };
     let mut plan = PlanBuilder::new("once");
     let keyed = |when, again| {
@@ -203,13 +215,21 @@ fn keys() -> Vec<Event> {
     let plan = Arc::new(plan.build().expect("the plan has no mistakes"));
     let (options, reused) = (RunOptions::default(), Vec::new());
     vec![
-        Event::RunSubmitted { run, plan, options, reused },
-        Event::KeyTaken { run, step, key: key() },
-        Event::KeyAwaited { run, step, key: key(), by: RunId(1) },
+        Event::RunSubmitted(event::RunSubmitted { run, plan, options, reused }),
+        Event::KeyTaken(event::KeyTaken { run, step, key: key() }),
+        Event::KeyAwaited(event::KeyAwaited { run, step, key: key(), by: RunId(1) }),
         recalled(StepOutput::None),
         recalled(StepOutput::Inline("{\"url\":\"x\"}".into())),
-        Event::StepSettled { run, step, settled: StepSettlement::FailedKey { why: "null".into() } },
-        Event::StepSettled { run, step, settled: StepSettlement::FailedNoKey { by: RunId(1) } },
+        Event::StepSettled(event::StepSettled {
+            run,
+            step,
+            settled: StepSettlement::FailedKey { why: "null".into() },
+        }),
+        Event::StepSettled(event::StepSettled {
+            run,
+            step,
+            settled: StepSettlement::FailedNoKey { by: RunId(1) },
+        }),
     ]
 }
 
@@ -222,7 +242,7 @@ fn leases() -> Vec<Event> {
         StopReason::Overdue,
         StopReason::Stale,
     ];
-    let granted = Event::Granted {
+    let granted = Event::Granted(event::Granted {
         run,
         step,
         attempt: u16::MAX,
@@ -231,16 +251,16 @@ fn leases() -> Vec<Event> {
         fence,
         seq: Seq(u64::MAX),
         expires: Some(Time::from_millis(u64::MAX)),
-    };
+    });
     let mut events = vec![
         granted,
-        Event::Confirmed { run, step, fence },
-        Event::Started { run, step, fence },
-        Event::BackoffEnded { run, step },
-        Event::ConditionHeld { run, step },
-        Event::LockForced { lock: "ship/production".into(), fence },
+        Event::Confirmed(event::Confirmed { run, step, fence }),
+        Event::Started(event::Started { run, step, fence }),
+        Event::BackoffEnded(event::BackoffEnded { run, step }),
+        Event::ConditionHeld(event::ConditionHeld { run, step }),
+        Event::LockForced(event::LockForced { lock: "ship/production".into(), fence }),
     ];
-    events.extend(why.map(|why| Event::StopOrdered { run, step, fence, why }));
+    events.extend(why.map(|why| Event::StopOrdered(event::StopOrdered { run, step, fence, why })));
     events
 }
 
@@ -248,7 +268,9 @@ fn endings() -> Vec<Event> {
     let (run, step, fence) = (RUN, STEP, FENCE);
     let at = Time::from_millis(1_790_000_001_000);
     let with_output = |output| Outcome { output, ..Outcome::exit(0) };
-    let ended = |outcome, next, ended| Event::Ended { run, step, fence, outcome, next, ended };
+    let ended = |outcome, next, ended| {
+        Event::Ended(event::Ended { run, step, fence, outcome, next, ended })
+    };
     let reported = |outcome, next| ended(outcome, next, LeaseEndKind::Reported);
     let given_up = |kind, next| ended(Outcome::plain(kind), next, LeaseEndKind::GivenUp);
     let done = StepFollowUp::Done;
@@ -291,7 +313,7 @@ fn endings() -> Vec<Event> {
         reported(Outcome::exit(i32::MIN), StepFollowUp::Retry { at, avoid: None }),
         given_up(OutcomeKind::Lost, StepFollowUp::Again { charged: true }),
         given_up(OutcomeKind::Released, StepFollowUp::Again { charged: false }),
-        Event::LateOutcome { run, step, fence, outcome: Outcome::exit(0) },
+        Event::LateOutcome(event::LateOutcome { run, step, fence, outcome: Outcome::exit(0) }),
     ]
 }
 
@@ -311,7 +333,9 @@ fn settlements() -> Vec<Event> {
         StepSettlement::FailedNoLock,
         StepSettlement::FailedTooLarge { bytes: u64::MAX },
     ];
-    settled.map(|settled| Event::StepSettled { run: RUN, step: STEP, settled }).into()
+    settled
+        .map(|settled| Event::StepSettled(event::StepSettled { run: RUN, step: STEP, settled }))
+        .into()
 }
 
 /// A plan in which every field of a spec says something.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_core::access::{AccessScope, NewToken, Principal, SecretDigest};
 use windlass_core::engine::{
     CancelLevel, Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime,
-    ReusedOutcome, StoreHistory, SubmitRun,
+    ReusedOutcome, StoreHistory, SubmitRun, event,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, StepOutput};
@@ -271,7 +271,9 @@ impl SampleHistoryBuilder {
 
     fn step(&self, run: RunId, name: &str) -> StepIx {
         let submitted = self.batches.iter().flatten().find_map(|recorded| match &recorded.event {
-            Event::RunSubmitted { run: id, plan, .. } if *id == run => plan.find(name),
+            Event::RunSubmitted(event::RunSubmitted { run: id, plan, .. }) if *id == run => {
+                plan.find(name)
+            }
             _ => None,
         });
         submitted.expect("a step of a run of the story")

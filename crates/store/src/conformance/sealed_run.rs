@@ -1,6 +1,6 @@
 //! A run that has ended, for checks of archives.
 
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, event};
 use windlass_core::id::{RunId, WorkerId};
 use windlass_core::outcome::RunStatus;
 use windlass_core::time::Time;
@@ -20,8 +20,10 @@ pub fn sealed_run(run: u64, events: u64) -> SealedRun {
         steps: 1,
         workers: Vec::new(),
     };
-    let event =
-        |number| RecordedEvent { at, event: Event::WorkerLost { worker: WorkerId(number) } };
+    let event = |number| RecordedEvent {
+        at,
+        event: Event::WorkerLost(event::WorkerLost { worker: WorkerId(number) }),
+    };
     let events = (1..=events).map(|number| (Position(number * 2), event(number)));
     SealedRun { record, events: events.collect() }
 }

@@ -62,12 +62,13 @@ fn decode_events_of(format: &FrameFormat, bytes: &[u8]) -> Result<Vec<RecordedEv
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::engine::event;
     use windlass_core::id::{Fence, RunId, Seq, StepIx, WorkerId};
 
     use super::*;
 
     fn granted(at: u64) -> RecordedEvent {
-        let event = Event::Granted {
+        let event = Event::Granted(event::Granted {
             run: RunId::new(1_790_000_000_000, 5),
             step: StepIx(7),
             attempt: 1,
@@ -76,7 +77,7 @@ mod tests {
             fence: Fence::new(0, 12),
             seq: Seq(4),
             expires: None,
-        };
+        });
         RecordedEvent { at: Time::from_millis(at), event }
     }
 

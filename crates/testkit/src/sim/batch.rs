@@ -1,6 +1,6 @@
 //! What a leader says, carried out: batches go to the journal, answers to who waits for them.
 
-use windlass_core::engine::{EngineAnswer, EngineRequest, Event, LeaseEndKind};
+use windlass_core::engine::{EngineAnswer, EngineRequest, Event, LeaseEndKind, event};
 use windlass_core::id::Incarnation;
 use windlass_core::leader::{LeaderBatch, LeaderEffect};
 use windlass_core::planted_bugs::{PlantedBug, PlantedBugs};
@@ -203,7 +203,10 @@ impl SimWorld<'_> {
 
 /// Whether an event can come of nothing but the passing of time.
 fn is_of_sweep(event: &Event) -> bool {
-    matches!(event, Event::WorkerLost { .. } | Event::Ended { ended: LeaseEndKind::GivenUp, .. })
+    matches!(
+        event,
+        Event::WorkerLost(_) | Event::Ended(event::Ended { ended: LeaseEndKind::GivenUp, .. })
+    )
 }
 
 fn incarnation_of(request: &EngineRequest) -> Option<Incarnation> {

@@ -1,6 +1,6 @@
 //! The store: a linearizable journal with terms, and the ways in which it fails.
 
-use windlass_core::engine::{Event, StoreHistory};
+use windlass_core::engine::{Event, StoreHistory, event};
 use windlass_core::id::{Fence, Term};
 use windlass_core::leader::TermRecord;
 use windlass_core::planted_bugs::{PlantedBug, PlantedBugs};
@@ -293,7 +293,7 @@ impl SimWorld<'_> {
             let record = CommittedEvent { term, current, at, truth: self.now, event: &event };
             let seen = self.witness.commit(&record, &mut self.marks);
             self.check(seen);
-            if let Event::WorkerRevoked { worker } = event {
+            if let Event::WorkerRevoked(event::WorkerRevoked { worker }) = event {
                 self.stolen_credential_is_used(usize::try_from(worker.0).expect("workers are few"));
             }
             self.journal.records.push(SimRecord {
@@ -349,7 +349,7 @@ impl SimWorld<'_> {
     /// How many records there were before the newest grant of a running step that must not run beside itself.
     fn before_newest_exclusive(&self) -> usize {
         let running: Vec<Fence> = self.witness.exclusive_now().map(|(fence, _)| fence).collect();
-        let granted = |record: &SimRecord| matches!(&record.event, Event::Granted { fence, .. } if running.contains(fence));
+        let granted = |record: &SimRecord| matches!(&record.event, Event::Granted(event::Granted { fence, .. }) if running.contains(fence));
         let records = &self.journal.records;
         records
             .iter()
@@ -359,7 +359,9 @@ impl SimWorld<'_> {
 
     fn add_record_to_story(&mut self, term: Term, event: &Event) {
         self.add_to_story(|| match event {
-            Event::RunSubmitted { run, .. } => format!("journal {term}: RunSubmitted {run}"),
+            Event::RunSubmitted(event::RunSubmitted { run, .. }) => {
+                format!("journal {term}: RunSubmitted {run}")
+            }
             event => format!("journal {term}: {event:?}"),
         });
     }
@@ -386,11 +388,11 @@ fn records_never_lost(records: &[SimRecord], history: StoreHistory) -> usize {
     let told = |record: &SimRecord| {
         matches!(
             record.event,
-            Event::RunSubmitted { .. }
-                | Event::RunCancelled { .. }
-                | Event::WorkerDrained { .. }
-                | Event::WorkerRevoked { .. }
-                | Event::LockForced { .. }
+            Event::RunSubmitted(_)
+                | Event::RunCancelled(_)
+                | Event::WorkerDrained(_)
+                | Event::WorkerRevoked(_)
+                | Event::LockForced(_)
         )
     };
     let last_told = records.iter().rposition(told).map_or(0, |at| records[at].batch);
@@ -405,11 +407,13 @@ fn records_never_lost(records: &[SimRecord], history: StoreHistory) -> usize {
 fn first_remote_registration(records: &[SimRecord]) -> Option<usize> {
     let mut leader_worker = None;
     records.iter().position(|record| match &record.event {
-        Event::Led { own, .. } => {
+        Event::Led(event::Led { own, .. }) => {
             leader_worker = *own;
             false
         }
-        Event::WorkerRegistered { worker, .. } => leader_worker != Some(*worker),
+        Event::WorkerRegistered(event::WorkerRegistered { worker, .. }) => {
+            leader_worker != Some(*worker)
+        }
         _ => false,
     })
 }

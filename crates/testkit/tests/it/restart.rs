@@ -1,7 +1,7 @@
 //! A leader may begin anywhere in a journal: after each event, with a newer term and whatever time has passed.
 
 use windlass_core::engine::{
-    Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime, StoreHistory,
+    Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime, StoreHistory, event,
 };
 use windlass_core::id::Term;
 use windlass_core::planted_bugs::PlantedBugs;
@@ -28,7 +28,7 @@ fn assert_sound(engine: &Engine, place: &str) {
 /// The generation of the store at the end of a journal: each loss of history that it records begins another one.
 fn generation(journal: &[(Time, Event)]) -> u16 {
     let led = journal.iter().rev().find_map(|(_, event)| match event {
-        Event::Led { generation, .. } => Some(*generation),
+        Event::Led(event::Led { generation, .. }) => Some(*generation),
         _ => None,
     });
     led.unwrap_or(0)

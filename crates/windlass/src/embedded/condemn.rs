@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, event};
 use windlass_core::id::RunId;
 use windlass_core::time::Span;
 use windlass_store::db::StoreError;
@@ -123,8 +123,8 @@ async fn open_runs(journal: &dyn Journal) -> Result<BTreeSet<RunId>, StoreError>
         after = last.position;
         for recorded in page.iter().flat_map(|batch| &batch.events) {
             match &recorded.event {
-                Event::RunSubmitted { run, .. } => drop(open.insert(*run)),
-                Event::RunSealed { run } => drop(open.remove(run)),
+                Event::RunSubmitted(event::RunSubmitted { run, .. }) => drop(open.insert(*run)),
+                Event::RunSealed(event::RunSealed { run }) => drop(open.remove(run)),
                 _ => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::engine::{Engine, EngineConfig, Event};
+use windlass_core::engine::{Engine, EngineConfig, Event, event};
 use windlass_core::id::RunId;
 use windlass_core::outcome::StepStatus;
 use windlass_core::summary::{RunSummary, StepDurations};
@@ -159,7 +159,7 @@ impl StoreReader {
 
     fn learn(&mut self, at: Time, event: &Event) {
         match event {
-            Event::RunSubmitted { run, .. } => {
+            Event::RunSubmitted(event::RunSubmitted { run, .. }) => {
                 let Some(mut summary) = RunSummary::from_submitted(at, event) else { return };
                 for worker in self.engine.workers() {
                     summary.add_worker(worker.id, &worker.name, Some(&worker.labels));
@@ -168,7 +168,7 @@ impl StoreReader {
                 summary.set_leader(self.engine.term(), None);
                 self.open.insert(*run, summary);
             }
-            Event::RunSealed { run } => drop(self.open.remove(run)),
+            Event::RunSealed(event::RunSealed { run }) => drop(self.open.remove(run)),
             _ => match event.run() {
                 Some(run) => {
                     if let Some(open) = self.open.get_mut(&run) {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use windlass_controller::{
     EngineView, EventFollower, FollowedEvents, NodeHandle, NotLeader, PublishedEvents,
 };
-use windlass_core::engine::{
-    EngineAnswer, EngineRequest, Event, RequestDenial, SubmitRun, SubmitWarning,
-};
+use windlass_core::engine::{EngineAnswer, EngineRequest, Event, RequestDenial, SubmitRun, SubmitWarning, event};
 use windlass_core::id::RunId;
 use windlass_core::summary::RunSummary;
 use windlass_core::time::Time;
@@ -45,7 +43,7 @@ impl SubmittedRun {
         // Uses the journal's clock, like all later events.
         let submitted = |view: &EngineView| view.engine.run(run).map(|run| run.submitted_at);
         let at = handle.views().look(submitted).unwrap_or_else(system_now);
-        let event = Event::RunSubmitted { run, plan, options, reused };
+        let event = Event::RunSubmitted(event::RunSubmitted { run, plan, options, reused });
         let summary = RunSummary::from_submitted(at, &event).expect("the event is a submission");
         Ok(Ok((Self { summary: with_workers(summary, handle), from }, warnings)))
     }

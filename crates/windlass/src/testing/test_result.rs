@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, event};
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
@@ -71,9 +71,9 @@ impl PipelineTestResult {
     pub fn ended_before(&self, one: &str, other: &str) -> bool {
         let plan = self.report.summary().plan();
         let (Some(one), Some(other)) = (plan.find(one), plan.find(other)) else { return false };
-        let is_end = |event: &Event| matches!(event, Event::Ended { step, .. } if *step == one);
+        let is_end = |event: &Event| matches!(event, Event::Ended(event::Ended { step, .. }) if *step == one);
         let is_grant =
-            |event: &Event| matches!(event, Event::Granted { step, .. } if *step == other);
+            |event: &Event| matches!(event, Event::Granted(event::Granted { step, .. }) if *step == other);
         let end = self.events.iter().rposition(|(_, event)| is_end(event));
         let grant = self.events.iter().position(|(_, event)| is_grant(event));
         matches!((end, grant), (Some(end), Some(grant)) if end < grant)
@@ -94,7 +94,7 @@ struct EventTranscript<'a> {
 impl EventTranscript<'_> {
     fn worker(&self, id: windlass_core::id::WorkerId) -> &str {
         let mut registered = self.events.iter().filter_map(|(_, event)| match event {
-            Event::WorkerRegistered { worker, name, .. } if *worker == id => Some(&**name),
+            Event::WorkerRegistered(event::WorkerRegistered { worker, name, .. }) if *worker == id => Some(&**name),
             _ => None,
         });
         registered.next().unwrap_or("an unknown worker")
@@ -103,15 +103,15 @@ impl EventTranscript<'_> {
     fn line(&self, event: &Event) -> Option<String> {
         let name = |step| self.plan.name(step);
         Some(match event {
-            Event::Granted { step, worker, .. } => {
+            Event::Granted(event::Granted { step, worker, .. }) => {
                 format!("{} is granted to {}", name(*step), self.worker(*worker))
             }
-            Event::Ended { step, outcome, .. } => format!("{} {}", name(*step), outcome.kind),
-            Event::StepSettled { step, settled, .. } => {
+            Event::Ended(event::Ended { step, outcome, .. }) => format!("{} {}", name(*step), outcome.kind),
+            Event::StepSettled(event::StepSettled { step, settled, .. }) => {
                 format!("{} {}", name(*step), settled.status())
             }
-            Event::WorkerLost { worker } => format!("{} is lost", self.worker(*worker)),
-            Event::RunEnded { status, .. } => format!("the run {status}"),
+            Event::WorkerLost(event::WorkerLost { worker }) => format!("{} is lost", self.worker(*worker)),
+            Event::RunEnded(event::RunEnded { status, .. }) => format!("the run {status}"),
             _ => return None,
         })
     }

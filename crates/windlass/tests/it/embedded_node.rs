@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use windlass::core::engine::{EngineAnswer, EngineRequest, Event, SubmitRun};
+use windlass::core::engine::{EngineAnswer, EngineRequest, Event, SubmitRun, event};
 use windlass::core::environment::EnvironmentPolicy;
 use windlass::core::expand::ExpandInputs;
 use windlass::core::id::RunId;
@@ -74,7 +74,7 @@ async fn ended(station: &EmbeddedNode, run: RunId) -> RunStatus {
             panic!("it is not far behind")
         };
         for (_, event) in batches.iter().flat_map(|batch| &batch.events) {
-            if let Event::RunEnded { run: of, status } = event
+            if let Event::RunEnded(event::RunEnded { run: of, status }) = event
                 && *of == run
             {
                 return *status;

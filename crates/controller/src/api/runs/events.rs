@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, event};
 use windlass_core::id::RunId;
 use windlass_core::report::EventJson;
 use windlass_link::http::{EVENTS_TYPE, EventsPage};
@@ -107,7 +107,9 @@ fn cut(events: &mut Vec<(Position, RecordedEvent)>) -> bool {
 }
 
 fn output_len(event: &Event) -> usize {
-    if let Event::Ended { outcome, .. } | Event::LateOutcome { outcome, .. } = event {
+    if let Event::Ended(event::Ended { outcome, .. })
+    | Event::LateOutcome(event::LateOutcome { outcome, .. }) = event
+    {
         return outcome.output.len();
     }
     0

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::engine::{Event, WorkerStatus};
+use windlass_core::engine::{Event, WorkerStatus, event};
 use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
@@ -70,7 +70,7 @@ pub(in crate::api) async fn plan(api: &Api, run: RunId) -> Result<Arc<Plan>, Api
     }
     let first = api.stores.archive.events(run, Position(0), 1).await?.into_iter().next();
     match first.map(|(_, recorded)| recorded.event) {
-        Some(Event::RunSubmitted { plan, .. }) => Ok(plan),
+        Some(Event::RunSubmitted(event::RunSubmitted { plan, .. })) => Ok(plan),
         _ => Err(ApiError::no_such_run(format!("there is no run {run} any more"))),
     }
 }

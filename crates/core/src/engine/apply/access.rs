@@ -1,23 +1,22 @@
 //! Events about who may ask.
 
 use super::ApplyError;
-use crate::access::{AuditAction, AuditEntry, AuditSubject, Principal, WorkerCredential};
-use crate::engine::event::Event;
+use crate::access::{AuditEntry, Principal, WorkerCredential};
+use crate::engine::event::{Acted, WorkerEnrolled};
 use crate::engine::state::engine::Engine;
 use crate::id::{TokenId, WorkerId};
 
 impl Engine {
-    pub(in crate::engine) fn worker_enrolled(
+    pub(super) fn apply_worker_enrolled(
         &mut self,
-        id: WorkerId,
-        event: &Event,
+        event: &WorkerEnrolled,
     ) -> Result<(), ApplyError> {
-        let Event::WorkerEnrolled { digest, by, .. } = event else { return Ok(()) };
-        let name = self.workers[self.worker_ix(id)?].name.clone();
+        let WorkerEnrolled { worker: id, digest, by } = event;
+        let name = self.workers[self.worker_ix(*id)?].name.clone();
         let (digest, by, since) = (Some(*digest), by.clone(), self.now);
         let enrolment = WorkerCredential { name, digest, by, since, revoked: None };
         let known = &self.worker_ids;
-        self.keys.enrol(id, enrolment, |worker| known.contains_key(&worker));
+        self.keys.enrol(*id, enrolment, |worker| known.contains_key(&worker));
         Ok(())
     }
 
@@ -35,13 +34,8 @@ impl Engine {
         if known.is_some() { self.worker_drained(id) } else { Ok(()) }
     }
 
-    pub(in crate::engine) fn acted(
-        &mut self,
-        by: &Principal,
-        act: AuditAction,
-        about: &AuditSubject,
-    ) {
-        let (by, about) = (by.clone(), about.clone());
+    pub(super) fn apply_acted(&mut self, event: &Acted) {
+        let Acted { by, act, about } = event.clone();
         self.acts.push(AuditEntry { at: self.now, by, act, about });
     }
 

@@ -36,7 +36,7 @@ impl Engine {
     pub fn apply(&mut self, at: Time, event: &Event) -> Result<(), ApplyError> {
         self.now = self.now.max(at);
         self.deciding_run = event.run();
-        self.clock_doubt.event(self.now, matches!(event, Event::Led { .. }));
+        self.clock_doubt.event(self.now, matches!(event, Event::Led(_)));
         // A leader that takes over from itself has led all the time.
         let takes_over = event.takes_over_from(self.term);
         if let Some(proven) = takes_over {
@@ -48,73 +48,52 @@ impl Engine {
 
     fn fold(&mut self, event: &Event) -> Result<(), ApplyError> {
         match event {
-            Event::Led { .. } => self.led(event),
-            Event::WorkerRegistered { worker, .. } => self.worker_registered(*worker, event),
-            Event::WorkerLost { worker } => self.worker_became(*worker, WorkerStatus::Lost)?,
-            Event::WorkerReturned { worker } => self.worker_returned(*worker)?,
-            Event::WorkerDrained { worker } => self.worker_drained(*worker)?,
-            Event::WorkerEnded { worker, .. } => self.worker_ended(*worker)?,
-            Event::WorkerForgotten { worker } => self.worker_forgotten(*worker)?,
-            Event::Braked { .. } => {}
-            Event::RunSubmitted { run, .. } => self.run_submitted(*run, event)?,
-            Event::RunCancelled { run, .. } => self.run_cancelled(*run, event)?,
-            Event::RunEnded { run, status } => self.run_ended(*run, *status)?,
-            Event::RunSealed { run } => self.run_sealed(*run)?,
-            Event::Granted { run, step, .. } => self.granted(self.step_of(*run, *step)?, event)?,
-            Event::Confirmed { run, step, fence } => {
-                self.confirmed(self.lease_ix(*run, *step, *fence)?);
-            }
-            Event::Started { run, step, fence } => {
-                self.started(self.lease_ix(*run, *step, *fence)?)?;
-            }
-            Event::StopOrdered { run, step, fence, why } => {
-                self.stop_ordered(self.lease_ix(*run, *step, *fence)?, *why);
-            }
-            Event::Ended { .. } => self.ended(event)?,
-            Event::BackoffEnded { run, step } | Event::ConditionHeld { run, step } => {
-                self.make_ready(self.step_of(*run, *step)?, *step)?;
-            }
-            Event::StepSettled { run, step, settled } => {
-                self.step_settled(self.step_of(*run, *step)?, *step, settled)?;
-            }
-            Event::LateOutcome { run, step, fence, outcome } => {
-                self.record_late_outcome(*run, *step, *fence, outcome);
-            }
-            Event::LockForced { lock, fence } => self.lock_forced(lock, *fence),
-            Event::WorkerEnrolled { worker, .. } => self.worker_enrolled(*worker, event)?,
-            Event::WorkerRevoked { worker } => self.worker_revoked(*worker)?,
-            Event::TokenCreated { id, token } => self.keys.add(*id, token.clone(), self.now),
-            Event::TokenRevoked { id } => self.token_revoked(*id)?,
-            Event::Acted { by, act, about } => self.acted(by, *act, about),
-            Event::KeyTaken { .. } | Event::KeyAwaited { .. } | Event::KeyRecalled { .. } => {
-                self.key_answered(event)?;
-            }
+            Event::Led(event) => self.apply_led(event),
+            Event::WorkerRegistered(event) => self.apply_worker_registered(event),
+            Event::WorkerLost(event) => self.worker_became(event.worker, WorkerStatus::Lost)?,
+            Event::WorkerReturned(event) => self.worker_returned(event.worker)?,
+            Event::WorkerDrained(event) => self.worker_drained(event.worker)?,
+            Event::WorkerEnded(event) => self.worker_became(event.worker, WorkerStatus::Ended)?,
+            Event::WorkerForgotten(event) => self.worker_forgotten(event.worker)?,
+            Event::Braked(_) => {}
+            Event::RunSubmitted(event) => self.apply_run_submitted(event)?,
+            Event::RunCancelled(event) => self.apply_run_cancelled(event)?,
+            Event::RunEnded(event) => self.apply_run_ended(event)?,
+            Event::RunSealed(event) => self.run_sealed(event.run)?,
+            Event::Granted(event) => self.apply_granted(event)?,
+            Event::Confirmed(event) => self.apply_confirmed(event)?,
+            Event::Started(event) => self.apply_started(event)?,
+            Event::StopOrdered(event) => self.apply_stop_ordered(event)?,
+            Event::Ended(event) => self.apply_ended(event)?,
+            Event::BackoffEnded(event) => self.step_became_ready(event.run, event.step)?,
+            Event::ConditionHeld(event) => self.step_became_ready(event.run, event.step)?,
+            Event::StepSettled(event) => self.apply_step_settled(event)?,
+            Event::LateOutcome(event) => self.apply_outcome_after_end(event),
+            Event::LockForced(event) => self.apply_lock_forced(event),
+            Event::WorkerEnrolled(event) => self.apply_worker_enrolled(event)?,
+            Event::WorkerRevoked(event) => self.worker_revoked(event.worker)?,
+            Event::TokenCreated(event) => self.keys.add(event.id, event.token.clone(), self.now),
+            Event::TokenRevoked(event) => self.token_revoked(event.id)?,
+            Event::Acted(event) => self.apply_acted(event),
+            Event::KeyTaken(event) => self.apply_key_taken(event)?,
+            Event::KeyAwaited(event) => self.apply_key_awaited(event)?,
+            Event::KeyRecalled(event) => self.apply_key_recalled(event)?,
         }
         Ok(())
     }
 
-    fn ended(&mut self, event: &Event) -> Result<(), ApplyError> {
-        let Event::Ended { run, step, fence, outcome, next, ended } = event else { return Ok(()) };
-        if ended.is_late() {
-            let run = self.step_of(*run, *step)?;
-            return self.apply_late_outcome(run, (*step, *fence), outcome, *next);
-        }
-        let lease = self.lease_ix(*run, *step, *fence)?;
-        self.lease_ended(lease, outcome, *next, *ended)
+    fn step_became_ready(&mut self, run: RunId, step: StepIx) -> Result<(), ApplyError> {
+        let run_ix = self.step_of(run, step)?;
+        self.make_ready(run_ix, step)?;
+        Ok(())
     }
 
     pub(super) fn run_ix(&self, run: RunId) -> Result<RunIx, ApplyError> {
         self.run_ids.get(&run).copied().ok_or(ApplyError::NoRun(run))
     }
 
-    fn key_answered(&mut self, event: &Event) -> Result<(), ApplyError> {
-        let (Some(run), Some(step)) = (event.run(), event.step()) else { return Ok(()) };
-        self.apply_key_event(self.step_of(run, step)?, event)?;
-        Ok(())
-    }
-
-    /// The run, if it has that step.
-    fn step_of(&self, run: RunId, step: StepIx) -> Result<RunIx, ApplyError> {
+    /// The index of the run, if the run has that step.
+    pub(in crate::engine) fn step_of(&self, run: RunId, step: StepIx) -> Result<RunIx, ApplyError> {
         let run_ix = self.run_ix(run)?;
         let is_step = self.runs[run_ix].plan.has_step(step);
         if is_step { Ok(run_ix) } else { Err(ApplyError::NoStep(run, step)) }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::ApplyError;
-use crate::engine::event::{Event, LeaseEndKind, StepFollowUp};
+use crate::engine::event::{
+    Confirmed, Ended, Granted, LeaseEndKind, Started, StepFollowUp, StopOrdered,
+};
 use crate::engine::queue::lane::StepKind;
 use crate::engine::state::engine::Engine;
 use crate::engine::state::lease::Lease;
@@ -18,14 +20,9 @@ use crate::slab::{LeaseIx, RunIx, WorkerIx};
 use crate::time::{Span, Time};
 
 impl Engine {
-    pub(in crate::engine) fn granted(
-        &mut self,
-        run_ix: RunIx,
-        event: &Event,
-    ) -> Result<(), ApplyError> {
-        let Event::Granted { step, attempt, delivery, worker, fence, seq, .. } = *event else {
-            return Ok(());
-        };
+    pub(super) fn apply_granted(&mut self, event: &Granted) -> Result<(), ApplyError> {
+        let &Granted { run, step, attempt, delivery, worker, fence, seq, .. } = event;
+        let run_ix = self.step_of(run, step)?;
         let worker = self.worker_ix(worker)?;
         let lane = self.dequeue(run_ix, step);
         let place = self.lane_position(run_ix, step, lane);
@@ -86,7 +83,8 @@ impl Engine {
         Some(self.board.lanes[lane].key.per_worker.as_ref()?.kind.clone())
     }
 
-    pub(in crate::engine) fn confirmed(&mut self, lease_ix: LeaseIx) {
+    pub(super) fn apply_confirmed(&mut self, event: &Confirmed) -> Result<(), ApplyError> {
+        let lease_ix = self.lease_ix(event.run, event.step, event.fence)?;
         let lease = &mut self.leases[lease_ix];
         (lease.term, lease.since, lease.led_since) = (self.term, self.now, None);
         // Its worker may not have heard of a shorter TTL yet and count on the one that it knows.
@@ -94,9 +92,11 @@ impl Engine {
         if lease.started_at.is_some() {
             self.watch_overdue(lease_ix);
         }
+        Ok(())
     }
 
-    pub(in crate::engine) fn started(&mut self, lease_ix: LeaseIx) -> Result<(), ApplyError> {
+    pub(super) fn apply_started(&mut self, event: &Started) -> Result<(), ApplyError> {
+        let lease_ix = self.lease_ix(event.run, event.step, event.fence)?;
         let lease = &mut self.leases[lease_ix];
         lease.started_at = Some(self.now);
         let (run, step) = (lease.run, lease.step);
@@ -115,20 +115,39 @@ impl Engine {
         self.timers.set(at, EngineTimer::Overdue(lease_ix));
     }
 
-    pub(super) fn stop_ordered(&mut self, lease: LeaseIx, why: StopReason) {
-        // Who was told to stop already and did not is not asked politely again.
+    pub(super) fn apply_stop_ordered(&mut self, event: &StopOrdered) -> Result<(), ApplyError> {
+        let lease = self.lease_ix(event.run, event.step, event.fence)?;
+        // A step that did not end after an earlier order is killed.
         let how = if self.leases[lease].stop.is_some() { StopMode::Kill } else { StopMode::Term };
-        self.order_stop(lease, (how, why));
+        self.order_stop(lease, (how, event.why));
+        Ok(())
     }
 
-    pub(in crate::engine) fn lease_ended(
-        &mut self,
-        lease_ix: LeaseIx,
-        outcome: &Outcome,
-        next: StepFollowUp,
-        ended: LeaseEndKind,
-    ) -> Result<(), ApplyError> {
-        let lease = self.remove_lease(lease_ix);
+    pub(super) fn apply_ended(&mut self, event: &Ended) -> Result<(), ApplyError> {
+        let Ended { run, step, fence, outcome, next, ended } = event;
+        if ended.is_late() {
+            let run = self.step_of(*run, *step)?;
+            return self.apply_late_outcome(run, (*step, *fence), outcome, *next);
+        }
+        let lease = self.remove_lease(self.lease_ix(*run, *step, *fence)?);
+        self.detach_lease(&lease, *next, *ended);
+        match *next {
+            StepFollowUp::Done(status) => {
+                let superseded = lease.stop.is_some_and(|(_, why)| why == StopReason::Superseded);
+                self.runs[lease.run].superseded |= superseded && status == StepStatus::Cancelled;
+                self.step_done((lease.run, lease.step), outcome, StepChange::Ended(status))?;
+            }
+            StepFollowUp::Retry { at, avoid } => {
+                self.step_backs_off((lease.run, lease.step), (at, avoid), StepChange::BackedOff)?;
+            }
+            StepFollowUp::Again { charged } => self.hand_back(&lease, charged)?,
+        }
+        Ok(())
+    }
+
+    /// Takes the lease from its step. A lease that did not end its step, or that its holder may still report, is
+    /// remembered.
+    fn detach_lease(&mut self, lease: &Lease, next: StepFollowUp, ended: LeaseEndKind) {
         let run = &mut self.runs[lease.run];
         run.step_mut(lease.step).lease = None;
         if !ended.is_reported() || !matches!(next, StepFollowUp::Done(_)) {
@@ -140,18 +159,6 @@ impl Engine {
             let holder = self.workers[lease.worker].id;
             run.spent.insert(lease.fence, SpentLease { step: lease.step, holder, how });
         }
-        match next {
-            StepFollowUp::Done(status) => {
-                let superseded = lease.stop.is_some_and(|(_, why)| why == StopReason::Superseded);
-                run.superseded |= superseded && status == StepStatus::Cancelled;
-                self.step_done((lease.run, lease.step), outcome, StepChange::Ended(status))?;
-            }
-            StepFollowUp::Retry { at, avoid } => {
-                self.step_backs_off((lease.run, lease.step), (at, avoid), StepChange::BackedOff)?;
-            }
-            StepFollowUp::Again { charged } => self.hand_back(&lease, charged)?,
-        }
-        Ok(())
     }
 
     /// The outcome of a lease that had been given up counts: its step stops waiting to be handed out again.

@@ -1,31 +1,30 @@
 //! Events about runs, and steps that end without a lease.
 
 use super::ApplyError;
-use crate::engine::event::{CancelReason, Event, StepSettlement};
+use crate::engine::event::{
+    CancelReason, LateOutcome, LockForced, RunCancelled, RunEnded, RunSubmitted, StepSettled,
+    StepSettlement,
+};
 use crate::engine::rules::submit::locks_of;
 use crate::engine::state::engine::Engine;
 use crate::engine::state::run::{Run, SpentLeaseKind};
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::transition::StepChange;
-use crate::id::{Fence, RunId, SpecIx, StepIx};
-use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
+use crate::id::{RunId, SpecIx, StepIx};
+use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
 use crate::planted_bugs::PlantedBug;
 use crate::slab::{ClassIx, RunIx, SlabIndex};
 
 impl Engine {
-    pub(in crate::engine) fn run_submitted(
-        &mut self,
-        id: RunId,
-        event: &Event,
-    ) -> Result<(), ApplyError> {
-        let Event::RunSubmitted { plan, options, reused, .. } = event else { return Ok(()) };
-        let run = Run::new((id, self.runs_seen), plan.clone(), *options, self.now);
+    pub(super) fn apply_run_submitted(&mut self, event: &RunSubmitted) -> Result<(), ApplyError> {
+        let RunSubmitted { run: id, plan, options, reused } = event;
+        let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
         let deadline = run.options.timeout.map(|timeout| self.now + timeout);
         self.nodes += run.steps.len();
         self.plan_bytes += plan.bytes();
         self.runs_seen += 1;
         let run_ix = self.runs.insert(run);
-        self.run_ids.insert(id, run_ix);
+        self.run_ids.insert(*id, run_ix);
         self.enter_queues(run_ix);
         if let Some(deadline) = deadline {
             self.timers.set(deadline, EngineTimer::RunDeadline(run_ix));
@@ -81,9 +80,9 @@ impl Engine {
         self.board.withdraw_locks(locks_of(&plan));
     }
 
-    pub(super) fn run_cancelled(&mut self, run: RunId, event: &Event) -> Result<(), ApplyError> {
-        let Event::RunCancelled { level, reason, .. } = event else { return Ok(()) };
-        let run = self.run_ix(run)?;
+    pub(super) fn apply_run_cancelled(&mut self, event: &RunCancelled) -> Result<(), ApplyError> {
+        let RunCancelled { run, level, reason } = event;
+        let run = self.run_ix(*run)?;
         if self.config.bugs.on(PlantedBug::CondemnFreesLocks) && *reason == CancelReason::Defect {
             self.free_locks_at_once(run);
         }
@@ -107,9 +106,9 @@ impl Engine {
         }
     }
 
-    pub(super) fn run_ended(&mut self, run: RunId, status: RunStatus) -> Result<(), ApplyError> {
-        let run = self.run_ix(run)?;
-        self.runs[run].status = status;
+    pub(super) fn apply_run_ended(&mut self, event: &RunEnded) -> Result<(), ApplyError> {
+        let run = self.run_ix(event.run)?;
+        self.runs[run].status = event.status;
         self.leave_queues(run);
         Ok(())
     }
@@ -131,12 +130,9 @@ impl Engine {
         self.timers.forget_run(run_ix);
     }
 
-    pub(in crate::engine) fn step_settled(
-        &mut self,
-        run_ix: RunIx,
-        step: StepIx,
-        settled: &StepSettlement,
-    ) -> Result<(), ApplyError> {
+    pub(super) fn apply_step_settled(&mut self, event: &StepSettled) -> Result<(), ApplyError> {
+        let StepSettled { run, step, settled } = event;
+        let (run_ix, step) = (self.step_of(*run, *step)?, *step);
         let state = self.runs[run_ix].step(step);
         if state.status == StepStatus::Ready {
             self.dequeue(run_ix, step);
@@ -155,31 +151,28 @@ impl Engine {
         Ok(())
     }
 
-    pub(in crate::engine) fn record_late_outcome(
-        &mut self,
-        run: RunId,
-        step: StepIx,
-        fence: Fence,
-        outcome: &Outcome,
-    ) {
-        let Some(run) = self.run_ids.get(&run).copied() else {
-            return self.sealed.forget(fence);
+    /// An outcome that does not count was kept: it is not kept a second time.
+    pub(super) fn apply_outcome_after_end(&mut self, event: &LateOutcome) {
+        let LateOutcome { run, step, fence, outcome } = event;
+        let Some(run) = self.run_ids.get(run).copied() else {
+            return self.sealed.forget(*fence);
         };
-        if let Some(spent) = self.runs[run].spent.get_mut(&fence) {
+        if let Some(spent) = self.runs[run].spent.get_mut(fence) {
             spent.how = SpentLeaseKind::Late;
         }
         if self.config.bugs.on(PlantedBug::LateOutcomeApplied)
             && outcome.kind == OutcomeKind::Succeeded
         {
-            let state = self.runs[run].step_mut(step);
+            let state = self.runs[run].step_mut(*step);
             if state.status.is_terminal() {
                 state.status = StepStatus::Succeeded;
             }
         }
     }
 
-    pub(in crate::engine) fn lock_forced(&mut self, lock: &str, fence: Fence) {
-        let Some(lock) = self.board.lock_ids.get(lock).copied() else {
+    pub(super) fn apply_lock_forced(&mut self, event: &LockForced) {
+        let fence = event.fence;
+        let Some(lock) = self.board.lock_ids.get(&event.lock).copied() else {
             return;
         };
         self.board.locks[lock].release(fence);

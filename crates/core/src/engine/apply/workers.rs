@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ApplyError;
-use crate::engine::event::Event;
+use crate::engine::event::{Led, WorkerRegistered};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::worker::{Worker, WorkerStatus};
@@ -15,8 +15,8 @@ use crate::time::Time;
 
 impl Engine {
     /// A takeover: leases of earlier terms have one TTL to be presented, and every worker as long to be heard.
-    pub(in crate::engine) fn led(&mut self, event: &Event) {
-        let &Event::Led { term, ttl, generation, own, embargo, .. } = event else { return };
+    pub(super) fn apply_led(&mut self, event: &Led) {
+        let &Led { term, ttl, generation, own, embargo, .. } = event;
         // A leader that takes over from itself has learnt of a loss.
         self.loss_noticed = term == self.term;
         (self.term, self.ttl, self.generation) = (term, ttl, generation);
@@ -45,13 +45,11 @@ impl Engine {
         }
     }
 
-    pub(in crate::engine) fn worker_registered(&mut self, id: WorkerId, event: &Event) {
-        let Event::WorkerRegistered { name, incarnation, labels, slots, home, .. } = event else {
-            return;
-        };
-        self.met_others |= self.own != Some(id);
+    pub(super) fn apply_worker_registered(&mut self, event: &WorkerRegistered) {
+        let WorkerRegistered { worker: id, name, incarnation, labels, slots, home } = event;
+        self.met_others |= self.own != Some(*id);
         let worker = Worker {
-            id,
+            id: *id,
             name: name.clone(),
             incarnation: *incarnation,
             labels: labels.clone(),
@@ -72,7 +70,7 @@ impl Engine {
             park_until: Time::ZERO,
             pace_us: 0,
         };
-        let worker_ix = match self.worker_ids.get(&id).copied() {
+        let worker_ix = match self.worker_ids.get(id).copied() {
             Some(known) => {
                 self.leave_classes(known);
                 self.unwatch_worker(known);
@@ -87,13 +85,9 @@ impl Engine {
             }
             None => self.workers.insert(worker),
         };
-        self.worker_ids.insert(id, worker_ix);
+        self.worker_ids.insert(*id, worker_ix);
         self.join_classes(worker_ix);
         self.watch_worker(worker_ix);
-    }
-
-    pub(super) fn worker_ended(&mut self, id: WorkerId) -> Result<(), ApplyError> {
-        self.worker_became(id, WorkerStatus::Ended)
     }
 
     pub(in crate::engine) fn worker_became(

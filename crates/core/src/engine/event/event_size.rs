@@ -2,6 +2,7 @@
 
 use super::{Event, StepSettlement};
 use crate::access::{AuditSubject, Principal};
+use crate::engine::event;
 use crate::outcome::StepOutput;
 
 /// Bytes of an event beside its texts and lists: its time, its kind and at most ten numbers of up to ten bytes.
@@ -22,44 +23,46 @@ impl Event {
 
     fn text_bytes(&self) -> usize {
         match self {
-            Self::RunSubmitted { plan, reused, .. } => {
+            Self::RunSubmitted(event::RunSubmitted { plan, reused, .. }) => {
                 let reused = reused.iter().map(|it| REUSED_FRAME + output_bytes(&it.output));
                 plan.encoded_max() + reused.sum::<usize>()
             }
-            Self::WorkerRegistered { name, labels, .. } => {
+            Self::WorkerRegistered(event::WorkerRegistered { name, labels, .. }) => {
                 let labels = labels.iter().map(|label| LABEL_FRAME + label.len());
                 name.len() + labels.sum::<usize>()
             }
-            Self::Ended { outcome, .. } | Self::LateOutcome { outcome, .. } => {
+            Self::Ended(event::Ended { outcome, .. })
+            | Self::LateOutcome(event::LateOutcome { outcome, .. }) => {
                 output_bytes(&outcome.output)
             }
-            Self::StepSettled { settled, .. } => settled_bytes(settled),
-            Self::LockForced { lock, .. } => lock.len(),
-            Self::WorkerEnrolled { by, .. } => principal_bytes(by),
-            Self::TokenCreated { token, .. } => token.name.len(),
-            Self::Acted { by, about, .. } => principal_bytes(by) + about_bytes(about),
-            Self::KeyTaken { key, .. } | Self::KeyAwaited { key, .. } => key.len(),
-            Self::KeyRecalled { key, origin, output, .. } => {
+            Self::StepSettled(event::StepSettled { settled, .. }) => settled_bytes(settled),
+            Self::LockForced(event::LockForced { lock, .. }) => lock.len(),
+            Self::WorkerEnrolled(event::WorkerEnrolled { by, .. }) => principal_bytes(by),
+            Self::TokenCreated(event::TokenCreated { token, .. }) => token.name.len(),
+            Self::Acted(event::Acted { by, about, .. }) => principal_bytes(by) + about_bytes(about),
+            Self::KeyTaken(event::KeyTaken { key, .. })
+            | Self::KeyAwaited(event::KeyAwaited { key, .. }) => key.len(),
+            Self::KeyRecalled(event::KeyRecalled { key, origin, output, .. }) => {
                 key.len() + origin.name.len() + output_bytes(output)
             }
-            Self::Led { .. }
-            | Self::WorkerLost { .. }
-            | Self::WorkerReturned { .. }
-            | Self::WorkerDrained { .. }
-            | Self::WorkerEnded { .. }
-            | Self::WorkerForgotten { .. }
-            | Self::WorkerRevoked { .. }
-            | Self::Braked { .. }
-            | Self::RunCancelled { .. }
-            | Self::RunEnded { .. }
-            | Self::RunSealed { .. }
-            | Self::Granted { .. }
-            | Self::Confirmed { .. }
-            | Self::Started { .. }
-            | Self::StopOrdered { .. }
-            | Self::BackoffEnded { .. }
-            | Self::ConditionHeld { .. }
-            | Self::TokenRevoked { .. } => 0,
+            Self::Led(_)
+            | Self::WorkerLost(_)
+            | Self::WorkerReturned(_)
+            | Self::WorkerDrained(_)
+            | Self::WorkerEnded(_)
+            | Self::WorkerForgotten(_)
+            | Self::WorkerRevoked(_)
+            | Self::Braked(_)
+            | Self::RunCancelled(_)
+            | Self::RunEnded(_)
+            | Self::RunSealed(_)
+            | Self::Granted(_)
+            | Self::Confirmed(_)
+            | Self::Started(_)
+            | Self::StopOrdered(_)
+            | Self::BackoffEnded(_)
+            | Self::ConditionHeld(_)
+            | Self::TokenRevoked(_) => 0,
         }
     }
 }

@@ -1,9 +1,28 @@
-//! Events: the facts that the engine records.
+//! Events: one struct per event, by subject.
 
+mod access;
 mod event_size;
 mod event_type;
+mod leader;
+mod lease;
+mod run;
+mod step;
+mod worker;
 
-pub use event_type::{
-    CancelLevel, CancelReason, Event, LeaseEndKind, ReusedOutcome, RunOptions, StepFollowUp,
-    StepSettlement, UnplaceablePolicy,
+pub use access::{Acted, TokenCreated, TokenRevoked, WorkerEnrolled, WorkerRevoked};
+pub use event_type::Event;
+pub use leader::{Braked, Led};
+pub use lease::{
+    Confirmed, Ended, Granted, LateOutcome, LeaseEndKind, LockForced, Started, StepFollowUp,
+    StopOrdered,
+};
+pub use run::{
+    CancelLevel, CancelReason, ReusedOutcome, RunCancelled, RunEnded, RunOptions, RunSealed,
+    RunSubmitted, UnplaceablePolicy,
+};
+pub use step::{
+    BackoffEnded, ConditionHeld, KeyAwaited, KeyRecalled, KeyTaken, StepSettled, StepSettlement,
+};
+pub use worker::{
+    WorkerDrained, WorkerEnded, WorkerForgotten, WorkerLost, WorkerRegistered, WorkerReturned,
 };

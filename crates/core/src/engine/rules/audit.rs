@@ -2,7 +2,7 @@
 
 use super::decide::DecisionDraft;
 use crate::access::{AuditAction, AuditSubject, Principal};
-use crate::engine::event::Event;
+use crate::engine::event;
 use crate::engine::request::{EngineAnswer, EngineRequest};
 use crate::engine::state::engine::Engine;
 use crate::id::{Fence, RunId, TokenId, WorkerId};
@@ -35,7 +35,7 @@ impl Engine {
             && let Some((act, subject)) = subject
             && let Some(about) = self.audit_subject(subject, &answer)
         {
-            self.emit(out, Event::Acted { by, act, about });
+            self.emit(out, event::Acted { by, act, about });
         }
         answer
     }

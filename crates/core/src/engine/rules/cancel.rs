@@ -1,7 +1,7 @@
 //! Ends runs on order, in two levels.
 
 use super::decide::DecisionDraft;
-use crate::engine::event::{CancelLevel, CancelReason, Event};
+use crate::engine::event::{self, CancelLevel, CancelReason};
 use crate::engine::request::{EngineAnswer, RequestDenial};
 use crate::engine::state::engine::Engine;
 use crate::id::RunId;
@@ -24,7 +24,7 @@ impl Engine {
         let before = self.runs[run_ix].cancel;
         if before.is_none_or(|(before, _)| before < level) {
             let reason = before.map_or(CancelReason::Asked, |(_, reason)| reason);
-            self.emit(out, Event::RunCancelled { run, level, reason });
+            self.emit(out, event::RunCancelled { run, level, reason });
         }
         EngineAnswer::Done
     }
@@ -44,7 +44,7 @@ impl Engine {
         let hollow = self.runs[run_ix].is_hollow();
         let reason = if hollow { CancelReason::Condemned } else { CancelReason::Defect };
         let level = CancelLevel::Kill;
-        self.emit(out, Event::RunCancelled { run, level, reason });
+        self.emit(out, event::RunCancelled { run, level, reason });
         EngineAnswer::Done
     }
 }

@@ -17,7 +17,7 @@
 use std::collections::BTreeSet;
 
 use crate::engine::apply::ApplyError;
-use crate::engine::event::{CancelReason, Event, ReusedOutcome, StepFollowUp};
+use crate::engine::event::{self, CancelReason, Event, StepFollowUp};
 use crate::engine::state::engine::{DeferredWork, Engine};
 use crate::engine::state::run::{Run, RunForm};
 use crate::id::{Fence, RunId, StepIx};
@@ -75,53 +75,55 @@ impl Engine {
             return Ok(false);
         };
         let Some(run_ix) = self.run_ids.get(&run).copied() else {
-            let Event::RunSubmitted { reused, .. } = event else { return Ok(false) };
-            self.condemned_submitted(event, reused);
+            let Event::RunSubmitted(event) = event else { return Ok(false) };
+            self.condemned_submitted(event);
             return Ok(true);
         };
         match event {
-            Event::RunCancelled { level, reason, .. } => {
+            Event::RunCancelled(event::RunCancelled { level, reason, .. }) => {
                 self.runs[run_ix].cancel = Some((*level, *reason));
                 self.runs[run_ix].status = RunStatus::Cancelling;
                 if *reason == CancelReason::Condemned {
                     self.cancel_condemned_run(run_ix);
                 }
             }
-            Event::RunEnded { status, .. } => {
+            Event::RunEnded(event::RunEnded { status, .. }) => {
                 self.runs[run_ix].status = *status;
                 self.end_condemned_steps(run_ix);
             }
-            Event::Granted { worker, fence, seq, .. } => {
+            Event::Granted(event::Granted { worker, fence, seq, .. }) => {
                 let worker = self.worker_ix(*worker)?;
                 self.fences = self.fences.max(fence.count());
                 self.workers[worker].peer.note_grant_reply(*seq);
             }
-            Event::Ended { step, outcome, next: StepFollowUp::Done(status), .. } => {
+            Event::Ended(event::Ended {
+                step, outcome, next: StepFollowUp::Done(status), ..
+            }) => {
                 self.condemned_lease_ended(run_ix, *step, (outcome, *status));
             }
-            Event::StepSettled { step, settled, .. } => {
+            Event::StepSettled(event::StepSettled { step, settled, .. }) => {
                 self.condemned_step_ended(run_ix, *step, settled.status());
             }
-            Event::KeyTaken { step, key, .. } => {
+            Event::KeyTaken(event::KeyTaken { step, key, .. }) => {
                 self.ledger.acquire(key, (run_ix, *step), self.now);
             }
-            Event::KeyAwaited { step, key, .. } => {
+            Event::KeyAwaited(event::KeyAwaited { step, key, .. }) => {
                 let again = self.ignores_key_record((run_ix, *step));
                 self.ledger.enqueue(key, (run_ix, *step), again);
             }
-            Event::KeyRecalled { step, output, .. } => {
+            Event::KeyRecalled(event::KeyRecalled { step, output, .. }) => {
                 self.keep_output(run_ix, *step, output);
                 self.condemned_step_ended(run_ix, *step, StepStatus::Cached);
             }
-            Event::RunSealed { .. } | Event::Acted { .. } => return Ok(false),
+            Event::RunSealed(_) | Event::Acted(_) => return Ok(false),
             _ => {}
         }
         Ok(true)
     }
 
     /// Lists a run without building it.
-    fn condemned_submitted(&mut self, event: &Event, reused: &[ReusedOutcome]) {
-        let Event::RunSubmitted { run: id, plan, options, .. } = event else { return };
+    fn condemned_submitted(&mut self, event: &event::RunSubmitted) {
+        let event::RunSubmitted { run: id, plan, options, reused } = event;
         let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
         self.nodes += run.steps.len();
         self.plan_bytes += plan.bytes();

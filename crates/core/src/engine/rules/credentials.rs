@@ -2,7 +2,7 @@
 
 use super::decide::DecisionDraft;
 use crate::access::{NewToken, Principal, SecretDigest};
-use crate::engine::event::Event;
+use crate::engine::event;
 use crate::engine::request::{EngineAnswer, RequestDenial};
 use crate::engine::state::engine::Engine;
 use crate::id::{TokenId, WorkerId};
@@ -27,7 +27,7 @@ impl Engine {
         let Some(id) = self.keys.next_token_id(self.now) else {
             return EngineAnswer::Denied(RequestDenial::TooManyTokens(self.keys.tokens().len()));
         };
-        self.emit(out, Event::TokenCreated { id, token });
+        self.emit(out, event::TokenCreated { id, token });
         EngineAnswer::TokenCreated(id)
     }
 
@@ -39,7 +39,7 @@ impl Engine {
         match self.keys.token(id) {
             None => return EngineAnswer::Denied(RequestDenial::NoSuchToken(id)),
             Some(token) if token.revoked.is_some() => {}
-            Some(_) => self.emit(out, Event::TokenRevoked { id }),
+            Some(_) => self.emit(out, event::TokenRevoked { id }),
         }
         EngineAnswer::Done
     }
@@ -56,7 +56,7 @@ impl Engine {
         let answer = self.register(out, register);
         let known = self.keys.worker(worker).is_some_and(|it| it.digest == Some(digest));
         if matches!(answer, EngineAnswer::Registered(_)) && !known {
-            self.emit(out, Event::WorkerEnrolled { worker, digest, by });
+            self.emit(out, event::WorkerEnrolled { worker, digest, by });
         }
         answer
     }
@@ -77,7 +77,7 @@ impl Engine {
         if self.keys.is_revoked(worker) {
             return EngineAnswer::Done;
         }
-        self.emit(out, Event::WorkerRevoked { worker });
+        self.emit(out, event::WorkerRevoked { worker });
         if let Some(known) = known {
             self.refuse_parked(out, known, WorkerRefusal::Revoked);
         }

@@ -2,7 +2,7 @@
 
 use crate::access::Principal;
 use crate::engine::config::{BATCH_BYTES_MAX, SCANS_MAX};
-use crate::engine::event::Event;
+use crate::engine::event::{self, Event};
 use crate::engine::request::{EngineAnswer, EngineDecision, EngineRequest, RequestDenial};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::timer::EngineTimer;
@@ -109,7 +109,8 @@ impl Engine {
     }
 
     /// Records a decision and lets it take effect.
-    pub(in crate::engine) fn emit(&mut self, out: &mut DecisionDraft, event: Event) {
+    pub(in crate::engine) fn emit(&mut self, out: &mut DecisionDraft, event: impl Into<Event>) {
+        let event = event.into();
         if self.config.bugs.on(PlantedBug::PanicsByName) {
             self.panic_by_name(&event);
         }
@@ -123,8 +124,8 @@ impl Engine {
 
     fn panic_by_name(&self, event: &Event) {
         let run = event.run().and_then(|run| self.run_ids.get(&run)).map(|run| &self.runs[*run]);
-        let ended = run.filter(|run| matches!(event, Event::Ended { .. }) && run.cancel.is_none());
-        let joined = matches!(event, Event::WorkerRegistered { name, .. } if &**name == "panics");
+        let ended = run.filter(|run| matches!(event, Event::Ended(_)) && run.cancel.is_none());
+        let joined = matches!(event, Event::WorkerRegistered(it) if &*it.name == "panics");
         assert!(!joined && ended.is_none_or(|run| run.plan.pipeline() != "panics"), "planted");
     }
 
@@ -181,9 +182,9 @@ impl Engine {
         let embargo = embargo.max(self.condemned_embargo());
         let shared: Vec<WorkerId> = self.leader_process_workers().collect();
         let proven = self.proven_now(proven);
-        self.emit(out, Event::Led { term, ttl, generation, own, embargo, proven });
+        self.emit(out, event::Led { term, ttl, generation, own, embargo, proven });
         for worker in shared.into_iter().filter(|worker| own != Some(*worker)) {
-            self.emit(out, Event::WorkerLost { worker });
+            self.emit(out, event::WorkerLost { worker });
         }
         for run in self.condemned_runs() {
             self.condemn(out, run);
@@ -203,7 +204,7 @@ impl Engine {
             return EngineAnswer::Denied(RequestDenial::NoSuchWorker(worker));
         };
         if !self.workers[known].drained {
-            self.emit(out, Event::WorkerDrained { worker });
+            self.emit(out, event::WorkerDrained { worker });
             self.request_all_back(known);
         }
         EngineAnswer::Done
@@ -220,7 +221,7 @@ impl Engine {
         let it = &self.workers[worker];
         if exchange.drains && !it.drained && it.leases_expire() {
             let worker = it.id;
-            self.emit(out, Event::WorkerDrained { worker });
+            self.emit(out, event::WorkerDrained { worker });
         }
     }
 
@@ -234,7 +235,7 @@ impl Engine {
         if !held.is_some_and(|holders| holders.contains(&fence)) {
             return EngineAnswer::Denied(RequestDenial::LockNotHeld { lock, fence });
         }
-        self.emit(out, Event::LockForced { lock, fence });
+        self.emit(out, event::LockForced { lock, fence });
         EngineAnswer::Done
     }
 }

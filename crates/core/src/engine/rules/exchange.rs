@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::decide::DecisionDraft;
 use super::grant::GrantReach;
-use crate::engine::event::{Event, LeaseEndKind};
+use crate::engine::event::{self, LeaseEndKind};
 use crate::engine::request::EngineAnswer;
 use crate::engine::state::engine::Engine;
 use crate::engine::state::timer::EngineTimer;
@@ -112,7 +112,7 @@ impl Engine {
         self.workers[worker].contact = self.now;
         if self.workers[worker].status == WorkerStatus::Lost {
             let id = self.workers[worker].id;
-            self.emit(out, Event::WorkerReturned { worker: id });
+            self.emit(out, event::WorkerReturned { worker: id });
         }
     }
 
@@ -176,7 +176,7 @@ impl Engine {
         if listed.phase == LeasePhase::Started {
             self.leases[lease].asked_back = false;
             if self.leases[lease].started_at.is_none() {
-                self.emit(out, Event::Started { run: at.run, step: at.step, fence: at.fence });
+                self.emit(out, event::Started { run: at.run, step: at.step, fence: at.fence });
             }
         }
         if let Some(stop) = self.stop_order(lease) {
@@ -203,7 +203,7 @@ impl Engine {
         // A leader that begins another generation has its own leases presented anew, too.
         if it.term != self.term || it.led_since.is_some() {
             let run = self.runs[it.run].id;
-            self.emit(out, Event::Confirmed { run, step: it.step, fence: it.fence });
+            self.emit(out, event::Confirmed { run, step: it.step, fence: it.fence });
         }
     }
 

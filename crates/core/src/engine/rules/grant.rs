@@ -6,7 +6,7 @@ use super::decide::DecisionDraft;
 use crate::engine::config::{
     AVOID_WORKER_WAIT, GRANT_FRAME, REPLY_GRANT_BYTES_MAX, SINGLE_GRANT_BYTES_MAX,
 };
-use crate::engine::event::{Event, StepSettlement};
+use crate::engine::event::{self, StepSettlement};
 use crate::engine::queue::lane::{LanePosition, LaneRank, QueuedStep};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::worker::WorkerStatus;
@@ -117,7 +117,7 @@ impl Engine {
         }
         let run = &self.runs[place.run];
         let state = run.step(queued.step);
-        let event = Event::Granted {
+        let event = event::Granted {
             run: run.id,
             step: queued.step,
             attempt: state.attempt,

@@ -5,11 +5,12 @@
 
 use super::decide::DecisionDraft;
 use crate::display_text::{NAME_MAX, is_displayable, quoted};
-use crate::engine::event::{Event, StepSettlement};
+use crate::engine::apply::ApplyError;
+use crate::engine::event::{self, Event, StepSettlement};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::run::Run;
 use crate::engine::state::timer::EngineTimer;
-use crate::engine::state::transition::{IllegalStepChange, StepChange};
+use crate::engine::state::transition::StepChange;
 use crate::expr::{ExprScope, Template};
 use crate::id::StepIx;
 use crate::idempotency::{IdempotencyLookup, IdempotencyOrigin, IdempotencyRecord, IdempotentStep};
@@ -49,7 +50,7 @@ impl Engine {
     ) {
         let id = self.runs[run_ix].id;
         match self.runs[run_ix].evaluate_key(step) {
-            None => self.emit(out, Event::ConditionHeld { run: id, step }),
+            None => self.emit(out, event::ConditionHeld { run: id, step }),
             Some(Err(why)) => {
                 self.emit_settled(out, run_ix, step, StepSettlement::FailedKey { why });
             }
@@ -72,17 +73,17 @@ impl Engine {
         ) {
             IdempotencyLookup::Recorded(IdempotencyRecord { origin, output, .. }) => {
                 let (origin, output) = (origin.clone(), output.clone());
-                Some(Event::KeyRecalled { run, step, key, origin, output })
+                Some(event::KeyRecalled { run, step, key, origin, output }.into())
             }
             IdempotencyLookup::Awaited(before)
                 if !self.config.bugs.on(PlantedBug::KeyTakenTwice) =>
             {
                 let known = self.ledger.awaited_key(place).is_some();
                 let by = self.runs[before.0].id;
-                (!known).then_some(Event::KeyAwaited { run, step, key, by })
+                (!known).then(|| event::KeyAwaited { run, step, key, by }.into())
             }
             IdempotencyLookup::Free | IdempotencyLookup::Awaited(_) => {
-                Some(Event::KeyTaken { run, step, key })
+                Some(event::KeyTaken { run, step, key }.into())
             }
         }
     }
@@ -91,47 +92,45 @@ impl Engine {
         self.runs[run].spec(step).idempotency.as_ref().is_some_and(|it| it.again)
     }
 
-    /// What the answer to a step that asked for its key does.
-    pub(in crate::engine) fn apply_key_event(
+    pub(in crate::engine) fn apply_key_taken(
         &mut self,
-        run_ix: RunIx,
-        event: &Event,
-    ) -> Result<(), IllegalStepChange> {
-        if let Event::KeyTaken { step, key, .. } = event {
-            self.ledger.acquire(key, (run_ix, *step), self.now);
-            self.make_ready(run_ix, *step)?;
-        } else if let Event::KeyAwaited { step, key, .. } = event {
-            self.key_awaited(run_ix, *step, key);
-        } else if let Event::KeyRecalled { step, output, .. } = event {
-            self.key_recalled(run_ix, *step, output)?;
-        }
+        event: &event::KeyTaken,
+    ) -> Result<(), ApplyError> {
+        let run_ix = self.step_of(event.run, event.step)?;
+        self.ledger.acquire(&event.key, (run_ix, event.step), self.now);
+        self.make_ready(run_ix, event.step)?;
         Ok(())
     }
 
-    fn key_awaited(&mut self, run_ix: RunIx, step: StepIx, key: &str) {
+    pub(in crate::engine) fn apply_key_awaited(
+        &mut self,
+        event: &event::KeyAwaited,
+    ) -> Result<(), ApplyError> {
+        let (run_ix, step) = (self.step_of(event.run, event.step)?, event.step);
         let again = self.ignores_key_record((run_ix, step));
-        self.ledger.enqueue(key, (run_ix, step), again);
+        self.ledger.enqueue(&event.key, (run_ix, step), again);
         let (now, patience) = (self.now, self.runs[run_ix].spec(step).wait_for_lock);
         let state = self.runs[run_ix].step_mut(step);
         (state.since, state.settling) = (now, false);
         self.timers.set(now + patience, EngineTimer::Key(run_ix, step));
+        Ok(())
     }
 
-    fn key_recalled(
+    pub(in crate::engine) fn apply_key_recalled(
         &mut self,
-        run_ix: RunIx,
-        step: StepIx,
-        output: &StepOutput,
-    ) -> Result<(), IllegalStepChange> {
+        event: &event::KeyRecalled,
+    ) -> Result<(), ApplyError> {
+        let (run_ix, step) = (self.step_of(event.run, event.step)?, event.step);
         let run = &mut self.runs[run_ix];
-        if *output != StepOutput::None {
-            run.outputs.insert(step, output.clone());
+        if event.output != StepOutput::None {
+            run.outputs.insert(step, event.output.clone());
         }
         let state = run.step_mut(step);
         state.settling = false;
         state.change(StepChange::Reused)?;
         self.release_key(run_ix, step);
-        self.node_ended(run_ix, step)
+        self.node_ended(run_ix, step)?;
+        Ok(())
     }
 
     /// A step has ended, and with it its hold on a key or its place in line: who can go on by that asks again.

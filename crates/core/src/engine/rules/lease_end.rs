@@ -2,7 +2,7 @@
 
 use super::decide::DecisionDraft;
 use crate::engine::config::{INTERRUPTED_DELIVERIES_MAX, UNCONFIRMED_DELIVERIES_MAX};
-use crate::engine::event::{Event, LeaseEndKind, StepFollowUp};
+use crate::engine::event::{self, LeaseEndKind, StepFollowUp};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::lease::Lease;
 use crate::id::{Seq, StepIx};
@@ -39,7 +39,7 @@ impl Engine {
         let next = self.follow_up(out, lease_ix, &outcome, ended);
         let lease = &self.leases[lease_ix];
         let (run, step, fence) = (self.runs[lease.run].id, lease.step, lease.fence);
-        self.emit(out, Event::Ended { run, step, fence, outcome, next, ended });
+        self.emit(out, event::Ended { run, step, fence, outcome, next, ended });
     }
 
     fn follow_up(

@@ -5,7 +5,7 @@
 //! more would give nothing. Once another lease was granted, a report of the former one is kept as history.
 
 use super::decide::DecisionDraft;
-use crate::engine::event::{Event, LeaseEndKind};
+use crate::engine::event::{self, LeaseEndKind};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::run::{SpentLease, SpentLeaseKind, StepState};
 use crate::id::{Fence, WorkerId};
@@ -72,7 +72,7 @@ impl Engine {
         };
         self.learn_pace(worker, finished);
         let ended = LeaseEndKind::Late { ran: finished.ran };
-        self.emit(out, Event::Ended { run, step, fence, outcome, next, ended });
+        self.emit(out, event::Ended { run, step, fence, outcome, next, ended });
         OutcomeVerdict::Accepted
     }
 
@@ -115,7 +115,7 @@ impl Engine {
         if !outcome.output.fits() {
             outcome.output = StepOutput::None;
         }
-        self.emit(out, Event::LateOutcome { run, step, fence, outcome });
+        self.emit(out, event::LateOutcome { run, step, fence, outcome });
     }
 
     fn matching_open_lease(&self, worker: WorkerIx, finished: &FinishedAttempt) -> Option<LeaseIx> {

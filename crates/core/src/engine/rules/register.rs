@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::decide::DecisionDraft;
 use crate::engine::config::SLOTS_MAX;
-use crate::engine::event::{Event, LeaseEndKind};
+use crate::engine::event::{self, LeaseEndKind};
 use crate::engine::request::EngineAnswer;
 use crate::engine::state::engine::Engine;
 use crate::engine::state::lease::Lease;
@@ -45,7 +45,7 @@ impl Engine {
             let home = if self.own == Some(worker) { home } else { WorkerLocality::Apart };
             self.emit(
                 out,
-                Event::WorkerRegistered { worker, name, incarnation, labels, slots, home },
+                event::WorkerRegistered { worker, name, incarnation, labels, slots, home },
             );
         }
         if known.is_none() {
@@ -137,7 +137,7 @@ impl Engine {
         }
         self.end_life(out, worker_ix, incarnation, started);
         if is_latest {
-            self.emit(out, Event::WorkerEnded { worker, incarnation });
+            self.emit(out, event::WorkerEnded { worker, incarnation });
         }
         EngineAnswer::Done
     }

@@ -1,7 +1,7 @@
 //! Ends without a lease: skipped, blocked, cancelled, superseded, and runs whose last step has ended.
 
 use super::decide::DecisionDraft;
-use crate::engine::event::{Event, StepSettlement, UnplaceablePolicy};
+use crate::engine::event::{self, StepSettlement, UnplaceablePolicy};
 use crate::engine::queue::lane::ReadyLane;
 use crate::engine::state::engine::{DeferredWork, Engine};
 use crate::engine::state::lease::Lease;
@@ -105,7 +105,7 @@ impl Engine {
         settled: StepSettlement,
     ) {
         let run = self.runs[run_ix].id;
-        self.emit(out, Event::StepSettled { run, step, settled });
+        self.emit(out, event::StepSettled { run, step, settled });
     }
 
     /// Ends steps of a stopped run in the order of the plan, as many as the decision has room for.
@@ -142,7 +142,7 @@ impl Engine {
         };
         if run.open == 0 && !run.status.is_terminal() {
             let (run, status) = (run.id, run.final_status());
-            self.emit(out, Event::RunEnded { run, status });
+            self.emit(out, event::RunEnded { run, status });
         }
     }
 
@@ -233,7 +233,7 @@ impl Engine {
         let run = &self.runs[it.run];
         if self.is_superseded_holder(it, lock) && run.order < order && it.stop.is_none() {
             let (run, step, fence, why) = (run.id, it.step, it.fence, StopReason::Superseded);
-            self.emit(out, Event::StopOrdered { run, step, fence, why });
+            self.emit(out, event::StopOrdered { run, step, fence, why });
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decide::DecisionDraft;
 use crate::engine::config::REUSED_BYTES_MAX;
-use crate::engine::event::Event;
+use crate::engine::event;
 use crate::engine::queue::requirement_class::describe_placement;
 use crate::engine::request::{EngineAnswer, RequestDenial, SubmitRun, SubmitWarning};
 use crate::engine::state::engine::Engine;
@@ -42,7 +42,7 @@ impl Engine {
             return EngineAnswer::Denied(denial);
         }
         let SubmitRun { run, plan, options, reused } = submit;
-        self.emit(out, Event::RunSubmitted { run, plan, options, reused });
+        self.emit(out, event::RunSubmitted { run, plan, options, reused });
         EngineAnswer::Submitted { warnings: self.warnings(run) }
     }
 
@@ -175,7 +175,7 @@ impl Engine {
                 EngineAnswer::Denied(RequestDenial::RunNotEnded(run))
             }
             Some(_) => {
-                self.emit(out, Event::RunSealed { run });
+                self.emit(out, event::RunSealed { run });
                 EngineAnswer::Done
             }
         }

@@ -2,7 +2,7 @@
 
 use super::decide::DecisionDraft;
 use crate::engine::config::{BRAKE_PACE, BRAKE_STEPS, BRAKE_WORKERS};
-use crate::engine::event::{CancelLevel, CancelReason, Event, LeaseEndKind, StepSettlement};
+use crate::engine::event::{self, CancelLevel, CancelReason, LeaseEndKind, StepSettlement};
 use crate::engine::queue::lane::{LanePosition, QueuedStep};
 use crate::engine::request::EngineAnswer;
 use crate::engine::state::engine::{Engine, WorkerLossBrake};
@@ -87,7 +87,7 @@ impl Engine {
         self.end_expired(out, worker);
         let (id, contact) = (self.workers[worker].id, self.workers[worker].contact);
         if contact + self.ttl <= self.now && !self.is_full(out) {
-            self.emit(out, Event::WorkerLost { worker: id });
+            self.emit(out, event::WorkerLost { worker: id });
         } else {
             self.watch_worker(worker);
         }
@@ -100,7 +100,7 @@ impl Engine {
             return self.watch_worker(worker);
         }
         let id = self.workers[worker].id;
-        self.emit(out, Event::WorkerForgotten { worker: id });
+        self.emit(out, event::WorkerForgotten { worker: id });
     }
 
     fn end_expired(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
@@ -140,7 +140,7 @@ impl Engine {
             return false;
         }
         if !was_on {
-            self.emit(out, Event::Braked { late, of });
+            self.emit(out, event::Braked { late, of });
         }
         self.brake = Some(WorkerLossBrake {
             until: self.now + BRAKE_PACE,
@@ -170,7 +170,7 @@ impl Engine {
         };
         if state.status == StepStatus::Waiting && state.attempt > 1 && state.since <= self.now {
             let run = run.id;
-            self.emit(out, Event::BackoffEnded { run, step });
+            self.emit(out, event::BackoffEnded { run, step });
         }
     }
 
@@ -187,7 +187,7 @@ impl Engine {
             return self.timers.set(ends, EngineTimer::RunDeadline(run_ix));
         }
         let (level, reason) = (CancelLevel::Stop, CancelReason::Deadline);
-        self.emit(out, Event::RunCancelled { run: run.id, level, reason });
+        self.emit(out, event::RunCancelled { run: run.id, level, reason });
     }
 
     /// A started step should have been ended by its worker long ago: it is told to stop and not renewed any more. Its
@@ -206,7 +206,7 @@ impl Engine {
         }
         let (step, fence, worker) = (lease.step, lease.fence, lease.worker);
         if lease.stop.is_none_or(|(_, why)| why < StopReason::Overdue) {
-            self.emit(out, Event::StopOrdered { run, step, fence, why: StopReason::Overdue });
+            self.emit(out, event::StopOrdered { run, step, fence, why: StopReason::Overdue });
         }
         let lease = &mut self.leases[lease_ix];
         lease.frozen.get_or_insert(self.now + lease.ttl);

@@ -24,7 +24,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::takeover_gap::ProvenTime;
-use crate::engine::event::Event;
+use crate::engine::event;
 use crate::engine::queue::lane::ReadyLane;
 use crate::engine::request::EngineAnswer;
 use crate::engine::rules::decide::DecisionDraft;
@@ -102,7 +102,7 @@ impl Engine {
         let (term, ttl, generation, own) = (self.term, self.ttl, self.generation, self.own);
         let embargo = Some(self.now + lasts.min(LEASE_TTL_MAX));
         let proven = ProvenTime::NONE;
-        self.emit(out, Event::Led { term, ttl, generation, own, embargo, proven });
+        self.emit(out, event::Led { term, ttl, generation, own, embargo, proven });
         EngineAnswer::Done
     }
 
@@ -162,7 +162,7 @@ impl Engine {
         let (term, ttl, own) = (self.term, self.ttl, self.own);
         self.emit(
             out,
-            Event::Led { term, ttl, generation, own, embargo, proven: ProvenTime::NONE },
+            event::Led { term, ttl, generation, own, embargo, proven: ProvenTime::NONE },
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use windlass_core::engine::{
-    Engine, EngineAnswer, EngineConfig, EngineRequest, Event, RequestDenial,
+    Engine, EngineAnswer, EngineConfig, EngineRequest, Event, RequestDenial, event,
 };
 use windlass_core::id::{RunId, Term};
 use windlass_core::maintenance::{
@@ -173,7 +173,7 @@ impl MaintenanceModel {
 }
 
 pub(crate) const fn sealed_run(event: &Event) -> Option<RunId> {
-    if let Event::RunSealed { run } = event { Some(*run) } else { None }
+    if let Event::RunSealed(event::RunSealed { run }) = event { Some(*run) } else { None }
 }
 
 impl SimWorld<'_> {

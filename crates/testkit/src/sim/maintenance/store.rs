@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::engine::{Engine, EngineConfig, Event};
+use windlass_core::engine::{Engine, EngineConfig, Event, event};
 use windlass_core::id::RunId;
 use windlass_core::planted_bugs::PlantedBugs;
 
@@ -159,7 +159,7 @@ impl MaintenanceStore {
     ) -> Result<(), BrokenRule> {
         let mut sealed = BTreeMap::new();
         for (at, record) in records.iter().enumerate() {
-            if let Event::RunSealed { run } = record.event {
+            if let Event::RunSealed(event::RunSealed { run }) = record.event {
                 sealed.insert(run, at);
             }
         }
@@ -186,7 +186,7 @@ impl MaintenanceStore {
 
     /// A run that is sealed has its whole history up to its end in the archive.
     pub(crate) fn may_seal(&self, run: RunId, records: &[SimRecord]) -> Result<(), BrokenRule> {
-        let ended = |record: &SimRecord| matches!(record.event, Event::RunEnded { run: it, .. } if it == run);
+        let ended = |record: &SimRecord| matches!(record.event, Event::RunEnded(event::RunEnded { run: it, .. }) if it == run);
         let end = records.iter().position(ended).map_or(0, |at| at as u64 + 1);
         if self.has(run, end) {
             return Ok(());
@@ -222,7 +222,7 @@ impl MaintenanceStore {
 /// The positions of a run's events up to its sealing.
 pub(super) fn events_of(run: RunId, records: &[SimRecord]) -> Vec<u64> {
     let of_run = (1..).zip(records).filter(|(_, record)| record.event.run() == Some(run));
-    let sealed = |record: &SimRecord| matches!(record.event, Event::RunSealed { .. });
+    let sealed = |record: &SimRecord| matches!(record.event, Event::RunSealed(_));
     of_run.take_while(|(_, record)| !sealed(record)).map(|(position, _)| position).collect()
 }
 

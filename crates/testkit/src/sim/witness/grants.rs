@@ -1,6 +1,6 @@
 //! Rules on who gets which step when.
 
-use windlass_core::engine::{AGING, Event, PREFERENCE_WAIT};
+use windlass_core::engine::{AGING, PREFERENCE_WAIT, event};
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
 use windlass_core::outcome::StepStatus;
 use windlass_core::plan::{LockUse, PinTarget, StepSpec, WorkerFacts};
@@ -54,12 +54,10 @@ impl SimWitness {
     pub(super) fn granted(
         &mut self,
         at: Time,
-        event: &Event,
+        event: &event::Granted,
         marks: &mut CoverageMarks,
     ) -> Result<(), BrokenRule> {
-        let Event::Granted { run, step, attempt, delivery, worker, fence, .. } = *event else {
-            return Ok(());
-        };
+        let &event::Granted { run, step, attempt, delivery, worker, fence, .. } = event;
         require(fence > self.fences, "I3 token order", || {
             format!("{fence} after {}", self.fences)
         })?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, event};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::StepStatus;
 use windlass_core::time::Time;
@@ -32,12 +32,14 @@ impl SimWitness {
         marks: &mut CoverageMarks,
     ) -> Result<(), BrokenRule> {
         match event {
-            Event::KeyTaken { run, step, key } => self.key_taken(at, (*run, *step), key),
-            Event::KeyAwaited { run, step, .. } => {
+            Event::KeyTaken(event::KeyTaken { run, step, key }) => {
+                self.key_taken(at, (*run, *step), key)
+            }
+            Event::KeyAwaited(event::KeyAwaited { run, step, .. }) => {
                 marks.hit("waited for a key");
                 self.open((*run, *step))
             }
-            Event::KeyRecalled { run, step, key, origin, .. } => {
+            Event::KeyRecalled(event::KeyRecalled { run, step, key, origin, .. }) => {
                 marks.hit("done once, taken over");
                 let done = self.keys.done.get(key).copied();
                 require(done == Some((origin.run, origin.step)), "I23 once", || {

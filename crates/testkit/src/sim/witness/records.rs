@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::engine::{CancelLevel, CancelReason, Event, StepSettlement};
+use windlass_core::engine::{CancelLevel, CancelReason, Event, StepSettlement, event};
 use windlass_core::id::{Fence, RunId, Term, WorkerId};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::session::StopReason;
@@ -36,7 +36,7 @@ impl SimWitness {
         require(term == current, "I11 leader fence", || {
             format!("{term} wrote {event:?} while {current} led")
         })?;
-        if !matches!(event, Event::Led { .. }) {
+        if !matches!(event, Event::Led(_)) {
             self.leases_end_in_time(at)?;
         }
         self.proves_what_passed(event, truth)?;
@@ -54,43 +54,48 @@ impl SimWitness {
         marks: &mut CoverageMarks,
     ) -> Result<(), BrokenRule> {
         match event {
-            Event::Led { term, own, embargo, .. } => {
+            Event::Led(event::Led { term, own, embargo, .. }) => {
                 self.embargoed(*term, *embargo);
                 self.check_leader(*term, *own)
             }
-            Event::WorkerRegistered { .. } => {
+            Event::WorkerRegistered(event) => {
                 self.registered(event, marks);
                 Ok(())
             }
-            Event::RunSubmitted { .. } => self.submitted(at, event, marks),
-            Event::RunCancelled { run, level, reason } => {
+            Event::RunSubmitted(event) => self.submitted(at, event, marks),
+            Event::RunCancelled(event::RunCancelled { run, level, reason }) => {
                 if *reason == CancelReason::Deadline {
                     self.deadline_passed(*run, at)?;
                 }
                 self.run_mut(*run)?.cancel = Some(*level);
                 Ok(())
             }
-            Event::RunEnded { run, status } => self.run_ended(*run, *status),
-            Event::RunSealed { run } => self.run_sealed(*run),
-            Event::Granted { worker, fence, .. } => {
-                self.not_revoked(*worker, *fence)?;
+            Event::RunEnded(event::RunEnded { run, status }) => self.run_ended(*run, *status),
+            Event::RunSealed(event::RunSealed { run }) => self.run_sealed(*run),
+            Event::Granted(event) => {
+                self.not_revoked(event.worker, event.fence)?;
                 self.granted(at, event, marks)
             }
-            Event::Confirmed { fence, .. } => {
+            Event::Confirmed(event::Confirmed { fence, .. }) => {
                 self.lease_mut(*fence)?.led_since = None;
                 Ok(())
             }
-            Event::StopOrdered { fence, .. } => self.lease_mut(*fence).map(|_| ()),
-            Event::Ended { ended, .. } if ended.is_late() => self.ended_late(at, event, marks),
-            Event::Ended { .. } => self.ended(at, event, marks),
-            Event::ConditionHeld { run, step } | Event::BackoffEnded { run, step } => {
+            Event::StopOrdered(event::StopOrdered { fence, .. }) => {
+                self.lease_mut(*fence).map(|_| ())
+            }
+            Event::Ended(event) if event.ended.is_late() => self.ended_late(at, event, marks),
+            Event::Ended(event) => self.ended(at, event, marks),
+            Event::ConditionHeld(event::ConditionHeld { run, step })
+            | Event::BackoffEnded(event::BackoffEnded { run, step }) => {
                 let book = self.step_mut(*run, *step)?;
                 (book.backing_off, book.since) = (false, at);
                 Ok(())
             }
-            Event::StepSettled { run, step, settled } => self.settled((*run, *step), settled, at),
-            Event::LateOutcome { run, fence, .. } => self.late(*run, *fence),
-            Event::KeyTaken { .. } | Event::KeyAwaited { .. } | Event::KeyRecalled { .. } => {
+            Event::StepSettled(event::StepSettled { run, step, settled }) => {
+                self.settled((*run, *step), settled, at)
+            }
+            Event::LateOutcome(event::LateOutcome { run, fence, .. }) => self.late(*run, *fence),
+            Event::KeyTaken(_) | Event::KeyAwaited(_) | Event::KeyRecalled(_) => {
                 self.asked_for_key(at, event, marks)
             }
             // Workers and access: see `note_presence`.
@@ -112,10 +117,8 @@ impl SimWitness {
         })
     }
 
-    fn registered(&mut self, event: &Event, marks: &mut CoverageMarks) {
-        let Event::WorkerRegistered { worker, incarnation, labels, slots, .. } = event else {
-            return;
-        };
+    fn registered(&mut self, event: &event::WorkerRegistered, marks: &mut CoverageMarks) {
+        let event::WorkerRegistered { worker, incarnation, labels, slots, .. } = event;
         let (life, labels) = (*incarnation, labels.clone());
         let book = WitnessWorker { life, labels, slots: *slots };
         if self.workers.insert(*worker, book).is_some() {
@@ -125,7 +128,7 @@ impl SimWitness {
 
     /// A leader that takes over proves no more of the time since the last event than has really passed.
     fn proves_what_passed(&self, event: &Event, truth: u64) -> Result<(), BrokenRule> {
-        let Event::Led { term, proven, .. } = event else { return Ok(()) };
+        let Event::Led(event::Led { term, proven, .. }) = event else { return Ok(()) };
         let passed = Span::millis(truth - self.last_truth);
         // Clocks drift.
         let most = passed + passed.divided_by(25) + Span::millis(10);
@@ -139,7 +142,7 @@ impl SimWitness {
     fn note_time(&mut self, at: Time, event: &Event) {
         let gap = at.since(self.last_event);
         match event {
-            Event::Led { term, proven, .. } if *term != self.term => {
+            Event::Led(event::Led { term, proven, .. }) if *term != self.term => {
                 self.absences.push((self.last_event + proven.led.min(gap), at));
                 if self.embargo > self.last_event {
                     self.embargo = self.embargo + gap;
@@ -167,25 +170,29 @@ impl SimWitness {
 
     /// Who is there to be given something, and who is not.
     fn note_presence(&mut self, event: &Event) {
-        if let Event::WorkerRegistered { worker, .. } = event {
+        if let Event::WorkerRegistered(event::WorkerRegistered { worker, .. }) = event {
             self.drained.remove(worker);
         }
-        if let Event::WorkerRegistered { worker, .. } | Event::WorkerReturned { worker } = event {
+        if let Event::WorkerRegistered(event::WorkerRegistered { worker, .. })
+        | Event::WorkerReturned(event::WorkerReturned { worker }) = event
+        {
             self.lost.remove(worker);
         }
-        if let Event::WorkerLost { worker }
-        | Event::WorkerEnded { worker, .. }
-        | Event::WorkerForgotten { worker } = event
+        if let Event::WorkerLost(event::WorkerLost { worker })
+        | Event::WorkerEnded(event::WorkerEnded { worker, .. })
+        | Event::WorkerForgotten(event::WorkerForgotten { worker }) = event
         {
             self.lost.insert(*worker);
         }
-        if let Event::WorkerDrained { worker } | Event::WorkerRevoked { worker } = event {
+        if let Event::WorkerDrained(event::WorkerDrained { worker })
+        | Event::WorkerRevoked(event::WorkerRevoked { worker }) = event
+        {
             self.drained.insert(*worker);
         }
-        if let Event::WorkerRevoked { worker } = event {
+        if let Event::WorkerRevoked(event::WorkerRevoked { worker }) = event {
             self.revoked.insert(*worker);
         }
-        if let Event::LockForced { lock, fence } = event {
+        if let Event::LockForced(event::LockForced { lock, fence }) = event {
             self.forced.insert((*fence, lock.clone()));
         }
     }
@@ -215,10 +222,10 @@ impl SimWitness {
     fn submitted(
         &mut self,
         at: Time,
-        event: &Event,
+        event: &event::RunSubmitted,
         marks: &mut CoverageMarks,
     ) -> Result<(), BrokenRule> {
-        let Event::RunSubmitted { run, plan, options, reused, .. } = event else { return Ok(()) };
+        let event::RunSubmitted { run, plan, options, reused } = event;
         require(!self.runs.contains_key(run), "I1 single accept", || {
             format!("run {run} was submitted twice")
         })?;
@@ -287,41 +294,47 @@ impl SimWitness {
 /// Marks what an event shows by itself.
 fn mark(event: &Event, marks: &mut CoverageMarks) {
     match event {
-        Event::WorkerReturned { .. } => marks.hit("worker returned"),
-        Event::WorkerEnded { .. } => marks.hit("guard reported the end of a life"),
-        Event::Braked { .. } => marks.hit("brake on mass loss"),
-        Event::RunCancelled { reason: CancelReason::Defect, .. } => marks.hit("run condemned"),
-        Event::RunCancelled { level: CancelLevel::Kill, .. } => marks.hit("cancelled: killed"),
-        Event::RunCancelled { level: CancelLevel::Stop, .. } => marks.hit("cancelled: stopped"),
-        Event::LockForced { .. } => marks.hit("lock released by force"),
-        Event::WorkerRevoked { .. } => marks.hit("worker revoked"),
-        Event::Confirmed { .. } => marks.hit("lease confirmed by a new leader"),
-        Event::StopOrdered { why: StopReason::Overdue, .. } => {
+        Event::WorkerReturned(_) => marks.hit("worker returned"),
+        Event::WorkerEnded(_) => marks.hit("guard reported the end of a life"),
+        Event::Braked(_) => marks.hit("brake on mass loss"),
+        Event::RunCancelled(event::RunCancelled { reason: CancelReason::Defect, .. }) => {
+            marks.hit("run condemned")
+        }
+        Event::RunCancelled(event::RunCancelled { level: CancelLevel::Kill, .. }) => {
+            marks.hit("cancelled: killed")
+        }
+        Event::RunCancelled(event::RunCancelled { level: CancelLevel::Stop, .. }) => {
+            marks.hit("cancelled: stopped")
+        }
+        Event::LockForced(_) => marks.hit("lock released by force"),
+        Event::WorkerRevoked(_) => marks.hit("worker revoked"),
+        Event::Confirmed(_) => marks.hit("lease confirmed by a new leader"),
+        Event::StopOrdered(event::StopOrdered { why: StopReason::Overdue, .. }) => {
             marks.hit("overdue step told to stop");
         }
-        Event::LateOutcome { .. } => marks.hit("late outcome kept"),
-        Event::StepSettled { settled, .. } => mark_settled(settled, marks),
-        Event::Led { .. }
-        | Event::WorkerRegistered { .. }
-        | Event::WorkerLost { .. }
-        | Event::WorkerDrained { .. }
-        | Event::WorkerForgotten { .. }
-        | Event::RunSubmitted { .. }
-        | Event::RunEnded { .. }
-        | Event::RunSealed { .. }
-        | Event::Granted { .. }
-        | Event::Started { .. }
-        | Event::StopOrdered { .. }
-        | Event::Ended { .. }
-        | Event::BackoffEnded { .. }
-        | Event::ConditionHeld { .. }
-        | Event::WorkerEnrolled { .. }
-        | Event::TokenCreated { .. }
-        | Event::TokenRevoked { .. }
-        | Event::Acted { .. }
-        | Event::KeyTaken { .. }
-        | Event::KeyAwaited { .. }
-        | Event::KeyRecalled { .. } => {}
+        Event::LateOutcome(_) => marks.hit("late outcome kept"),
+        Event::StepSettled(event::StepSettled { settled, .. }) => mark_settled(settled, marks),
+        Event::Led(_)
+        | Event::WorkerRegistered(_)
+        | Event::WorkerLost(_)
+        | Event::WorkerDrained(_)
+        | Event::WorkerForgotten(_)
+        | Event::RunSubmitted(_)
+        | Event::RunEnded(_)
+        | Event::RunSealed(_)
+        | Event::Granted(_)
+        | Event::Started(_)
+        | Event::StopOrdered(_)
+        | Event::Ended(_)
+        | Event::BackoffEnded(_)
+        | Event::ConditionHeld(_)
+        | Event::WorkerEnrolled(_)
+        | Event::TokenCreated(_)
+        | Event::TokenRevoked(_)
+        | Event::Acted(_)
+        | Event::KeyTaken(_)
+        | Event::KeyAwaited(_)
+        | Event::KeyRecalled(_) => {}
     }
 }
 

@@ -24,7 +24,10 @@ impl SimWitness {
         let mut marks = CoverageMarks::default();
         for record in records {
             let term = match record.event {
-                windlass_core::engine::Event::Led { term, .. } => term,
+                windlass_core::engine::Event::Led(windlass_core::engine::event::Led {
+                    term,
+                    ..
+                }) => term,
                 _ => books.term,
             };
             let committed = CommittedEvent {

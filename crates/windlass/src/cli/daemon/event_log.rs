@@ -7,7 +7,7 @@ use tracing::warn;
 use windlass_controller::api::ControllerMode;
 use windlass_controller::{FollowedEvents, SharedView};
 use windlass_core::access::AuditAction;
-use windlass_core::engine::{CancelReason, Event, StepFollowUp};
+use windlass_core::engine::{CancelReason, Event, StepFollowUp, event};
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::time::Time;
@@ -115,7 +115,7 @@ impl EventLogger {
 
     /// Messages about changes of the leader, where there can be several, and about a restored store.
     fn words_of_leader(&mut self, event: &Event) -> Option<(LogLevel, String)> {
-        let Event::Led { term, generation, .. } = event else { return None };
+        let Event::Led(event::Led { term, generation, .. }) = event else { return None };
         self.is_ours = self.views.look(|view| view.has_led(*term));
         let before = std::mem::replace(&mut self.generation, *generation);
         if *generation > before && self.is_reported() {
@@ -133,11 +133,11 @@ impl EventLogger {
 
     /// Remembers the lease of each worker.
     fn track_lease(&mut self, event: &Event) {
-        if let Event::Granted { attempt, delivery, worker, fence, .. } = event {
+        if let Event::Granted(event::Granted { attempt, delivery, worker, fence, .. }) = event {
             let lease = LoggedLease { attempt: (*attempt, *delivery), worker: *worker };
             self.leases.insert(*fence, lease);
         }
-        if let Event::Ended { fence, .. } = event {
+        if let Event::Ended(event::Ended { fence, .. }) = event {
             self.ended.push_back(*fence);
             while self.ended.len() > ENDED_MAX {
                 let oldest = self.ended.pop_front();
@@ -172,24 +172,24 @@ impl EventLogger {
     fn words_of_cluster(&self, event: &Event) -> Option<(LogLevel, String)> {
         let name = |worker: &WorkerId| self.worker(*worker);
         Some(match event {
-            Event::WorkerRegistered { name, slots, .. } => {
+            Event::WorkerRegistered(event::WorkerRegistered { name, slots, .. }) => {
                 (LogLevel::Info, format!("worker {name} joined (slots: {slots})"))
             }
-            Event::WorkerLost { worker } => {
+            Event::WorkerLost(event::WorkerLost { worker }) => {
                 let what = "is lost: no contact for its lease duration";
                 (LogLevel::Warn, format!("worker {} {what}", name(worker)))
             }
-            Event::WorkerReturned { worker } => {
+            Event::WorkerReturned(event::WorkerReturned { worker }) => {
                 (LogLevel::Info, format!("worker {} is back", name(worker)))
             }
-            Event::WorkerDrained { worker } => {
+            Event::WorkerDrained(event::WorkerDrained { worker }) => {
                 (LogLevel::Info, format!("worker {} gets no new steps", name(worker)))
             }
-            Event::WorkerEnded { worker, .. } => {
+            Event::WorkerEnded(event::WorkerEnded { worker, .. }) => {
                 let what = "has ended; none of its steps is left";
                 (LogLevel::Info, format!("worker {} {what}", name(worker)))
             }
-            Event::Braked { late, of } => {
+            Event::Braked(event::Braked { late, of }) => {
                 let what = "workers lost contact at once: they are given up gradually";
                 (LogLevel::Warn, format!("{late} of {of} {what}"))
             }
@@ -199,13 +199,15 @@ impl EventLogger {
 
     fn words_of_lease(&self, event: &Event) -> Option<(LogLevel, String)> {
         match event {
-            Event::Granted { .. } if !LogLevel::Debug.is_enabled() => None,
-            Event::Granted { run, step, attempt, delivery, worker, fence, .. } => {
+            Event::Granted(_) if !LogLevel::Debug.is_enabled() => None,
+            Event::Granted(event::Granted {
+                run, step, attempt, delivery, worker, fence, ..
+            }) => {
                 let (step, worker) = (self.step(*run, *step), self.worker(*worker));
                 let what = format!("attempt {attempt}.{delivery}, lease {}", fence.0);
                 Some((LogLevel::Debug, format!("run {run} {step} → {worker}, {what}")))
             }
-            Event::Ended { run, step, fence, outcome, next, ended } => {
+            Event::Ended(event::Ended { run, step, fence, outcome, next, ended }) => {
                 let lost = outcome.kind == OutcomeKind::Lost || !ended.is_reported();
                 let level = match (lost, ended.is_late()) {
                     (true, _) => LogLevel::Warn,
@@ -225,7 +227,7 @@ impl EventLogger {
                 let (step, kind) = (self.step(*run, *step), outcome.kind);
                 Some((level, format!("run {run} {step}, lease {}: {kind}{late}{follows}", fence.0)))
             }
-            Event::LateOutcome { run, step, fence, outcome } => {
+            Event::LateOutcome(event::LateOutcome { run, step, fence, outcome }) => {
                 let (step, kind) = (self.step(*run, *step), outcome.kind);
                 let text = format!("run {run} {step}, lease {}: {kind} came too late", fence.0);
                 Some((LogLevel::Warn, text))
@@ -256,11 +258,11 @@ impl EventLogger {
 
 fn words_of_run(event: &Event) -> Option<(LogLevel, String)> {
     Some(match event {
-        Event::RunSubmitted { run, plan, .. } => {
+        Event::RunSubmitted(event::RunSubmitted { run, plan, .. }) => {
             let steps = count(plan.step_count() as usize, "step", "steps");
             (LogLevel::Info, format!("run {run} of {}: {steps}", plan.pipeline()))
         }
-        Event::RunCancelled { run, reason, .. } => match reason {
+        Event::RunCancelled(event::RunCancelled { run, reason, .. }) => match reason {
             CancelReason::Asked => (LogLevel::Info, format!("run {run} is cancelled")),
             CancelReason::Deadline => {
                 (LogLevel::Info, format!("run {run} is cancelled: its deadline passed"))
@@ -274,14 +276,16 @@ fn words_of_run(event: &Event) -> Option<(LogLevel, String)> {
                 (LogLevel::Error, format!("run {run} {what}"))
             }
         },
-        Event::RunEnded { run, status } => (LogLevel::Info, format!("run {run} {status}")),
+        Event::RunEnded(event::RunEnded { run, status }) => {
+            (LogLevel::Info, format!("run {run} {status}"))
+        }
         _ => return None,
     })
 }
 
 /// The message about an operator's action. If the action has its own message, this one is logged at debug level.
 fn words_of_act(event: &Event) -> Option<(LogLevel, String)> {
-    let Event::Acted { by, act, about } = event else { return None };
+    let Event::Acted(event::Acted { by, act, about }) = event else { return None };
     let (level, done) = match act {
         AuditAction::Submit => (LogLevel::Debug, "submitted"),
         AuditAction::Cancel => (LogLevel::Info, "cancelled"),
@@ -296,7 +300,7 @@ fn words_of_act(event: &Event) -> Option<(LogLevel, String)> {
 }
 
 fn actor(event: &Event) -> Option<String> {
-    let Event::Acted { by, .. } = event else { return None };
+    let Event::Acted(event::Acted { by, .. }) = event else { return None };
     Some(by.to_string())
 }
 
@@ -309,8 +313,11 @@ mod tests {
     #[test]
     fn operator_of_an_action_is_logged() {
         let about = AuditSubject::Lock { name: "port".into(), fence: Fence(17) };
-        let event =
-            Event::Acted { by: Principal::TokenFile, act: AuditAction::ForceRelease, about };
+        let event = Event::Acted(event::Acted {
+            by: Principal::TokenFile,
+            act: AuditAction::ForceRelease,
+            about,
+        });
         let told = "lock port of lease 17 was released by force by token file".to_owned();
         assert_eq!(words_of_act(&event), Some((LogLevel::Warn, told)));
         assert_eq!(actor(&event).as_deref(), Some("token file"));

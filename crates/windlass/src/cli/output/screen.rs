@@ -3,7 +3,9 @@
 //! Pure: it reads no clock and writes nothing. A successful step takes one line. Consequences of a failure (blocked
 //! and cancelled steps) take none, since the final report counts them.
 
-use windlass_core::engine::{CancelLevel, CancelReason, Event, StepFollowUp, StepSettlement};
+use windlass_core::engine::{
+    CancelLevel, CancelReason, Event, StepFollowUp, StepSettlement, event,
+};
 use windlass_core::id::{StepIx, WorkerId};
 use windlass_core::outcome::{OutcomeKind, StepStatus};
 use windlass_core::summary::{RunForecast, RunSummary, StepDurations, StepSummary};
@@ -125,13 +127,13 @@ impl Screen {
         if event.run().is_some_and(|run| run != self.summary.run()) {
             return;
         }
-        if let Event::Ended { step, next, .. } = event {
+        if let Event::Ended(event::Ended { step, next, .. }) = event {
             self.attempt_over(at, *step, *next);
-        } else if let Event::StepSettled { step, settled, .. } = event {
+        } else if let Event::StepSettled(event::StepSettled { step, settled, .. }) = event {
             self.settled(at, *step, settled);
-        } else if let Event::KeyRecalled { step, .. } = event {
+        } else if let Event::KeyRecalled(event::KeyRecalled { step, .. }) = event {
             self.ended_without_lease(at, *step);
-        } else if let Event::RunCancelled { level, reason, .. } = event {
+        } else if let Event::RunCancelled(event::RunCancelled { level, reason, .. }) = event {
             // The hint is useful only on a live terminal.
             let live = self.look.display == DisplayKind::Live && *level == CancelLevel::Stop;
             let again = if live && self.ctrl_c_ends { " (Ctrl-C kills them)" } else { "" };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 use tokio::time::sleep;
-use windlass_core::engine::{Event, StepFollowUp};
+use windlass_core::engine::{Event, StepFollowUp, event};
 use windlass_core::id::StepIx;
 use windlass_core::outcome::StepStatus;
 use windlass_core::report::WhyReport;
@@ -220,7 +220,7 @@ impl<R: WatchedRun> RunWatch<R> {
             self.screen.know_slots(*worker, *slots, *since);
         }
         for (position, RecordedEvent { at, event }) in &page.events {
-            if let Event::Ended { step, next, .. } = event {
+            if let Event::Ended(event::Ended { step, next, .. }) = event {
                 self.show_rest_before_end(*step, *next).await?;
             }
             if self.output == WatchOutput::Events && event.run().is_some() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
-use windlass::core::engine::Event;
+use windlass::core::engine::{Event, event};
 use windlass::embedded::Stores;
 use windlass_controller::api::HttpServerLimits;
 use windlass_controller::{EngineView, PublishedEvents};
@@ -273,7 +273,7 @@ async fn stalled_stream_is_closed_and_resumes_by_id() {
 
 #[test]
 fn a_batch_is_written_once_for_all() {
-    let lost = Event::WorkerLost { worker: windlass::core::id::WorkerId(1) };
+    let lost = Event::WorkerLost(event::WorkerLost { worker: windlass::core::id::WorkerId(1) });
     let published =
         PublishedEvents::new(Position(7), vec![(windlass::core::time::Time::ZERO, lost)]);
     let one: *const str = published.frames().text();

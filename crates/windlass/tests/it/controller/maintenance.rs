@@ -81,7 +81,7 @@ async fn ship(node: &TestNode, mate: &mut TestWorker, n: u64, plan: &Arc<Plan>) 
 /// What the journal has of a run, up to its sealing.
 async fn history(journal: &TestJournal, n: u64) -> Vec<(Position, RecordedEvent)> {
     let of_run = |recorded: &RecordedEvent| recorded.event.run() == Some(run(n));
-    let sealing = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunSealed { .. });
+    let sealing = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunSealed(_));
     let events = everything(journal).await.into_iter();
     events.filter(|(_, event)| of_run(event) && !sealing(event)).collect()
 }

@@ -1,6 +1,6 @@
 //! An engine that panics: the run goes, the leader stays.
 
-use windlass::core::engine::{CancelReason, EngineAnswer, EngineConfig, Event};
+use windlass::core::engine::{CancelReason, EngineAnswer, EngineConfig, Event, event};
 use windlass::core::outcome::{RunStatus, StepStatus};
 use windlass::core::planted_bugs::{PlantedBug, PlantedBugs};
 use windlass::core::time::Span;
@@ -35,7 +35,7 @@ async fn poisoned(node: &TestNode, bad: u64) -> TestWorker {
 
 async fn cancelled(journal: &TestJournal) -> Vec<CancelReason> {
     let reason = |event: &Event| match event {
-        Event::RunCancelled { reason, .. } => Some(*reason),
+        Event::RunCancelled(event::RunCancelled { reason, .. }) => Some(*reason),
         _ => None,
     };
     everything(journal).await.iter().filter_map(|(_, recorded)| reason(&recorded.event)).collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass::core::engine::{CancelReason, Event};
+use windlass::core::engine::{CancelReason, Event, event};
 use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
@@ -100,7 +100,7 @@ async fn a_condemned_run_fails_at_the_next_start_and_the_others_go_on() {
     assert_eq!(marks(&journal).await, []);
     let events = everything(&*journal).await;
     let condemned = events.iter().any(|(_, it)| {
-        matches!(&it.event, Event::RunCancelled { run: of, reason: CancelReason::Condemned, .. } if *of == run(1))
+        matches!(&it.event, Event::RunCancelled(event::RunCancelled { run: of, reason: CancelReason::Condemned, .. }) if *of == run(1))
     });
     assert!(condemned, "{events:?}");
     let mut other = TestWorker::join(&next, 2).await;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use tempfile::TempDir;
-use windlass_core::engine::Event;
+use windlass_core::engine::{Event, event};
 use windlass_core::id::{Term, WorkerId};
 use windlass_core::time::Time;
 
@@ -56,7 +56,7 @@ pub(super) fn batch(term: Term, after: u64, events: u64) -> JournalAppend {
     let name = after * 10_000 + events;
     let event = |index| RecordedEvent {
         at: now(),
-        event: Event::WorkerLost { worker: WorkerId(name * 10_000 + index) },
+        event: Event::WorkerLost(event::WorkerLost { worker: WorkerId(name * 10_000 + index) }),
     };
     let events = (0..events).map(event).collect();
     JournalAppend { term, after: Position(after), batch: BatchId(name), events }

@@ -137,14 +137,16 @@ fn only_statuses_that_need_attention_have_a_bright_color() {
 fn interruption_is_reported() {
     let mut film = film();
     let (_, last) = film.takes.pop().expect("the end");
-    film.at(3_616_020).event(windlass_core::engine::Event::Led {
-        term: Term(2),
-        ttl: Span::secs(15),
-        generation: 0,
-        own: None,
-        embargo: None,
-        proven: windlass_core::engine::ProvenTime::NONE,
-    });
+    film.at(3_616_020).event(windlass_core::engine::Event::Led(
+        windlass_core::engine::event::Led {
+            term: Term(2),
+            ttl: Span::secs(15),
+            generation: 0,
+            own: None,
+            embargo: None,
+            proven: windlass_core::engine::ProvenTime::NONE,
+        },
+    ));
     film.takes.push((START + Span::millis(3_616_020), last));
     let text = ended(&film, look(DisplayKind::Plain, 100));
     let told = "interrupted once, for 1h 00m; finished steps were not run again";

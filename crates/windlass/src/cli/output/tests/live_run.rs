@@ -1,6 +1,6 @@
 //! A run while it runs.
 
-use windlass_core::engine::{CancelLevel, CancelReason, Event};
+use windlass_core::engine::{CancelLevel, CancelReason, Event, event};
 use windlass_core::time::Span;
 
 use super::scripted_run::{START, film, look, text, visible};
@@ -200,7 +200,8 @@ fn ctrl_c_hint_is_shown_only_where_ctrl_c_ends_the_run() {
     let said = |ctrl_c_ends| {
         let (look, mode) = (look(DisplayKind::Live, 100), OutputMode::Failures);
         let summary = film().summary();
-        let cancelled = Event::RunCancelled { run: summary.run(), level, reason };
+        let cancelled =
+            Event::RunCancelled(event::RunCancelled { run: summary.run(), level, reason });
         let mut screen = Screen::new(summary, ScreenOptions { look, mode, slots: 4, ctrl_c_ends });
         screen.apply_event(START, &cancelled);
         visible(&text(&screen.take()))

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::engine::{Event, LeaseEndKind, RunOptions, StepFollowUp, StepSettlement};
+use windlass_core::engine::{Event, LeaseEndKind, RunOptions, StepFollowUp, StepSettlement, event};
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
 use windlass_core::plan::{Placement, Plan, PlanBuilder, RetryPolicy, StatusCondition, StepSpec};
@@ -52,14 +52,14 @@ impl ScriptedRun {
     pub(super) fn new(plan: Plan) -> Self {
         let (options, now) = (RunOptions::default(), START);
         let mut film = Self { plan: Arc::new(plan), takes: Vec::new(), options, now, fences: 0 };
-        film.event(Event::WorkerRegistered {
+        film.event(Event::WorkerRegistered(event::WorkerRegistered {
             worker: WorkerId(1),
             name: "alpha".into(),
             incarnation: Incarnation(1),
             labels: Labels::new(["linux", "os=linux", "macos"]),
             slots: 4,
             home: WorkerLocality::SharedFate,
-        });
+        }));
         film
     }
 
@@ -82,7 +82,7 @@ impl ScriptedRun {
         self.fences += 1;
         let (run, step, fence) = (RUN, self.step(name), Fence(self.fences));
         let (worker, delivery, seq) = (WorkerId(1), 1, Seq(1));
-        self.event(Event::Granted {
+        self.event(Event::Granted(event::Granted {
             run,
             step,
             attempt,
@@ -91,8 +91,8 @@ impl ScriptedRun {
             fence,
             seq,
             expires: None,
-        });
-        self.event(Event::Started { run, step, fence })
+        }));
+        self.event(Event::Started(event::Started { run, step, fence }))
     }
 
     pub(super) fn says(&mut self, name: &str, attempt: u16, text: &str) -> &mut Self {
@@ -104,7 +104,14 @@ impl ScriptedRun {
     /// Ends its lease.
     pub(super) fn end(&mut self, name: &str, outcome: Outcome, next: StepFollowUp) -> &mut Self {
         let (run, step, fence) = (RUN, self.step(name), Fence(0));
-        self.event(Event::Ended { run, step, fence, outcome, next, ended: LeaseEndKind::Reported })
+        self.event(Event::Ended(event::Ended {
+            run,
+            step,
+            fence,
+            outcome,
+            next,
+            ended: LeaseEndKind::Reported,
+        }))
     }
 
     pub(super) fn succeeds(&mut self, name: &str) -> &mut Self {
@@ -117,11 +124,11 @@ impl ScriptedRun {
 
     pub(super) fn settles(&mut self, name: &str, settled: StepSettlement) -> &mut Self {
         let step = self.step(name);
-        self.event(Event::StepSettled { run: RUN, step, settled })
+        self.event(Event::StepSettled(event::StepSettled { run: RUN, step, settled }))
     }
 
     pub(super) fn ends(&mut self, status: RunStatus) -> &mut Self {
-        self.event(Event::RunEnded { run: RUN, status })
+        self.event(Event::RunEnded(event::RunEnded { run: RUN, status }))
     }
 
     /// The summary before the first event.
@@ -244,7 +251,9 @@ pub(super) fn film() -> ScriptedRun {
     film.at(3_100).says("lint", 1, "no problems\n").succeeds("lint");
     film.at(3_600).says("build", 1, "Compiling app v0.1.0\n");
     let unit = film.step("unit");
-    film.at(5_000).event(Event::BackoffEnded { run: RUN, step: unit }).begin("unit", 2);
+    film.at(5_000)
+        .event(Event::BackoffEnded(event::BackoffEnded { run: RUN, step: unit }))
+        .begin("unit", 2);
     film.at(6_700).says("build", 1, "Finished\n").succeeds("build");
     film.settles("test[windows]", StepSettlement::SkippedUnplaceable);
     film.begin("test[linux]", 1).begin("test[macos]", 1);
