@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
-use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::engine::{EngineAnswer, EngineCall, EngineRequest};
 use windlass_core::session::{Exchange, ExchangeReply};
 
 use super::engine_view::SharedView;
@@ -33,6 +33,15 @@ pub(super) enum NodeRequest {
 }
 
 impl NodeHandle {
+    /// Has the leader decide a call, and returns its answer once it is durable. Waits while the leader's inbox is full.
+    ///
+    /// A leader that fails may answer with a denial that this request cannot get. As with [`NotLeader`], it is not known
+    /// whether the request took effect, and the client may repeat it.
+    pub async fn call<A>(&self, call: EngineCall<A>) -> Result<A, NotLeader> {
+        let (request, read) = call.into_parts();
+        read(self.ask(request).await?).ok_or(NotLeader)
+    }
+
     /// Has a request decided; the answer comes when it is durable. Waits while the leader has as much to do as it takes.
     pub async fn ask(&self, request: EngineRequest) -> Result<EngineAnswer, NotLeader> {
         let (answer, answered) = oneshot::channel();

@@ -1,6 +1,6 @@
 //! The in-process link: a worker in the leader's own process.
 
-use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::engine::EngineCall;
 use windlass_core::session::{
     Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
 };
@@ -13,13 +13,7 @@ impl WorkerLink for NodeHandle {
         &self,
         register: RegisterRequest,
     ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>> {
-        Box::pin(async move {
-            match self.ask(EngineRequest::Register(register)).await? {
-                EngineAnswer::Registered(told) => Ok(Ok(told)),
-                EngineAnswer::Refused(refusal) => Ok(Err(refusal)),
-                other => unreachable!("a registration is accepted or refused, not {other:?}"),
-            }
-        })
+        Box::pin(async move { Ok(self.call(EngineCall::register(register)).await?) })
     }
 
     fn exchange(&self, exchange: Exchange) -> LinkFuture<'_, ExchangeReply> {

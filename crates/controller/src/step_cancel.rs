@@ -1,7 +1,7 @@
 //! What a step wants of the leader while it runs.
 
 use windlass_core::access::Principal;
-use windlass_core::engine::{CancelLevel, EngineRequest};
+use windlass_core::engine::{CancelLevel, EngineCall};
 use windlass_core::id::WorkerId;
 use windlass_core::session::LeaseRef;
 
@@ -23,8 +23,8 @@ impl NodeHandle {
         else {
             return Ok(());
         };
-        let cancel = EngineRequest::Cancel { run: lease.run, level: CancelLevel::Stop };
-        // It may have ended meanwhile, which is as good.
-        self.ask(cancel.by(Principal::Worker { id: holder })).await.map(drop)
+        let cancel = EngineCall::cancel(lease.run, CancelLevel::Stop);
+        // The run may have ended meanwhile, which is as good.
+        self.call(cancel.by(Principal::Worker { id: holder })).await.map(drop)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
-use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::engine::EngineCall;
 use windlass_core::id::{Fence, WorkerId};
 use windlass_link::http::{ReleaseLockBody, ReleasedLockBody};
 
@@ -25,11 +25,8 @@ pub(super) async fn revoke(
         Ok((worker, _)) => worker,
         Err(refused) => enrolled(&api, &text).ok_or(refused)?,
     };
-    match api.handle.ask(EngineRequest::RevokeWorker { worker }.by(by)).await? {
-        EngineAnswer::Done => Ok(Answered(IdBody::of(worker.0))),
-        EngineAnswer::Denied(denial) => Err(denial.into()),
-        other => unreachable!("a worker is revoked or not, not {other:?}"),
-    }
+    api.handle.call(EngineCall::revoke_worker(worker).by(by)).await??;
+    Ok(Answered(IdBody::of(worker.0)))
 }
 
 /// Finds an enrolled worker that is not connected: by its number, or the newest with that name.
@@ -55,11 +52,8 @@ pub(super) async fn release(
         None => only_holder(&api, &lock)?,
     };
     let name: Box<str> = lock.as_str().into();
-    match api.handle.ask(EngineRequest::ForceRelease { lock: name, fence }.by(by)).await? {
-        EngineAnswer::Done => Ok(Answered(ReleasedLockBody { lock, fence: fence.0 })),
-        EngineAnswer::Denied(denial) => Err(denial.into()),
-        other => unreachable!("a lock is taken away or not, not {other:?}"),
-    }
+    api.handle.call(EngineCall::force_release(name, fence).by(by)).await??;
+    Ok(Answered(ReleasedLockBody { lock, fence: fence.0 }))
 }
 
 /// The only holder of a lock.

@@ -6,7 +6,7 @@ use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
-use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::engine::EngineCall;
 use windlass_core::id::WorkerId;
 use windlass_core::session::{
     Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerLocality,
@@ -40,12 +40,8 @@ pub(super) async fn join(
     name_rules::check_labels(register.labels.iter())?;
     // A worker in the leader's process does not use HTTP.
     let register = RegisterRequest { home: WorkerLocality::Apart, ..register };
-    let join = EngineRequest::Join { register, digest: secret.digest() };
-    match api.handle.ask(join.by(by)).await? {
-        EngineAnswer::Registered(told) => Ok(Answered(Ok(told))),
-        EngineAnswer::Refused(refusal) => Ok(Answered(Err(refusal))),
-        other => unreachable!("a registration is accepted or refused, not {other:?}"),
-    }
+    let join = EngineCall::join(register, secret.digest());
+    Ok(Answered(api.handle.call(join.by(by)).await?))
 }
 
 /// `POST /workers/{id}/exchange`
@@ -68,14 +64,8 @@ pub(super) async fn ended(
 ) -> Result<(), ApiError> {
     let worker = access::authenticate_worker(&headers, id)?.worker_id();
     let DeathNoticeBody { incarnation, started } = report;
-    let ended = EngineRequest::GuardEnded { worker, incarnation, started };
-    match api.handle.ask(ended).await? {
-        EngineAnswer::Done => Ok(()),
-        EngineAnswer::Refused(refusal) => {
-            Err(ApiError::conflict("not_this_life", refusal.to_string()))
-        }
-        other => unreachable!("a report is taken or refused, not {other:?}"),
-    }
+    let ended = api.handle.call(EngineCall::guard_ended(worker, incarnation, started)).await?;
+    ended.map_err(|refusal| ApiError::conflict("not_this_life", refusal.to_string()))
 }
 
 /// `POST /workers/{id}/logs`: output of steps, in postcard format.

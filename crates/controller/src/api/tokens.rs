@@ -11,7 +11,7 @@ use serde::Serialize;
 use windlass_core::access::{
     AccessScope, AccessScopes, AuditEntry, NewToken, TokenRecord, TokenStatus,
 };
-use windlass_core::engine::{Engine, EngineAnswer, EngineRequest};
+use windlass_core::engine::{Engine, EngineCall};
 use windlass_core::id::TokenId;
 use windlass_core::json_form::{AsText, AsWord};
 use windlass_core::report::{AuditEntryJson, UtcTime};
@@ -79,20 +79,15 @@ pub(super) async fn create(
     let secret = TokenSecret::generate().map_err(|error| no_randomness(&error))?;
     let token = new_token(wanted, &api, &secret)?;
     let (name, scopes, expires) = (token.name.clone(), token.scopes.clone(), token.expires);
-    match api.handle.ask(EngineRequest::CreateToken(token).by(by)).await? {
-        EngineAnswer::TokenCreated(id) => {
-            let created = CreatedTokenBody {
-                id: AsText(id),
-                name: name.into(),
-                scopes: scopes.iter().map(AsWord).collect(),
-                expires_at: expires.map(UtcTime),
-                token: secret.text().to_owned(),
-            };
-            Ok((StatusCode::CREATED, Answered(created)))
-        }
-        EngineAnswer::Denied(denial) => Err(denial.into()),
-        other => unreachable!("a token is made or denied, not {other:?}"),
-    }
+    let id = api.handle.call(EngineCall::create_token(token).by(by)).await??;
+    let created = CreatedTokenBody {
+        id: AsText(id),
+        name: name.into(),
+        scopes: scopes.iter().map(AsWord).collect(),
+        expires_at: expires.map(UtcTime),
+        token: secret.text().to_owned(),
+    };
+    Ok((StatusCode::CREATED, Answered(created)))
 }
 
 fn new_token(
@@ -145,11 +140,8 @@ pub(super) async fn revoke(
         let detail = format!("there is no valid token `{text}`: GET /tokens lists them");
         ApiError::new(StatusCode::NOT_FOUND, "no_such_token", detail)
     })?;
-    match api.handle.ask(EngineRequest::RevokeToken { token }.by(by)).await? {
-        EngineAnswer::Done => Ok(Answered(IdBody::of(token))),
-        EngineAnswer::Denied(denial) => Err(denial.into()),
-        other => unreachable!("a token is revoked or not, not {other:?}"),
-    }
+    api.handle.call(EngineCall::revoke_token(token).by(by)).await??;
+    Ok(Answered(IdBody::of(token)))
 }
 
 /// Finds a token by its id, or by the name of a token that is not revoked.

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
-use windlass_core::engine::{EngineAnswer, EngineRequest, WorkerContacts, WorkerStatus};
+use windlass_core::engine::{EngineCall, WorkerContacts, WorkerStatus};
 use windlass_core::id::{RunId, WorkerId};
 use windlass_core::json_form::{AsText, AsWord};
 use windlass_core::report::{
@@ -110,10 +110,8 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Response {
 /// Asks the leader when it last heard from each worker. Without an answer in time the list has no contacts: while the
 /// journal accepts no writes, registered workers can still be listed.
 pub(super) async fn contacts(api: &Api) -> WorkerContacts {
-    match timeout(SILENT_WITHIN, api.handle.ask(EngineRequest::Contacts)).await {
-        Ok(Ok(EngineAnswer::Contacts(contacts))) => contacts,
-        _ => WorkerContacts::default(),
-    }
+    let contacts = timeout(SILENT_WITHIN, api.handle.call(EngineCall::contacts())).await;
+    contacts.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 /// A lock that an active run names.
@@ -218,11 +216,8 @@ pub(super) async fn drain(
     if status == WorkerStatus::Ended {
         return Err(ApiError::conflict("refused", format!("worker `{text}` has ended")));
     }
-    match api.handle.ask(EngineRequest::Drain { worker }.by(by)).await? {
-        EngineAnswer::Done => Ok(Answered(IdBody::of(worker.0))),
-        EngineAnswer::Denied(denial) => Err(denial.into()),
-        other => unreachable!("a worker is drained or not, not {other:?}"),
-    }
+    api.handle.call(EngineCall::drain(worker).by(by)).await??;
+    Ok(Answered(IdBody::of(worker.0)))
 }
 
 /// Finds a worker by its name or number. Of several workers with one name it finds the live one.

@@ -3,7 +3,7 @@
 use tokio::sync::mpsc;
 use windlass_core::access::{Principal, SecretDigest};
 use windlass_core::display_text::{is_displayable, is_label};
-use windlass_core::engine::{self, CancelLevel, EngineRequest};
+use windlass_core::engine::{CancelLevel, EngineCall};
 use windlass_core::id::WorkerId;
 use windlass_core::session::{Exchange, RegisterRequest, WorkerLocality, WorkerRefusal};
 use windlass_link::mailbox::{MailboxReply, MailboxRequest};
@@ -64,8 +64,8 @@ impl MailboxResponder {
             MailboxRequest::Ended { incarnation, started } => {
                 let worker = self.sender(signer)?;
                 // Whatever is made of a guard's report, it was heard.
-                let ended = EngineRequest::GuardEnded { worker, incarnation, started };
-                self.handle.ask(ended).await?;
+                let ended = EngineCall::guard_ended(worker, incarnation, started);
+                drop(self.handle.call(ended).await?);
                 Ok(MailboxReply::Heard)
             }
             MailboxRequest::Cancel { kill } => Ok(self.cancel(kill)),
@@ -118,11 +118,8 @@ impl MailboxResponder {
         let by = Principal::Worker { id: register.worker };
         // Who shares the leader's fate is in its process and does not come this way.
         let register = RegisterRequest { home: WorkerLocality::Apart, ..register };
-        match self.handle.ask(EngineRequest::Join { register, digest }.by(by)).await? {
-            engine::EngineAnswer::Registered(told) => Ok(MailboxReply::Joined(Ok(told))),
-            engine::EngineAnswer::Refused(refusal) => Ok(MailboxReply::Joined(Err(refusal))),
-            other => unreachable!("a registration is accepted or refused, not {other:?}"),
-        }
+        let join = EngineCall::join(register, digest);
+        Ok(MailboxReply::Joined(self.handle.call(join.by(by)).await?))
     }
 
     fn hello(&self) -> MailboxReply {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
-use windlass_core::engine::{EngineAnswer, EngineRequest, RequestDenial};
+use windlass_core::engine::{EngineCall, RequestDenial};
 use windlass_core::id::RunId;
 use windlass_core::maintenance::{MaintenanceEffect, MaintenanceOutcome, RetentionSettings};
 use windlass_core::time::Time;
@@ -65,11 +65,9 @@ impl MaintenanceEffectRunner {
 
     /// A run that the leader does not know has been sealed.
     async fn seal(&self, run: RunId) -> Option<Position> {
-        match self.handle.ask(EngineRequest::Seal { run }).await {
-            Ok(EngineAnswer::Done | EngineAnswer::Denied(RequestDenial::NoSuchRun(_))) => {
-                Some(Position(0))
-            }
-            Ok(_) | Err(_) => None,
+        match self.handle.call(EngineCall::seal(run)).await {
+            Ok(Ok(()) | Err(RequestDenial::NoSuchRun(_))) => Some(Position(0)),
+            Ok(Err(_)) | Err(_) => None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
-use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::engine::EngineCall;
 use windlass_net::shutdown::ShutdownReceiver;
 use windlass_store::db::StoreError;
 use windlass_store::journal::{Journal, Position, RecordedEvent};
@@ -115,9 +115,7 @@ impl SqlViewUpdater {
     /// Asks when workers were heard. A leader that cannot say is not waited for.
     async fn refresh_contacts(&mut self) {
         let Some(leader) = &self.leader else { return };
-        if let Ok(Ok(EngineAnswer::Contacts(contacts))) =
-            timeout(HEAR_WITHIN, leader.ask(EngineRequest::Contacts)).await
-        {
+        if let Ok(Ok(contacts)) = timeout(HEAR_WITHIN, leader.call(EngineCall::contacts())).await {
             self.held.written.heard.set_contacts(contacts);
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! | folder | content |
 //! |---|---|
-//! | `request` | the requests, their answers and denials |
+//! | `request` | the requests, their answers and denials; calls, which are requests with the type of their answer |
 //! | `event` | the events, and their size in the journal |
 //! | `rules` | the decisions; see the next table |
 //! | `apply` | what each event does to the state (`fold` has one arm per event); which steps become ready by it (`need_propagation`) |
@@ -51,7 +51,8 @@ pub use event::{
 };
 pub use queue::lane::AGING;
 pub use request::{
-    EngineAnswer, EngineDecision, EngineRequest, RequestDenial, SubmitRun, SubmitWarning,
+    AnswerReader, EngineAnswer, EngineCall, EngineDecision, EngineRequest, RequestDenial,
+    SubmitRun, SubmitWarning,
 };
 pub use rules::WorkerContacts;
 pub use state::engine::{Engine, EngineCounts};

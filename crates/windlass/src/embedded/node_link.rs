@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use windlass_controller::{LogIngest, LogIngestError, NodeHandle, ResultPartRequest};
 use windlass_core::access::Principal;
-use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::engine::EngineCall;
 use windlass_core::id::Incarnation;
 use windlass_core::session::{
     Exchange, ExchangeReply, LeaseRef, RegisterReply, RegisterRequest, WorkerRefusal,
@@ -78,9 +78,8 @@ impl NodeLink {
         loop {
             match self.route() {
                 Ok(NodeLinkRoute::InProcess) => {
-                    let ended =
-                        EngineRequest::GuardEnded { worker, incarnation, started: Vec::new() };
-                    if self.handle.ask(ended).await.is_ok() {
+                    let ended = EngineCall::guard_ended(worker, incarnation, Vec::new());
+                    if self.handle.call(ended).await.is_ok() {
                         return;
                     }
                 }
@@ -97,12 +96,8 @@ impl NodeLink {
         &self,
         register: RegisterRequest,
     ) -> Result<Result<RegisterReply, WorkerRefusal>, LinkError> {
-        let join = EngineRequest::Join { register, digest: self.secret.digest() };
-        match self.handle.ask(join.by(Principal::Local)).await? {
-            EngineAnswer::Registered(told) => Ok(Ok(told)),
-            EngineAnswer::Refused(refusal) => Ok(Err(refusal)),
-            other => unreachable!("a registration is accepted or refused, not {other:?}"),
-        }
+        let join = EngineCall::join(register, self.secret.digest());
+        Ok(self.handle.call(join.by(Principal::Local)).await?)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_controller::{
     EngineView, EventFollower, FollowedEvents, NodeHandle, NotLeader, PublishedEvents,
 };
-use windlass_core::engine::{EngineAnswer, EngineRequest, Event, RequestDenial, SubmitRun, SubmitWarning, event};
+use windlass_core::engine::{EngineCall, Event, RequestDenial, SubmitRun, SubmitWarning, event};
 use windlass_core::id::RunId;
 use windlass_core::summary::RunSummary;
 use windlass_core::time::Time;
@@ -35,10 +35,9 @@ impl SubmittedRun {
     ) -> Result<Result<(Self, Vec<SubmitWarning>), RequestDenial>, NotLeader> {
         let from = handle.views().look(|view| view.position);
         let SubmitRun { run, plan, options, reused } = submit.clone();
-        let warnings = match handle.ask(EngineRequest::Submit(submit)).await? {
-            EngineAnswer::Submitted { warnings } => warnings,
-            EngineAnswer::Denied(denial) => return Ok(Err(denial)),
-            other => unreachable!("a submission is accepted or denied, not {other:?}"),
+        let warnings = match handle.call(EngineCall::submit(submit)).await? {
+            Ok(warnings) => warnings,
+            Err(denial) => return Ok(Err(denial)),
         };
         // Uses the journal's clock, like all later events.
         let submitted = |view: &EngineView| view.engine.run(run).map(|run| run.submitted_at);

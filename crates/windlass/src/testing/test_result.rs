@@ -72,8 +72,7 @@ impl PipelineTestResult {
         let plan = self.report.summary().plan();
         let (Some(one), Some(other)) = (plan.find(one), plan.find(other)) else { return false };
         let is_end = |event: &Event| matches!(event, Event::Ended(event::Ended { step, .. }) if *step == one);
-        let is_grant =
-            |event: &Event| matches!(event, Event::Granted(event::Granted { step, .. }) if *step == other);
+        let is_grant = |event: &Event| matches!(event, Event::Granted(event::Granted { step, .. }) if *step == other);
         let end = self.events.iter().rposition(|(_, event)| is_end(event));
         let grant = self.events.iter().position(|(_, event)| is_grant(event));
         matches!((end, grant), (Some(end), Some(grant)) if end < grant)
@@ -94,7 +93,11 @@ struct EventTranscript<'a> {
 impl EventTranscript<'_> {
     fn worker(&self, id: windlass_core::id::WorkerId) -> &str {
         let mut registered = self.events.iter().filter_map(|(_, event)| match event {
-            Event::WorkerRegistered(event::WorkerRegistered { worker, name, .. }) if *worker == id => Some(&**name),
+            Event::WorkerRegistered(event::WorkerRegistered { worker, name, .. })
+                if *worker == id =>
+            {
+                Some(&**name)
+            }
             _ => None,
         });
         registered.next().unwrap_or("an unknown worker")
@@ -106,11 +109,15 @@ impl EventTranscript<'_> {
             Event::Granted(event::Granted { step, worker, .. }) => {
                 format!("{} is granted to {}", name(*step), self.worker(*worker))
             }
-            Event::Ended(event::Ended { step, outcome, .. }) => format!("{} {}", name(*step), outcome.kind),
+            Event::Ended(event::Ended { step, outcome, .. }) => {
+                format!("{} {}", name(*step), outcome.kind)
+            }
             Event::StepSettled(event::StepSettled { step, settled, .. }) => {
                 format!("{} {}", name(*step), settled.status())
             }
-            Event::WorkerLost(event::WorkerLost { worker }) => format!("{} is lost", self.worker(*worker)),
+            Event::WorkerLost(event::WorkerLost { worker }) => {
+                format!("{} is lost", self.worker(*worker))
+            }
             Event::RunEnded(event::RunEnded { status, .. }) => format!("the run {status}"),
             _ => return None,
         })

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use windlass_core::access::Principal;
-use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::engine::EngineCall;
 use windlass_core::id::{Fence, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::report::UtcTime;
@@ -95,24 +95,15 @@ impl PlainWorkerProxy {
         let (worker, incarnation) = (self.worker, self.session.life().incarnation);
         if running.is_empty() {
             let started = self.session.held();
-            self.settle(api, EngineRequest::GuardEnded { worker, incarnation, started }).await?;
+            let ended = EngineCall::guard_ended(worker, incarnation, started);
+            api.handle.call(ended).await?.map_err(|refusal| refused(worker, &refusal))?;
             self.session.on_left();
             return Ok(None);
         }
-        self.settle(api, EngineRequest::Drain { worker }.by(by)).await?;
+        api.handle.call(EngineCall::drain(worker).by(by)).await??;
         let unclaimed = self.session.on_leaving(running);
         self.exchange(api, 0, unclaimed).await?;
         Ok(Some(self.expires_at(api)))
-    }
-
-    /// Sends a request that is accepted or refused.
-    async fn settle(&self, api: &Api, request: EngineRequest) -> Result<(), ApiError> {
-        match api.handle.ask(request).await? {
-            EngineAnswer::Done => Ok(()),
-            EngineAnswer::Refused(refusal) => Err(refused(self.worker, &refusal)),
-            EngineAnswer::Denied(denial) => Err(denial.into()),
-            other => unreachable!("a goodbye is taken or refused, not {other:?}"),
-        }
     }
 
     /// Claims the next step for the worker, if one is ready. A repeated request gets the same answer while its lease is

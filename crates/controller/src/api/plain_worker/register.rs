@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
-use windlass_core::engine::{EngineAnswer, EngineRequest};
+use windlass_core::engine::EngineCall;
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::json_form::AsText;
 use windlass_core::report::UtcTime;
@@ -59,17 +59,15 @@ pub(in crate::api) async fn register(
         former: FormerLifeProof::Unknown,
         spooled: Vec::new(),
     };
-    let join = EngineRequest::Join { register, digest: secret.digest() };
-    match api.handle.ask(join.by(by)).await? {
-        EngineAnswer::Registered(told) => Ok(Answered(PlainRegisteredBody {
-            worker_id: AsText(worker.0),
-            secret: secret.to_hex(),
-            lease_ttl_ms: told.ttl.as_millis(),
-            heartbeat_ms: told.interval.as_millis(),
-        })),
-        EngineAnswer::Refused(refusal) => Err(refused(worker, &refusal)),
-        other => unreachable!("a registration is accepted or refused, not {other:?}"),
-    }
+    let join = EngineCall::join(register, secret.digest());
+    let reply = api.handle.call(join.by(by)).await?;
+    let reply = reply.map_err(|refusal| refused(worker, &refusal))?;
+    Ok(Answered(PlainRegisteredBody {
+        worker_id: AsText(worker.0),
+        secret: secret.to_hex(),
+        lease_ttl_ms: reply.ttl.as_millis(),
+        heartbeat_ms: reply.interval.as_millis(),
+    }))
 }
 
 /// The number of a new incarnation: the time, or more if the clock was set back since the previous one.

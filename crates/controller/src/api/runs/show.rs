@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_core::engine::{EngineAnswer, EngineRequest, RequestDenial};
+use windlass_core::engine::{EngineCall, RequestDenial};
 use windlass_core::id::RunId;
 use windlass_core::summary::{RunJson, StepJson};
 use windlass_link::http::CancelRunBody;
@@ -57,14 +57,10 @@ pub(in crate::api) async fn cancel(
     OptionalBody(body): OptionalBody<CancelRunBody>,
 ) -> Result<Answered<IdBody<RunId>>, ApiError> {
     let run = lookup::find(&api, &run).await?;
-    let level = body.level.0;
-    match api.handle.ask(EngineRequest::Cancel { run, level }.by(by)).await? {
-        EngineAnswer::Done => Ok(Answered(IdBody::of(run))),
-        // It was found, so it was there and has left: it is over.
-        EngineAnswer::Denied(RequestDenial::NoSuchRun(run)) => {
-            Err(RequestDenial::RunEnded(run).into())
-        }
-        EngineAnswer::Denied(denial) => Err(denial.into()),
-        other => unreachable!("a run is told to end or not, not {other:?}"),
+    match api.handle.call(EngineCall::cancel(run, body.level.0).by(by)).await? {
+        Ok(()) => Ok(Answered(IdBody::of(run))),
+        // The run was found above, so it has ended and was sealed meanwhile.
+        Err(RequestDenial::NoSuchRun(run)) => Err(RequestDenial::RunEnded(run).into()),
+        Err(denial) => Err(denial.into()),
     }
 }

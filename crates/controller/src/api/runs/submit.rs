@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use windlass_core::access::Principal;
-use windlass_core::engine::{EngineAnswer, EngineRequest, SubmitRun, SubmitWarning};
+use windlass_core::engine::{EngineCall, SubmitRun, SubmitWarning};
 use windlass_core::id::RunId;
 use windlass_core::json_form::AsText;
 use windlass_link::http::{KEY_HEADER, SubmittedRunBody};
@@ -51,11 +51,8 @@ pub(super) async fn begin(
     }
     let PlannedSubmission { plan, options, reused } = planned;
     let submit = SubmitRun { run, plan, options, reused };
-    match api.handle.ask(EngineRequest::Submit(submit).by(by)).await? {
-        EngineAnswer::Submitted { warnings } => Ok(taken(run, &warnings, known)),
-        EngineAnswer::Denied(denial) => Err(denial.into()),
-        other => unreachable!("a submission is taken or denied, not {other:?}"),
-    }
+    let warnings = api.handle.call(EngineCall::submit(submit).by(by)).await??;
+    Ok(taken(run, &warnings, known))
 }
 
 fn taken(run: RunId, warnings: &[SubmitWarning], known: bool) -> Response {

@@ -1,7 +1,9 @@
 //! Requests to the engine and its answers.
 
+mod call;
 mod engine_request;
 
+pub use call::{AnswerReader, EngineCall};
 pub use engine_request::{
     EngineAnswer, EngineDecision, EngineRequest, RequestDenial, SubmitRun, SubmitWarning,
 };

@@ -27,7 +27,7 @@ impl Engine {
     ) -> EngineAnswer {
         let (subject, before) = (request_subject(&request), out.events.len());
         let answer = if let EngineRequest::Join { register, digest } = request {
-            self.join(out, register, digest, by.clone())
+            self.join(out, register, digest, by.clone()).into()
         } else {
             self.answer(out, request)
         };

@@ -2,7 +2,7 @@
 
 use super::decide::DecisionDraft;
 use crate::engine::event::{self, CancelLevel, CancelReason};
-use crate::engine::request::{EngineAnswer, RequestDenial};
+use crate::engine::request::RequestDenial;
 use crate::engine::state::engine::Engine;
 use crate::id::RunId;
 
@@ -14,19 +14,19 @@ impl Engine {
         out: &mut DecisionDraft,
         run: RunId,
         level: CancelLevel,
-    ) -> EngineAnswer {
+    ) -> Result<(), RequestDenial> {
         let Some(run_ix) = self.run_ids.get(&run).copied() else {
-            return EngineAnswer::Denied(RequestDenial::NoSuchRun(run));
+            return Err(RequestDenial::NoSuchRun(run));
         };
         if self.runs[run_ix].status.is_terminal() {
-            return EngineAnswer::Denied(RequestDenial::RunEnded(run));
+            return Err(RequestDenial::RunEnded(run));
         }
         let before = self.runs[run_ix].cancel;
         if before.is_none_or(|(before, _)| before < level) {
             let reason = before.map_or(CancelReason::Asked, |(_, reason)| reason);
             self.emit(out, event::RunCancelled { run, level, reason });
         }
-        EngineAnswer::Done
+        Ok(())
     }
 
     /// Ends a run at the hardest level, as failed: one on which deciding failed, or one that an operator condemned.
@@ -34,17 +34,17 @@ impl Engine {
         &mut self,
         out: &mut DecisionDraft,
         run: RunId,
-    ) -> EngineAnswer {
+    ) -> Result<(), RequestDenial> {
         let Some(run_ix) = self.run_ids.get(&run).copied() else {
-            return EngineAnswer::Denied(RequestDenial::NoSuchRun(run));
+            return Err(RequestDenial::NoSuchRun(run));
         };
         if self.runs[run_ix].status.is_terminal() {
-            return EngineAnswer::Denied(RequestDenial::RunEnded(run));
+            return Err(RequestDenial::RunEnded(run));
         }
         let hollow = self.runs[run_ix].is_hollow();
         let reason = if hollow { CancelReason::Condemned } else { CancelReason::Defect };
         let level = CancelLevel::Kill;
         self.emit(out, event::RunCancelled { run, level, reason });
-        EngineAnswer::Done
+        Ok(())
     }
 }

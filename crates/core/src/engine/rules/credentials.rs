@@ -3,45 +3,45 @@
 use super::decide::DecisionDraft;
 use crate::access::{NewToken, Principal, SecretDigest};
 use crate::engine::event;
-use crate::engine::request::{EngineAnswer, RequestDenial};
+use crate::engine::request::RequestDenial;
 use crate::engine::state::engine::Engine;
 use crate::id::{TokenId, WorkerId};
-use crate::session::{RegisterRequest, WorkerRefusal};
+use crate::session::{RegisterReply, RegisterRequest, WorkerRefusal};
 
 impl Engine {
     pub(in crate::engine) fn create_token(
         &mut self,
         out: &mut DecisionDraft,
         token: NewToken,
-    ) -> EngineAnswer {
+    ) -> Result<TokenId, RequestDenial> {
         if let Some(known) = self.keys.token_by_digest(token.digest) {
-            return EngineAnswer::TokenCreated(known.id);
+            return Ok(known.id);
         }
         if token.scopes.is_empty() {
-            return EngineAnswer::Denied(RequestDenial::NoScope);
+            return Err(RequestDenial::NoScope);
         }
         if let Some(other) = self.keys.token_by_name(&token.name, self.now) {
             let id = other.id;
-            return EngineAnswer::Denied(RequestDenial::TokenExists { name: token.name, id });
+            return Err(RequestDenial::TokenExists { name: token.name, id });
         }
         let Some(id) = self.keys.next_token_id(self.now) else {
-            return EngineAnswer::Denied(RequestDenial::TooManyTokens(self.keys.tokens().len()));
+            return Err(RequestDenial::TooManyTokens(self.keys.tokens().len()));
         };
         self.emit(out, event::TokenCreated { id, token });
-        EngineAnswer::TokenCreated(id)
+        Ok(id)
     }
 
     pub(in crate::engine) fn revoke_token(
         &mut self,
         out: &mut DecisionDraft,
         id: TokenId,
-    ) -> EngineAnswer {
+    ) -> Result<(), RequestDenial> {
         match self.keys.token(id) {
-            None => return EngineAnswer::Denied(RequestDenial::NoSuchToken(id)),
+            None => return Err(RequestDenial::NoSuchToken(id)),
             Some(token) if token.revoked.is_some() => {}
             Some(_) => self.emit(out, event::TokenRevoked { id }),
         }
-        EngineAnswer::Done
+        Ok(())
     }
 
     /// Lets a worker in and keeps what its secret is known by. One that is here again is known already.
@@ -51,14 +51,14 @@ impl Engine {
         register: RegisterRequest,
         digest: SecretDigest,
         by: Principal,
-    ) -> EngineAnswer {
+    ) -> Result<RegisterReply, WorkerRefusal> {
         let worker = register.worker;
-        let answer = self.register(out, register);
+        let reply = self.register(out, register)?;
         let known = self.keys.worker(worker).is_some_and(|it| it.digest == Some(digest));
-        if matches!(answer, EngineAnswer::Registered(_)) && !known {
+        if !known {
             self.emit(out, event::WorkerEnrolled { worker, digest, by });
         }
-        answer
+        Ok(reply)
     }
 
     /// Ends a worker's credential. An exchange of it that waits for an answer is refused now, every later one as well.
@@ -66,21 +66,21 @@ impl Engine {
         &mut self,
         out: &mut DecisionDraft,
         worker: WorkerId,
-    ) -> EngineAnswer {
+    ) -> Result<(), RequestDenial> {
         let known = self.worker_ids.get(&worker).copied();
         if known.is_none() && self.keys.worker(worker).is_none() {
-            return EngineAnswer::Denied(RequestDenial::NoSuchWorker(worker));
+            return Err(RequestDenial::NoSuchWorker(worker));
         }
         if self.own == Some(worker) {
-            return EngineAnswer::Denied(RequestDenial::OwnWorker(worker));
+            return Err(RequestDenial::OwnWorker(worker));
         }
         if self.keys.is_revoked(worker) {
-            return EngineAnswer::Done;
+            return Ok(());
         }
         self.emit(out, event::WorkerRevoked { worker });
         if let Some(known) = known {
             self.refuse_parked(out, known, WorkerRefusal::Revoked);
         }
-        EngineAnswer::Done
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Which rule answers a request, and what is done after every one.
+//! Dispatches each request to its rule, and does the work that follows every request.
 
 use crate::access::Principal;
 use crate::engine::config::{BATCH_BYTES_MAX, SCANS_MAX};
@@ -14,7 +14,7 @@ use crate::session::{Exchange, ExchangeReply, ExchangeReplyBody, WorkerRefusal};
 use crate::slab::WorkerIx;
 use crate::time::{Span, Time};
 
-/// What a decision gathers while it is being made.
+/// The events and replies of a decision that is being made.
 pub(in crate::engine) struct DecisionDraft {
     pub(in crate::engine) events: Vec<Event>,
     pub(in crate::engine) replies: Vec<ExchangeReply>,
@@ -22,7 +22,7 @@ pub(in crate::engine) struct DecisionDraft {
     bytes: usize,
     /// Randomness for jitter, used up bit by bit.
     random_state: u64,
-    /// What the board had looked at when the decision began.
+    /// The value of `ReadyQueues::scans` when the decision began.
     scans_before: u64,
 }
 
@@ -43,7 +43,7 @@ impl DecisionDraft {
 }
 
 impl Engine {
-    /// Answers a request at the time `now`. `luck` is any random number; it only spreads retries.
+    /// Decides a request at the time `now`. `luck` is a random number, which only spreads retries.
     ///
     /// The events have been applied to this engine when it returns: it is ahead of the journal until they are durable.
     pub fn decide(&mut self, request: EngineRequest, now: Time, luck: u64) -> EngineDecision {
@@ -66,7 +66,7 @@ impl Engine {
         EngineDecision { at: self.now, events: out.events, replies: out.replies, answer }
     }
 
-    /// Has one rule answer.
+    /// Dispatches a request to its rule.
     pub(in crate::engine) fn answer(
         &mut self,
         out: &mut DecisionDraft,
@@ -74,32 +74,40 @@ impl Engine {
     ) -> EngineAnswer {
         match request {
             EngineRequest::Lead { term, ttl, generation, own, history, proven } => {
-                self.lead(out, (term, ttl, generation), own, (history, proven))
+                self.lead(out, (term, ttl, generation), own, (history, proven)).into()
             }
-            EngineRequest::Embargo { lasts } => self.embargo(out, lasts),
-            EngineRequest::Register(register) => self.register(out, register),
+            EngineRequest::Embargo { lasts } => {
+                self.embargo(out, lasts);
+                EngineAnswer::Done
+            }
+            EngineRequest::Register(register) => self.register(out, register).into(),
             EngineRequest::Exchange(exchange) => self.exchange(out, &exchange),
             EngineRequest::GuardEnded { worker, incarnation, started } => {
-                self.guard_ended(out, worker, incarnation, &started)
+                self.guard_ended(out, worker, incarnation, &started).into()
             }
-            EngineRequest::Submit(submit) => self.submit(out, submit),
-            EngineRequest::Cancel { run, level } => self.cancel(out, run, level),
-            EngineRequest::Condemn { run } => self.condemn(out, run),
+            EngineRequest::Submit(submit) => self.submit(out, submit).into(),
+            EngineRequest::Cancel { run, level } => self.cancel(out, run, level).into(),
+            EngineRequest::Condemn { run } => self.condemn(out, run).into(),
             EngineRequest::NoMoreWorkers { run, unplaceable } => {
-                self.no_more_workers(run, unplaceable)
+                self.no_more_workers(run, unplaceable).into()
             }
-            EngineRequest::Drain { worker } => self.drain(out, worker),
-            EngineRequest::ForceRelease { lock, fence } => self.force_release(out, lock, fence),
-            EngineRequest::Seal { run } => self.seal(out, run),
+            EngineRequest::Drain { worker } => self.drain(out, worker).into(),
+            EngineRequest::ForceRelease { lock, fence } => {
+                self.force_release(out, lock, fence).into()
+            }
+            EngineRequest::Seal { run } => self.seal(out, run).into(),
             EngineRequest::Contacts => EngineAnswer::Contacts(self.contacts()),
-            EngineRequest::Tick => self.tick(out),
+            EngineRequest::Tick => {
+                self.tick(out);
+                EngineAnswer::Done
+            }
             EngineRequest::OnBehalfOf { by, request } => self.decide_audited(out, by, *request),
             EngineRequest::Join { register, digest } => {
-                self.join(out, register, digest, Principal::Local)
+                self.join(out, register, digest, Principal::Local).into()
             }
-            EngineRequest::RevokeWorker { worker } => self.revoke_worker(out, worker),
-            EngineRequest::CreateToken(token) => self.create_token(out, token),
-            EngineRequest::RevokeToken { token } => self.revoke_token(out, token),
+            EngineRequest::RevokeWorker { worker } => self.revoke_worker(out, worker).into(),
+            EngineRequest::CreateToken(token) => self.create_token(out, token).into(),
+            EngineRequest::RevokeToken { token } => self.revoke_token(out, token).into(),
         }
     }
 
@@ -136,7 +144,7 @@ impl Engine {
         is_large || (!out.events.is_empty() && self.has_scanned_enough(out))
     }
 
-    /// Whether a decision has looked at as many lanes and classes as one may, while exchanges wait.
+    /// Whether a decision has visited as many lanes and classes as it may while exchanges wait.
     pub(in crate::engine) fn has_scanned_enough(&self, out: &DecisionDraft) -> bool {
         self.board.scans.saturating_sub(out.scans_before) >= SCANS_MAX
     }
@@ -158,25 +166,22 @@ impl Engine {
         (term, ttl, generation): (Term, Span, u16),
         own: Option<WorkerId>,
         (history, proven): (StoreHistory, ProvenTime),
-    ) -> EngineAnswer {
+    ) -> Result<(), RequestDenial> {
         if term <= self.term {
-            return EngineAnswer::Denied(RequestDenial::StaleTerm {
-                asked: term,
-                known: self.term,
-            });
+            return Err(RequestDenial::StaleTerm { asked: term, known: self.term });
         }
         if generation < self.generation {
-            return EngineAnswer::Denied(RequestDenial::StaleGeneration {
+            return Err(RequestDenial::StaleGeneration {
                 asked: generation,
                 known: self.generation,
             });
         }
         let interval = self.config.interval.unwrap_or_else(|| ttl.divided_by(3));
         if interval == Span::ZERO || ttl < interval.times(2) {
-            return EngineAnswer::Denied(RequestDenial::BadTiming { ttl, interval });
+            return Err(RequestDenial::BadTiming { ttl, interval });
         }
         if ttl > LEASE_TTL_MAX {
-            return EngineAnswer::Denied(RequestDenial::TooLongLeases { ttl, max: LEASE_TTL_MAX });
+            return Err(RequestDenial::TooLongLeases { ttl, max: LEASE_TTL_MAX });
         }
         let (generation, embargo) = self.takeover_generation(history, generation);
         let embargo = embargo.max(self.condemned_embargo());
@@ -187,9 +192,9 @@ impl Engine {
             self.emit(out, event::WorkerLost { worker });
         }
         for run in self.condemned_runs() {
-            self.condemn(out, run);
+            self.condemn(out, run)?;
         }
-        EngineAnswer::Done
+        Ok(())
     }
 
     /// Live workers that are in the process of the leader. Where another worker leads now, that process has ended, and the
@@ -199,15 +204,15 @@ impl Engine {
         workers.filter(|it| it.is_live() && !it.leases_expire()).map(|it| it.id)
     }
 
-    fn drain(&mut self, out: &mut DecisionDraft, worker: WorkerId) -> EngineAnswer {
+    fn drain(&mut self, out: &mut DecisionDraft, worker: WorkerId) -> Result<(), RequestDenial> {
         let Some(known) = self.worker_ids.get(&worker).copied() else {
-            return EngineAnswer::Denied(RequestDenial::NoSuchWorker(worker));
+            return Err(RequestDenial::NoSuchWorker(worker));
         };
         if !self.workers[known].drained {
             self.emit(out, event::WorkerDrained { worker });
             self.request_all_back(known);
         }
-        EngineAnswer::Done
+        Ok(())
     }
 
     /// Records that a worker drains by its own decision, so that readers and placement know. The worker that shares the
@@ -230,12 +235,12 @@ impl Engine {
         out: &mut DecisionDraft,
         lock: Box<str>,
         fence: Fence,
-    ) -> EngineAnswer {
+    ) -> Result<(), RequestDenial> {
         let held = self.board.lock_ids.get(&lock).map(|lock| &self.board.locks[*lock].holders);
         if !held.is_some_and(|holders| holders.contains(&fence)) {
-            return EngineAnswer::Denied(RequestDenial::LockNotHeld { lock, fence });
+            return Err(RequestDenial::LockNotHeld { lock, fence });
         }
         self.emit(out, event::LockForced { lock, fence });
-        EngineAnswer::Done
+        Ok(())
     }
 }

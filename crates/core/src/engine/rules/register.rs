@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::decide::DecisionDraft;
 use crate::engine::config::SLOTS_MAX;
 use crate::engine::event::{self, LeaseEndKind};
-use crate::engine::request::EngineAnswer;
 use crate::engine::state::engine::Engine;
 use crate::engine::state::lease::Lease;
 use crate::engine::state::worker::WorkerStatus;
@@ -23,14 +22,14 @@ impl Engine {
         &mut self,
         out: &mut DecisionDraft,
         mut register: RegisterRequest,
-    ) -> EngineAnswer {
+    ) -> Result<RegisterReply, WorkerRefusal> {
         let known = self.worker_ids.get(&register.worker).copied();
         if let Some(refusal) = self.register_refusal(&register, known) {
-            return EngineAnswer::Refused(refusal);
+            return Err(refusal);
         }
         self.detect_lost_history(out, register.spooled.iter().map(|finished| finished.lease.fence));
         let mut verdicts = Vec::new();
-        // Outcomes of a former life come first: what they end is not lost with that life.
+        // Outcomes of a former incarnation come first: a lease that they end is not lost with the incarnation.
         if let Some(worker) = known {
             verdicts = self.judge_all(out, worker, &register.spooled);
             if register.incarnation > self.workers[worker].incarnation {
@@ -52,12 +51,7 @@ impl Engine {
             verdicts = self.judge_all(out, self.worker_ids[&id], &spooled);
         }
         let interval = self.interval();
-        EngineAnswer::Registered(RegisterReply {
-            term: self.term,
-            ttl: self.ttl,
-            interval,
-            verdicts,
-        })
+        Ok(RegisterReply { term: self.term, ttl: self.ttl, interval, verdicts })
     }
 
     fn judge_all(
@@ -108,29 +102,30 @@ impl Engine {
         others.filter(|it| it.is_live()).find(|it| &*it.name == name).map(|it| it.id)
     }
 
-    /// A guard vouches that nothing of a life is left: all leases of that life end now, also if a newer life has registered.
+    /// A guard reports that no process of an incarnation is left: all its leases end now, even if a newer incarnation has
+    /// registered.
     pub(in crate::engine) fn guard_ended(
         &mut self,
         out: &mut DecisionDraft,
         worker: WorkerId,
         incarnation: Incarnation,
         started: &[Fence],
-    ) -> EngineAnswer {
+    ) -> Result<(), WorkerRefusal> {
         let Some(worker_ix) = self.worker_ids.get(&worker).copied() else {
-            return EngineAnswer::Refused(WorkerRefusal::NotRegistered);
+            return Err(WorkerRefusal::NotRegistered);
         };
         // A worker that is not trusted any more is not believed that nothing of it runs: its locks would be free too soon.
         let believed = self.config.bugs.on(PlantedBug::RevokedGuardBelieved);
         if self.keys.is_revoked(worker) && !believed {
-            return EngineAnswer::Refused(WorkerRefusal::Revoked);
+            return Err(WorkerRefusal::Revoked);
         }
         let it = &self.workers[worker_ix];
         if incarnation > it.incarnation {
-            return EngineAnswer::Refused(WorkerRefusal::NotRegistered);
+            return Err(WorkerRefusal::NotRegistered);
         }
         let (is_latest, status) = (incarnation == it.incarnation, it.status);
         if is_latest && status == WorkerStatus::Ended {
-            return EngineAnswer::Done;
+            return Ok(());
         }
         if is_latest {
             self.refuse_parked(out, worker_ix, WorkerRefusal::Ended);
@@ -139,10 +134,10 @@ impl Engine {
         if is_latest {
             self.emit(out, event::WorkerEnded { worker, incarnation });
         }
-        EngineAnswer::Done
+        Ok(())
     }
 
-    /// A guard lists what it had started of a life: that is lost, and the rest goes back as released.
+    /// Ends the leases of an incarnation: those that its guard had started are lost, the rest is released.
     fn end_life(
         &mut self,
         out: &mut DecisionDraft,
@@ -181,7 +176,7 @@ impl Engine {
                 );
                 continue;
             }
-            // The former life counts its deadline from its own last contact, not from that of the new one.
+            // The former incarnation counts its deadline from its own last contact, not from that of the new one.
             let ends = lease.expires(contact);
             if !self.config.bugs.on(PlantedBug::FrozenForgotten) {
                 self.leases[lease_ix].frozen = Some(ends);
@@ -189,7 +184,7 @@ impl Engine {
         }
     }
 
-    /// Whether a lease of a former life may end before its time.
+    /// Whether a lease of a former incarnation may end before its time.
     fn may_end_early(&self, lease: &Lease, former: &FormerLifeProof) -> bool {
         let spec = self.runs[lease.run].spec(lease.step);
         let harmless = !spec.stops_on_lost_contact() && spec.retry.lost > 0;
@@ -202,7 +197,7 @@ impl Engine {
         leases
     }
 
-    /// Whether a lease is held by the life of its worker that is registered now.
+    /// Whether the current incarnation of the worker holds the lease.
     pub(in crate::engine) fn is_of_this_life(&self, lease: LeaseIx) -> bool {
         let lease = &self.leases[lease];
         lease.life == self.workers[lease.worker].incarnation

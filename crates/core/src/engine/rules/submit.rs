@@ -1,4 +1,4 @@
-//! Takes in runs, and lets go of those that are archived.
+//! Accepts submitted runs, and removes archived ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::decide::DecisionDraft;
 use crate::engine::config::REUSED_BYTES_MAX;
 use crate::engine::event;
 use crate::engine::queue::requirement_class::describe_placement;
-use crate::engine::request::{EngineAnswer, RequestDenial, SubmitRun, SubmitWarning};
+use crate::engine::request::{RequestDenial, SubmitRun, SubmitWarning};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::run::Run;
 use crate::engine::state::worker::{Worker, WorkerStatus};
@@ -14,7 +14,7 @@ use crate::id::{RunId, StepIx};
 use crate::plan::{Placement, Plan};
 use crate::slab::ClassIx;
 
-/// Warnings that one submission is answered with: more are not read, and each costs a look at every worker.
+/// The number of warnings in the answer to a submission: users do not read more, and each costs a visit of every worker.
 const WARNINGS_MAX: usize = 20;
 
 /// Every lock that a plan's steps take, with its slots.
@@ -29,21 +29,17 @@ impl Engine {
         &mut self,
         out: &mut DecisionDraft,
         submit: SubmitRun,
-    ) -> EngineAnswer {
+    ) -> Result<Vec<SubmitWarning>, RequestDenial> {
         if let Some(known) = self.run_ids.get(&submit.run).copied() {
             let same = self.runs[known].plan.fingerprint() == submit.plan.fingerprint();
-            return if same {
-                EngineAnswer::Submitted { warnings: Vec::new() }
-            } else {
-                EngineAnswer::Denied(RequestDenial::RunExists(submit.run))
-            };
+            return if same { Ok(Vec::new()) } else { Err(RequestDenial::RunExists(submit.run)) };
         }
         if let Some(denial) = self.submit_denial(&submit) {
-            return EngineAnswer::Denied(denial);
+            return Err(denial);
         }
         let SubmitRun { run, plan, options, reused } = submit;
         self.emit(out, event::RunSubmitted { run, plan, options, reused });
-        EngineAnswer::Submitted { warnings: self.warnings(run) }
+        Ok(self.warnings(run))
     }
 
     fn submit_denial(&self, submit: &SubmitRun) -> Option<RequestDenial> {
@@ -141,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// What no worker online has or is: the demands that nobody meets, or how far the nearest is from meeting all.
+    /// The demands that no online worker meets, or what the closest worker lacks.
     fn missing_demands(&self, placement: &Placement) -> String {
         let online =
             self.workers.iter().map(|(_, it)| it).filter(|it| it.status == WorkerStatus::Online);
@@ -168,15 +164,17 @@ impl Engine {
         }
     }
 
-    pub(in crate::engine) fn seal(&mut self, out: &mut DecisionDraft, run: RunId) -> EngineAnswer {
+    pub(in crate::engine) fn seal(
+        &mut self,
+        out: &mut DecisionDraft,
+        run: RunId,
+    ) -> Result<(), RequestDenial> {
         match self.run_status(run) {
-            None => EngineAnswer::Denied(RequestDenial::NoSuchRun(run)),
-            Some(status) if !status.is_terminal() => {
-                EngineAnswer::Denied(RequestDenial::RunNotEnded(run))
-            }
+            None => Err(RequestDenial::NoSuchRun(run)),
+            Some(status) if !status.is_terminal() => Err(RequestDenial::RunNotEnded(run)),
             Some(_) => {
                 self.emit(out, event::RunSealed { run });
-                EngineAnswer::Done
+                Ok(())
             }
         }
     }

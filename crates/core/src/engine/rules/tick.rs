@@ -4,7 +4,6 @@ use super::decide::DecisionDraft;
 use crate::engine::config::{BRAKE_PACE, BRAKE_STEPS, BRAKE_WORKERS};
 use crate::engine::event::{self, CancelLevel, CancelReason, LeaseEndKind, StepSettlement};
 use crate::engine::queue::lane::{LanePosition, QueuedStep};
-use crate::engine::request::EngineAnswer;
 use crate::engine::state::engine::{Engine, WorkerLossBrake};
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::worker::WorkerStatus;
@@ -14,7 +13,7 @@ use crate::session::{ExchangeReplyBody, StopReason};
 use crate::slab::{LaneIx, LeaseIx, RunIx, WorkerIx};
 
 impl Engine {
-    pub(in crate::engine) fn tick(&mut self, out: &mut DecisionDraft) -> EngineAnswer {
+    pub(in crate::engine) fn tick(&mut self, out: &mut DecisionDraft) {
         while !self.is_full(out) {
             let Some(timer) = self.timers.pop_due(self.now) else {
                 break;
@@ -35,7 +34,6 @@ impl Engine {
                 break;
             }
         }
-        EngineAnswer::Done
     }
 
     /// The run that a deadline is about, if it is about one.

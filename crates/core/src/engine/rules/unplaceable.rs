@@ -6,7 +6,7 @@
 
 use crate::engine::event::{StepSettlement, UnplaceablePolicy};
 use crate::engine::queue::requirement_class::RequirementClass;
-use crate::engine::request::{EngineAnswer, RequestDenial};
+use crate::engine::request::RequestDenial;
 use crate::engine::state::engine::Engine;
 use crate::id::RunId;
 use crate::slab::RunIx;
@@ -22,9 +22,9 @@ impl Engine {
         &mut self,
         run: RunId,
         unplaceable: UnplaceablePolicy,
-    ) -> EngineAnswer {
+    ) -> Result<(), RequestDenial> {
         let Some(run_ix) = self.run_ids.get(&run).copied() else {
-            return EngineAnswer::Denied(RequestDenial::NoSuchRun(run));
+            return Err(RequestDenial::NoSuchRun(run));
         };
         let known = &self.run_ids;
         self.no_more_workers.retain(|run, _| known.contains_key(run));
@@ -34,7 +34,7 @@ impl Engine {
                 self.watch_lane(lane, self.now);
             }
         }
-        EngineAnswer::Done
+        Ok(())
     }
 
     /// When steps of a class that waits for a worker since then are looked at.

@@ -26,7 +26,6 @@ use serde::{Deserialize, Serialize};
 use super::takeover_gap::ProvenTime;
 use crate::engine::event;
 use crate::engine::queue::lane::ReadyLane;
-use crate::engine::request::EngineAnswer;
 use crate::engine::rules::decide::DecisionDraft;
 use crate::engine::state::engine::Engine;
 use crate::id::{Fence, StepIx};
@@ -94,16 +93,11 @@ impl Engine {
     }
 
     /// Begins an embargo for grants of a store that is not this one. It is recorded as a takeover by the leader itself.
-    pub(in crate::engine) fn embargo(
-        &mut self,
-        out: &mut DecisionDraft,
-        lasts: Span,
-    ) -> EngineAnswer {
+    pub(in crate::engine) fn embargo(&mut self, out: &mut DecisionDraft, lasts: Span) {
         let (term, ttl, generation, own) = (self.term, self.ttl, self.generation, self.own);
         let embargo = Some(self.now + lasts.min(LEASE_TTL_MAX));
         let proven = ProvenTime::NONE;
         self.emit(out, event::Led { term, ttl, generation, own, embargo, proven });
-        EngineAnswer::Done
     }
 
     /// Another takeover does not end an embargo, and lengthens it if its own history is not proven either.

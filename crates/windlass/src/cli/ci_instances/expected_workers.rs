@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::{Instant, sleep_until};
 use windlass_controller::NodeHandle;
-use windlass_core::engine::{EngineRequest, WorkerStatus};
+use windlass_core::engine::{EngineCall, WorkerStatus};
 use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_net::files::private_files;
 
@@ -30,18 +30,18 @@ impl LeaderInstanceOptions {
     pub(crate) async fn report_instances_complete(self: Arc<Self>, handle: NodeHandle, run: RunId) {
         let (others, by) = (self.total as usize - 1, Instant::now() + self.expected_for);
         wait_for_count(&handle, others, by).await;
-        let crewed = EngineRequest::NoMoreWorkers { run, unplaceable: self.unplaceable };
+        let crewed = EngineCall::no_more_workers(run, self.unplaceable);
         // A node that no longer leads has no run to end.
-        drop(handle.ask(crewed).await);
+        drop(handle.call(crewed).await);
     }
 
     /// Notes that the other workers have left, as they do when the run ends: the next run in this store can reuse
     /// their names.
     pub(crate) async fn forget_workers(handle: &NodeHandle) {
         for (worker, incarnation) in other_workers(handle) {
-            let ended = EngineRequest::GuardEnded { worker, incarnation, started: Vec::new() };
+            let ended = EngineCall::guard_ended(worker, incarnation, Vec::new());
             // A leader that cannot note it any more marks them as lost later.
-            drop(handle.ask(ended).await);
+            drop(handle.call(ended).await);
         }
     }
 

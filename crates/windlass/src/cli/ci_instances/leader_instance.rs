@@ -10,7 +10,7 @@ use windlass_controller::mailbox_server::{
     LeaderFinalStatus as Left, MailboxServer, MailboxServerError, MailboxServerOptions,
 };
 use windlass_controller::{LogIngest, NodeHandle};
-use windlass_core::engine::{CancelLevel, EngineRequest, UnplaceablePolicy};
+use windlass_core::engine::{CancelLevel, EngineCall, UnplaceablePolicy};
 use windlass_core::instance::{InstanceRendezvous, RunFinalStatus};
 use windlass_core::summary::RunSummary;
 use windlass_core::time::{Span, Time};
@@ -165,7 +165,7 @@ impl InstanceMailboxServer {
         if follows_another {
             // Before any other instance is answered: a leader that has ended grants nothing and reports that when the
             // run starts.
-            drop(node.handle().ask(EngineRequest::Embargo { lasts: leading.ttl() }).await);
+            drop(node.handle().call(EngineCall::embargo(leading.ttl())).await);
         }
         let server = tokio::spawn(server.run(ends));
         let leading = Arc::clone(leading);

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use windlass_controller::NodeError;
 use windlass_controller::api::ControllerIdentity;
 use windlass_controller::traces::RunTracer;
-use windlass_core::engine::{CancelLevel, EngineRequest, SubmitRun, SubmitWarning};
+use windlass_core::engine::{CancelLevel, EngineCall, SubmitRun, SubmitWarning};
 use windlass_core::id::RunId;
 use windlass_net::random::new_run_id;
 use windlass_net::shutdown::ShutdownSender;
@@ -243,9 +243,9 @@ async fn cancel_unfinished_runs(
             "{} {what}; {hint}",
             order.look.paint(ColorRole::Quiet, "note:")
         ));
-        let cancel = EngineRequest::Cancel { run, level: CancelLevel::Kill };
-        let asked = node.handle().ask(cancel).await;
-        asked.map_err(|_| CliError::unreachable("the leader has ended"))?;
+        let cancelled = node.handle().call(EngineCall::cancel(run, CancelLevel::Kill)).await;
+        // A denial means that the run has ended meanwhile.
+        drop(cancelled.map_err(|_| CliError::unreachable("the leader has ended"))?);
     }
     Ok(())
 }

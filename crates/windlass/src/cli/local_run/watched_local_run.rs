@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use windlass_core::engine::{CancelLevel, EngineRequest, Event};
+use windlass_core::engine::{CancelLevel, EngineCall, Event};
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::report::WhyReport;
 use windlass_core::summary::{RunSummary, StepDurations};
@@ -100,7 +100,7 @@ impl LocalRun<'_> {
     fn cancel(&self, level: CancelLevel) {
         let run = self.run;
         let handle = self.node.handle().clone();
-        tokio::spawn(async move { drop(handle.ask(EngineRequest::Cancel { run, level }).await) });
+        tokio::spawn(async move { drop(handle.call(EngineCall::cancel(run, level)).await) });
     }
 
     /// Refuses to go on with a run that the user ends and that cannot be cancelled in order. The guard ends its steps;
