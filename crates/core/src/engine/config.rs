@@ -1,9 +1,9 @@
-//! What an engine is told when it starts to lead; nothing of it changes what an old journal means.
+//! The configuration of an engine, and its limits. Nothing here changes the meaning of an old journal.
 
 use crate::planted_bugs::PlantedBugs;
 use crate::time::Span;
 
-/// Bounds and paces.
+/// Limits and intervals.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
     /// Runs that are not sealed.
@@ -25,11 +25,11 @@ pub struct EngineConfig {
     pub grants_max: usize,
     /// Leases ahead per slot of a worker, however short its steps are.
     pub ahead_max: u32,
-    /// How much work a worker may hold ahead for each slot.
+    /// The amount of work that a worker may hold ahead for each slot.
     pub ahead_work: Span,
     /// How often a worker exchanges at least; `None`: a third of the lease's TTL.
     pub interval: Option<Span>,
-    /// How long a lost worker is remembered.
+    /// How long the engine keeps a lost worker.
     pub forget_after: Span,
     /// Planted mistakes, none outside the simulator's hunt.
     pub bugs: PlantedBugs,
@@ -55,7 +55,7 @@ impl Default for EngineConfig {
     }
 }
 
-/// Lanes and classes that one decision looks at before it leaves the rest to the next: some ten milliseconds.
+/// The number of lanes and classes that one decision visits before it leaves the rest to the next: some ten milliseconds.
 pub(crate) const SCANS_MAX: u64 = 500_000;
 
 /// Bytes of events that are gathered into one batch, as [`Event::bytes`](crate::engine::Event::bytes) counts them, and after which a
@@ -69,12 +69,12 @@ pub const REUSED_BYTES_MAX: usize = 64 << 20;
 /// Slots of one worker. More is a mistake, and would let one worker hold more leases than a reply can carry.
 pub const SLOTS_MAX: u32 = 10_000;
 
-/// Bytes that a reply hands out: a message has at most 1 MiB, JSON within JSON may take twice the room, and a part is for
-/// what else is said. A step that alone has more is handed out alone.
+/// Bytes of the grants in a reply: a message has at most 1 MiB, JSON within JSON may take twice the room, and a part is for
+/// the rest of the reply. A step that alone has more is granted alone.
 pub(crate) const REPLY_GRANT_BYTES_MAX: usize = 384 * 1024;
 
-/// Bytes that a step may be handed alone: a worker takes an answer of 16 MiB, and JSON within JSON may take twice the room.
-/// A step that reads more fails, since every worker that it was handed to would be lost to it.
+/// Bytes of a grant that is alone in its reply: a worker accepts an answer of 16 MiB, and JSON within JSON may take twice
+/// the room. A step that reads more fails, because every worker that it was granted to would be lost.
 pub const SINGLE_GRANT_BYTES_MAX: usize = 6 << 20;
 
 /// Bytes of a grant beside its texts, written as JSON.
@@ -86,7 +86,7 @@ pub(crate) const PASSED_OVER_MAX: u32 = 8;
 /// A step that waited this long has its locks reserved for it when they are free.
 pub(crate) const RESERVE_AFTER: Span = Span::secs(60);
 
-/// How soon a wait is looked at again that is over and had no consequence yet.
+/// The interval at which a wait that is over without consequence is checked again.
 pub(crate) const WAIT_RECHECK_INTERVAL: Span = Span::secs(60);
 
 /// A step that should run elsewhere than where it failed may run there all the same after waiting this long.
@@ -96,12 +96,12 @@ pub(crate) const AVOID_WORKER_WAIT: Span = Span::secs(60);
 /// worker's running step of a second or so to end, short beside what a better machine is preferred for.
 pub const PREFERENCE_WAIT: Span = Span::secs(2);
 
-/// Hand-outs of an attempt that are free of charge because nobody heard that they had arrived; from then on they count,
-/// so that a step that ends its worker at once is bounded too.
+/// Deliveries of an attempt that are free because no worker acknowledged them. Further ones count, so that a step that
+/// kills its worker at once is bounded too.
 pub const UNCONFIRMED_DELIVERIES_MAX: u16 = 8;
 
-/// Hand-outs of an attempt that are free of charge because a change of leaders came between; from then on they count, so that
-/// a step that ends its leader with its worker is bounded too.
+/// Deliveries of an attempt that are free because a takeover came between. Further ones count, so that a step that kills
+/// its leader with its worker is bounded too.
 pub const INTERRUPTED_DELIVERIES_MAX: u16 = 8;
 
 /// Fewer workers than this vanishing at once are no sign that the fault is the leader's own.

@@ -1,4 +1,4 @@
-//! Where a worker stands, as its reader is told: what the journal knows, and whether it is silent just now.
+//! The status of a worker for readers: the status in the journal, and whether the worker is silent at the moment.
 
 use std::fmt;
 
@@ -12,19 +12,19 @@ use crate::id::WorkerId;
 use crate::time::Time;
 use crate::word_set;
 
-/// Where a worker stands, in the words of every list of workers.
+/// The status of a worker, as every list of workers shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerContactStatus {
-    /// It is heard and gets leases.
+    /// The worker is in contact and gets leases.
     Online,
-    /// Two of its exchanges are overdue. It keeps what it holds until a TTL has passed, and is lost then.
+    /// Two exchanges are overdue. The worker keeps its leases until the lease duration has passed, and is lost then.
     Stale,
-    /// It is heard, finishes what it has and gets no more.
+    /// The worker is in contact, finishes its leases and gets no more.
     Draining,
-    /// It was not heard for a TTL.
+    /// The leader had no contact with the worker for one lease duration.
     Lost,
-    /// Its guard reported its end, or a newer life of it.
+    /// The worker's guard reported its end.
     Ended,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for WorkerContactStatus {
 }
 
 impl WorkerReport<'_> {
-    /// Where it stands, if these workers are silent ([`EngineRequest::Contacts`](crate::engine::EngineRequest::Contacts)).
+    /// The status, given the silent workers ([`EngineRequest::Contacts`](crate::engine::EngineRequest::Contacts)).
     pub fn contact_status(&self, silent: &[WorkerId]) -> WorkerContactStatus {
         match self.status {
             WorkerStatus::Online | WorkerStatus::Draining if silent.contains(&self.id) => {
@@ -58,8 +58,8 @@ impl WorkerReport<'_> {
 }
 
 impl Engine {
-    /// When an open lease ends unless its worker is heard before that; `None` if it does not end by time. One that was
-    /// told to stop for long may end earlier: only the leader knows that.
+    /// When an open lease ends unless its worker is in contact before; `None` if it does not end by time. A lease that was
+    /// ordered to stop long ago may end earlier: only the leader knows that.
     pub fn expires(&self, lease: &LeaseReport<'_>, contacts: &WorkerContacts) -> Option<Time> {
         let worker = &self.workers[*self.worker_ids.get(&lease.worker)?];
         let run = &self.runs[*self.run_ids.get(&lease.run)?];

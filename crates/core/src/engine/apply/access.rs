@@ -1,4 +1,4 @@
-//! Events about who may ask.
+//! Events about tokens and worker credentials.
 
 use super::ApplyError;
 use crate::access::{AuditEntry, Principal, WorkerCredential};
@@ -20,7 +20,7 @@ impl Engine {
         Ok(())
     }
 
-    /// It gets nothing more. What it holds stays its own until that ends by time, as with any worker that is not heard.
+    /// The worker gets no more leases. Its leases end by time, as those of any worker without contact.
     pub(in crate::engine) fn worker_revoked(&mut self, id: WorkerId) -> Result<(), ApplyError> {
         let known = self.worker_ids.get(&id).copied();
         if !self.keys.revoke_worker(id, self.now) {

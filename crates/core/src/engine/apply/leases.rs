@@ -87,7 +87,7 @@ impl Engine {
         let lease_ix = self.lease_ix(event.run, event.step, event.fence)?;
         let lease = &mut self.leases[lease_ix];
         (lease.term, lease.since, lease.led_since) = (self.term, self.now, None);
-        // Its worker may not have heard of a shorter TTL yet and count on the one that it knows.
+        // The worker may not know of a shorter lease duration yet, and rely on the one that it knows.
         lease.ttl = lease.ttl.max(self.ttl);
         if lease.started_at.is_some() {
             self.watch_overdue(lease_ix);
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// The outcome of a lease that had been given up counts: its step stops waiting to be handed out again.
+    /// The outcome of a lease that had been given up counts: its step stops waiting for another delivery.
     pub(super) fn apply_late_outcome(
         &mut self,
         run_ix: RunIx,

@@ -67,14 +67,14 @@ impl Engine {
         fails.then_some(NeedBlocker::Failed(root))
     }
 
-    /// A failure whose step says so is no failure to anybody else.
+    /// Whether the step failed and its failure is ignored.
     fn is_ignored(&self, run_ix: RunIx, node: StepIx) -> bool {
         let status = self.runs[run_ix].step(node).status;
         self.ignores_failure(run_ix, node)
             && matches!(status, StepStatus::Failed | StepStatus::TimedOut)
     }
 
-    /// Whether the file says that it does not matter to others if the step fails or cannot run.
+    /// Whether the step ignores its failure: dependents run although it failed or could not run.
     fn ignores_failure(&self, run_ix: RunIx, node: StepIx) -> bool {
         let spec = self.runs[run_ix].plan.spec(node);
         spec.is_some_and(|spec| spec.on_failure == OnFailure::Ignore)
@@ -186,7 +186,7 @@ impl Engine {
         let now = self.now;
         let state = self.runs[run_ix].step_mut(step);
         state.change(StepChange::MadeReady)?;
-        // Whatever it was to be settled for has been decided: who only folds events must not settle it again.
+        // The settlement has been decided: an engine that only folds events must not settle the step again.
         (state.since, state.settling) = (now, false);
         self.enqueue(run_ix, step);
         Ok(())
@@ -294,7 +294,7 @@ impl Engine {
         self.order_stop(lease_ix, stop);
     }
 
-    /// Notes that a lease's step must stop; its worker is told with the next reply.
+    /// Records that the step of a lease must stop; the next reply to its worker carries the order.
     pub(in crate::engine) fn order_stop(
         &mut self,
         lease_ix: LeaseIx,
@@ -312,7 +312,7 @@ impl Engine {
         }
     }
 
-    /// Makes sure that the waits of a step that is in a lane since then are looked at in time.
+    /// Sets a timer for the waits of a step that entered a lane at `since`.
     pub(in crate::engine) fn watch_lane(&mut self, lane_ix: LaneIx, since: Time) {
         let lane = &self.board.lanes[lane_ix];
         let class = &self.board.classes[lane.key.class];
@@ -322,7 +322,7 @@ impl Engine {
         let claim = (lane.locks.is_some() && !lane.due).then(|| since + RESERVE_AFTER);
         let opens = self.preference_ends(lane).filter(|at| *at > self.now);
         let Some(at) = [worker, lock, claim, opens].into_iter().flatten().min() else { return };
-        // A wait that is over without consequence (its locks are free, its workers busy) is looked at now and then.
+        // A wait that is over without consequence (its locks are free, its workers busy) is checked from time to time.
         let at = if at > self.now { at } else { self.now + WAIT_RECHECK_INTERVAL };
         if lane.timer.is_none_or(|set| at < set) {
             if let Some(set) = lane.timer {
@@ -333,7 +333,7 @@ impl Engine {
         }
     }
 
-    /// Nobody serves a class any more: its lanes' waits count from now.
+    /// No worker serves a class any more: the waits of its lanes count from now.
     pub(in crate::engine) fn watch_class(&mut self, class: ClassIx) {
         for lane in self.board.classes[class].lanes.clone() {
             if !self.board.lanes[lane].is_empty() {

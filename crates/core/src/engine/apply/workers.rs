@@ -14,7 +14,8 @@ use crate::slab::WorkerIx;
 use crate::time::Time;
 
 impl Engine {
-    /// A takeover: leases of earlier terms have one TTL to be presented, and every worker as long to be heard.
+    /// A takeover: leases of earlier terms must be presented within one lease duration, and every worker must be in contact
+    /// within the same time.
     pub(super) fn apply_led(&mut self, event: &Led) {
         let &Led { term, ttl, generation, own, embargo, .. } = event;
         // A leader that takes over from itself has learnt of a loss.
@@ -78,7 +79,7 @@ impl Engine {
                 self.ahead.remove(&known);
                 let former = std::mem::replace(&mut self.workers[known], worker);
                 let it = &mut self.workers[known];
-                // What is still open belongs to lives of which nothing is proven.
+                // Leases that are still open belong to incarnations whose end is not proven.
                 it.former = former.open_of_all_lives();
                 (it.leases, it.kinds) = (former.leases, former.kinds);
                 known
@@ -163,7 +164,7 @@ impl Engine {
         leases.min().unwrap_or(it.since + self.config.forget_after)
     }
 
-    /// When the first of the leases ends that former lives of a worker still have.
+    /// When the first lease of a worker's former incarnations ends.
     pub(in crate::engine) fn former_lives_end(&self, worker: WorkerIx) -> Option<Time> {
         let it = &self.workers[worker];
         let former = it.leases.iter().map(|lease| &self.leases[*lease]);

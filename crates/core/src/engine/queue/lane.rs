@@ -1,4 +1,4 @@
-//! Lanes: queues of ready steps that are alike in everything that placement asks.
+//! Lanes: queues of ready steps that are equal in every property that placement reads.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +14,7 @@ use crate::time::{Span, Time};
 /// Waiting this long is worth one point of priority.
 pub const AGING: Span = Span::mins(1);
 
-/// What steps of one lane have in common.
+/// The properties that the steps of a lane have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own about its steps")]
 pub(crate) struct LaneKey {
@@ -72,11 +72,11 @@ pub(crate) enum StartBlocker {
     Kill,
 }
 
-/// Who goes first among heads of lanes: greatest priority counting the wait, then what most hangs on, then the older
-/// run.
+/// The order of steps at the heads of lanes: the greatest priority, which grows while a step waits; then the longest path
+/// that depends on the step; then the older run.
 ///
 /// Priority grows by one per [`AGING`], for all alike, so the order of two steps never changes while they wait: the
-/// bucket is the minute in which a step of priority 0 would have had to become ready to stand equal.
+/// bucket is the minute in which a step of priority 0 would have had to become ready to have the same rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LaneRank {
     pub(crate) bucket: i64,
@@ -94,7 +94,7 @@ impl LaneRank {
     }
 }
 
-/// Where a step stands in its lane.
+/// The position of a step in its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LanePosition {
     /// Newest run first where the lane's locks say so; otherwise zero.
@@ -131,7 +131,7 @@ pub(crate) struct ReadyLane {
     pub(crate) listed: Option<LaneRank>,
     /// Runs that use it.
     pub(crate) users: u32,
-    /// When its waits are looked at next.
+    /// When the engine checks its waits next.
     pub(crate) timer: Option<Time>,
 }
 
@@ -161,7 +161,7 @@ impl ReadyLane {
         self.queue.entry(place).or_default().push_back(queued);
     }
 
-    /// Takes a step out, wherever it stands.
+    /// Removes a step, at whatever position it is.
     pub(crate) fn remove(&mut self, place: LanePosition, step: StepIx) -> bool {
         let Some(line) = self.queue.get_mut(&place) else {
             return false;
@@ -203,7 +203,7 @@ impl ReadyLane {
         self.queue.iter().flat_map(|(place, line)| line.iter().map(|queued| (*place, *queued)))
     }
 
-    /// The steps of runs older than this one, of a lane in which the newest run stands first; as they stand in it.
+    /// The steps of runs older than this one, in the order of a lane whose first run is the newest.
     pub(crate) fn older_than(&self, order: u64) -> Vec<(RunIx, StepIx)> {
         let mut found: Vec<(RunIx, StepIx)> = Vec::new();
         for (place, line) in self.queue.iter().rev() {

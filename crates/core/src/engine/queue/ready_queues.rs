@@ -1,4 +1,4 @@
-//! The board: who waits for what. Classes, lanes and locks, and which lanes are open.
+//! The queues of ready steps: classes, lanes and locks, and which lanes are open.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::planted_bugs::PlantedBugs;
 use crate::slab::{ClassIx, LaneIx, LockIx, RunIx, Slab};
 use crate::time::Time;
 
-/// Ready steps and what they wait for.
+/// The queues of ready steps, and what these steps wait for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReadyQueues {
     pub(crate) classes: Slab<ClassIx, RequirementClass>,
@@ -24,18 +24,18 @@ pub(crate) struct ReadyQueues {
     pub(crate) lane_ids: BTreeMap<LaneKey, LaneIx>,
     pub(crate) locks: Slab<LockIx, Lock>,
     pub(crate) lock_ids: BTreeMap<Box<str>, LockIx>,
-    /// Places of lanes at locks. Counted anew when a snapshot is read.
+    /// The number of uses of locks by lanes. Recomputed when a snapshot is read.
     #[serde(skip)]
     pub(crate) lock_uses: usize,
-    /// Labels and workers' names that classes demand. Counted anew when a snapshot is read.
+    /// The number of labels and worker names that classes demand. Recomputed when a snapshot is read.
     #[serde(skip)]
     pub(crate) demands: usize,
-    /// Whether a lane has opened, or may have, since parked workers were last looked at.
+    /// Whether a lane may have opened since the engine last served parked workers.
     pub(crate) stirred: bool,
-    /// Workers online that suit a class, where its steps prefer something. Counted anew when a snapshot is read.
+    /// The number of online workers that have what the steps of a class prefer. Recomputed when a snapshot is read.
     #[serde(skip)]
     pub(crate) preferred_workers: BTreeMap<ClassIx, u32>,
-    /// Lanes and classes looked at so far. A decision that has looked at many leaves the rest to the next one.
+    /// The number of lanes and classes visited so far. A decision that visits many leaves the rest to the next one.
     #[serde(skip)]
     pub(crate) scans: u64,
     #[serde(skip)]
@@ -43,7 +43,7 @@ pub(crate) struct ReadyQueues {
 }
 
 impl ReadyQueues {
-    /// The class of this placement. The second value tells that it is new and its workers are to be counted.
+    /// The class of a placement. The second value is true if the class is new and its workers must be counted.
     pub(crate) fn class(&mut self, placement: &Placement, now: Time) -> (ClassIx, bool) {
         if let Some(known) = self.class_ids.get(placement) {
             return (*known, false);
@@ -137,7 +137,7 @@ impl ReadyQueues {
         self.refresh_locks(&left);
     }
 
-    /// Whether any step could be handed out, if somebody wanted it.
+    /// Whether any step could be granted if a worker requested it.
     pub(crate) fn is_open(&self) -> bool {
         self.classes.iter().any(|(_, class)| !class.open.is_empty())
     }

@@ -1,4 +1,4 @@
-//! What an engine is asked, and what it answers.
+//! The requests to the engine, its decisions, answers and denials.
 
 use std::sync::Arc;
 
@@ -12,121 +12,121 @@ use crate::plan::{Plan, PlanError};
 use crate::session::{Exchange, ExchangeReply, RegisterReply, RegisterRequest, WorkerRefusal};
 use crate::time::{Span, Time};
 
-/// A question to the engine.
+/// A request to the engine.
 #[derive(Clone, Debug)]
 pub enum EngineRequest {
     /// This node has won a term.
     Lead {
-        /// Which.
+        /// The term that was won.
         term: Term,
-        /// How long leases last.
+        /// The lease duration.
         ttl: Span,
         /// The store's generation.
         generation: u16,
         /// The worker of the leading node, for steps that are pinned to it.
         own: Option<WorkerId>,
-        /// Whether grants may be missing from the journal that it has folded.
+        /// Whether grants may be missing from the journal that the engine has folded.
         history: StoreHistory,
-        /// What it can prove of the time since the newest event that it has folded.
+        /// The time since the newest event that the node can prove.
         proven: ProvenTime,
     },
-    /// Grants of another store may still run, for this long: this leader follows one whose history it does not have.
+    /// Grants of another store may still run: this leader follows a leader whose history it does not have.
     Embargo {
         /// The longest lease that may have been granted there.
         lasts: Span,
     },
-    /// A worker joins.
+    /// The leader's own worker registers.
     Register(RegisterRequest),
-    /// A worker's round trip.
+    /// A worker exchanges messages with the leader.
     Exchange(Exchange),
-    /// A guard reports that nothing of a worker's life is left.
+    /// A guard reports that no process of a worker's incarnation is left.
     GuardEnded {
-        /// Whose.
+        /// The worker.
         worker: WorkerId,
-        /// Which life.
+        /// The incarnation that ended.
         incarnation: Incarnation,
-        /// Every lease that it had started without reporting an outcome.
+        /// Every lease that the incarnation had started and whose outcome it has not reported.
         started: Vec<Fence>,
     },
-    /// A run is to be done.
+    /// A client submits a run.
     Submit(SubmitRun),
-    /// A run is to end.
+    /// A client cancels a run.
     Cancel {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// How hard.
+        /// Whether running steps are stopped or killed.
         level: CancelLevel,
     },
-    /// A run has to end because deciding on it failed by a mistake of the engine's.
+    /// A run must end because the engine panicked while it decided on the run.
     Condemn {
-        /// Which.
+        /// The run.
         run: RunId,
     },
-    /// Nobody is expected to join for a run any more: what nobody can run need not wait.
+    /// No more workers will join for a run: a step that matches no worker need not wait.
     NoMoreWorkers {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// What becomes of it.
+        /// What happens to such a step.
         unplaceable: UnplaceablePolicy,
     },
-    /// A worker is to get no more leases.
+    /// An operator drains a worker: it gets no more leases.
     Drain {
-        /// Which.
+        /// The worker.
         worker: WorkerId,
     },
-    /// A lock is to be taken away from a holder that will not let go.
+    /// An operator takes a lock from the lease that holds it.
     ForceRelease {
-        /// Which lock.
+        /// The name of the lock.
         lock: Box<str>,
-        /// From which lease.
+        /// The lease that holds it.
         fence: Fence,
     },
-    /// A run that ended has been archived and may leave. Not sooner than a TTL after its end: until then a holder may
-    /// repeat a report whose verdict it did not hear.
+    /// A run that ended has been archived and may leave the engine. At least one lease duration must have passed since its
+    /// end: until then a worker may repeat a report whose verdict it did not receive.
     Seal {
-        /// Which.
+        /// The run.
         run: RunId,
     },
-    /// Which workers are silent is asked: only a leader's live engine knows.
+    /// A reader needs the last contact of each worker, which only the leader's live engine knows.
     Contacts,
     /// Time has passed.
     Tick,
-    /// Somebody asks for something: what comes of it is told together with who it was.
+    /// A principal makes a request; the audit trail records the author of the change.
     OnBehalfOf {
-        /// Who.
+        /// The principal.
         by: Principal,
-        /// For what.
+        /// The request.
         request: Box<EngineRequest>,
     },
-    /// A worker joins, and its own secret opens the controller to it from then on.
+    /// A worker registers, and authenticates itself with its own secret from then on.
     Join {
-        /// As it registers.
+        /// The registration.
         register: RegisterRequest,
-        /// What is kept of its secret.
+        /// The digest of the secret.
         digest: SecretDigest,
     },
-    /// A worker's credential is to end, at once. What it holds ends by time: its processes may still run.
+    /// An operator revokes a worker's credential. The leases of the worker end by time: its processes may still run.
     RevokeWorker {
-        /// Whose.
+        /// The worker.
         worker: WorkerId,
     },
-    /// A token is to be made.
+    /// An operator creates a token.
     CreateToken(NewToken),
-    /// A token is to be taken back, at once.
+    /// An operator revokes a token.
     RevokeToken {
-        /// Which.
+        /// The token.
         token: TokenId,
     },
 }
 
 impl EngineRequest {
-    /// The same, asked by somebody.
+    /// The same request on behalf of a principal.
     #[must_use]
     pub fn by(self, by: Principal) -> Self {
         Self::OnBehalfOf { by, request: Box::new(self) }
     }
 
-    /// The run that it submits, if it submits one.
+    /// The run that the request submits, if it submits one.
     pub fn submitted(&self) -> Option<RunId> {
         match self {
             Self::OnBehalfOf { request, .. } => request.submitted(),
@@ -151,7 +151,7 @@ impl EngineRequest {
         }
     }
 
-    /// The run that it names, if it is about one.
+    /// The run that the request is about, if it is about one.
     pub(in crate::engine) fn run(&self) -> Option<RunId> {
         match self {
             Self::OnBehalfOf { request, .. } => request.run(),
@@ -177,116 +177,116 @@ impl EngineRequest {
     }
 }
 
-/// A run to be done.
+/// A run to be submitted.
 #[derive(Clone, Debug)]
 pub struct SubmitRun {
-    /// Its id; the same id and plan again is the same run, until it is sealed: whoever takes submissions asks the
-    /// archive first.
+    /// The run's id. The same id with the same plan is the same run until the run is sealed; a controller therefore looks
+    /// into the archive before it submits.
     pub run: RunId,
-    /// What is to be done.
+    /// The plan to execute.
     pub plan: Arc<Plan>,
-    /// How.
+    /// The options of the run.
     pub options: RunOptions,
-    /// Outcomes of an earlier run to be taken over.
+    /// Outcomes that are reused from an earlier run.
     pub reused: Vec<ReusedOutcome>,
 }
 
 impl SubmitRun {
-    /// A run of the plan with nothing special about it.
+    /// A run of the plan with default options.
     pub fn new(run: RunId, plan: Arc<Plan>) -> Self {
         Self { run, plan, options: RunOptions::default(), reused: Vec::new() }
     }
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub struct EngineDecision {
-    /// The time of its events.
+    /// The time of the events.
     pub at: Time,
-    /// What was decided, applied to this engine already; to be made durable.
+    /// The decided events. They are already applied to this engine, and must be made durable.
     pub events: Vec<Event>,
-    /// Replies to exchanges, this one's and parked ones', to be sent when the events are durable.
+    /// Replies to this exchange and to parked ones, to be sent when the events are durable.
     pub replies: Vec<ExchangeReply>,
-    /// The answer to who asked.
+    /// The answer to the request.
     pub answer: EngineAnswer,
 }
 
-/// The answer to who asked.
+/// The answer to a request. [`EngineCall`](super::EngineCall) narrows it to the answers that one request can get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineAnswer {
-    /// It is done.
+    /// The request took effect, or had taken effect before.
     Done,
-    /// For an exchange: its reply is among the replies, or it is parked and its reply comes with a later decision.
+    /// The exchange was processed: its reply is among the replies, or comes with a later decision because it is parked.
     Exchanged,
-    /// The worker has joined.
+    /// The worker is registered.
     Registered(RegisterReply),
-    /// The run was taken.
+    /// The run was accepted.
     Submitted {
-        /// What its sender should know.
+        /// Warnings for the client.
         warnings: Vec<SubmitWarning>,
     },
-    /// The token was made, or was there.
+    /// The token was created, or existed before.
     TokenCreated(TokenId),
-    /// When workers were heard, and who is silent.
+    /// The last contact of each worker.
     Contacts(WorkerContacts),
-    /// A worker was refused.
+    /// The worker was refused.
     Refused(WorkerRefusal),
-    /// Something else was refused.
+    /// The request was denied.
     Denied(RequestDenial),
 }
 
-/// Something about a run that was taken that its sender should know.
+/// A warning about a run that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitWarning {
-    /// Another active run gives a lock another number of slots.
+    /// Another active run declares another number of slots for a lock.
     #[error(
         "lock `{lock}`: this run says {declared} slots, {effective} are in force; the smallest number wins"
     )]
     LockSlotsDiffer {
-        /// Which lock.
+        /// The name of the lock.
         lock: Box<str>,
-        /// What this run says.
+        /// The number that this run declares.
         declared: u32,
-        /// What counts.
+        /// The number in force.
         effective: u32,
     },
-    /// No worker known now could run some of its steps.
+    /// No known worker matches some of the steps.
     #[error("no worker {lacking} (step {step} requires {placement})")]
     NoWorkerYet {
-        /// What no worker has or is, as little as it is.
+        /// The smallest requirement that no worker meets, as a phrase.
         lacking: String,
-        /// The first of the steps.
+        /// The first of these steps.
         step: Box<str>,
-        /// All that they require.
+        /// The complete requirement.
         placement: String,
     },
-    /// More of them than are worth reading.
+    /// The number of warnings that are left out.
     #[error("{0} more warnings are not shown")]
     More(usize),
 }
 
-/// Why something was not done.
+/// Why a request was denied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestDenial {
-    /// A run id that is in use for another plan.
+    /// The run id is in use for another plan.
     #[error("run {0} exists already, with another plan")]
     RunExists(RunId),
-    /// No such run here.
+    /// The engine has no such run.
     #[error("there is no active run {0}")]
     NoSuchRun(RunId),
     /// The run has ended.
     #[error("run {0} has ended")]
     RunEnded(RunId),
-    /// The run has not ended, so it cannot be sealed.
+    /// The run has not ended and cannot be sealed.
     #[error("run {0} has not ended")]
     RunNotEnded(RunId),
-    /// No such worker.
+    /// The engine has no such worker.
     #[error("there is no worker {0}")]
     NoSuchWorker(WorkerId),
-    /// The leader's own worker shows nothing that could be ended.
+    /// The worker is the leader's own and has no credential to revoke.
     #[error("worker {0} is the leader's own: it ends with the leader")]
     OwnWorker(WorkerId),
-    /// No such token.
+    /// The engine has no such token.
     #[error("there is no token {0}")]
     NoSuchToken(TokenId),
     /// Another valid token has the name.
@@ -294,128 +294,128 @@ pub enum RequestDenial {
     TokenExists {
         /// The name.
         name: Box<str>,
-        /// Which one has it.
+        /// The token with this name.
         id: TokenId,
     },
-    /// As many tokens as there may be.
+    /// The limit on valid tokens is reached.
     #[error("{0} tokens are valid, as many as may be: revoke those that nobody needs")]
     TooManyTokens(usize),
-    /// A token that would open nothing.
+    /// The token has no scope.
     #[error("a token needs a scope: read, submit, worker or admin")]
     NoScope,
-    /// The lock is not held by that lease.
+    /// The lease does not hold the lock.
     #[error("lock `{lock}` is not held by lease {fence}")]
     LockNotHeld {
-        /// Which lock.
+        /// The name of the lock.
         lock: Box<str>,
-        /// Which lease.
+        /// The fence of the lease.
         fence: Fence,
     },
-    /// As many runs as there may be.
+    /// The limit on active runs is reached.
     #[error("{0} runs are active, as many as may be: try again when some have ended")]
     TooManyRuns(usize),
-    /// More steps than there may be.
+    /// The run would exceed the limit on active steps.
     #[error(
         "{active} steps are active and {more} more would pass the bound of {max}: try again when runs have ended"
     )]
     TooManySteps {
-        /// How many there are.
+        /// The current amount.
         active: usize,
-        /// How many would come.
+        /// The amount that the run adds.
         more: usize,
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
-    /// A plan beyond the bounds on plans.
+    /// The plan exceeds a limit on plans.
     #[error("{0}")]
     PlanTooLarge(PlanError),
-    /// More bytes of plans than there may be.
+    /// The run would exceed the limit on the size of all active plans.
     #[error(
         "the plans of active runs take {active} bytes, and {more} more would pass the bound of {max}: try again when \
          runs have ended"
     )]
     TooManyBytes {
-        /// How many there are.
+        /// The current amount.
         active: usize,
-        /// How many would come.
+        /// The amount that the run adds.
         more: usize,
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
-    /// More bytes of outputs of an earlier run than a run may take over.
+    /// The reused outputs exceed the limit.
     #[error(
         "the outputs that it takes over from an earlier run have {bytes} bytes, and {max} are allowed: run all steps \
          again, or hand large values on as artifacts"
     )]
     TooMuchReused {
-        /// How many there are.
+        /// The current amount.
         bytes: usize,
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
-    /// More places at locks than there may be.
+    /// The run would exceed the limit on uses of locks.
     #[error(
         "steps of active runs have {active} places at locks, and {more} more would pass the bound of {max}: try again \
          when runs have ended"
     )]
     TooManyLockUses {
-        /// How many there are.
+        /// The current amount.
         active: usize,
-        /// How many would come.
+        /// The amount that the run adds.
         more: usize,
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
-    /// More labels and nodes than steps may demand.
+    /// The run would exceed the limit on demanded labels and nodes.
     #[error(
         "steps of active runs demand {active} labels and nodes, and {more} more would pass the bound of {max}: try again \
          when runs have ended"
     )]
     TooManyDemands {
-        /// How many there are.
+        /// The current amount.
         active: usize,
-        /// How many would come, those of equal demands not counted.
+        /// The amount that the run adds; steps with equal demands count once.
         more: usize,
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
-    /// A reused outcome for a node that is no step of the plan.
+    /// A reused outcome names a node that is not a step of the plan, or names a step twice.
     #[error("step {0} of the plan cannot take over an outcome")]
     BadReuse(crate::id::StepIx),
-    /// A generation of the store that has passed: its fences would be refused as old.
+    /// The generation of the store has passed: its fences would be refused as old.
     #[error("generation {asked} of the store has passed; {known} is known")]
     StaleGeneration {
-        /// What was asked.
+        /// The requested generation.
         asked: u16,
-        /// What is known.
+        /// The newest known generation.
         known: u16,
     },
-    /// Times that contradict each other: a worker would be lost between two of its exchanges.
+    /// The durations contradict each other: a worker would be lost between two of its exchanges.
     #[error(
         "leases of {ttl} and exchanges every {interval} do not go together: a lease must last at least two"
     )]
     BadTiming {
-        /// How long leases should last.
+        /// The requested lease duration.
         ttl: Span,
-        /// How often workers should exchange.
+        /// The requested interval of exchanges.
         interval: Span,
     },
-    /// Leases that would outlast what locks wait for after lost history.
+    /// The leases would outlast the embargo after lost history.
     #[error(
         "leases of {ttl} are too long: they last {max} at most, since locks wait that long after lost history"
     )]
     TooLongLeases {
-        /// How long leases should last.
+        /// The requested lease duration.
         ttl: Span,
-        /// How long they may last.
+        /// The longest lease duration.
         max: Span,
     },
-    /// A term that is not newer than the one the journal knows.
+    /// The term is not newer than the newest term of the journal.
     #[error("term {asked} is not newer than {known}")]
     StaleTerm {
-        /// Who wants to lead.
+        /// The requested term.
         asked: Term,
-        /// Who led last.
+        /// The newest term of the journal.
         known: Term,
     },
 }

@@ -1,4 +1,4 @@
-//! Says on whose word something was done.
+//! The audit trail: the author of each requested change.
 
 use super::decide::DecisionDraft;
 use crate::access::{AuditAction, AuditSubject, Principal};
@@ -7,18 +7,18 @@ use crate::engine::request::{EngineAnswer, EngineRequest};
 use crate::engine::state::engine::Engine;
 use crate::id::{Fence, RunId, TokenId, WorkerId};
 
-/// What a request is about, before it is known what it is called.
+/// The subject of a request, before its name is known.
 enum RequestSubject {
     Run(RunId),
     Worker(WorkerId),
     Lock(Box<str>, Fence),
     Token(TokenId),
-    /// The token that comes of it.
+    /// The token that the request creates.
     NewToken,
 }
 
 impl Engine {
-    /// Answers somebody. If that changed anything it is told whose word it was, behind what changed and in the same batch.
+    /// Decides a request of a principal. If it changed anything, an event with the author follows in the same batch.
     pub(in crate::engine) fn decide_audited(
         &mut self,
         out: &mut DecisionDraft,
@@ -73,7 +73,7 @@ impl Engine {
     }
 }
 
-/// What is told of a request; nothing of those that nobody asks for in person.
+/// The action and the subject for the audit trail; `None` for requests that no principal makes.
 fn request_subject(request: &EngineRequest) -> Option<(AuditAction, RequestSubject)> {
     match request {
         EngineRequest::Submit(submit) => {

@@ -5,20 +5,20 @@ use crate::engine::state::worker::Worker;
 use crate::id::WorkerId;
 use crate::time::Time;
 
-/// Exchanges that a worker may leave out before it is called stale. One may be late or lost without meaning anything.
+/// The number of exchanges that a worker may miss before it is stale. One may be late or lost without any significance.
 const MISSED_EXCHANGES_MAX: u64 = 2;
 
-/// When workers were heard. Only the leader's own engine knows: it is in no event.
+/// The last contact of each worker. Only the leader's own engine knows it: it is in no event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerContacts {
-    /// Workers that count as live and were not heard for more than two intervals, by number.
+    /// Live workers without contact for more than two intervals, by id.
     pub silent: Vec<WorkerId>,
-    /// When this leader last heard each, or took over if it has not, by number.
+    /// The last contact of each worker with this leader, by id; the takeover if there was none.
     pub heard: Vec<(WorkerId, Time)>,
 }
 
 impl WorkerContacts {
-    /// When a worker was last heard.
+    /// The last contact of a worker.
     pub fn last_contact(&self, worker: WorkerId) -> Option<Time> {
         let found = self.heard.binary_search_by_key(&worker, |(known, _)| *known);
         found.ok().map(|at| self.heard[at].1)
@@ -26,7 +26,7 @@ impl WorkerContacts {
 }
 
 impl Engine {
-    /// When workers were heard, and who is silent.
+    /// The last contact of each worker, and the silent workers.
     pub(in crate::engine) fn contacts(&self) -> WorkerContacts {
         let patience = self.interval().times(MISSED_EXCHANGES_MAX);
         let silent = |it: &&Worker| {

@@ -220,7 +220,7 @@ impl Engine {
         draft: &mut ReplyDraft,
     ) {
         let (seq, seen) = (draft.seq, self.workers[worker].peer.seen());
-        // Of what a former life held this one knows nothing.
+        // The current incarnation does not know the leases of a former one.
         let unlisted = self.workers[worker]
             .leases
             .iter()
@@ -275,7 +275,7 @@ impl Engine {
         self.reply(out, (id, incarnation, seq), Ok(body));
     }
 
-    /// Refuses a parked exchange of a life that is over.
+    /// Refuses a parked exchange of an incarnation that has ended.
     pub(in crate::engine) fn refuse_parked(
         &mut self,
         out: &mut DecisionDraft,
@@ -290,7 +290,7 @@ impl Engine {
         }
     }
 
-    /// What a worker must be told of leases that it holds: stops, and what is wanted back.
+    /// The orders for the leases of a worker: stop orders, and leases to give back.
     pub(in crate::engine) fn pending_orders(&self, worker: WorkerIx) -> ExchangeReplyBody {
         let mut leases = self.workers[worker].leases.clone();
         leases.retain(|lease| self.is_of_this_life(*lease));

@@ -24,7 +24,7 @@ pub(in crate::engine) enum GrantReach {
     Ahead,
 }
 
-/// Who goes first among the best of several classes: rank, and between equals the class that fewest workers serve.
+/// The order of the best lanes of several classes: by rank, and between equals the class that the fewest workers serve.
 type GrantUrgency = (i64, Reverse<u32>, u32, u64);
 
 /// Grants on their way into a reply, and how much room they take.
@@ -273,7 +273,7 @@ impl Engine {
         self.board.stirred |= self.is_full(out);
     }
 
-    /// Gives each waiting worker one step a round, until nobody can have more.
+    /// Grants each waiting worker one step per round, until no worker can have more.
     fn grant_round_robin(
         &mut self,
         out: &mut DecisionDraft,

@@ -1,4 +1,4 @@
-//! Steps that are done once under a key: whose it is to do, who waits for that, and who takes over what is on record.
+//! Idempotent steps: which step runs under a key, which steps wait for it, and which reuse the recorded output.
 //!
 //! The key is made when the step's needs have ended and its condition held, since it may read their outputs. A step that
 //! waits for a key waits for a step that waits for nothing but workers and locks, so such waits never run in a circle.
@@ -41,7 +41,8 @@ impl Run {
 }
 
 impl Engine {
-    /// A step's needs have ended and its condition held: it is ready, unless it is done once and its key says otherwise.
+    /// Continues with a step whose needs have ended and whose condition held: it is ready, unless its idempotency key
+    /// decides otherwise.
     pub(in crate::engine) fn begin_step(
         &mut self,
         out: &mut DecisionDraft,
@@ -62,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// What follows for a step that asks for its key; nothing if it stands in line already.
+    /// The event for a step that requests its key; `None` if the step already waits for it.
     fn key_event(&self, run_ix: RunIx, step: StepIx, key: Box<str>) -> Option<Event> {
         let run = self.runs[run_ix].id;
         let place = (run_ix, step);
@@ -133,7 +134,8 @@ impl Engine {
         Ok(())
     }
 
-    /// A step has ended, and with it its hold on a key or its place in line: who can go on by that asks again.
+    /// Releases the key of a step that ended, or its place in the queue for one. Steps that can continue request the key
+    /// again.
     pub(in crate::engine) fn release_key(&mut self, run_ix: RunIx, step: StepIx) {
         let run = &self.runs[run_ix];
         let status = run.step(step).status;

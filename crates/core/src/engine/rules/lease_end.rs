@@ -1,4 +1,4 @@
-//! What follows when a lease ends: the step is done, is tried again, or is handed out again.
+//! What follows when a lease ends: the step is done, another attempt follows, or another delivery of the same attempt.
 
 use super::decide::DecisionDraft;
 use crate::engine::config::{INTERRUPTED_DELIVERIES_MAX, UNCONFIRMED_DELIVERIES_MAX};
@@ -19,7 +19,7 @@ struct EndedAttempt {
     step: StepIx,
     /// The worker that it ran on.
     worker: WorkerIx,
-    /// Whether it was told to stop.
+    /// Whether it was ordered to stop.
     stopped: bool,
 }
 
@@ -145,7 +145,7 @@ const fn ended_attempt(lease: &Lease) -> EndedAttempt {
     EndedAttempt { run, step, worker, stopped: lease.stop.is_some() }
 }
 
-/// The status of a step that was told to stop and did.
+/// The status of a step that ended after an order to stop.
 fn stopped_status(lease: &Lease) -> StepStatus {
     match lease.stop {
         Some((_, StopReason::Overdue)) => StepStatus::TimedOut,

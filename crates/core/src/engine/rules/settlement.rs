@@ -146,8 +146,8 @@ impl Engine {
         }
     }
 
-    /// A step stands at a lock where the newest run ends the older ones: those that wait are settled, those that run
-    /// are told to stop. If a newer one is there already, it is this one that ends.
+    /// Supersedes older runs at a lock where only the newest may run: their waiting steps are settled, their running steps
+    /// are ordered to stop. If a newer run is already there, this step ends.
     fn supersede(&mut self, out: &mut DecisionDraft, run_ix: RunIx, step: StepIx) {
         let Some(run) = self.runs.get(run_ix) else { return };
         if run.status.is_terminal()
@@ -182,7 +182,7 @@ impl Engine {
     /// The run of a step that waits for the lock or holds it, would end older ones, and is newer.
     fn newer_run_at_lock(&self, lock: LockIx, order: u64) -> Option<RunId> {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
-        // The newest run stands first in a lane that ends older ones.
+        // In a lane that supersedes older runs, the newest run is first.
         let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).filter_map(ReadyLane::head);
         let waiting = waiting.map(|(place, _)| place.run);
         let held = self

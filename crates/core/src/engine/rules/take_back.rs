@@ -1,4 +1,4 @@
-//! Asks for leases back that were handed out ahead, when somebody else could start them at once.
+//! Takes back leases that were granted ahead of slots, when another worker could start them at once.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -17,8 +17,8 @@ use crate::slab::{ClassIx, LaneIx, LeaseIx, WorkerIx};
 const TAKE_BACK_SCANS_MAX: usize = 4096;
 
 impl Engine {
-    /// An idle worker found nothing: others who hold more than they run are asked for what they have not started. Their
-    /// word comes with their next exchange, and until then nobody else gets the step.
+    /// Requests leases for an idle worker from workers that hold more than they run and have not started them. They answer
+    /// with their next exchange; until then no other worker gets the step.
     pub(in crate::engine) fn request_take_back(&mut self, idle: WorkerIx) {
         if self.ahead.is_empty()
             || !self.workers[idle].has_free_slot()
@@ -46,7 +46,7 @@ impl Engine {
         self.board.scans += looks as u64;
     }
 
-    /// Asks for the newest leases that the holder has beyond its slots. Those that it was asked for before count.
+    /// Requests the newest leases that the holder has beyond its slots. Leases that were requested before count.
     fn request_from_holder(
         &mut self,
         holder: WorkerIx,
@@ -70,7 +70,7 @@ impl Engine {
         asked + leases.len()
     }
 
-    /// A worker that drains is asked for everything that it has not started.
+    /// Requests from a draining worker all leases that it has not started.
     pub(in crate::engine) fn request_all_back(&mut self, holder: WorkerIx) {
         for lease in self.workers[holder].leases.clone() {
             let of_this_life = self.is_of_this_life(lease);

@@ -54,7 +54,7 @@ impl Engine {
         Some(self.runs.get(run)?.id)
     }
 
-    /// A worker was not heard for as long as its leases last, or is to be forgotten.
+    /// A worker had no contact for one lease duration, or is to be forgotten.
     fn worker_silent(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         let Some(it) = self.workers.get(worker) else {
             return;
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// A lease that was granted after its worker was last heard outlives the worker's loss.
+    /// A lease that was granted after the last contact of its worker outlives the loss of the worker.
     fn lost_worker_expired(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         self.end_expired(out, worker);
         if !self.workers[worker].leases.is_empty() || self.next_loss_deadline(worker) > self.now {
@@ -120,7 +120,7 @@ impl Engine {
 
     /// Where most of many workers fall silent at once, the fault is more likely the leader's or the network's than
     /// theirs: they are given up little by little, so that a passing fault does not hand out everything again. The
-    /// brake is on until nobody is late.
+    /// brake is on until no worker is late.
     fn apply_brake(&mut self, out: &mut DecisionDraft) -> bool {
         if let Some(brake) = self.brake.as_mut().filter(|brake| self.now < brake.until) {
             brake.left = brake.left.saturating_sub(1);

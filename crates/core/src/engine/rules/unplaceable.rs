@@ -1,4 +1,4 @@
-//! Runs whose crew is complete: nobody is expected to join for them any more.
+//! Runs for which no more workers are expected.
 //!
 //! In a cluster a step that nobody can run waits, since somebody may be started for it. Where it is known how many take
 //! part, and all of them have come, or have been waited for, it ends as it would on one machine. Who has come is not in the
@@ -17,7 +17,7 @@ use crate::time::{Span, Time};
 const UNPLACEABLE_WAIT: Span = Span::secs(1);
 
 impl Engine {
-    /// Nobody is expected to join for a run any more.
+    /// Declares that no more workers will join for a run.
     pub(in crate::engine) fn no_more_workers(
         &mut self,
         run: RunId,
@@ -37,7 +37,7 @@ impl Engine {
         Ok(())
     }
 
-    /// When steps of a class that waits for a worker since then are looked at.
+    /// When the engine checks the steps of a class that has waited for a worker since then.
     pub(in crate::engine) fn class_wait_ends(
         &self,
         class: &RequirementClass,
@@ -51,7 +51,7 @@ impl Engine {
         soon.map_or(ends, |soon| soon.min(ends))
     }
 
-    /// How a step ends that nobody can run since then, if it has waited for long enough.
+    /// How a step ends that has matched no worker since then, if it has waited long enough.
     pub(in crate::engine) fn unplaceable_after_wait(
         &self,
         run_ix: RunIx,
@@ -61,7 +61,7 @@ impl Engine {
         let since = since.max(class.empty_since);
         let waited = |patience| self.wait_ends(since, patience) <= self.now;
         let run = &self.runs[run_ix];
-        // Whose only workers have died is not what nobody could ever run.
+        // A step whose only workers were lost is not unplaceable: a worker matched it before.
         let never_served = class.empty_since <= run.submitted_at;
         match self.no_more_workers.get(&run.id).filter(|_| never_served && waited(UNPLACEABLE_WAIT))
         {

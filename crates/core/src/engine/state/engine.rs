@@ -35,7 +35,7 @@ use crate::time::{Span, Time};
     reason = "facts about the store that do not depend on each other"
 )]
 pub struct Engine {
-    /// Given by who leads, not kept.
+    /// Set by the node, and not part of a snapshot.
     #[serde(skip)]
     pub(crate) config: EngineConfig,
     pub(crate) now: Time,
@@ -43,13 +43,13 @@ pub struct Engine {
     pub(crate) led_at: Time,
     pub(crate) ttl: Span,
     pub(crate) generation: u16,
-    /// While grants may be missing from the journal: which steps wait for them to end, and until when.
+    /// The embargo while grants may be missing from the journal.
     pub(crate) embargo: GrantEmbargo,
-    /// Whether a worker has registered that was not the leader's own.
+    /// Whether a worker other than the leader's own has ever registered.
     pub(crate) met_others: bool,
     /// The leading node's own worker.
     pub(crate) own: Option<WorkerId>,
-    /// The newest fence's number.
+    /// The count of the newest fence.
     pub(crate) fences: u64,
     pub(crate) runs: Slab<RunIx, Run>,
     pub(crate) run_ids: BTreeMap<RunId, RunIx>,
@@ -58,7 +58,7 @@ pub struct Engine {
     pub(crate) sealed: SealedLeases,
     /// Nodes of all runs that are not sealed.
     pub(crate) nodes: usize,
-    /// Bytes of their plans. Counted anew when a snapshot is read.
+    /// The size of their plans in bytes. Recomputed when a snapshot is read.
     #[serde(skip)]
     pub(crate) plan_bytes: usize,
     pub(crate) workers: Slab<WorkerIx, Worker>,
@@ -66,53 +66,54 @@ pub struct Engine {
     pub(crate) leases: Slab<LeaseIx, Lease>,
     pub(crate) board: ReadyQueues,
     pub(crate) timers: TimerQueue,
-    /// What follows from events and has to be decided yet, oldest first.
+    /// Decisions that events require and that have not been made, oldest first.
     pub(crate) todo: VecDeque<DeferredWork>,
-    /// Volatile: workers that hold more than they run.
+    /// Volatile: workers that hold more leases than they have slots.
     pub(crate) ahead: BTreeSet<WorkerIx>,
-    /// Volatile: the worker up to which an idle worker's search for a lease got, where it was ended by its bound.
+    /// Volatile: where the next search for a lease to take back continues, if the last one reached its limit.
     #[serde(skip)]
     pub(crate) take_back_cursor: Option<WorkerIx>,
     /// Volatile: workers with a parked exchange.
     pub(crate) parked: BTreeSet<WorkerIx>,
-    /// Volatile: workers whose parked exchange has something to carry.
+    /// Volatile: workers whose parked exchange must be answered with an order.
     pub(crate) notify: BTreeSet<WorkerIx>,
-    /// Volatile: the run that it decides on right now.
+    /// Volatile: the run that is being decided on.
     #[serde(skip)]
     pub(crate) deciding_run: Option<RunId>,
-    /// Volatile: a worker has told of a loss in this term. Not kept: who starts from a snapshot has another term.
+    /// Volatile: a worker has revealed lost history in this term. Not part of a snapshot: a node that starts from one has
+    /// another term.
     #[serde(skip)]
     pub(crate) loss_noticed: bool,
-    /// Runs that an operator has condemned. Read from the store before anything is folded, and not kept in snapshots.
+    /// Runs that an operator has condemned. Read from the store before any event is folded; not part of a snapshot.
     #[serde(skip)]
     pub(crate) condemned: BTreeSet<RunId>,
-    /// Volatile: runs that nobody is expected to join any more, and what becomes of what nobody can run.
+    /// Volatile: runs for which no more workers are expected, and what happens to their unplaceable steps.
     #[serde(skip)]
     pub(crate) no_more_workers: BTreeMap<RunId, UnplaceablePolicy>,
     /// Volatile: the brake, while it is on.
     pub(crate) brake: Option<WorkerLossBrake>,
     /// Tokens and workers' credentials.
     pub(crate) keys: Keyring,
-    /// What was lately done on whose word.
+    /// The newest entries of the audit trail.
     pub(crate) acts: AuditTrail,
-    /// What is done once: who is at it, and what is on record.
+    /// The idempotency keys: holders, waiting steps and records.
     pub(crate) ledger: IdempotencyLedger,
-    /// What is doubted of the journal's time.
+    /// The clock jump that is suspected, if there is one.
     pub(crate) clock_doubt: SuspectedClockJump,
-    /// When no leader led: that counts against no wait.
+    /// The time without a leader, which counts against no wait.
     pub(crate) absences: LeaderAbsences,
 }
 
-/// How fast silent workers are given up when many are silent at once.
+/// The brake: it limits how fast silent workers are given up when many are silent at once.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct WorkerLossBrake {
-    /// When more may be given up.
+    /// The end of the current period.
     pub(crate) until: Time,
-    /// How many may be until then.
+    /// The number of workers that may still be given up in this period.
     pub(crate) left: u32,
 }
 
-/// Something that follows from an event and has to be decided.
+/// A decision that an event requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum DeferredWork {
     /// A step may have to end without a lease.
@@ -121,7 +122,7 @@ pub(crate) enum DeferredWork {
     Stop(RunIx),
     /// Every step of a run has ended.
     Finish(RunIx),
-    /// A step stands at a lock where the newest ends the older ones.
+    /// A step became ready at a lock where the newest run supersedes the older ones.
     Supersede(RunIx, StepIx),
 }
 
@@ -136,7 +137,7 @@ impl DeferredWork {
     }
 }
 
-/// How many of each there are.
+/// Counts of the items in the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineCounts {
     /// Runs that are not sealed.
@@ -154,7 +155,7 @@ pub struct EngineCounts {
 }
 
 impl Engine {
-    /// An engine that knows nothing yet.
+    /// An empty engine.
     pub fn new(config: EngineConfig) -> Self {
         Self {
             config,
@@ -196,24 +197,24 @@ impl Engine {
         }
     }
 
-    /// The time by which things are old enough to be deleted, when the journal's time is `now`: a leap of more than a day
-    /// between two terms is doubted for an hour.
+    /// The time that decides whether data is old enough to be deleted, when the journal's time is `now`: a jump of more
+    /// than a day between two terms is not trusted for an hour.
     pub fn trusted_time(&self, now: Time) -> Time {
         self.clock_doubt.trusted_time(now)
     }
 
-    /// The time by which archived runs and their logs are old enough to be deleted; see [`trusted_time`](Self::trusted_time).
+    /// The time that decides whether archived runs and their logs are old enough to be deleted; see [`trusted_time`](Self::trusted_time).
     /// `system` is the clock of this machine, `store_has_own` whether the journal's time comes from another one.
     pub fn deletion_cutoff(&self, now: Time, system: Time, store_has_own: bool) -> Time {
         self.clock_doubt.deletion_cutoff(now, system, store_has_own)
     }
 
-    /// By how much the journal's time leapt ahead between two terms, and for how long that is doubted yet.
+    /// The suspected jump of the journal's time between two terms, and how long it remains suspected.
     pub fn suspected_clock_jump(&self, now: Time) -> Option<(Span, Span)> {
         self.clock_doubt.suspected_jump(now)
     }
 
-    /// The same state under other bounds and paces: a snapshot has none.
+    /// The same state with another configuration, which a snapshot does not contain.
     #[must_use]
     pub fn with_config(mut self, config: EngineConfig) -> Self {
         self.config = config;
@@ -238,7 +239,7 @@ impl Engine {
         self.term
     }
 
-    /// The run that the engine decided on last: the one to blame if it panicked.
+    /// The run that the engine decided on last: the cause if it panicked.
     pub const fn deciding_run(&self) -> Option<RunId> {
         self.deciding_run
     }
@@ -248,7 +249,7 @@ impl Engine {
         &self.keys
     }
 
-    /// What was lately done on whose word.
+    /// The newest entries of the audit trail.
     pub const fn acts(&self) -> &AuditTrail {
         &self.acts
     }
@@ -258,12 +259,12 @@ impl Engine {
         self.now
     }
 
-    /// How often a worker exchanges at least.
+    /// The longest interval between two exchanges of a worker.
     pub fn interval(&self) -> Span {
         self.config.interval.unwrap_or_else(|| self.ttl.divided_by(3))
     }
 
-    /// How many of each there are.
+    /// Counts of the items in the engine.
     pub fn counts(&self) -> EngineCounts {
         EngineCounts {
             runs: self.runs.len(),
@@ -275,22 +276,22 @@ impl Engine {
         }
     }
 
-    /// Where a run stands; `None` if it is not here.
+    /// The status of a run; `None` if the engine does not have it.
     pub fn run_status(&self, run: RunId) -> Option<RunStatus> {
         Some(self.runs[*self.run_ids.get(&run)?].status)
     }
 
-    /// Where a step stands; `None` if its run is not here.
+    /// The status of a step; `None` if the engine does not have its run.
     pub fn step_status(&self, run: RunId, step: StepIx) -> Option<StepStatus> {
         Some(self.runs[*self.run_ids.get(&run)?].steps.get(step.0 as usize)?.status)
     }
 
-    /// What a step handed on.
+    /// The output of a step.
     pub fn output(&self, run: RunId, step: StepIx) -> Option<&StepOutput> {
         self.runs[*self.run_ids.get(&run)?].outputs.get(&step)
     }
 
-    /// Where a worker stands.
+    /// The status of a worker.
     pub fn worker_status(&self, worker: WorkerId) -> Option<WorkerStatus> {
         Some(self.workers[*self.worker_ids.get(&worker)?].status)
     }
@@ -311,7 +312,7 @@ impl Engine {
         (self.leases.get(lease)?.fence == fence).then_some(lease)
     }
 
-    /// What the lane of a spec is known by. A per-worker limit counts by name: `step` is one that has the spec, if any has.
+    /// The key of the lane of a spec. A per-worker limit counts by name: `step` is a step with the spec, if there is one.
     pub(crate) fn lane_key(
         &mut self,
         run_ix: RunIx,
@@ -354,7 +355,7 @@ impl Engine {
         StepKind { step: run.plan.definition(step).into(), pipeline: pipeline.into() }
     }
 
-    /// Where a ready step stands in its lane.
+    /// The position of a ready step in its lane.
     pub(crate) fn lane_position(&self, run_ix: RunIx, step: StepIx, lane: LaneIx) -> LanePosition {
         let run = &self.runs[run_ix];
         let aging = !self.config.bugs.on(PlantedBug::PriorityStarvation);

@@ -18,7 +18,7 @@ pub(crate) struct Lease {
     pub(crate) attempt: u16,
     pub(crate) delivery: u16,
     pub(crate) worker: WorkerIx,
-    /// The life of the worker that it was granted to.
+    /// The incarnation of the worker that it was granted to.
     pub(crate) life: Incarnation,
     /// The exchange that it answered.
     pub(crate) seq: Seq,
@@ -30,7 +30,7 @@ pub(crate) struct Lease {
     /// The first takeover after `since`, later by what journal time has leapt after it: without a confirmation it ends one TTL
     /// later.
     pub(crate) led_since: Option<Time>,
-    /// How far journal time has leapt since its step started: the step does not count that.
+    /// The jumps of journal time since its step started; they do not count against the step.
     pub(crate) leapt: Span,
     pub(crate) started_at: Option<Time>,
     /// When its step should have been ended by its worker at the latest.
@@ -38,7 +38,7 @@ pub(crate) struct Lease {
     pub(crate) stop: Option<(StopMode, StopReason)>,
     /// Locks that it holds.
     pub(crate) locks: Option<Arc<[LockIx]>>,
-    /// Where it stands in its worker's and its run's lists.
+    /// Its positions in the lists of its worker and its run.
     pub(crate) at_worker: u32,
     pub(crate) at_run: u32,
     /// Volatile: when it ends if it is no longer to be renewed.
@@ -55,7 +55,7 @@ impl Lease {
         self.seq > seen
     }
 
-    /// When it ends unless it is renewed; `contact` is when its worker was last heard under this leader.
+    /// When it ends unless it is renewed; `contact` is the last contact of its worker with this leader.
     pub(crate) fn expires(&self, contact: Time) -> Time {
         let end = self.led_since.unwrap_or_else(|| self.since.max(contact)) + self.ttl;
         self.frozen.map_or(end, |frozen| frozen.min(end))

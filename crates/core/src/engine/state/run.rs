@@ -1,4 +1,4 @@
-//! A run and its steps, as the engine keeps them.
+//! The state of a run and its steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,15 +50,15 @@ pub(crate) struct StepState {
     pub(crate) settling: bool,
     /// The attempt under way or next, from 1.
     pub(crate) attempt: u16,
-    /// Hand-outs of this attempt so far.
+    /// The number of deliveries of this attempt so far.
     pub(crate) delivery: u16,
-    /// Hand-outs of this attempt that were lost and count.
+    /// The number of lost deliveries of this attempt that count against `retry.lost`.
     pub(crate) losses: u16,
     /// Needs that have not ended.
     pub(crate) remaining: u32,
     pub(crate) lease: Option<LeaseIx>,
     pub(crate) blocker: Option<StepBlocker>,
-    /// Since when it is ready, or until when it backs off.
+    /// When it became ready, or the end of its back-off.
     pub(crate) since: Time,
     /// The newest lease that it ever had.
     pub(crate) fence: Fence,
@@ -135,7 +135,7 @@ pub(crate) struct AvoidedWorker {
 /// A lease that ended without ending its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SpentLeaseKind {
-    /// Its holder reported an outcome, which led to a retry or another hand-out.
+    /// Its holder reported an outcome, which led to a retry or another delivery.
     Reported,
     /// It was given up.
     GivenUp,
@@ -143,7 +143,7 @@ pub(crate) enum SpentLeaseKind {
     Late,
 }
 
-/// A lease that ended without ending its step, with whose it was.
+/// A lease that ended without ending its step.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct SpentLease {
     pub(crate) step: StepIx,
@@ -164,7 +164,7 @@ pub(crate) enum RunForm {
 pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) form: RunForm,
-    /// The how-manieth run of this journal: who came first.
+    /// The number of the run in the order of submission.
     pub(crate) order: u64,
     pub(crate) plan: Arc<Plan>,
     pub(crate) options: RunOptions,
@@ -193,7 +193,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run that begins; the second number tells the how-manieth it is.
+    /// A run that begins, with its number in the order of submission.
     pub(crate) fn new(
         (id, order): (RunId, u64),
         plan: Arc<Plan>,

@@ -13,7 +13,7 @@ use crate::time::Time;
 pub(crate) enum EngineTimer {
     /// Something is left over from a bounded decision.
     Unfinished,
-    /// A worker should have been heard by now.
+    /// A worker should have been in contact by now.
     Contact(WorkerIx),
     /// A parked exchange must be answered.
     Parked(WorkerIx),
@@ -25,7 +25,7 @@ pub(crate) enum EngineTimer {
     Overdue(LeaseIx),
     /// Steps of a lane have waited too long.
     Lane(LaneIx),
-    /// A step has waited too long for the key that another is at.
+    /// A step has waited too long for an idempotency key that another step holds.
     Key(RunIx, StepIx),
     /// Lost grants have ended.
     Embargo,

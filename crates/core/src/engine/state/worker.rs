@@ -1,4 +1,4 @@
-//! A worker, as the engine keeps it.
+//! The state of a worker.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,17 +14,17 @@ use crate::session::{LeaderSession, StopMode, StopReason, WorkerLocality};
 use crate::slab::{ClassIx, LeaseIx};
 use crate::time::{Span, Time};
 
-/// Where a worker stands.
+/// The status of a worker, as the journal records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerStatus {
-    /// It is heard and gets leases.
+    /// The worker is in contact and gets leases.
     Online,
-    /// It is heard, finishes what it has and gets no more.
+    /// The worker is in contact, finishes its leases and gets no more.
     Draining,
-    /// It was not heard for a TTL.
+    /// The leader had no contact with the worker for one lease duration.
     Lost,
-    /// Its guard reported its end, or a newer life of it.
+    /// The worker's guard reported its end.
     Ended,
 }
 
@@ -39,10 +39,10 @@ impl fmt::Display for WorkerStatus {
     }
 }
 
-/// How a lease is to be stopped, and why; a later order counts if it is greater.
+/// How a lease is to be stopped, and why. A later order replaces it only if it is greater.
 pub(crate) type StopDirective = (StopMode, StopReason);
 
-/// A worker that is known.
+/// A known worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Worker {
     pub(crate) id: WorkerId,
@@ -52,31 +52,32 @@ pub(crate) struct Worker {
     pub(crate) slots: u32,
     pub(crate) home: WorkerLocality,
     pub(crate) status: WorkerStatus,
-    /// Whether it was told to take no more.
+    /// Whether it is drained: it gets no more leases.
     pub(crate) drained: bool,
     /// When its status last changed.
     pub(crate) since: Time,
     /// Open leases, in no order.
     pub(crate) leases: Vec<LeaseIx>,
-    /// How many of them are of former lives, which nothing proved dead: they take up no slot, and end by time.
+    /// The number of them that belong to former incarnations without proof of their end: they occupy no slot and end by
+    /// time.
     pub(crate) former: u32,
     /// Classes that it may serve; empty unless it is online.
     pub(crate) classes: Vec<ClassIx>,
-    /// Open leases by kind, of all lives and runs, where a per-worker limit counts them.
+    /// Open leases by kind, of all incarnations and runs, where a per-worker limit counts them.
     pub(crate) kinds: BTreeMap<Arc<StepKind>, u32>,
-    /// When its silence is looked at next.
+    /// When the engine checks its silence next.
     pub(crate) timer: Option<Time>,
-    /// Volatile: its exchanges.
+    /// Volatile: the session with it.
     pub(crate) peer: LeaderSession,
-    /// Volatile: when it was last heard under this leader.
+    /// Volatile: its last contact with this leader.
     pub(crate) contact: Time,
-    /// Volatile: stops that it was told of, and with which reply.
+    /// Volatile: stop orders that were sent to it, each with the reply that carried it.
     pub(crate) told: BTreeMap<Fence, (StopDirective, Seq)>,
-    /// Volatile: how many more leases it would take, as of its parked exchange.
+    /// Volatile: the number of leases that its parked exchange still requests.
     pub(crate) want: u32,
     /// Volatile: when its parked exchange must be answered.
     pub(crate) park_until: Time,
-    /// Volatile: how long its steps take, in microseconds, smoothed.
+    /// Volatile: the smoothed duration of its steps in microseconds; zero if unknown.
     pub(crate) pace_us: u64,
 }
 
@@ -94,17 +95,17 @@ impl Worker {
         matches!(self.status, WorkerStatus::Online | WorkerStatus::Draining)
     }
 
-    /// Open leases of this life.
+    /// The number of open leases of the current incarnation.
     pub(crate) fn open(&self) -> u32 {
         self.open_of_all_lives() - self.former
     }
 
-    /// Open leases of this life and of former ones.
+    /// The number of open leases of all incarnations.
     pub(crate) fn open_of_all_lives(&self) -> u32 {
         u32::try_from(self.leases.len()).expect("leases of a worker are bounded")
     }
 
-    /// Counts one lease less of a kind.
+    /// Removes one lease from the count of its kind.
     pub(crate) fn uncount_kind(&mut self, kind: &Arc<StepKind>) {
         let Some(open) = self.kinds.get_mut(kind) else { return };
         *open -= 1;
@@ -122,15 +123,15 @@ impl Worker {
         self.open() < self.slots
     }
 
-    /// Remembers how long a step took; an eighth of each new one counts.
+    /// Records the duration of a step; each new one has a weight of one eighth.
     pub(crate) fn record_duration(&mut self, ran: Span) {
         let us = ran.min(Span::hours(24)).as_millis() * 1000;
         let pace_us = if self.pace_us == 0 { us } else { (self.pace_us * 7 + us) / 8 };
-        // Zero stands for nothing known.
+        // Zero stands for an unknown duration.
         self.pace_us = pace_us.max(1);
     }
 
-    /// How many leases it may hold: one per slot, and ahead of each slot as many as fill `work`, at least one.
+    /// The number of leases that it may hold: one per slot, and ahead of each slot as many as fill `work`, at least one.
     pub(crate) fn capacity(&self, work: Span, ahead_max: u32) -> u32 {
         let fill = match self.pace_us {
             0 => 1,
