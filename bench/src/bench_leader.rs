@@ -9,15 +9,13 @@ use std::sync::Arc;
 
 use windlass_core::engine::{Engine, EngineConfig, EngineRequest, ProvenTime, SubmitRun};
 use windlass_core::id::{RunId, StepIx, Term};
-use windlass_core::leader::{Leader, LeaderBatch, LeaderEffect, WonTerm};
+use windlass_core::leader::{Leader, LeaderEffect, WonTerm};
 use windlass_core::outcome::RunStatus;
 use windlass_core::plan::Plan;
 use windlass_core::time::{Span, Time};
 use windlass_store::conformance::block_on;
 use windlass_store::db::StoreFuture;
-use windlass_store::journal::{
-    BatchId, Journal, JournalAppend, Position, RecordedEvent, SqliteJournal,
-};
+use windlass_store::journal::{BatchId, EventBatch, Journal, Position, SqliteJournal};
 
 use crate::bench_worker::{self, BenchWorker};
 use crate::disk::{REPEATS, ScratchFolder};
@@ -42,7 +40,7 @@ pub(crate) struct BenchLeader<'a> {
     leader: Leader<()>,
     journal: &'a SqliteJournal,
     /// The batch that is on its way, by its name.
-    append_in_flight: Option<(u64, StoreFuture<'a, Position>)>,
+    append_in_flight: Option<(BatchId, StoreFuture<'a, Position>)>,
     workers: Vec<BenchWorker>,
     now: Time,
     /// Names batches.
@@ -57,7 +55,7 @@ impl<'a> BenchLeader<'a> {
         assert_eq!(won.term, Term(1), "the workers know the first term only");
         let terms = WonTerm {
             term: won.term,
-            head: won.head.0,
+            head: won.head,
             ttl: Span::secs(15),
             generation: won.generation,
             history: won.history,
@@ -138,16 +136,13 @@ impl<'a> BenchLeader<'a> {
             match effect {
                 LeaderEffect::Append(batch) => self.append(batch),
                 LeaderEffect::Reply(reply) => bench_worker::deliver(&mut self.workers, reply),
-                LeaderEffect::Answer((), _) | LeaderEffect::Publish { .. } => {}
+                LeaderEffect::Answer((), _) | LeaderEffect::Publish(_) => {}
             }
         }
     }
 
-    fn append(&mut self, batch: LeaderBatch) {
-        let LeaderBatch { term, after, id, events } = batch;
-        let events = events.into_iter().map(|(at, event)| RecordedEvent { at, event }).collect();
-        let append = JournalAppend { term, after: Position(after), batch: BatchId(id), events };
-        self.append_in_flight = Some((id, self.journal.append(append)));
+    fn append(&mut self, batch: Arc<EventBatch>) {
+        self.append_in_flight = Some((batch.id, self.journal.append(batch)));
         self.appends += 1;
     }
 }
@@ -215,9 +210,11 @@ fn start(folder: &Path) -> (SqliteJournal, Engine) {
     loop {
         let page = block_on(journal.tail(at, PAGE)).expect("the journal is whole");
         let Some(last) = page.last() else { break };
-        at = last.position;
-        for RecordedEvent { at, event } in page.iter().flat_map(|batch| &batch.events) {
-            engine.apply(*at, event).expect("a leader's own events fit a new engine");
+        at = last.position();
+        for recorded in page.iter().flat_map(|batch| &batch.events) {
+            engine
+                .apply(recorded.at, &recorded.event)
+                .expect("a leader's own events fit a new engine");
         }
     }
     let last = engine.step_status(RUN, StepIx(OPEN - 1)).expect("its run is there");

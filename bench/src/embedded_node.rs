@@ -7,19 +7,21 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use windlass_controller::{
-    ControllerNode, FollowedEvents, NodeConfig, NodeError, NodeHandle, StandbyPolicy,
+    ControllerNode, EngineView, NodeConfig, NodeError, NodeHandle, StandbyPolicy,
 };
-use windlass_core::engine::{EngineConfig, EngineRequest, Event, SubmitRun, event};
+use windlass_core::engine::{EngineConfig, EngineRequest, SubmitRun};
 use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::{Outcome, RunStatus, StepOutput};
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
-use windlass_core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
+use windlass_core::session::{FormerLifeProof, LeaseGrant, WorkerLocality};
 use windlass_core::time::Span;
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::ShutdownSender;
-use windlass_store::journal::{Journal, LeaderCandidate, Position};
-use windlass_worker::{AttemptFuture, AttemptOrders, Executor, WorkerError, WorkerRuntime};
+use windlass_store::journal::{Journal, LeaderCandidate};
+use windlass_worker::{
+    AttemptFuture, AttemptOrders, Executor, WorkerError, WorkerRuntime, WorkerSetup,
+};
 
 use crate::cluster::time_to_executor_rows;
 use crate::deadline::within;
@@ -161,17 +163,18 @@ async fn run(journal: Arc<dyn Journal>, plan: &Arc<Plan>, slots: u32) -> Duratio
 }
 
 fn worker(handle: &NodeHandle, slots: u32, executor: Arc<dyn Executor>) -> WorkerRuntime {
-    let register = RegisterRequest {
+    let setup = WorkerSetup {
         worker: OWN,
-        name: "bench".into(),
-        incarnation: Incarnation(1),
+        name: "bench".to_owned(),
+        life: (Incarnation(1), FormerLifeProof::Unknown),
         labels: Labels::default(),
         slots,
-        home: WorkerLocality::SharedFate,
-        former: FormerLifeProof::Unknown,
-        spooled: Vec::new(),
+        leases_ahead: 1024,
+        locality: WorkerLocality::SharedFate,
+        link: Arc::new(handle.clone()),
+        executor,
     };
-    WorkerRuntime::in_process(register, slots + 1024, Arc::new(handle.clone()), executor)
+    setup.assemble()
 }
 
 /// Checks that both have ended without an error.
@@ -186,32 +189,12 @@ async fn wait_for_both(
 }
 
 async fn ended(handle: &NodeHandle, run: RunId) -> RunStatus {
-    within("a run in this process to end", follow_to_end(handle, run)).await
+    within("a run in this process to end", wait_for_end(handle, run)).await
 }
 
-/// Follows the journal to the end of a run.
-async fn follow_to_end(handle: &NodeHandle, run: RunId) -> RunStatus {
-    let mut follower = handle.views().follow(Position(0));
-    loop {
-        let batches = match follower.next().await {
-            FollowedEvents::Events(batches) => batches,
-            FollowedEvents::Behind(_) => {
-                follower.skip_to(handle.views().look(|view| view.position));
-                if let Some(status) = handle.views().look(|view| view.engine.run_status(run))
-                    && status.is_terminal()
-                {
-                    return status;
-                }
-                continue;
-            }
-        };
-        let events = batches.iter().flat_map(|batch| &batch.events);
-        let mut status = events.filter_map(|(_, event)| match event {
-            Event::RunEnded(event::RunEnded { run: of, status }) if *of == run => Some(*status),
-            _ => None,
-        });
-        if let Some(status) = status.next_back() {
-            return status;
-        }
-    }
+/// Waits for the end of a run.
+async fn wait_for_end(handle: &NodeHandle, run: RunId) -> RunStatus {
+    let end = |view: &EngineView| view.engine.run_status(run).filter(|status| status.is_terminal());
+    handle.views().wait_for(|view| end(view).is_some()).await;
+    handle.views().look(end).expect("it has ended")
 }

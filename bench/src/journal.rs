@@ -3,14 +3,15 @@
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::engine::Event;
 use windlass_core::time::Time;
 use windlass_store::conformance::block_on;
 use windlass_store::journal::{
-    BatchId, CampaignOutcome, Journal, JournalAppend, JournalLeadership, LeaderCandidate,
-    MemoryJournal, Position, RecordedEvent, SqliteJournal,
+    BatchId, CampaignOutcome, EventBatch, Journal, JournalLeadership, LeaderCandidate,
+    MemoryJournal, Position, SqliteJournal,
 };
 
 use crate::disk::{REPEATS, ScratchFolder};
@@ -28,34 +29,33 @@ const GROWN: (usize, usize) = (1, 20_000);
 /// The events of a run's steps, as an engine decided them.
 #[derive(Debug)]
 pub(crate) struct RecordedEvents {
-    granted: Vec<RecordedEvent>,
-    ended: Vec<RecordedEvent>,
+    granted: Vec<(Time, Event)>,
+    ended: Vec<(Time, Event)>,
 }
 
 impl RecordedEvents {
     /// The events of a run of this many steps.
     pub(crate) fn of(steps: u32) -> Self {
         let events = engine_fleet::record(&FleetWorkers::one(), &plans::fan_out(steps)).into_iter();
-        let events = events.map(|(at, event)| RecordedEvent { at, event });
         let (granted, rest): (Vec<_>, Vec<_>) =
-            events.partition(|recorded| matches!(recorded.event, Event::Granted(_)));
-        let is_end = |recorded: &RecordedEvent| matches!(recorded.event, Event::Ended(_));
+            events.partition(|(_, event)| matches!(event, Event::Granted(_)));
+        let is_end = |(_, event): &(Time, Event)| matches!(event, Event::Ended(_));
         Self { granted, ended: rest.into_iter().filter(is_end).collect() }
     }
 
     /// The grants of these steps, then their ends.
-    pub(crate) fn events(&self, steps: Range<usize>) -> Vec<RecordedEvent> {
+    pub(crate) fn events(&self, steps: Range<usize>) -> Vec<(Time, Event)> {
         let mut events = self.granted[steps.clone()].to_vec();
         events.extend_from_slice(&self.ended[steps]);
         events
     }
 
     /// Batches of this many steps: all grants, then all ends.
-    fn batches(&self, won: JournalLeadership, steps: usize, count: usize) -> Vec<JournalAppend> {
+    fn batches(&self, won: JournalLeadership, steps: usize, count: usize) -> Vec<Arc<EventBatch>> {
         let batch = |at: usize| {
             let events = self.events(at * steps..(at + 1) * steps);
-            let (after, batch) = (Position((at * steps * 2) as u64), BatchId(at as u64));
-            JournalAppend { term: won.term, after, batch, events }
+            let (after, id) = (Position((at * steps * 2) as u64), BatchId(at as u64));
+            Arc::new(EventBatch::new(won.term, id, after, events))
         };
         (0..count).map(batch).collect()
     }
@@ -122,9 +122,9 @@ fn in_sqlite(
     AppendTimes { took: (0..REPEATS).map(run).collect(), bytes }
 }
 
-fn append_all(journal: &dyn Journal, batches: Vec<JournalAppend>) -> Vec<Duration> {
-    let append = |batch: JournalAppend| {
-        let end = Position(batch.after.0 + batch.events.len() as u64);
+fn append_all(journal: &dyn Journal, batches: Vec<Arc<EventBatch>>) -> Vec<Duration> {
+    let append = |batch: Arc<EventBatch>| {
+        let end = batch.position();
         let began = engine_fleet::now();
         let position = block_on(journal.append(batch));
         let took = began.elapsed();
@@ -188,7 +188,7 @@ pub(crate) fn win(journal: &dyn Journal) -> JournalLeadership {
     let candidate = LeaderCandidate { node: "bench".to_owned(), address: None };
     match block_on(journal.campaign(candidate)) {
         Ok(CampaignOutcome::Won(won)) => won,
-        other => panic!("nobody else leads, and yet: {other:?}"),
+        other => panic!("no other node leads, and yet: {other:?}"),
     }
 }
 

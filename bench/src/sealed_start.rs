@@ -138,7 +138,7 @@ pub(crate) fn save(journal: &SqliteJournal, led: &BenchLeader<'_>) -> Position {
 pub(crate) fn snapshot(journal: &SqliteJournal, led: &BenchLeader<'_>) -> JournalSnapshot {
     let position = head(journal);
     let last = block_on(journal.tail(Position(position.0 - 1), 1)).expect("the journal is read");
-    let batch = last.last().expect("a takeover is an event").batch;
+    let batch = last.last().expect("a takeover is an event").id;
     JournalSnapshot { position, batch, state: encode_state(led.engine()) }
 }
 
@@ -158,20 +158,19 @@ pub(crate) fn sealed_run(
     run: RunId,
     plan: &Plan,
 ) -> SealedRun {
-    let mut events: Vec<(Position, RecordedEvent)> = Vec::new();
+    let mut events: Vec<Arc<RecordedEvent>> = Vec::new();
     let mut at = before;
     loop {
         let page = block_on(journal.tail(at, PAGE)).expect("the journal is whole");
         let Some(last) = page.last() else { break };
-        at = last.position;
-        for batch in page {
-            let numbered = (batch.after().0 + 1..).map(Position).zip(batch.events);
-            events.extend(numbered.filter(|(_, recorded)| recorded.event.run() == Some(run)));
-        }
+        at = last.position();
+        let read = page.iter().flat_map(|batch| &batch.events);
+        let own = read.filter(|recorded| recorded.event.run() == Some(run));
+        events.extend(own.map(Arc::clone));
     }
     let is_end = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunEnded(_));
-    let (Some((_, first)), Some((_, end))) =
-        (events.first(), events.iter().find(|(_, recorded)| is_end(recorded)))
+    let (Some(first), Some(end)) =
+        (events.first(), events.iter().find(|recorded| is_end(recorded)))
     else {
         panic!("a run that has ended has a beginning and an end");
     };

@@ -1,12 +1,13 @@
 //! The cost of an append and a read in a large journal, compared with an empty one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::id::Term;
 use windlass_core::time::Span;
 use windlass_store::conformance::block_on;
 use windlass_store::journal::{
-    BatchId, Journal as _, JournalAppend, Position, PostgresJournal, PostgresJournalOptions,
+    BatchId, EventBatch, Journal as _, Position, PostgresJournal, PostgresJournalOptions,
 };
 
 use super::server::BenchPostgres;
@@ -75,14 +76,10 @@ impl GrownJournal {
     fn append(&mut self, tape: &RecordedEvents, steps: usize) -> Duration {
         self.batches += 1;
         let events = tape.events(0..steps);
-        let append = JournalAppend {
-            term: self.term,
-            after: self.head,
-            batch: BatchId(self.batches),
-            events,
-        };
+        let batch = EventBatch::new(self.term, BatchId(self.batches), self.head, events);
+        let batch = Arc::new(batch);
         let began = now();
-        let appended = block_on(self.journal.append(append));
+        let appended = block_on(self.journal.append(batch));
         let took = began.elapsed();
         self.head = appended.expect("a batch is appended behind the one before");
         took

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use tokio::time::{Instant, sleep_until};
 use windlass_store::db::StoreError;
-use windlass_store::journal::Position;
+use windlass_store::journal::{BatchId, Position};
 
 type AppendFuture = Pin<Box<dyn Future<Output = Result<Position, StoreError>> + Send>>;
 
@@ -13,7 +13,7 @@ type AppendFuture = Pin<Box<dyn Future<Output = Result<Position, StoreError>> + 
 pub(super) enum AppendInFlight {
     Idle,
     Appending {
-        batch: u64,
+        batch: BatchId,
         appending: AppendFuture,
     },
     /// Its outcome is not known: the same batch is appended again.
@@ -24,7 +24,7 @@ pub(super) enum AppendInFlight {
 
 /// What there is to tell of it.
 pub(super) enum AppendOutcome {
-    Durable(u64),
+    Durable(BatchId),
     Failed(StoreError),
     RetryDue,
 }

@@ -1,18 +1,21 @@
 //! What is durable: the read model, and the newest events for those who follow.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use windlass_core::engine::{ApplyError, Engine, Event};
+use windlass_core::engine::{ApplyError, Engine};
 use windlass_core::id::{RunId, Term};
 use windlass_core::time::{Span, Time};
 use windlass_store::db::StoreError;
-use windlass_store::journal::{BatchId, CurrentLeader, JournalSnapshot, Position, encode_state};
+use windlass_store::journal::{
+    BatchId, CurrentLeader, Journal, JournalSnapshot, Position, encode_state,
+};
 
+use super::event_follower::EventFollower;
 use super::leader_lease::LeaderLeaseStatus;
-use super::sse::SseFrames;
+use super::published_events::PublishedEvents;
 
 /// Events kept for followers. Who is further behind reads the journal: this is about a megabyte, and a second of a busy
 /// leader.
@@ -20,69 +23,6 @@ const RECENT_MAX: usize = 16_384;
 
 /// Terms of its own that a node keeps in mind: whoever tells of what happened is not so far behind.
 const TERMS_MAX: usize = 64;
-
-/// Events that became durable together.
-#[derive(Debug)]
-pub struct PublishedEvents {
-    /// The position of the last.
-    pub position: Position,
-    /// What happened, and when.
-    pub events: Vec<(Time, Event)>,
-    /// The batch that they were written as, and how many events that has, if it is known.
-    batch: Option<(BatchId, usize)>,
-    /// The same as text, once somebody wanted it.
-    frames: OnceLock<Arc<SseFrames>>,
-}
-
-impl PublishedEvents {
-    /// These events, of which the last is at this position.
-    pub const fn new(position: Position, events: Vec<(Time, Event)>) -> Self {
-        Self { position, events, batch: None, frames: OnceLock::new() }
-    }
-
-    /// The same, written as this batch of so many events, or as the rest of it.
-    #[must_use]
-    pub(super) fn of_batch(self, batch: BatchId, events: usize) -> Self {
-        Self { batch: Some((batch, events)), ..self }
-    }
-
-    /// The events as they are written to those who follow over a stream: the first who asks has it made for all.
-    pub fn frames(&self) -> &Arc<SseFrames> {
-        let numbered = || self.numbered().map(|(position, (at, event))| (position, *at, event));
-        self.frames.get_or_init(|| Arc::new(SseFrames::of(numbered())))
-    }
-
-    /// The same in parts of events for which `name` says the same, each with that. Only the last part ends the batch.
-    pub(super) fn split_by<T: PartialEq>(self, name: impl Fn(&Event) -> T) -> Vec<(T, Self)> {
-        let mut position = self.after();
-        let mut parts: Vec<(T, Self)> = Vec::new();
-        for (at, event) in self.events {
-            position = Position(position.0 + 1);
-            let named = name(&event);
-            match parts.last_mut().filter(|(last, _)| *last == named) {
-                Some((_, part)) => {
-                    part.position = position;
-                    part.events.push((at, event));
-                }
-                None => parts.push((named, Self::new(position, vec![(at, event)]))),
-            }
-        }
-        if let Some((_, last)) = parts.last_mut() {
-            last.batch = self.batch;
-        }
-        parts
-    }
-
-    /// The position that they follow.
-    pub fn after(&self) -> Position {
-        Position(self.position.0 - self.events.len() as u64)
-    }
-
-    /// Each event with its position.
-    pub fn numbered(&self) -> impl Iterator<Item = (Position, &(Time, Event))> {
-        (self.after().0 + 1..).map(Position).zip(&self.events)
-    }
-}
 
 /// An engine, the position up to which it has folded the journal, and the batch that ends there.
 pub(super) type EngineStartState = (Engine, Position, Option<BatchId>);
@@ -152,55 +92,40 @@ impl EngineView {
     }
 
     fn fold(&mut self, published: PublishedEvents) -> Result<(), ApplyError> {
-        for (at, event) in &published.events {
-            self.engine.apply(*at, event)?;
+        for recorded in published.events() {
+            self.engine.apply(recorded.at, &recorded.event)?;
         }
-        self.position = published.position;
+        self.position = published.position();
         self.newest_seen = Instant::now();
-        self.last = published.batch;
-        self.recent_events += published.events.len();
+        self.last = published.ended_batch();
+        self.recent_events += published.events().len();
         self.recent.push_back(Arc::new(published));
         while self.recent_events > RECENT_MAX && self.recent.len() > 1 {
-            let gone = self.recent.pop_front().map_or(0, |oldest| oldest.events.len());
+            let gone = self.recent.pop_front().map_or(0, |oldest| oldest.events().len());
             self.recent_events -= gone;
         }
         Ok(())
     }
 
-    /// What came behind a position; `None` if that is longer ago than is kept.
-    fn behind(&self, position: Position) -> Option<Vec<Arc<PublishedEvents>>> {
+    /// Returns the batches behind a position, at most this many. The first may begin before the position. `None` if the view
+    /// no longer has the event behind the position: the journal has it.
+    pub(super) fn recent_behind(
+        &self,
+        position: Position,
+        most: usize,
+    ) -> Option<Vec<Arc<PublishedEvents>>> {
         if position >= self.position {
             return Some(Vec::new());
         }
         let first = self.first_behind(position)?;
-        Some(self.recent.iter().skip(first).cloned().collect())
-    }
-
-    /// The batch that goes on behind a position: one, so that nobody keeps more alive than it is about to tell.
-    pub fn next_behind(&self, position: Position) -> EventsAhead {
-        if position >= self.position {
-            return EventsAhead::Nothing;
-        }
-        let first = self.first_behind(position).and_then(|first| self.recent.get(first));
-        first.map_or(EventsAhead::Gone, |batch| EventsAhead::Batch(Arc::clone(batch)))
+        Some(self.recent.iter().skip(first).take(most).map(Arc::clone).collect())
     }
 
     /// Batches follow each other without a gap, so what is not older than the first is in one of them.
     fn first_behind(&self, position: Position) -> Option<usize> {
         let is_kept = self.recent.front().is_some_and(|oldest| oldest.after() <= position);
-        is_kept.then(|| self.recent.partition_point(|batch| batch.position <= position))
+        is_kept.then(|| self.recent.partition_point(|batch| batch.position() <= position))
     }
-}
-
-/// What comes behind a position.
-#[derive(Debug)]
-pub enum EventsAhead {
-    /// Nothing yet.
-    Nothing,
-    /// These events; the first may be at the position or before.
-    Batch(Arc<PublishedEvents>),
-    /// More than is kept: the journal has it.
-    Gone,
 }
 
 /// The view of a node, shared by all who look.
@@ -231,9 +156,21 @@ impl SharedView {
         self.moved.subscribe()
     }
 
-    /// Follows the events from a position on.
-    pub fn follow(self: &Arc<Self>, from: Position) -> EventFollower {
-        EventFollower { views: Arc::clone(self), moved: self.moved.subscribe(), position: from }
+    /// Follows the events behind a position. What the view no longer has is read from this journal.
+    pub fn follow(self: &Arc<Self>, journal: &Arc<dyn Journal>, from: Position) -> EventFollower {
+        EventFollower::new(Arc::clone(self), Arc::clone(journal), from)
+    }
+
+    /// Waits until the view meets a condition, which is tested whenever the view moves.
+    pub async fn wait_for(&self, reached: impl Fn(&EngineView) -> bool) {
+        let mut moved = self.moved();
+        loop {
+            moved.mark_unchanged();
+            if self.look(&reached) {
+                return;
+            }
+            drop(moved.changed().await);
+        }
     }
 
     /// Tells whenever who may ask is not the same any more.
@@ -243,13 +180,13 @@ impl SharedView {
 
     /// Takes in events that have become durable, unless they are there already.
     pub(super) fn publish(&self, published: PublishedEvents) -> Result<(), ApplyError> {
-        let position = published.position;
+        let position = published.position();
         let mut view = self.write();
         if position <= view.position {
             return Ok(());
         }
         assert_eq!(published.after(), view.position, "events are published in order");
-        let access = published.events.iter().any(|(_, event)| event.changes_access());
+        let access = published.events().iter().any(|recorded| recorded.event.changes_access());
         view.fold(published)?;
         drop(view);
         if access {
@@ -326,53 +263,5 @@ impl SharedView {
 
     fn write(&self) -> RwLockWriteGuard<'_, EngineView> {
         self.view.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Reads the events as they become durable, each once, in order.
-#[derive(Debug)]
-pub struct EventFollower {
-    views: Arc<SharedView>,
-    moved: watch::Receiver<Position>,
-    position: Position,
-}
-
-/// What a follower gets.
-#[derive(Debug)]
-pub enum FollowedEvents {
-    /// The next events; the first batch may begin before the position that was asked for.
-    Events(Vec<Arc<PublishedEvents>>),
-    /// It is further behind than is kept: it is to read the journal from here, and [go on](Follower::skip_to) then.
-    Behind(Position),
-}
-
-impl EventFollower {
-    /// How far it has come.
-    pub const fn position(&self) -> Position {
-        self.position
-    }
-
-    /// Goes on behind a position that was read elsewhere.
-    pub fn skip_to(&mut self, position: Position) {
-        self.position = position;
-    }
-
-    /// Waits for what comes next.
-    pub async fn next(&mut self) -> FollowedEvents {
-        loop {
-            self.moved.mark_unchanged();
-            let behind = self.views.look(|view| view.behind(self.position));
-            match behind {
-                None => return FollowedEvents::Behind(self.position),
-                Some(batches) => {
-                    if let Some(last) = batches.last() {
-                        self.position = last.position;
-                        return FollowedEvents::Events(batches);
-                    }
-                }
-            }
-            // It has the view, and with it the sender: it waits until something moves, or for ever.
-            drop(self.moved.changed().await);
-        }
     }
 }

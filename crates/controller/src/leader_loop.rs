@@ -16,59 +16,54 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use windlass_core::engine::{Engine, EngineAnswer, EngineRequest, RequestDenial};
 use windlass_core::id::{Incarnation, Seq, WorkerId};
-use windlass_core::leader::{
-    Leader, LeaderBatch, LeaderEffect, LeaderInput, LeaderTurn, ReadingOrder, WonTerm,
-};
+use windlass_core::leader::{Leader, LeaderEffect, LeaderInput, LeaderTurn, ReadingOrder, WonTerm};
 use windlass_core::outcome::RunStatus;
 use windlass_core::planted_bugs::PlantedBugs;
 use windlass_core::session::{Exchange, ExchangeReply};
 use windlass_core::time::Time;
 use windlass_net::shutdown::ShutdownReceiver;
 use windlass_store::db::StoreError;
-use windlass_store::journal::{
-    BatchId, CurrentLeader, JournalAppend, JournalLeadership, LeaderCandidate, Position,
-    RecordedEvent,
-};
+use windlass_store::journal::{CurrentLeader, EventBatch, JournalLeadership, LeaderCandidate};
 
 use super::append_in_flight::{AppendInFlight, AppendOutcome};
-use super::engine_view::PublishedEvents;
 use super::handle::NodeRequest;
 use super::journal_clock::JournalClock;
 use super::leader_lease::{LeaderLeaseTask, at};
 use super::node::{ControllerNode, NodeError};
+use super::published_events::PublishedEvents;
 
-/// The pause before an append of unknown outcome is repeated, at first and at most.
+/// The first and the longest pause before an append with an unknown outcome is repeated.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// A term that went well for so long makes earlier panics history.
+/// After a term of this length, earlier panics no longer count.
 const STABLE_TERM: Duration = Duration::from_mins(1);
 
-/// How long a node that is told to end waits for a journal that does not answer.
+/// The time that a node that shuts down waits for a journal that does not answer.
 pub(super) const HAND_OVER_MAX: Duration = Duration::from_secs(10);
 
 /// A term that a node has won.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WonCampaign {
     pub(super) leadership: JournalLeadership,
-    /// When it asked, on the node's own clock.
+    /// The time of the campaign, on the node's own clock.
     pub(super) asked_at: Time,
 }
 
-/// How a term ended.
+/// The reason for which a term ended.
 #[derive(Debug)]
 pub(super) enum TermEnd {
-    /// On demand: everything is durable, or there was no more time to wait for it.
+    /// The node shuts down: everything is durable, or there was no time left to wait for it.
     Finished,
-    /// It passed to another, or may have.
+    /// The term has passed to another leader, or may have.
     Deposed,
-    /// Deciding failed. The engine cannot be trusted any more; the journal can.
+    /// A decision panicked. The engine can no longer be trusted; the journal can.
     Panicked {
-        /// Whether the next term may fare better: there is a run to be ended that was not ended for it before, or it went
-        /// well for long.
+        /// Whether the next term may succeed: it can end a run that was not ended for a panic before, or this term was
+        /// stable for long.
         hope: bool,
     },
-    /// The node cannot go on.
+    /// The node cannot continue.
     Failed(NodeError),
 }
 
@@ -78,13 +73,13 @@ impl From<NodeError> for TermEnd {
     }
 }
 
-/// Whom an answer is for.
+/// The recipient of an answer.
 #[derive(Debug)]
 enum AnswerRecipient {
     Client(oneshot::Sender<EngineAnswer>),
-    /// Its reply comes on its own.
+    /// A worker, which gets an exchange reply instead.
     Worker,
-    /// The leader itself.
+    /// Nothing waits for the answer.
     Discard,
 }
 
@@ -101,7 +96,7 @@ enum ReadyInput {
 
 type ExchangeKey = (WorkerId, Incarnation, Seq);
 
-/// A leader at work.
+/// A leader and the state of its loop.
 pub(super) struct LeaderLoop<'a> {
     node: &'a mut ControllerNode,
     leader: Leader<AnswerRecipient>,
@@ -109,39 +104,37 @@ pub(super) struct LeaderLoop<'a> {
     began: Instant,
     lease: LeaderLeaseTask,
     append: AppendInFlight,
-    /// Since when the batch in flight has been appended, however often that took.
+    /// The time at which the first append of the batch in flight began.
     append_began: Option<Instant>,
     pause: Duration,
-    /// Who waits for the reply to an exchange: more than one if a link carried it twice.
+    /// The senders that wait for the reply to an exchange: more than one if a link delivered the exchange twice.
     exchanges: BTreeMap<ExchangeKey, Vec<oneshot::Sender<ExchangeReply>>>,
     random: RandomState,
     decisions: u64,
     inbox_closed: bool,
     order: ReadingOrder,
     hand_over_until: Option<Instant>,
-    /// The batch that became durable last.
-    last_durable_batch: Option<BatchId>,
 }
 
-/// That the term goes on, or how it ended.
+/// `Ok` while the term goes on, otherwise the reason for its end.
 type TermResult = Result<(), TermEnd>;
 
 impl<'a> LeaderLoop<'a> {
-    /// Takes over: the first event of a term says that it has begun.
+    /// Takes over: the first event of a term states that it has begun.
     pub(super) fn begin(node: &'a mut ControllerNode, won: &WonCampaign) -> Result<Self, TermEnd> {
         let (engine, seen) = node.views.look(|view| (view.engine.clone(), view.newest_seen));
         let seen_for = WonCampaign::observed(seen);
         let JournalLeadership { term, head, history, .. } = won.leadership;
-        // A loss that only a worker knew of is in the journal alone.
+        // A loss of history that only a worker knew of is recorded in the journal alone.
         let generation = won.leadership.generation.max(engine.generation());
         let now = WonCampaign::begins_at(&won.leadership, &engine, seen_for);
         let proven = won.proven(&engine, seen_for);
         let (ttl, own) = (node.config.ttl, node.config.own);
-        let office = WonTerm { term, head: head.0, ttl, generation, own, history, proven };
+        let office = WonTerm { term, head, ttl, generation, own, history, proven };
         let luck = RandomState::new();
         let (leader, effects) = take_over(engine, office, now, luck.hash_one(0))?;
         if effects.is_empty() {
-            // Only a refusal decides nothing here.
+            // Only a refused takeover decides nothing.
             let interval = node.config.engine.interval;
             let what = format!("leases of {ttl} and exchanges every {interval:?} under {term}");
             return Err(NodeError::Refused(what).into());
@@ -163,7 +156,6 @@ impl<'a> LeaderLoop<'a> {
             inbox_closed: false,
             order: ReadingOrder::new(now, PlantedBugs::NONE),
             hand_over_until: None,
-            last_durable_batch: None,
         };
         // A takeover has one effect: its append.
         for effect in effects {
@@ -178,7 +170,7 @@ impl<'a> LeaderLoop<'a> {
         Ok(lead)
     }
 
-    /// Leads until the term ends, one way or another. Whoever waits for an answer then is told that nobody leads here.
+    /// Leads until the term ends. Clients that wait for an answer are then told that this node does not lead.
     pub(super) async fn run(mut self, shutdown: &mut ShutdownReceiver) -> TermEnd {
         let mut verdict = self.condemn();
         loop {
@@ -189,7 +181,7 @@ impl<'a> LeaderLoop<'a> {
         }
     }
 
-    /// Ends the runs on which deciding failed, until the journal says that they have ended.
+    /// Ends the runs whose decisions panicked, until the journal says that they have ended.
     fn condemn(&mut self) -> TermResult {
         let views = Arc::clone(&self.node.views);
         let ended = |run| views.look(|view| view.engine.run_status(run));
@@ -295,7 +287,7 @@ impl<'a> LeaderLoop<'a> {
     fn handle_request(&mut self, ask: NodeRequest) -> TermResult {
         match ask {
             NodeRequest::Request(request, asker) => match request.submitted() {
-                // Taking it failed before, and would again.
+                // Deciding this submission panicked before, and would again.
                 Some(run) if self.node.condemned.contains(&run) => {
                     drop(asker.send(EngineAnswer::Denied(RequestDenial::RunEnded(run))));
                     Ok(())
@@ -332,8 +324,8 @@ impl<'a> LeaderLoop<'a> {
         self.leader.tick(now, luck)
     }
 
-    /// Has the machine decide. A panic ends the term: what the engine was doing is half done, and only the journal knows a
-    /// whole state. The run that it was about is ended by the next term, so that the others go on.
+    /// Runs the machine. A panic ends the term: the engine is half changed, and only the journal has a complete state.
+    /// The next term ends the run that caused the panic, so that the others go on.
     fn decide(
         &mut self,
         decide: impl FnOnce(&mut Self) -> Vec<LeaderEffect<AnswerRecipient>>,
@@ -357,21 +349,9 @@ impl<'a> LeaderLoop<'a> {
         for effect in effects {
             match effect {
                 LeaderEffect::Append(batch) => self.append(batch),
-                LeaderEffect::Publish { position, events } => {
-                    let position = Position(position);
-                    let count = events.len();
-                    let published = PublishedEvents::new(position, events);
-                    let published = match self.last_durable_batch {
-                        Some(batch) => published.of_batch(batch, count),
-                        None => published,
-                    };
-                    self.node
-                        .views
-                        .publish(published)
-                        .map_err(|error| NodeError::Nonsense { position, error })?;
-                }
+                LeaderEffect::Publish(batch) => self.node.publish(PublishedEvents::new(batch))?,
                 LeaderEffect::Reply(reply) => self.reply(reply),
-                // Who has gone does not want it.
+                // A client that has gone does not need the answer.
                 LeaderEffect::Answer(AnswerRecipient::Client(asker), answer) => {
                     drop(asker.send(answer));
                 }
@@ -393,16 +373,13 @@ impl<'a> LeaderLoop<'a> {
         }
     }
 
-    fn append(&mut self, batch: LeaderBatch) {
-        let journal = Arc::clone(&self.node.journal);
-        let LeaderBatch { term, after, id, events } = batch;
+    fn append(&mut self, batch: Arc<EventBatch>) {
+        let (journal, id) = (Arc::clone(&self.node.journal), batch.id);
         if self.append_began.is_none() {
             self.append_began = Some(Instant::now());
-            self.node.meters.batch.observe_count(events.len());
+            self.node.meters.batch.observe_count(batch.events.len());
         }
-        let events = events.into_iter().map(|(at, event)| RecordedEvent { at, event }).collect();
-        let append = JournalAppend { term, after: Position(after), batch: BatchId(id), events };
-        let appending = Box::pin(async move { journal.append(append).await });
+        let appending = Box::pin(async move { journal.append(batch).await });
         self.append = AppendInFlight::Appending { batch: id, appending };
     }
 
@@ -415,7 +392,6 @@ impl<'a> LeaderLoop<'a> {
                 }
                 self.pause = PAUSE_MIN;
                 self.node.views.set_stalled(None);
-                self.last_durable_batch = Some(BatchId(batch));
                 let effects = self.leader.on_durable(batch);
                 self.run_effects(effects)
             }
@@ -447,7 +423,7 @@ impl Drop for LeaderLoop<'_> {
     }
 }
 
-/// A machine that takes over, and what it wants done. That can panic like any other decision.
+/// Creates a machine that takes over, and returns its effects. This can panic like any other decision.
 fn take_over(
     engine: Engine,
     office: WonTerm,

@@ -18,7 +18,7 @@
 pub mod api;
 mod append_in_flight;
 mod engine_view;
-mod event_reader;
+mod event_follower;
 mod handle;
 mod in_process_link;
 mod journal_clock;
@@ -29,6 +29,7 @@ pub mod mailbox_server;
 mod maintenance;
 pub mod metrics;
 mod node;
+mod published_events;
 #[cfg(feature = "http")]
 pub mod replica;
 mod run_histories;
@@ -40,13 +41,13 @@ mod step_cancel;
 #[cfg(feature = "http")]
 pub mod traces;
 
-pub use engine_view::{
-    EngineView, EventFollower, EventsAhead, FollowedEvents, PublishedEvents, SharedView,
-};
+pub use engine_view::{EngineView, SharedView};
+pub use event_follower::{EventFollower, FollowLimits, FollowedEvents};
 pub use handle::{NodeHandle, NotLeader};
 pub use log_ingest::{LogIngest, LogIngestError, ResultPartRequest};
 pub use maintenance::{MaintenanceDriver, RetentionSettings};
 pub use node::{ControllerNode, NodeConfig, NodeError, StandbyPolicy};
+pub use published_events::PublishedEvents;
 pub use run_histories::RunHistories;
 pub use self_reports::{SelfReport, SelfReports};
 pub use sql_views::SqlViewUpdater;

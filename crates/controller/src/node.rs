@@ -1,4 +1,4 @@
-//! A node's life: stand by, lead, begin again.
+//! The node: it stands by, leads, and starts again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,111 +14,111 @@ use windlass_net::shutdown::ShutdownReceiver;
 use windlass_store::db::StoreError;
 use windlass_store::journal::{
     CampaignOutcome, CurrentLeader, Journal, JournalLeadership, LeaderCandidate, Position,
-    StoredBatch,
 };
 
-use super::engine_view::{EngineStartState, PublishedEvents, SharedView};
+use super::engine_view::{EngineStartState, SharedView};
 use super::handle::{NodeHandle, NodeRequest};
 use super::leader_loop::{HAND_OVER_MAX, LeaderLoop, TermEnd, WonCampaign};
 use super::metrics::MetricsRegistry;
+use super::published_events::PublishedEvents;
 use super::startup_mark::StartupMark;
 
-/// Questions that may wait for the leader. Whoever comes when it is full waits at the door: a leader that is slower than
-/// its callers slows them down instead of growing.
+/// Requests that may wait for the leader. When the inbox is full, clients wait to enqueue: a leader that is slower than
+/// its clients slows them down.
 const INBOX_MAX: usize = 1_024;
 
-/// How long a node that stands by waits between two looks at the journal.
+/// The time between two reads of the journal by a standby.
 const POLL_EVERY: Duration = Duration::from_millis(250);
 
-/// Events that are read from the journal at once.
+/// Events that are read from the journal at a time.
 const PAGE: usize = 16_384;
 
-/// How long a node that stops leading waits for the journal to take its term back.
+/// The time that a node that stops leading waits for the journal to take its term back.
 const RESIGN_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long a node that has retired waits for somebody to take over: others look several times a second.
+/// The time that a retired node waits for a successor. Standbys read the journal several times per second.
 const SUCCESSOR_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// A leader that panics this often in a row, with no hope that the next term fares better, ends its node.
+/// A leader that panics this often in a row, without a prospect that the next term does better, ends its node.
 const PANICS_MAX: u32 = 3;
 
-/// What a node is told.
+/// The settings of a node.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// Who it is, for those who ask who leads.
+    /// The name and address of the node, for its clients.
     pub candidate: LeaderCandidate,
-    /// The engine's bounds and paces.
+    /// The limits and intervals of the engine.
     pub engine: EngineConfig,
-    /// How long leases last.
+    /// The lease duration.
     pub ttl: Span,
-    /// The worker that runs on this node, if one does.
+    /// The worker that runs on this node, if there is one.
     pub own: Option<WorkerId>,
-    /// What to do while somebody else leads.
+    /// What the node does while another one leads.
     pub stand_by: StandbyPolicy,
-    /// By what it counts how long it may believe in its term: where terms end by time, a clock that counts suspension.
+    /// The clock of the leader lease. Where terms expire, it has to count suspension.
     pub clock: ProcessClock,
 }
 
-/// What a node does while somebody else leads.
+/// What a node does while another one leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StandbyPolicy {
-    /// Waits for its turn.
+    /// It stands by.
     Wait,
-    /// Ends with [`NodeError::Led`].
+    /// It ends with [`NodeError::Led`].
     Refuse,
 }
 
-/// Why a node ended.
+/// The reason for which a node ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeError {
-    /// Its store failed in a way that waiting does not mend.
+    /// The store failed in a way that does not pass.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Somebody else leads.
+    /// Another node leads.
     #[error("{} leads already{}", node, pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     Led {
-        /// Who.
+        /// The leader's name.
         node: String,
-        /// Its process, if it is on this machine.
+        /// The leader's process, if it is on this machine.
         pid: Option<u32>,
-        /// Where clients reach it.
+        /// The leader's address for clients.
         address: Option<String>,
     },
-    /// The journal holds what this engine cannot fold.
+    /// The journal has an event that this engine cannot apply.
     #[error("the journal does not make sense at position {position}: {error}; nothing was changed")]
     Nonsense {
-        /// Where.
+        /// The position of the batch.
         position: Position,
-        /// Why.
+        /// The error of the engine.
         error: ApplyError,
     },
-    /// What has left the journal is in no snapshot that can be read.
+    /// No readable snapshot contains the events that were pruned from the journal.
     #[error(
         "events up to position {upto} are in a snapshot that this windlass cannot read: use the version that wrote it"
     )]
     NoSnapshot {
-        /// The last that has left.
+        /// The position of the last pruned event.
         upto: Position,
     },
-    /// The store is another one than this node has followed: it does not have what was committed.
+    /// The store is not the one that this node has followed: it lacks committed events.
     #[error(
         "the store has lost what was committed up to position {position}: it was restored from a backup, or a standby of it took over that lacked it"
     )]
     Diverged {
-        /// How far this node had come.
+        /// The position that this node had reached.
         position: Position,
     },
-    /// The engine would not take over: its times contradict each other, or the store is an older one.
+    /// The engine refused to take over: its time settings contradict each other, or the store is an older one.
     #[error("this node cannot lead: {0}")]
     Refused(String),
-    /// The engine failed again and again by a mistake of its own.
+    /// The engine panicked repeatedly because of a defect.
     #[error(
         "the engine failed {PANICS_MAX} times in a row: a defect of windlass; nothing acknowledged is lost"
     )]
     Defect,
 }
 
-/// A node that leads, or stands by to.
+/// A node that leads, or stands by to take over.
 #[derive(Debug)]
 pub struct ControllerNode {
     pub(super) journal: Arc<dyn Journal>,
@@ -126,13 +126,13 @@ pub struct ControllerNode {
     pub(super) inbox: mpsc::Receiver<NodeRequest>,
     pub(super) views: Arc<SharedView>,
     pub(super) meters: Arc<MetricsRegistry>,
-    /// Runs on which deciding failed, to be ended by the next term.
+    /// Runs whose decisions panicked. The next term ends them.
     pub(super) condemned: BTreeSet<RunId>,
     panics: u32,
 }
 
 impl ControllerNode {
-    /// Opens a node on a journal: loads the newest snapshot and folds what came behind it.
+    /// Opens a node on a journal: loads the newest snapshot and applies the events behind it.
     pub async fn open(
         journal: Arc<dyn Journal>,
         config: NodeConfig,
@@ -156,13 +156,13 @@ impl ControllerNode {
         Ok((node, handle))
     }
 
-    /// Leads whenever it can, until it is told to end. It gives its term back then, with everything durable.
+    /// Leads whenever it can, until shutdown. It then gives its term back, with everything durable.
     pub async fn run(self, shutdown: ShutdownReceiver) -> Result<(), NodeError> {
         self.run_and_retire(shutdown.clone(), shutdown).await
     }
 
-    /// The same for a node that is told first to retire: from then on it leaves the lead to others and only follows what
-    /// they write, until it is told to end. If nobody takes over it leads on: somebody has to.
+    /// Runs like [`run`](Self::run), but can be told to retire before shutdown. From then on the node leaves the lead
+    /// to others and only follows. If no other node takes over, it continues to lead.
     pub async fn run_and_retire(
         mut self,
         mut retire: ShutdownReceiver,
@@ -182,7 +182,7 @@ impl ControllerNode {
         Ok(())
     }
 
-    /// Stands by and leads in turn, until it is told to retire.
+    /// Stands by and leads in turn, until the node retires.
     async fn stand_by_and_lead(&mut self, retire: &mut ShutdownReceiver) -> Result<(), NodeError> {
         while let Some(won) = self.stand_by(retire).await? {
             let ended = match LeaderLoop::begin(self, &won) {
@@ -207,13 +207,13 @@ impl ControllerNode {
         Ok(())
     }
 
-    /// Gives a term back: what is in flight under it is refused from here on, or it is before the next head. A store that
-    /// does not take it back ends it by itself, or with the process.
+    /// Gives a term back. Appends under it are refused from then on, or come before the head of the next term. If the
+    /// store does not answer, the term ends by itself or with the process.
     async fn resign_term(&self, term: Term) {
         drop(timeout(RESIGN_WITHIN, self.journal.resign(term)).await);
     }
 
-    /// Folds what the leader writes until it wins a term itself. `None` if it is told to end before.
+    /// Applies the leader's events until this node wins a term. `None` if it shuts down before.
     async fn stand_by(
         &mut self,
         shutdown: &mut ShutdownReceiver,
@@ -223,7 +223,7 @@ impl ControllerNode {
             let won = tokio::select! {
                 biased;
                 won = self.campaign() => won?,
-                // A term that it may have won all the same ends like that of a node that crashed.
+                // If the campaign was won all the same, its term ends like that of a crashed node.
                 () = async { late.wait().await; sleep(HAND_OVER_MAX).await } => None,
             };
             if won.is_some() {
@@ -234,7 +234,7 @@ impl ControllerNode {
         Ok(None)
     }
 
-    /// Asks for a term, and folds what the journal has. If the journal does not answer there is no term for now.
+    /// Campaigns for a term and applies the rest of the journal. There is no term if the journal does not answer.
     async fn campaign(&self) -> Result<Option<WonCampaign>, NodeError> {
         let (asked_at, came) = self.ask_for_term().await;
         let won = match came {
@@ -253,7 +253,7 @@ impl ControllerNode {
             Err(error) => return Err(error.into()),
         };
         let caught_up = match self.catch_up().await {
-            // Condemned while this node stood by, with the run in its view.
+            // An operator may have condemned runs while this node stood by with the runs in its view.
             Ok(()) if won.is_some() => self.read_condemned().await,
             caught_up => caught_up,
         };
@@ -263,13 +263,14 @@ impl ControllerNode {
         Ok(self.tolerate_unavailable(caught_up)?.and(won))
     }
 
-    /// Asks for a term. The time is that from which the term may be counted.
+    /// Campaigns for a term. The returned time is the one from which the term counts.
     async fn ask_for_term(&self) -> (Time, Result<CampaignOutcome, StoreError>) {
         let (clock, candidate) = (&self.config.clock, self.config.candidate.clone());
         let asked_at = clock.now();
         match self.config.stand_by {
             StandbyPolicy::Wait => (asked_at, self.journal.campaign(candidate).await),
-            // It asks once, and may have to watch a term that is not renewed. So the term that it wins counts from a renewal.
+            // This campaigns once and may have to watch a term that is not renewed, so the term that it wins counts
+            // from a renewal.
             StandbyPolicy::Refuse => match self.journal.campaign_patiently(candidate).await {
                 Ok(CampaignOutcome::Won(won)) => {
                     let asked_at = clock.now();
@@ -281,14 +282,15 @@ impl ControllerNode {
         }
     }
 
-    /// Condemns what an operator has condemned since this node started. That takes a term, so nothing changes under this one.
+    /// Reads the runs that an operator has condemned since the start. Condemning takes a term, so the list cannot
+    /// change under this one.
     async fn read_condemned(&self) -> Result<(), NodeError> {
         let condemned = self.journal.condemned().await?;
         self.views.condemn(condemned);
         Ok(())
     }
 
-    /// Looks who leads, and folds what the journal has. Whether somebody does, or may as far as can be told.
+    /// Finds the leader and applies the rest of the journal. Returns whether there is a leader, or may be one.
     async fn follow_leader(&self) -> Result<bool, NodeError> {
         let leader = match self.journal.leader().await {
             Ok(leader) => leader,
@@ -302,7 +304,7 @@ impl ControllerNode {
         Ok(is_led)
     }
 
-    /// A journal that does not answer for a while is no reason to end: nothing came of it.
+    /// A journal that does not answer for a while does not end the node.
     fn tolerate_unavailable(
         &self,
         caught_up: Result<(), NodeError>,
@@ -320,16 +322,16 @@ impl ControllerNode {
         }
     }
 
-    /// Tells everybody who asks meanwhile that it does not lead.
+    /// Refuses requests until the next read of the journal.
     async fn refuse_requests(&mut self, shutdown: &mut ShutdownReceiver) {
         let until = Instant::now() + POLL_EVERY;
         loop {
             tokio::select! {
                 () = shutdown.wait() => return,
-                // To drop a question is to answer that nobody leads here.
+                // Dropping a request answers it with `NotLeader`.
                 asked = timeout_at(until, self.inbox.recv()) => match asked {
                     Ok(Some(_)) => {}
-                    // Nobody can ask any more; standing by goes on.
+                    // Every handle is dropped; the node continues to stand by.
                     Ok(None) => return sleep(until - Instant::now()).await,
                     Err(_) => return,
                 }
@@ -337,13 +339,13 @@ impl ControllerNode {
         }
     }
 
-    /// Folds what the journal has that the view has not. The last batch that it knows is read again: if another one is in its
-    /// place, or none, then the store is not the one that this view was folded from.
+    /// Applies the events that the journal has and the view has not. The last known batch is read again: if another
+    /// batch is in its place, or none, the store is not the one that this view comes from.
     pub(super) async fn catch_up(&self) -> Result<(), NodeError> {
         self.catch_up_watched(None).await
     }
 
-    /// The same, and names the runs that it applies.
+    /// Does the same, and records the runs that it applies.
     async fn catch_up_watched(&self, mut watch: Option<&mut StartupMark>) -> Result<(), NodeError> {
         loop {
             let (position, last) = self.views.look(|view| (view.position, view.last));
@@ -353,7 +355,8 @@ impl ControllerNode {
             };
             let asked = Instant::now();
             let mut page = match self.journal.tail(from, PAGE + known).await {
-                // Whoever leads has pruned what this node had not read: it begins with the snapshot that took its place.
+                // The leader has pruned events that this node had not read: it starts with the snapshot that replaced
+                // them.
                 Err(StoreError::Pruned { upto }) => {
                     let start = begin(&*self.journal, self.config.engine).await?;
                     if start.1 < upto {
@@ -365,13 +368,13 @@ impl ControllerNode {
                 page => page?,
             };
             if let Some((batch, _)) = last {
-                let first = page.first().map(|first| (first.position, first.batch));
+                let first = page.first().map(|first| (first.position(), first.id));
                 if first != Some((position, batch)) {
                     return Err(NodeError::Diverged { position });
                 }
                 let events = page.remove(0).events.len();
                 if events != known {
-                    // A snapshot does not tell how large it is, and the page may have had room for nothing else.
+                    // A snapshot does not state the size of its batch, and the page may have had room for nothing else.
                     self.views.note_last(batch, events);
                     continue;
                 }
@@ -381,7 +384,8 @@ impl ControllerNode {
                 return Ok(());
             }
             for batch in page {
-                let published = behind(batch, self.views.look(|view| view.position));
+                let known = self.views.look(|view| view.position);
+                let published = PublishedEvents::behind(batch, known);
                 match &mut watch {
                     Some(watch) => self.publish_named(published, watch).await?,
                     None => self.publish(published)?,
@@ -390,7 +394,7 @@ impl ControllerNode {
         }
     }
 
-    /// Publishes a batch in parts, and names the run of each part before it is applied.
+    /// Publishes a batch in parts, and records the run of each part before it is applied.
     async fn publish_named(
         &self,
         published: PublishedEvents,
@@ -403,17 +407,17 @@ impl ControllerNode {
         Ok(())
     }
 
-    fn publish(&self, published: PublishedEvents) -> Result<(), NodeError> {
-        let position = published.position;
+    pub(super) fn publish(&self, published: PublishedEvents) -> Result<(), NodeError> {
+        let position = published.position();
         let applied = self.views.publish(published);
         applied.map_err(|error| NodeError::Nonsense { position, error })
     }
 }
 
-/// An engine from the newest snapshot, or from nothing. A damaged snapshot is ignored, because a complete journal gives the
-/// same state; a snapshot of a later version is refused.
+/// Returns an engine from the newest snapshot, or an empty one. A damaged snapshot is ignored, because a complete journal
+/// gives the same state. A snapshot of a later version is refused.
 ///
-/// The list of condemned runs is read first: none of them is built.
+/// The list of condemned runs is read first, so that none of them is built.
 async fn begin(
     journal: &dyn Journal,
     config: EngineConfig,
@@ -428,24 +432,14 @@ async fn begin(
     Ok((engine.with_condemned(condemned), position, batch))
 }
 
-/// What of a batch lies behind a position.
-fn behind(batch: StoredBatch, position: Position) -> PublishedEvents {
-    let all = batch.events.len();
-    let known = position.0.saturating_sub(batch.after().0);
-    let known = usize::try_from(known).unwrap_or(usize::MAX);
-    let events = batch.events.into_iter().skip(known);
-    let events = events.map(|recorded| (recorded.at, recorded.event)).collect();
-    PublishedEvents::new(batch.position, events).of_batch(batch.batch, all)
-}
-
 impl WonCampaign {
-    /// How long this process has known the newest event, by a clock that no process can set.
+    /// Returns the time for which this process has known the newest event, by a clock that no process can set.
     pub(super) fn observed(newest_seen: Instant) -> Span {
         let elapsed = newest_seen.elapsed().as_millis();
         Span::millis(u64::try_from(elapsed).unwrap_or(u64::MAX))
     }
 
-    /// When the term begins, in journal time: never before the last event and the time that was observed since.
+    /// Returns the start of the term in journal time. It is never before the last event plus the time observed since.
     pub(super) fn begins_at(
         leadership: &JournalLeadership,
         engine: &Engine,
@@ -454,10 +448,10 @@ impl WonCampaign {
         leadership.now.max(engine.now() + seen_for)
     }
 
-    /// What is proven of the time since the newest event, which this process has known for so long.
+    /// Returns what is proven about the time since the newest event, which this process has known for this long.
     pub(super) fn proven(&self, engine: &Engine, seen_for: Span) -> ProvenTime {
         let JournalLeadership { since_head, since_led, .. } = self.leadership;
-        // Of the term that wrote the newest event.
+        // Only an observation of the term that wrote the newest event counts.
         let ago = since_led.filter(|(term, _)| *term == engine.term()).map(|(_, ago)| ago);
         let led = ago.map_or(Span::ZERO, |ago| seen_for.saturating_sub(ago));
         ProvenTime { passed: seen_for.max(since_head), led }

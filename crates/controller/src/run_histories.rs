@@ -1,41 +1,38 @@
-//! The events of each run that is not sealed, in order: what is archived when it is, and what is read of it until then.
+//! The events of each run that is not sealed, in order, for the archive and for readers.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 use windlass_core::engine::{Event, event};
 use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::outcome::RunStatus;
-use windlass_core::time::Time;
 use windlass_store::archive::{RunHistory, RunRecord, SealedRun};
 use windlass_store::db::StoreError;
 use windlass_store::journal::{Position, RecordedEvent};
 use windlass_store::logs::LogId;
 
-use super::engine_view::PublishedEvents;
-
-/// The events of runs that are not sealed, for whoever reads them. They follow the view a moment later.
+/// The events of runs that are not sealed. They follow the view with a short delay.
 #[derive(Debug, Default)]
 pub struct RunHistories {
     known: RwLock<HistoryIndex>,
-    /// How far they have come.
+    /// The position of the last event.
     moved: watch::Sender<Position>,
-    /// Why the archive did not take the run that it was given last.
+    /// The run that the archive refused last, and its error.
     archive_failure: RwLock<Option<(RunId, StoreError)>>,
 }
 
 #[derive(Debug, Default)]
 struct HistoryIndex {
     runs: BTreeMap<RunId, UnsealedRunHistory>,
-    /// Sealed runs. Readers find them in the archive; they stay here until the archive is known to have every event.
+    /// Sealed runs. Readers find them in the archive; they stay here until the archive has every event of them.
     unsettled: BTreeMap<RunId, UnsealedRunHistory>,
     workers: BTreeMap<WorkerId, String>,
-    /// The newest runs that were sealed, one line of each.
+    /// The records of the newest sealed runs.
     sealed: BTreeMap<RunId, RunRecord>,
 }
 
-/// Sealed runs that are remembered in one line each: a few hundred kilobytes.
+/// Sealed runs whose records are kept: a few hundred kilobytes.
 const SEALED_MAX: usize = 1_000;
 
 /// A run that is not sealed.
@@ -45,95 +42,98 @@ struct UnsealedRunHistory {
     /// The position of its submission.
     first: Position,
     events: RunHistory,
-    /// The worker of each hand-out. It is asked for each piece of output, so it must not need the events.
+    /// The worker of each delivery. Every piece of output looks it up, so it must not need the events.
     granted: BTreeMap<DeliveryKey, WorkerId>,
     ended: bool,
 }
 
-/// A hand-out of a run: step, attempt number, delivery number.
+/// A delivery of a run: step, attempt number, delivery number.
 type DeliveryKey = (StepIx, u16, u16);
 
 impl RunHistories {
-    /// Why a run that has ended is not archived at the moment, if one is not. Another leader may have archived it since.
+    /// Returns the error that keeps an ended run from being archived, if there is one. Another leader may have archived
+    /// the run since.
     pub fn archive_failure(&self) -> Option<StoreError> {
         let failure = self.archive_failure.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (run, error) = failure?;
         self.read().runs.contains_key(&run).then_some(error)
     }
 
-    /// A run was archived, or could not be.
+    /// Records whether a run was archived.
     pub(super) fn note_archived(&self, run: RunId, kept: &Result<(), StoreError>) {
         let failure = kept.as_ref().err().map(|error| (run, error.clone()));
         *self.archive_failure.write().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Events of a run behind a position, at most so many; `None` for a run that is not here: sealed, or never there.
+    /// Returns events of a run behind a position, at most this many; `None` for a run that is sealed or unknown.
     pub fn events(
         &self,
         run: RunId,
         after: Position,
         most: usize,
-    ) -> Option<Vec<(Position, RecordedEvent)>> {
+    ) -> Option<Vec<Arc<RecordedEvent>>> {
         let known = self.read();
         known.runs.get(&run).map(|it| it.events.events_after(after).take(most).collect())
     }
 
-    /// What is known of a run that is not sealed, in one line; its end is that of the run once it has ended.
+    /// Returns the record of a run that is not sealed. Before the run ends, the record has the time of submission as
+    /// its end.
     pub fn record(&self, run: RunId) -> Option<RunRecord> {
         self.read().runs.get(&run).map(|it| it.record.clone())
     }
 
-    /// The newest runs that were sealed since this node began to read, the newest first: what an observer can list while its
-    /// leader is away.
+    /// Returns the records of the runs that were sealed since this node started, newest first. A read-only replica
+    /// lists them while its leader is away.
     pub fn sealed_lately(&self) -> Vec<RunRecord> {
         self.read().sealed.values().rev().cloned().collect()
     }
 
-    /// The worker that got the hand-out whose output a log is; `None` if there was no such hand-out, or if its run is
-    /// not here. It is one look into an index, however long the history is.
+    /// Returns the worker of the delivery that a log belongs to; `None` if there was no such delivery or if its run is
+    /// not here. This is one lookup in an index, however long the history is.
     pub fn granted(&self, log: LogId) -> Option<WorkerId> {
         let hand_out = (log.step, log.attempt, log.delivery);
         self.read().runs.get(&log.run)?.granted.get(&hand_out).copied()
     }
 
-    /// Tells whenever there is more to read.
+    /// Returns a receiver of the position of the last event.
     pub fn moved(&self) -> watch::Receiver<Position> {
         self.moved.subscribe()
     }
 
-    /// Learns the name of a worker that registered before the events that will be learnt.
+    /// Records the name of a worker that registered before the first event.
     pub(super) fn note_worker_name(&self, worker: WorkerId, name: &str) {
         self.write().workers.insert(worker, name.to_owned());
     }
 
-    /// Takes in events behind a position; what is before it is known already.
-    pub(super) fn learn(&self, published: &PublishedEvents, behind: Position) {
-        let mut known = self.write();
-        for (position, (at, event)) in published.numbered().filter(|(at, _)| *at > behind) {
-            known.learn(position, *at, event);
+    /// Adds the next durable events.
+    pub(super) fn learn<'a>(&self, events: impl IntoIterator<Item = &'a Arc<RecordedEvent>>) {
+        let (mut known, mut last) = (self.write(), Position(0));
+        for recorded in events {
+            known.learn(recorded);
+            last = recorded.position;
         }
         drop(known);
         self.moved.send_if_modified(|moved| {
-            let further = *moved < published.position;
-            *moved = published.position.max(*moved);
+            let further = *moved < last;
+            *moved = last.max(*moved);
             further
         });
     }
 
-    /// A run with its whole history: one that is not sealed, or whose archived history may lack an event.
+    /// Returns a run with its whole history, if the run is not sealed or if its archived history may lack an event.
     pub(super) fn sealed(&self, run: RunId) -> Option<SealedRun> {
         let known = self.read();
         known.runs.get(&run).or_else(|| known.unsettled.get(&run)).map(UnsealedRunHistory::sealed)
     }
 
-    /// Forgets runs whose submission has left the journal: that happens only once they are sealed.
+    /// Removes runs whose submission has left the journal. That happens only once they are sealed.
     pub(super) fn forget(&self, upto: Position) {
         let mut known = self.write();
         known.runs.retain(|_, it| it.first > upto);
         known.unsettled.retain(|_, it| it.first > upto);
     }
 
-    /// Forgets sealed runs that nothing needs any more.
+    /// Removes sealed runs that are no longer needed.
     pub(super) fn forget_settled(&self, settled: &[RunId]) {
         if settled.is_empty() {
             return;
@@ -154,12 +154,13 @@ impl RunHistories {
 }
 
 impl HistoryIndex {
-    fn learn(&mut self, position: Position, at: Time, event: &Event) {
+    fn learn(&mut self, recorded: &Arc<RecordedEvent>) {
+        let RecordedEvent { position, at, event } = &**recorded;
         if let Event::WorkerRegistered(event::WorkerRegistered { worker, name, .. }) = event {
             self.workers.insert(*worker, name.to_string());
         }
         if let Event::Led(_) = event {
-            self.learn_led(position, at, event);
+            self.learn_led(recorded);
         }
         let Some(run) = event.run() else { return };
         match event {
@@ -168,12 +169,12 @@ impl HistoryIndex {
                     run,
                     pipeline: plan.pipeline().to_owned(),
                     status: RunStatus::Running,
-                    submitted_at: at,
-                    ended_at: at,
+                    submitted_at: *at,
+                    ended_at: *at,
                     steps: plan.step_count(),
                     workers: Vec::new(),
                 };
-                self.runs.insert(run, UnsealedRunHistory::new(record, position));
+                self.runs.insert(run, UnsealedRunHistory::new(record, *position));
             }
             Event::RunSealed(_) => {
                 if let Some(unsealed) = self.runs.remove(&run) {
@@ -184,17 +185,17 @@ impl HistoryIndex {
             }
             _ => {}
         }
-        // A run whose submission is not here was sealed before: what comes late for it stays in the journal alone.
+        // A run whose submission is not here was sealed before: its late events stay in the journal alone.
         let Some(unsealed) = self.runs.get_mut(&run) else { return };
         if let Event::RunEnded(event::RunEnded { status, .. }) = event {
-            (unsealed.record.status, unsealed.record.ended_at) = (*status, at);
+            (unsealed.record.status, unsealed.record.ended_at) = (*status, *at);
             unsealed.ended = true;
         }
         if let Event::Granted(event::Granted { step, attempt, delivery, worker, .. }) = event {
             unsealed.granted.insert((*step, *attempt, *delivery), *worker);
             unsealed.note_worker(*worker, &self.workers);
         }
-        unsealed.events.push(position, RecordedEvent { at, event: event.clone() });
+        unsealed.events.push(Arc::clone(recorded));
     }
 
     fn remember(&mut self, record: RunRecord) {
@@ -204,10 +205,10 @@ impl HistoryIndex {
         }
     }
 
-    /// That another leader took over belongs to each run that it interrupted.
-    fn learn_led(&mut self, position: Position, at: Time, event: &Event) {
+    /// Adds a takeover to the history of each run that it interrupted.
+    fn learn_led(&mut self, recorded: &Arc<RecordedEvent>) {
         for unsealed in self.runs.values_mut().filter(|it| !it.ended) {
-            unsealed.events.push(position, RecordedEvent { at, event: event.clone() });
+            unsealed.events.push(Arc::clone(recorded));
         }
     }
 }
@@ -218,7 +219,7 @@ impl UnsealedRunHistory {
         Self { record, first, events, granted, ended: false }
     }
 
-    /// Notes the name of a worker that got a lease.
+    /// Adds the name of a worker that got a lease.
     fn note_worker(&mut self, worker: WorkerId, names: &BTreeMap<WorkerId, String>) {
         let known = self.record.workers.iter().any(|(known, _)| *known == worker);
         if !known && let Some(name) = names.get(&worker) {
@@ -233,13 +234,13 @@ impl UnsealedRunHistory {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use tokio::time::Instant;
     use windlass_core::engine::RunOptions;
     use windlass_core::id::{Fence, Seq};
     use windlass_core::plan::{PlanBuilder, StepSpec};
+    use windlass_core::time::Time;
 
     use super::*;
 
@@ -263,7 +264,7 @@ mod tests {
         LogId::new(RUN, StepIx(0), 1, delivery)
     }
 
-    /// A run with a history of so many events, of which the last are three hand-outs.
+    /// Returns a run with this many events before three deliveries.
     fn long(events: u64) -> RunHistories {
         let mut plan = PlanBuilder::new("long");
         plan.step("build", StepSpec::default());
@@ -280,24 +281,24 @@ mod tests {
         history.extend((0..events).map(|_| (Time::ZERO, started.clone())));
         history.extend((1..=3).map(granted));
         let histories = RunHistories::default();
-        let last = Position(history.len() as u64);
-        histories.learn(&PublishedEvents::new(last, history), Position(0));
+        let history: Vec<_> = RecordedEvent::sequence(Position(0), history).collect();
+        histories.learn(&history);
         histories
     }
 
     #[test]
-    fn the_writer_of_a_log_is_known_without_reading_the_history() {
+    fn worker_of_a_delivery_is_found_without_unpacking_the_history() {
         let histories = long(100_000);
         assert_eq!(histories.granted(log(2)), Some(WorkerId(2)));
         let began = Instant::now();
-        // To unpack the history a thousand times takes minutes.
+        // To unpack the history a thousand times would take minutes.
         let unknown = (4..1_004).filter_map(|delivery| histories.granted(log(delivery))).count();
         assert_eq!(unknown, 0);
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }
 
     #[test]
-    fn the_newest_sealed_runs_are_remembered() {
+    fn newest_sealed_runs_are_kept() {
         let histories = RunHistories::default();
         let last = RunId(SEALED_MAX as u64 + 1);
         for run in 1..=last.0 {
@@ -316,11 +317,9 @@ mod tests {
             };
             let mut known = histories.write();
             known.runs.insert(RunId(run), unsealed);
-            known.learn(
-                Position(run),
-                Time::ZERO,
-                &Event::RunSealed(event::RunSealed { run: RunId(run) }),
-            );
+            let (position, event) =
+                (Position(run), Event::RunSealed(event::RunSealed { run: RunId(run) }));
+            known.learn(&Arc::new(RecordedEvent { position, at: Time::ZERO, event }));
         }
         let lately = histories.sealed_lately();
         assert_eq!(lately.len(), SEALED_MAX);

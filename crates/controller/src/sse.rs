@@ -1,4 +1,4 @@
-//! Events as a stream of them is written: made once, for everybody who follows.
+//! The text of server-sent events, created once for all streams.
 //!
 //! ```text
 //! id: 17
@@ -6,16 +6,15 @@
 //! data: {"at":"…","data":{…},"pos":17,"type":"granted","v":1,…}
 //! ```
 //!
-//! A thousand clients follow the same events. What differs between them is only which ones they are told, so the text is
-//! kept beside the events, with as much about each as decides that.
+//! A thousand clients follow the same events and differ only in their filters. The text is therefore kept beside the
+//! events, with the properties of each event that filters test.
 
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::sync::Arc;
 
-use windlass_core::engine::Event;
 use windlass_core::id::RunId;
-use windlass_core::time::Time;
-use windlass_store::journal::Position;
+use windlass_store::journal::{Position, RecordedEvent};
 
 /// Events as text, one frame after the other.
 #[derive(Debug, Default)]
@@ -24,47 +23,46 @@ pub struct SseFrames {
     list: Vec<SseFrame>,
 }
 
-/// What decides whether somebody is told an event.
+/// The properties of an event that filters test.
 #[derive(Clone, Copy, Debug)]
 pub struct SseFrame {
-    /// The event's place in the journal.
+    /// The event's position in the journal.
     pub position: Position,
-    /// The run that it is about, if it is about one.
+    /// The run that the event concerns, if any.
     pub run: Option<RunId>,
-    /// The word for what happened.
+    /// The event's type.
     pub kind: &'static str,
-    /// Where its text ends; it begins where that of the frame before ends.
+    /// The end of its text. The text begins where the previous frame ends.
     end: usize,
 }
 
 impl SseFrames {
-    /// The frames of these events.
-    pub fn of<'a>(events: impl Iterator<Item = (Position, Time, &'a Event)>) -> Self {
+    /// Returns the frames of these events.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Arc<RecordedEvent>>) -> Self {
         let mut frames = Self::default();
-        for (position, at, event) in events {
-            frames.push(position, at, event);
-        }
+        events.into_iter().for_each(|recorded| frames.push(recorded));
         frames
     }
 
-    fn push(&mut self, position: Position, at: Time, event: &Event) {
-        let (kind, json) = (event.kind(), event.to_json(position.0, at));
+    fn push(&mut self, recorded: &RecordedEvent) {
+        let RecordedEvent { position, at, event } = recorded;
+        let (position, kind, json) = (*position, event.kind(), event.to_json(position.0, *at));
         write!(self.text, "id: {position}\nevent: {kind}\ndata: {json}\n\n")
             .expect("a text takes whatever is written to it");
         self.list.push(SseFrame { position, run: event.run(), kind, end: self.text.len() });
     }
 
-    /// The text of all of them.
+    /// Returns the text of all frames.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What is known of each.
+    /// Returns the properties of each frame.
     pub fn iter(&self) -> impl Iterator<Item = &SseFrame> {
         self.list.iter()
     }
 
-    /// Where the text is of those that are wanted; neighbours are one range.
+    /// Returns the byte ranges of the wanted frames. Neighbouring frames are one range.
     pub fn ranges(&self, wanted: impl Fn(&SseFrame) -> bool) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let mut begin = 0;
@@ -83,19 +81,21 @@ impl SseFrames {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::engine::event;
+    use windlass_core::engine::{Event, event};
     use windlass_core::id::WorkerId;
+    use windlass_core::time::Time;
 
     use super::*;
 
     fn frames() -> SseFrames {
         let lost = |worker| Event::WorkerLost(event::WorkerLost { worker: WorkerId(worker) });
         let events = [lost(1), Event::RunSealed(event::RunSealed { run: RunId(7) }), lost(2)];
-        SseFrames::of((5..).map(Position).zip(&events).map(|(at, event)| (at, Time::ZERO, event)))
+        let events = events.map(|event| (Time::ZERO, event));
+        SseFrames::of(&RecordedEvent::sequence(Position(4), events).collect::<Vec<_>>())
     }
 
     #[test]
-    fn a_frame_has_its_place_its_kind_and_the_event() {
+    fn frame_has_position_type_and_event() {
         let frames = frames();
         let first = &frames.text()[frames.ranges(|frame| frame.position == Position(5))[0].clone()];
         let (head, data) = first.split_once("data: ").expect("it has data");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_is_found_in_as_few_pieces_as_can_be() {
+    fn wanted_neighbours_are_one_range() {
         let frames = frames();
         let all = frames.text().len();
         assert_eq!(frames.ranges(|_| true), vec![0..all; 1]);

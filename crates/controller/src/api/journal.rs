@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_link::http::{BATCH_HEADER, JOURNAL_TYPE, JournalPage, POSITION_HEADER};
 use windlass_store::db::StoreError;
-use windlass_store::journal::{Position, StoredBatch};
+use windlass_store::journal::Position;
 
 use super::api_error::ApiError;
 use super::extract::QueryParams;
@@ -46,7 +46,7 @@ pub(super) async fn tail(
         batches => batches?,
     };
     let head = api.handle.views().look(|view| view.position.0);
-    let last = batches.last().map_or(0, |batch: &StoredBatch| batch.position.0);
+    let last = batches.last().map_or(0, |batch| batch.position().0);
     let page = JournalPage::new(&batches, head.max(last), BYTES_MAX);
     Ok(([(header::CONTENT_TYPE, JOURNAL_TYPE)], page.encode()).into_response())
 }

@@ -1,9 +1,7 @@
 //! Learns durable events, ticks the machine, and waits for the effects that it requests.
 
-use std::future::{pending, poll_fn};
-use std::pin::pin;
+use std::future::pending;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -15,27 +13,24 @@ use windlass_core::time::Time;
 use windlass_net::shutdown::ShutdownReceiver;
 use windlass_store::archive::Archive;
 use windlass_store::db::StoreError;
-use windlass_store::journal::{Journal, Position, StoredBatch};
+use windlass_store::journal::{Journal, Position};
 use windlass_store::logs::LogStore;
 
 use super::RetentionSettings;
 use super::effects::MaintenanceEffectRunner;
-use crate::engine_view::{EventFollower, FollowedEvents, PublishedEvents};
+use crate::event_follower::{EventFollower, FollowedEvents};
 use crate::handle::NodeHandle;
 use crate::journal_clock::JournalClock;
 use crate::run_histories::RunHistories;
 
-/// How often the machine looks at everything.
+/// The time between two ticks of the machine.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Batches of events that are learnt in a row: others publish meanwhile.
+/// The largest number of reads in a row. Others publish events meanwhile.
 const LEARNT_AT_ONCE: usize = 64;
 
-/// How long a node that ends goes on with maintenance.
+/// The time for which a node that shuts down continues maintenance.
 const SHUTDOWN_WORK_MAX: Duration = Duration::from_secs(2);
-
-/// Events read from the journal at once.
-const PAGE: usize = 16_384;
 
 /// An effect that ended, with its outcome.
 type FinishedEffect = (MaintenanceEffect, Result<MaintenanceOutcome, StoreError>);
@@ -47,12 +42,10 @@ pub struct MaintenanceDriver {
     runner: MaintenanceEffectRunner,
     in_flight: JoinSet<FinishedEffect>,
     clock: JournalClock,
-    /// Whether the view no longer has what comes next.
-    is_behind: bool,
 }
 
 impl MaintenanceDriver {
-    /// The maintenance of the node behind the handle.
+    /// Returns the maintenance of the node behind the handle.
     pub fn new(
         handle: NodeHandle,
         journal: Arc<dyn Journal>,
@@ -67,36 +60,39 @@ impl MaintenanceDriver {
             runner,
             in_flight: JoinSet::new(),
             clock: JournalClock::starting_at(Time::ZERO),
-            is_behind: false,
         }
     }
 
-    /// Compares the journal's time with the clock of this machine before it deletes; `store_has_own`: the journal's time
-    /// comes from another clock.
+    /// Compares journal time with the clock of this machine before it deletes anything. `store_has_own` states that
+    /// journal time comes from another clock.
     #[must_use]
     pub fn against(mut self, clock: fn() -> Time, store_has_own: bool) -> Self {
         self.runner.system = Some((clock, store_has_own));
         self
     }
 
-    /// The events of unsealed runs, which it gathers.
+    /// Returns the events of unsealed runs, which the driver gathers.
     pub const fn histories(&self) -> &Arc<RunHistories> {
         &self.runner.histories
     }
 
-    /// Maintains until it is told to end. An effect that fails because the store does not answer is repeated later.
+    /// Maintains until shutdown. An effect that fails because the store does not answer is repeated later.
     pub async fn run(mut self, mut shutdown: ShutdownReceiver) -> Result<(), StoreError> {
-        let mut follower = self.runner.handle.views().follow(Position(0));
+        let (views, journal) = (self.runner.handle.views(), &self.runner.journal);
+        let mut follower = views.follow(journal, Position(0));
         self.know_workers();
         let mut due = interval(EVERY);
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            let is_recent = !follower.is_behind();
             tokio::select! {
                 () = shutdown.wait() => break,
-                news = next(&mut follower), if !self.is_behind => self.apply_batch(news),
+                () = follower.wait(), if is_recent => {
+                    retried(self.learn_recent(&mut follower).await)?;
+                }
                 finished = next_finished(&mut self.in_flight) => {
-                    // What was sealed last is not to be sealed again.
-                    self.learn_what_has_come(&mut follower).await;
+                    // The events come first, so that a run that was sealed is not sealed again.
+                    retried(self.learn_recent(&mut follower).await)?;
                     self.finish(finished)?;
                 }
                 _ = due.tick() => {
@@ -113,10 +109,10 @@ impl MaintenanceDriver {
     }
 
     async fn tick(&mut self, follower: &mut EventFollower) -> Result<(), StoreError> {
-        self.learn_what_has_come(follower).await;
-        if self.is_behind {
-            self.read_up_to_now(follower).await?;
-            self.is_behind = false;
+        self.learn_recent(follower).await?;
+        while follower.is_behind() {
+            let Some(news) = follower.read().await? else { break };
+            self.learn(&news);
         }
         let seen = self.observe();
         if !seen.leads && self.machine.has_incomplete_archives() {
@@ -136,13 +132,15 @@ impl MaintenanceDriver {
         if !seen.leads {
             return Ok(());
         }
-        self.read_up_to_now(follower).await?;
+        while let Some(news) = follower.read().await? {
+            self.learn(&news);
+        }
         let Some(effects) = self.machine.seal_large() else { return Ok(()) };
         self.start(effects, seen.now);
         self.finish_all().await?;
         // Find the newest snapshot, save another one, prune.
         for _ in 0..3 {
-            self.learn_what_has_come(follower).await;
+            self.learn_recent(follower).await?;
             let seen = self.observe();
             let effects = self.machine.tick(&seen);
             self.start(effects, seen.now);
@@ -182,7 +180,7 @@ impl MaintenanceDriver {
         MaintenanceObservation { now: self.now(last), leads, view, nodes }
     }
 
-    /// Journal time. The view knows only the time of the last event, and time passes while nothing happens.
+    /// Returns journal time. The view knows only the time of the last event, and time passes without events.
     fn now(&mut self, last: Time) -> Time {
         if self.clock.now() < last {
             self.clock = JournalClock::starting_at(last);
@@ -190,7 +188,7 @@ impl MaintenanceDriver {
         self.clock.now()
     }
 
-    /// Workers may have registered before the events that are left in the journal.
+    /// Records the names of workers that registered before the oldest event of the journal.
     fn know_workers(&self) {
         self.runner.handle.views().look(|view| {
             for worker in view.engine.workers() {
@@ -199,22 +197,14 @@ impl MaintenanceDriver {
         });
     }
 
-    fn apply_batch(&mut self, (behind, news): FollowerBatch) {
-        match news {
-            FollowedEvents::Behind(_) => self.is_behind = true,
-            FollowedEvents::Events(batches) => {
-                for batch in &*batches {
-                    self.learn(batch, behind);
-                }
-            }
+    fn learn(&mut self, followed: &FollowedEvents) {
+        if let Some(pruned) = followed.pruned() {
+            self.forget(pruned);
         }
-    }
-
-    fn learn(&mut self, batch: &PublishedEvents, behind: Position) {
-        for (position, (at, event)) in batch.numbered().filter(|(at, _)| *at > behind) {
-            self.machine.learn(position.0, *at, event);
+        for recorded in followed.iter() {
+            self.machine.learn(recorded.position.0, recorded.at, &recorded.event);
         }
-        self.runner.histories.learn(batch, behind);
+        self.runner.histories.learn(followed.iter());
         self.forget_settled_runs();
     }
 
@@ -227,41 +217,19 @@ impl MaintenanceDriver {
         self.runner.histories.forget(pruned);
     }
 
-    /// Waits for nothing.
-    async fn learn_what_has_come(&mut self, follower: &mut EventFollower) {
+    /// Learns the events that the view has now. A follower that is behind reads the journal at the next tick.
+    async fn learn_recent(&mut self, follower: &mut EventFollower) -> Result<(), StoreError> {
         for _ in 0..LEARNT_AT_ONCE {
-            if self.is_behind {
-                return;
+            if follower.is_behind() {
+                return Ok(());
             }
-            let mut next = pin!(next(follower));
-            let come = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
-            let Poll::Ready(news) = come else { return };
-            self.apply_batch(news);
+            let Some(news) = follower.read().await? else { return Ok(()) };
+            self.learn(&news);
         }
+        Ok(())
     }
 
-    /// Reads from the journal what the view no longer has.
-    async fn read_up_to_now(&mut self, follower: &mut EventFollower) -> Result<(), StoreError> {
-        loop {
-            let behind = follower.position();
-            match self.runner.journal.tail(behind, PAGE).await {
-                Err(StoreError::Pruned { upto }) => {
-                    self.forget(upto);
-                    follower.skip_to(upto);
-                }
-                page => {
-                    let page = page?;
-                    let Some(last) = page.last().map(|batch| batch.position) else { return Ok(()) };
-                    for batch in page {
-                        self.learn(&published(batch), behind);
-                    }
-                    follower.skip_to(last);
-                }
-            }
-        }
-    }
-
-    /// Forgets what the leader has pruned: it has archived these runs.
+    /// Removes runs that the leader has pruned: it has archived them.
     async fn forget_pruned(&mut self) -> Result<(), StoreError> {
         if let Err(StoreError::Pruned { upto }) = self.runner.journal.tail(Position(0), 1).await {
             self.forget(upto);
@@ -270,12 +238,12 @@ impl MaintenanceDriver {
     }
 }
 
-/// A store that does not answer is asked again at the next tick.
+/// If the store does not answer, the next tick repeats the work.
 fn retried(ticked: Result<(), StoreError>) -> Result<(), StoreError> {
     ticked.or_else(|error| if error.is_retryable() { Ok(()) } else { Err(error) })
 }
 
-/// The next effect that ends. An effect that panics is a defect: the panic goes on here.
+/// Waits for the next effect that ends. An effect that panics is a defect, so the panic continues here.
 async fn next_finished(in_flight: &mut JoinSet<FinishedEffect>) -> FinishedEffect {
     match in_flight.join_next().await {
         Some(Ok(finished)) => finished,
@@ -286,17 +254,4 @@ async fn next_finished(in_flight: &mut JoinSet<FinishedEffect>) -> FinishedEffec
         },
         None => pending().await,
     }
-}
-
-/// What comes next, and where the follower stood before.
-type FollowerBatch = (Position, FollowedEvents);
-
-async fn next(follower: &mut EventFollower) -> FollowerBatch {
-    let behind = follower.position();
-    (behind, follower.next().await)
-}
-
-fn published(batch: StoredBatch) -> PublishedEvents {
-    let events = batch.events.into_iter().map(|recorded| (recorded.at, recorded.event)).collect();
-    PublishedEvents::new(batch.position, events)
 }

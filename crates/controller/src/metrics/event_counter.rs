@@ -1,4 +1,4 @@
-//! Follows what is durable and counts it.
+//! Counts durable events.
 
 use std::sync::Arc;
 
@@ -6,35 +6,32 @@ use windlass_net::shutdown::ShutdownReceiver;
 use windlass_store::journal::Journal;
 
 use super::registry::MetricsRegistry;
-use crate::event_reader::DurableEventReader;
+use crate::event_follower::EventFollower;
 use crate::handle::NodeHandle;
 
-/// Counts what becomes durable, each event once, from when it is made on.
+/// Counts every durable event once, from its creation on.
 #[derive(Debug)]
 pub struct EventCounter {
     meters: Arc<MetricsRegistry>,
-    reader: DurableEventReader,
+    follower: EventFollower,
 }
 
 impl EventCounter {
-    /// The tally of the node behind the handle. What the node no longer has in mind when it is counted is read from the
-    /// journal.
-    pub fn new(handle: &NodeHandle, journal: Arc<dyn Journal>) -> Self {
+    /// Returns the counter of the node behind the handle.
+    pub fn new(handle: &NodeHandle, journal: &Arc<dyn Journal>) -> Self {
         let from = handle.views().look(|view| view.position);
-        Self {
-            meters: Arc::clone(handle.meters()),
-            reader: DurableEventReader::new(handle, journal, from),
-        }
+        Self { meters: Arc::clone(handle.meters()), follower: handle.views().follow(journal, from) }
     }
 
-    /// Counts until it is told to end.
+    /// Counts until shutdown.
     pub async fn run(mut self, mut shutdown: ShutdownReceiver) {
-        let Self { meters, reader } = &mut self;
+        let Self { meters, follower } = &mut self;
         loop {
-            let count = |_, _, event: &_| meters.counts().add(event);
             tokio::select! {
                 () = shutdown.wait() => return,
-                () = reader.next(count) => {}
+                news = follower.next_retrying() => {
+                    news.iter().for_each(|recorded| meters.counts().add(&recorded.event));
+                }
             }
         }
     }

@@ -10,8 +10,8 @@ use windlass_link::http::{
 use windlass_net::http::HttpCallError;
 use windlass_store::db::{StoreError, StoreFuture};
 use windlass_store::journal::{
-    BatchId, CampaignOutcome, CurrentLeader, Journal, JournalAppend, JournalSnapshot,
-    LeaderCandidate, Position, StoredBatch,
+    BatchId, CampaignOutcome, CurrentLeader, EventBatch, Journal, JournalSnapshot, LeaderCandidate,
+    Position,
 };
 
 use super::upstream::UpstreamCluster;
@@ -104,7 +104,7 @@ impl Journal for ReplicaJournal {
         Box::pin(async { Ok(()) })
     }
 
-    fn append(&self, _: JournalAppend) -> StoreFuture<'_, Position> {
+    fn append(&self, _: Arc<EventBatch>) -> StoreFuture<'_, Position> {
         Box::pin(async { Err(self.reads_only()) })
     }
 
@@ -112,7 +112,7 @@ impl Journal for ReplicaJournal {
         Box::pin(async { Err(self.reads_only()) })
     }
 
-    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>> {
         Box::pin(async move {
             let page = self.page(after, most).await?;
             if page.head < after.0 {

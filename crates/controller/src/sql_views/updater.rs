@@ -1,4 +1,4 @@
-//! The loop that keeps the tables.
+//! The loop that keeps the SQL views up to date.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -15,88 +15,88 @@ use windlass_store::sql_views::{
 };
 
 use super::diff::{DiffCursor, DiffProgress, WrittenViewRows};
-use crate::engine_view::{EventFollower, FollowedEvents, PublishedEvents, SharedView};
+use crate::engine_view::SharedView;
+use crate::event_follower::EventFollower;
 use crate::handle::NodeHandle;
 
-/// How often the state is looked at.
+/// The time between two looks at the state.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How often the tables say that they are up to date although nothing has changed.
+/// The interval at which the tables state that they are up to date although nothing has changed.
 const IDLE_EVERY: Duration = Duration::from_secs(10);
 
-/// How long one look may keep the leader waiting; what is not seen by then is seen in the next one.
+/// The time for which one look may delay the leader. The next look sees the rest.
 const LOOK_SLICE: Duration = Duration::from_millis(1);
 
-/// After each write it rests so many times as long as it worked: a fifth of one core is the most that it takes.
+/// The length of the pause after a write, as a multiple of the time that the write took. The loop thus uses at most a
+/// fifth of one core.
 const REST_FACTOR: u32 = 4;
 
-/// How long the leader may take to say when it heard its workers.
+/// The time that the leader may take to return the contact times of its workers.
 const HEAR_WITHIN: Duration = Duration::from_millis(200);
 
-/// The pause after a write that failed, at first and at most.
+/// The first and the longest pause after a write that failed.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// Keeps the tables while its node leads.
+/// Keeps the SQL views up to date while its node leads.
 #[derive(Debug)]
 pub struct SqlViewUpdater {
     views: Arc<SharedView>,
-    journal: Arc<dyn Journal>,
     tables: Arc<dyn SqlViews>,
     follower: EventFollower,
     held: SqlViewWriteState,
-    /// Whom to ask when workers were heard.
+    /// The leader, if the views show contact times.
     leader: Option<NodeHandle>,
 }
 
-/// What is known of the tables.
+/// What is known about the tables.
 #[derive(Debug, Default)]
 struct SqlViewWriteState {
     written: WrittenViewRows,
-    /// Their state; `None` before the first write.
+    /// Their mark; `None` before the first write.
     mark: Option<SqlViewsMark>,
-    /// How new they are, and since when they say so.
+    /// The position that they show, and the time of that write.
     as_of: Option<(Position, Instant)>,
     /// The newest event in them.
     events_upto: Position,
 }
 
 impl SqlViewUpdater {
-    /// The keeper of the tables of the node behind the handle. It reads from the journal what the node no longer has in
-    /// mind of the newest events.
-    pub fn new(handle: &NodeHandle, journal: Arc<dyn Journal>, tables: Arc<dyn SqlViews>) -> Self {
+    /// Returns an updater for the node behind the handle.
+    pub fn new(handle: &NodeHandle, journal: &Arc<dyn Journal>, tables: Arc<dyn SqlViews>) -> Self {
         let leader = tables.shows_contacts().then(|| handle.clone());
         Self { leader, ..Self::of(Arc::clone(handle.views()), journal, tables) }
     }
 
     pub(super) fn of(
         views: Arc<SharedView>,
-        journal: Arc<dyn Journal>,
+        journal: &Arc<dyn Journal>,
         tables: Arc<dyn SqlViews>,
     ) -> Self {
-        let follower = views.follow(Position(0));
-        Self { views, journal, tables, follower, held: SqlViewWriteState::default(), leader: None }
+        let follower = views.follow(journal, Position(0));
+        Self { views, tables, follower, held: SqlViewWriteState::default(), leader: None }
     }
 
-    /// Keeps the tables until it is told to end, and brings them up to date then. To be told after the node, so that they
-    /// show the end.
+    /// Updates the views until shutdown, and a last time then. Shut it down after the node, so that the views show the
+    /// end.
     ///
-    /// Errors of the store are retried. The one that is returned is that of the last write: the tables are older than
-    /// they should be, or not there.
+    /// Errors of the store are retried. The returned error is that of the last write: the views are older than they
+    /// should be, or missing.
     pub async fn run(mut self, mut shutdown: ShutdownReceiver) -> Result<(), StoreError> {
         let mut pause = PAUSE_MIN;
         while !shutdown.is_due() {
             let kept = self.keep(&mut shutdown).await;
-            // After an error all of it is made anew: it is not known what was written.
+            // After an error everything is written anew, because it is unknown what was written.
             let wait = if kept.is_ok() { EVERY } else { pause };
             pause = if kept.is_ok() { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
             rest(wait, &mut shutdown).await;
         }
-        // The node may have given back its term by now. That the tables are still this one's is checked with the write.
+        // The node may have given its term back by now. The write checks that the tables still belong to this updater.
         if self.held.mark.is_some() { self.look(&mut shutdown).await } else { Ok(()) }
     }
 
-    /// One look, if this node leads. Whoever does not lead leaves the tables to who does.
+    /// Looks once, if this node leads. A node that does not lead does not touch the tables.
     pub(super) async fn keep(&mut self, shutdown: &mut ShutdownReceiver) -> Result<(), StoreError> {
         let (leads, position) = self.views.look(|view| (view.leads(), view.position));
         if !leads {
@@ -112,7 +112,7 @@ impl SqlViewUpdater {
         self.look(shutdown).await
     }
 
-    /// Asks when workers were heard. A leader that cannot say is not waited for.
+    /// Asks the leader for the contact times of its workers, for a short time.
     async fn refresh_contacts(&mut self) {
         let Some(leader) = &self.leader else { return };
         if let Ok(Ok(contacts)) = timeout(HEAR_WITHIN, leader.call(EngineCall::contacts())).await {
@@ -120,7 +120,7 @@ impl SqlViewUpdater {
         }
     }
 
-    /// Nothing has happened but that workers were heard.
+    /// Writes new contact times when nothing else has changed.
     async fn renew(&mut self, shutdown: &mut ShutdownReceiver) -> Result<(), StoreError> {
         let follows = self.held.mark;
         let mut diff = SqlViewsDiff::new(follows, next(follows));
@@ -137,7 +137,7 @@ impl SqlViewUpdater {
         Ok(())
     }
 
-    /// Looks at everything once, in slices, and writes what has changed, in parts if it is much.
+    /// Looks at everything once, in slices, and writes the changes, in parts if there are many.
     async fn look(&mut self, shutdown: &mut ShutdownReceiver) -> Result<(), StoreError> {
         let mut cursor = DiffCursor::default();
         let mut as_of = None;
@@ -156,7 +156,7 @@ impl SqlViewUpdater {
         }
     }
 
-    /// Looks slice by slice until there is enough to write or nothing more to see.
+    /// Looks slice by slice until the difference is large enough to write or nothing is left.
     async fn gather(
         &mut self,
         cursor: &mut DiffCursor,
@@ -182,12 +182,12 @@ impl SqlViewUpdater {
             if diff.is_large() {
                 return Ok((diff, progress));
             }
-            // Whoever waits for the lock, or for this thread, comes first.
+            // Other tasks that wait for the lock or for this thread come first.
             yield_now().await;
         }
     }
 
-    /// Writes a difference, as often as it takes. An error is returned if there is no hope, or no time.
+    /// Writes a difference, repeatedly if need be. Returns an error that does not pass, or any error at shutdown.
     async fn write(
         &mut self,
         diff: SqlViewsDiff,
@@ -213,71 +213,29 @@ impl SqlViewUpdater {
         }
     }
 
-    /// The newest events up to a position that the tables do not have.
-    async fn events(
-        &mut self,
-        upto: Position,
-    ) -> Result<Vec<(Position, RecordedEvent)>, StoreError> {
+    /// Returns the newest events up to a position that the tables lack.
+    async fn events(&mut self, upto: Position) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
         let oldest = upto.0.saturating_sub(EVENTS_MAX);
         let from = Position(oldest.max(self.held.events_upto.0));
         self.held.events_upto = upto;
-        if from >= upto {
-            return Ok(Vec::new());
-        }
         self.follower.skip_to(from);
-        // It does not wait: the view has events behind `from`.
-        match self.follower.next().await {
-            FollowedEvents::Events(batches) => {
-                let events = batches.iter().flat_map(|batch| numbered(batch));
-                Ok(events.filter(|(at, _)| *at > from && *at <= upto).collect())
-            }
-            FollowedEvents::Behind(_) => self.read(from, upto).await,
-        }
-    }
-
-    /// Reads events from the journal, as far as they are there.
-    async fn read(
-        &self,
-        mut from: Position,
-        upto: Position,
-    ) -> Result<Vec<(Position, RecordedEvent)>, StoreError> {
         let mut events = Vec::new();
-        while from < upto {
-            let most = usize::try_from(upto.0 - from.0).unwrap_or(usize::MAX);
-            let page = match self.journal.tail(from, most).await {
-                Err(StoreError::Pruned { upto }) if upto > from => {
-                    from = upto;
-                    continue;
-                }
-                page => page?,
-            };
-            let Some(last) = page.last().map(|batch| batch.position) else { break };
-            for batch in page {
-                let positions = (batch.after().0 + 1..).map(Position);
-                let numbered = positions.zip(batch.events);
-                events.extend(numbered.filter(|(at, _)| *at > from && *at <= upto));
-            }
-            from = last;
+        while self.follower.position() < upto {
+            let Some(followed) = self.follower.read().await? else { break };
+            let wanted = followed.iter().filter(|recorded| recorded.position <= upto);
+            events.extend(wanted.map(Arc::clone));
         }
         Ok(events)
     }
 }
 
-fn numbered(batch: &PublishedEvents) -> impl Iterator<Item = (Position, RecordedEvent)> {
-    let recorded = |(at, event): &(_, windlass_core::engine::Event)| RecordedEvent {
-        at: *at,
-        event: event.clone(),
-    };
-    batch.numbered().map(move |(position, event)| (position, recorded(event)))
-}
-
-/// The state behind this one, or the first of a new writer's.
+/// Returns the next mark, or the first one of a new writer.
 fn next(mark: Option<SqlViewsMark>) -> SqlViewsMark {
     let first = || SqlViewsMark { writer: RandomState::new().hash_one(0), write: 0 };
     mark.map_or_else(first, |mark| SqlViewsMark { write: mark.write + 1, ..mark })
 }
 
-/// Waits, unless it is time to end.
+/// Waits, or returns at shutdown.
 async fn rest(wait: Duration, shutdown: &mut ShutdownReceiver) {
     tokio::select! {
         () = sleep(wait) => {}

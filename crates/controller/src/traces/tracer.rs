@@ -1,4 +1,4 @@
-//! Follows what is durable and has its spans sent.
+//! Follows durable events and sends their spans.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,51 +10,51 @@ use windlass_core::engine::{Event, event};
 use windlass_core::trace::{TraceParent, TraceSpan, TraceSpanFold};
 use windlass_net::http::{ClientCredentials, HttpClient, TcpDialer, dialer};
 use windlass_net::shutdown::ShutdownReceiver;
-use windlass_store::journal::{Journal, Position};
+use windlass_store::journal::{Journal, Position, RecordedEvent};
 
 use super::collector::TraceCollector;
 use super::exporter::SpanExporter;
 use crate::engine_view::SharedView;
-use crate::event_reader::DurableEventReader;
+use crate::event_follower::EventFollower;
 use crate::handle::NodeHandle;
 use crate::metrics::MetricsRegistry;
 
-/// Spans that may wait to be sent, a few megabytes: those of some thousand steps. What comes beyond is dropped.
+/// Spans that may wait to be sent, a few megabytes: those of some thousand steps. Further spans are dropped.
 const QUEUE_MAX: usize = 8_192;
 
-/// How long it takes to tell the rest when it is to end.
+/// The time for which the rest is sent at shutdown.
 const REST_WITHIN: Duration = Duration::from_secs(1);
 
-/// Tells a collector of what a node decides while it leads: of several nodes that follow the same runs, each tells of its
-/// own terms.
+/// Sends spans of what a node decides while it leads. Of several nodes that follow the same runs, each sends those of
+/// its own terms.
 #[derive(Debug)]
 pub struct RunTracer {
     views: Arc<SharedView>,
     meters: Arc<MetricsRegistry>,
-    reader: DurableEventReader,
-    /// What ended up to here was told by others.
+    follower: EventFollower,
+    /// Spans that ended up to here were sent before.
     from: Position,
     parent: Option<TraceParent>,
     collector: TraceCollector,
 }
 
 impl RunTracer {
-    /// Tells a collector what ends from now on. What began before is read from the journal.
-    pub fn new(handle: &NodeHandle, journal: Arc<dyn Journal>, collector: TraceCollector) -> Self {
+    /// Returns a tracer of spans that end from now on. Their beginnings are read from the journal.
+    pub fn new(handle: &NodeHandle, journal: &Arc<dyn Journal>, collector: TraceCollector) -> Self {
         let views = Arc::clone(handle.views());
         let from = views.look(|view| view.position);
-        let reader = DurableEventReader::new(handle, journal, Position(0));
+        let follower = views.follow(journal, Position(0));
         let meters = Arc::clone(handle.meters());
-        Self { views, meters, reader, from, parent: None, collector }
+        Self { views, meters, follower, from, parent: None, collector }
     }
 
-    /// The same, with runs that are submitted from now on as a part of something else.
+    /// Makes runs that are submitted from now on a part of this trace.
     #[must_use]
     pub fn with_parent(self, parent: Option<TraceParent>) -> Self {
         Self { parent, ..self }
     }
 
-    /// Tells until it is told to end, and then, for a second at most, what is left to tell. To be told after the node.
+    /// Sends until shutdown, and then the rest for at most a second. Shut it down after the node.
     pub async fn run(self, shutdown: ShutdownReceiver) {
         let mut ends = shutdown.clone();
         let (queue, spans) = mpsc::channel(QUEUE_MAX);
@@ -76,20 +76,20 @@ impl RunTracer {
     }
 
     async fn trace(self, queue: mpsc::Sender<TraceSpan>, mut shutdown: ShutdownReceiver) {
-        let Self { views, meters, mut reader, from, parent, .. } = self;
+        let Self { views, meters, mut follower, from, parent, .. } = self;
         let mut spans = TraceSpanFold::default();
         views.look(|view| {
             view.engine.workers().for_each(|it| spans.set_worker_name(it.id, &it.name));
         });
         let (mut last, mut is_ours) = (None, false);
-        while last.is_none_or(|last| reader.position() < last) {
-            let fold = |position, at, event: &Event| {
-                if let Event::Led(event::Led { term, .. }) = event {
+        while last.is_none_or(|last| follower.position() < last) {
+            let mut fold = |recorded: &RecordedEvent| {
+                if let Event::Led(event::Led { term, .. }) = &recorded.event {
                     is_ours = views.look(|view| view.has_led(*term));
                 }
-                let is_new = position > from && is_ours;
+                let is_new = recorded.position > from && is_ours;
                 spans.set_parent(parent.filter(|_| is_new));
-                let ended = spans.fold(at, event).into_iter().filter(|_| is_new);
+                let ended = spans.fold(recorded.at, &recorded.event).into_iter().filter(|_| is_new);
                 let dropped = ended.filter_map(|span| queue.try_send(span).err()).count();
                 meters.spans_dropped.fetch_add(dropped as u64, Ordering::Relaxed);
             };
@@ -97,7 +97,9 @@ impl RunTracer {
                 () = shutdown.wait(), if last.is_none() => {
                     last = Some(views.look(|view| view.position));
                 }
-                () = reader.next(fold) => {}
+                news = follower.next_retrying() => {
+                    news.iter().for_each(|recorded| fold(recorded));
+                }
             }
         }
     }

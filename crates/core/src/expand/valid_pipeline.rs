@@ -94,7 +94,7 @@ mod tests {
     use crate::problem::ProblemCode;
 
     const FILE: &str = "\
-params: { channel: { choices: [beta, stable] } }
+params: { channel: { choose: [beta, stable] } }
 steps:
   build: { run: make }
   ship: { needs: build, run: \"ship ${{ params.channel }}\" }

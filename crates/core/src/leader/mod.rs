@@ -1,17 +1,20 @@
-//! The leader: what may be said when.
+//! The leader: when an answer may leave.
 //!
 //! ```text
-//!  request ──► Engine::decide ──► events ──► the batch that gathers ──► append ──► durable ──► replies leave
-//!                             └─► replies ─────────────────────────────────────────────────────────▲
+//!  request ──► Engine::decide ──► events ──► gathering batch ──► append ──► durable ──► replies leave
+//!                             └─► replies ────────────────────────────────────────────────▲
 //! ```
 //!
-//! The live engine is ahead of the journal. Every answer, also one that decided nothing, waits for the batch that was
-//! gathering when it was made, and leaves when that batch is durable, in order. One append is in flight; meanwhile the
-//! next batch gathers, so the batches grow with the load and there is no timer. An append succeeds or is repeated
-//! unchanged. If neither is possible the leader is dropped, engine and all, and whoever leads next starts from the
-//! journal: there is no partial roll-back.
+//! The live engine is ahead of the journal. Every answer waits for the batch that was gathering when it was made, also the
+//! answer of a request that decided nothing. Answers leave in order when that batch is durable. One append is in flight;
+//! the next batch gathers meanwhile, so batches grow with the load and no timer is needed. An append succeeds or is
+//! repeated unchanged. If neither is possible, the leader is dropped together with its engine, and the next leader starts
+//! from the journal: there is no partial roll-back.
 //!
-//! Like the engine it is pure: the loop around it carries out its [`LeaderEffect`]s and tells it what came of them.
+//! An event is allocated once, as a [`RecordedEvent`](crate::recorded_event::RecordedEvent), and shared by reference from
+//! here to every reader.
+//!
+//! The leader is pure, like the engine: the loop around it carries out its [`LeaderEffect`]s and reports their outcomes.
 
 mod leader_lease;
 mod machine;
@@ -19,6 +22,6 @@ mod reading_order;
 mod term_observer;
 
 pub use leader_lease::LeaderLease;
-pub use machine::{Leader, LeaderBatch, LeaderEffect, WonTerm};
+pub use machine::{Leader, LeaderEffect, WonTerm};
 pub use reading_order::{DueTick, LeaderInput, LeaderLoad, LeaderTurn, ReadingOrder};
 pub use term_observer::{TermObserver, TermRecord};

@@ -1,4 +1,4 @@
-//! What a leader says and when: nothing before it is durable, everything in order.
+//! When answers leave a leader: after their events are durable, in order.
 
 use std::sync::Arc;
 
@@ -6,22 +6,24 @@ use windlass_core::engine::{
     BATCH_BYTES_MAX, Engine, EngineAnswer, EngineConfig, EngineRequest, ProvenTime, StoreHistory,
     SubmitRun,
 };
+use windlass_core::event_batch::{BatchId, EventBatch};
 use windlass_core::id::{RunId, Term};
-use windlass_core::leader::{Leader, LeaderBatch, LeaderEffect, WonTerm};
+use windlass_core::leader::{Leader, LeaderEffect, WonTerm};
 use windlass_core::plan::{PlanBuilder, StepSpec};
+use windlass_core::recorded_event::Position;
 use windlass_core::time::{Span, Time};
 
 const NOW: Time = Time::from_millis(1_000);
 
 /// Takes over an empty journal; clients are known by a word.
-fn leader() -> (Leader<&'static str>, LeaderBatch) {
+fn leader() -> (Leader<&'static str>, Arc<EventBatch>) {
     leader_with_luck(1)
 }
 
-fn leader_with_luck(luck: u64) -> (Leader<&'static str>, LeaderBatch) {
+fn leader_with_luck(luck: u64) -> (Leader<&'static str>, Arc<EventBatch>) {
     let won = WonTerm {
         term: Term(1),
-        head: 0,
+        head: Position(0),
         ttl: Span::secs(15),
         generation: 0,
         own: None,
@@ -32,7 +34,7 @@ fn leader_with_luck(luck: u64) -> (Leader<&'static str>, LeaderBatch) {
     let [LeaderEffect::Append(batch)] = &effects[..] else {
         panic!("a takeover is appended: {effects:?}")
     };
-    (leader, batch.clone())
+    (leader, Arc::clone(batch))
 }
 
 fn submit(run: u64) -> EngineRequest {
@@ -44,15 +46,15 @@ fn submit(run: u64) -> EngineRequest {
 fn answers(effects: &[LeaderEffect<&'static str>]) -> Vec<&'static str> {
     let answer = |effect: &LeaderEffect<&'static str>| match effect {
         LeaderEffect::Answer(from, _) => Some(*from),
-        LeaderEffect::Append(_) | LeaderEffect::Publish { .. } | LeaderEffect::Reply(_) => None,
+        LeaderEffect::Append(_) | LeaderEffect::Publish(_) | LeaderEffect::Reply(_) => None,
     };
     effects.iter().filter_map(answer).collect()
 }
 
-fn appended(effects: &[LeaderEffect<&'static str>]) -> Option<LeaderBatch> {
+fn appended(effects: &[LeaderEffect<&'static str>]) -> Option<Arc<EventBatch>> {
     effects.iter().find_map(|effect| match effect {
-        LeaderEffect::Append(batch) => Some(batch.clone()),
-        LeaderEffect::Publish { .. } | LeaderEffect::Reply(_) | LeaderEffect::Answer(..) => None,
+        LeaderEffect::Append(batch) => Some(Arc::clone(batch)),
+        LeaderEffect::Publish(_) | LeaderEffect::Reply(_) | LeaderEffect::Answer(..) => None,
     })
 }
 
@@ -64,12 +66,11 @@ fn an_answer_leaves_only_when_what_it_says_is_durable() {
     let effects = leader.on_durable(takeover.id);
     assert!(answers(&effects).is_empty());
     let batch = appended(&effects).expect("what gathered meanwhile is next");
-    assert_eq!((batch.after, batch.events.len()), (1, 1));
+    assert_eq!((batch.after, batch.events.len()), (Position(1), 1));
     let effects = leader.on_durable(batch.id);
-    let [LeaderEffect::Publish { position: 2, events }, answer] = &effects[..] else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(events.len(), 1, "what is durable is shown before anybody is told");
+    let [LeaderEffect::Publish(published), answer] = &effects[..] else { panic!("{effects:?}") };
+    assert!(Arc::ptr_eq(published, &batch), "readers share the batch that was appended");
+    assert_eq!(published.position(), Position(2));
     assert!(matches!(answer, LeaderEffect::Answer("ann", EngineAnswer::Submitted { .. })));
     assert!(leader.is_all_durable());
 }
@@ -120,7 +121,7 @@ fn an_append_of_unknown_outcome_is_repeated_unchanged() {
     assert_eq!(leader.append_in_flight(), Some(takeover.clone()));
     leader.request("ann", submit(1), NOW, 2);
     assert_eq!(leader.append_in_flight(), Some(takeover.clone()), "what gathers does not join it");
-    assert_eq!(leader.on_durable(takeover.id + 1), [], "not the batch in flight");
+    assert_eq!(leader.on_durable(BatchId(takeover.id.0 + 1)), [], "not the batch in flight");
     let next = appended(&leader.on_durable(takeover.id)).expect("ann's submission");
     assert_eq!(leader.on_durable(takeover.id), [], "the same news twice");
     assert_eq!(leader.append_in_flight(), Some(next));
@@ -135,7 +136,7 @@ fn no_two_batches_share_a_name_however_the_dice_fall() {
         let newest = *names.last().expect("the takeover has one");
         leader.on_durable(newest);
         let next = leader.append_in_flight().expect("the submission is being appended");
-        assert!(!names.contains(&next.id), "{} names two batches: {names:?}", next.id);
+        assert!(!names.contains(&next.id), "{:?} names two batches: {names:?}", next.id);
         for old in &names {
             assert_eq!(leader.on_durable(*old), [], "old news: {from} must wait");
         }
@@ -164,14 +165,14 @@ fn submit_large(run: u64, bytes: usize) -> EngineRequest {
     EngineRequest::Submit(SubmitRun::new(RunId(run), Arc::new(plan.build().expect("a valid plan"))))
 }
 
-fn bytes_of(batch: &LeaderBatch) -> usize {
-    batch.events.iter().map(|(_, event)| event.bytes()).sum()
+fn bytes_of(batch: &EventBatch) -> usize {
+    batch.events.iter().map(|recorded| recorded.event.bytes()).sum()
 }
 
 /// The batches that follow each other once the first is durable, each with who is answered after it.
 fn append_all(
     leader: &mut Leader<&'static str>,
-    first: &LeaderBatch,
+    first: &EventBatch,
 ) -> Vec<(usize, Vec<&'static str>)> {
     let mut appends = Vec::new();
     let mut effects = leader.on_durable(first.id);

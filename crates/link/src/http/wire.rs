@@ -1,12 +1,14 @@
 //! Bodies and headers of the HTTP link, except the session's own messages.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{Fence, Incarnation, Term, WorkerId};
 use windlass_core::json_form::AsWord;
 use windlass_core::time::Time;
 use windlass_core::word_set;
 use windlass_store::journal;
-use windlass_store::journal::{BatchId, Position, RecordedEvent, StoredBatch};
+use windlass_store::journal::{BatchId, EventBatch, Position, RecordedEvent};
 use windlass_store::logs::LogId;
 
 use crate::output::bytes;
@@ -111,7 +113,7 @@ pub struct JournalPage {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct JournalPageBatch {
-    position: u64,
+    after: u64,
     term: u64,
     batch: u64,
     #[serde(with = "bytes")]
@@ -120,14 +122,14 @@ struct JournalPageBatch {
 
 impl JournalPage {
     /// Returns a page of the first of these batches, up to about `most` bytes.
-    pub fn new(batches: &[StoredBatch], head: u64, most: usize) -> Self {
+    pub fn new(batches: &[Arc<EventBatch>], head: u64, most: usize) -> Self {
         let mut room = Some(most);
         let paged = batches.iter().map_while(|stored| {
             let left = room?;
             let events = journal::encode_events(&stored.events);
             room = left.checked_sub(events.len());
-            let (position, term, batch) = (stored.position.0, stored.term.0, stored.batch.0);
-            Some(JournalPageBatch { position, term, batch, events })
+            let (after, term, batch) = (stored.after.0, stored.term.0, stored.id.0);
+            Some(JournalPageBatch { after, term, batch, events })
         });
         Self { head, batches: paged.collect() }
     }
@@ -143,12 +145,16 @@ impl JournalPage {
     }
 
     /// The batches.
-    pub fn unpack(self) -> Result<Vec<StoredBatch>, String> {
-        let stored = |it: JournalPageBatch| {
-            let (position, events) = (Position(it.position), decode_events(&it.events)?);
-            Ok(StoredBatch { position, term: Term(it.term), batch: BatchId(it.batch), events })
-        };
-        self.batches.into_iter().map(stored).collect()
+    pub fn unpack(self) -> Result<Vec<Arc<EventBatch>>, String> {
+        self.batches.into_iter().map(JournalPageBatch::unpack).collect()
+    }
+}
+
+impl JournalPageBatch {
+    fn unpack(self) -> Result<Arc<EventBatch>, String> {
+        let after = Position(self.after);
+        let events = decode_events(&self.events, after.following())?;
+        Ok(Arc::new(EventBatch { term: Term(self.term), id: BatchId(self.batch), after, events }))
     }
 }
 
@@ -170,21 +176,11 @@ pub struct EventsPage {
 
 impl EventsPage {
     /// A page of these events.
-    pub fn new(
-        workers: &[(WorkerId, String)],
-        events: Vec<(Position, RecordedEvent)>,
-        more: bool,
-    ) -> Self {
+    pub fn new(workers: &[(WorkerId, String)], events: &[Arc<RecordedEvent>], more: bool) -> Self {
         let workers = workers.iter().map(|(worker, name)| (worker.0, name.clone())).collect();
-        let (positions, events): (Vec<u64>, Vec<RecordedEvent>) =
-            events.into_iter().map(|(position, recorded)| (position.0, recorded)).unzip();
-        Self {
-            workers,
-            slots: Vec::new(),
-            more,
-            positions,
-            events: journal::encode_events(&events),
-        }
+        let positions = events.iter().map(|recorded| recorded.position.0).collect();
+        let events = journal::encode_events(events);
+        Self { workers, slots: Vec::new(), more, positions, events }
     }
 
     /// Adds the slots of connected workers.
@@ -204,20 +200,24 @@ impl EventsPage {
         postcard::from_bytes(bytes).map_err(|error| format!("malformed page of events: {error}"))
     }
 
-    /// The events, each with its position.
-    pub fn unpack(&self) -> Result<Vec<(Position, RecordedEvent)>, String> {
-        let events = decode_events(&self.events)?;
+    /// The events.
+    pub fn unpack(&self) -> Result<Vec<Arc<RecordedEvent>>, String> {
+        let positions = self.positions.iter().copied().map(Position);
+        let events = decode_events(&self.events, positions)?;
         if events.len() != self.positions.len() {
             return Err(
                 "malformed page of events: the numbers of events and positions differ".to_owned()
             );
         }
-        Ok(self.positions.iter().copied().map(Position).zip(events).collect())
+        Ok(events)
     }
 }
 
-fn decode_events(bytes: &[u8]) -> Result<Vec<RecordedEvent>, String> {
-    journal::decode_events(bytes).map_err(|error| error.to_string())
+fn decode_events(
+    bytes: &[u8],
+    positions: impl IntoIterator<Item = Position>,
+) -> Result<Vec<Arc<RecordedEvent>>, String> {
+    journal::decode_events(bytes, positions).map_err(|error| error.to_string())
 }
 
 /// A request for bytes of a large result.

@@ -233,4 +233,5 @@ impl OutputShipper {
 }
 
 #[cfg(test)]
-mod tests;
+#[path = "shipper_tests.rs"]
+mod shipper_tests;

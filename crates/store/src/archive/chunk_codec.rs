@@ -8,6 +8,8 @@
 //! are in postcard, each as the difference to the one before. The batch has the format of the journal, with a version of its
 //! own.
 
+use std::sync::Arc;
+
 use crate::db::frame_format::{FrameError, FrameFormat};
 use crate::journal;
 use crate::journal::{Position, RecordedEvent};
@@ -18,11 +20,11 @@ const CHUNK: FrameFormat = FrameFormat { content: "a chunk of events", upcasts: 
 const SIZE: usize = 8;
 
 /// Encodes events, of which there is at least one.
-pub(super) fn encode_chunk(positions: &[Position], events: &[RecordedEvent]) -> Vec<u8> {
+pub(super) fn encode_chunk(events: &[Arc<RecordedEvent>]) -> Vec<u8> {
     let mut before = 0;
+    let positions = events.iter().map(|recorded| recorded.position.0);
     let steps: Vec<u64> = positions
-        .iter()
-        .map(|position| position.0.wrapping_sub(std::mem::replace(&mut before, position.0)))
+        .map(|position| position.wrapping_sub(std::mem::replace(&mut before, position)))
         .collect();
     let mut plain = postcard::to_stdvec(&steps).expect("numbers always serialize");
     plain.extend_from_slice(&journal::encode_events(events));
@@ -32,21 +34,21 @@ pub(super) fn encode_chunk(positions: &[Position], events: &[RecordedEvent]) -> 
 }
 
 /// Decodes events and their positions.
-pub(super) fn decode_chunk(bytes: &[u8]) -> Result<Vec<(Position, RecordedEvent)>, FrameError> {
+pub(super) fn decode_chunk(bytes: &[u8]) -> Result<Vec<Arc<RecordedEvent>>, FrameError> {
     let plain = unpack(bytes)?;
     let (steps, events): (Vec<u64>, _) = postcard::take_from_bytes(&plain)
         .map_err(|error| CHUNK.damaged(&format!("has unreadable positions: {error}")))?;
-    let events = journal::decode_events(events)?;
+    let mut at = 0_u64;
+    let positions = steps.iter().map(|step| {
+        at = at.wrapping_add(*step);
+        Position(at)
+    });
+    let events = journal::decode_events(events, positions)?;
     if steps.len() != events.len() {
         let what = format!("has {} positions for {} events", steps.len(), events.len());
         return Err(CHUNK.damaged(&what));
     }
-    let mut at = 0_u64;
-    let positions = steps.into_iter().map(|step| {
-        at = at.wrapping_add(step);
-        Position(at)
-    });
-    Ok(positions.zip(events).collect())
+    Ok(events)
 }
 
 fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
@@ -66,42 +68,41 @@ mod tests {
 
     use super::*;
 
-    fn sample_events() -> (Vec<Position>, Vec<RecordedEvent>) {
-        let recorded = |number: u64| RecordedEvent {
-            at: Time::from_millis(1_790_000_000_000 + number),
-            event: Event::WorkerLost(event::WorkerLost { worker: WorkerId(number % 7) }),
+    fn sample_events(positions: impl IntoIterator<Item = u64>) -> Vec<Arc<RecordedEvent>> {
+        let recorded = |(number, position): (u64, u64)| {
+            Arc::new(RecordedEvent {
+                position: Position(position),
+                at: Time::from_millis(1_790_000_000_000 + number),
+                event: Event::WorkerLost(event::WorkerLost { worker: WorkerId(number % 7) }),
+            })
         };
-        let positions = (0..1000).map(|number| Position(7 + number * 3));
-        (positions.collect(), (0..1000).map(recorded).collect())
+        (0..).zip(positions).map(recorded).collect()
     }
 
     #[test]
     fn chunk_round_trips_compressed() {
-        let (positions, events) = sample_events();
-        let bytes = encode_chunk(&positions, &events);
+        let events = sample_events((7..).step_by(3).take(1000));
+        let bytes = encode_chunk(&events);
         assert!(bytes.len() < journal::encode_events(&events).len(), "{} bytes", bytes.len());
-        assert_eq!(decode_chunk(&bytes), Ok(positions.into_iter().zip(events).collect()));
+        assert_eq!(decode_chunk(&bytes), Ok(events));
     }
 
     #[test]
     fn positions_may_be_any_numbers() {
-        let (_, events) = sample_events();
-        let positions = [0, u64::MAX, 1].map(Position);
-        let read = decode_chunk(&encode_chunk(&positions, &events[..3])).unwrap();
-        assert_eq!(read.iter().map(|(position, _)| *position).collect::<Vec<_>>(), positions);
+        let events = sample_events([0, u64::MAX, 1]);
+        assert_eq!(decode_chunk(&encode_chunk(&events)), Ok(events));
     }
 
     #[test]
     fn a_changed_byte_anywhere_is_found() {
-        let (positions, events) = sample_events();
-        let bytes = encode_chunk(&positions, &events);
+        let bytes = encode_chunk(&sample_events(1..1_000));
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x40;
             assert!(decode_chunk(&damaged).is_err(), "byte {at}");
         }
         for length in 0..40 {
-            assert!(decode_chunk(&bytes[..length]).is_err(), "cut short to {length}");
+            assert!(decode_chunk(&bytes[..length]).is_err(), "truncated to {length}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The events of a run in chunks, one row each: the same for all databases.
 
+use std::sync::Arc;
+
 use super::chunk_codec;
 use super::run_history::RunHistory;
 use crate::db::frame_format::FrameError;
@@ -14,8 +16,6 @@ pub(super) const PRUNED_EVENTS_MAX: u64 = 1 << 22;
 
 /// Maximum keys that one call prunes, so that other calls do not wait long; the next call continues.
 pub(super) const PRUNED_KEYS_MAX: u64 = 100_000;
-
-pub(super) type PositionedEvents = Vec<(Position, RecordedEvent)>;
 
 /// A row of events: its key is the position of the last event. It names the position that it follows: the key of the row
 /// before, or zero.
@@ -34,12 +34,11 @@ pub(super) fn split_into_chunks(
     let mut events = events.iter();
     let mut follows = Position(0);
     std::iter::from_fn(move || {
-        let (positions, part): (Vec<Position>, Vec<RecordedEvent>) =
-            events.by_ref().take(size).unzip();
-        let last = *positions.last()?;
+        let part: Vec<Arc<RecordedEvent>> = events.by_ref().take(size).collect();
+        let last = part.last()?.position;
         size = CHUNK_EVENTS_MAX;
         let follows = std::mem::replace(&mut follows, last);
-        Some(EventChunk { last, follows, bytes: chunk_codec::encode_chunk(&positions, &part) })
+        Some(EventChunk { last, follows, bytes: chunk_codec::encode_chunk(&part) })
     })
 }
 
@@ -56,7 +55,7 @@ pub(super) struct ChunkReassembly {
     /// The position of the last event of the run.
     last: Position,
     seen: Position,
-    events: PositionedEvents,
+    events: Vec<Arc<RecordedEvent>>,
 }
 
 impl ChunkReassembly {
@@ -75,19 +74,19 @@ impl ChunkReassembly {
             return Err(missing_events(self.seen, part.follows));
         }
         let read = chunk_codec::decode_chunk(part.bytes)?;
-        if read.last().map(|(position, _)| *position) != Some(part.last) {
+        if read.last().map(|last| last.position) != Some(part.last) {
             let what = format!("a chunk does not end at position {}", part.last);
             return Err(FrameError::Damaged(what));
         }
         // A chunk of a shorter history may be left over: the next chunk has its events too.
         let seen = std::mem::replace(&mut self.seen, part.last);
-        let behind = read.into_iter().filter(|(position, _)| *position > seen);
+        let behind = read.into_iter().filter(|recorded| recorded.position > seen);
         self.events.extend(behind.take(self.most - self.events.len()));
         Ok(())
     }
 
     /// Returns the events after the last chunk.
-    pub(super) fn done(self) -> Result<PositionedEvents, FrameError> {
+    pub(super) fn done(self) -> Result<Vec<Arc<RecordedEvent>>, FrameError> {
         if self.wants_more() { Err(missing_events(self.seen, self.last)) } else { Ok(self.events) }
     }
 }
@@ -101,5 +100,5 @@ impl ChunkReassembly {
 }
 
 fn missing_events(from: Position, to: Position) -> FrameError {
-    FrameError::Damaged(format!("its events behind position {from} up to {to} are missing"))
+    FrameError::Damaged(format!("its events after position {from} up to {to} are missing"))
 }

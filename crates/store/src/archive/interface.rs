@@ -1,6 +1,7 @@
 //! The interface of an archive.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::id::{RunId, WorkerId};
@@ -140,7 +141,7 @@ pub trait Archive: Send + Sync + fmt::Debug {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>>;
+    ) -> StoreFuture<'_, Vec<Arc<RecordedEvent>>>;
 
     /// Binds a key to a run durably. Of concurrent claims one is new. A key that is too long is refused as
     /// [unusable](crate::db::StoreError::Unusable).

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
@@ -52,7 +52,7 @@ impl MemoryArchiveState {
         asked.take(query.most.min(PAGE_MAX)).cloned().collect()
     }
 
-    fn events(&self, run: RunId, after: Position, most: usize) -> Vec<(Position, RecordedEvent)> {
+    fn events(&self, run: RunId, after: Position, most: usize) -> Vec<Arc<RecordedEvent>> {
         let Some(sealed) = self.runs.get(&run) else { return Vec::new() };
         sealed.events.events_after(after).take(most).collect()
     }
@@ -101,7 +101,7 @@ impl Archive for MemoryArchive {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>> {
+    ) -> StoreFuture<'_, Vec<Arc<RecordedEvent>>> {
         Box::pin(async move { Ok(self.state().events(run, after, most)) })
     }
 

@@ -12,12 +12,12 @@ use crate::journal::{Position, RecordedEvent, decode_events, encode_events};
 /// Events that are packed together. Unpacked, they take five times the memory, and a run can have millions.
 const PACKED_EVENTS: usize = 1_024;
 
-/// All events of a run so far, in order, with their positions. Copies share the packed events.
+/// All events of a run so far, in order. Copies share the events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunHistory {
-    submission: Option<(Position, RecordedEvent)>,
+    submission: Option<Arc<RecordedEvent>>,
     packed: Vec<Arc<PackedEvents>>,
-    loose: Vec<(Position, RecordedEvent)>,
+    loose: Vec<Arc<RecordedEvent>>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -28,15 +28,15 @@ struct PackedEvents {
 
 impl RunHistory {
     /// Adds the next event.
-    pub fn push(&mut self, position: Position, recorded: RecordedEvent) {
+    pub fn push(&mut self, recorded: Arc<RecordedEvent>) {
         if self.is_empty() && matches!(recorded.event, Event::RunSubmitted(_)) {
-            self.submission = Some((position, recorded));
+            self.submission = Some(recorded);
             return;
         }
-        self.loose.push((position, recorded));
+        self.loose.push(recorded);
         if self.loose.len() >= PACKED_EVENTS {
-            let (positions, events): (Vec<_>, Vec<_>) = self.loose.drain(..).unzip();
-            self.packed.push(Arc::new(PackedEvents { positions, bytes: encode_events(&events) }));
+            self.packed.push(Arc::new(PackedEvents::pack(&self.loose)));
+            self.loose.clear();
         }
     }
 
@@ -55,41 +55,44 @@ impl RunHistory {
     /// Returns the position of the last event.
     pub fn last(&self) -> Option<Position> {
         let packed = || self.packed.last().and_then(|pack| pack.positions.last().copied());
-        let submission = || self.submission.as_ref().map(|(position, _)| *position);
-        self.loose.last().map(|(position, _)| *position).or_else(packed).or_else(submission)
+        let loose =
+            self.loose.last().or(self.submission.as_ref().filter(|_| self.packed.is_empty()));
+        loose.map(|recorded| recorded.position).or_else(packed)
     }
 
     /// Returns all events.
-    pub fn iter(&self) -> impl Iterator<Item = (Position, RecordedEvent)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Arc<RecordedEvent>> + '_ {
         self.events_after(Position(0))
     }
 
     /// Returns the events after a position.
-    pub fn events_after(
-        &self,
-        after: Position,
-    ) -> impl Iterator<Item = (Position, RecordedEvent)> + '_ {
+    pub fn events_after(&self, after: Position) -> impl Iterator<Item = Arc<RecordedEvent>> + '_ {
         let known = move |pack: &&Arc<PackedEvents>| {
             pack.positions.last().is_none_or(|last| *last <= after)
         };
         let packed = self.packed.iter().skip_while(known).flat_map(|pack| pack.unpack());
-        let behind = move |(position, _): &(Position, RecordedEvent)| *position > after;
-        let submission = self.submission.iter().cloned();
-        submission.chain(packed).chain(self.loose.iter().cloned()).filter(behind)
+        let submission = self.submission.iter().map(Arc::clone);
+        let loose = self.loose.iter().map(Arc::clone);
+        submission.chain(packed).chain(loose).filter(move |recorded| recorded.position > after)
     }
 }
 
 impl PackedEvents {
-    fn unpack(&self) -> impl Iterator<Item = (Position, RecordedEvent)> + '_ {
-        let events = decode_events(&self.bytes).expect("what was packed a moment ago is whole");
-        self.positions.iter().copied().zip(events)
+    fn pack(events: &[Arc<RecordedEvent>]) -> Self {
+        let positions = events.iter().map(|recorded| recorded.position).collect();
+        Self { positions, bytes: encode_events(events) }
+    }
+
+    fn unpack(&self) -> Vec<Arc<RecordedEvent>> {
+        let events = decode_events(&self.bytes, self.positions.iter().copied());
+        events.expect("the bytes were encoded by this process")
     }
 }
 
-impl FromIterator<(Position, RecordedEvent)> for RunHistory {
-    fn from_iter<I: IntoIterator<Item = (Position, RecordedEvent)>>(events: I) -> Self {
+impl FromIterator<Arc<RecordedEvent>> for RunHistory {
+    fn from_iter<I: IntoIterator<Item = Arc<RecordedEvent>>>(events: I) -> Self {
         let mut history = Self::default();
-        events.into_iter().for_each(|(position, recorded)| history.push(position, recorded));
+        events.into_iter().for_each(|recorded| history.push(recorded));
         history
     }
 }
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plan_of_a_long_run_is_shared_with_its_readers_and_not_decoded() {
+    fn plan_of_a_long_run_is_shared_with_its_readers_and_not_decoded() {
         let (run, plan) = (RunId(7), plan());
         let submitted = Event::RunSubmitted(event::RunSubmitted {
             run,
@@ -121,22 +124,22 @@ mod tests {
         let started = Event::Started(event::Started { run, step: StepIx(0), fence: Fence(1) });
         let events =
             std::iter::once(submitted).chain(std::iter::repeat_n(started, 3 * PACKED_EVENTS));
-        let recorded = events.map(|event| RecordedEvent { at: Time::ZERO, event });
-        let history: RunHistory = (1..).map(Position).zip(recorded).collect();
+        let events = events.map(|event| (Time::ZERO, event));
+        let history: RunHistory = RecordedEvent::sequence(Position(0), events).collect();
         assert_eq!((history.len(), history.loose.len()), (3 * PACKED_EVENTS + 1, 0));
         assert_eq!(history.last(), Some(Position(3 * PACKED_EVENTS as u64 + 1)));
         let first = history.iter().next().expect("it has events");
-        let Event::RunSubmitted(event::RunSubmitted { plan: read, .. }) = first.1.event else {
+        let Event::RunSubmitted(event::RunSubmitted { plan: read, .. }) = &first.event else {
             panic!("{first:?}")
         };
-        assert!(Arc::ptr_eq(&read, &plan), "it was decoded");
-        let positions: Vec<u64> = history.events_after(Position(1)).map(|(at, _)| at.0).collect();
+        assert!(Arc::ptr_eq(read, &plan), "it was decoded");
+        let positions: Vec<u64> =
+            history.events_after(Position(1)).map(|it| it.position.0).collect();
         assert_eq!(positions, (2..=3 * PACKED_EVENTS as u64 + 1).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_run_that_was_only_submitted_has_a_last_position() {
-        let mut history = RunHistory::default();
         let (options, reused) = (RunOptions::default(), Vec::new());
         let event = Event::RunSubmitted(event::RunSubmitted {
             run: RunId(7),
@@ -144,7 +147,8 @@ mod tests {
             options,
             reused,
         });
-        history.push(Position(5), RecordedEvent { at: Time::ZERO, event });
+        let events = RecordedEvent::sequence(Position(4), [(Time::ZERO, event)]);
+        let history: RunHistory = events.collect();
         assert_eq!((history.last(), history.len()), (Some(Position(5)), 1));
         assert_eq!(history.events_after(Position(5)).count(), 0);
     }

@@ -1,7 +1,7 @@
 //! What an append does, and when a batch counts as a repeat.
 
 use super::harness::FreshStorage;
-use super::journal_fixtures::{JournalTestLeader, append, block_on, expect_batches, tail};
+use super::journal_fixtures::{JournalTestLeader, append, block_on, expect_batches, moved, tail};
 use super::report::{CheckResult, expect_same};
 use crate::db::StoreError;
 use crate::journal::Position;
@@ -58,12 +58,11 @@ pub(super) fn a_refused_batch_leaves_nothing(fresh: &FreshStorage<'_>) -> CheckR
     let journal = place.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let first = leader.write(2)?;
-    let mut batch = leader.batch(3);
-    batch.after = Position(5);
+    let batch = leader.batch(3);
+    let ahead = moved(&batch, batch.term, Position(5));
     let gap = StoreError::Gap { after: Position(5), head: Position(2) };
-    expect_same("the answer", &append(&journal, batch.clone()), &Err(gap))?;
+    expect_same("the answer", &append(&journal, ahead), &Err(gap))?;
     expect_batches(&journal, std::slice::from_ref(&first))?;
-    batch.after = Position(2);
     let second = leader.append_accepted(batch)?;
     expect_batches(&journal, &[first, second])
 }
@@ -93,13 +92,10 @@ pub(super) fn the_same_name_elsewhere_is_no_repeat(fresh: &FreshStorage<'_>) -> 
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let batch = leader.batch(2);
     let first = leader.append_accepted(batch.clone())?;
-    let mut moved = batch.clone();
-    moved.after = Position(1);
+    let inside = moved(&batch, batch.term, Position(1));
     let gap = StoreError::Gap { after: Position(1), head: Position(2) };
-    expect_same("the answer inside the first", &append(&journal, moved), &Err(gap))?;
-    let mut again = batch;
-    again.after = Position(2);
-    let second = leader.append_accepted(again)?;
+    expect_same("the answer inside the first", &append(&journal, inside), &Err(gap))?;
+    let second = leader.append_accepted(moved(&batch, batch.term, Position(2)))?;
     expect_batches(&journal, &[first, second])
 }
 
@@ -108,14 +104,13 @@ pub(super) fn the_same_name_in_a_later_term_is_no_repeat(fresh: &FreshStorage<'_
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
-    let mut batch = leader.batch(2);
+    let batch = leader.batch(2);
     let first = leader.append_accepted(batch.clone())?;
     leader.resign()?;
     let mut next = JournalTestLeader::win(&rival, "beta")?;
-    batch.term = next.term();
+    let same = moved(&batch, next.term(), batch.after);
     let gap = StoreError::Gap { after: Position(0), head: Position(2) };
-    expect_same("the answer behind the same position", &append(&rival, batch.clone()), &Err(gap))?;
-    batch.after = Position(2);
-    let second = next.append_accepted(batch)?;
+    expect_same("the answer behind the same position", &append(&rival, same), &Err(gap))?;
+    let second = next.append_accepted(moved(&batch, next.term(), Position(2)))?;
     expect_batches(&journal, &[first, second])
 }

@@ -15,7 +15,7 @@ use crate::archive::{Archive, PAGE_MAX, RunQuery, RunRecord, SealedRun};
 use crate::journal::{Position, RecordedEvent};
 
 type FreshArchive<'a> = FreshStorage<'a, dyn Archive>;
-type ArchivedEvents = Vec<(Position, RecordedEvent)>;
+type ArchivedEvents = Vec<Arc<RecordedEvent>>;
 
 const START: u64 = 1_790_000_000_000;
 
@@ -37,8 +37,12 @@ pub(super) fn sealed(seconds: u64, events: u64) -> SealedRun {
         ],
     };
     let position = |event| seconds * 7 + event * 3 + 1;
-    let event = |event| (Position(position(event)), filler(position(event)));
-    SealedRun { record, events: (0..events).map(event).collect() }
+    SealedRun { record, events: (0..events).map(|event| filler_at(position(event))).collect() }
+}
+
+fn filler_at(position: u64) -> Arc<RecordedEvent> {
+    let (at, event) = filler(position);
+    Arc::new(RecordedEvent { position: Position(position), at, event })
 }
 
 fn keep(archive: &Arc<dyn Archive>, run: &SealedRun) -> CheckResult {
@@ -159,7 +163,7 @@ pub(super) fn events_are_paged_by_position(fresh: &FreshArchive<'_>) -> CheckRes
     keep(&archive, &run)?;
     for after in (0..80).chain([u64::MAX, i64::MAX.unsigned_abs()]) {
         for most in [0, 1, 7, usize::MAX] {
-            let behind = run.events.iter().filter(|(position, _)| position.0 > after);
+            let behind = run.events.iter().filter(|recorded| recorded.position.0 > after);
             let promised: ArchivedEvents = behind.take(most).collect();
             let found = events(&archive, run.record.run, after, most)?;
             expect_same_list(&format!("{most} events behind {after}"), &found, &promised)?;
@@ -174,7 +178,7 @@ pub(super) fn late_positions_are_kept(fresh: &FreshArchive<'_>) -> CheckResult {
     let archive = place.open();
     let mut run = sealed(1, 3);
     for position in [1 << 20, 1 << 40, i64::MAX.unsigned_abs()] {
-        run.events.push(Position(position), filler(position));
+        run.events.push(filler_at(position));
     }
     keep(&archive, &run)?;
     holds_run(&archive, &run)?;
@@ -198,13 +202,13 @@ pub(super) fn a_large_run_is_read_in_pages(fresh: &FreshArchive<'_>) -> CheckRes
         let mut read = ArchivedEvents::new();
         // One page more than it takes: an archive that does not get on must not hang the check.
         for _ in 0..=kept.len() / most + 1 {
-            let after = read.last().map_or(0, |(position, _)| position.0);
+            let after = read.last().map_or(0, |recorded| recorded.position.0);
             read.extend(events(&archive, run.record.run, after, most)?);
         }
         expect_same_list(&format!("pages of {most}"), &read, &kept)?;
     }
     for at in [0, 1, 16_383, 16_384, 16_385, 32_767, 39_998, 39_999] {
-        let after = kept[at].0.0;
+        let after = kept[at].position.0;
         let found = events(&archive, run.record.run, after, 3)?;
         let end = kept.len().min(at + 4);
         expect_same_list(&format!("what follows event {at}"), &found, &kept[at + 1..end])?;
@@ -216,7 +220,10 @@ pub(super) fn a_large_run_is_read_in_pages(fresh: &FreshArchive<'_>) -> CheckRes
 pub(super) fn every_event_reads_as_it_was_written(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
-    let events = (5..).step_by(2).map(Position).zip(sample_events()).collect();
+    let recorded = |(position, (at, event))| {
+        Arc::new(RecordedEvent { position: Position(position), at, event })
+    };
+    let events = (5..).step_by(2).zip(sample_events()).map(recorded).collect();
     let run = SealedRun { events, ..sealed(1, 0) };
     keep(&archive, &run)?;
     holds_run(&archive, &run)

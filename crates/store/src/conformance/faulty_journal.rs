@@ -9,8 +9,7 @@ use windlass_core::id::{RunId, Term};
 
 use crate::db::{StoreError, StoreFuture};
 use crate::journal::{
-    CampaignOutcome, Journal, JournalAppend, JournalSnapshot, LeaderCandidate, Position, StartMark,
-    StoredBatch,
+    CampaignOutcome, EventBatch, Journal, JournalSnapshot, LeaderCandidate, Position, StartMark,
 };
 
 const PLACE: &str = "behind faults";
@@ -130,11 +129,11 @@ impl<J: Journal + ?Sized> Journal for FaultyJournal<J> {
         self.call_with_fault(JournalCall::Resign, move |inner| inner.resign(term))
     }
 
-    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
-        self.call_with_fault(JournalCall::Append, |inner| inner.append(append))
+    fn append(&self, batch: Arc<EventBatch>) -> StoreFuture<'_, Position> {
+        self.call_with_fault(JournalCall::Append, |inner| inner.append(batch))
     }
 
-    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>> {
         self.call_with_fault(JournalCall::Tail, move |inner| inner.tail(after, most))
     }
 

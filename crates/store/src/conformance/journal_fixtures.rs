@@ -1,4 +1,4 @@
-//! Words to tell a story about a journal with: who leads, what it writes, what is there.
+//! Helpers for checks of journals: leaders, batches and the content of a journal.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use super::harness::JournalHandle;
 use super::report::{CheckDifference, CheckResult, expect_same, expect_same_list, expect_true};
 use crate::db::StoreError;
 use crate::journal::{
-    BatchId, CampaignOutcome, JournalAppend, JournalLeadership, LeaderCandidate, Position,
-    RecordedEvent, StoredBatch,
+    BatchId, CampaignOutcome, EventBatch, JournalLeadership, LeaderCandidate, Position,
+    RecordedEvent,
 };
 
-/// Waits for a future on this thread: the checks need no runtime, and a backend that does brings its own.
+/// Waits for a future on this thread: the checks need no runtime, and a backend that does has its own.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     struct UnparkWaker(Thread);
     impl Wake for UnparkWaker {
@@ -36,12 +36,12 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A leader that counts its own head, as a real one does.
+/// A leader that tracks its head, as a real one does.
 #[derive(Debug)]
 pub struct JournalTestLeader {
-    /// Its way to the journal.
+    /// The leader's handle.
     pub journal: JournalHandle,
-    /// What it won.
+    /// The result of the won campaign.
     pub leadership: JournalLeadership,
     /// The position that its next batch follows.
     pub head: Position,
@@ -49,7 +49,7 @@ pub struct JournalTestLeader {
 }
 
 impl JournalTestLeader {
-    /// Wins a campaign that nobody else can win.
+    /// Wins a campaign that no other node contests.
     pub fn win(journal: &JournalHandle, node: &str) -> Result<Self, CheckDifference> {
         match campaign(journal, node)? {
             CampaignOutcome::Won(leadership) => {
@@ -57,56 +57,61 @@ impl JournalTestLeader {
                 Ok(Self { journal, leadership, head, batches: 0 })
             }
             CampaignOutcome::LedBy { node, .. } => {
-                Err(CheckDifference(format!("nobody leads, and yet a campaign lost to `{node}`")))
+                Err(CheckDifference(format!("no node leads, but a campaign lost to `{node}`")))
             }
         }
     }
 
-    /// Its term.
+    /// Returns the term of the leader.
     pub fn term(&self) -> Term {
         self.leadership.term
     }
 
     /// Its next batch, of so many events, behind the head that it knows.
-    pub fn batch(&mut self, events: usize) -> JournalAppend {
+    pub fn batch(&mut self, events: usize) -> Arc<EventBatch> {
         let first = self.head.0;
-        let events = (1..=events as u64).map(|event| filler(first + event)).collect();
-        self.batch_of(events)
+        let events = (1..=events as u64).map(|event| filler(first + event));
+        self.batch_of(RecordedEvent::sequence(self.head, events).collect())
     }
 
     /// Its next batch, of these events.
-    pub fn batch_of(&mut self, events: Vec<RecordedEvent>) -> JournalAppend {
+    pub fn batch_of(&mut self, events: Vec<Arc<RecordedEvent>>) -> Arc<EventBatch> {
         self.batches += 1;
-        let batch = BatchId((self.term().0 << 32) | self.batches);
-        JournalAppend { term: self.term(), after: self.head, batch, events }
+        let id = BatchId((self.term().0 << 32) | self.batches);
+        Arc::new(EventBatch { term: self.term(), id, after: self.head, events })
     }
 
-    /// Appends a batch that must be taken, and returns it as it must be stored.
+    /// Appends a batch that must be accepted, and returns it as it must be stored.
     pub fn append_accepted(
         &mut self,
-        append: JournalAppend,
-    ) -> Result<StoredBatch, CheckDifference> {
-        let position = block_on(self.journal.append(append.clone()))?;
-        let stored = stored(append);
-        expect_same("the position of an append", &position, &stored.position)?;
+        batch: Arc<EventBatch>,
+    ) -> Result<Arc<EventBatch>, CheckDifference> {
+        let position = block_on(self.journal.append(Arc::clone(&batch)))?;
+        expect_same("the position of an append", &position, &batch.position())?;
         self.head = position;
-        Ok(stored)
+        Ok(batch)
     }
 
     /// Appends so many events, which must be taken.
-    pub fn write(&mut self, events: usize) -> Result<StoredBatch, CheckDifference> {
+    pub fn write(&mut self, events: usize) -> Result<Arc<EventBatch>, CheckDifference> {
         let append = self.batch(events);
         self.append_accepted(append)
     }
 
-    /// Gives its term up.
+    /// Resigns the term.
     pub fn resign(&self) -> CheckResult {
         Ok(block_on(self.journal.resign(self.term()))?)
     }
 }
 
+/// The same batch under another term and behind another position.
+pub(super) fn moved(batch: &EventBatch, term: Term, after: Position) -> Arc<EventBatch> {
+    let events = batch.events.iter().map(|recorded| (recorded.at, recorded.event.clone()));
+    Arc::new(EventBatch::new(term, batch.id, after, events))
+}
+
 /// An event that tells where it was meant to be.
-pub(super) fn filler(position: u64) -> RecordedEvent {
+pub(super) fn filler(position: u64) -> (Time, Event) {
     let event = Event::Granted(event::Granted {
         run: RunId(1),
         step: StepIx(u32::try_from(position).unwrap_or(u32::MAX)),
@@ -117,13 +122,7 @@ pub(super) fn filler(position: u64) -> RecordedEvent {
         seq: Seq(position),
         expires: None,
     });
-    RecordedEvent { at: Time::from_millis(1_790_000_000_000 + position), event }
-}
-
-/// The batch as it must be stored if it is taken.
-pub(super) fn stored(append: JournalAppend) -> StoredBatch {
-    let JournalAppend { term, after, batch, events } = append;
-    StoredBatch { position: Position(after.0 + events.len() as u64), term, batch, events }
+    (Time::from_millis(1_790_000_000_000 + position), event)
 }
 
 pub(super) fn candidate(node: &str) -> LeaderCandidate {
@@ -136,28 +135,28 @@ pub(super) fn campaign(journal: &JournalHandle, node: &str) -> Result<CampaignOu
 
 pub(super) fn append(
     journal: &JournalHandle,
-    append: JournalAppend,
+    batch: Arc<EventBatch>,
 ) -> Result<Position, StoreError> {
-    block_on(journal.append(append))
+    block_on(journal.append(batch))
 }
 
 pub(super) fn tail(
     journal: &JournalHandle,
     after: u64,
     most: usize,
-) -> Result<Vec<StoredBatch>, CheckDifference> {
+) -> Result<Vec<Arc<EventBatch>>, CheckDifference> {
     Ok(block_on(journal.tail(Position(after), most))?)
 }
 
-/// Demands that the append is refused for its term.
+/// Checks that the append is refused because of its term.
 pub(super) fn expect_stale(what: &str, answer: &Result<Position, StoreError>) -> CheckResult {
     let stale = matches!(answer, Err(StoreError::Stale { .. }));
     expect_true(&format!("{what}: found {answer:?}, promised Stale"), stale)
 }
 
 /// Everything in the journal, read from the beginning, after checking that there is no hole in it.
-pub fn read_all_batches(journal: &JournalHandle) -> Result<Vec<StoredBatch>, CheckDifference> {
-    let mut all: Vec<StoredBatch> = Vec::new();
+pub fn read_all_batches(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, CheckDifference> {
+    let mut all: Vec<Arc<EventBatch>> = Vec::new();
     let mut at = Position(0);
     loop {
         let page = block_on(journal.tail(at, 1000))?;
@@ -166,8 +165,8 @@ pub fn read_all_batches(journal: &JournalHandle) -> Result<Vec<StoredBatch>, Che
         }
         for batch in page {
             expect_true("a batch without events was read", !batch.events.is_empty())?;
-            expect_same("the position that a batch follows", &batch.after(), &at)?;
-            at = batch.position;
+            expect_same("the position that a batch follows", &batch.after, &at)?;
+            at = batch.position();
             all.push(batch);
         }
     }
@@ -176,13 +175,13 @@ pub fn read_all_batches(journal: &JournalHandle) -> Result<Vec<StoredBatch>, Che
 }
 
 /// Demands that the journal holds this and nothing else.
-pub(super) fn expect_batches(journal: &JournalHandle, batches: &[StoredBatch]) -> CheckResult {
+pub(super) fn expect_batches(journal: &JournalHandle, batches: &[Arc<EventBatch>]) -> CheckResult {
     expect_same_list("the journal", &read_all_batches(journal)?, batches)
 }
 
-/// An engine that folded all of it.
+/// Returns the engine that has folded these batches.
 pub fn fold_events<'a>(
-    batches: impl IntoIterator<Item = &'a [RecordedEvent]>,
+    batches: impl IntoIterator<Item = &'a [Arc<RecordedEvent>]>,
 ) -> Result<Engine, CheckDifference> {
     let mut engine = Engine::new(EngineConfig::default());
     for recorded in batches.into_iter().flatten() {

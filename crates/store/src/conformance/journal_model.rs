@@ -10,7 +10,7 @@ use super::journal_fixtures::{block_on, campaign, filler};
 use super::report::{CheckDifference, CheckResult, expect_same};
 use crate::db::StoreError;
 use crate::journal::{
-    BatchId, CampaignOutcome, JournalAppend, LeaderCandidate, MemoryJournal, Position, StoredBatch,
+    BatchId, CampaignOutcome, EventBatch, LeaderCandidate, MemoryJournal, Position,
 };
 
 const SEQUENCES: u64 = 200;
@@ -58,7 +58,7 @@ enum JournalAnswer {
     LedBy(LeaderCandidate),
     Done,
     At(Position),
-    Batches(Vec<(StoredBatch, Option<usize>)>),
+    Batches(Vec<(EventBatch, Option<usize>)>),
     Stale { current: Option<usize> },
     Refused(StoreError),
 }
@@ -158,9 +158,9 @@ impl ComparedJournal {
             JournalOperation::Append { term, after, batch } => {
                 let (journal, term) = of_term(term);
                 // What follows from name and place: a repeat is a repeat of all of it.
-                let events = (0..=batch.0 % 4).map(|event| filler(after.0 + event)).collect();
-                block_on(journal.append(JournalAppend { term, after, batch, events }))
-                    .map(JournalAnswer::At)
+                let events = (0..=batch.0 % 4).map(|event| filler(after.0 + event));
+                let batch = Arc::new(EventBatch::new(term, batch, after, events));
+                block_on(journal.append(batch)).map(JournalAnswer::At)
             }
             JournalOperation::Tail { node, after, most } => {
                 let tail = block_on(self.handles[node].tail(after, most));
@@ -191,10 +191,10 @@ impl ComparedJournal {
         self.terms.iter().position(|known| *known == term)
     }
 
-    fn batches(&self, batches: Vec<StoredBatch>) -> JournalAnswer {
+    fn batches(&self, batches: Vec<Arc<EventBatch>>) -> JournalAnswer {
         let named = batches.into_iter().map(|batch| {
             let order = self.order_of(batch.term);
-            (StoredBatch { term: Term(0), ..batch }, order)
+            (EventBatch { term: Term(0), ..(*batch).clone() }, order)
         });
         JournalAnswer::Batches(named.collect())
     }

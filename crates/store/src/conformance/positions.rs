@@ -1,13 +1,13 @@
 //! Contiguous positions: what does not follow the head is refused.
 
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use super::harness::{FreshStorage, JournalHandle};
-use super::journal_fixtures::{JournalTestLeader, append, expect_batches, stored};
+use super::journal_fixtures::{JournalTestLeader, append, expect_batches};
 use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
 use crate::db::StoreError;
-use crate::journal::{JournalAppend, Position, StoredBatch};
+use crate::journal::{EventBatch, Position};
 
 /// Each append returns the position of the one before plus its own number of events.
 pub(super) fn they_are_contiguous(fresh: &FreshStorage<'_>) -> CheckResult {
@@ -39,7 +39,7 @@ fn is_refused_behind<const N: usize>(fresh: &FreshStorage<'_>, positions: [u64; 
     let mut written = vec![leader.write(2)?, leader.write(1)?];
     let head = leader.head;
     for after in positions.map(Position) {
-        let wrong = JournalAppend { after, ..leader.batch(2) };
+        let wrong = Arc::new(EventBatch { after, ..(*leader.batch(2)).clone() });
         let what = format!("the answer behind {after} with the head at {head}");
         expect_same(&what, &append(&journal, wrong), &Err(StoreError::Gap { after, head }))?;
         expect_batches(&journal, &written)?;
@@ -57,7 +57,7 @@ pub(super) fn of_appends_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckResu
     let mut written = Vec::new();
     for _ in 0..ROUNDS {
         let won = race(&journal, &mut leader)?;
-        leader.head = won.position;
+        leader.head = won.position();
         written.push(won);
         expect_batches(&journal, &written)?;
     }
@@ -67,16 +67,16 @@ pub(super) fn of_appends_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckResu
 fn race(
     journal: &JournalHandle,
     leader: &mut JournalTestLeader,
-) -> Result<StoredBatch, CheckDifference> {
+) -> Result<Arc<EventBatch>, CheckDifference> {
     const AT_ONCE: usize = 16;
     let start = Barrier::new(AT_ONCE);
-    let batches: Vec<JournalAppend> = (0..AT_ONCE).map(|at| leader.batch(1 + at % 3)).collect();
+    let batches: Vec<Arc<EventBatch>> = (0..AT_ONCE).map(|at| leader.batch(1 + at % 3)).collect();
     let answers = thread::scope(|scope| {
-        let run = |batch: JournalAppend| {
+        let run = |batch: Arc<EventBatch>| {
             let start = &start;
             scope.spawn(move || {
                 start.wait();
-                let answer = append(journal, batch.clone());
+                let answer = append(journal, Arc::clone(&batch));
                 (batch, answer)
             })
         };
@@ -89,8 +89,7 @@ fn race(
     for (batch, answer) in answers {
         match answer {
             Ok(position) => {
-                let batch = stored(batch);
-                expect_same("the position of the winner", &position, &batch.position)?;
+                expect_same("the position of the winner", &position, &batch.position())?;
                 winners.push(batch);
             }
             // The head that it tells may be any that was true on the way.

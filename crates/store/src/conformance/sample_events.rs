@@ -1,4 +1,4 @@
-//! At least one event of each kind, with every field in use, for checks that events survive a journal.
+//! At least one event of each kind, with every field in use, to check that a journal preserves events.
 
 use std::sync::Arc;
 
@@ -23,18 +23,16 @@ use windlass_core::requirement::{
 use windlass_core::session::{StopReason, WorkerLocality};
 use windlass_core::time::{Span, Time};
 
-use crate::journal::RecordedEvent;
-
 const RUN: RunId = RunId::new(1_790_000_000_000, 5);
 const STEP: StepIx = StepIx(u32::MAX);
 const FENCE: Fence = Fence::new(u16::MAX, 12);
 const WORKER: WorkerId = WorkerId(u64::MAX);
 
-/// How many kinds of events there are.
+/// The number of event kinds.
 pub const EVENT_KINDS: usize = 30;
 
-/// The name of an event's kind. A kind that is added is missed here first; then give it a specimen, a place in the
-/// history and in the next golden journal.
+/// Returns the name of an event's kind. A new kind fails to compile here first; then add a sample, use it in the sample
+/// history and write the golden journal again.
 pub const fn event_kind(event: &Event) -> &'static str {
     match event {
         Event::Led(_) => "Led",
@@ -71,12 +69,22 @@ pub const fn event_kind(event: &Event) -> &'static str {
 }
 
 /// Events of every kind, at times that jump forth and back: a journal keeps what it is given.
-pub fn sample_events() -> Vec<RecordedEvent> {
+pub fn sample_events() -> Vec<(Time, Event)> {
     const TIMES: [u64; 5] = [0, 1_790_000_000_000, 1_790_000_000_001, u64::MAX, 1];
-    let groups = [workers(), runs(), leases(), endings(), settlements(), access(), acts(), keys()];
+    let groups = [
+        workers(),
+        runs(),
+        leases(),
+        endings(),
+        given_up_leases(),
+        settlements(),
+        access(),
+        acts(),
+        keys(),
+    ];
     let times = TIMES.into_iter().cycle().map(Time::from_millis);
     let events = groups.into_iter().flatten().zip(times);
-    events.map(|(event, at)| RecordedEvent { at, event }).collect()
+    events.map(|(event, at)| (at, event)).collect()
 }
 
 fn workers() -> Vec<Event> {
@@ -272,7 +280,6 @@ fn endings() -> Vec<Event> {
         Event::Ended(event::Ended { run, step, fence, outcome, next, ended })
     };
     let reported = |outcome, next| ended(outcome, next, LeaseEndKind::Reported);
-    let given_up = |kind, next| ended(Outcome::plain(kind), next, LeaseEndKind::GivenUp);
     let done = StepFollowUp::Done;
     let digest = StepOutput::Digest { hash: [7; 32], size: 1 << 40 };
     let kept = |place| {
@@ -311,8 +318,20 @@ fn endings() -> Vec<Event> {
         reported(Outcome::plain(OutcomeKind::Cancelled), done(StepStatus::Cancelled)),
         reported(Outcome::exit(75), StepFollowUp::Retry { at, avoid: Some(WORKER) }),
         reported(Outcome::exit(i32::MIN), StepFollowUp::Retry { at, avoid: None }),
-        given_up(OutcomeKind::Lost, StepFollowUp::Again { charged: true }),
-        given_up(OutcomeKind::Released, StepFollowUp::Again { charged: false }),
+    ]
+}
+
+/// Returns events of released leases, and of an outcome that came too late.
+fn given_up_leases() -> Vec<Event> {
+    let (run, step, fence) = (RUN, STEP, FENCE);
+    let given_up = |kind, charged| {
+        let (outcome, next) = (Outcome::plain(kind), StepFollowUp::Again { charged });
+        let ended = LeaseEndKind::GivenUp;
+        Event::Ended(event::Ended { run, step, fence, outcome, next, ended })
+    };
+    vec![
+        given_up(OutcomeKind::Lost, true),
+        given_up(OutcomeKind::Released, false),
         Event::LateOutcome(event::LateOutcome { run, step, fence, outcome: Outcome::exit(0) }),
     ]
 }
@@ -338,7 +357,7 @@ fn settlements() -> Vec<Event> {
         .into()
 }
 
-/// A plan in which every field of a spec says something.
+/// Returns a plan with a value in every field of a spec.
 fn plan() -> Arc<Plan> {
     let mut plan = PlanBuilder::new("ship");
     let lint = plan.step_with("lint", StepSpec::default(), "{\"run\":\"cargo clippy\"}");
@@ -419,7 +438,8 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_specimen() {
-        let found: BTreeSet<_> = sample_events().iter().map(|it| event_kind(&it.event)).collect();
+        let found: BTreeSet<_> =
+            sample_events().iter().map(|(_, event)| event_kind(event)).collect();
         assert_eq!(found.len(), EVENT_KINDS);
     }
 }

@@ -20,7 +20,7 @@ use windlass_core::session::{
 };
 use windlass_core::time::{Span, Time};
 
-use crate::journal::RecordedEvent;
+use crate::journal::{Position, RecordedEvent};
 
 const START: u64 = 1_790_000_000_000;
 const TTL: Span = Span::secs(15);
@@ -34,7 +34,7 @@ const ROUNDS_MAX: usize = 50;
 #[derive(Clone, Debug)]
 pub struct SampleHistory {
     /// The events of each decision that had any.
-    pub batches: Vec<Vec<RecordedEvent>>,
+    pub batches: Vec<Vec<Arc<RecordedEvent>>>,
     /// [`Engine::snapshot`] after the last.
     pub state: String,
 }
@@ -57,7 +57,9 @@ pub fn sample_history() -> SampleHistory {
 struct SampleHistoryBuilder {
     engine: Engine,
     now: Time,
-    batches: Vec<Vec<RecordedEvent>>,
+    /// The position of the last event.
+    head: Position,
+    batches: Vec<Vec<Arc<RecordedEvent>>>,
     crew: BTreeMap<WorkerId, SampleWorker>,
 }
 
@@ -73,7 +75,8 @@ struct SampleWorker {
 impl SampleHistoryBuilder {
     fn begin() -> Self {
         let (engine, now) = (Engine::new(EngineConfig::default()), Time::from_millis(START));
-        let mut story = Self { engine, now, batches: Vec::new(), crew: BTreeMap::new() };
+        let mut story =
+            Self { engine, now, head: Position(0), batches: Vec::new(), crew: BTreeMap::new() };
         story.lead(1);
         story.join(ALPHA, 2);
         story.join(BETA, 1);
@@ -198,8 +201,10 @@ impl SampleHistoryBuilder {
         self.now = self.now + Span::millis(3);
         let decision = self.engine.decide(request, self.now, 7);
         if !decision.events.is_empty() {
-            let recorded = |event| RecordedEvent { at: decision.at, event };
-            self.batches.push(decision.events.into_iter().map(recorded).collect());
+            let events = decision.events.into_iter().map(|event| (decision.at, event));
+            let events: Vec<_> = RecordedEvent::sequence(self.head, events).collect();
+            self.head.0 += events.len() as u64;
+            self.batches.push(events);
         }
         decision.replies.into_iter().for_each(|reply| self.take(reply));
         decision.answer

@@ -1,5 +1,7 @@
 //! A run that has ended, for checks of archives.
 
+use std::sync::Arc;
+
 use windlass_core::engine::{Event, event};
 use windlass_core::id::{RunId, WorkerId};
 use windlass_core::outcome::RunStatus;
@@ -8,7 +10,7 @@ use windlass_core::time::Time;
 use crate::archive::{RunRecord, SealedRun};
 use crate::journal::{Position, RecordedEvent};
 
-/// A run of this number that has ended, with so many events at every other position.
+/// Creates an ended run with this number, and with this many events at every other position.
 pub fn sealed_run(run: u64, events: u64) -> SealedRun {
     let at = Time::from_millis(1_790_000_000_000 + run);
     let record = RunRecord {
@@ -20,10 +22,10 @@ pub fn sealed_run(run: u64, events: u64) -> SealedRun {
         steps: 1,
         workers: Vec::new(),
     };
-    let event = |number| RecordedEvent {
-        at,
-        event: Event::WorkerLost(event::WorkerLost { worker: WorkerId(number) }),
+    let event = |number| {
+        let event = Event::WorkerLost(event::WorkerLost { worker: WorkerId(number) });
+        Arc::new(RecordedEvent { position: Position(number * 2), at, event })
     };
-    let events = (1..=events).map(|number| (Position(number * 2), event(number)));
+    let events = (1..=events).map(event);
     SealedRun { record, events: events.collect() }
 }

@@ -2,19 +2,20 @@
 //!
 //! The stories have one leader and batches of [`SIZES`] events, so batches end at 2, 5, 6, 10, 12 and 13.
 
+use std::sync::Arc;
 use std::thread;
 
 use windlass_core::engine::{Engine, EngineConfig};
 
 use super::harness::{FreshStorage, JournalHandle};
 use super::journal_fixtures::{
-    JournalTestLeader, append, block_on, expect_stale, fold_events, stored, tail,
+    JournalTestLeader, append, block_on, expect_stale, fold_events, moved, tail,
 };
 use super::report::{CheckDifference, CheckResult, expect_same, expect_same_list, expect_true};
 use super::sample_history::sample_history;
 use crate::db::StoreError;
 use crate::journal::{
-    BatchId, JournalSnapshot, Position, RecordedEvent, StoredBatch, decode_state, encode_state,
+    BatchId, EventBatch, JournalSnapshot, Position, RecordedEvent, decode_state, encode_state,
 };
 
 const SIZES: [usize; 6] = [2, 3, 1, 4, 2, 1];
@@ -173,8 +174,9 @@ fn begun_anew(journal: &JournalHandle, position: Position) -> Result<Engine, Che
     behind.iter().try_fold(engine, |engine, batch| fold_on(engine, &batch.events))
 }
 
-fn fold_on(mut engine: Engine, events: &[RecordedEvent]) -> Result<Engine, CheckDifference> {
-    for RecordedEvent { at, event } in events {
+fn fold_on(mut engine: Engine, events: &[Arc<RecordedEvent>]) -> Result<Engine, CheckDifference> {
+    for recorded in events {
+        let RecordedEvent { at, event, .. } = &**recorded;
         let applied = engine.apply(*at, event);
         applied.map_err(|error| CheckDifference(format!("{error}: {event:?}")))?;
     }
@@ -291,7 +293,7 @@ pub(super) fn a_pruned_journal_goes_on(fresh: &FreshStorage<'_>) -> CheckResult 
         leader.append_accepted(batch.clone())?;
         batches.push(batch);
     }
-    let mut written: Vec<StoredBatch> = batches.iter().cloned().map(stored).collect();
+    let mut written = batches.clone();
     for position in [6, 7] {
         save(&journal, position)?;
     }
@@ -302,8 +304,8 @@ pub(super) fn a_pruned_journal_goes_on(fresh: &FreshStorage<'_>) -> CheckResult 
         let gap = StoreError::Gap { after: gone.after, head: Position(7) };
         expect_same("a repeat of what has left", &append(&journal, gone), &Err(gap))?;
     }
-    let mut hole = leader.batch(1);
-    hole.after = Position(8);
+    let hole = leader.batch(1);
+    let hole = moved(&hole, hole.term, Position(8));
     let gap = StoreError::Gap { after: Position(8), head: Position(7) };
     expect_same("a batch with a hole before it", &append(&journal, hole), &Err(gap))?;
     written.push(leader.write(3)?);
@@ -358,7 +360,7 @@ fn is_whole_or_left(journal: &JournalHandle, after: u64) -> Result<u64, CheckDif
     match block_on(journal.tail(Position(after), 5)) {
         Err(StoreError::Pruned { upto }) => Ok(upto.0),
         Ok(page) => {
-            let begins = page.first().map(StoredBatch::after);
+            let begins = page.first().map(|first| first.after);
             expect_same("where the page begins", &begins, &Some(Position(after)))?;
             Ok(after)
         }
@@ -367,7 +369,7 @@ fn is_whole_or_left(journal: &JournalHandle, after: u64) -> Result<u64, CheckDif
 }
 
 /// A leader's batches, each of so many events.
-pub(super) fn filled(journal: &JournalHandle) -> Result<Vec<StoredBatch>, CheckDifference> {
+pub(super) fn filled(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, CheckDifference> {
     let mut leader = JournalTestLeader::win(journal, "alpha")?;
     let written = SIZES.iter().map(|events| leader.write(*events)).collect();
     leader.resign()?;
@@ -375,7 +377,7 @@ pub(super) fn filled(journal: &JournalHandle) -> Result<Vec<StoredBatch>, CheckD
 }
 
 /// The same, with snapshots behind the last two batches.
-fn filled_and_saved(journal: &JournalHandle) -> Result<Vec<StoredBatch>, CheckDifference> {
+fn filled_and_saved(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, CheckDifference> {
     let written = filled(journal)?;
     for position in [12, HEAD] {
         save(journal, position)?;
@@ -390,8 +392,8 @@ pub(super) fn snapshot(
     word: &str,
 ) -> Result<JournalSnapshot, CheckDifference> {
     let last = tail(journal, position - 1, 1)?;
-    let batch = last.first().filter(|batch| batch.position == Position(position));
-    let batch = batch.ok_or_else(|| CheckDifference(format!("no batch ends at {position}")))?.batch;
+    let batch = last.first().filter(|batch| batch.position() == Position(position));
+    let batch = batch.ok_or_else(|| CheckDifference(format!("no batch ends at {position}")))?.id;
     let state = format!("{word} at {position}").into_bytes();
     Ok(JournalSnapshot { position: Position(position), batch, state })
 }
@@ -420,8 +422,12 @@ pub(super) fn prune(journal: &JournalHandle, upto: u64) -> Result<Position, Chec
 }
 
 /// Demands that all up to the floor has left, and can be asked for no more, and that all behind it is there.
-pub(super) fn is_left(journal: &JournalHandle, written: &[StoredBatch], floor: u64) -> CheckResult {
-    let head = written.last().map_or(Position(0), |batch| batch.position);
+pub(super) fn is_left(
+    journal: &JournalHandle,
+    written: &[Arc<EventBatch>],
+    floor: u64,
+) -> CheckResult {
+    let head = written.last().map_or(Position(0), |batch| batch.position());
     expect_same("the head", &block_on(journal.head())?, &head)?;
     for after in 0..floor {
         let found = block_on(journal.tail(Position(after), 10));
@@ -429,7 +435,7 @@ pub(super) fn is_left(journal: &JournalHandle, written: &[StoredBatch], floor: u
         expect_same(&format!("the tail behind {after}"), &found, &Err(pruned))?;
     }
     for after in floor..=head.0 {
-        let behind = written.iter().filter(|batch| batch.position.0 > after).cloned();
+        let behind = written.iter().filter(|batch| batch.position().0 > after).cloned();
         let found = tail(journal, after, usize::MAX)?;
         expect_same_list(&format!("the tail behind {after}"), &found, &behind.collect::<Vec<_>>())?;
     }

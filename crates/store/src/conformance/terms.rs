@@ -7,12 +7,11 @@ use std::thread;
 use super::faulty_journal::{CallGate, FaultyJournal, JournalCall, JournalFault};
 use super::harness::{FreshStorage, JournalHandle};
 use super::journal_fixtures::{
-    JournalTestLeader, append, block_on, campaign, candidate, expect_batches, expect_stale, stored,
-    tail,
+    JournalTestLeader, append, block_on, campaign, candidate, expect_batches, expect_stale, tail,
 };
 use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
 use crate::db::StoreError;
-use crate::journal::{CampaignOutcome, LeaderCandidate, Position, StoredBatch};
+use crate::journal::{CampaignOutcome, EventBatch, LeaderCandidate, Position};
 
 /// While one candidate leads, another's campaign fails, however often it is repeated.
 pub(super) fn of_two_candidates_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
@@ -175,12 +174,12 @@ pub(super) fn an_append_held_up_until_its_term_has_passed_is_refused(
 pub(super) fn a_campaign_reads_the_exact_head(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let handles = [place.open(), place.open()];
-    let mut written = Vec::new();
+    let mut written: Vec<Arc<EventBatch>> = Vec::new();
     let mut earlier: Vec<JournalTestLeader> = Vec::new();
     for round in 0..6 {
         let journal = &handles[round % 2];
         let mut leader = JournalTestLeader::win(journal, "alpha")?;
-        let head = written.last().map_or(Position(0), |batch: &StoredBatch| batch.position);
+        let head = written.last().map_or(Position(0), |batch| batch.position());
         expect_same("the head that was won", &leader.head, &head)?;
         for old in &mut earlier {
             old.head = leader.head;
@@ -211,7 +210,7 @@ pub(super) fn an_append_on_its_way_is_before_the_next_head_or_nowhere(
     match block_on(on_its_way) {
         Ok(position) => {
             expect_same("its position, beside the head that was won", &position, &next.head)?;
-            written.push(stored(batch));
+            written.push(batch);
         }
         refused => expect_stale("the append on its way", &refused)?,
     }

@@ -6,30 +6,32 @@
 //! changed types, and encodes the next version. Until the first release there is one version, and the
 //! [name of the store format](crate::db::STORE_FORMAT) changes instead.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use windlass_core::engine::Event;
 use windlass_core::time::Time;
 
-use super::interface::RecordedEvent;
+use super::{Position, RecordedEvent};
 use crate::db::frame_format::{FrameError, FrameFormat};
 
 /// The versions of a batch.
 const BATCH: FrameFormat = FrameFormat { content: "a batch of events", upcasts: &[] };
 
-/// Time and event. Times are written as the difference to the one before, which is small within a batch.
+/// The time and the event. Each time is the difference to the time before, which is small within a batch.
 #[derive(Serialize)]
 struct TimedEventRef<'a>(u64, &'a Event);
 
-/// The same, read.
+/// The same fields, decoded.
 #[derive(Deserialize)]
 struct TimedEvent(u64, Event);
 
-/// Encodes the events of a batch.
-pub fn encode_events(events: &[RecordedEvent]) -> Vec<u8> {
+/// Encodes the events of a batch. Their positions are not part of the bytes.
+pub fn encode_events(events: &[Arc<RecordedEvent>]) -> Vec<u8> {
     BATCH.encode(&encode_body(events))
 }
 
-fn encode_body(events: &[RecordedEvent]) -> Vec<u8> {
+fn encode_body(events: &[Arc<RecordedEvent>]) -> Vec<u8> {
     let mut before = 0;
     let written: Vec<TimedEventRef<'_>> = events
         .iter()
@@ -43,21 +45,34 @@ fn encode_body(events: &[RecordedEvent]) -> Vec<u8> {
     postcard::to_stdvec(&written).expect("events are plain data, which always serializes")
 }
 
-/// Decodes the events of a batch.
-pub fn decode_events(bytes: &[u8]) -> Result<Vec<RecordedEvent>, FrameError> {
-    decode_events_of(&BATCH, bytes)
+/// Decodes the events of a batch. The events get these positions, which may be more than there are events.
+pub fn decode_events(
+    bytes: &[u8],
+    positions: impl IntoIterator<Item = Position>,
+) -> Result<Vec<Arc<RecordedEvent>>, FrameError> {
+    decode_events_of(&BATCH, bytes, positions)
 }
 
-fn decode_events_of(format: &FrameFormat, bytes: &[u8]) -> Result<Vec<RecordedEvent>, FrameError> {
+fn decode_events_of(
+    format: &FrameFormat,
+    bytes: &[u8],
+    positions: impl IntoIterator<Item = Position>,
+) -> Result<Vec<Arc<RecordedEvent>>, FrameError> {
     let body = format.decode(bytes)?;
     let read: Vec<TimedEvent> = postcard::from_bytes(&body)
         .map_err(|error| format.damaged(&format!("cannot be read: {error}")))?;
+    let count = read.len();
     let mut at = 0_u64;
-    let recorded = read.into_iter().map(|TimedEvent(since, event)| {
+    let recorded = read.into_iter().zip(positions).map(|(TimedEvent(since, event), position)| {
         at = at.wrapping_add(since);
-        RecordedEvent { at: Time::from_millis(at), event }
+        Arc::new(RecordedEvent { position, at: Time::from_millis(at), event })
     });
-    Ok(recorded.collect())
+    let recorded: Vec<Arc<RecordedEvent>> = recorded.collect();
+    if recorded.len() < count {
+        let what = format!("has {count} events for {} positions", recorded.len());
+        return Err(format.damaged(&what));
+    }
+    Ok(recorded)
 }
 
 #[cfg(test)]
@@ -67,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    fn granted(at: u64) -> RecordedEvent {
+    fn granted(at: u64) -> (Time, Event) {
         let event = Event::Granted(event::Granted {
             run: RunId::new(1_790_000_000_000, 5),
             step: StepIx(7),
@@ -78,30 +93,35 @@ mod tests {
             seq: Seq(4),
             expires: None,
         });
-        RecordedEvent { at: Time::from_millis(at), event }
+        (Time::from_millis(at), event)
+    }
+
+    fn recorded<const N: usize>(times: [u64; N]) -> Vec<Arc<RecordedEvent>> {
+        RecordedEvent::sequence(Position(6), times.map(granted)).collect()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Vec<Arc<RecordedEvent>>, FrameError> {
+        decode_events(bytes, Position(6).following())
     }
 
     #[test]
     fn batch_round_trips_in_little_space() {
-        let events = vec![
-            granted(1_790_000_000_000),
-            granted(1_790_000_000_001),
-            granted(1_790_000_000_001),
-        ];
+        let events = recorded([1_790_000_000_000, 1_790_000_000_001, 1_790_000_000_001]);
         let bytes = encode_events(&events);
-        assert_eq!(decode_events(&bytes), Ok(events));
+        assert_eq!(decode(&bytes), Ok(events));
+        assert!(decode_events(&bytes, [Position(1)]).is_err(), "positions are missing");
         assert!(bytes.len() < 9 + 3 * 30, "{} bytes", bytes.len());
     }
 
     #[test]
     fn changed_byte_is_found_anywhere() {
-        let bytes = encode_events(&[granted(5)]);
+        let bytes = encode_events(&recorded([5]));
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x40;
-            assert!(matches!(decode_events(&damaged), Err(FrameError::Damaged(_))), "byte {at}");
+            assert!(matches!(decode(&damaged), Err(FrameError::Damaged(_))), "byte {at}");
         }
-        assert!(decode_events(&bytes[..bytes.len() - 1]).is_err(), "cut short");
+        assert!(decode(&bytes[..bytes.len() - 1]).is_err(), "cut short");
     }
 
     /// An event of a made-up earlier version, in which workers had names instead of numbers.
@@ -116,9 +136,10 @@ mod tests {
             postcard::from_bytes(body).map_err(|error| error.to_string())?;
         let upcast = events.into_iter().map(|(at, EarlierEvent::WorkerVanished { name })| {
             let worker = WorkerId(name.parse().map_err(|_| format!("no worker {name}"))?);
-            Ok(RecordedEvent { at: Time::from_millis(at), event: Event::WorkerLost { worker } })
+            Ok((Time::from_millis(at), Event::WorkerLost(event::WorkerLost { worker })))
         });
-        Ok(encode_body(&upcast.collect::<Result<Vec<_>, String>>()?))
+        let upcast = upcast.collect::<Result<Vec<_>, String>>()?;
+        Ok(encode_body(&RecordedEvent::sequence(Position(0), upcast).collect::<Vec<_>>()))
     }
 
     const LATER: FrameFormat =
@@ -131,17 +152,19 @@ mod tests {
 
     #[test]
     fn batch_of_an_earlier_version_is_upcast_when_it_is_read() {
-        let event = Event::WorkerLost { worker: WorkerId(3) };
-        let expected = vec![RecordedEvent { at: Time::from_millis(7), event }];
-        assert_eq!(decode_events_of(&LATER, &earlier_batch("3")), Ok(expected));
-        let error = decode_events_of(&LATER, &earlier_batch("x")).unwrap_err();
+        let event = Event::WorkerLost(event::WorkerLost { worker: WorkerId(3) });
+        let events = [(Time::from_millis(7), event)];
+        let expected: Vec<_> = RecordedEvent::sequence(Position(6), events).collect();
+        let decode = |bytes: &[u8]| decode_events_of(&LATER, bytes, Position(6).following());
+        assert_eq!(decode(&earlier_batch("3")), Ok(expected));
+        let error = decode(&earlier_batch("x")).unwrap_err();
         assert_eq!(error.to_string(), "a batch of events is invalid: no worker x");
     }
 
     #[test]
     fn batch_of_a_later_version_is_refused_by_name() {
-        let later = LATER.encode(&encode_body(&[granted(5)]));
+        let later = LATER.encode(&encode_body(&recorded([5])));
         let expected = FrameError::Newer { content: "a batch of events", found: 2, known: 1 };
-        assert_eq!(decode_events(&later), Err(expected));
+        assert_eq!(decode(&later), Err(expected));
     }
 }

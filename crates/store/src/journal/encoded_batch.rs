@@ -1,14 +1,14 @@
-//! A batch as the tables of a database have it: whichever database it is, what is written and what is believed is the same.
+//! Encoding and validation of batches, shared by all databases.
 
 use std::fmt;
 
 use windlass_core::id::Term;
 
 use super::batch_codec::{decode_events, encode_events};
-use super::interface::{BatchId, JournalAppend, Position, StoredBatch};
+use super::{BatchId, EventBatch, Position};
 use crate::db::{StoreError, failure};
 
-/// A batch in the bytes that are written: its caller encodes it, so that the writer has only the database to wait for.
+/// The encoded form of a batch. The caller encodes it, so that the writer only waits for the database.
 #[derive(Debug)]
 pub(super) struct EncodedBatch {
     pub(super) term: Term,
@@ -19,17 +19,10 @@ pub(super) struct EncodedBatch {
 }
 
 impl EncodedBatch {
-    pub(super) fn from_append(append: &JournalAppend) -> Self {
-        let JournalAppend { term, after, batch, ref events } = *append;
+    pub(super) fn new(batch: &EventBatch) -> Self {
+        let EventBatch { term, id, after, ref events } = *batch;
         assert!(!events.is_empty(), "a batch has events");
-        let position = Position(after.0 + events.len() as u64);
-        Self { term, after, position, name: batch, events: encode_events(events) }
-    }
-
-    /// One that was written already, to be written elsewhere.
-    pub(super) fn from_stored(stored: &StoredBatch) -> Self {
-        let StoredBatch { position, term, batch, ref events } = *stored;
-        Self { term, after: stored.after(), position, name: batch, events: encode_events(events) }
+        Self { term, after, position: batch.position(), name: id, events: encode_events(events) }
     }
 }
 
@@ -44,27 +37,28 @@ pub(super) struct BatchHeader {
 
 impl BatchHeader {
     /// The batch with these bytes, if it follows what was read before it: a lost row must not pass for a short journal.
-    pub(super) fn into_stored_batch(
+    pub(super) fn into_batch(
         self,
         place: &str,
         seen: Position,
         bytes: &[u8],
-    ) -> Result<StoredBatch, StoreError> {
+    ) -> Result<EventBatch, StoreError> {
         let Self { position: last, first, term, batch } = self;
         if first > seen.0 + 1 {
             let (from, to) = (seen.0 + 1, first - 1);
             return Err(failure::damaged(place, format!("events {from} to {to} are missing")));
         }
-        let events = decode_events(bytes)
+        let after = Position(first.saturating_sub(1));
+        let events = decode_events(bytes, after.following())
             .map_err(|error| failure::unreadable(place, &self.to_string(), error))?;
         if events.len() as u64 != last + 1 - first {
             let what = format!("the batch has {} events", events.len());
             return Err(self.damaged(place, &what));
         }
-        Ok(StoredBatch { position: Position(last), term, batch, events })
+        Ok(EventBatch { term, id: batch, after, events })
     }
 
-    /// What is wrong with this batch.
+    /// Returns the error for a damaged batch.
     pub(super) fn damaged(self, place: &str, what: &str) -> StoreError {
         failure::damaged(place, format!("{self}: {what}"))
     }

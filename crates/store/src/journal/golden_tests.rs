@@ -8,11 +8,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use windlass_core::engine::{Engine, EngineConfig};
 
-use super::{RecordedEvent, decode_events, decode_state, encode_events, encode_state};
+use super::{Position, RecordedEvent, decode_events, decode_state, encode_events, encode_state};
 use crate::conformance::{
     EVENT_KINDS, SampleHistory, event_kind, fold_events, sample_events, sample_history,
 };
@@ -78,14 +78,16 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-fn read_batches(name: &str) -> Vec<Vec<RecordedEvent>> {
+fn read_batches(name: &str) -> Vec<Vec<Arc<RecordedEvent>>> {
     let bytes = fs::read(path(name)).expect("the golden journal is committed");
     let mut rest = bytes.as_slice();
-    let mut batches = Vec::new();
+    let (mut batches, mut head) = (Vec::new(), Position(0));
     while let Some((length, behind)) = rest.split_first_chunk() {
         let length = u32::from_le_bytes(*length) as usize;
         let (batch, behind) = behind.split_at_checked(length).expect("the file is complete");
-        batches.push(decode_events(batch).expect("the batch is readable"));
+        let events = decode_events(batch, head.following()).expect("the batch is readable");
+        head.0 += events.len() as u64;
+        batches.push(events);
         rest = behind;
     }
     assert_eq!(rest.len(), 0, "bytes after the last batch");
@@ -97,11 +99,11 @@ fn read_state(name: &str) -> Engine {
     decode_state(&bytes, EngineConfig::default()).expect("the state is readable")
 }
 
-fn line(recorded: &RecordedEvent) -> String {
+fn line(recorded: &Arc<RecordedEvent>) -> String {
     format!("{} {:?}\n", recorded.at, recorded.event)
 }
 
-fn framed(batch: &[RecordedEvent]) -> Vec<u8> {
+fn framed(batch: &[Arc<RecordedEvent>]) -> Vec<u8> {
     let bytes = encode_events(batch);
     let length = u32::try_from(bytes.len()).expect("a batch is far smaller");
     [&length.to_le_bytes()[..], &bytes].concat()
@@ -122,7 +124,7 @@ fn write() {
     assert_eq!(kinds.len(), EVENT_KINDS, "a golden journal has every kind of event");
     let bytes: Vec<u8> = batches.iter().flat_map(|batch| framed(batch)).collect();
     let engine = fold_events(batches.iter().map(Vec::as_slice)).expect("the history is legal");
-    let events = sample_events();
+    let events: Vec<_> = RecordedEvent::sequence(Position(0), sample_events()).collect();
     let text: String = events.iter().map(line).collect();
     let put = |name: &str, bytes: &[u8]| {
         // Other test processes may read the file now, so it is replaced in one step.

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
-use windlass_core::engine::{Event, StoreHistory};
+use windlass_core::engine::StoreHistory;
+use windlass_core::event_batch::{BatchId, EventBatch};
 use windlass_core::id::{RunId, Term};
+use windlass_core::recorded_event::Position;
 use windlass_core::time::{Span, Time};
 
 #[cfg(doc)]
@@ -13,63 +16,6 @@ use super::condemned::StartMark;
 #[cfg(doc)]
 use crate::db::StoreError;
 use crate::db::StoreFuture;
-
-/// Place in a journal: how many events there are up to and including this one. Zero: before the first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position(pub u64);
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
-/// Names a batch. An append whose outcome was unknown is recognised by it when it is repeated, and a snapshot by the batch at
-/// its position. Each leader chooses its names at random.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BatchId(pub u64);
-
-/// An event and its time.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RecordedEvent {
-    /// When it was decided, in journal time.
-    pub at: Time,
-    /// What was decided.
-    pub event: Event,
-}
-
-/// A batch of events to be written, all or none.
-#[derive(Clone, Debug)]
-pub struct JournalAppend {
-    /// Who writes.
-    pub term: Term,
-    /// The position that it follows: the head, as the writer knows it.
-    pub after: Position,
-    /// Its name.
-    pub batch: BatchId,
-    /// What happened, in order. Not empty.
-    pub events: Vec<RecordedEvent>,
-}
-
-/// A batch as it was written.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoredBatch {
-    /// The position of its last event.
-    pub position: Position,
-    /// Who wrote it.
-    pub term: Term,
-    /// Its name.
-    pub batch: BatchId,
-    /// What happened.
-    pub events: Vec<RecordedEvent>,
-}
-
-impl StoredBatch {
-    /// The position that it follows.
-    pub fn after(&self) -> Position {
-        Position(self.position.0 - self.events.len() as u64)
-    }
-}
 
 /// The state that the events up to a position fold to. Any node that folds these events gets the same state, so any node may
 /// save it.
@@ -180,18 +126,18 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// Gives a term up, so that the next campaign wins at once. A term that has passed already is no error.
     fn resign(&self, term: Term) -> StoreFuture<'_, ()>;
 
-    /// Writes a batch behind `after`, all of it or nothing, and returns the position of its last event when it is
+    /// Writes a batch behind its `after`, all of it or nothing, and returns the position of its last event when it is
     /// durable.
     ///
     /// - [`StoreError::Stale`] if the term has passed: nothing was written, and nothing of this term ever will be.
     /// - [`StoreError::Gap`] if `after` is not the head: nothing was written.
     /// - If the batch is there already, behind `after` and under this term, its position is returned again: this is how
     ///   an append whose outcome is [unknown](StoreError::is_unknown) is settled, by repeating it unchanged.
-    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position>;
+    fn append(&self, batch: Arc<EventBatch>) -> StoreFuture<'_, Position>;
 
     /// Batches that end behind `after`, in order, up to about `most` events. Only what is durable. Empty if there is
     /// nothing behind `after`, [`StoreError::Pruned`] if what comes next behind it has left.
-    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>>;
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>>;
 
     /// The last event's position.
     fn head(&self) -> StoreFuture<'_, Position>;

@@ -1,7 +1,7 @@
 //! A journal in memory: it lives as long as its process, and says so.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::engine::StoreHistory;
 use windlass_core::id::{RunId, Term};
@@ -9,9 +9,9 @@ use windlass_core::time::Span;
 
 use super::condemned::{CONDEMNED_MAX, StartMark, too_many_condemned};
 use super::interface::{
-    CampaignOutcome, Journal, JournalAppend, JournalLeadership, JournalSnapshot, LeaderCandidate,
-    Position, StoredBatch, last_to_remove,
+    CampaignOutcome, Journal, JournalLeadership, JournalSnapshot, LeaderCandidate, last_to_remove,
 };
+use super::{EventBatch, Position};
 use crate::db::{NowFn, StoreError, StoreFuture};
 
 /// A journal in memory, for runs that need not survive their process, and for tests.
@@ -23,7 +23,7 @@ pub struct MemoryJournal {
 
 #[derive(Debug, Default)]
 struct MemoryJournalState {
-    batches: Vec<StoredBatch>,
+    batches: Vec<Arc<EventBatch>>,
     /// Ordered by position.
     snapshots: Vec<JournalSnapshot>,
     /// Events up to here have left.
@@ -36,7 +36,7 @@ struct MemoryJournalState {
 
 impl MemoryJournalState {
     fn head(&self) -> Position {
-        self.batches.last().map_or(Position(0), |batch| batch.position)
+        self.batches.last().map_or(Position(0), |batch| batch.position())
     }
 
     /// The snapshots whose batch is in the journal, the oldest first.
@@ -45,8 +45,8 @@ impl MemoryJournalState {
     }
 
     fn matches(&self, snapshot: &JournalSnapshot) -> bool {
-        let at = self.batches.binary_search_by_key(&snapshot.position, |batch| batch.position);
-        at.is_ok_and(|at| self.batches[at].batch == snapshot.batch)
+        let at = self.batches.binary_search_by_key(&snapshot.position, |batch| batch.position());
+        at.is_ok_and(|at| self.batches[at].id == snapshot.batch)
     }
 
     /// The older of the newest two that match.
@@ -104,33 +104,32 @@ impl MemoryJournal {
         })
     }
 
-    fn append_now(&self, append: JournalAppend) -> Result<Position, StoreError> {
+    fn append_now(&self, batch: Arc<EventBatch>) -> Result<Position, StoreError> {
         let mut state = self.state();
-        Self::check(&state, append.term)?;
-        let next = state.batches.partition_point(|batch| batch.position <= append.after);
-        let is_there = |batch: &&StoredBatch| {
-            (batch.batch, batch.after(), batch.term) == (append.batch, append.after, append.term)
+        Self::check(&state, batch.term)?;
+        let next = state.batches.partition_point(|kept| kept.position() <= batch.after);
+        let is_there = |kept: &&Arc<EventBatch>| {
+            (kept.id, kept.after, kept.term) == (batch.id, batch.after, batch.term)
         };
-        if let Some(batch) = state.batches.get(next).filter(is_there) {
-            return Ok(batch.position);
+        if let Some(kept) = state.batches.get(next).filter(is_there) {
+            return Ok(kept.position());
         }
-        if append.after != state.head() {
-            return Err(StoreError::Gap { after: append.after, head: state.head() });
+        if batch.after != state.head() {
+            return Err(StoreError::Gap { after: batch.after, head: state.head() });
         }
-        let JournalAppend { term, after, batch, events } = append;
-        let position = Position(after.0 + events.len() as u64);
-        state.batches.push(StoredBatch { position, term, batch, events });
+        let position = batch.position();
+        state.batches.push(batch);
         Ok(position)
     }
 
-    fn tail_now(&self, after: Position, most: usize) -> Result<Vec<StoredBatch>, StoreError> {
+    fn tail_now(&self, after: Position, most: usize) -> Result<Vec<Arc<EventBatch>>, StoreError> {
         let state = self.state();
         if after < state.pruned {
             return Err(StoreError::Pruned { upto: state.pruned });
         }
-        let first = state.batches.partition_point(|batch| batch.position <= after);
+        let first = state.batches.partition_point(|batch| batch.position() <= after);
         let mut events = 0;
-        let fits = |batch: &&StoredBatch| {
+        let fits = |batch: &&Arc<EventBatch>| {
             let room = events == 0 || events + batch.events.len() <= most;
             events += batch.events.len();
             room
@@ -150,11 +149,11 @@ impl MemoryJournal {
     fn prune_now(&self, upto: Position) -> Position {
         let mut state = self.state();
         let upto = upto.min(last_to_remove(state.older_snapshot()));
-        let ended = state.batches.partition_point(|batch| batch.position <= upto);
+        let ended = state.batches.partition_point(|batch| batch.position() <= upto);
         let ended = ended.min(state.batches.len().saturating_sub(1));
         let last = state.batches.drain(..ended).next_back();
         if let Some(last) = last {
-            state.pruned = last.position;
+            state.pruned = last.position();
         }
         state.pruned
     }
@@ -179,11 +178,11 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
-        Box::pin(async move { self.append_now(append) })
+    fn append(&self, batch: Arc<EventBatch>) -> StoreFuture<'_, Position> {
+        Box::pin(async move { self.append_now(batch) })
     }
 
-    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>> {
         Box::pin(async move { self.tail_now(after, most) })
     }
 

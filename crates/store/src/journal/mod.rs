@@ -32,8 +32,7 @@ pub use import::JournalImport;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use interface::foreign_snapshot_warning;
 pub use interface::{
-    BatchId, CampaignOutcome, CurrentLeader, Journal, JournalAppend, JournalLeadership,
-    JournalSnapshot, LeaderCandidate, Position, RecordedEvent, StoredBatch,
+    CampaignOutcome, CurrentLeader, Journal, JournalLeadership, JournalSnapshot, LeaderCandidate,
 };
 pub use memory::MemoryJournal;
 #[cfg(feature = "postgres")]
@@ -43,3 +42,5 @@ pub use postgres::{PostgresJournal, PostgresJournalOptions};
 pub use snapshot_codec::{decode_state, encode_state};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteJournal;
+pub use windlass_core::event_batch::{BatchId, EventBatch};
+pub use windlass_core::recorded_event::{Position, RecordedEvent};

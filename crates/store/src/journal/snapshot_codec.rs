@@ -1,7 +1,7 @@
 //! Encodes and decodes the state of an engine.
 //!
-//! A snapshot has the state as it is in memory, so a changed state is another version, with an upcast as for
-//! [events](super::batch_codec): a leader needs the snapshot if earlier events were pruned.
+//! A snapshot contains the state as it is in memory. A changed state is therefore another version, with an upcast as
+//! for [events](super::batch_codec): a leader needs the snapshot if earlier events were pruned.
 
 use windlass_core::engine::{Engine, EngineConfig};
 
@@ -43,7 +43,7 @@ impl JournalSnapshot {
 
 #[cfg(test)]
 mod tests {
-    use super::super::interface::{BatchId, Position};
+    use super::super::{BatchId, Position};
     use super::*;
 
     /// A made-up later version.

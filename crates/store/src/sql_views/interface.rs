@@ -41,7 +41,7 @@ pub trait SqlViews: Send + Sync + fmt::Debug {
 pub enum SqlViewsOutcome {
     /// The difference is in the tables.
     Applied,
-    /// The tables were removed or written by another process: the writer begins anew.
+    /// The tables were removed or written by another process: the writer starts again with all rows.
     Conflict,
 }
 
@@ -105,7 +105,7 @@ pub struct SqlViewsDiff {
     /// Idempotency keys of steps.
     pub keys: RowChanges<IdempotencyRow, Box<str>>,
     /// The newest events, in order. The oldest events in the table are removed.
-    pub events: Vec<(Position, RecordedEvent)>,
+    pub events: Vec<Arc<RecordedEvent>>,
 }
 
 impl SqlViewsDiff {
@@ -153,7 +153,7 @@ pub struct WorkerRow {
     pub name: Box<str>,
     /// The incarnation.
     pub incarnation: Incarnation,
-    /// Where it stands.
+    /// The status of the worker.
     pub status: WorkerStatus,
     /// Its labels.
     pub labels: Labels,
@@ -172,7 +172,7 @@ pub struct LeaseRow {
     pub fence: Fence,
     /// The run.
     pub run: RunId,
-    /// Which step.
+    /// The step.
     pub step: StepIx,
     /// The attempt number, from 1.
     pub attempt: u16,
@@ -199,7 +199,7 @@ pub struct RunRow {
     pub id: RunId,
     /// The pipeline.
     pub plan: Arc<Plan>,
-    /// Where it stands.
+    /// The status of the run.
     pub status: RunStatus,
     /// The time of the submission.
     pub submitted_at: Time,
@@ -212,11 +212,11 @@ pub struct RunRow {
 pub struct IdempotencyRow {
     /// The key.
     pub key: Box<str>,
-    /// Where it stands.
+    /// The status of the key.
     pub status: IdempotencyKeyStatus,
     /// The run that works under it, or did last.
     pub run: RunId,
-    /// Which step of it.
+    /// The step.
     pub step: StepIx,
     /// The name of that step, because its run may be sealed.
     pub name: Box<str>,
@@ -229,7 +229,7 @@ pub struct IdempotencyRow {
 /// Steps of one run.
 #[derive(Clone, Debug)]
 pub struct StepRows {
-    /// Which.
+    /// The id of the run.
     pub run: RunId,
     /// The plan, which has their names.
     pub plan: Arc<Plan>,
@@ -242,7 +242,7 @@ pub struct StepRows {
 pub struct StepRow {
     /// Its index.
     pub step: StepIx,
-    /// Where it stands.
+    /// The status of the step.
     pub status: StepStatus,
     /// The number of the current or next attempt, from 1.
     pub attempt: u16,

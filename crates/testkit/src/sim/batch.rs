@@ -1,9 +1,14 @@
-//! What a leader says, carried out: batches go to the journal, answers to who waits for them.
+//! Carries out the effects of a leader: batches go to the journal, answers to the clients and workers that wait for
+//! them.
+
+use std::sync::Arc;
 
 use windlass_core::engine::{EngineAnswer, EngineRequest, Event, LeaseEndKind, event};
+use windlass_core::event_batch::{BatchId, EventBatch};
 use windlass_core::id::Incarnation;
-use windlass_core::leader::{LeaderBatch, LeaderEffect};
+use windlass_core::leader::LeaderEffect;
 use windlass_core::planted_bugs::{PlantedBug, PlantedBugs};
+use windlass_core::recorded_event::Position;
 use windlass_core::session::{ExchangeReply, StopReason};
 use windlass_core::time::Time;
 
@@ -15,30 +20,31 @@ use super::plain_worker::PlainWorkerEvent;
 use super::schedule::CrashPoint;
 use super::world::{SimEvent, SimWorld};
 
-/// The engine's own invariants are checked at each so-manieth decision: they cost as much as there are steps.
+/// The engine's own invariants are checked at every decision of this number, because the cost grows with the number of
+/// steps.
 const CHECK_EVERY: u64 = 16;
 
-/// The live state is compared with a replay at each so-manieth decision, if nothing is pending then.
+/// The live state is compared with a replay at every decision of this number, if nothing is pending then.
 const COMPARE_EVERY: u64 = 50;
 
-/// Who asked.
+/// The source of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SimRequestSource {
     Worker(usize),
     Client(usize),
-    /// A controller, in the name of a plain worker.
+    /// A controller, on behalf of a plain worker.
     Plain(usize),
-    /// The maintenance of the same node, in one life of it.
+    /// The maintenance of the same node, in one incarnation of it.
     Maintenance(u32),
-    /// One of a crowd of clients, which want no more than an answer.
+    /// A client of a crowd, which only waits for an answer.
     Crowd,
 }
 
-/// What has to be remembered of a request once the engine has consumed it.
+/// What must be remembered of a request once the engine has consumed it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SimPendingRequest {
     by: SimRequestSource,
-    /// The worker's life that it concerns, which the answer names.
+    /// The incarnation of the worker that it concerns, which the answer names.
     life: Option<Incarnation>,
 }
 
@@ -70,7 +76,7 @@ impl SimWorld<'_> {
         let now = lead.journal_now(local);
         let effects = decide(lead, now, luck);
         lead.decisions += 1;
-        // In the hunt the witness alone has to find what is wrong: the engine is the one that was tampered with.
+        // In the hunt only the witness may find what is wrong, because the engine is the part with the planted bug.
         let hunting = self.bugs != PlantedBugs::NONE;
         let broken = if !hunting && lead.decisions.is_multiple_of(CHECK_EVERY) {
             lead.machine.engine().check()
@@ -88,7 +94,8 @@ impl SimWorld<'_> {
         self.compare_with_replay_periodically(leader);
     }
 
-    /// A leader that has nothing pending knows exactly what the journal says, also in the middle of everything.
+    /// Compares the engine with a replay. A leader without pending requests knows exactly what the journal says, at any
+    /// time.
     fn compare_with_replay_periodically(&mut self, leader: usize) {
         let Some(lead) = &self.leaders[leader].lead else { return };
         let current = lead.machine.term() == self.journal.term && lead.machine.is_all_durable();
@@ -108,9 +115,12 @@ impl SimWorld<'_> {
     ) {
         for effect in effects {
             match effect {
-                LeaderEffect::Append(batch) => self.append(leader, batch),
+                LeaderEffect::Append(batch) => {
+                    let after = index(batch.after);
+                    self.append(leader, batch, after);
+                }
                 // The witness reads the journal itself.
-                LeaderEffect::Publish { .. } => {}
+                LeaderEffect::Publish(_) => {}
                 LeaderEffect::Reply(reply) => {
                     let worker = self.host_of(reply.worker, reply.incarnation);
                     self.mark_reply(&reply);
@@ -140,25 +150,19 @@ impl SimWorld<'_> {
         }
     }
 
-    fn append(&mut self, leader: usize, batch: LeaderBatch) {
-        let LeaderBatch { term, after, id, events } = batch;
-        let after = usize::try_from(after).expect("journals are short here");
-        let sweep = events.iter().all(|(_, event)| is_of_sweep(event));
-        self.ask_store(
-            leader,
-            StoreOp::Append(StoreAppend { term, after, batch: id, events, sweep }),
-        );
+    fn append(&mut self, leader: usize, batch: Arc<EventBatch>, after: usize) {
+        let sweep = batch.events.iter().all(|recorded| is_of_sweep(&recorded.event));
+        self.ask_store(leader, StoreOp::Append(StoreAppend { batch, after, sweep }));
     }
 
-    /// The outcome of an append is not known: the same batch is appended again.
+    /// Appends the same batch again, because the outcome of the append is not known.
     pub(crate) fn retry_append(&mut self, leader: usize) {
         let Some(lead) = self.leaders[leader].lead.as_mut() else { return };
         lead.retry_at = None;
-        let Some(mut batch) = lead.machine.append_in_flight() else { return };
-        if self.bugs.on(PlantedBug::DoubleAppendAfterUnknown) {
-            batch.after = self.journal.records.len() as u64;
-        }
-        self.append(leader, batch);
+        let Some(batch) = lead.machine.append_in_flight() else { return };
+        let doubles = self.bugs.on(PlantedBug::DoubleAppendAfterUnknown);
+        let after = if doubles { self.journal.records.len() } else { index(batch.after) };
+        self.append(leader, batch, after);
     }
 
     pub(crate) fn append_failed(&mut self, leader: usize) {
@@ -169,7 +173,7 @@ impl SimWorld<'_> {
         }
     }
 
-    pub(crate) fn batch_durable(&mut self, leader: usize, id: u64) {
+    pub(crate) fn batch_durable(&mut self, leader: usize, id: BatchId) {
         let Some(lead) = self.leaders[leader].lead.as_mut() else { return };
         let effects = lead.machine.on_durable(id);
         let speaks = |effect: &LeaderEffect<SimPendingRequest>| {
@@ -199,6 +203,10 @@ impl SimWorld<'_> {
             }
         }
     }
+}
+
+fn index(position: Position) -> usize {
+    usize::try_from(position.0).expect("journals are short here")
 }
 
 /// Whether an event can come of nothing but the passing of time.
@@ -234,7 +242,7 @@ fn incarnation_of(request: &EngineRequest) -> Option<Incarnation> {
     }
 }
 
-/// The answer to a worker, if there is more to it than the replies.
+/// Returns the answer to a worker, if it contains more than the replies.
 fn worker_answer(life: Incarnation, answer: EngineAnswer) -> Option<DownlinkMessage> {
     match answer {
         EngineAnswer::Registered(told) => Some(DownlinkMessage::Joined(life, Ok(told))),

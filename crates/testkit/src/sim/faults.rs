@@ -1,11 +1,11 @@
-//! Faults begin and end.
+//! The begin and the end of faults.
 
 use super::client::ClientOp;
 use super::leader::LeaderNode;
 use super::schedule::{CrashPoint, FaultKind};
 use super::world::{SimEvent, SimWorld};
 
-/// How often a fault looks whether a step runs that it is about.
+/// How often a fault looks for a running step that it needs.
 const HOLDER_AWAITED_EVERY: u64 = 300;
 
 impl SimWorld<'_> {
@@ -59,7 +59,7 @@ impl SimWorld<'_> {
         self.at(until, SimEvent::FaultEnd(fault));
     }
 
-    /// Whether the leader crashes at this point, and if so, that it does.
+    /// Makes the leader crash if it is to crash at this point. Returns whether it does.
     pub(crate) fn crashes_at(&mut self, leader: usize, point: CrashPoint) -> bool {
         let crashes = self.leaders[leader].crashes_at == Some(point);
         if crashes {
@@ -70,25 +70,16 @@ impl SimWorld<'_> {
         crashes
     }
 
-    /// The process of a worker that is its leader's dies.
+    /// Ends the process that a worker shares with its leader.
     pub(crate) fn local_process_dies(&mut self, worker: usize) {
         let leader = self.schedule.workers[worker].own_of.expect("it has a leader");
         self.leader_crashes(leader);
     }
 
-    /// The process of a worker that is its leader's starts.
+    /// Starts the process that a worker shares with its leader.
     pub(crate) fn local_process_starts(&mut self, worker: usize) {
         let leader = self.schedule.workers[worker].own_of.expect("it has a leader");
         self.leader_starts(leader);
-    }
-
-    /// The process that a fault killed starts again.
-    fn crashed_process_starts(&mut self, worker: usize) {
-        if self.is_local(worker) {
-            self.local_process_starts(worker);
-        } else {
-            self.worker_starts(worker);
-        }
     }
 
     fn leader_crashes(&mut self, leader: usize) {
@@ -100,7 +91,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// Whether a fault is about a step that must not run beside itself, and there is none.
+    /// Returns whether a fault needs an exclusive step that runs, and there is none.
     fn waits_for_holder(&self, what: FaultKind) -> bool {
         let is_about = matches!(
             what,
@@ -115,8 +106,8 @@ impl SimWorld<'_> {
         }
     }
 
-    /// A network is divided: the leader is on one side with workers that hold something, the store and the other leaders are
-    /// on the other.
+    /// Divides the network: the leader is on one side with workers that hold an exclusive step, the store and the other
+    /// leaders are on the other.
     fn partition_begins(&mut self, until: u64) {
         let leads = |leader: &LeaderNode| leader.is_settled(self.journal.term);
         let Some(leader) = self.leaders.iter().position(leads) else { return };
@@ -126,7 +117,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// Another machine uses the worker's credential. A leader's own worker has none that could be revoked.
+    /// Has another machine use the worker's credential. A leader's own worker has no credential that could be revoked.
     fn credential_is_stolen(&mut self, worker: usize, until: u64) {
         if self.schedule.workers[worker].own_of.is_none() {
             self.workers[worker].cut_down(until);
@@ -139,7 +130,7 @@ impl SimWorld<'_> {
         self.add_client_op(ClientOp::drain(worker));
     }
 
-    /// An operator takes a lock away from a lease that holds it now, from one with several if there is one.
+    /// Has an operator take a lock away from a lease that holds it now, if possible from one with several locks.
     fn lock_is_force_released(&mut self) {
         if let Some((lock, fence)) = self.witness.lock_holder() {
             self.add_client_op(ClientOp::force_release(lock, fence));
@@ -174,19 +165,17 @@ impl SimWorld<'_> {
         self.add_to_story(|| format!("END of {what:?}"));
         match what {
             FaultKind::LeaderCrash(leader) => self.leader_starts(leader),
-            FaultKind::LeaderCrashAt(leader, _) => {
-                self.leaders[leader].crashes_at = None;
-                if !self.leaders[leader].up {
-                    self.leader_starts(leader);
-                }
-            }
+            FaultKind::LeaderCrashAt(leader, _) => self.leader_crash_ends(leader),
             FaultKind::WorkerRestart(worker) => {
                 self.worker_crashes(worker);
                 self.worker_starts(worker);
             }
+            FaultKind::GuardCrash(worker) if self.is_local(worker) => {
+                self.local_process_starts(worker);
+            }
             FaultKind::WorkerCrash(worker)
             | FaultKind::NodeCrash(worker)
-            | FaultKind::GuardCrash(worker) => self.crashed_process_starts(worker),
+            | FaultKind::GuardCrash(worker) => self.worker_starts(worker),
             FaultKind::HostCopied(worker) => self.kill_former_lives(worker),
             FaultKind::HostCloned(worker, clone) => self.clone_ends(worker, clone),
             FaultKind::JournalRefuses
@@ -217,6 +206,14 @@ impl SimWorld<'_> {
             | FaultKind::ForceRelease
             | FaultKind::Plain(..)
             | FaultKind::Drain(_) => {}
+        }
+    }
+
+    /// Ends the chosen crash point of a leader; the leader starts again if it crashed.
+    fn leader_crash_ends(&mut self, leader: usize) {
+        self.leaders[leader].crashes_at = None;
+        if !self.leaders[leader].up {
+            self.leader_starts(leader);
         }
     }
 

@@ -1,9 +1,13 @@
 //! The store: a linearizable journal with terms, and the ways in which it fails.
 
+use std::sync::Arc;
+
 use windlass_core::engine::{Event, StoreHistory, event};
+use windlass_core::event_batch::{BatchId, EventBatch};
 use windlass_core::id::{Fence, Term};
 use windlass_core::leader::TermRecord;
 use windlass_core::planted_bugs::{PlantedBug, PlantedBugs};
+use windlass_core::recorded_event::RecordedEvent;
 use windlass_core::time::{Span, Time};
 
 use super::clock::WallClock;
@@ -15,44 +19,44 @@ use super::world::{SimEvent, SimWorld};
 /// How long a term lasts without renewal.
 pub(crate) const TERM_TTL: u64 = 6_000;
 
-/// One event in the journal, with what came with it.
+/// One event in the journal, with the circumstances of its append.
 #[derive(Clone, Debug)]
 pub(crate) struct SimRecord {
-    pub(crate) batch: u64,
+    pub(crate) batch: BatchId,
     pub(crate) at: Time,
     pub(crate) event: Event,
-    /// When the journal took it, in true time.
+    /// The true time at which the journal accepted it.
     pub(crate) truth: u64,
 }
 
 /// What tells the last event of a journal from others: its position and its batch.
-pub(crate) type SimJournalHead = (usize, Option<u64>);
+pub(crate) type SimJournalHead = (usize, Option<BatchId>);
 
 /// The store's state.
 #[derive(Clone, Debug)]
 pub(crate) struct SimJournal {
     pub(crate) records: Vec<SimRecord>,
     pub(crate) term: Term,
-    /// Whose holder may write: none once it has resigned.
+    /// The term whose holder may write; `None` once it has resigned.
     holder_term: Option<Term>,
-    /// Changes with each campaign that wins, renewal and resignation.
+    /// A counter that grows with each won campaign, renewal and resignation.
     lease_changes: u64,
-    /// How long the term lasts without renewal: not at all once it was given back.
+    /// How long the term lasts without renewal: zero once it was given back.
     term_duration: u64,
-    /// When it ends by the store's clock, which nothing should rest on.
+    /// When it ends by the store's clock, on which nothing should depend.
     term_ends_at: u64,
-    /// What the store takes for the time: a takeover begins journal time with it.
+    /// The store's own clock: a takeover begins journal time with it.
     pub(crate) clock: WallClock,
-    /// What it can say of its history, until a leader has recorded it.
+    /// What the store knows about its history, until a leader has recorded it.
     history: StoreHistory,
-    /// What is wrong with it now.
+    /// The faults that affect it now.
     pub(crate) active_faults: Vec<FaultKind>,
 }
 
-/// What a leader asks of the store.
+/// A request of a leader to the store.
 #[derive(Clone, Debug)]
 pub(crate) enum StoreOp {
-    /// For a term with this mark, if that is over; otherwise it asks for the mark only.
+    /// Asks for a term after this record, if that term is over; otherwise it only asks for the record.
     Campaign(Option<TermRecord>),
     Renew(Term),
     Resign(Term),
@@ -62,29 +66,28 @@ pub(crate) enum StoreOp {
 /// A batch of events to be written behind a position.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreAppend {
-    pub(crate) term: Term,
+    pub(crate) batch: Arc<EventBatch>,
+    /// How many records it follows.
     pub(crate) after: usize,
-    pub(crate) batch: u64,
-    pub(crate) events: Vec<(Time, Event)>,
     /// Whether it came of nothing but the passing of time.
     pub(crate) sweep: bool,
 }
 
-/// What the store answers.
+/// The answer of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreResult {
     Led(Term, u64, StoreHistory),
     NotLed(TermRecord, SimJournalHead),
     Renewed,
     Resigned,
-    Appended(u64),
+    Appended(BatchId),
     /// The term has passed to another.
     Stale,
-    /// Something went wrong; whether it took effect is not known.
+    /// The operation failed; its effect is not known.
     Failed(FailedStoreOp),
 }
 
-/// Which operation failed.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailedStoreOp {
     Campaign,
@@ -110,7 +113,7 @@ impl Default for SimJournal {
 }
 
 impl SimJournal {
-    /// One ill of this kind is over.
+    /// Ends one fault of this kind.
     pub(crate) fn recovers(&mut self, from: FaultKind) {
         let same = |ill: &FaultKind| std::mem::discriminant(ill) == std::mem::discriminant(&from);
         if let Some(at) = self.active_faults.iter().position(same) {
@@ -174,19 +177,19 @@ impl SimJournal {
     }
 
     fn holds(&self, append: &StoreAppend) -> bool {
-        self.records.get(append.after).is_some_and(|record| record.batch == append.batch)
+        self.records.get(append.after).is_some_and(|record| record.batch == append.batch.id)
     }
 }
 
 impl SimWorld<'_> {
-    /// Sends an operation to the store; its effect and its answer take their time.
+    /// Sends an operation to the store. Its effect and its answer are delayed.
     pub(crate) fn ask_store(&mut self, leader: usize, op: StoreOp) {
         let delay = if self.rng.chance(500) { self.store_delay() } else { 1 };
         let life = self.leaders[leader].life;
         self.at(self.now + delay, SimEvent::StoreApply(leader, life, op));
     }
 
-    /// How long a message to or from the store takes.
+    /// Returns how long a message to or from the store takes.
     fn store_delay(&mut self) -> u64 {
         let slow =
             self.journal.active_faults.iter().any(|ill| matches!(ill, FaultKind::JournalSlow));
@@ -235,7 +238,7 @@ impl SimWorld<'_> {
         self.at(self.now + delay, SimEvent::StoreReply(leader, life, result));
     }
 
-    /// An operation whose outcome the leader does not learn.
+    /// Makes the outcome of an operation unknown to the leader.
     fn store_may_lose_outcome(
         &mut self,
         op: StoreOp,
@@ -271,45 +274,46 @@ impl SimWorld<'_> {
                 }
                 StoreResult::Resigned
             }
-            StoreOp::Append(append) => self.store_appends(append),
+            StoreOp::Append(append) => self.store_appends(&append),
         }
     }
 
-    fn store_appends(&mut self, append: StoreAppend) -> StoreResult {
-        if self.journal.holds(&append) {
+    fn store_appends(&mut self, append: &StoreAppend) -> StoreResult {
+        if self.journal.holds(append) {
             self.marks.hit("append outcome unknown, resolved by repeating");
-            return StoreResult::Appended(append.batch);
+            return StoreResult::Appended(append.batch.id);
         }
         let unfenced = self.bugs.on(PlantedBug::AppendWithoutFence)
             || (self.bugs.on(PlantedBug::NoTermCheckOnSweep) && append.sweep);
         let behind = append.after != self.journal.records.len();
-        if (self.journal.holder_term != Some(append.term) || behind) && !unfenced {
+        if (self.journal.holder_term != Some(append.batch.term) || behind) && !unfenced {
             self.marks.hit("append refused: the term had passed");
             return StoreResult::Stale;
         }
-        for (at, event) in append.events {
-            self.add_record_to_story(append.term, &event);
-            let (term, current) = (append.term, self.journal.term);
-            let record = CommittedEvent { term, current, at, truth: self.now, event: &event };
+        for recorded in &append.batch.events {
+            let RecordedEvent { at, event, .. } = &**recorded;
+            self.add_record_to_story(append.batch.term, event);
+            let (at, term, current) = (*at, append.batch.term, self.journal.term);
+            let record = CommittedEvent { term, current, at, truth: self.now, event };
             let seen = self.witness.commit(&record, &mut self.marks);
             self.check(seen);
             if let Event::WorkerRevoked(event::WorkerRevoked { worker }) = event {
                 self.stolen_credential_is_used(usize::try_from(worker.0).expect("workers are few"));
             }
             self.journal.records.push(SimRecord {
-                batch: append.batch,
+                batch: append.batch.id,
                 at,
-                event,
+                event: event.clone(),
                 truth: self.now,
             });
             self.note_sealing();
         }
         // The first batch of a term records what its leader found.
         self.journal.history = StoreHistory::Unbroken;
-        StoreResult::Appended(append.batch)
+        StoreResult::Appended(append.batch.id)
     }
 
-    /// A run is sealed only if the archive has it.
+    /// Checks that a run is sealed only if the archive has it.
     fn note_sealing(&mut self) {
         let last = self.journal.records.last().map(|record| &record.event);
         let Some(run) = last.and_then(sealed_run) else { return };
@@ -318,8 +322,8 @@ impl SimWorld<'_> {
         self.maintenance.run_sealed(run, self.now);
     }
 
-    /// Puts an earlier state of the store back: whole batches are gone, and it says so or cannot tell. What clients were
-    /// told stays: a run that was lost as a whole is none that the engine could do anything wrong with.
+    /// Restores an earlier state of the store: whole batches are gone, and the store reports that or cannot know.
+    /// Answers to clients remain: for the engine, a run that is lost as a whole never existed.
     pub(crate) fn store_rolls_back(&mut self, batches: u64, history: StoreHistory) {
         let records = &self.journal.records;
         let end = match batches {
@@ -337,7 +341,7 @@ impl SimWorld<'_> {
         // Terms that were lost do not come again, and no leader holds this one.
         self.journal.term = Term(self.journal.term.0 + 1);
         self.maintenance.rolled_back(&self.journal.records, self.journal.term);
-        // The new server knows of the term what it had heard: also that it was given back, or nothing.
+        // The new server knows what it had learned of the term: also that it was given back, or nothing.
         let lasts = if self.rng.chance(500) { TERM_TTL } else { 0 };
         self.journal.set_term_duration(lasts, self.now);
         self.journal.holder_term = None;
@@ -346,7 +350,7 @@ impl SimWorld<'_> {
         self.check(seen);
     }
 
-    /// How many records there were before the newest grant of a running step that must not run beside itself.
+    /// Returns the number of records before the newest grant of a running exclusive step.
     fn before_newest_exclusive(&self) -> usize {
         let running: Vec<Fence> = self.witness.exclusive_now().map(|(fence, _)| fence).collect();
         let granted = |record: &SimRecord| matches!(&record.event, Event::Granted(event::Granted { fence, .. }) if running.contains(fence));
@@ -368,11 +372,11 @@ impl SimWorld<'_> {
 }
 
 /// How many records there were before a batch.
-fn records_before_batch(records: &[SimRecord], batch: u64) -> usize {
+fn records_before_batch(records: &[SimRecord], batch: BatchId) -> usize {
     records.iter().position(|record| record.batch == batch).unwrap_or(records.len())
 }
 
-/// How many records there were so many batches ago.
+/// Returns the number of records before the last `batches` batches.
 fn records_before_last_batches(records: &[SimRecord], batches: u64) -> usize {
     let mut end = records.len();
     for _ in 0..batches {
@@ -382,8 +386,8 @@ fn records_before_last_batches(records: &[SimRecord], batches: u64) -> usize {
     end
 }
 
-/// How many records are never lost. What clients were told stays: a run that was lost as a whole is none that the engine
-/// could do anything wrong with.
+/// Returns the number of records that are never lost. Answers to clients remain: for the engine, a run that is lost as
+/// a whole never existed.
 fn records_never_lost(records: &[SimRecord], history: StoreHistory) -> usize {
     let told = |record: &SimRecord| {
         matches!(
@@ -395,15 +399,15 @@ fn records_never_lost(records: &[SimRecord], history: StoreHistory) -> usize {
                 | Event::LockForced(_)
         )
     };
-    let last_told = records.iter().rposition(told).map_or(0, |at| records[at].batch);
+    let last_told = records.iter().rposition(told).map_or(BatchId(0), |at| records[at].batch);
     let keeps = records.iter().rposition(|record| record.batch == last_told);
-    // Without notice, a journal from before the first registration of another worker needs no embargo: documented.
+    // Without a notice, a journal from before the first registration of another worker needs no embargo: documented.
     let first_other =
         first_remote_registration(records).filter(|_| history == StoreHistory::Unproven);
     keeps.max(first_other).map_or(0, |at| at + 1)
 }
 
-/// The first registration of a worker that is not the leader's own.
+/// Returns the first registration of a worker that is not the leader's own.
 fn first_remote_registration(records: &[SimRecord]) -> Option<usize> {
     let mut leader_worker = None;
     records.iter().position(|record| match &record.event {

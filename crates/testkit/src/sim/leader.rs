@@ -5,6 +5,7 @@ use windlass_core::engine::{Engine, EngineRequest, ProvenTime, StoreHistory};
 use windlass_core::id::{Term, WorkerId};
 use windlass_core::leader::{Leader, LeaderLease, TermObserver, TermRecord, WonTerm};
 use windlass_core::planted_bugs::PlantedBug;
+use windlass_core::recorded_event::Position;
 use windlass_core::session::WorkerLocality;
 use windlass_core::time::{Span, Time};
 
@@ -296,7 +297,7 @@ impl SimWorld<'_> {
         let own = self.schedule.workers.iter().position(|worker| worker.own_of == Some(leader));
         let won = WonTerm {
             term,
-            head: self.journal.records.len() as u64,
+            head: Position(self.journal.records.len() as u64),
             ttl: Span::millis(self.schedule.ttls[leader]),
             generation: engine.generation(),
             own: own.map(|worker| WorkerId(worker as u64)),

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use windlass_core::engine::EngineRequest;
+use windlass_core::event_batch::BatchId;
 use windlass_core::leader::{LeaderInput, LeaderTurn, ReadingOrder};
 use windlass_core::planted_bugs::PlantedBugs;
 use windlass_core::time::Time;
@@ -17,16 +18,16 @@ use super::world::{SimEvent, SimWorld};
 /// A leader that is awake and has room ticks at most this long after a deadline of its engine.
 const TICK_SLACK: u64 = 5_000;
 
-/// Clients of a crowd. Each sends its next request when the last one is decided.
+/// The number of clients in a crowd. Each sends its next request when the last one is decided.
 const CROWD: usize = 80;
 
-/// How long a decision takes at least while a crowd asks.
+/// The least time of a decision while a crowd sends requests.
 const CROWD_DECISION_COST: u64 = 4;
 
 /// The outcome of an append, as the store reports it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SimAppendOutcome {
-    Durable(u64),
+    Durable(BatchId),
     Unknown,
 }
 
@@ -35,11 +36,11 @@ pub(crate) struct LeaderInbox {
     order: ReadingOrder,
     requests: VecDeque<(SimRequestSource, EngineRequest)>,
     appends: VecDeque<SimAppendOutcome>,
-    /// The last decisions take until then.
+    /// The time until which the last decisions occupy the leader.
     busy_until: u64,
     /// When the next turn is scheduled.
     turn_at: Option<u64>,
-    /// Since when a tick has been due that was not handled.
+    /// Since when an unhandled tick has been due.
     tick_due_since: Option<u64>,
 }
 
@@ -62,7 +63,7 @@ impl LeaderInbox {
 }
 
 impl SimLeadership {
-    /// What the next turn waits for.
+    /// Returns what the next turn waits for.
     pub(crate) fn next_turn(&self, local: Time) -> LeaderTurn {
         let situation = (self.machine.load(), self.is_handing_over());
         let mut order = self.inbox.order.clone();
@@ -71,7 +72,7 @@ impl SimLeadership {
 }
 
 impl SimWorld<'_> {
-    /// A request arrives at a node that leads.
+    /// Adds a request that arrives at a leading node.
     pub(crate) fn enqueue_request(
         &mut self,
         leader: usize,
@@ -83,14 +84,14 @@ impl SimWorld<'_> {
         self.schedule_turn(leader);
     }
 
-    /// The store reports the outcome of an append.
+    /// Adds the outcome of an append, as the store reports it.
     pub(crate) fn enqueue_append_outcome(&mut self, leader: usize, outcome: SimAppendOutcome) {
         let Some(lead) = &mut self.leaders[leader].lead else { return };
         lead.inbox.appends.push_back(outcome);
         self.schedule_turn(leader);
     }
 
-    /// A crowd of clients asks the leader for as long as this lasts.
+    /// Begins a crowd of clients that send requests to the leader until this time.
     pub(crate) fn crowd_arrives(&mut self, leader: usize, until: u64) {
         self.leaders[leader].crowd_until = until;
         for _ in 0..CROWD {
@@ -109,7 +110,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// Handles the first input that is ready, and comes back for the next one.
+    /// Handles the first input that is ready, and schedules the next turn.
     pub(crate) fn leader_takes_turn(&mut self, leader: usize, life: u32) {
         if self.leaders[leader].life != life || !self.leaders[leader].up {
             return;
@@ -130,7 +131,7 @@ impl SimWorld<'_> {
         self.wake_leader_later(leader);
     }
 
-    /// A tick that is due must not wait for ever behind other inputs.
+    /// Checks that a due tick does not wait forever behind other inputs.
     fn note_due_tick(&mut self, leader: usize, turn: LeaderTurn, ready: Option<LeaderInput>) {
         let (now, awake_since) = (self.now, self.leaders[leader].frozen_until);
         let local = self.leaders[leader].clock.local(now);
@@ -188,7 +189,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// Reads the next request, and those behind it as far as one turn may.
+    /// Reads the next request, and as many of those behind it as one turn may.
     fn leader_serves(&mut self, leader: usize) {
         let mut read = 0;
         while self.leader_reads_request(leader, read) {
@@ -196,7 +197,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// Decides the next request, if the leader reads another one after so many.
+    /// Decides the next request, if the leader may read another one after so many.
     fn leader_reads_request(&mut self, leader: usize, read: usize) -> bool {
         let cost = self.decision_cost(leader);
         let now = self.now;
@@ -218,7 +219,7 @@ impl SimWorld<'_> {
         true
     }
 
-    /// How long a decision takes. With a crowd it takes time in any case.
+    /// Returns how long a decision takes. With a crowd it always takes time.
     fn decision_cost(&self, leader: usize) -> u64 {
         let crowded = self.now < self.leaders[leader].crowd_until;
         self.schedule.decision_cost.max(if crowded { CROWD_DECISION_COST } else { 0 })

@@ -1,4 +1,6 @@
 //! Every exit code of the program. Scripts rely on them: a code keeps its meaning.
+//!
+//! `run_watch/finished_run.rs` chooses the code of a run, `error.rs` that of a refused command.
 
 /// The command succeeded.
 pub(super) const SUCCESS: u8 = 0;

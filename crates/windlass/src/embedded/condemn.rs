@@ -120,7 +120,7 @@ async fn open_runs(journal: &dyn Journal) -> Result<BTreeSet<RunId>, StoreError>
             page => page?,
         };
         let Some(last) = page.last() else { return Ok(open) };
-        after = last.position;
+        after = last.position();
         for recorded in page.iter().flat_map(|batch| &batch.events) {
             match &recorded.event {
                 Event::RunSubmitted(event::RunSubmitted { run, .. }) => drop(open.insert(*run)),

@@ -181,7 +181,7 @@ impl EmbeddedNode {
         };
         let (node, handle) = ControllerNode::open(Arc::clone(&stores.journal), config).await?;
         // Before the first event.
-        let tally = EventCounter::new(&handle, Arc::clone(&stores.journal));
+        let tally = EventCounter::new(&handle, &stores.journal);
         let ((retire, retires), (shutdown, ends)) = (ShutdownSender::new(), ShutdownSender::new());
         let (shutdown_worker, _) = ShutdownSender::new();
         let node = tokio::spawn(node.run_and_retire(retires, ends));
@@ -196,7 +196,7 @@ impl EmbeddedNode {
         tokio::spawn(tally.run(ends.clone()));
         let maintenance = (sender, tokio::spawn(maintenance.run(ends)));
         let tables = stores.tables.clone().map(|tables| {
-            let keeper = SqlViewUpdater::new(&handle, Arc::clone(&stores.journal), tables);
+            let keeper = SqlViewUpdater::new(&handle, &stores.journal, tables);
             let (sender, ends) = ShutdownSender::new();
             (sender, tokio::spawn(keep_tables(keeper, ends)))
         });
@@ -249,14 +249,11 @@ impl EmbeddedNode {
         reached: impl Fn(&EngineView) -> bool,
     ) -> Result<(), EmbeddedNodeError> {
         let views = Arc::clone(self.handle.views());
-        let mut follower = views.follow(views.look(|view| view.position));
-        while !views.look(&reached) {
-            tokio::select! {
-                failed = self.wait_for_failure() => return Err(failed),
-                _ = follower.next() => {}
-            }
+        tokio::select! {
+            biased;
+            () = views.wait_for(reached) => Ok(()),
+            failed = self.wait_for_failure() => Err(failed),
         }
-        Ok(())
     }
 
     /// The handle for requests to the node.

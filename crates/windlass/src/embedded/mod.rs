@@ -46,8 +46,6 @@ pub use node_link::NodeLink;
 pub use read_state::read_state;
 pub use store_reader::StoreReader;
 pub use stores::Stores;
-#[cfg(all(feature = "http", feature = "sqlite"))]
-pub(crate) use submitted_run::UnreadRunEvents;
 pub(crate) use submitted_run::{RunEventReader, SubmittedRun};
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 pub use transfer::{TransferError, TransferTotals, transfer};

@@ -102,7 +102,8 @@ impl StoreReader {
 
     async fn sealed(&self, record: &RunRecord) -> Result<Option<RunSummary>, StoreError> {
         let first = self.stores.archive.events(record.run, Position(0), 1).await?;
-        let Some((mut after, submitted)) = first.into_iter().next() else { return Ok(None) };
+        let Some(submitted) = first.into_iter().next() else { return Ok(None) };
+        let mut after = submitted.position;
         let summary = RunSummary::from_submitted(submitted.at, &submitted.event);
         let Some(mut summary) = summary else { return Ok(None) };
         for (worker, name) in &record.workers {
@@ -110,9 +111,9 @@ impl StoreReader {
         }
         loop {
             let page = self.stores.archive.events(record.run, after, PAGE).await?;
-            let Some((last, _)) = page.last() else { return Ok(Some(summary)) };
-            after = *last;
-            for (_, recorded) in &page {
+            let Some(last) = page.last() else { return Ok(Some(summary)) };
+            after = last.position;
+            for recorded in &page {
                 summary.apply_event(recorded.at, &recorded.event);
             }
         }
@@ -143,10 +144,10 @@ impl StoreReader {
                 }
                 page => page?,
             };
-            let Some(end) = page.last().map(|batch| batch.position) else { return Ok(()) };
+            let Some(end) = page.last().map(|batch| batch.position()) else { return Ok(()) };
             for batch in &page {
-                for (at, recorded) in (batch.after().0 + 1..).zip(&batch.events) {
-                    if at > folded.0 {
+                for recorded in &batch.events {
+                    if recorded.position > folded {
                         // Runs can be listed even if this version cannot apply an event.
                         let _ = self.engine.apply(recorded.at, &recorded.event);
                     }

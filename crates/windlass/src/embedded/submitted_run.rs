@@ -2,21 +2,15 @@
 
 use std::sync::Arc;
 
-use windlass_controller::{
-    EngineView, EventFollower, FollowedEvents, NodeHandle, NotLeader, PublishedEvents,
-};
+use windlass_controller::{EngineView, EventFollower, FollowedEvents, NodeHandle, NotLeader};
 use windlass_core::engine::{EngineCall, Event, RequestDenial, SubmitRun, SubmitWarning, event};
 use windlass_core::id::RunId;
 use windlass_core::summary::RunSummary;
-use windlass_core::time::Time;
 use windlass_store::db::StoreError;
-use windlass_store::journal::{Journal, Position};
+use windlass_store::journal::{Position, RecordedEvent};
 
 use super::clock::system_now;
 use super::stores::Stores;
-
-/// Events that are read from the journal at once.
-const PAGE: usize = 16_384;
 
 /// A run that the leader has accepted.
 #[derive(Debug)]
@@ -65,55 +59,23 @@ fn with_workers(mut summary: RunSummary, handle: &NodeHandle) -> RunSummary {
 pub(crate) struct RunEventReader {
     run: RunId,
     follower: EventFollower,
-    journal: Arc<dyn Journal>,
-}
-
-/// Events that can be read.
-#[derive(Debug)]
-pub(crate) struct UnreadRunEvents {
-    /// The position up to which all events were read before.
-    behind: Position,
-    events: FollowedEvents,
 }
 
 impl RunEventReader {
     /// Reads behind a position.
     pub(crate) fn new(handle: &NodeHandle, stores: &Stores, run: RunId, from: Position) -> Self {
-        let journal = Arc::clone(&stores.journal);
-        Self { run, follower: handle.views().follow(from), journal }
+        Self { run, follower: handle.views().follow(&stores.journal, from) }
     }
 
-    /// Waits for events. May be dropped while it waits: nothing is lost then.
-    pub(crate) async fn wait(&mut self) -> UnreadRunEvents {
-        let behind = self.follower.position();
-        UnreadRunEvents { behind, events: self.follower.next().await }
+    /// Waits until there may be events to read. The future can be dropped: no event is lost.
+    pub(crate) async fn wait(&mut self) {
+        self.follower.wait().await;
     }
 
-    /// Reads the events, each once and in order. What the leader no longer has in memory is in the journal.
-    pub(crate) async fn read(
-        &mut self,
-        unread: UnreadRunEvents,
-        mut each: impl FnMut(Position, Time, &Event),
-    ) -> Result<(), StoreError> {
-        let (run, behind) = (self.run, unread.behind);
-        let mut read = |batch: &PublishedEvents| {
-            for (position, (at, event)) in batch.numbered().filter(|(at, _)| *at > behind) {
-                if event.run().is_none_or(|of| of == run) {
-                    each(position, *at, event);
-                }
-            }
-        };
-        match unread.events {
-            FollowedEvents::Events(batches) => batches.iter().for_each(|batch| read(batch)),
-            FollowedEvents::Behind(from) => {
-                for batch in self.journal.tail(from, PAGE).await? {
-                    let position = batch.position;
-                    let events = batch.events.into_iter().map(|it| (it.at, it.event)).collect();
-                    read(&PublishedEvents::new(position, events));
-                    self.follower.skip_to(position);
-                }
-            }
-        }
-        Ok(())
+    /// Reads the events that are there now, each once and in order.
+    pub(crate) async fn read(&mut self) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
+        let news = self.follower.read().await?;
+        let own = |it: &&Arc<RecordedEvent>| it.event.run().is_none_or(|of| of == self.run);
+        Ok(news.iter().flat_map(FollowedEvents::iter).filter(own).map(Arc::clone).collect())
     }
 }

@@ -235,8 +235,10 @@ pub(crate) async fn follow(
         submitted.map_err(|denial| RunError::Denied(denial.to_string()))?;
     let mut events = RunEventReader::new(handle, stores, summary.run(), from);
     while !summary.status().is_terminal() {
-        let unread = events.wait().await;
-        events.read(unread, |_, at, event| summary.apply_event(at, event)).await?;
+        events.wait().await;
+        for recorded in events.read().await? {
+            summary.apply_event(recorded.at, &recorded.event);
+        }
     }
     Ok(summary)
 }

@@ -141,11 +141,8 @@ impl PipelineTestCluster {
     }
 
     async fn until_all_have_joined(&self, handle: &NodeHandle) {
-        let views = Arc::clone(handle.views());
-        let mut follower = views.follow(views.look(|view| view.position));
-        while views.look(|view| view.engine.workers().count()) < self.workers.len() {
-            follower.next().await;
-        }
+        let all = self.workers.len();
+        handle.views().wait_for(|view| view.engine.workers().count() >= all).await;
     }
 }
 

@@ -1,14 +1,14 @@
 //! The result of a pipeline test.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::engine::{Event, event};
 use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
-use windlass_core::time::Time;
-use windlass_store::journal::Position;
+use windlass_store::journal::{Position, RecordedEvent};
 
 use crate::embedded::Stores;
 use crate::sdk::{Report, RunError};
@@ -20,7 +20,7 @@ const PAGE: usize = 16_384;
 #[derive(Debug)]
 pub struct PipelineTestResult {
     report: Report,
-    events: Vec<(Time, Event)>,
+    events: Vec<Arc<RecordedEvent>>,
     took: Duration,
 }
 
@@ -35,12 +35,12 @@ impl PipelineTestResult {
         loop {
             let batches = stores.journal.tail(from, PAGE).await?;
             let Some(last) = batches.last() else { break };
-            from = last.position;
-            let all = batches.into_iter().flat_map(|batch| batch.events);
+            from = last.position();
+            let all = batches.iter().flat_map(|batch| &batch.events);
             let own = all.filter(|it| it.event.run().is_none_or(|of| of == run));
-            events.extend(own.map(|it| (it.at, it.event)));
+            events.extend(own.map(Arc::clone));
         }
-        let report = Report::new(summary, std::sync::Arc::clone(&stores.logs)).await;
+        let report = Report::new(summary, Arc::clone(&stores.logs)).await;
         Ok(Self { report, events, took })
     }
 
@@ -55,7 +55,7 @@ impl PipelineTestResult {
     }
 
     /// The events of the run and of the cluster, in order.
-    pub fn events(&self) -> &[(Time, Event)] {
+    pub fn events(&self) -> &[Arc<RecordedEvent>] {
         &self.events
     }
 
@@ -73,8 +73,8 @@ impl PipelineTestResult {
         let (Some(one), Some(other)) = (plan.find(one), plan.find(other)) else { return false };
         let is_end = |event: &Event| matches!(event, Event::Ended(event::Ended { step, .. }) if *step == one);
         let is_grant = |event: &Event| matches!(event, Event::Granted(event::Granted { step, .. }) if *step == other);
-        let end = self.events.iter().rposition(|(_, event)| is_end(event));
-        let grant = self.events.iter().position(|(_, event)| is_grant(event));
+        let end = self.events.iter().rposition(|recorded| is_end(&recorded.event));
+        let grant = self.events.iter().position(|recorded| is_grant(&recorded.event));
         matches!((end, grant), (Some(end), Some(grant)) if end < grant)
     }
 
@@ -87,12 +87,12 @@ impl PipelineTestResult {
 
 struct EventTranscript<'a> {
     plan: &'a Plan,
-    events: &'a [(Time, Event)],
+    events: &'a [Arc<RecordedEvent>],
 }
 
 impl EventTranscript<'_> {
     fn worker(&self, id: windlass_core::id::WorkerId) -> &str {
-        let mut registered = self.events.iter().filter_map(|(_, event)| match event {
+        let mut registered = self.events.iter().filter_map(|recorded| match &recorded.event {
             Event::WorkerRegistered(event::WorkerRegistered { worker, name, .. })
                 if *worker == id =>
             {
@@ -126,7 +126,7 @@ impl EventTranscript<'_> {
 
 impl fmt::Display for EventTranscript<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = self.events.iter().filter_map(|(_, event)| self.line(event));
+        let mut lines = self.events.iter().filter_map(|recorded| self.line(&recorded.event));
         lines.try_for_each(|line| writeln!(f, "{line}"))
     }
 }

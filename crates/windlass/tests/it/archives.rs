@@ -183,8 +183,9 @@ impl FlawedArchive {
 
     fn keep_now(&self, mut run: SealedRun) {
         if self.has(ArchiveFlaw::LosesTimes) {
-            let undated = |(position, it): (_, RecordedEvent)| {
-                (position, RecordedEvent { at: Time::ZERO, ..it })
+            let undated = |it: Arc<RecordedEvent>| {
+                let (position, event) = (it.position, it.event.clone());
+                Arc::new(RecordedEvent { position, at: Time::ZERO, event })
             };
             run.events = run.events.iter().map(undated).collect();
         }
@@ -230,17 +231,12 @@ impl FlawedArchive {
         runs
     }
 
-    fn events_now(
-        &self,
-        run: RunId,
-        after: Position,
-        most: usize,
-    ) -> Vec<(Position, RecordedEvent)> {
+    fn events_now(&self, run: RunId, after: Position, most: usize) -> Vec<Arc<RecordedEvent>> {
         let it = self.locked();
         let Some(kept) = it.runs.get(&run) else { return Vec::new() };
         let inclusive = self.has(ArchiveFlaw::ReadsFromTheAskedPosition);
         let behind = |position: Position| position > after || inclusive && position == after;
-        kept.events.iter().filter(|(position, _)| behind(*position)).take(most).collect()
+        kept.events.iter().filter(|recorded| behind(recorded.position)).take(most).collect()
     }
 
     fn claim_now(&self, mut claim: SubmissionKeyClaim) -> SubmissionKeyOutcome {
@@ -321,7 +317,7 @@ impl Archive for FlawedArchive {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>> {
+    ) -> StoreFuture<'_, Vec<Arc<RecordedEvent>>> {
         Box::pin(async move { Ok(self.events_now(run, after, most)) })
     }
 

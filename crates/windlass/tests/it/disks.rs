@@ -1,5 +1,7 @@
 //! Disks without room, and disks that cannot be written: archives and logs refuse clearly, lose nothing, and go on.
 
+use std::sync::Arc;
+
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::outcome::RunStatus;
 use windlass::core::time::Time;
@@ -9,13 +11,13 @@ use windlass_store::archive::{
 };
 use windlass_store::conformance::{TestDisk, block_on, sample_events};
 use windlass_store::db::StoreError;
-use windlass_store::journal::Position;
+use windlass_store::journal::{Position, RecordedEvent};
 use windlass_store::logs::{FileLogs, LogId, LogStore};
 
 /// A run that takes more room than a full disk has left: chance does not become less by packing.
 fn large(run: u64) -> SealedRun {
     let mut chance = run;
-    let mut position = || {
+    let mut gap = || {
         chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
         chance >> 40
     };
@@ -25,9 +27,10 @@ fn large(run: u64) -> SealedRun {
     let run = RunId(run);
     let record = RunRecord { run, pipeline, status, submitted_at, ended_at, steps: 1, workers };
     let some = sample_events();
-    let events = some.iter().cycle().take(30_000).scan(0, |at, recorded| {
-        *at += 1 + position();
-        Some((Position(*at), recorded.clone()))
+    let events = some.iter().cycle().take(30_000).scan(0, |position, (at, event)| {
+        *position += 1 + gap();
+        let (position, at, event) = (Position(*position), *at, event.clone());
+        Some(Arc::new(RecordedEvent { position, at, event }))
     });
     SealedRun { record, events: events.collect() }
 }

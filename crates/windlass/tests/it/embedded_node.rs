@@ -16,7 +16,6 @@ use windlass::core::requirement::Labels;
 use windlass::core::time::Span;
 use windlass::core::{expand, spec};
 use windlass::embedded::{EmbeddedNode, LocalWorkerOptions, StoreReader, Stores, system_now};
-use windlass_controller::FollowedEvents;
 use windlass_store::journal::Position;
 use windlass_store::logs::LogId;
 use windlass_worker::PeerWorkers;
@@ -67,14 +66,11 @@ async fn submit(station: &EmbeddedNode, plan: &Arc<Plan>) -> RunId {
     run
 }
 
-async fn ended(station: &EmbeddedNode, run: RunId) -> RunStatus {
-    let mut follower = station.handle().views().follow(Position(0));
+async fn ended(station: &EmbeddedNode, stores: &Stores, run: RunId) -> RunStatus {
+    let mut follower = station.handle().views().follow(&stores.journal, Position(0));
     loop {
-        let FollowedEvents::Events(batches) = follower.next().await else {
-            panic!("it is not far behind")
-        };
-        for (_, event) in batches.iter().flat_map(|batch| &batch.events) {
-            if let Event::RunEnded(event::RunEnded { run: of, status }) = event
+        for recorded in follower.next().await.expect("the journal reads").iter() {
+            if let Event::RunEnded(event::RunEnded { run: of, status }) = &recorded.event
                 && *of == run
             {
                 return *status;
@@ -118,7 +114,7 @@ steps:
 "#,
     );
     let run = submit(&station, &plan).await;
-    assert_eq!(ended(&station, run).await, RunStatus::Succeeded);
+    assert_eq!(ended(&station, &stores, run).await, RunStatus::Succeeded);
     assert_eq!(log(&stores, run, &plan, "build").await, "building\n");
     assert_eq!(log(&stores, run, &plan, "test[postgres]").await, "testing postgres for 1.2\n");
     assert_eq!(log(&stores, run, &plan, "ship").await, "with *** as ship\n");
@@ -140,14 +136,14 @@ async fn earlier_step_durations_are_looked_up_by_name() {
     assert_eq!(known().await, []);
     std::fs::write(folder.path().join("ok"), "").expect("it can be written");
     let first = submit(&station, &plan).await;
-    assert_eq!(ended(&station, first).await, RunStatus::Succeeded);
+    assert_eq!(ended(&station, &stores, first).await, RunStatus::Succeeded);
     let names = |known: &[(String, Span)]| known.iter().map(|it| it.0.clone()).collect::<Vec<_>>();
     let before = known().await;
     assert_eq!(names(&before), ["flaky", "slow"]);
     assert!(before[1].1 >= Span::millis(100) && before[1].1 < Span::secs(30), "{before:?}");
     std::fs::remove_file(folder.path().join("ok")).expect("it is there");
     let second = submit(&station, &plan).await;
-    assert_eq!(ended(&station, second).await, RunStatus::Failed);
+    assert_eq!(ended(&station, &stores, second).await, RunStatus::Failed);
     let after = known().await;
     assert_eq!(names(&after), ["flaky", "slow"], "what failed now took what it took before");
     assert_eq!(after[0], before[0]);
@@ -161,7 +157,7 @@ async fn a_command_that_is_not_there_fails_its_step_as_a_shell_would() {
     let station = start(folder.path(), &stores).await;
     let plan = plan("steps:\n  build:\n    run: no-such-program --at-all\n");
     let run = submit(&station, &plan).await;
-    assert_eq!(ended(&station, run).await, RunStatus::Failed);
+    assert_eq!(ended(&station, &stores, run).await, RunStatus::Failed);
     let said = log(&stores, run, &plan, "build").await;
     assert!(said.contains("no-such-program"), "{said}");
     station.shut_down().await.expect("it ends in good order");
@@ -174,7 +170,7 @@ async fn a_large_run_is_sealed_by_the_station_that_ran_it_and_the_next_has_nothi
     let steps: Vec<String> = (0..1_000).map(|n| format!("  s{n}: {{ call: noop }}\n")).collect();
     let station = start(folder.path(), &stores).await;
     let run = submit(&station, &plan(&format!("steps:\n{}", steps.concat()))).await;
-    assert_eq!(ended(&station, run).await, RunStatus::Succeeded);
+    assert_eq!(ended(&station, &stores, run).await, RunStatus::Succeeded);
     station.shut_down().await.expect("it ends in good order");
     let records = StoreReader::read(stores.clone()).await.expect("it reads");
     assert_eq!(records.open().count(), 0);

@@ -8,8 +8,8 @@ use windlass::core::id::{RunId, Term};
 use windlass::core::time::{Span, Time};
 use windlass_store::db::{StoreError, StoreFuture};
 use windlass_store::journal::{
-    CampaignOutcome, Journal, JournalAppend, JournalLeadership, JournalSnapshot, LeaderCandidate,
-    Position, StartMark, StoredBatch,
+    CampaignOutcome, EventBatch, Journal, JournalLeadership, JournalSnapshot, LeaderCandidate,
+    Position, RecordedEvent, StartMark,
 };
 
 /// A promise that is broken.
@@ -138,7 +138,7 @@ impl JournalFlaw {
 /// What all handles share, as a file would be.
 #[derive(Debug, Default)]
 pub(crate) struct FlawedJournalStorage {
-    batches: Vec<StoredBatch>,
+    batches: Vec<Arc<EventBatch>>,
     /// The newest two, the older one first.
     snapshots: Vec<JournalSnapshot>,
     /// Events up to here have left.
@@ -152,7 +152,7 @@ pub(crate) struct FlawedJournalStorage {
 
 impl FlawedJournalStorage {
     fn head(&self) -> Position {
-        self.batches.last().map_or(Position(0), |batch| batch.position)
+        self.batches.last().map_or(Position(0), |batch| batch.position())
     }
 }
 
@@ -223,7 +223,7 @@ impl FlawedJournal {
         *self.won.lock().expect("nothing panics while it is held") = Some(it.term);
         let (term, mut head, now) = (it.term, it.head(), Time::ZERO);
         if self.has(JournalFlaw::AnswersTheOldHead) {
-            head = it.batches.last().map_or(head, StoredBatch::after);
+            head = it.batches.last().map_or(head, |last| last.after);
         }
         let (generation, history) = (0, StoreHistory::Unbroken);
         CampaignOutcome::Won(JournalLeadership {
@@ -245,19 +245,19 @@ impl FlawedJournal {
         }
     }
 
-    fn is_repeat(&self, append: &JournalAppend, batch: &StoredBatch) -> bool {
-        let place = batch.after() == append.after || self.has(JournalFlaw::KnowsBatchesByNameAlone);
+    fn is_repeat(&self, append: &EventBatch, batch: &EventBatch) -> bool {
+        let place = batch.after == append.after || self.has(JournalFlaw::KnowsBatchesByNameAlone);
         let term = batch.term == append.term || self.has(JournalFlaw::TakesNamesOfEarlierTerms);
-        batch.batch == append.batch && place && term && !self.has(JournalFlaw::KnowsNoRepeats)
+        batch.id == append.id && place && term && !self.has(JournalFlaw::KnowsNoRepeats)
     }
 
-    fn append_now(&self, append: JournalAppend) -> Result<Position, StoreError> {
+    fn append_now(&self, append: &EventBatch) -> Result<Position, StoreError> {
         let mut it = self.locked();
         if !self.has(JournalFlaw::ChecksTheTermTooEarly) {
             self.check(&it, append.term)?;
         }
-        if let Some(batch) = it.batches.iter().find(|batch| self.is_repeat(&append, batch)) {
-            return Ok(batch.position);
+        if let Some(batch) = it.batches.iter().find(|batch| self.is_repeat(append, batch)) {
+            return Ok(batch.position());
         }
         let head = it.head();
         let hole = append.after > head && !self.has(JournalFlaw::AcceptsHoles);
@@ -265,18 +265,18 @@ impl FlawedJournal {
         if hole || behind {
             return Err(StoreError::Gap { after: append.after, head });
         }
-        let JournalAppend { term, after, batch, mut events } = append;
-        if self.has(JournalFlaw::RoundsTimes) {
-            for recorded in &mut events {
-                recorded.at = Time::from_millis(recorded.at.as_millis() / 10 * 10);
-            }
-        }
-        it.batches.retain(|batch| batch.position <= after);
-        let mut position = after;
+        let EventBatch { term, id, after, events } = append;
+        let unit = if self.has(JournalFlaw::RoundsTimes) { 10 } else { 1 };
+        let at =
+            |recorded: &RecordedEvent| Time::from_millis(recorded.at.as_millis() / unit * unit);
+        it.batches.retain(|batch| batch.position() <= *after);
+        let mut position = *after;
         let whole = if self.has(JournalFlaw::SplitsBatches) { 100 } else { events.len() };
         for events in events.chunks(whole) {
-            position = Position(position.0.saturating_add(events.len() as u64));
-            it.batches.push(StoredBatch { position, term, batch, events: events.to_vec() });
+            let events = events.iter().map(|recorded| (at(recorded), recorded.event.clone()));
+            let batch = EventBatch::new(*term, *id, position, events);
+            position = batch.position();
+            it.batches.push(Arc::new(batch));
         }
         Ok(position)
     }
@@ -287,14 +287,14 @@ impl FlawedJournal {
         if self.has(JournalFlaw::CountsWhatIsLeft) { Position(left) } else { it.head() }
     }
 
-    fn tail_now(&self, after: Position, most: usize) -> Result<Vec<StoredBatch>, StoreError> {
+    fn tail_now(&self, after: Position, most: usize) -> Result<Vec<Arc<EventBatch>>, StoreError> {
         let it = self.locked();
         if after < it.pruned && !self.has(JournalFlaw::SkipsWhatWasPruned) {
             return Err(StoreError::Pruned { upto: it.pruned });
         }
-        let mut page: Vec<StoredBatch> = Vec::new();
+        let mut page: Vec<Arc<EventBatch>> = Vec::new();
         let mut events = 0_usize;
-        for batch in it.batches.iter().filter(|batch| batch.position > after) {
+        for batch in it.batches.iter().filter(|batch| batch.position() > after) {
             let size = batch.events.len();
             let first = events == 0 && !self.has(JournalFlaw::ReadsNothingLargerThanAsked);
             let more = if self.has(JournalFlaw::ReadsOneBatchTooMany) { size } else { 0 };
@@ -302,7 +302,7 @@ impl FlawedJournal {
                 break;
             }
             events += size;
-            page.push(batch.clone());
+            page.push(Arc::clone(batch));
         }
         Ok(page)
     }
@@ -352,7 +352,7 @@ impl FlawedJournal {
             return self.has(JournalFlaw::UsesSnapshotsAhead);
         }
         let same =
-            |batch: &StoredBatch| (batch.position, batch.batch) == (kept.position, kept.batch);
+            |batch: &Arc<EventBatch>| (batch.position(), batch.id) == (kept.position, kept.batch);
         self.has(JournalFlaw::UsesForeignSnapshots) || it.batches.iter().any(same)
     }
 
@@ -374,7 +374,7 @@ impl FlawedJournal {
         let mut it = self.locked();
         let safe = self.safe(&it, upto);
         let early = self.has(JournalFlaw::PrunesStartedBatches);
-        let goes = |batch: &StoredBatch| batch.position <= safe || early && batch.after() < safe;
+        let goes = |batch: &EventBatch| batch.position() <= safe || early && batch.after < safe;
         let most = it
             .batches
             .len()
@@ -382,7 +382,7 @@ impl FlawedJournal {
         let going = it.batches.iter().take(most).take_while(|batch| goes(batch)).count();
         let last = it.batches.drain(..going).next_back();
         if let Some(last) = last {
-            it.pruned = last.position;
+            it.pruned = last.position();
         }
         if self.has(JournalFlaw::AnswersWhatWasAsked) { safe } else { it.pruned }
     }
@@ -414,17 +414,17 @@ impl Journal for FlawedJournal {
         })
     }
 
-    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
-        let called = self.check(&self.locked(), append.term);
+    fn append(&self, batch: Arc<EventBatch>) -> StoreFuture<'_, Position> {
+        let called = self.check(&self.locked(), batch.term);
         Box::pin(async move {
             if self.has(JournalFlaw::ChecksTheTermTooEarly) {
                 called?;
             }
-            self.append_now(append)
+            self.append_now(&batch)
         })
     }
 
-    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>> {
         Box::pin(async move { self.tail_now(after, most) })
     }
 

@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use serde_json::Value;
+use windlass::core::engine::Event;
 use windlass::core::problem::ProblemCode;
+use windlass::core::time::Time;
 use windlass_store::conformance::sample_events;
-use windlass_store::journal::RecordedEvent;
 use windlass_store::sql_views::{SqlViews as _, SqlViewsDiff, SqlViewsMark, SqliteSqlViews};
 
 use crate::support::in_process_controller::InProcessController;
@@ -44,7 +45,7 @@ fn codes_of_problems() {
 
 #[test]
 fn json_of_every_event() {
-    let line = |recorded: RecordedEvent| format!("{}\n", recorded.event.to_json(1, recorded.at));
+    let line = |(at, event): (Time, Event)| format!("{}\n", event.to_json(1, at));
     let lines = sample_events().into_iter().map(line);
     hold("events.ndjson", &lines.collect::<String>());
 }

@@ -49,7 +49,7 @@ impl TablesNode {
         let (node, handle) =
             ControllerNode::open(Arc::clone(&journal), config).await.expect("it works in a test");
         let tables = Arc::new(SqliteSqlViews::open(folder).expect("it works in a test"));
-        let keeper = SqlViewUpdater::new(&handle, journal, tables);
+        let keeper = SqlViewUpdater::new(&handle, &journal, tables);
         let (end_node, shutdown) = ShutdownSender::new();
         let node =
             tokio::spawn(async move { node.run(shutdown).await.expect("it works in a test") });

@@ -18,11 +18,11 @@ use super::filter::{ApiEventFilter, EventFilterQuery};
 use super::sse_body::stream;
 use super::sse_reader::SseReader;
 use super::stream_start::{StreamStart, wants_stream};
-use crate::SseFrames;
 use crate::api::api_error::ApiError;
 use crate::api::extract;
 use crate::api::extract::QueryParams;
 use crate::api::router::Api;
+use crate::{EventFollower, FollowLimits, SseFrames};
 
 /// Header: the oldest position after which events are left, with the refusal `gone`.
 const OLDEST_HEADER: &str = "windlass-oldest";
@@ -68,9 +68,11 @@ pub(in crate::api) async fn all(
         return stream(SseReader::of_all(api, filter, after));
     }
     let most = limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    let mut page = JournalEventPage { api: &api, filter, after, most };
+    let limits = FollowLimits { recent_batches: most, journal_events: most };
+    let follower = api.handle.views().follow(&api.stores.journal, after).with_limits(limits);
+    let mut page = EventPage { api: &api, filter, follower, most };
     let found = page.next(Instant::now() + extract::wait(wait_ms)).await?;
-    let position = [(POSITION_HEADER, page.after.to_string())];
+    let position = [(POSITION_HEADER, page.follower.position().to_string())];
     Ok((position, Answered(found)).into_response())
 }
 
@@ -91,48 +93,47 @@ fn pruned_response(after: Position, oldest: Position) -> Response {
     ([(OLDEST_HEADER, oldest.to_string())], refused).into_response()
 }
 
-/// A page of events that is gathered from the journal.
-struct JournalEventPage<'a> {
+/// A page of the events that match a filter.
+struct EventPage<'a> {
     api: &'a Api,
     filter: ApiEventFilter,
-    after: Position,
+    follower: EventFollower,
     most: usize,
 }
 
-impl JournalEventPage<'_> {
+impl EventPage<'_> {
     /// Returns the events that match; if there are none, waits for the first one until this time.
     async fn next(&mut self, until: Instant) -> Result<Vec<EventJson>, ApiError> {
-        let mut moved = self.api.handle.views().moved();
         loop {
-            moved.mark_unchanged();
             let found = self.gather().await?;
             if !found.is_empty() {
                 return Ok(found);
             }
             tokio::select! {
-                moved = moved.changed() => if moved.is_err() { return Ok(found) },
+                biased;
                 () = sleep_until(until) => return Ok(found),
+                () = self.follower.wait() => {}
             }
         }
     }
 
     async fn gather(&mut self) -> Result<Vec<EventJson>, ApiError> {
-        let _turn = self.api.streams.catch_up_permit().await;
-        let batches = self.api.stores.journal.tail(self.after, self.most).await?;
-        let numbered: Vec<(Position, RecordedEvent)> = batches
-            .into_iter()
-            .flat_map(|batch| {
-                (batch.after().0 + 1..).map(Position).zip(batch.events).collect::<Vec<_>>()
-            })
-            .filter(|(position, _)| *position > self.after)
-            .take(self.most)
-            .collect();
-        let frames = SseFrames::of(numbered.iter().map(|(at, it)| (*at, it.at, &it.event)));
+        let _turn = if self.follower.is_behind() {
+            Some(self.api.streams.catch_up_permit().await)
+        } else {
+            None
+        };
+        let Some(followed) = self.follower.read().await? else { return Ok(Vec::new()) };
+        if let Some(upto) = followed.pruned() {
+            return Err(StoreError::Pruned { upto }.into());
+        }
+        let events: Vec<&Arc<RecordedEvent>> = followed.iter().take(self.most).collect();
+        let frames = SseFrames::of(events.iter().copied());
         self.filter.learn(self.api, frames.iter()).await?;
-        let wanted = numbered.iter().zip(frames.iter()).filter(|(_, it)| self.filter.lets(it));
-        let found = wanted.map(|((at, it), _)| it.event.json_form(at.0, it.at)).collect();
-        if let Some((last, _)) = numbered.last() {
-            self.after = *last;
+        let wanted = events.iter().zip(frames.iter()).filter(|(_, frame)| self.filter.lets(frame));
+        let found = wanted.map(|(it, _)| it.event.json_form(it.position.0, it.at)).collect();
+        if let Some(last) = events.last() {
+            self.follower.skip_to(last.position);
         }
         Ok(found)
     }

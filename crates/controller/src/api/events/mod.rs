@@ -1,9 +1,8 @@
 //! Event streams: `text/event-stream`, for one run and for the cluster.
 //!
 //! ```text
-//!  SharedView: the newest batches with their text ─┐ near the end
-//!  histories, archive (of a run)                   ├──► SseReader ──► SseProducer (keep-alives) ──► SseBody ──► socket
-//!  journal (of the cluster) ───────────────────────┘ further behind
+//!  EventFollower: view, otherwise journal ──┐
+//!  histories, archive (past of a run) ──────┴──► SseReader ──► SseProducer (keep-alives) ──► SseBody ──► socket
 //! ```
 //!
 //! No client has a queue. A client that is ready for more gets the next events after its position. A client that lags

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use hyper::body::Bytes;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
-use windlass_store::journal::Position;
 
 use super::sse_reader::{SseReader, StreamRead};
 
@@ -19,7 +17,6 @@ const RETRY_MS: u32 = 1_000;
 #[derive(Debug)]
 pub(super) struct SseProducer {
     reader: SseReader,
-    moved: watch::Receiver<Position>,
     silent_until: Instant,
     phase: SsePhase,
 }
@@ -34,8 +31,7 @@ enum SsePhase {
 
 impl SseProducer {
     pub(super) fn new(reader: SseReader) -> Self {
-        let moved = reader.api().handle.views().moved();
-        Self { reader, moved, silent_until: Instant::now() + KEEP_ALIVE, phase: SsePhase::Opening }
+        Self { reader, silent_until: Instant::now() + KEEP_ALIVE, phase: SsePhase::Opening }
     }
 
     /// Returns the next frames; `None` at the end of the stream. If a store fails the stream ends too: the client
@@ -50,7 +46,6 @@ impl SseProducer {
             SsePhase::Ended => return None,
         }
         let text = loop {
-            self.moved.mark_unchanged();
             match self.reader.read().await.ok()? {
                 StreamRead::Text(text) => break text,
                 StreamRead::End(text) => {
@@ -59,7 +54,7 @@ impl SseProducer {
                 }
                 StreamRead::Passed => {}
                 StreamRead::Nothing => tokio::select! {
-                    moved = self.moved.changed() => moved.ok()?,
+                    () = self.reader.wait() => {}
                     () = sleep_until(self.silent_until) => break self.keep_alive(),
                 },
             }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use hyper::body::Bytes;
 use serde_json::json;
+use windlass_core::engine::{Event, event};
 use windlass_core::id::RunId;
+use windlass_store::db::StoreError;
 use windlass_store::journal::{Position, RecordedEvent};
 
 use super::filter::ApiEventFilter;
 use crate::api::api_error::ApiError;
 use crate::api::router::Api;
 use crate::api::runs::lookup;
-use crate::{EventsAhead, SseFrame, SseFrames};
+use crate::{EventFollower, FollowLimits, FollowedEvents, SseFrame, SseFrames};
 
 /// The events in one page for a client that lags: about as many bytes as a connection buffers.
 const PAGE: usize = 256;
@@ -21,7 +23,7 @@ const PAGE: usize = 256;
 pub(in crate::api) struct SseReader {
     api: Arc<Api>,
     subject: StreamSubject,
-    position: Position,
+    follower: EventFollower,
 }
 
 /// The subject of a stream.
@@ -57,17 +59,29 @@ pub(super) enum StreamRead {
 
 impl SseReader {
     /// Reads the cluster's events after a position.
-    pub(super) const fn of_all(api: Arc<Api>, filter: ApiEventFilter, position: Position) -> Self {
-        Self { api, subject: StreamSubject::All(filter), position }
+    pub(super) fn of_all(api: Arc<Api>, filter: ApiEventFilter, position: Position) -> Self {
+        Self::new(api, StreamSubject::All(filter), position)
     }
 
     /// Reads the events of a run after a position.
-    pub(in crate::api) const fn of_run(
+    pub(in crate::api) fn of_run(
         api: Arc<Api>,
         run: RunId,
         super::StreamStart(position): super::StreamStart,
     ) -> Self {
-        Self { api, subject: StreamSubject::Run(run, RunStreamPhase::Past), position }
+        Self::new(api, StreamSubject::Run(run, RunStreamPhase::Past), position)
+    }
+
+    fn new(api: Arc<Api>, subject: StreamSubject, position: Position) -> Self {
+        // One batch of the view at a time: a slow client must not keep more of them in memory.
+        let limits = FollowLimits { recent_batches: 1, journal_events: PAGE };
+        let follower = api.handle.views().follow(&api.stores.journal, position);
+        Self { api, subject, follower: follower.with_limits(limits) }
+    }
+
+    /// Waits until there may be more to read.
+    pub(super) async fn wait(&mut self) {
+        self.follower.wait().await;
     }
 
     pub(super) const fn api(&self) -> &Arc<Api> {
@@ -77,7 +91,7 @@ impl SseReader {
     /// The position up to which the cluster's events were read. A client with a filter cannot derive it from its events.
     pub(super) fn passed(&self) -> Option<Position> {
         match &self.subject {
-            StreamSubject::All(_) => Some(self.position),
+            StreamSubject::All(_) => Some(self.follower.position()),
             StreamSubject::Run(..) => None,
         }
     }
@@ -92,40 +106,30 @@ impl SseReader {
         }
     }
 
-    fn ahead(&self) -> EventsAhead {
-        self.api.handle.views().look(|view| view.next_behind(self.position))
-    }
-
     async fn read_all(&mut self) -> Result<StreamRead, ApiError> {
-        let (frames, upto) = match self.ahead() {
-            EventsAhead::Nothing => return Ok(StreamRead::Nothing),
-            EventsAhead::Batch(batch) => (Arc::clone(batch.frames()), batch.position),
-            EventsAhead::Gone => {
-                let page = self.page_of_all().await?;
-                let Some(upto) = page.last().map(|(position, _)| *position) else {
-                    return Ok(StreamRead::Nothing);
-                };
-                (Arc::new(frames(&page)), upto)
-            }
-        };
+        let Some(followed) = self.read_next().await? else { return Ok(StreamRead::Nothing) };
         let StreamSubject::All(filter) = &mut self.subject else { return Ok(StreamRead::Nothing) };
         if !filter.is_open() {
-            filter.learn(&self.api, frames.iter()).await?;
+            for batch in followed.batches() {
+                filter.learn(&self.api, batch.frames().iter()).await?;
+            }
         }
-        let told = self.position;
-        let text = pick(&frames, |frame| frame.position > told && filter.lets(frame));
-        self.position = upto;
+        let text = text_of(&followed, |frame| filter.lets(frame));
         Ok(text.map_or(StreamRead::Passed, StreamRead::Text))
     }
 
-    /// Reads complete batches of the journal, at least one event of which is new.
-    async fn page_of_all(&self) -> Result<Vec<(Position, RecordedEvent)>, ApiError> {
-        let _turn = self.api.streams.catch_up_permit().await;
-        let batches = self.api.stores.journal.tail(self.position, PAGE).await?;
-        let numbered = batches.into_iter().flat_map(|batch| {
-            (batch.after().0 + 1..).map(Position).zip(batch.events).collect::<Vec<_>>()
-        });
-        Ok(numbered.filter(|(position, _)| *position > self.position).collect())
+    /// Reads the next events of the cluster. A read of the journal needs a permit.
+    async fn read_next(&mut self) -> Result<Option<FollowedEvents>, ApiError> {
+        let _turn = if self.follower.is_behind() {
+            Some(self.api.streams.catch_up_permit().await)
+        } else {
+            None
+        };
+        let followed = self.follower.read().await?;
+        match followed.as_ref().and_then(FollowedEvents::pruned) {
+            Some(upto) => Err(StoreError::Pruned { upto }.into()),
+            None => Ok(followed),
+        }
     }
 
     async fn read_past(&mut self, run: RunId) -> Result<StreamRead, ApiError> {
@@ -134,36 +138,31 @@ impl SseReader {
         let upto = *self.api.stores.histories.moved().borrow();
         let record = self.api.stores.histories.record(run);
         let is_over = record.is_none_or(|record| record.status.is_terminal());
-        let page = lookup::behind(&self.api, run, self.position, PAGE).await?;
-        if let Some((last, _)) = page.last() {
-            self.position = *last;
-            let text = pick(&Arc::new(frames(&page)), |_| true);
+        let page = lookup::behind(&self.api, run, self.follower.position(), PAGE).await?;
+        if let Some(last) = page.last() {
+            self.follower.skip_to(last.position);
+            let text = pick(&Arc::new(SseFrames::of(&page)), |_| true);
             return Ok(text.map_or(StreamRead::Passed, StreamRead::Text));
         }
         let phase = if is_over { RunStreamPhase::Over } else { RunStreamPhase::Live };
-        (self.subject, self.position) = (StreamSubject::Run(run, phase), self.position.max(upto));
+        self.subject = StreamSubject::Run(run, phase);
+        self.follower.skip_to(self.follower.position().max(upto));
         Ok(StreamRead::Passed)
     }
 
-    /// Reads the events of an active run, and the changes of the leader that interrupt it.
+    /// Reads the events of an active run, and the changes of the leader that interrupt it, from the view.
     async fn read_live(&mut self, run: RunId) -> Result<StreamRead, ApiError> {
-        let batch = match self.ahead() {
-            EventsAhead::Nothing => return Ok(StreamRead::Nothing),
-            EventsAhead::Batch(batch) => batch,
-            EventsAhead::Gone => {
-                // Histories may be as far behind as this client: they have to catch up before they are read.
-                lookup::caught_up(&self.api).await?;
-                self.subject = StreamSubject::Run(run, RunStreamPhase::Past);
-                return Ok(StreamRead::Passed);
-            }
-        };
-        let (frames, told) = (batch.frames(), self.position);
-        let is_news = |frame: &SseFrame| frame.position > told;
+        if self.follower.is_behind() {
+            // Histories may be as far behind as this client: they have to catch up before they are read.
+            lookup::caught_up(&self.api).await?;
+            self.subject = StreamSubject::Run(run, RunStreamPhase::Past);
+            return Ok(StreamRead::Passed);
+        }
+        let Some(followed) = self.read_next().await? else { return Ok(StreamRead::Nothing) };
         let concerns = |frame: &SseFrame| frame.run == Some(run) || frame.kind == "led";
-        let text = pick(frames, |frame| is_news(frame) && concerns(frame));
-        self.position = batch.position;
-        let ends = |frame: &SseFrame| frame.run == Some(run) && frame.kind == "run_ended";
-        if frames.iter().any(|frame| is_news(frame) && ends(frame)) {
+        let text = text_of(&followed, concerns);
+        let ends = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunEnded(event::RunEnded { run: ended, .. }) if ended == run);
+        if followed.iter().any(|recorded| ends(recorded)) {
             self.subject = StreamSubject::Run(run, RunStreamPhase::Over);
         }
         Ok(text.map_or(StreamRead::Passed, StreamRead::Text))
@@ -179,8 +178,12 @@ impl SseReader {
     }
 }
 
-fn frames(page: &[(Position, RecordedEvent)]) -> SseFrames {
-    SseFrames::of(page.iter().map(|(position, it)| (*position, it.at, &it.event)))
+/// Returns the text of the wanted events. The text of one batch is not copied.
+fn text_of(followed: &FollowedEvents, wanted: impl Fn(&SseFrame) -> bool) -> Option<Bytes> {
+    let wanted = |frame: &SseFrame| frame.position > followed.after() && wanted(frame);
+    let batches = followed.batches().iter();
+    let mut texts: Vec<Bytes> = batches.filter_map(|batch| pick(batch.frames(), wanted)).collect();
+    if texts.len() > 1 { Some(texts.concat().into()) } else { texts.pop() }
 }
 
 /// The text of the selected frames; without a copy if they are contiguous.

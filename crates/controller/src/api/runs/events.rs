@@ -63,11 +63,11 @@ pub(in crate::api) async fn events(
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     if accept.is_some_and(|accept| accept.contains(EVENTS_TYPE)) {
         let record = lookup::record(&api, run).await?;
-        let page = EventsPage::new(&record.workers, events, more);
+        let page = EventsPage::new(&record.workers, &events, more);
         let page = page.with_slots(lookup::slots(&api)).encode();
         return Ok(([(header::CONTENT_TYPE, EVENTS_TYPE)], page).into_response());
     }
-    let page = events.iter().map(|(at, recorded)| recorded.event.json_form(at.0, recorded.at));
+    let page = events.iter().map(|it| it.event.json_form(it.position.0, it.at));
     Ok(Answered(page.collect::<Vec<EventJson>>()).into_response())
 }
 
@@ -76,7 +76,7 @@ async fn next(
     run: RunId,
     asked: &RunEventsQuery,
     most: usize,
-) -> Result<Vec<(Position, RecordedEvent)>, ApiError> {
+) -> Result<Vec<Arc<RecordedEvent>>, ApiError> {
     let until = Instant::now() + extract::wait(asked.wait_ms);
     let mut moved = api.stores.histories.moved();
     loop {
@@ -95,9 +95,9 @@ async fn next(
 }
 
 /// Cuts a page where its outputs exceed [`OUTPUTS_MAX`]. Returns whether events were left for the next page.
-fn cut(events: &mut Vec<(Position, RecordedEvent)>) -> bool {
+fn cut(events: &mut Vec<Arc<RecordedEvent>>) -> bool {
     let mut bytes = 0;
-    let full = events.iter().position(|(_, recorded)| {
+    let full = events.iter().position(|recorded| {
         bytes += output_len(&recorded.event);
         bytes > OUTPUTS_MAX
     });

@@ -55,7 +55,7 @@ pub(in crate::api) async fn behind(
     run: RunId,
     after: Position,
     most: usize,
-) -> Result<Vec<(Position, RecordedEvent)>, ApiError> {
+) -> Result<Vec<Arc<RecordedEvent>>, ApiError> {
     match api.stores.histories.events(run, after, most) {
         Some(events) => Ok(events),
         None => Ok(api.stores.archive.events(run, after, most).await?),
@@ -69,8 +69,8 @@ pub(in crate::api) async fn plan(api: &Api, run: RunId) -> Result<Arc<Plan>, Api
         return Ok(plan);
     }
     let first = api.stores.archive.events(run, Position(0), 1).await?.into_iter().next();
-    match first.map(|(_, recorded)| recorded.event) {
-        Some(Event::RunSubmitted(event::RunSubmitted { plan, .. })) => Ok(plan),
+    match first.as_ref().map(|recorded| &recorded.event) {
+        Some(Event::RunSubmitted(event::RunSubmitted { plan, .. })) => Ok(Arc::clone(plan)),
         _ => Err(ApiError::no_such_run(format!("there is no run {run} any more"))),
     }
 }
@@ -88,7 +88,8 @@ pub(in crate::api) async fn summary(api: &Api, run: RunId) -> Result<RunSummary,
     caught_up(api).await?;
     let first = behind(api, run, Position(0), 1).await?;
     let gone = || ApiError::no_such_run(format!("there is no run {run} any more"));
-    let (mut after, submitted) = first.into_iter().next().ok_or_else(gone)?;
+    let submitted = first.into_iter().next().ok_or_else(gone)?;
+    let mut after = submitted.position;
     let mut summary =
         RunSummary::from_submitted(submitted.at, &submitted.event).ok_or_else(gone)?;
     for (worker, name) in record(api, run).await?.workers {
@@ -104,9 +105,9 @@ pub(in crate::api) async fn summary(api: &Api, run: RunId) -> Result<RunSummary,
     }
     loop {
         let page = behind(api, run, after, PAGE).await?;
-        let Some((last, _)) = page.last() else { return Ok(summary) };
-        after = *last;
-        for (_, recorded) in &page {
+        let Some(last) = page.last() else { return Ok(summary) };
+        after = last.position;
+        for recorded in &page {
             summary.apply_event(recorded.at, &recorded.event);
         }
         // Yields between two pages of a large run, so that other requests are answered.

@@ -38,15 +38,12 @@ pub(in crate::api) struct StepListQuery {
 /// A step, with the reason for its status while it has not ended.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "StepWithWhy")]
-#[expect(
-    clippy::option_option,
-    reason = "left out for an ended step, null for a reason that is not known"
-)]
 pub(in crate::api) struct StepWithWhyBody<'a> {
     #[serde(flatten)]
     step: StepJson<'a>,
     /// Why the step is waiting or running; left out once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[expect(clippy::option_option, reason = "the field is absent, null or a report")]
     why: Option<Option<WhyReport>>,
 }
 

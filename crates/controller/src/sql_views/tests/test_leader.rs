@@ -23,11 +23,12 @@ use windlass_core::time::{Span, Time};
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::ShutdownSender;
 use windlass_store::db::StoreError;
-use windlass_store::journal::{MemoryJournal, Position};
+use windlass_store::journal::{BatchId, EventBatch, Journal, MemoryJournal, Position};
 use windlass_store::sql_views::{SqlViews, SqliteSqlViews};
 
-use crate::engine_view::{PublishedEvents, SharedView};
+use crate::engine_view::SharedView;
 use crate::leader_lease::LeaderLeaseStatus;
+use crate::published_events::PublishedEvents;
 use crate::sql_views::SqlViewUpdater;
 
 pub(super) const START: Time = Time::from_millis(1_790_000_000_000);
@@ -65,10 +66,11 @@ impl SqlViewTestLeader {
         self.now = self.now + Span::millis(3);
         let decision = self.engine.decide(request, self.now, self.position);
         if !decision.events.is_empty() {
+            let after = Position(self.position);
             self.position += decision.events.len() as u64;
-            let events = decision.events.into_iter().map(|event| (decision.at, event)).collect();
-            let published = PublishedEvents::new(Position(self.position), events);
-            self.views.publish(published).expect("it works in a test");
+            let events = decision.events.into_iter().map(|event| (decision.at, event));
+            let batch = EventBatch::new(Term(1), BatchId(after.0), after, events);
+            self.views.publish(PublishedEvents::new(Arc::new(batch))).expect("it works in a test");
         }
         decision.replies.into_iter().for_each(|reply| self.handle_reply(reply));
         decision.answer
@@ -163,8 +165,8 @@ impl SqlViewTestLeader {
 
     /// A keeper that has written nothing yet.
     pub(super) fn updater(&self, tables: impl SqlViews + 'static) -> SqlViewTestUpdater {
-        let journal = Arc::new(MemoryJournal::new(|| START));
-        SqlViewTestUpdater(SqlViewUpdater::of(Arc::clone(&self.views), journal, Arc::new(tables)))
+        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new(|| START));
+        SqlViewTestUpdater(SqlViewUpdater::of(Arc::clone(&self.views), &journal, Arc::new(tables)))
     }
 }
 

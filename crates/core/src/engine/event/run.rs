@@ -8,6 +8,7 @@ use crate::id::{RunId, StepIx};
 use crate::outcome::{RunStatus, StepOutput};
 use crate::plan::Plan;
 use crate::time::Span;
+use crate::word_set;
 
 /// A run began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,6 +100,8 @@ pub enum CancelLevel {
     Kill,
 }
 
+word_set!(CancelLevel { Stop => "stop", Kill => "kill" });
+
 /// Why a run was ordered to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -112,3 +115,10 @@ pub enum CancelReason {
     /// An operator condemned the run, because the store could not be folded with it.
     Condemned,
 }
+
+word_set!(CancelReason {
+    Asked => "asked",
+    Deadline => "deadline",
+    Defect => "defect",
+    Condemned => "condemned",
+});

@@ -28,7 +28,7 @@ impl LogEntryBody {
     /// The id of the log.
     pub const fn log(self, run: RunId) -> LogId {
         let Self { step, attempt, delivery, .. } = self;
-        LogId { run, step: StepIx(step), attempt, delivery }
+        LogId::new(run, StepIx(step), attempt, delivery)
     }
 }
 
@@ -54,7 +54,7 @@ impl StepSummaryBody {
 
     /// The delivery that wrote the summary.
     pub const fn log(&self, run: RunId) -> LogId {
-        LogId { run, step: StepIx(self.step), attempt: self.attempt, delivery: self.delivery }
+        LogId::new(run, StepIx(self.step), self.attempt, self.delivery)
     }
 }
 

@@ -8,15 +8,13 @@ use windlass_core::id::RunId;
 
 use super::row::record;
 use super::statement;
-use crate::archive::event_chunks::{
-    CHUNK_EVENTS_MAX, ChunkReassembly, EventChunk, PositionedEvents,
-};
+use crate::archive::event_chunks::{CHUNK_EVENTS_MAX, ChunkReassembly, EventChunk};
 use crate::archive::{PAGE_MAX, RunQuery, RunRecord};
 use crate::db::StoreError;
 use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
 use crate::db::postgres::failure;
 use crate::db::sql_number::{run_to_sql, to_sql};
-use crate::journal::Position;
+use crate::journal::{Position, RecordedEvent};
 
 /// Maximum chunks that are read at a time: some megabytes.
 const CHUNKS_PER_READ: usize = 64;
@@ -53,7 +51,7 @@ impl PostgresArchiveReader {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> Result<PositionedEvents, StoreError> {
+    ) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
         // The first chunk may contain only the submission, and the second may begin before the requested position.
         let at_once = (most / CHUNK_EVENTS_MAX + 2).min(CHUNKS_PER_READ);
         let unreadable = |error| failure::unreadable(&self.place, &format!("run {run}"), error);
@@ -61,7 +59,7 @@ impl PostgresArchiveReader {
         loop {
             let seen = gathered.as_ref().map_or(after, ChunkReassembly::seen);
             let rows = self.line.call(move |client| parts(client, run, seen, at_once)).await?;
-            let Some(first) = rows.first() else { return Ok(PositionedEvents::new()) };
+            let Some(first) = rows.first() else { return Ok(Vec::new()) };
             let last = position(first, "end");
             let mut so_far = gathered.unwrap_or_else(|| ChunkReassembly::after(after, most, last));
             for part in rows.iter().filter_map(part) {

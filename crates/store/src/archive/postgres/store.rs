@@ -81,7 +81,7 @@ impl Archive for PostgresArchive {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>> {
+    ) -> StoreFuture<'_, Vec<Arc<RecordedEvent>>> {
         let reader = Arc::clone(&self.reader);
         self.office.spawn(async move { reader.events(run, after, most).await })
     }

@@ -1,5 +1,6 @@
 //! The thread that reads: each request sees a snapshot of the durable rows.
 
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
@@ -8,20 +9,35 @@ use windlass_core::time::Time;
 
 use super::row::ArchivedRunRow;
 use super::statement;
-use crate::archive::event_chunks::{ChunkReassembly, EventChunk, PositionedEvents};
+use crate::archive::event_chunks::{ChunkReassembly, EventChunk};
 use crate::archive::{RunQuery, RunRecord, SubmissionKeyClaim};
 use crate::db::StoreError;
 use crate::db::sql_number::{run_from_sql, run_to_sql, to_sql};
 use crate::db::sqlite::failure;
 use crate::db::sqlite::request_thread::{ReplySender, reply};
-use crate::journal::Position;
+use crate::journal::{Position, RecordedEvent};
 
 #[derive(Debug)]
 pub(super) enum SqliteArchiveReadRequest {
-    Run { run: RunId, answer: ReplySender<Option<RunRecord>> },
-    Runs { query: RunQuery, answer: ReplySender<Vec<RunRecord>> },
-    Events { run: RunId, after: Position, most: usize, answer: ReplySender<PositionedEvents> },
-    Keys { after: Option<String>, most: usize, answer: ReplySender<Vec<SubmissionKeyClaim>> },
+    Run {
+        run: RunId,
+        answer: ReplySender<Option<RunRecord>>,
+    },
+    Runs {
+        query: RunQuery,
+        answer: ReplySender<Vec<RunRecord>>,
+    },
+    Events {
+        run: RunId,
+        after: Position,
+        most: usize,
+        answer: ReplySender<Vec<Arc<RecordedEvent>>>,
+    },
+    Keys {
+        after: Option<String>,
+        most: usize,
+        answer: ReplySender<Vec<SubmissionKeyClaim>>,
+    },
 }
 
 #[derive(Debug)]
@@ -65,7 +81,7 @@ impl SqliteArchiveReader {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> Result<PositionedEvents, StoreError> {
+    ) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
         let sqlite = |error| self.failure(&error);
         let snapshot = self.connection.unchecked_transaction().map_err(sqlite)?;
         let Some(last) = last(&snapshot, run).map_err(sqlite)? else { return Ok(Vec::new()) };

@@ -1,6 +1,7 @@
 //! An open archive in a folder.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use windlass_core::id::RunId;
 use windlass_core::time::Time;
@@ -99,7 +100,7 @@ impl Archive for SqliteArchive {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>> {
+    ) -> StoreFuture<'_, Vec<Arc<RecordedEvent>>> {
         self.reader.call(|answer| reader::SqliteArchiveReadRequest::Events {
             run,
             after,

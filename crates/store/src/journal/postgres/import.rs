@@ -13,12 +13,16 @@ use crate::db::StoreError;
 use crate::db::postgres::connection::{PgParameter, PgWork};
 use crate::db::sql_number::to_sql;
 use crate::journal::encoded_batch::EncodedBatch;
-use crate::journal::{Position, StoredBatch};
+use crate::journal::{EventBatch, Position};
 
 impl PostgresJournalWriter {
     /// Writes batches unchanged.
-    pub(super) async fn import_batches(&self, batches: Vec<StoredBatch>) -> Result<(), StoreError> {
-        let batches: Arc<[EncodedBatch]> = batches.iter().map(EncodedBatch::from_stored).collect();
+    pub(super) async fn import_batches(
+        &self,
+        batches: Vec<Arc<EventBatch>>,
+    ) -> Result<(), StoreError> {
+        let batches: Arc<[EncodedBatch]> =
+            batches.iter().map(|batch| EncodedBatch::new(batch)).collect();
         for batch in batches.iter() {
             self.partitions.make(&self.line, batch.position.0).await?;
         }

@@ -13,7 +13,7 @@ use crate::db::postgres::connection::{PgConnection, PgParameter};
 use crate::db::postgres::failure::damaged;
 use crate::db::sql_number::to_sql;
 use crate::journal::encoded_batch::BatchHeader;
-use crate::journal::{BatchId, Position, StoredBatch};
+use crate::journal::{BatchId, EventBatch, Position};
 
 /// The reader, on a connection of its own.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl PostgresJournalReader {
         &self,
         after: Position,
         most: usize,
-    ) -> Result<Vec<StoredBatch>, StoreError> {
+    ) -> Result<Vec<Arc<EventBatch>>, StoreError> {
         let until = after.0.saturating_add(most.max(1) as u64);
         let read = self.line.call(move |client| {
             Box::pin(async move {
@@ -58,14 +58,13 @@ impl PostgresJournalReader {
         }
         let (mut batches, mut seen, mut events) = (Vec::new(), after, 0);
         for row in &rows {
-            let batch =
-                batch_header(row).into_stored_batch(&self.place, seen, row.get("events"))?;
+            let batch = batch_header(row).into_batch(&self.place, seen, row.get("events"))?;
             events += batch.events.len();
             if events > most && !batches.is_empty() {
                 break;
             }
-            seen = batch.position;
-            batches.push(batch);
+            seen = batch.position();
+            batches.push(Arc::new(batch));
         }
         Ok(batches)
     }

@@ -18,8 +18,8 @@ use crate::db::postgres::schema::PgSchema;
 use crate::db::{StoreError, StoreFuture};
 use crate::journal::encoded_batch::EncodedBatch;
 use crate::journal::{
-    CampaignOutcome, CurrentLeader, Journal, JournalAppend, JournalImport, JournalSnapshot,
-    LeaderCandidate, Position, StartMark, StoredBatch,
+    CampaignOutcome, CurrentLeader, EventBatch, Journal, JournalImport, JournalSnapshot,
+    LeaderCandidate, Position, StartMark,
 };
 
 pub(crate) const TABLES: PgSchema =
@@ -126,7 +126,7 @@ async fn refuse_unsafe_durability(office: &PgRuntime) -> Result<(), StoreError> 
 }
 
 impl JournalImport for PostgresJournal {
-    fn import_batches(&self, batches: Vec<StoredBatch>) -> StoreFuture<'_, ()> {
+    fn import_batches(&self, batches: Vec<Arc<EventBatch>>) -> StoreFuture<'_, ()> {
         let writer = Arc::clone(&self.writer);
         self.office.spawn(async move { writer.import_batches(batches).await })
     }
@@ -163,12 +163,12 @@ impl Journal for PostgresJournal {
         self.office.spawn(async move { terms.resign(term).await })
     }
 
-    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
-        let (writer, batch) = (Arc::clone(&self.writer), EncodedBatch::from_append(&append));
+    fn append(&self, batch: Arc<EventBatch>) -> StoreFuture<'_, Position> {
+        let (writer, batch) = (Arc::clone(&self.writer), EncodedBatch::new(&batch));
         self.office.spawn_on_caller(async move { writer.append(batch).await })
     }
 
-    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>> {
         let reader = Arc::clone(&self.reader);
         self.office.spawn(async move { reader.tail(after, most).await })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
@@ -14,11 +15,11 @@ use crate::db::sql_number::{run_from_sql, to_sql};
 use crate::db::sqlite::failure;
 use crate::db::sqlite::request_thread::{ReplySender, reply};
 use crate::journal::encoded_batch::BatchHeader;
-use crate::journal::{BatchId, JournalSnapshot, Position, StoredBatch};
+use crate::journal::{BatchId, EventBatch, JournalSnapshot, Position};
 
 #[derive(Debug)]
 pub(super) enum SqliteJournalReadRequest {
-    Tail { after: Position, most: usize, answer: ReplySender<Vec<StoredBatch>> },
+    Tail { after: Position, most: usize, answer: ReplySender<Vec<Arc<EventBatch>>> },
     Head { answer: ReplySender<Position> },
     Save { snapshot: JournalSnapshot, answer: ReplySender<()> },
     Snapshot { answer: ReplySender<Option<JournalSnapshot>> },
@@ -71,7 +72,7 @@ impl SqliteJournalReader {
         Ok(self.snapshots().foreign()?.into_iter().map(|file| file.position).collect())
     }
 
-    fn tail(&self, after: Position, most: usize) -> Result<Vec<StoredBatch>, StoreError> {
+    fn tail(&self, after: Position, most: usize) -> Result<Vec<Arc<EventBatch>>, StoreError> {
         let sqlite = |error| failure::from_sqlite(&self.place, &error);
         // In one transaction: batches that are pruned in between would seem to be missing.
         let transaction = self.connection.unchecked_transaction().map_err(sqlite)?;
@@ -81,24 +82,24 @@ impl SqliteJournalReader {
             return Err(StoreError::Pruned { upto: pruned });
         }
         let mut rows = statement.query([to_sql(after.0)]).map_err(sqlite)?;
-        let mut batches: Vec<StoredBatch> = Vec::new();
+        let mut batches: Vec<Arc<EventBatch>> = Vec::new();
         let mut events = 0;
         while let Some(row) = rows.next().map_err(sqlite)? {
-            let seen = batches.last().map_or(after, |batch| batch.position);
+            let seen = batches.last().map_or(after, |batch| batch.position());
             let batch = self.batch(row, seen)?;
             events += batch.events.len();
             if events > most && !batches.is_empty() {
                 break;
             }
-            batches.push(batch);
+            batches.push(Arc::new(batch));
         }
         Ok(batches)
     }
 
-    fn batch(&self, row: &Row<'_>, seen: Position) -> Result<StoredBatch, StoreError> {
+    fn batch(&self, row: &Row<'_>, seen: Position) -> Result<EventBatch, StoreError> {
         let key = batch_header(row).map_err(|error| failure::from_sqlite(&self.place, &error))?;
         let bytes = blob(row).map_err(|what| key.damaged(&self.place, &what))?;
-        key.into_stored_batch(&self.place, seen, bytes)
+        key.into_batch(&self.place, seen, bytes)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use windlass_core::id::{RunId, Term};
 use windlass_net::files::durable_folder;
@@ -19,8 +20,8 @@ use crate::db::{NowFn, StoreError, StoreFuture};
 use crate::journal::encoded_batch::EncodedBatch;
 use crate::journal::interface::foreign_snapshot_warning;
 use crate::journal::{
-    CampaignOutcome, Journal, JournalAppend, JournalImport, JournalSnapshot, LeaderCandidate,
-    Position, StartMark, StoredBatch,
+    CampaignOutcome, EventBatch, Journal, JournalImport, JournalSnapshot, LeaderCandidate,
+    Position, StartMark,
 };
 
 pub(super) const FILE: &str = "journal.db";
@@ -139,8 +140,8 @@ impl SqliteJournal {
 }
 
 impl JournalImport for SqliteJournal {
-    fn import_batches(&self, batches: Vec<StoredBatch>) -> StoreFuture<'_, ()> {
-        let batches = batches.iter().map(EncodedBatch::from_stored).collect();
+    fn import_batches(&self, batches: Vec<Arc<EventBatch>>) -> StoreFuture<'_, ()> {
+        let batches = batches.iter().map(|batch| EncodedBatch::new(batch)).collect();
         self.ask(|answer| writer::SqliteJournalWriteRequest::ImportBatches { batches, answer })
     }
 
@@ -163,14 +164,14 @@ impl Journal for SqliteJournal {
         self.ask(|answer| writer::SqliteJournalWriteRequest::Resign { term, answer })
     }
 
-    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
+    fn append(&self, batch: Arc<EventBatch>) -> StoreFuture<'_, Position> {
         self.ask(|answer| writer::SqliteJournalWriteRequest::Append {
-            batch: EncodedBatch::from_append(&append),
+            batch: EncodedBatch::new(&batch),
             answer,
         })
     }
 
-    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>> {
         self.reader.call(|answer| reader::SqliteJournalReadRequest::Tail { after, most, answer })
     }
 

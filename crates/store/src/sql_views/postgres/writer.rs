@@ -13,7 +13,7 @@ use super::unnest_columns::UnnestColumns;
 use crate::db::StoreError;
 use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
 use crate::db::sql_number::{run_to_sql, to_sql};
-use crate::journal::{Position, RecordedEvent};
+use crate::journal::RecordedEvent;
 use crate::sql_views::{
     EVENTS_MAX, IdempotencyRow, LeaseRow, RunRow, SqlViewsAsOf, SqlViewsDiff, SqlViewsMark,
     SqlViewsOutcome, StepRow, WorkerRow,
@@ -199,17 +199,17 @@ async fn put_keys(client: &Client, rows: &[IdempotencyRow]) -> Result<(), Error>
 }
 
 /// Writes events, and deletes the oldest beyond the maximum.
-async fn put_events(client: &Client, events: &[(Position, RecordedEvent)]) -> Result<(), Error> {
-    let Some((Position(last), _)) = events.last() else { return Ok(()) };
+async fn put_events(client: &Client, events: &[Arc<RecordedEvent>]) -> Result<(), Error> {
+    let Some(last) = events.last().map(|last| last.position.0) else { return Ok(()) };
     UnnestColumns::from_rows(events)
-        .number(|(position, _)| to_sql(position.0))
-        .time(|(_, it)| it.at)
-        .text(|(_, it)| it.event.kind())
-        .optional_text(|(_, it)| it.event.run())
-        .optional_number(|(_, it)| it.event.references().0.map(|step| i64::from(step.0)))
-        .optional_text(|(_, it)| it.event.references().1.map(|worker| worker.0))
-        .optional_number(|(_, it)| it.event.references().2.map(|fence| signed(fence.0)))
-        .text(|(position, it)| it.event.to_json(position.0, it.at))
+        .number(|it| to_sql(it.position.0))
+        .time(|it| it.at)
+        .text(|it| it.event.kind())
+        .optional_text(|it| it.event.run())
+        .optional_number(|it| it.event.references().0.map(|step| i64::from(step.0)))
+        .optional_text(|it| it.event.references().1.map(|worker| worker.0))
+        .optional_number(|it| it.event.references().2.map(|fence| signed(fence.0)))
+        .text(|it| it.event.to_json(it.position.0, it.at))
         .write(client, statement::PUT_EVENTS)
         .await?;
     let before = to_sql(last.saturating_sub(EVENTS_MAX));

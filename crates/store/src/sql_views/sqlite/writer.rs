@@ -15,7 +15,7 @@ use crate::db::StoreError;
 use crate::db::sql_number::run_to_sql;
 use crate::db::sqlite::failure;
 use crate::db::sqlite::request_thread::{ReplySender, reply};
-use crate::journal::{Position, RecordedEvent};
+use crate::journal::RecordedEvent;
 use crate::sql_views::{
     EVENTS_MAX, IdempotencyRow, LeaseRow, RunRow, SqlViewsAsOf, SqlViewsDiff, SqlViewsMark,
     SqlViewsOutcome, StepRows, WorkerRow,
@@ -230,21 +230,22 @@ fn put_steps(transaction: &Transaction<'_>, steps: &StepRows) -> rusqlite::Resul
 /// Writes events, and deletes the oldest beyond the maximum.
 fn put_events(
     transaction: &Transaction<'_>,
-    events: &[(Position, RecordedEvent)],
+    events: &[Arc<RecordedEvent>],
 ) -> rusqlite::Result<()> {
-    let Some((Position(last), _)) = events.last() else { return Ok(()) };
+    let Some(last) = events.last().map(|last| last.position.0) else { return Ok(()) };
     let mut statement = transaction.prepare_cached(statement::PUT_EVENT)?;
-    for (Position(position), RecordedEvent { at, event }) in events {
+    for recorded in events {
+        let RecordedEvent { position, at, event } = &**recorded;
         let (step, worker, fence) = event.references();
         statement.execute(params![
-            signed(*position),
+            signed(position.0),
             text(*at),
             event.kind(),
             event.run().map(|run| run.to_string()),
             step.map(|step| step.0),
             worker.map(|worker| worker.0.to_string()),
             fence.map(|fence| signed(fence.0)),
-            event.to_json(*position, *at).to_string(),
+            event.to_json(position.0, *at).to_string(),
         ])?;
     }
     let before = last.saturating_sub(EVENTS_MAX);

@@ -1,35 +1,36 @@
-//! What maintenance works in: the archive, the snapshots, and how much of the journal has been pruned.
+//! The model of the stores that maintenance uses: the archive, the snapshots, and the pruned part of the journal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::engine::{Engine, EngineConfig, Event, event};
+use windlass_core::event_batch::BatchId;
 use windlass_core::id::RunId;
 use windlass_core::planted_bugs::PlantedBugs;
 
 use crate::sim::journal::SimRecord;
 use crate::sim::witness::BrokenRule;
 
-/// Batches that one call removes at most.
+/// The maximum number of batches that one call removes.
 const PRUNED_AT_ONCE: usize = 40;
 
-/// Snapshots that are kept.
+/// The number of snapshots that are kept.
 const KEPT: usize = 2;
 
-/// The state of an engine that folded the journal up to a position.
+/// The state of an engine that applied the journal up to a position.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedState {
     /// The last event that it contains.
     pub(super) position: u64,
     /// The batch that ends there.
-    batch: u64,
+    batch: BatchId,
     bytes: Arc<[u8]>,
 }
 
-/// A change of the store that a node asks for.
+/// A change of the store that a node requests.
 #[derive(Clone, Debug)]
 pub(crate) enum StoreChange {
-    /// The positions of all events of the run that the node knows.
+    /// Archives a run. It has the positions of all events of the run that the node knows.
     Archive(RunId, Vec<u64>),
     Save(Option<SavedState>),
     Find,
@@ -37,25 +38,25 @@ pub(crate) enum StoreChange {
     Delete,
 }
 
-/// The model of the stores. The journal itself keeps every record, so that what was lost can be told.
+/// The model of the stores. The journal itself keeps every record, so that losses can be detected.
 #[derive(Default)]
 pub(crate) struct MaintenanceStore {
     archive: BTreeMap<RunId, Vec<u64>>,
-    /// Every snapshot that was ever saved, the oldest first: a rollback brings back those that were removed since.
+    /// Every snapshot that was ever saved, the oldest first. A rollback restores those that were removed since.
     snapshots: Vec<SavedState>,
-    /// How far the journal was pruned, each time with its length then.
+    /// The extent of each pruning, with the length of the journal at that time.
     prunings: Vec<(usize, u64)>,
 }
 
 impl SavedState {
-    /// The state of an engine that folded all of these records; `None` before the first event.
+    /// Returns the state of an engine that applied all of these records; `None` before the first event.
     pub(super) fn of(engine: &Engine, records: &[SimRecord]) -> Option<Self> {
         let batch = records.last()?.batch;
         let bytes = postcard::to_stdvec(engine).expect("the state is plain data");
         Some(Self { position: records.len() as u64, batch, bytes: bytes.into() })
     }
 
-    /// Whether the journal has its batch at its position.
+    /// Returns whether the journal has this batch at this position.
     fn matches(&self, records: &[SimRecord]) -> bool {
         let end = index(self.position);
         ends_batch(records, end) && records[end - 1].batch == self.batch
@@ -69,12 +70,12 @@ impl SavedState {
 }
 
 impl MaintenanceStore {
-    /// Events up to here have left the journal.
+    /// Returns the position up to which events have left the journal.
     pub(super) fn pruned(&self) -> u64 {
         self.prunings.last().map_or(0, |(_, upto)| *upto)
     }
 
-    /// Makes a change and returns the position that it comes to.
+    /// Makes a change and returns the resulting position.
     pub(super) fn make(
         &mut self,
         change: StoreChange,
@@ -90,7 +91,7 @@ impl MaintenanceStore {
         }
     }
 
-    /// A longer history takes the place of a shorter one.
+    /// Archives a history. A longer one replaces a shorter one.
     fn keep(
         &mut self,
         run: RunId,
@@ -120,7 +121,7 @@ impl MaintenanceStore {
         position
     }
 
-    /// The newest two snapshots that match the journal, the newest first.
+    /// Returns the newest two snapshots that match the journal, the newest first.
     fn kept(&self, records: &[SimRecord]) -> impl Iterator<Item = &SavedState> {
         self.snapshots.iter().rev().filter(|state| state.matches(records)).take(KEPT)
     }
@@ -129,12 +130,12 @@ impl MaintenanceStore {
         self.kept(records).next()
     }
 
-    /// What a start uses if the newest snapshot is damaged.
+    /// Returns the snapshot that a start uses if the newest one is damaged.
     pub(super) fn oldest(&self, records: &[SimRecord]) -> Option<&SavedState> {
         self.kept(records).last()
     }
 
-    /// The batch at which the older snapshot ends stays.
+    /// Returns the prunable position. The batch at which the older snapshot ends must stay.
     fn prunable(&self, records: &[SimRecord]) -> u64 {
         self.kept(records).nth(KEPT - 1).map_or(0, |older| older.position.saturating_sub(1))
     }
@@ -150,8 +151,8 @@ impl MaintenanceStore {
         Ok(self.pruned())
     }
 
-    /// Every event of a run that leaves the journal is in the archive, and its run is sealed. What came after the sealing was
-    /// in the journal alone.
+    /// Checks that every event of a run that leaves the journal is in the archive, and that the run is sealed. Events
+    /// after the sealing were in the journal alone.
     fn nothing_is_lost(
         &self,
         leaves: std::ops::Range<usize>,
@@ -184,7 +185,7 @@ impl MaintenanceStore {
         self.archive.get(&run).is_some_and(|events| events.binary_search(&position).is_ok())
     }
 
-    /// A run that is sealed has its whole history up to its end in the archive.
+    /// Checks that the archive has the whole history of a run that is to be sealed.
     pub(crate) fn may_seal(&self, run: RunId, records: &[SimRecord]) -> Result<(), BrokenRule> {
         let ended = |record: &SimRecord| matches!(record.event, Event::RunEnded(event::RunEnded { run: it, .. }) if it == run);
         let end = records.iter().position(ended).map_or(0, |at| at as u64 + 1);
@@ -197,7 +198,7 @@ impl MaintenanceStore {
         })
     }
 
-    /// Nothing needs the events of a settled run any more: the archive has them all.
+    /// Checks that no event of a settled run is needed any more: the archive has them all.
     pub(super) fn is_settled(&self, run: RunId, records: &[SimRecord]) -> Result<(), BrokenRule> {
         let real = events_of(run, records);
         let kept = self.archive.get(&run).map_or(0, Vec::len);
@@ -208,7 +209,7 @@ impl MaintenanceStore {
         Err(BrokenRule { rule: "M1 archive", detail })
     }
 
-    /// An earlier state of the store is back: it has the events that were pruned later and not those that were lost.
+    /// Restores an earlier state of the store. It has the events that were pruned later and lacks those that were lost.
     pub(super) fn rolled_back(&mut self, records: &[SimRecord]) {
         let head = records.len() as u64;
         for events in self.archive.values_mut() {
@@ -219,14 +220,14 @@ impl MaintenanceStore {
     }
 }
 
-/// The positions of a run's events up to its sealing.
+/// Returns the positions of a run's events up to its sealing.
 pub(super) fn events_of(run: RunId, records: &[SimRecord]) -> Vec<u64> {
     let of_run = (1..).zip(records).filter(|(_, record)| record.event.run() == Some(run));
     let sealed = |record: &SimRecord| matches!(record.event, Event::RunSealed(_));
     of_run.take_while(|(_, record)| !sealed(record)).map(|(position, _)| position).collect()
 }
 
-/// Whether a batch ends behind so many records.
+/// Returns whether a batch ends after so many records.
 fn ends_batch(records: &[SimRecord], end: usize) -> bool {
     let next = records.get(end).map(|record| record.batch);
     end > 0 && end <= records.len() && next != Some(records[end - 1].batch)

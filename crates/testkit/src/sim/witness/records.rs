@@ -1,4 +1,4 @@
-//! Rules on committed records.
+//! Rules for committed records.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use windlass_core::time::{Span, Time};
 use super::state::{BrokenRule, SimWitness, WitnessRun, WitnessStep, WitnessWorker, require};
 use crate::sim::coverage_marks::CoverageMarks;
 
-/// How long after a lease must have ended it may still be seen open.
+/// How long a lease may still be open after it must have ended.
 const SWEEP_SLACK: Span = Span::secs(15);
 
-/// An event that the journal took.
+/// An event that the journal accepted.
 pub(crate) struct CommittedEvent<'a> {
-    /// Whose leader wrote it.
+    /// The term of the leader that wrote it.
     pub(crate) term: Term,
-    /// Who led when it was taken.
+    /// The current term when it was accepted.
     pub(crate) current: Term,
     pub(crate) at: Time,
-    /// When it was taken, in true time.
+    /// The true time at which it was accepted.
     pub(crate) truth: u64,
     pub(crate) event: &'a Event,
 }
@@ -63,13 +63,7 @@ impl SimWitness {
                 Ok(())
             }
             Event::RunSubmitted(event) => self.submitted(at, event, marks),
-            Event::RunCancelled(event::RunCancelled { run, level, reason }) => {
-                if *reason == CancelReason::Deadline {
-                    self.deadline_passed(*run, at)?;
-                }
-                self.run_mut(*run)?.cancel = Some(*level);
-                Ok(())
-            }
+            Event::RunCancelled(event) => self.cancelled(at, event),
             Event::RunEnded(event::RunEnded { run, status }) => self.run_ended(*run, *status),
             Event::RunSealed(event::RunSealed { run }) => self.run_sealed(*run),
             Event::Granted(event) => {
@@ -103,9 +97,17 @@ impl SimWitness {
         }
     }
 
+    fn cancelled(&mut self, at: Time, event: &event::RunCancelled) -> Result<(), BrokenRule> {
+        if event.reason == CancelReason::Deadline {
+            self.deadline_passed(event.run, at)?;
+        }
+        self.run_mut(event.run)?.cancel = Some(event.level);
+        Ok(())
+    }
+
     fn embargoed(&mut self, term: Term, embargo: Option<Time>) {
         self.embargo = embargo.unwrap_or_default().max(self.embargo);
-        // A leader that hears of a loss takes over from itself.
+        // A leader that learns of a loss takes over from itself.
         if term == self.term && embargo.is_some() {
             self.term = Term(term.0 - 1);
         }
@@ -126,7 +128,7 @@ impl SimWitness {
         }
     }
 
-    /// A leader that takes over proves no more of the time since the last event than has really passed.
+    /// Checks that a leader that takes over proves no more time since the last event than has really passed.
     fn proves_what_passed(&self, event: &Event, truth: u64) -> Result<(), BrokenRule> {
         let Event::Led(event::Led { term, proven, .. }) = event else { return Ok(()) };
         let passed = Span::millis(truth - self.last_truth);
@@ -137,8 +139,8 @@ impl SimWitness {
         })
     }
 
-    /// Between a takeover and the event before it no leader is known to have led, but for what was seen of that; and
-    /// journal time may have leapt there.
+    /// Records the time of an event. Between a takeover and the event before it, no leader is known to have led, except
+    /// for the time that was observed. Journal time may have jumped there.
     fn note_time(&mut self, at: Time, event: &Event) {
         let gap = at.since(self.last_event);
         match event {
@@ -153,13 +155,13 @@ impl SimWitness {
         self.last_event = at;
     }
 
-    /// How much of the time since then a leader led.
+    /// Returns for how much of the time since then a leader led.
     pub(super) fn led_time(&self, since: Time, at: Time) -> Span {
         let absent = self.absences.iter().map(|(from, to)| to.since((*from).max(since)));
         absent.fold(at.since(since), Span::saturating_sub)
     }
 
-    /// The deadline of a run counts the time under a leader alone.
+    /// Checks that the deadline of a run counts only the time under a leader.
     fn deadline_passed(&self, run: RunId, at: Time) -> Result<(), BrokenRule> {
         let Some(book) = self.runs.get(&run) else { return Ok(()) };
         let led = self.led_time(book.submitted_at, at);
@@ -168,7 +170,7 @@ impl SimWitness {
         })
     }
 
-    /// Who is there to be given something, and who is not.
+    /// Records which workers are present and can receive grants.
     fn note_presence(&mut self, event: &Event) {
         if let Event::WorkerRegistered(event::WorkerRegistered { worker, .. }) = event {
             self.drained.remove(worker);
@@ -207,7 +209,8 @@ impl SimWitness {
         Ok(())
     }
 
-    /// An unconfirmed lease ends when terms together have lasted a TTL since the first takeover, not since the last.
+    /// Checks that an unconfirmed lease ends when terms together have lasted a TTL since the first takeover, not since
+    /// the last.
     fn leases_end_in_time(&self, at: Time) -> Result<(), BrokenRule> {
         for fence in &self.live {
             let Some(led) = self.leases[fence].led_since else { continue };
@@ -259,7 +262,7 @@ impl SimWitness {
         Ok(())
     }
 
-    /// Of a run that is sealed the engine knows nothing: any report is late.
+    /// Checks a late report. The engine knows nothing of a sealed run: any report for it is late.
     fn late(&self, run: RunId, fence: Fence) -> Result<(), BrokenRule> {
         let sealed = self.sealed.contains(&run);
         let late = self.leases.get(&fence).is_some_and(|lease| sealed || !lease.is_accepted());
@@ -291,26 +294,26 @@ impl SimWitness {
     }
 }
 
-/// Marks what an event shows by itself.
+/// Hits the coverage marks that an event alone justifies.
 fn mark(event: &Event, marks: &mut CoverageMarks) {
     match event {
         Event::WorkerReturned(_) => marks.hit("worker returned"),
-        Event::WorkerEnded(_) => marks.hit("guard reported the end of a life"),
+        Event::WorkerEnded(_) => marks.hit("guard reported the end of an incarnation"),
         Event::Braked(_) => marks.hit("brake on mass loss"),
         Event::RunCancelled(event::RunCancelled { reason: CancelReason::Defect, .. }) => {
-            marks.hit("run condemned")
+            marks.hit("run condemned");
         }
         Event::RunCancelled(event::RunCancelled { level: CancelLevel::Kill, .. }) => {
-            marks.hit("cancelled: killed")
+            marks.hit("cancelled: killed");
         }
         Event::RunCancelled(event::RunCancelled { level: CancelLevel::Stop, .. }) => {
-            marks.hit("cancelled: stopped")
+            marks.hit("cancelled: stopped");
         }
         Event::LockForced(_) => marks.hit("lock released by force"),
         Event::WorkerRevoked(_) => marks.hit("worker revoked"),
         Event::Confirmed(_) => marks.hit("lease confirmed by a new leader"),
         Event::StopOrdered(event::StopOrdered { why: StopReason::Overdue, .. }) => {
-            marks.hit("overdue step told to stop");
+            marks.hit("overdue step ordered to stop");
         }
         Event::LateOutcome(_) => marks.hit("late outcome kept"),
         Event::StepSettled(event::StepSettled { settled, .. }) => mark_settled(settled, marks),
@@ -347,7 +350,7 @@ fn mark_settled(settled: &StepSettlement, marks: &mut CoverageMarks) {
         StepSettlement::SkippedByCondition => marks.hit("skipped by condition"),
         StepSettlement::SkippedByValues { .. } => marks.hit("skipped by values"),
         StepSettlement::Superseded { .. } => marks.hit("newer run superseded an older one"),
-        StepSettlement::FailedNoWorker => marks.hit("nobody to run it in time"),
+        StepSettlement::FailedNoWorker => marks.hit("no worker to run it in time"),
         StepSettlement::CancelledWithRun
         | StepSettlement::FailedCondition { .. }
         | StepSettlement::FailedNoLock

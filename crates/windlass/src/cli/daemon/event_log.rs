@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use tracing::warn;
+use windlass_controller::SharedView;
 use windlass_controller::api::ControllerMode;
-use windlass_controller::{FollowedEvents, SharedView};
 use windlass_core::access::AuditAction;
 use windlass_core::engine::{CancelReason, Event, StepFollowUp, event};
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::time::Time;
 use windlass_net::shutdown::ShutdownReceiver;
-use windlass_store::journal::Position;
+use windlass_store::journal::{Journal, Position};
 
 use crate::cli::output::{LogFields, LogLevel, LogRecord};
 use crate::cli::render::count;
@@ -24,6 +24,7 @@ const ENDED_MAX: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct EventLogger {
     views: Arc<SharedView>,
+    journal: Arc<dyn Journal>,
     leases: BTreeMap<Fence, LoggedLease>,
     /// Ended leases, oldest first.
     ended: VecDeque<Fence>,
@@ -41,31 +42,30 @@ struct LoggedLease {
 }
 
 impl EventLogger {
-    /// Logs what it sees in these views.
-    pub(super) fn new(views: Arc<SharedView>, company: ControllerMode) -> Self {
+    /// Logs the events of this view, and those of the journal that the view no longer has.
+    pub(super) fn new(
+        views: Arc<SharedView>,
+        journal: Arc<dyn Journal>,
+        company: ControllerMode,
+    ) -> Self {
         let (leases, ended) = (BTreeMap::new(), VecDeque::new());
-        Self { views, leases, ended, company, is_ours: false, generation: 0 }
+        Self { views, journal, leases, ended, company, is_ours: false, generation: 0 }
     }
 
     /// Runs until shutdown.
     pub(super) async fn run(mut self, mut shutdown: ShutdownReceiver) {
-        let views = Arc::clone(&self.views);
-        let mut follower = views.follow(self.begin());
+        let from = self.begin();
+        let mut follower = self.views.follow(&self.journal, from);
         loop {
-            let known = follower.position();
             let news = tokio::select! {
                 () = shutdown.wait() => return,
-                news = follower.next() => news,
+                news = follower.next_retrying() => news,
             };
-            match news {
-                FollowedEvents::Events(batches) => {
-                    let events = batches.iter().flat_map(|batch| batch.numbered());
-                    for (_, (at, event)) in events.filter(|(position, _)| *position > known) {
-                        self.tell(*at, event);
-                    }
-                }
-                // Too many events to follow: the journal has those that are skipped.
-                FollowedEvents::Behind(_) => follower.skip_to(self.begin()),
+            for recorded in news.iter() {
+                self.tell(recorded.at, &recorded.event);
+            }
+            if news.pruned().is_some() {
+                follower.skip_to(self.begin());
             }
         }
     }

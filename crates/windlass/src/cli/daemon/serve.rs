@@ -335,7 +335,8 @@ async fn observers(
     ends: &ShutdownReceiver,
 ) -> Result<Vec<JoinHandle<()>>, CliError> {
     let handle = setup.node.handle();
-    let chronicle = EventLogger::new(Arc::clone(handle.views()), setup.company());
+    let (views, journal) = (Arc::clone(handle.views()), Arc::clone(&setup.stores.journal));
+    let chronicle = EventLogger::new(views, journal, setup.company());
     let mut tasks = vec![tokio::spawn(chronicle.run(ends.clone()))];
     if let Some(address) = order.metrics {
         let listener = listen(address).await?;
@@ -344,7 +345,7 @@ async fn observers(
         tasks.push(tokio::spawn(server.run(ends.clone())));
     }
     if let Some(collector) = order.collector.clone() {
-        let traces = RunTracer::new(handle, Arc::clone(&setup.stores.journal), collector);
+        let traces = RunTracer::new(handle, &setup.stores.journal, collector);
         tasks.push(tokio::spawn(traces.run(ends.clone())));
     }
     Ok(tasks)

@@ -70,7 +70,7 @@ async fn begin(order: LocalRunOptions) -> Result<u8, CliError> {
     let tracing = order.traced_by().map(|collector| {
         let (handle, journal) = (node.handle(), Arc::clone(&stores.journal));
         let tracing =
-            RunTracer::new(handle, journal, collector.clone()).with_parent(order.parent());
+            RunTracer::new(handle, &journal, collector.clone()).with_parent(order.parent());
         tokio::spawn(tracing.run(ends))
     });
     let equipment = PreparedWorker { logs: Arc::new(tee), printed, guard };

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use windlass_core::engine::{CancelLevel, EngineCall, Event};
+use windlass_core::engine::{CancelLevel, EngineCall};
 use windlass_core::id::{RunId, StepIx};
 use windlass_core::report::WhyReport;
 use windlass_core::summary::{RunSummary, StepDurations};
 use windlass_store::db::StoreError;
-use windlass_store::journal::RecordedEvent;
 use windlass_store::logs;
 use windlass_store::logs::LogId;
 use windlass_worker::executors;
@@ -25,7 +24,6 @@ use crate::cli::run_watch::{EndRequestReaction, EndedAttempt, OutputSink, RunNew
 use crate::cli::step_summaries::{StepSummaries, summaries_by_step};
 use crate::embedded::{
     EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, RunEventReader, Stores,
-    UnreadRunEvents,
 };
 
 /// How long events are collected: a wakeup for each would slow short steps more than a user notices.
@@ -60,7 +58,8 @@ pub(super) struct LocalEventFeed {
 
 /// News of this process.
 pub(super) enum LocalRunWakeup {
-    Events(UnreadRunEvents),
+    /// There may be events to read.
+    Events,
     Printed(EchoedChunk),
     PastDurations(StepDurations),
     Failed(EmbeddedNodeError),
@@ -73,20 +72,14 @@ impl LocalEventFeed {
         Self { reader, not_before: Instant::now() }
     }
 
-    async fn wait(&mut self) -> UnreadRunEvents {
+    async fn wait(&mut self) {
         sleep_until(self.not_before).await;
-        let unread = self.reader.wait().await;
+        self.reader.wait().await;
         self.not_before = Instant::now() + BATCH_INTERVAL;
-        unread
     }
 
-    async fn read(&mut self, unread: UnreadRunEvents) -> Result<RunEventsPage, StoreError> {
-        let mut page = RunEventsPage::default();
-        let add = |position, at, event: &Event| {
-            page.events.push((position, RecordedEvent { at, event: event.clone() }));
-        };
-        self.reader.read(unread, add).await?;
-        Ok(page)
+    async fn read(&mut self) -> Result<RunEventsPage, StoreError> {
+        Ok(RunEventsPage { events: self.reader.read().await?, ..RunEventsPage::default() })
     }
 }
 
@@ -143,7 +136,7 @@ impl WatchedRun for LocalRun<'_> {
             // Before events and output, which may be endless.
             news = next_mailbox_event(&mut self.mailbox_server) => LocalRunWakeup::Mailbox(news),
             failed = self.node.wait_for_failure() => LocalRunWakeup::Failed(failed),
-            unread = self.events.wait() => LocalRunWakeup::Events(unread),
+            () = self.events.wait() => LocalRunWakeup::Events,
             Some(printed) = self.printed.recv() => LocalRunWakeup::Printed(printed),
             Some(earlier) = self.past_durations.recv() => LocalRunWakeup::PastDurations(earlier),
             else => pending().await,
@@ -152,7 +145,7 @@ impl WatchedRun for LocalRun<'_> {
 
     async fn read(&mut self, wakeup: LocalRunWakeup) -> Result<RunNews, CliError> {
         match wakeup {
-            LocalRunWakeup::Events(unread) => Ok(RunNews::Events(self.events.read(unread).await?)),
+            LocalRunWakeup::Events => Ok(RunNews::Events(self.events.read().await?)),
             LocalRunWakeup::Printed(EchoedChunk { log, bytes }) => Ok(RunNews::Output(log, bytes)),
             LocalRunWakeup::PastDurations(durations) => Ok(RunNews::PastDurations(durations)),
             LocalRunWakeup::Failed(error) => Err(self.failed(error).await),

@@ -1,6 +1,7 @@
 //! A store in a folder, read while another process may write to it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -86,19 +87,18 @@ impl LocalRunSource {
             // A run that has left the journal is in the archive.
             Err(StoreError::Pruned { upto }) => {
                 let events = self.stores.archive.events(run, after, PAGE).await?;
-                let upto = events.last().map_or(upto, |(position, _)| *position);
+                let upto = events.last().map_or(upto, |last| last.position);
                 return Ok(RunEventsPage { events, upto, ..RunEventsPage::default() });
             }
             batches => batches?,
         };
-        let upto = batches.last().map_or(after, |batch| batch.position);
-        let numbered = batches.into_iter().flat_map(|batch| {
-            (batch.after().0 + 1..).map(Position).zip(batch.events).collect::<Vec<_>>()
-        });
-        let concerns =
-            |(_, it): &(Position, RecordedEvent)| it.event.run().is_none_or(|it| it == run);
+        let upto = batches.last().map_or(after, |batch| batch.position());
+        let events = batches.iter().flat_map(|batch| &batch.events);
+        let concerns = |recorded: &&Arc<RecordedEvent>| {
+            recorded.position > after && recorded.event.run().is_none_or(|it| it == run)
+        };
         Ok(RunEventsPage {
-            events: numbered.filter(concerns).collect(),
+            events: events.filter(concerns).map(Arc::clone).collect(),
             upto,
             ..RunEventsPage::default()
         })

@@ -95,7 +95,7 @@ impl RemoteRunSource {
         let page = EventsPage::decode(&answered.body);
         let read = page.and_then(|page| Ok((page.unpack()?, page)));
         let (events, page) = read.map_err(|error| self.controller.unexpected_answer(&error))?;
-        let upto = events.last().map_or(Position(after), |(position, _)| *position);
+        let upto = events.last().map_or(Position(after), |last| last.position);
         let workers = page.workers.into_iter().map(|(id, name)| (WorkerId(id), name)).collect();
         let slots = page.slots.into_iter().map(|(id, slots, since)| (WorkerId(id), slots, since));
         Ok((RunEventsPage { workers, slots: slots.collect(), events, upto }, page.more))
@@ -105,7 +105,7 @@ impl RemoteRunSource {
     pub(crate) async fn submitted_run(&self, run: RunId) -> Result<KnownRun, CliError> {
         let first = RemoteEventsQuery { after: Position(0), wait: Duration::ZERO, most: 1 };
         let (page, _) = self.events(run, first).await?;
-        let event = page.events.first().map(|(_, event)| event);
+        let event = page.events.first();
         let summary = event.and_then(|it| RunSummary::from_submitted(it.at, &it.event));
         let no_submission = || self.controller.unexpected_answer("a run without a submission");
         Ok(KnownRun {

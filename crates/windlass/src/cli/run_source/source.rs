@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::engine::CancelLevel;
@@ -41,7 +42,7 @@ pub(crate) struct RunEventsPage {
     /// The slots of present workers, and since when they are known.
     pub(crate) slots: Vec<(WorkerId, u32, Time)>,
     /// Events of the run, and those of the cluster if available, in order.
-    pub(crate) events: Vec<(Position, RecordedEvent)>,
+    pub(crate) events: Vec<Arc<RecordedEvent>>,
     /// The position after them.
     pub(crate) upto: Position,
 }
@@ -136,7 +137,7 @@ impl RunEventsPage {
         for (worker, slots, since) in &self.slots {
             summary.set_worker_slots(*worker, *slots, *since);
         }
-        for (_, recorded) in &self.events {
+        for recorded in &self.events {
             summary.apply_event(recorded.at, &recorded.event);
         }
     }

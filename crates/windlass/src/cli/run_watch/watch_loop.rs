@@ -219,7 +219,8 @@ impl<R: WatchedRun> RunWatch<R> {
         for (worker, slots, since) in &page.slots {
             self.screen.know_slots(*worker, *slots, *since);
         }
-        for (position, RecordedEvent { at, event }) in &page.events {
+        for recorded in &page.events {
+            let RecordedEvent { position, at, event } = &**recorded;
             if let Event::Ended(event::Ended { step, next, .. }) = event {
                 self.show_rest_before_end(*step, *next).await?;
             }

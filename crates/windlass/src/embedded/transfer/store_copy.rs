@@ -178,8 +178,8 @@ impl TransferPair<'_> {
             if page.is_empty() {
                 return Ok(sealed);
             }
-            for (position, event) in page {
-                sealed.events.push(position, event);
+            for recorded in page {
+                sealed.events.push(recorded);
             }
         }
     }
@@ -198,8 +198,8 @@ impl TransferPair<'_> {
         loop {
             let page = self.source.journal.tail(after, EVENTS).await?;
             let Some(last) = page.last() else { break };
-            copied.journal += last.position.0 - after.0;
-            after = last.position;
+            copied.journal += last.position().0 - after.0;
+            after = last.position();
             self.target.journal.import_batches(page).await?;
         }
         if let Some(snapshot) = self.source.journal.snapshot().await? {

@@ -169,7 +169,7 @@ async fn the_command_line_gets_events_as_they_are_kept() {
     assert!(answer.head.contains(EVENTS_TYPE), "{}", answer.head);
     let page = EventsPage::decode(&answer.body).expect("it is a page");
     let events = page.unpack().expect("it is whole");
-    let (_, first) = events.first().expect("it was submitted");
+    let first = events.first().expect("it was submitted");
     assert!(matches!(first.event, Event::RunSubmitted(_)));
     let summary = RunSummary::from_submitted(first.at, &first.event).expect("it is a submission");
     assert_eq!((summary.run().to_string(), summary.plan().step_count()), (id, 3));

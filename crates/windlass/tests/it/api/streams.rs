@@ -1,15 +1,17 @@
 //! Event streams: each event once, in order, whatever becomes of the connection.
 
 use std::num::Wrapping;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use windlass::core::engine::{Event, event};
+use windlass::core::id::Term;
 use windlass::embedded::Stores;
 use windlass_controller::api::HttpServerLimits;
 use windlass_controller::{EngineView, PublishedEvents};
-use windlass_store::journal::Position;
+use windlass_store::journal::{BatchId, EventBatch, Position};
 
 use super::event_client::{EventStreamClient, StreamedEvent};
 use super::step_budget::working;
@@ -274,8 +276,9 @@ async fn stalled_stream_is_closed_and_resumes_by_id() {
 #[test]
 fn a_batch_is_written_once_for_all() {
     let lost = Event::WorkerLost(event::WorkerLost { worker: windlass::core::id::WorkerId(1) });
-    let published =
-        PublishedEvents::new(Position(7), vec![(windlass::core::time::Time::ZERO, lost)]);
+    let events = [(windlass::core::time::Time::ZERO, lost)];
+    let batch = EventBatch::new(Term(1), BatchId(1), Position(6), events);
+    let published = PublishedEvents::new(Arc::new(batch));
     let one: *const str = published.frames().text();
     let other: *const str = published.frames().text();
     assert!(std::ptr::eq(one, other));

@@ -1,8 +1,9 @@
 //! Nothing is said before it is durable.
 
+use std::sync::Arc;
+
 use windlass::core::engine::{EngineAnswer, EngineRequest, SubmitRun};
 use windlass::core::outcome::RunStatus;
-use windlass_controller::FollowedEvents;
 use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 use windlass_store::journal::{Journal as _, Position};
 
@@ -90,13 +91,13 @@ async fn a_follower_sees_only_what_is_durable() {
     journal.plan(JournalCall::Append, JournalFault::HeldAtGate(gate.clone()));
     let asking = node.submitting(run(2), &plan);
     gate.reached().await;
-    let mut follower = node.handle.views().follow(Position(2));
+    let mut follower = node.handle.views().follow(&(Arc::clone(&journal) as _), Position(2));
     let mut following = Box::pin(follower.next());
     assert!(is_pending(&mut following).await);
     assert_eq!(node.position(), 2);
     gate.open();
-    let FollowedEvents::Events(batches) = following.await else { panic!("it was never behind") };
-    assert_eq!(batches.iter().map(|batch| batch.position).collect::<Vec<_>>(), [Position(3)]);
+    let news = following.await.expect("it was never behind");
+    assert_eq!(news.iter().map(|it| it.position).collect::<Vec<_>>(), [Position(3)]);
     assert!(matches!(asking.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
 }
 

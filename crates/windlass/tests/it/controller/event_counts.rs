@@ -34,7 +34,7 @@ async fn a_node_that_stands_by_counts_what_it_missed_from_the_journal() {
     let ann = start(&journal, "ann").await;
     ann.led().await;
     let bob = start(&journal, "bob").await;
-    let tally = EventCounter::new(&bob.handle, Arc::clone(&journal) as _);
+    let tally = EventCounter::new(&bob.handle, &(Arc::clone(&journal) as _));
     let mut plan = PlanBuilder::new("many");
     for step in 0..MANY {
         plan.step(&format!("s{step}"), StepSpec::default());

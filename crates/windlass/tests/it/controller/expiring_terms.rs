@@ -9,8 +9,8 @@ use windlass::core::id::{RunId, Term};
 use windlass::core::time::Span;
 use windlass_store::db::StoreFuture;
 use windlass_store::journal::{
-    CampaignOutcome, Journal, JournalAppend, JournalSnapshot, LeaderCandidate, MemoryJournal,
-    Position, StartMark, StoredBatch,
+    CampaignOutcome, EventBatch, Journal, JournalSnapshot, LeaderCandidate, MemoryJournal,
+    Position, StartMark,
 };
 
 /// A journal in memory whose terms last so long, or for ever.
@@ -69,11 +69,11 @@ impl Journal for ExpiringTermJournal {
         self.inner.resign(term)
     }
 
-    fn append(&self, append: JournalAppend) -> StoreFuture<'_, Position> {
-        self.inner.append(append)
+    fn append(&self, batch: Arc<EventBatch>) -> StoreFuture<'_, Position> {
+        self.inner.append(batch)
     }
 
-    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<StoredBatch>> {
+    fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>> {
         self.inner.tail(after, most)
     }
 

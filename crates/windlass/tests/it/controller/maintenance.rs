@@ -79,11 +79,11 @@ async fn ship(node: &TestNode, mate: &mut TestWorker, n: u64, plan: &Arc<Plan>) 
 }
 
 /// What the journal has of a run, up to its sealing.
-async fn history(journal: &TestJournal, n: u64) -> Vec<(Position, RecordedEvent)> {
+async fn history(journal: &TestJournal, n: u64) -> Vec<Arc<RecordedEvent>> {
     let of_run = |recorded: &RecordedEvent| recorded.event.run() == Some(run(n));
     let sealing = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunSealed(_));
     let events = everything(journal).await.into_iter();
-    events.filter(|(_, event)| of_run(event) && !sealing(event)).collect()
+    events.filter(|recorded| of_run(recorded) && !sealing(recorded)).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,7 +134,7 @@ impl Archive for FullArchive {
         run: RunId,
         after: Position,
         most: usize,
-    ) -> StoreFuture<'_, Vec<(Position, RecordedEvent)>> {
+    ) -> StoreFuture<'_, Vec<Arc<RecordedEvent>>> {
         self.inner.events(run, after, most)
     }
 
@@ -229,11 +229,9 @@ async fn a_sealed_run_remembers_that_it_was_interrupted() {
     pass(SEAL_AFTER + Span::secs(5)).await;
     let interruptions = async |n: u64| {
         let events = archive.events(run(n), Position(0), usize::MAX).await.expect("it reads");
-        let (_, first) = &events[0];
+        let first = &events[0];
         let mut summary = RunSummary::from_submitted(first.at, &first.event).expect("it begins so");
-        events[1..]
-            .iter()
-            .for_each(|(_, recorded)| summary.apply_event(recorded.at, &recorded.event));
+        events[1..].iter().for_each(|recorded| summary.apply_event(recorded.at, &recorded.event));
         assert_eq!(summary.status(), RunStatus::Succeeded);
         summary.interruptions()
     };
@@ -410,7 +408,7 @@ async fn journal_with_unreadable_snapshots_is_refused() {
         ann.submit(run(n), &plan).await;
     }
     for stored in journal.tail(Position(3), 2).await.expect("it reads") {
-        let (position, batch) = (stored.position, stored.batch);
+        let (position, batch) = (stored.position(), stored.id);
         let state = b"of a version that nobody knows any more".to_vec();
         journal.save(JournalSnapshot { position, batch, state }).await.expect("it saves");
     }

@@ -38,7 +38,7 @@ async fn cancelled(journal: &TestJournal) -> Vec<CancelReason> {
         Event::RunCancelled(event::RunCancelled { reason, .. }) => Some(*reason),
         _ => None,
     };
-    everything(journal).await.iter().filter_map(|(_, recorded)| reason(&recorded.event)).collect()
+    everything(journal).await.iter().filter_map(|recorded| reason(&recorded.event)).collect()
 }
 
 /// Exchanges as a worker does, and repeats the exchange until a controller leads.

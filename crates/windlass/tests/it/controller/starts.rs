@@ -99,7 +99,7 @@ async fn a_condemned_run_fails_at_the_next_start_and_the_others_go_on() {
     assert_eq!(next.run_status(run(2)), Some(RunStatus::Running));
     assert_eq!(marks(&journal).await, []);
     let events = everything(&*journal).await;
-    let condemned = events.iter().any(|(_, it)| {
+    let condemned = events.iter().any(|it| {
         matches!(&it.event, Event::RunCancelled(event::RunCancelled { run: of, reason: CancelReason::Condemned, .. }) if *of == run(1))
     });
     assert!(condemned, "{events:?}");

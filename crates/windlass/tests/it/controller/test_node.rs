@@ -17,8 +17,7 @@ use windlass::core::session::{
 };
 use windlass::core::time::{Span, Time};
 use windlass_controller::{
-    ControllerNode, EngineView, FollowedEvents, NodeConfig, NodeError, NodeHandle, NotLeader,
-    StandbyPolicy,
+    ControllerNode, EngineView, NodeConfig, NodeError, NodeHandle, NotLeader, StandbyPolicy,
 };
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::ShutdownSender;
@@ -47,17 +46,16 @@ fn memory() -> MemoryJournal {
     MemoryJournal::new(|| START)
 }
 
-/// Everything that the journal holds, each event with its position.
-pub(super) async fn everything(journal: &impl Journal) -> Vec<(Position, RecordedEvent)> {
+/// Everything that the journal holds.
+pub(super) async fn everything(journal: &impl Journal) -> Vec<Arc<RecordedEvent>> {
     let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
-    let events = batches.into_iter().flat_map(|batch| batch.events);
-    (1..).map(Position).zip(events).collect()
+    batches.iter().flat_map(|batch| &batch.events).map(Arc::clone).collect()
 }
 
 /// The state that a fold of the whole journal comes to.
 pub(super) async fn folded(journal: &impl Journal) -> String {
     let mut engine = Engine::new(EngineConfig::default());
-    for (_, recorded) in everything(journal).await {
+    for recorded in everything(journal).await {
         engine.apply(recorded.at, &recorded.event).expect("it folds");
     }
     engine.dump_details()
@@ -135,12 +133,8 @@ impl TestNode {
 
     /// Waits until it leads and the event of that is durable.
     pub(super) async fn led(&self) {
-        let mut follower = self.handle.views().follow(Position(0));
-        while !self.leads() || self.position() == 0 {
-            if let FollowedEvents::Behind(_) = follower.next().await {
-                follower.skip_to(Position(self.position()));
-            }
-        }
+        let leads = |view: &EngineView| view.leads() && view.position > Position(0);
+        self.handle.views().wait_for(leads).await;
     }
 
     /// A submission under way.

@@ -1,10 +1,12 @@
 //! What was acknowledged is on the disk of the server, however it is set up.
 
+use std::sync::Arc;
+
 use windlass::core::id::RunId;
 use windlass_store::conformance::{block_on, sample_history};
 use windlass_store::db::StoreError;
 use windlass_store::journal::{
-    BatchId, CampaignOutcome, Journal as _, JournalAppend, JournalLeadership, LeaderCandidate,
+    BatchId, CampaignOutcome, EventBatch, Journal as _, JournalLeadership, LeaderCandidate,
     PostgresJournal, PostgresJournalOptions,
 };
 
@@ -74,9 +76,10 @@ fn candidate() -> LeaderCandidate {
     LeaderCandidate { node: "ann".to_owned(), address: None }
 }
 
-fn batch(won: JournalLeadership) -> JournalAppend {
-    let events = sample_history().batches[0].clone();
-    JournalAppend { term: won.term, after: won.head, batch: BatchId(won.term.0), events }
+fn batch(won: JournalLeadership) -> Arc<EventBatch> {
+    let history = sample_history();
+    let events = history.batches[0].iter().map(|it| (it.at, it.event.clone()));
+    Arc::new(EventBatch::new(won.term, BatchId(won.term.0), won.head, events))
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! A store that was put back inside its own server: no restart, no other timeline, and yet another history.
 
+use std::sync::Arc;
+
 use windlass::core::engine::StoreHistory;
 use windlass::core::id::Term;
 use windlass::core::time::Span;
 use windlass_store::conformance::{block_on, sample_history};
 use windlass_store::journal::{
-    BatchId, CampaignOutcome, Journal as _, JournalAppend, JournalLeadership, LeaderCandidate,
+    BatchId, CampaignOutcome, EventBatch, Journal as _, JournalLeadership, LeaderCandidate,
     Position, PostgresJournal, PostgresJournalOptions,
 };
 
@@ -61,11 +63,12 @@ impl RestoredStore {
 
     /// So many batches of one event behind the head.
     fn append(&self, journal: &PostgresJournal, won: JournalLeadership, count: u64) {
-        let event = sample_history().batches[0][0].clone();
+        let first = &sample_history().batches[0][0];
+        let event = (first.at, first.event.clone());
         for at in won.head.0..won.head.0 + count {
-            let (batch, events) = (BatchId(won.term.0 << 8 | at), vec![event.clone()]);
-            let append = JournalAppend { term: won.term, after: Position(at), batch, events };
-            assert_eq!(block_on(journal.append(append)), Ok(Position(at + 1)), "{}", self.schema);
+            let (id, events) = (BatchId(won.term.0 << 8 | at), [event.clone()]);
+            let batch = Arc::new(EventBatch::new(won.term, id, Position(at), events));
+            assert_eq!(block_on(journal.append(batch)), Ok(Position(at + 1)), "{}", self.schema);
         }
     }
 

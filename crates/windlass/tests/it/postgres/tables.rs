@@ -77,7 +77,7 @@ impl PgTablesNode {
         };
         let opened = ControllerNode::open(Arc::clone(&journal), config).await;
         let (node, handle) = opened.expect("it works in a test");
-        let keeper = SqlViewUpdater::new(&handle, journal, Arc::new(shell.tables().await));
+        let keeper = SqlViewUpdater::new(&handle, &journal, Arc::new(shell.tables().await));
         let (end_node, shutdown) = ShutdownSender::new();
         tokio::spawn(async move { node.run(shutdown).await.expect("it works in a test") });
         let (end_keeper, shutdown) = ShutdownSender::new();

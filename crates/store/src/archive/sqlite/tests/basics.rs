@@ -79,7 +79,7 @@ fn a_page_unpacks_no_more_than_it_needs() {
     let chunks: (i64, i64) = raw_connection(folder.path()).query_row(sizes, (), row).unwrap();
     assert_eq!(chunks, (4, 2), "the submission has a chunk of its own");
     let kept: Vec<_> = run.events.iter().collect();
-    let middle = kept[CHUNK_EVENTS_MAX].0;
+    let middle = kept[CHUNK_EVENTS_MAX].position;
     let damage = "UPDATE chunks SET events = x'00' WHERE last <> (
         SELECT min(last) FROM chunks WHERE last > ?1)";
     raw_connection(folder.path()).execute(damage, [middle.0.cast_signed()]).unwrap();

@@ -1,6 +1,7 @@
 //! Words for the stories: an archive in a folder, and runs to keep.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -33,6 +34,6 @@ pub(super) fn open_error(opened: Result<SqliteArchive, StoreError>) -> StoreErro
 pub(super) fn events(
     archive: &SqliteArchive,
     run: u64,
-) -> Result<Vec<(Position, RecordedEvent)>, StoreError> {
+) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
     wait(archive.events(RunId(run), Position(0), usize::MAX))
 }

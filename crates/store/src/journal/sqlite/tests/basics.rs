@@ -154,8 +154,8 @@ fn a_reader_sees_batches_while_they_are_written() {
         let mut at = Position(0);
         while at < Position(BATCHES * 2) {
             for stored in wait(reader.tail(at, 10)).unwrap() {
-                assert_eq!(stored.after(), at);
-                at = stored.position;
+                assert_eq!(stored.after, at);
+                at = stored.position();
             }
         }
     });

@@ -56,7 +56,7 @@ pub(super) fn append_carelessly(folder: &Path) {
     // What came before the first append was synced when the journal was made.
     print_number("acked", 0);
     for at in 0..APPENDS {
-        let batch = EncodedBatch::from_append(&batch(leadership.term, at, 1));
+        let batch = EncodedBatch::new(&batch(leadership.term, at, 1));
         let position =
             wait(desk.call(|answer| SqliteJournalWriteRequest::Append { batch, answer }));
         assert_eq!(position, Ok(Position(at + 1)));

@@ -1,6 +1,7 @@
 //! What waits together is written together, and has a bound.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use rusqlite::Connection;
@@ -15,12 +16,12 @@ use crate::journal::encoded_batch::EncodedBatch;
 use crate::journal::sqlite::loss_policy::LossPolicy;
 use crate::journal::sqlite::schema::TABLES;
 use crate::journal::sqlite::writer::{SqliteJournalWriteRequest, SqliteJournalWriter};
-use crate::journal::{Journal, JournalAppend, LeaderCandidate, Position};
+use crate::journal::{EventBatch, Journal, LeaderCandidate, Position};
 
 /// What a writer answers that finds a campaign and all of these waiting when it begins.
 fn at_once<const N: usize>(
     folder: &Path,
-    appends: [JournalAppend; N],
+    appends: [Arc<EventBatch>; N],
 ) -> [Result<Position, StoreError>; N] {
     let connection =
         connection::open_for_writing(&folder.join("journal.db"), "here", &TABLES).unwrap();
@@ -30,11 +31,8 @@ fn at_once<const N: usize>(
         .unwrap();
     let answers = appends.map(|append| {
         let (answer, answered) = oneshot::channel();
-        desk.send(SqliteJournalWriteRequest::Append {
-            batch: EncodedBatch::from_append(&append),
-            answer,
-        })
-        .unwrap();
+        desk.send(SqliteJournalWriteRequest::Append { batch: EncodedBatch::new(&append), answer })
+            .unwrap();
         answered
     });
     drop(desk);
@@ -59,8 +57,10 @@ fn failed_group_commit_rolls_back_and_reports_to_every_caller() {
     }
     assert_eq!(wait(open(folder.path()).head()), Ok(Position(0)));
     side.execute_batch("DROP TRIGGER fails").unwrap();
-    let [first, second, third] =
-        at_once(folder.path(), appends.map(|append| JournalAppend { term: Term(3), ..append }));
+    let [first, second, third] = at_once(
+        folder.path(),
+        appends.map(|append| Arc::new(EventBatch { term: Term(3), ..(*append).clone() })),
+    );
     assert_eq!((first, second), (Ok(Position(1)), Ok(Position(3))));
     assert_eq!(third, Err(StoreError::Gap { after: Position(7), head: Position(3) }));
     assert_eq!(everything(&open(folder.path())).len(), 2);

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
@@ -16,7 +17,7 @@ use super::fixtures::{
 };
 use crate::db::StoreError;
 use crate::journal::sqlite::snapshots;
-use crate::journal::{BatchId, Journal, JournalSnapshot, Position, SqliteJournal, StoredBatch};
+use crate::journal::{BatchId, EventBatch, Journal, JournalSnapshot, Position, SqliteJournal};
 
 /// The user "nobody".
 const NOBODY: u32 = 65534;
@@ -49,7 +50,7 @@ fn print_outcome(word: &str, tried: Option<Result<(), StoreError>>) {
 struct SharedJournalFolder {
     _above: TempDir,
     folder: PathBuf,
-    written: Vec<StoredBatch>,
+    written: Vec<Arc<EventBatch>>,
 }
 
 /// What another user was told.

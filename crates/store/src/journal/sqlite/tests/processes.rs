@@ -111,7 +111,7 @@ fn what_was_acknowledged_survives_kills() {
         let journal = open(folder.path());
         let written = everything(&journal);
         for position in &acknowledged {
-            let there = written.binary_search_by_key(position, |stored| stored.position.0);
+            let there = written.binary_search_by_key(position, |stored| stored.position().0);
             assert!(there.is_ok(), "round {round}: {position} was acknowledged and is lost");
         }
         let next = win(&journal).term;

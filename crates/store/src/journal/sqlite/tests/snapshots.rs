@@ -1,6 +1,7 @@
 //! Snapshots as files: damaged, left behind by a crash, saved by many at once, ahead of the journal.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, thread};
 
 use rusqlite::Connection;
@@ -15,14 +16,14 @@ use super::fixtures::{
 use crate::conformance::{fold_events, sample_history};
 use crate::journal::sqlite::snapshots;
 use crate::journal::{
-    BatchId, Journal, JournalAppend, JournalSnapshot, Position, RecordedEvent, SqliteJournal,
-    StoredBatch, decode_state, encode_state,
+    BatchId, EventBatch, Journal, JournalSnapshot, Position, RecordedEvent, SqliteJournal,
+    decode_state, encode_state,
 };
 
 /// A journal with a real history, closed, with a snapshot in the middle and one nearer to its end.
 struct JournalWithSnapshots {
     folder: TempDir,
-    batches: Vec<Vec<RecordedEvent>>,
+    batches: Vec<Vec<Arc<RecordedEvent>>>,
     older: PathBuf,
     newest: PathBuf,
 }
@@ -34,9 +35,9 @@ impl JournalWithSnapshots {
         let journal = open(folder.path());
         let term = win(&journal).term;
         let mut after = Position(0);
-        for (batch, events) in (1..).map(BatchId).zip(batches.clone()) {
-            let append = JournalAppend { term, after, batch, events };
-            after = wait(journal.append(append)).expect("nobody else leads");
+        for (id, events) in (1..).map(BatchId).zip(batches.clone()) {
+            let batch = Arc::new(EventBatch { term, id, after, events });
+            after = wait(journal.append(batch)).expect("nobody else leads");
         }
         let [older, newest] = [batches.len() / 2, batches.len() * 3 / 4].map(|end| {
             let position = Position(batches[..end].iter().map(|it| it.len() as u64).sum());
@@ -60,8 +61,8 @@ impl JournalWithSnapshots {
         let mut engine =
             engine.unwrap_or_else(|| Ok(Engine::new(EngineConfig::default()))).unwrap();
         for batch in wait(journal.tail(position, usize::MAX)).expect("what follows is there") {
-            for RecordedEvent { at, event } in &batch.events {
-                engine.apply(*at, event).expect("it fits the state");
+            for recorded in &batch.events {
+                engine.apply(recorded.at, &recorded.event).expect("it fits the state");
             }
         }
         let whole = fold_events(self.batches.iter().map(Vec::as_slice)).unwrap();
@@ -76,7 +77,7 @@ fn file(folder: &Path, snapshot: &JournalSnapshot) -> PathBuf {
 
 /// The name of a snapshot's file, without what says that it is one, in a journal of batches of one event.
 fn name(position: u64) -> String {
-    let batch = batch(Term(1), position - 1, 1).batch;
+    let batch = batch(Term(1), position - 1, 1).id;
     format!("snapshot-{position:020}-{:016x}", batch.0)
 }
 
@@ -341,8 +342,8 @@ fn what_was_saved_survives_kills() {
         let kept = snapshots::list_snapshots(folder.path()).unwrap();
         for file in &kept {
             assert!(file.read().unwrap().is_some());
-            let behind: Vec<StoredBatch> = wait(journal.tail(file.position, usize::MAX)).unwrap();
-            assert_eq!(behind.first().map_or(file.position, StoredBatch::after), file.position);
+            let behind = wait(journal.tail(file.position, usize::MAX)).unwrap();
+            assert_eq!(behind.first().map_or(file.position, |first| first.after), file.position);
         }
         if kept.len() < 2 {
             everything(&journal);

@@ -90,7 +90,7 @@ impl MailboxLeader {
     }
 
     /// Why its desk ended by itself.
-    pub(super) async fn desk_ends(self) -> Result<(), MailboxServerError> {
+    pub(super) async fn server_ends(self) -> Result<(), MailboxServerError> {
         self.desk.await.expect("it does not panic")
     }
 }

@@ -201,11 +201,11 @@ async fn without_the_link_the_leader_stops_before_its_place_is_free_and_a_worker
     leader.ended(run(1)).await;
     storm.set_disconnected(true);
     let cut = Instant::now();
-    let ended = leader.desk_ends().await;
+    let ended = leader.server_ends().await;
     let Err(MailboxServerError::Lapsed { waited, .. }) = &ended else { panic!("{ended:?}") };
     assert!(cut.elapsed() < *waited, "{ended:?}");
     let Err(WorkerError::NoLeader { last, .. }) = mate.ends().await else { panic!() };
-    assert!(last.contains("the storm has cut it off"), "{last}");
+    assert!(last.contains("the check has disconnected it"), "{last}");
     assert!(cut.elapsed() > GRACE / 2 && cut.elapsed() < GRACE * 2, "{:?}", cut.elapsed());
 }
 
@@ -223,7 +223,7 @@ async fn a_place_that_has_forgotten_everything_ends_both_sides_at_once() {
     let ended = mate.ends().await;
     let Err(WorkerError::Denied(LinkError::StateLost(why))) = &ended else { panic!("{ended:?}") };
     assert!(why.contains("has lost its leader's binding"), "{why}");
-    let ended = leader.desk_ends().await;
+    let ended = leader.server_ends().await;
     assert!(
         matches!(
             ended,

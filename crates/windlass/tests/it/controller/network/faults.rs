@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 use windlass::core::id::{RunId, StepIx};
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::{LockUse, Plan, PlanBuilder, RetryPolicy, StepSpec};
-use windlass_controller::{FollowedEvents, NodeHandle};
+use windlass_controller::{EngineView, NodeHandle};
 
 use super::faulty_network::{FaultyNetwork, TrafficDirection};
 use super::network_node::{NetworkLeader, NetworkWitness, join};
@@ -47,17 +47,9 @@ fn plan_of(number: u64) -> Arc<Plan> {
 
 /// Waits for the end of a run.
 pub(super) async fn ended(handle: &NodeHandle, run: RunId) -> RunStatus {
-    let views = handle.views();
-    let mut follower = views.follow(views.look(|view| view.position));
-    loop {
-        let status = views.look(|view| view.engine.run_status(run));
-        if let Some(status) = status.filter(|status| status.is_terminal()) {
-            return status;
-        }
-        if let FollowedEvents::Behind(_) = follower.next().await {
-            follower.skip_to(views.look(|view| view.position));
-        }
-    }
+    let end = |view: &EngineView| view.engine.run_status(run).filter(|it| it.is_terminal());
+    handle.views().wait_for(|view| end(view).is_some()).await;
+    handle.views().look(end).expect("it has ended")
 }
 
 /// Faults, one after the other, until the storm is over.
