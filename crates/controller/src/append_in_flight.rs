@@ -9,20 +9,20 @@ use windlass_store::journal::{BatchId, Position};
 
 type AppendFuture = Pin<Box<dyn Future<Output = Result<Position, StoreError>> + Send>>;
 
-/// What becomes of the batch that is to be durable next.
+/// The state of the batch that becomes durable next.
 pub(super) enum AppendInFlight {
     Idle,
     Appending {
         batch: BatchId,
         appending: AppendFuture,
     },
-    /// Its outcome is not known: the same batch is appended again.
+    /// Its outcome is unknown: the same batch is appended again.
     Retrying {
         until: Instant,
     },
 }
 
-/// What there is to tell of it.
+/// The outcome of waiting for an append.
 pub(super) enum AppendOutcome {
     Durable(BatchId),
     Failed(StoreError),

@@ -1,4 +1,4 @@
-//! What is durable: the read model, and the newest events for those who follow.
+//! The view: the durable state of the cluster, and the newest events for followers.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -17,34 +17,34 @@ use super::event_follower::EventFollower;
 use super::leader_lease::LeaderLeaseStatus;
 use super::published_events::PublishedEvents;
 
-/// Events kept for followers. Who is further behind reads the journal: this is about a megabyte, and a second of a busy
-/// leader.
+/// Events that the view keeps for followers, about a megabyte and a second of a busy leader. A follower that is further
+/// behind reads the journal.
 const RECENT_MAX: usize = 16_384;
 
-/// Terms of its own that a node keeps in mind: whoever tells of what happened is not so far behind.
+/// Own terms that a node remembers. A reader of events is never further behind.
 const TERMS_MAX: usize = 64;
 
-/// An engine, the position up to which it has folded the journal, and the batch that ends there.
+/// An engine, the position up to which it has applied the journal, and the batch that ends there.
 pub(super) type EngineStartState = (Engine, Position, Option<BatchId>);
 
 /// The state at a position of the journal.
 #[derive(Debug)]
 pub struct EngineView {
-    /// An engine that has folded the events up to the position, and decides nothing.
+    /// An engine that has applied the events up to the position. It makes no decisions.
     pub engine: Engine,
-    /// How far that is.
+    /// The position of the last applied event.
     pub position: Position,
-    /// Who leads, as far as this node knows; itself too.
+    /// The leader as far as this node knows. It can be this node.
     pub led_by: Option<CurrentLeader>,
-    /// When this node last had everything that the journal had.
+    /// The last time at which this node had every event of the journal.
     pub caught_up: Instant,
-    /// When this process saw the newest event that it has: so much time at least has passed since that was decided.
+    /// The time at which this process saw its newest event. At least the time since then has passed since the decision.
     pub(super) newest_seen: Instant,
-    /// Why nothing becomes durable at the moment, while that is so.
+    /// The error that keeps events from becoming durable, while there is one.
     pub stalled: Option<StoreError>,
-    /// The batch that ends at the position, and how many events it has; zero if only a snapshot tells of it.
+    /// The batch that ends at the position and its number of events, which is zero if only a snapshot names the batch.
     pub(super) last: Option<(BatchId, usize)>,
-    /// What this node believes of its term, if it has one.
+    /// The leader lease of this node, if it has one.
     lease_status: Option<LeaderLeaseStatus>,
     /// The newest terms under which this node has led.
     terms: VecDeque<Term>,
@@ -69,23 +69,23 @@ impl EngineView {
         }
     }
 
-    /// Journal time now, as far as this process can tell: it is this or later.
+    /// Returns the journal time as far as this process can tell: the true one is this or later.
     pub fn journal_now(&self) -> Time {
         let passed = u64::try_from(self.newest_seen.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.engine.now() + Span::millis(passed)
     }
 
-    /// Whether this node led under a term: what was decided then is its own to tell.
+    /// Whether this node led under a term. It reports the decisions of its own terms only.
     pub fn has_led(&self, term: Term) -> bool {
         self.terms.contains(&term)
     }
 
-    /// Whether this node leads, by its own clock at this moment.
+    /// Whether this node leads at this moment, by its own clock.
     pub fn leads(&self) -> bool {
         self.lease_status.as_ref().is_some_and(LeaderLeaseStatus::lasts)
     }
 
-    /// The state and which events it was folded from; `None` before the first event.
+    /// Returns the state and the batch at its position; `None` before the first event.
     pub fn snapshot(&self) -> Option<JournalSnapshot> {
         let (position, (batch, _)) = (self.position, self.last?);
         Some(JournalSnapshot { position, batch, state: encode_state(&self.engine) })
@@ -121,24 +121,24 @@ impl EngineView {
         Some(self.recent.iter().skip(first).take(most).map(Arc::clone).collect())
     }
 
-    /// Batches follow each other without a gap, so what is not older than the first is in one of them.
+    /// Returns the index of the batch that has the next event. Batches follow each other without a gap.
     fn first_behind(&self, position: Position) -> Option<usize> {
         let is_kept = self.recent.front().is_some_and(|oldest| oldest.after() <= position);
         is_kept.then(|| self.recent.partition_point(|batch| batch.position() <= position))
     }
 }
 
-/// The view of a node, shared by all who look.
+/// The view of a node, shared by all readers.
 #[derive(Debug)]
 pub struct SharedView {
     view: RwLock<EngineView>,
     moved: watch::Sender<Position>,
-    /// Who may ask has changed.
+    /// Sent when the set of allowed principals has changed.
     access: watch::Sender<()>,
 }
 
 impl SharedView {
-    /// The view of an engine that has folded the journal up to a position.
+    /// Returns the view of an engine that has applied the journal up to a position.
     pub(super) fn new(start: EngineStartState) -> Self {
         let position = start.1;
         let view = EngineView::at(start);
@@ -146,12 +146,12 @@ impl SharedView {
         Self { view: RwLock::new(view), moved, access }
     }
 
-    /// Looks at the view. Keep it short: the leader waits to publish meanwhile.
+    /// Reads the view. The leader waits to publish meanwhile, so `look` must be short.
     pub fn look<T>(&self, look: impl FnOnce(&EngineView) -> T) -> T {
         look(&self.read())
     }
 
-    /// Tells whenever there is more.
+    /// Returns a receiver of the position of the last durable event.
     pub fn moved(&self) -> watch::Receiver<Position> {
         self.moved.subscribe()
     }
@@ -173,12 +173,12 @@ impl SharedView {
         }
     }
 
-    /// Tells whenever who may ask is not the same any more.
+    /// Returns a receiver that is notified when the set of allowed principals has changed.
     pub fn access(&self) -> watch::Receiver<()> {
         self.access.subscribe()
     }
 
-    /// Takes in events that have become durable, unless they are there already.
+    /// Applies events that have become durable, unless the view has them already.
     pub(super) fn publish(&self, published: PublishedEvents) -> Result<(), ApplyError> {
         let position = published.position();
         let mut view = self.write();
@@ -196,7 +196,7 @@ impl SharedView {
         Ok(())
     }
 
-    /// Begins anew from a snapshot that is further than the view was.
+    /// Starts again from a snapshot that is newer than the view.
     pub(super) fn replace(&self, start: EngineStartState) {
         let position = start.1;
         let mut view = self.write();
@@ -207,7 +207,7 @@ impl SharedView {
         self.moved.send_replace(position);
     }
 
-    /// Condemns these runs, and no others.
+    /// Sets the condemned runs.
     pub(super) fn condemn(&self, condemned: BTreeSet<RunId>) {
         if self.look(|view| *view.engine.condemned() == condemned) {
             return;
@@ -216,7 +216,7 @@ impl SharedView {
         view.engine = view.engine.clone().with_condemned(condemned);
     }
 
-    /// Notes whether the journal takes what the leader decides.
+    /// Records whether the journal accepts the leader's events.
     pub(super) fn set_stalled(&self, stalled: Option<StoreError>) {
         let known = self.look(|view| view.stalled.is_none() && stalled.is_none());
         if !known {
@@ -224,13 +224,13 @@ impl SharedView {
         }
     }
 
-    /// Notes that this node leads, for as long as it believes so. Who may ask depends on it.
+    /// Sets the leader lease, which decides whether this node leads. Authorization depends on it.
     pub(super) fn set_leads(&self, belief: Option<LeaderLeaseStatus>) {
         self.write().lease_status = belief;
         self.access.send_replace(());
     }
 
-    /// Notes that this node leads under a term.
+    /// Records a term under which this node leads.
     pub(super) fn note_term(&self, term: Term) {
         let mut view = self.write();
         view.terms.push_back(term);
@@ -239,24 +239,24 @@ impl SharedView {
         }
     }
 
-    /// Notes who leads.
+    /// Sets the leader.
     pub(super) fn set_led_by(&self, leader: Option<CurrentLeader>) {
         if self.look(|view| view.led_by != leader) {
             self.write().led_by = leader;
         }
     }
 
-    /// Notes how many events the batch at the position has.
+    /// Sets the number of events of the batch at the position.
     pub(super) fn note_last(&self, batch: BatchId, events: usize) {
         self.write().last = Some((batch, events));
     }
 
-    /// Notes that this node has everything that the journal had when it was asked.
+    /// Records that this node has every event that the journal had at this time.
     pub(super) fn set_caught_up(&self, asked: Instant) {
         self.write().caught_up = asked;
     }
 
-    /// A reader cannot leave the view half changed, and a writer that panics ends its node.
+    /// Ignores poisoning: a reader cannot leave the view half changed, and a writer that panics ends its node.
     fn read(&self) -> RwLockReadGuard<'_, EngineView> {
         self.view.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! How everybody else talks to a node.
+//! Requests to a node, from its own process.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use super::engine_view::SharedView;
 use super::metrics::MetricsRegistry;
 use super::self_reports::SelfReports;
 
-/// This node does not lead, or stopped leading before it could answer: whether the request took effect is not known, and
+/// This node does not lead, or stopped leading before it could answer. Whether the request took effect is unknown;
 /// repeating it is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this node does not lead")]
 pub struct NotLeader;
 
-/// A way to a node, as many as one likes.
+/// Sends requests to a node and gives access to its view. Clones share the node.
 #[derive(Clone, Debug)]
 pub struct NodeHandle {
     pub(super) inbox: mpsc::Sender<NodeRequest>,
@@ -25,7 +25,7 @@ pub struct NodeHandle {
     pub(super) self_reports: Arc<SelfReports>,
 }
 
-/// A question on its way to the leader.
+/// A request on its way to the leader.
 #[derive(Debug)]
 pub(super) enum NodeRequest {
     Request(Box<EngineRequest>, oneshot::Sender<EngineAnswer>),
@@ -42,32 +42,32 @@ impl NodeHandle {
         read(self.ask(request).await?).ok_or(NotLeader)
     }
 
-    /// Has a request decided; the answer comes when it is durable. Waits while the leader has as much to do as it takes.
+    /// Sends a request and returns the answer once it is durable. Waits while the leader's inbox is full.
     pub async fn ask(&self, request: EngineRequest) -> Result<EngineAnswer, NotLeader> {
         let (answer, answered) = oneshot::channel();
         self.send(NodeRequest::Request(Box::new(request), answer)).await?;
         answered.await.map_err(|_| NotLeader)
     }
 
-    /// Makes a worker's round trip. The reply may take as long as the leader has nothing to say; a newer exchange of the
-    /// same worker ends the wait.
+    /// Sends an exchange of a worker. The reply can take as long as the leader has no news for the worker; a newer
+    /// exchange of the same worker ends the wait.
     pub async fn exchange(&self, exchange: Exchange) -> Result<ExchangeReply, NotLeader> {
         let (reply, replied) = oneshot::channel();
         self.send(NodeRequest::Exchange(exchange, reply)).await?;
         replied.await.map_err(|_| NotLeader)
     }
 
-    /// What is durable.
+    /// Returns the view of the durable state.
     pub fn views(&self) -> &Arc<SharedView> {
         &self.views
     }
 
-    /// What is counted at this node.
+    /// Returns the metrics of this node.
     pub fn meters(&self) -> &Arc<MetricsRegistry> {
         &self.meters
     }
 
-    /// What plain workers say of themselves.
+    /// Returns the reports that plain workers send about themselves.
     pub fn self_reports(&self) -> &SelfReports {
         &self.self_reports
     }

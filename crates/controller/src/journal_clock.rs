@@ -1,12 +1,12 @@
-//! Journal time, as a node counts it.
+//! The clock of journal time.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_core::time::Time;
 
-/// A clock that begins at a given time and advances with the monotonic one: it never runs backwards. It begins at a
-/// takeover with the later of the store's clock and the last event.
+/// A clock that starts at a given time and advances with the monotonic clock, so it never runs backwards. At a takeover
+/// it starts with the later of the store's clock and the last event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JournalClock {
     base: Time,
@@ -23,7 +23,7 @@ impl JournalClock {
         Time::from_millis(self.base.as_millis().saturating_add(elapsed))
     }
 
-    /// When it will be `at`.
+    /// Returns the instant at which this clock shows `at`.
     pub(super) fn instant(&self, at: Time) -> Instant {
         self.since + Duration::from_millis(at.since(self.base).as_millis())
     }

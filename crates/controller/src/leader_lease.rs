@@ -1,8 +1,8 @@
-//! Keeping a term: renewals on a task of their own, and how long the leader may believe in them.
+//! The leader lease: a task renews it, and the leader checks that it is still valid.
 //!
-//! Both are counted on the node's own clock, which goes on while the machine sleeps, and from before the store was asked.
-//! Whoever has to know whether this node leads asks its [`LeaderLeaseStatus`], which looks at that clock: a process that was stopped
-//! beyond its term knows that it is over in the first thing that it does, whatever that is.
+//! Both count on the node's own clock, which goes on while the machine is suspended, and from before the store was
+//! asked. Code that needs to know whether this node leads asks the [`LeaderLeaseStatus`], which reads that clock. A
+//! process that was stopped beyond its term therefore learns first that the term is over.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use windlass_net::clock::ProcessClock;
 use windlass_store::db::StoreError;
 use windlass_store::journal::{Journal, JournalLeadership};
 
-/// The first moment without trust comes this long after the last one with it: what the clock counts in.
+/// The resolution of the clock: the lease is invalid this long after the last moment at which it was valid.
 const TICK: Span = Span::millis(1);
 
-/// A leader's trust in its term. Dropping it ends the renewals.
+/// A leader's lease and the task that renews it. Dropping it ends the renewals.
 #[derive(Debug)]
 pub(super) struct LeaderLeaseTask {
     belief: LeaderLeaseStatus,
     renewal: JoinHandle<()>,
 }
 
-/// What a leader believes of its term.
+/// The state of a leader lease, for its readers.
 #[derive(Clone, Debug)]
 pub(super) struct LeaderLeaseStatus {
     /// `None` once the term has passed.
@@ -36,7 +36,7 @@ pub(super) struct LeaderLeaseStatus {
 }
 
 impl LeaderLeaseStatus {
-    /// Belief in a term, and what changes it.
+    /// Returns a status that follows this lease.
     pub(super) fn new(
         held: LeaderLease,
         clock: ProcessClock,
@@ -45,15 +45,15 @@ impl LeaderLeaseStatus {
         (sender, Self { tenure, clock })
     }
 
-    /// Whether the leader may speak. It looks at the clock itself: a process that was stopped for a while may be told of
-    /// everything else before it is told that time has passed.
+    /// Whether the leader may still act as such. This reads the clock: a process that was stopped for a while may get
+    /// every other message before it gets the end of the lease.
     pub(super) fn lasts(&self) -> bool {
         self.tenure.borrow().is_some_and(|held| held.is_valid(self.clock.now()))
     }
 }
 
 impl LeaderLeaseTask {
-    /// Trust in a term that was asked for at a time of the node's own clock.
+    /// Starts to renew a lease whose term was requested at a time of the node's own clock.
     pub(super) fn begin(
         journal: &Arc<dyn Journal>,
         won: &JournalLeadership,
@@ -67,17 +67,17 @@ impl LeaderLeaseTask {
         Self { belief, renewal: tokio::spawn(renewal.run(held)) }
     }
 
-    /// What is believed, for others.
+    /// Returns the status, for readers.
     pub(super) const fn status(&self) -> &LeaderLeaseStatus {
         &self.belief
     }
 
-    /// Whether the leader may speak.
+    /// Whether the leader may still act as such.
     pub(super) fn lasts(&self) -> bool {
         self.belief.lasts()
     }
 
-    /// Waits until the leader may no longer speak.
+    /// Waits until the lease is no longer valid.
     pub(super) async fn expired(&mut self) {
         let LeaderLeaseStatus { tenure, clock } = &mut self.belief;
         loop {
@@ -99,7 +99,7 @@ impl Drop for LeaderLeaseTask {
     }
 }
 
-/// Renews a term where nothing that the leader does can starve it.
+/// Renews a lease on a task of its own, so that the leader's work cannot delay a renewal.
 struct LeaderLeaseRenewal {
     journal: Arc<dyn Journal>,
     term: Term,
@@ -108,7 +108,7 @@ struct LeaderLeaseRenewal {
 }
 
 impl LeaderLeaseRenewal {
-    /// Until the term has passed. Its trust ends by itself if no answer comes.
+    /// Renews until the term has passed. Without an answer the lease expires by itself.
     async fn run(self, mut held: LeaderLease) {
         loop {
             sleep_until_time(&self.clock, held.renew_at()).await;
@@ -126,7 +126,7 @@ impl LeaderLeaseRenewal {
     }
 }
 
-/// Waits until it is that time, or for ever.
+/// Waits until this time, or forever.
 async fn sleep_until_time(clock: &ProcessClock, at: Option<Time>) {
     match at {
         Some(at) => clock.sleep_until(at).await,
@@ -134,7 +134,7 @@ async fn sleep_until_time(clock: &ProcessClock, at: Option<Time>) {
     }
 }
 
-/// Waits until then, or for ever.
+/// Waits until this instant, or forever.
 pub(super) async fn at(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,

@@ -1,18 +1,18 @@
-//! The controller: a node that leads, or stands by to.
+//! The controller: a node that leads, or stands by to take over.
 //!
 //! ```text
-//!  Handle ──asks──► inbox (bounded) ──► Lead ──► core::leader::Leader ──► append in flight ──► Journal
-//!    ▲                                    ▲                                     │ durable
-//!    └────────── answers and replies ─────┴─────────────────────────────────────┤
-//!  Follower ◄── Views: an engine that folds what is durable, and the newest events ◄┘
+//!  NodeHandle ──► inbox (bounded) ──► LeaderLoop ──► core::leader::Leader ──► append in flight ──► journal
+//!       ▲                                 ▲                                       │ durable
+//!       └────── answers and replies ──────┴───────────────────────────────────────┤
+//!  EventFollower ◄── SharedView: the durable state, and the newest events ◄───────┘
 //! ```
 //!
-//! [`Node::run`] stands by until it wins a term, leads until it loses it, and begins again. While it stands by it folds
-//! what the leader writes, so that it can take over at once. What the engine decides is pure and in
-//! [`core`](windlass_core::leader); this is the part that waits: for requests, for the disk, for time.
+//! [`ControllerNode::run`] stands by until it wins a term, leads until it loses it, and starts again. A standby applies
+//! the leader's events, so that it can take over at once. The decisions are pure and in
+//! [`core`](windlass_core::leader); this crate is the part that waits for requests, for the disk and for time.
 //!
-//! Nothing is shown before it is durable. Answers wait in the leader's machine, and [`SharedView`] folds durable events only,
-//! so whoever asks sees a state that a crash cannot take back. [`api`] is how others ask over HTTP.
+//! Nothing is shown before it is durable. Answers wait in the leader's machine, and [`SharedView`] applies durable
+//! events only, so clients never see a state that a crash can undo. [`api`] serves clients over HTTP.
 
 #[cfg(feature = "http")]
 pub mod api;

@@ -1,8 +1,8 @@
-//! Takes in the output and the large results of workers, whatever link carries them, and hands results out.
+//! Receives the output and the large results of workers over any link, and serves large results.
 //!
-//! A worker is trusted with its own hand-outs and with nothing else. A request is looked at as a whole before any of it is
-//! written: it has a bound on its pieces, each piece costs one look into an index, and pieces of logs that are not the
-//! worker's are counted against the worker.
+//! A worker may write to the logs of its own deliveries only. A request is checked as a whole before any of it is
+//! written: the number of pieces is limited, each piece costs one lookup in an index, and pieces of foreign logs count
+//! against the rate limit of the worker.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use windlass_store::logs::{LogId, LogPart, LogStore, LogStream, NOTES_MAX, VALUE
 use super::handle::NodeHandle;
 use super::run_histories::RunHistories;
 
-/// Takes in what workers print, whatever link brings it.
+/// Writes the output of workers to the log store.
 #[derive(Debug)]
 pub struct LogIngest {
     handle: NodeHandle,
@@ -29,13 +29,13 @@ pub struct LogIngest {
     strangers: StrayLogBudget,
 }
 
-/// Why a request with output was not taken.
+/// The reason for which output was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogIngestError {
-    /// The request has too many pieces. No windlass sends such a request.
+    /// The request has too many pieces. No version of windlass sends such a request.
     #[error("{found} pieces of output in one request, and at most {LOG_CHUNKS_MAX} are taken")]
     TooManyPieces {
-        /// How many there are.
+        /// The number of pieces.
         found: usize,
     },
     /// The worker sends too much for logs that are not its own.
@@ -44,7 +44,7 @@ pub enum LogIngestError {
         wait.as_millis()
     )]
     TooManyStrangeLogs {
-        /// How long to wait.
+        /// The time to wait before the next request.
         wait: Span,
     },
     /// The worker holds no lease of a step that reads the result.
@@ -58,19 +58,19 @@ pub enum LogIngestError {
     Store(#[from] StoreError),
 }
 
-/// A part of a large result.
+/// A request for a part of a large result.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultPartRequest {
-    /// The log that has it.
+    /// The log that has the result.
     pub value: LogId,
-    /// Its first byte.
+    /// The first byte.
     pub from: u64,
-    /// Bytes of it, at most.
+    /// The largest number of bytes.
     pub most: u64,
 }
 
 impl ResultPartRequest {
-    /// The result by the hand-out that made it.
+    /// Returns the id of the result: the delivery that wrote it.
     const fn name(&self) -> LargeValueId {
         let LogId { run, step, attempt, delivery, stream: _ } = self.value;
         LargeValueId { run, step, attempt, delivery }
@@ -78,14 +78,14 @@ impl ResultPartRequest {
 }
 
 impl LogIngest {
-    /// Keeps output in these logs, which everybody in this process writes to.
+    /// Writes output to these logs. The whole process has to write logs through them.
     pub fn new(handle: NodeHandle, histories: Arc<RunHistories>, logs: Arc<dyn LogStore>) -> Self {
         let (writers, strangers) = (LogWriterIndex::default(), StrayLogBudget::new());
         Self { handle, histories, logs, writers, strangers }
     }
 
-    /// Keeps pieces that a worker brings, and says how long the log of each is now; nothing of one that is not this
-    /// worker's to write.
+    /// Writes pieces of output, and returns the new length of each log. A piece of a log that the worker may not write
+    /// is skipped.
     pub async fn take(
         &self,
         worker: WorkerId,
@@ -106,7 +106,7 @@ impl LogIngest {
         Ok(sizes)
     }
 
-    /// Keeps a piece of a worker's own log; nothing of one that is longer than its kind may be.
+    /// Writes a piece of a worker's own log. A piece beyond the largest length of its log is skipped.
     async fn keep(&self, piece: LogChunk) -> Result<Option<u64>, StoreError> {
         let end = piece.at.saturating_add(piece.bytes.len() as u64);
         let most = match piece.log.stream {
@@ -126,7 +126,8 @@ impl LogIngest {
 }
 
 impl LogIngest {
-    /// Bytes of a large result, for a worker that holds a lease of a step that reads it. Nothing else is handed out here.
+    /// Returns bytes of a large result to a worker that holds a lease of a step that reads it. Other logs are not
+    /// served.
     pub async fn value(
         &self,
         worker: WorkerId,
@@ -142,15 +143,15 @@ impl LogIngest {
     }
 }
 
-/// Logs whose writer is remembered. Of others it is looked up again, in the index of their run.
+/// Logs whose writer is cached. The writers of other logs are looked up in the history of their run.
 const REMEMBERED_MAX: usize = 16_384;
 
-/// Who writes which log: the worker that got the hand-out, and nobody else, also when its lease has ended.
+/// The writer of each log: the worker of its delivery, even after the lease has ended.
 #[derive(Debug, Default)]
 struct LogWriterIndex(Mutex<BTreeMap<LogId, WorkerId>>);
 
 impl LogWriterIndex {
-    /// Who may write to a log; `None` if nobody may: it was never handed out, or is archived.
+    /// Returns the worker that may write to a log; `None` if the delivery is unknown or its run is archived.
     fn writer(
         &self,
         handle: &NodeHandle,
@@ -164,7 +165,7 @@ impl LogWriterIndex {
         let holder = current_lease_holder(handle, log).or_else(|| histories.granted(log))?;
         let mut known = self.known();
         if known.len() >= REMEMBERED_MAX {
-            // The oldest run's.
+            // The log of the oldest run.
             known.pop_first();
         }
         known.insert(log, holder);
@@ -176,7 +177,7 @@ impl LogWriterIndex {
     }
 }
 
-/// Who holds the hand-out now.
+/// Returns the worker that holds the lease of the delivery now.
 fn current_lease_holder(handle: &NodeHandle, log: LogId) -> Option<WorkerId> {
     handle.views().look(|view| {
         let lease = view.engine.lease(log.run, log.step)?;
@@ -184,14 +185,14 @@ fn current_lease_holder(handle: &NodeHandle, log: LogId) -> Option<WorkerId> {
     })
 }
 
-/// Pieces for logs that are not the worker's own: four full requests at once, then a thousand pieces a second. A worker whose
-/// controller lost its store sends such pieces in good faith, and has to get rid of them.
+/// The limit of pieces for foreign logs: four full requests at once, then a thousand pieces per second. A worker whose
+/// controller lost its store sends such pieces in good faith and has to get rid of them.
 const STRAY_LOG_RATE: BucketRate = BucketRate { per_second: 1_000, burst: 4_096 };
 
-/// Workers that are counted apart.
+/// Workers that are limited separately.
 const COUNTED_MAX: usize = 16_384;
 
-/// How many pieces each worker may still send for logs that are not its own.
+/// The number of pieces that each worker may still send for foreign logs.
 #[derive(Debug)]
 struct StrayLogBudget {
     began: Instant,
@@ -204,7 +205,7 @@ impl StrayLogBudget {
         Self { began: Instant::now(), left }
     }
 
-    /// Counts so many pieces of a worker; refuses them all if there are too many.
+    /// Counts pieces of a worker, or refuses all of them if there are too many.
     fn count(&self, worker: WorkerId, pieces: usize) -> Result<(), LogIngestError> {
         if pieces == 0 {
             return Ok(());

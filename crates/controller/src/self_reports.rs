@@ -1,4 +1,4 @@
-//! What plain workers say of themselves in their heartbeats.
+//! The reports that plain workers send about themselves in their heartbeats.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,31 +10,31 @@ use windlass_core::time::Time;
 /// The newest report of a worker about itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SelfReport {
-    /// When the heartbeat arrived.
+    /// The time at which the heartbeat arrived.
     pub at: Time,
-    /// How the worker is, in its own word.
+    /// The status of the worker, as a word of its own.
     pub status: Option<String>,
-    /// What the worker measured, under names of its own.
+    /// The measurements of the worker, under names of its own.
     pub metrics: Map<String, Value>,
 }
 
-/// The newest report of each plain worker. Reports are in no store: after a takeover a worker has none until its next
-/// heartbeat. Each is bounded by the API that takes it, and there are no more than there are workers.
+/// The newest report of each plain worker. Reports are not stored: after a takeover a worker has none until its next
+/// heartbeat. The API limits the size of each report, and there are no more reports than workers.
 #[derive(Debug, Default)]
 pub struct SelfReports(Mutex<BTreeMap<WorkerId, SelfReport>>);
 
 impl SelfReports {
-    /// The report of a worker, if it has sent one.
+    /// Returns the report of a worker, if it has sent one.
     pub fn of(&self, worker: WorkerId) -> Option<SelfReport> {
         self.reports().get(&worker).cloned()
     }
 
-    /// Keeps a report in place of the one before.
+    /// Replaces the report of a worker.
     pub fn keep(&self, worker: WorkerId, report: SelfReport) {
         self.reports().insert(worker, report);
     }
 
-    /// Forgets the reports of all workers but those that are known.
+    /// Removes the reports of unknown workers.
     pub fn retain(&self, is_known: impl Fn(WorkerId) -> bool) {
         self.reports().retain(|worker, _| is_known(*worker));
     }

@@ -1,4 +1,4 @@
-//! Names the run that a start is applying, so that an end in the middle of it leaves a trace.
+//! Records the run that a start is applying, so that a crash in the middle leaves a trace.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use windlass_core::engine::{Event, event};
 use windlass_core::id::RunId;
 use windlass_store::journal::{Journal, StartMark};
 
-/// Bytes of a plan from which a start names its run before it builds it. A mark costs a small write, and in PostgreSQL a round
-/// trip, so it is not worth it for each of ten thousand small runs.
+/// The size of a plan from which a start always records its run first. A mark costs a small write, in PostgreSQL a
+/// round trip, which would be too much for each of ten thousand small runs.
 const COSTLY_BYTES: usize = 64 << 10;
 
-/// A start that folds the journal, with its mark in the store.
+/// The mark of a start that applies the journal.
 ///
-/// A mark that cannot be written is no reason not to start, so failures are ignored.
+/// Failures to write the mark are ignored: a node can start without it.
 #[derive(Debug)]
 pub(super) struct StartupMark {
     journal: Arc<dyn Journal>,
     node: String,
-    /// Whether an earlier start of this node ended before it was done: every run is named then.
+    /// Whether an earlier start of this node did not finish. Every run is recorded then.
     careful: bool,
     named: Option<RunId>,
 }
 
 impl StartupMark {
-    /// Marks that a node starts. A node without a name only looks, and leaves no mark.
+    /// Marks that a node starts. A node without a name only reads the marks.
     pub(super) async fn begin(journal: &Arc<dyn Journal>, node: &str) -> Option<Self> {
         if node.is_empty() {
             return None;
@@ -36,13 +36,13 @@ impl StartupMark {
         Some(watch)
     }
 
-    /// The run that has to be named before this event is applied.
+    /// Returns the run that has to be recorded before this event is applied.
     pub(super) fn names(&self, event: &Event) -> Option<RunId> {
         let costly = |event: &Event| matches!(event, Event::RunSubmitted(event::RunSubmitted { plan, .. }) if plan.bytes() >= COSTLY_BYTES);
         event.run().filter(|_| self.careful || costly(event))
     }
 
-    /// Names the run that is applied next, or none.
+    /// Records the run that is applied next, or that there is none.
     pub(super) async fn name(&mut self, run: Option<RunId>) {
         if self.named != run {
             self.mark(run).await;
@@ -55,7 +55,7 @@ impl StartupMark {
         drop(self.journal.mark_start(mark).await);
     }
 
-    /// Everything is folded.
+    /// Removes the mark: everything is applied.
     pub(super) async fn done(self) {
         drop(self.journal.clear_start(self.node).await);
     }

@@ -1,4 +1,4 @@
-//! What a step wants of the leader while it runs.
+//! Lets a running step cancel its run.
 
 use windlass_core::access::Principal;
 use windlass_core::engine::{CancelLevel, EngineCall};
@@ -8,8 +8,8 @@ use windlass_core::session::LeaseRef;
 use super::handle::{NodeHandle, NotLeader};
 
 impl NodeHandle {
-    /// Cancels the run of a step, which has to hold the lease that it names; on this worker, where a worker asks. What
-    /// comes of a lease that has passed on means nothing any more.
+    /// Cancels the run of a step that holds this lease. If a worker asks, the lease has to be on this worker. A lease
+    /// that is no longer held has no effect.
     pub async fn cancel_by_step(
         &self,
         worker: Option<WorkerId>,
@@ -24,7 +24,7 @@ impl NodeHandle {
             return Ok(());
         };
         let cancel = EngineCall::cancel(lease.run, CancelLevel::Stop);
-        // The run may have ended meanwhile, which is as good.
+        // The run may have ended meanwhile, with the same result.
         self.call(cancel.by(Principal::Worker { id: holder })).await.map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! Being bound to a place, and staying so.
+//! The binding of a leader to its place: taking it and renewing it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,25 +10,25 @@ use windlass_core::time::{Span, Time};
 use windlass_link::mailbox::{BindingEpoch, MailboxError, Mailboxes};
 use windlass_net::clock::ProcessClock;
 
-/// The pause between two tries to be bound.
+/// The pause between two attempts to bind.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// On which terms a leader is bound to its place.
+/// The settings of a binding.
 #[derive(Clone, Debug)]
 pub struct MailboxServerOptions {
-    /// Who it is, for those who are refused because of it.
+    /// The name of the leader, for processes that are refused because of it.
     pub by: String,
-    /// How long the binding lasts without a renewal. A leader that cannot renew it stops before it lapses.
+    /// The duration of the binding without a renewal. A leader that cannot renew it stops before it lapses.
     pub term: Duration,
-    /// How long a place that is not reached is tried at the start.
+    /// The time for which an unreachable place is tried at the start.
     pub link_grace: Duration,
-    /// The clock that its term is counted on: outside of tests one that counts suspension.
+    /// The clock of the binding. Outside of tests it counts suspension.
     pub clock: ProcessClock,
 }
 
 impl MailboxServerOptions {
-    /// The usual ones, on the runtime's clock. A term is as long as that of a leader of a cluster; the grace outlasts a
-    /// restart of the place.
+    /// Returns the default settings, on the runtime's clock. The duration is that of a cluster leader's term; the grace
+    /// outlasts a restart of the message broker.
     pub fn of(by: String) -> Self {
         let (term, link_grace) = (Duration::from_secs(6), Duration::from_mins(1));
         Self { by, term, link_grace, clock: ProcessClock::runtime() }
@@ -39,76 +39,76 @@ impl MailboxServerOptions {
     }
 }
 
-/// Why a leader's end could not begin, or go on.
+/// The reason for which a mailbox server could not start or continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MailboxServerError {
-    /// The place says so.
+    /// The broker refused.
     #[error("{place}: {error}")]
     Mail {
-        /// Where.
+        /// The place.
         place: String,
-        /// What.
+        /// The broker's error.
         error: MailboxError,
     },
-    /// The binding could not be renewed, and another leader may be bound soon.
+    /// The binding could not be renewed, so another leader may be bound soon.
     #[error(
         "no contact with {place} for nearly {} s, after which another process may lead there: {last}",
         waited.as_secs()
     )]
     Lapsed {
-        /// Where.
+        /// The place.
         place: String,
-        /// How long the binding lasts.
+        /// The duration of the binding.
         waited: Duration,
-        /// What went wrong last.
+        /// The last error.
         last: String,
     },
-    /// The place was not reached for too long.
+    /// The place could not be reached for too long.
     #[error("no contact with {place} for {} s: {last}", waited.as_secs())]
     NoLink {
-        /// Where.
+        /// The place.
         place: String,
-        /// How long.
+        /// The time for which it was tried.
         waited: Duration,
-        /// What went wrong last.
+        /// The last error.
         last: String,
     },
-    /// More mailboxes have asked than are remembered. Another binding begins anew: what was asked before it is not valid
-    /// there.
+    /// Requests have come from more mailboxes than can be remembered. A new binding starts afresh: earlier requests are
+    /// not valid under it.
     #[error(
         "{mailboxes} mailboxes have asked at {place} since this process was bound there: it has to be bound anew"
     )]
     TooManyMailboxes {
-        /// Where.
+        /// The place.
         place: String,
-        /// How many.
+        /// The number of mailboxes.
         mailboxes: usize,
     },
 }
 
-/// A leader's hold on its place.
+/// A leader's binding to its place.
 #[derive(Debug)]
 pub(super) struct MailboxServerBinding {
     pub(super) mailboxes: Arc<dyn Mailboxes>,
     pub(super) epoch: BindingEpoch,
     terms: MailboxServerOptions,
-    /// Whether another process was bound there before, and may have granted what still runs.
+    /// Whether another process was bound there before. Steps that it granted may still run.
     follows_another: bool,
-    /// How long its holder may act as the leader of the place.
+    /// The time for which the leader may act as such.
     held: Mutex<LeaderLease>,
-    /// The same, for what must end with it.
+    /// The same time, for the code that must stop with it.
     acts_until: watch::Sender<Option<Time>>,
 }
 
 impl MailboxServerBinding {
-    /// Binds the place. A leader that died is bound until its term is over: it is waited for that long before somebody is
-    /// refused because of it, for one that lives keeps its binding.
+    /// Binds the place. The binding of a dead leader lasts until its term is over. The new leader waits that long
+    /// before it is refused, because a live leader renews its binding meanwhile.
     pub(super) async fn new(
         mailboxes: Arc<dyn Mailboxes>,
         terms: MailboxServerOptions,
     ) -> Result<Self, MailboxServerError> {
         let began = Instant::now();
-        // From then on: what was asked before may have been bound itself, without its knowing.
+        // The binding counts from here: an earlier attempt may have succeeded although its answer was lost.
         let mut led_since = None;
         loop {
             let before = mailboxes.binding().await;
@@ -149,28 +149,28 @@ impl MailboxServerBinding {
         Self { mailboxes, epoch, terms, follows_another, held: Mutex::new(held), acts_until }
     }
 
-    /// Whether another process was bound there before. One that is not known to be the first follows another.
+    /// Whether another process was bound there before. A process that is not known to be the first one follows another.
     pub(super) const fn follows_another(&self) -> bool {
         self.follows_another
     }
 
-    /// Until when its holder may act, as that changes; nothing once all is over.
+    /// Returns a receiver of the time until which the leader may act; `None` once everything is over.
     pub(super) fn valid_until(&self) -> watch::Receiver<Option<Time>> {
         self.acts_until.subscribe()
     }
 
-    /// The holder acts no more, whatever the binding may last.
+    /// Ends the leader's right to act, however long the binding lasts.
     pub(super) fn mark_expired(&self) {
         self.acts_until.send_replace(Some(self.terms.clock.now()));
     }
 
-    /// Everything is over: nothing is left that must end.
+    /// Records that everything is over, so that nothing has to stop any more.
     pub(super) fn is_over(&self) {
         self.acts_until.send_replace(None);
     }
 
-    /// Keeps the binding until it has passed to another leader, or until it might lapse: from then on another leader may be
-    /// bound, so this one must have stopped. Counted from before each renewal was asked for.
+    /// Renews the binding until it has passed to another leader, or until it might lapse. From then on another leader
+    /// may be bound, so this one must have stopped. The time counts from before each renewal was requested.
     pub(super) async fn keep_renewed(&self) -> MailboxServerError {
         let mut last = "no answer so far".to_owned();
         loop {
@@ -186,13 +186,13 @@ impl MailboxServerBinding {
         }
     }
 
-    /// Whether its holder may still act as the leader of the place. It looks at the clock itself: a process that was
-    /// stopped for a while may hear everything else first.
+    /// Whether the leader may still act as such. This reads the clock: a process that was stopped for a while may get
+    /// every other message before it gets the end of the binding.
     pub(super) fn is_valid(&self) -> bool {
         self.held().is_valid(self.terms.clock.now())
     }
 
-    /// Asks for a renewal when it is due.
+    /// Requests a renewal when it is due.
     async fn renew(&self) -> Result<(), MailboxError> {
         let clock = self.terms.clock;
         let due = self.held().renew_at();
@@ -214,7 +214,7 @@ impl MailboxServerBinding {
         let clock = self.terms.clock;
         while self.is_valid() {
             let until = self.held().valid_until();
-            // The first moment without trust is what the clock counts in later.
+            // The binding is invalid one tick of the clock later.
             clock.sleep_until(until.unwrap_or_default() + Span::millis(1)).await;
         }
     }
@@ -245,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    /// A place whose renewals are lost.
+    /// A broker that loses renewals.
     #[derive(Debug)]
     struct LostRenewals(MemoryMailboxes);
 

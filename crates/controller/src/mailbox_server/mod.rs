@@ -1,14 +1,14 @@
-//! The leader's end of links through mailboxes.
+//! The leader's end of links over mailboxes.
 //!
 //! ```text
-//!  mailboxes ──receive──► Desk ──► answering (a task each, bounded) ──► Handle, Intake
-//!            ◄───send──── outbox (what gathers while one batch leaves) ◄──┘
-//!            ◄───keep──── binding, four times a term
+//!  mailboxes ──receive──► MailboxServer ──► responder (a task each, bounded) ──► NodeHandle, LogIngest
+//!            ◄───send──── outbox (the next batch gathers while one is sent) ◄──┘
+//!            ◄──renew──── binding, four times per duration
 //! ```
 //!
-//! A [`Desk`] is bound to its place before it answers, and ends when it is told to, when another was bound, when the place
-//! has lost what it held, or when it could not renew its binding for nearly a term: another leader may be bound then. An
-//! exchange that the leader keeps costs a task that waits, as a connection does over HTTP.
+//! A [`MailboxServer`] binds its place before it answers. It ends at shutdown, when another leader is bound, when the
+//! broker has lost its data, or when the binding was not renewed for nearly its whole duration: another leader may be
+//! bound then. An exchange that waits for news costs a waiting task, like a connection over HTTP.
 
 mod binding;
 mod outbox;

@@ -1,4 +1,4 @@
-//! Answers on their way out.
+//! Sends answers, in batches.
 
 use std::time::Duration;
 
@@ -8,16 +8,17 @@ use windlass_link::mailbox::{MailboxError, MailboxMessage, Mailboxes};
 
 use super::binding::MailboxServerBinding;
 
-/// Answers that leave together.
+/// Messages that are sent together.
 const BATCH_MAX: usize = 64;
 
-/// How long letters are tried for that the place does not take: by then their workers ask again.
+/// The time for which messages that the broker does not accept are sent again. By then the workers repeat their
+/// requests.
 const TRIED_FOR: Duration = Duration::from_secs(3);
 
-/// The pause between two tries.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Sends what comes, as much at once as has gathered, for as long as anything can come.
+/// Sends messages until no more can come. Messages that have gathered are sent together.
 pub(super) async fn send_all(
     binding: &MailboxServerBinding,
     mut answers: mpsc::Receiver<Vec<MailboxMessage>>,
@@ -25,14 +26,14 @@ pub(super) async fn send_all(
     let mut batch = Vec::with_capacity(BATCH_MAX);
     while answers.recv_many(&mut batch, BATCH_MAX).await > 0 {
         let letters = batch.drain(..).flatten().collect();
-        // A process that wakes up late must not renew leases in the place of the next leader.
+        // A process that wakes up late must not renew leases in place of the next leader.
         if binding.is_valid() {
             send(&*binding.mailboxes, letters).await;
         }
     }
 }
 
-/// Sends letters, for a while. What does not leave is lost, which letters may be.
+/// Sends messages, again for a while if need be. Messages that are not sent are lost, which the protocol allows.
 pub(super) async fn send(mailboxes: &dyn Mailboxes, letters: Vec<MailboxMessage>) {
     let began = Instant::now();
     while began.elapsed() < TRIED_FOR {
@@ -44,7 +45,7 @@ pub(super) async fn send(mailboxes: &dyn Mailboxes, letters: Vec<MailboxMessage>
     }
 }
 
-/// One of them is not wanted: the mailbox of a worker that died fills up. It must not keep the others.
+/// One of the messages is not accepted: the mailbox of a dead worker fills up. It must not hold up the others.
 async fn one_by_one(mailboxes: &dyn Mailboxes, letters: Vec<MailboxMessage>) {
     for letter in letters {
         drop(mailboxes.send(vec![letter]).await);

@@ -1,4 +1,4 @@
-//! What a leader answers to a letter.
+//! Answers the requests that arrive as messages.
 
 use tokio::sync::mpsc;
 use windlass_core::access::{Principal, SecretDigest};
@@ -13,24 +13,25 @@ use windlass_store::logs::LogId;
 
 use crate::{LogIngest, LogIngestError, NodeHandle, NotLeader, ResultPartRequest};
 
-/// Bytes of output that one letter may carry: a quarter of the largest, so that a flood of it delays nobody's leases.
+/// The largest number of output bytes in one message. It is a quarter of the largest message, so that output does not
+/// delay leases.
 const CREDIT: usize = 256 << 10;
 
-/// What questions are answered from.
+/// The services that answer requests.
 #[derive(Debug)]
 pub(super) struct MailboxResponder {
     pub(super) handle: NodeHandle,
     pub(super) intake: LogIngest,
     pub(super) cluster: String,
-    /// Who is told that a worker wants the run to end; nobody where runs are not its to end.
+    /// Receives workers' requests to cancel the run. `None` where workers cannot cancel it.
     pub(super) cancel_requests: Option<mpsc::Sender<CancelLevel>>,
 }
 
-/// Why a question has no answer of its own.
+/// The reason for which a request has no answer of its own.
 enum MailboxRefusal {
-    /// It may be asked again.
+    /// The worker can repeat the request.
     NotNow,
-    /// Its sender may not ask it.
+    /// The worker may not send this request.
     Denied(String),
 }
 
@@ -41,8 +42,8 @@ impl From<NotLeader> for MailboxRefusal {
 }
 
 impl MailboxResponder {
-    /// Answers a question of the worker whose secret has this digest, which for an exchange may take as long as there is
-    /// nothing to say.
+    /// Answers a request of the worker whose secret has this digest. An exchange is answered once there is news for the
+    /// worker.
     pub(super) async fn answer(&self, signer: SecretDigest, ask: MailboxRequest) -> MailboxReply {
         match self.try_answer(signer, ask).await {
             Ok(answer) => answer,
@@ -63,7 +64,7 @@ impl MailboxResponder {
             MailboxRequest::Logs(pieces) => self.store_logs(signer, pieces).await,
             MailboxRequest::Ended { incarnation, started } => {
                 let worker = self.sender(signer)?;
-                // Whatever is made of a guard's report, it was heard.
+                // The guard's report is acknowledged whatever the leader makes of it.
                 let ended = EngineCall::guard_ended(worker, incarnation, started);
                 drop(self.handle.call(ended).await?);
                 Ok(MailboxReply::Heard)
@@ -78,7 +79,7 @@ impl MailboxResponder {
         }
     }
 
-    /// The worker that signed a question, unless its credential was revoked.
+    /// Returns the worker that signed a request, unless its credential was revoked.
     fn sender(&self, digest: SecretDigest) -> Result<WorkerId, MailboxRefusal> {
         let worker = worker_id_of(digest);
         let is_revoked = self.handle.views().look(|view| view.engine.keys().is_revoked(worker));
@@ -89,7 +90,7 @@ impl MailboxResponder {
         Ok(worker)
     }
 
-    /// Makes a round trip. The engine refuses revoked workers itself, so that their sessions end as they do over HTTP.
+    /// Answers an exchange. The engine refuses revoked workers itself, so that their sessions end as they do over HTTP.
     async fn exchange(
         &self,
         digest: SecretDigest,
@@ -109,14 +110,14 @@ impl MailboxResponder {
         digest: SecretDigest,
     ) -> Result<MailboxReply, MailboxRefusal> {
         if !is_displayable(&register.name) || !register.labels.iter().all(is_label) {
-            // No windlass calls itself so, and everybody would be shown it.
+            // No version of windlass uses such a name, and every user would see it.
             return Err(MailboxRefusal::NotNow);
         }
         if register.worker != worker_id_of(digest) {
             return Ok(MailboxReply::Joined(Err(WorkerRefusal::OtherWorker(register.worker))));
         }
         let by = Principal::Worker { id: register.worker };
-        // Who shares the leader's fate is in its process and does not come this way.
+        // A worker that shares the fate of the leader is in the leader's process and does not use a mailbox.
         let register = RegisterRequest { home: WorkerLocality::Apart, ..register };
         let join = EngineCall::join(register, digest);
         Ok(MailboxReply::Joined(self.handle.call(join.by(by)).await?))
@@ -130,7 +131,7 @@ impl MailboxResponder {
     fn cancel(&self, kill: bool) -> MailboxReply {
         let level = if kill { CancelLevel::Kill } else { CancelLevel::Stop };
         if let Some(wishes) = &self.cancel_requests {
-            // Where many wait already one more says nothing new.
+            // If many requests wait already, one more adds nothing.
             let _ = wishes.try_send(level);
         }
         MailboxReply::Heard
@@ -143,7 +144,7 @@ impl MailboxResponder {
     ) -> Result<MailboxReply, MailboxRefusal> {
         match self.intake.take(self.sender(digest)?, pieces).await {
             Ok(sizes) => Ok(MailboxReply::Taken(LogChunksReply { sizes, credit: CREDIT })),
-            // It is on the worker's disk, and is brought again.
+            // The output is on the worker's disk, and the worker sends it again.
             Err(_) => Err(MailboxRefusal::NotNow),
         }
     }

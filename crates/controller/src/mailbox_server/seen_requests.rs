@@ -1,44 +1,44 @@
-//! Questions that a leader has taken, so that none is taken twice.
+//! The requests that a leader has accepted, so that none is accepted twice.
 //!
-//! Every program with the run's secret can send a letter again that it has read, as it is. Its signature and its epoch are
-//! right. If it counted, the last letter of a dead worker would keep its leases alive for as long as the leader leads.
+//! Every program with the run's secret can send a copy of a message that it has read. Signature and epoch are right. If
+//! copies counted, the last message of a dead worker could keep its leases alive for as long as the leader leads.
 //!
-//! A worker that asks again gives the question a new number, so a number that has come already is dropped. Letters come in
-//! any order and some take several parts, so what counts is not only the newest number: of the newest `REMEMBERED`, each is
-//! taken once, and older ones are not taken. That is more than a worker has under way.
+//! A worker that repeats a request gives it a new number, so a number that was seen before is dropped. Messages arrive
+//! in any order and some have several parts. Each of the newest `REMEMBERED` numbers is therefore accepted once, and
+//! older ones are not accepted. That is more than a worker has in flight.
 
 use std::collections::BTreeMap;
 
 use windlass_core::id::WorkerId;
 use windlass_link::mailbox::MailboxId;
 
-/// The newest numbers of a mailbox of which it is known which have come: the bits of a word. A worker has at most 64
-/// questions under way.
+/// The newest numbers of a mailbox that are remembered, one bit each. A worker has at most 64 requests in flight.
 const REMEMBERED: u64 = 128;
 
-/// The questions of every mailbox that has asked since the place was bound.
+/// The requests of every mailbox since the place was bound.
 #[derive(Debug)]
 pub(super) struct SeenMailboxRequests {
     mailboxes: BTreeMap<(WorkerId, MailboxId), SeenMailboxNumbers>,
     mailboxes_max: usize,
 }
 
-/// Which numbers of one mailbox have come.
+/// The numbers of one mailbox that were seen.
 #[derive(Debug)]
 struct SeenMailboxNumbers {
     newest: u64,
-    /// The lowest bit is the newest, the next one the number before it.
+    /// The lowest bit is the newest number, the next bit the number before it.
     seen: u128,
 }
 
 impl SeenMailboxRequests {
-    /// None so far, of at most so many mailboxes.
+    /// Returns an empty record for at most this many mailboxes.
     pub(super) const fn new(mailboxes_max: usize) -> Self {
         Self { mailboxes: BTreeMap::new(), mailboxes_max }
     }
 
-    /// Takes a question that this worker has signed. Returns whether it is the first time. One from a mailbox that there is
-    /// no room to remember is not taken: to forget another instead would let its letters be sent again.
+    /// Accepts a request that this worker has signed. Returns whether the request is new. A request of a mailbox that
+    /// there is no room to remember is not accepted: forgetting another mailbox instead would let its messages be sent
+    /// again.
     pub(super) fn take(&mut self, from: (WorkerId, MailboxId), number: u64) -> bool {
         if let Some(numbers) = self.mailboxes.get_mut(&from) {
             return numbers.take(number);
@@ -50,7 +50,7 @@ impl SeenMailboxRequests {
         true
     }
 
-    /// Whether no other mailbox is heard any more.
+    /// Whether requests of new mailboxes are no longer accepted.
     pub(super) fn is_full(&self) -> bool {
         self.mailboxes.len() >= self.mailboxes_max
     }
@@ -81,7 +81,7 @@ mod tests {
     const ANN: (WorkerId, MailboxId) = (WorkerId(1), MailboxId(7 << 32));
 
     #[test]
-    fn question_is_taken_once_in_whatever_order_they_come() {
+    fn request_is_accepted_once_in_any_order() {
         let mut taken = SeenMailboxRequests::new(10);
         for number in [5, 7, 6, 3, 200, 199, 100] {
             assert!(taken.take(ANN, number), "{number}");
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_of_one_worker_and_one_mailbox() {
+    fn numbers_are_separate_per_worker_and_mailbox() {
         let mut taken = SeenMailboxRequests::new(10);
         assert!(taken.take(ANN, 9));
         let (worker, mailbox) = ANN;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_forgotten_for_mailboxes_beyond_the_bound() {
+    fn mailboxes_beyond_the_limit_displace_none() {
         let mut taken = SeenMailboxRequests::new(2);
         assert!(taken.take(ANN, 1) && !taken.is_full());
         assert!(taken.take((WorkerId(2), ANN.1), 1) && taken.is_full());

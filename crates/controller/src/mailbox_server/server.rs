@@ -1,4 +1,4 @@
-//! A leader that receives letters, and answers them.
+//! The mailbox server: receives messages, and answers them.
 
 use std::collections::BTreeSet;
 use std::mem::{Discriminant, discriminant};
@@ -23,35 +23,35 @@ use super::responder::MailboxResponder;
 use super::seen_requests::SeenMailboxRequests;
 use crate::{LogIngest, NodeHandle};
 
-/// How long one call waits for letters.
+/// The time that one call waits for messages.
 const RECEIVES_FOR: Duration = Duration::from_secs(2);
 
-/// Letters that are answered at a time: two exchanges, output and a report of every worker that a cluster may have. More
-/// are dropped, and asked again.
+/// Messages that are answered at a time: two exchanges, output and a report of every worker that a cluster may have.
+/// Further messages are dropped, and the workers send them again.
 const ANSWERING_MAX: usize = 4_096;
 
-/// Answers that wait to leave.
+/// Answers that may wait to be sent.
 const OUTBOX_MAX: usize = 256;
 
-/// Mailboxes that are told when everything is over: more than a cluster has workers. Who is not told looks by itself.
+/// Mailboxes that get the final status: more than a cluster has workers. Other workers read it from the broker.
 const KNOWN_MAILBOXES_MAX: usize = 4_096;
 
-/// Mailboxes whose questions are remembered, 8 MiB: each start of a worker or a guard makes one. One more, and the place is
-/// bound anew.
+/// Mailboxes whose requests are remembered, 8 MiB. Each start of a worker or a guard creates one. When there are more,
+/// the place is bound anew.
 const MAILBOXES_MAX: usize = 65_536;
 
-/// The pause after a place that was not reached.
+/// The pause after the broker was not reached.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a leader that ends takes to say so.
+/// The time that a leader that ends takes to publish its final status.
 const FAREWELL_WITHIN: Duration = Duration::from_secs(3);
 
-/// What a leader that ends leaves to those who come later.
+/// The final status of a leader, for processes that come later.
 #[derive(Clone, Debug, Default)]
 pub struct LeaderFinalStatus(Arc<Mutex<Option<String>>>);
 
 impl LeaderFinalStatus {
-    /// Everything is over: this is left when the desk is told to end.
+    /// Sets the text that is published at shutdown because everything is over.
     pub fn write(&self, text: impl Into<String>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.into());
     }
@@ -61,7 +61,7 @@ impl LeaderFinalStatus {
     }
 }
 
-/// The leader's end of a link through mailboxes.
+/// The leader's end of a link over mailboxes.
 #[derive(Debug)]
 pub struct MailboxServer {
     binding: MailboxServerBinding,
@@ -72,8 +72,8 @@ pub struct MailboxServer {
 }
 
 impl MailboxServer {
-    /// Binds a place, or says who has it. The id of the cluster is told to workers, who keep what they remember apart by
-    /// it.
+    /// Binds a place, or returns the name of its holder. Workers get the id of the cluster, which separates what they
+    /// remember of different clusters.
     pub async fn bind(
         (mailboxes, key): (Arc<dyn Mailboxes>, MailboxKey),
         terms: MailboxServerOptions,
@@ -91,37 +91,38 @@ impl MailboxServer {
         })
     }
 
-    /// Tells when a worker wants the run to end that all are here for.
+    /// Sends workers' requests to cancel the run to this channel.
     #[must_use]
     pub fn with_cancel_channel(mut self, wishes: mpsc::Sender<CancelLevel>) -> Self {
         self.answering.cancel_requests = Some(wishes);
         self
     }
 
-    /// Tells of letters that it cannot read, the first of each kind.
+    /// Reports unreadable messages to this function, the first of each kind.
     #[must_use]
     pub fn with_unread_channel(mut self, unread: mpsc::Sender<UnreadableMessage>) -> Self {
         self.unread = Some(unread);
         self
     }
 
-    /// Where to write what is left when everything is over.
+    /// Returns the handle for the final status.
     pub fn final_status(&self) -> LeaderFinalStatus {
         self.final_status.clone()
     }
 
-    /// Whether another process was bound there before, and may have granted what still runs.
+    /// Whether another process was bound there before. Steps that it granted may still run.
     pub const fn follows_another(&self) -> bool {
         self.binding.follows_another()
     }
 
-    /// Until when this process may act as the leader of the place, on the clock of its terms: what it runs itself must have
-    /// ended by then. It changes with each renewal. Nothing once all is over, so that nothing has to end any more.
+    /// Returns a receiver of the time, on the clock of the binding, until which this process may act as the leader.
+    /// Steps that it runs itself must have ended by then. Each renewal changes it. `None` once everything is over, so
+    /// that nothing has to end.
     pub fn binding_valid_until(&self) -> watch::Receiver<Option<Time>> {
         self.binding.valid_until()
     }
 
-    /// Answers until it is told to end, or cannot go on.
+    /// Answers until shutdown, or until it cannot continue.
     pub async fn run(self, mut shutdown: ShutdownReceiver) -> Result<(), MailboxServerError> {
         let (outbox, letters) = mpsc::channel(OUTBOX_MAX);
         let mut counter = MailboxServerLoop {
@@ -162,14 +163,14 @@ impl MailboxServer {
     }
 }
 
-/// Where letters are taken in.
+/// The receiving half of the server.
 #[derive(Debug)]
 struct MailboxServerLoop {
     epoch: BindingEpoch,
     key: MailboxKey,
     reader: MailboxReader,
     unread: Option<mpsc::Sender<UnreadableMessage>>,
-    /// What was told of letters that cannot be read.
+    /// The kinds of unreadable messages that were reported.
     noted: Vec<Discriminant<UnreadableMessage>>,
     answering: Arc<MailboxResponder>,
     seen: Arc<Mutex<SeenMailboxRequests>>,
@@ -179,12 +180,12 @@ struct MailboxServerLoop {
 }
 
 impl MailboxServerLoop {
-    /// Has every letter answered, until the place cannot be received from any more.
+    /// Answers every message, until nothing can be received any more.
     async fn receive(&mut self, binding: &MailboxServerBinding) -> MailboxServerError {
         loop {
             match binding.mailboxes.receive(MailboxId::LEADER, RECEIVES_FOR).await {
                 Ok(letters) => letters.iter().for_each(|letter| self.take(letter)),
-                // How long that may go on is for the binding to say.
+                // The binding decides how long this may go on.
                 Err(error) if error.is_retryable() => sleep(PAUSE).await,
                 Err(error) => return binding.failed(error),
             }
@@ -211,12 +212,12 @@ impl MailboxServerLoop {
         let (answering, outbox) = (Arc::clone(&self.answering), self.outbox.clone());
         let (epoch, key, taken) = (self.epoch, self.key.clone(), Arc::clone(&self.seen));
         self.under_way.spawn(async move {
-            // A sender that claims to be another worker gets no answer: an answer would go to that one.
+            // A sender that claims to be another worker gets no answer: the other worker would receive it.
             let Some((signer, ask)) = ask.open(&asked) else { return };
-            // It was meant for another leader, who may have done it.
+            // A request to another leader may have been carried out by it.
             let is_ours = asked.epoch == epoch;
             let from = (worker_id_of(signer), asked.from);
-            // A copy of a letter, which another program may have made of it, is no sign of the worker.
+            // A copy of a message, which another program may have sent, is no sign of life of the worker.
             if is_ours && !lock(&taken).take(from, asked.number) {
                 return;
             }
@@ -224,14 +225,14 @@ impl MailboxServerLoop {
                 if is_ours { answering.answer(signer, ask).await } else { MailboxReply::Missent };
             let envelope =
                 MessageEnvelope { epoch, from: MailboxId::LEADER, to: asked.from, ..asked };
-            // What is too large for letters is not; whoever asked may ask again.
+            // An answer that is too large for a message is not sent; the worker can repeat its request.
             if let Ok(letters) = envelope.seal(&key, &answer) {
                 drop(outbox.send(letters).await);
             }
         });
     }
 
-    /// What cannot be read is as good as lost, but whoever runs this may have mistyped a secret: each kind is told once.
+    /// Reports the first unreadable message of each kind: an operator may have mistyped a secret.
     fn report_unread(&mut self, why: UnreadableMessage) {
         let (kind, unread) = (discriminant(&why), self.unread.as_ref());
         if let Some(unread) = unread.filter(|_| !self.noted.contains(&kind)) {
@@ -240,7 +241,7 @@ impl MailboxServerLoop {
         }
     }
 
-    /// Gives the place up. If everything is over, everybody is told.
+    /// Gives the place up. If everything is over, all workers get the final status.
     async fn publish_final_status(self, mailboxes: &dyn Mailboxes, epitaph: Option<String>) {
         let epoch = self.epoch;
         drop(mailboxes.unbind(epoch, epitaph.clone()).await);

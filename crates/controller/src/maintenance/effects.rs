@@ -16,7 +16,7 @@ use crate::engine_view::EngineView;
 use crate::handle::NodeHandle;
 use crate::run_histories::RunHistories;
 
-/// Everything that effects are carried out in.
+/// The stores and handles that effects need.
 #[derive(Clone, Debug)]
 pub(super) struct MaintenanceEffectRunner {
     pub(super) handle: NodeHandle,
@@ -25,12 +25,13 @@ pub(super) struct MaintenanceEffectRunner {
     pub(super) logs: Arc<dyn LogStore>,
     pub(super) histories: Arc<RunHistories>,
     pub(super) keeping: RetentionSettings,
-    /// The clock of this machine, if the journal's time is compared with it, and whether the store has a clock of its own.
+    /// The clock of this machine, if journal time is compared with it, and whether the store has a clock of its own.
     pub(super) system: Option<(fn() -> Time, bool)>,
 }
 
 impl MaintenanceEffectRunner {
-    /// Carries out an effect. An error that waiting does not mend is returned; any other is a failure, to be repeated.
+    /// Carries out an effect. An error that does not pass is returned; any other error is a failure, and the effect is
+    /// repeated.
     pub(super) async fn run(
         self,
         effect: MaintenanceEffect,
@@ -63,7 +64,7 @@ impl MaintenanceEffectRunner {
         Ok(last)
     }
 
-    /// A run that the leader does not know has been sealed.
+    /// A run that is unknown to the leader has been sealed.
     async fn seal(&self, run: RunId) -> Option<Position> {
         match self.handle.call(EngineCall::seal(run)).await {
             Ok(Ok(()) | Err(RequestDenial::NoSuchRun(_))) => Some(Position(0)),

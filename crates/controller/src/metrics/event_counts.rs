@@ -1,11 +1,11 @@
-//! What is counted of events: a fold.
+//! Counts that are folded from events.
 
 use std::collections::BTreeMap;
 
 use windlass_core::engine::{Event, StepFollowUp, event};
 use windlass_core::outcome::{OutcomeKind, RunStatus};
 
-/// How attempts end, in the order in which it is shown.
+/// The outcomes of attempts, in the order in which they are shown.
 pub(super) const OUTCOMES: [OutcomeKind; 6] = [
     OutcomeKind::Succeeded,
     OutcomeKind::Failed,
@@ -15,11 +15,11 @@ pub(super) const OUTCOMES: [OutcomeKind; 6] = [
     OutcomeKind::Released,
 ];
 
-/// How runs end.
+/// The outcomes of runs.
 pub(super) const ENDS: [RunStatus; 3] =
     [RunStatus::Succeeded, RunStatus::Failed, RunStatus::Cancelled];
 
-/// How often things happened.
+/// The counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct EventCounts {
     /// Events, by type.

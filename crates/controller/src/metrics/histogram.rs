@@ -1,9 +1,10 @@
-//! How many were up to how large, counted without a lock.
+//! Histograms that are updated without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Up to a microsecond: a decision on a request that changes nothing. Up to ten seconds: a disk that hangs. Times four each.
+/// From a microsecond, for a decision that changes nothing, to ten seconds, for a disk that hangs. Each bound is four
+/// times the one before.
 const NANOS: &[u64] = &[
     1_000,
     4_000,
@@ -21,38 +22,38 @@ const NANOS: &[u64] = &[
     64_000_000_000,
 ];
 
-/// One event, and as many as gather behind an append at most.
+/// From one event to the largest number of events that gather behind an append.
 const COUNTS: &[u64] = &[1, 2, 4, 16, 64, 256, 1_024, 4_096, 16_384];
 
 const NANOS_A_SECOND: u64 = 1_000_000_000;
 
-/// How many were up to how large.
+/// A histogram of durations or counts.
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [u64],
-    /// What a bound is divided by where it is shown.
+    /// The divisor of a bound where it is shown.
     unit: u64,
-    /// How many were up to each bound and above the one before; the last: above all.
+    /// The number of values up to each bound and above the one before. The last bucket has no bound.
     buckets: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
 
-/// What a histogram says at a moment.
+/// The values of a histogram at one moment.
 #[derive(Debug)]
 pub(super) struct HistogramSnapshot {
-    /// Each bound, with how many were up to it.
+    /// Each bound, with the number of values up to it.
     pub(super) buckets: Vec<(String, u64)>,
     pub(super) count: u64,
     pub(super) sum: String,
 }
 
 impl Histogram {
-    /// One of durations.
+    /// Returns a histogram of durations.
     pub fn of_seconds() -> Self {
         Self::new(NANOS, NANOS_A_SECOND)
     }
 
-    /// One of numbers of things.
+    /// Returns a histogram of counts.
     pub fn of_counts() -> Self {
         Self::new(COUNTS, 1)
     }
@@ -62,24 +63,24 @@ impl Histogram {
         Self { bounds, unit, buckets, sum: AtomicU64::new(0) }
     }
 
-    /// Something took so long.
+    /// Adds a duration.
     pub fn observe_duration(&self, took: Duration) {
         self.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// There were so many of something.
+    /// Adds a count.
     pub fn observe_count(&self, count: usize) {
         self.add(count as u64);
     }
 
     fn add(&self, value: u64) {
         let bucket = self.bounds.partition_point(|bound| *bound < value);
-        // Nothing else is read by what is seen here: the order does not matter.
+        // No other value is read together with this one, so the order does not matter.
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    /// What it says now. The count is that of the buckets, so that they agree whatever is noted meanwhile.
+    /// Returns the values. The count is the sum of the buckets, so that they agree while values are added.
     pub(super) fn read(&self) -> HistogramSnapshot {
         let mut count = 0;
         let mut up_to = self.buckets.iter().map(|bucket| {
@@ -92,7 +93,7 @@ impl Histogram {
         HistogramSnapshot { buckets, count, sum: self.shown(self.sum.load(Ordering::Relaxed)) }
     }
 
-    /// A value in its unit, without rounding.
+    /// Formats a value in its unit, without rounding.
     fn shown(&self, value: u64) -> String {
         let (whole, part) = (value / self.unit, value % self.unit);
         if part == 0 {

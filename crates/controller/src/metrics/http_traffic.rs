@@ -1,4 +1,4 @@
-//! Requests over HTTP, by the template of their route: what stands in a path is nobody's label.
+//! Counts requests over HTTP by the template of their route: the values in a path are no label values.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::histogram::Histogram;
 
-/// Methods that are told apart.
+/// Methods that have a label value of their own.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// What is not told apart.
+/// The label value of all others.
 const OTHER: &str = "other";
 
 /// Requests that were answered.
@@ -19,14 +19,14 @@ pub struct HttpTraffic(Mutex<BTreeMap<String, RouteTraffic>>);
 /// Requests to one route.
 #[derive(Debug)]
 pub(super) struct RouteTraffic {
-    /// By method and status.
+    /// The number of requests, by method and status.
     pub(super) requests: BTreeMap<(&'static str, u16), u64>,
     pub(super) seconds: Histogram,
 }
 
 impl HttpTraffic {
-    /// A request was answered with a status. Without a route it is one to no path that there is. Both have to come from
-    /// the server's own tables: they become label values.
+    /// Counts a request that was answered with a status. A request without a route went to an unknown path. Route and
+    /// method have to come from the server's own tables, because they become label values.
     pub fn note(&self, route: Option<&str>, method: &str, status: u16, took: Duration) {
         let route = route.unwrap_or(OTHER);
         let method = METHODS.into_iter().find(|known| *known == method).unwrap_or(OTHER);

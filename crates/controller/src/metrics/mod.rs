@@ -1,16 +1,16 @@
 //! Metrics: numbers for Prometheus, in its text format 0.0.4.
 //!
 //! ```text
-//!  durable events ──► Tally ──► Counts ─┐
-//!  the leader's loop, HTTP ──► Meters ──┼──► Page ──► GET /metrics
-//!  View, when somebody asks ──► State ──┤
-//!  /proc, when somebody asks ──► Process┘
+//!  durable events ──► EventCounter ──────────┐
+//!  leader loop, HTTP ──► MetricsRegistry ────┼──► page ──► GET /metrics
+//!  view, on request ──► MetricsSnapshot ─────┤
+//!  /proc, on request ──► ProcessUsage ───────┘
 //! ```
 //!
-//! `family` is the table of everything that there is; `docs/reference/metrics.md` has the same one. Counters are folded from what is
-//! durable, so a node that stands by counts what the leader does, and nothing is counted that a crash takes back. They begin
-//! at zero with the process, as Prometheus expects. Label values are bounded: no name of a pipeline, a step, a run or a
-//! worker is one.
+//! `family` is the table of all metrics; `docs/reference/metrics.md` has the same one. Counters are folded from durable
+//! events, so a standby counts what the leader does, and no crash can take back a count. They start at zero with the
+//! process, as Prometheus expects. The number of label values is limited: names of pipelines, steps, runs and workers
+//! are no labels.
 
 mod event_counter;
 mod event_counts;

@@ -1,4 +1,4 @@
-//! All of it as one text.
+//! The page of metrics.
 
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
@@ -18,10 +18,10 @@ use super::registry::MetricsRegistry;
 use super::snapshot::{MetricsSnapshot, STANDINGS, STATUSES};
 use super::text_format::MetricsText;
 
-/// What the page is.
+/// The content type of the page.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The page of metrics at a time.
+/// Returns the page of metrics.
 pub fn page(state: &MetricsSnapshot, meters: &MetricsRegistry, now: Time) -> String {
     let mut text = MetricsText::default();
     text.family(&BUILD_INFO).put(&[env!("CARGO_PKG_VERSION")], 1);
@@ -103,7 +103,7 @@ fn put_http(text: &mut MetricsText, traffic: &HttpTraffic) {
     }
 }
 
-/// What the system does not tell is left out, with its family.
+/// Adds the metrics of the process. Those that the system does not provide are left out.
 fn put_process(text: &mut MetricsText, process: &ProcessUsage) {
     fn told<T: Display>(value: Option<T>) -> Option<String> {
         value.map(|it| it.to_string())

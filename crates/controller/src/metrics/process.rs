@@ -1,19 +1,20 @@
-//! What the system says of this process, by `/proc`. Elsewhere than on Linux it says nothing, and is not asked.
+//! The resources that this process uses, from `/proc`. Only Linux provides them.
 
 use std::fs;
 
-/// Ticks of `/proc` a second: what Linux tells user programs is in hundredths on every machine that is still built.
+/// Ticks of `/proc` per second. Linux reports hundredths of a second to user programs on every machine that is still
+/// built.
 const TICKS: u64 = 100;
 
-/// What a process has used so far. What cannot be read is not there.
+/// The resources that a process has used. Values that cannot be read are `None`.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ProcessUsage {
-    /// In ticks.
+    /// The CPU time in ticks.
     pub(super) cpu: Option<CpuTicks>,
-    /// In bytes.
+    /// The resident memory in bytes.
     pub(super) rss: Option<u64>,
     pub(super) fds: Option<usize>,
-    /// Since 1970.
+    /// The start time, since 1970.
     pub(super) start: Option<CpuTicks>,
 }
 
@@ -28,7 +29,7 @@ impl std::fmt::Display for CpuTicks {
 }
 
 impl ProcessUsage {
-    /// This one, now.
+    /// Reads the values of this process.
     pub(super) fn now() -> Self {
         let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
         let fds = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
@@ -37,12 +38,12 @@ impl ProcessUsage {
         Self { fds, ..told }
     }
 
-    /// What the files `stat` and `status` of a process say, and the machine's `stat`.
+    /// Parses the files `stat` and `status` of a process, and the machine's `stat`.
     fn parse(stat: &str, status: &str, machine: &str) -> Self {
-        // The name in parentheses may contain anything, also parentheses and spaces.
+        // The name in parentheses may contain anything, including parentheses and spaces.
         let behind_name = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
         let field = |at: usize| behind_name.split_whitespace().nth(at)?.parse::<u64>().ok();
-        // Fields 14, 15 and 22 of proc_pid_stat(5), of which the first two are before the rest.
+        // Fields 14, 15 and 22 of proc_pid_stat(5). Its first two fields are before the rest.
         let cpu = field(11).zip(field(12)).map(|(user, system)| CpuTicks(user + system));
         let booted = line(machine, "btime");
         let began = field(19).zip(booted).map(|(since, booted)| CpuTicks(booted * TICKS + since));
@@ -51,7 +52,7 @@ impl ProcessUsage {
     }
 }
 
-/// The number on the line that begins with a word.
+/// Returns the number on the line that begins with this word.
 fn line(text: &str, word: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(word))?;
     rest.split_whitespace().next()?.parse().ok()
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_of_a_process_are_read_whatever_it_is_called() {
+    fn files_of_a_process_with_any_name_are_read() {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 900 0 0 0 150 25 0 0 20 0 9 0 4242 1 2 3";
         let status = "Name:\ta\nVmPeak:\t 9 kB\nVmRSS:\t  12 kB\n";
         let process = ProcessUsage::parse(stat, status, "cpu 1 2\nbtime 1000\n");

@@ -1,34 +1,36 @@
-//! The label values of what waits: requirements, as many as a database of metrics should have to keep.
+//! The label values of the queue: a limited number of requirements.
 
 use std::collections::BTreeMap;
 
 use windlass_core::report::ClassReport;
 use windlass_core::time::Time;
 
-/// Requirements that have a label value of their own. Each costs two series for as long as the database keeps them.
+/// Requirements that have a label value of their own. Each costs two series for as long as the metrics database keeps
+/// them.
 const NAMES_MAX: usize = 32;
 
-/// The longest label value, in characters: a requirement may be as long as its file.
+/// The longest label value, in characters. A requirement may be as long as its file.
 const LENGTH_MAX: usize = 120;
 
-/// What stands for all others.
+/// The label value of all other requirements.
 const OTHER: &str = "other";
 
-/// Requirements that have a label value. The first that were seen keep it as long as the process lives: if the busiest had
-/// it, every one would sooner or later have had it, and a database would keep them all.
+/// The requirements that have a label value. The first ones keep it for as long as the process lives. If the busiest
+/// ones had it, each requirement would get it sooner or later, and the database would keep them all.
 #[derive(Debug, Default)]
 pub(super) struct QueueLabels(Vec<String>);
 
-/// What waits for the same kind of worker.
+/// The steps that wait for the same kind of worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WaitingSteps {
     pub(super) steps: usize,
-    /// Since when.
+    /// The time since which the oldest waits.
     pub(super) oldest: Option<Time>,
 }
 
 impl QueueLabels {
-    /// What waits, by label value. One that is known stays, with nothing, when nothing waits any more.
+    /// Returns the waiting steps by label value. A known label value stays, with zero, when nothing waits for it any
+    /// more.
     pub(super) fn sort(&mut self, queue: &[ClassReport]) -> BTreeMap<String, WaitingSteps> {
         let mut waiting: BTreeMap<String, WaitingSteps> =
             self.0.iter().map(|name| (name.clone(), WaitingSteps::default())).collect();
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_that_differ_in_what_they_prefer_are_one() {
+    fn preferences_do_not_split_a_label_value() {
         let mut names = QueueLabels::default();
         let waiting = names.sort(&[class("gpu".to_owned(), 1, 9), class("gpu".to_owned(), 3, 4)]);
         assert_eq!(waiting["gpu"], WaitingSteps { steps: 4, oldest: Some(Time::from_millis(4)) });

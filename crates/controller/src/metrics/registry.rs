@@ -1,4 +1,4 @@
-//! What is counted where it happens.
+//! The metrics that are counted where they occur.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,20 +8,20 @@ use super::histogram::Histogram;
 use super::http_traffic::HttpTraffic;
 use super::queue_labels::QueueLabels;
 
-/// The numbers of a node, shared by all who count.
+/// The metrics of a node, shared by all its parts.
 #[derive(Debug)]
 pub struct MetricsRegistry {
-    /// How long decisions take.
+    /// The time that decisions take.
     pub decide: Histogram,
-    /// How long appends take.
+    /// The time that appends take.
     pub append: Histogram,
-    /// How many events there are in a batch.
+    /// The number of events of a batch.
     pub batch: Histogram,
     /// Requests over HTTP.
     pub http: HttpTraffic,
-    /// Spans that a collector has taken.
+    /// Spans that a collector has accepted.
     pub spans_sent: AtomicU64,
-    /// Spans that no collector has taken, and none will.
+    /// Spans that were dropped.
     pub spans_dropped: AtomicU64,
     sse_clients: AtomicU64,
     counts: Mutex<EventCounts>,
@@ -45,7 +45,7 @@ impl Default for MetricsRegistry {
 }
 
 impl MetricsRegistry {
-    /// One more event stream is open, as long as what is returned is held.
+    /// Counts an open event stream for as long as the returned value is held.
     pub fn sse_client(self: &Arc<Self>) -> SseClientGauge {
         self.sse_clients.fetch_add(1, Ordering::Relaxed);
         SseClientGauge(Arc::clone(self))
@@ -64,7 +64,7 @@ impl MetricsRegistry {
     }
 }
 
-/// An event stream that is open.
+/// An open event stream.
 #[derive(Debug)]
 pub struct SseClientGauge(Arc<MetricsRegistry>);
 

@@ -1,4 +1,4 @@
-//! How things stand when somebody asks.
+//! The state of a cluster at the time of a request for metrics.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use windlass_core::report::{ClassReport, WorkerContactStatus};
 
 use crate::engine_view::EngineView;
 
-/// Where workers stand, in the order in which it is shown.
+/// The contact statuses of workers, in the order in which they are shown.
 pub(super) const STANDINGS: [WorkerContactStatus; 5] = [
     WorkerContactStatus::Online,
     WorkerContactStatus::Stale,
@@ -17,7 +17,7 @@ pub(super) const STANDINGS: [WorkerContactStatus; 5] = [
     WorkerContactStatus::Ended,
 ];
 
-/// Where runs stand.
+/// The statuses of runs.
 pub(super) const STATUSES: [RunStatus; 5] = [
     RunStatus::Running,
     RunStatus::Cancelling,
@@ -26,10 +26,10 @@ pub(super) const STATUSES: [RunStatus; 5] = [
     RunStatus::Cancelled,
 ];
 
-/// How things stand in a view. Taken at once, so that the numbers agree, and shown when the view is free again.
+/// The state of a view. It is taken at once, so that the numbers agree, and formatted when the view is free again.
 #[derive(Debug)]
 pub struct MetricsSnapshot {
-    /// 1 if it does.
+    /// 1 if this node leads.
     pub(super) leads: u8,
     pub(super) stalled: u8,
     pub(super) position: u64,
@@ -40,7 +40,8 @@ pub struct MetricsSnapshot {
 }
 
 impl MetricsSnapshot {
-    /// That of a view in which these workers are silent. It costs by workers, runs and classes, not by steps.
+    /// Takes the state of a view in which these workers are silent. The cost depends on workers, runs and classes, not
+    /// on steps.
     pub fn of(view: &EngineView, silent: &[WorkerId]) -> Self {
         let mut workers: BTreeMap<WorkerContactStatus, u64> = BTreeMap::new();
         for worker in view.engine.workers() {

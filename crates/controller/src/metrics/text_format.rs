@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 use super::family::{MetricFamily, MetricKind};
 use super::histogram::Histogram;
 
-/// A page of metrics in the making.
+/// A page of metrics that is being written.
 #[derive(Debug, Default)]
 pub(super) struct MetricsText(String);
 
@@ -14,7 +14,7 @@ impl MetricsText {
         self.0
     }
 
-    /// Begins a family; each comes once.
+    /// Begins a family. Each family comes once.
     pub(super) fn family(&mut self, family: &'static MetricFamily) -> MetricSamples<'_> {
         let MetricFamily { name, kind, help, .. } = family;
         self.line(format_args!("# HELP {name} {}", escaped_help(help)));
@@ -22,12 +22,12 @@ impl MetricsText {
         MetricSamples { text: self, family }
     }
 
-    /// A family of one sample without labels.
+    /// Adds a family of one sample without labels.
     pub(super) fn one(&mut self, family: &'static MetricFamily, value: impl Display) {
         self.family(family).put(&[], value);
     }
 
-    /// A family of one histogram without labels.
+    /// Adds a family of one histogram without labels.
     pub(super) fn histogram(&mut self, family: &'static MetricFamily, histogram: &Histogram) {
         self.family(family).histogram(&[], histogram);
     }
@@ -45,13 +45,13 @@ pub(super) struct MetricSamples<'a> {
 }
 
 impl MetricSamples<'_> {
-    /// A sample with these values of the family's labels.
+    /// Adds a sample with these values of the family's labels.
     pub(super) fn put(&mut self, values: &[&str], value: impl Display) {
         let labels = self.labels(values, None);
         self.text.line(format_args!("{}{labels} {value}", self.family.name));
     }
 
-    /// The samples of a histogram.
+    /// Adds the samples of a histogram.
     pub(super) fn histogram(&mut self, values: &[&str], histogram: &Histogram) {
         assert_eq!(self.family.kind, MetricKind::Histogram, "{} is none", self.family.name);
         let name = self.family.name;

@@ -1,13 +1,13 @@
-//! A controller that observes: it follows another one's journal over HTTP and decides nothing.
+//! The read-only replica: a controller that follows another one's journal over HTTP and decides nothing.
 //!
 //! ```text
-//!  leader ──GET /journal?after=──► ObservedJournal ──► Node, which stands by for ever ──► Views ──► the same API, read only
-//!         ──GET /journal/snapshot─► (at the start, and where what comes next has left the journal)
-//!         ◄── what only stores have (logs, runs that were sealed): asked of the leader for who asks here
+//!  leader ──GET /journal?after=──► ReplicaJournal ──► node, which stands by forever ──► view ──► the same API, read-only
+//!         ──GET /journal/snapshot─► (at the start, and if the next event was pruned from the journal)
+//!         ◄── requests for logs and sealed runs, which only stores have, are forwarded to the leader
 //! ```
 //!
-//! It is a node like any other whose journal can be read and not led, so nothing folds or shows in another way. How old
-//! what it says may be is how long ago it had everything that there was; it tells that with every answer.
+//! A replica is a node like any other, with a journal that can be read and not led, so it applies and shows events like
+//! any other node. Every answer states its age: the time since the replica last had every event of the journal.
 
 mod replica_journal;
 mod upstream;

@@ -1,4 +1,4 @@
-//! A journal that somebody else leads, read over HTTP.
+//! The journal of another controller, read over HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use windlass_store::journal::{
 
 use super::upstream::UpstreamCluster;
 
-/// The journal of another controller's cluster. It can be read, and whoever wants to lead it is told who does.
+/// The journal of another controller's cluster. It can be read; a campaign returns the leader of that cluster.
 #[derive(Debug)]
 pub struct ReplicaJournal {
     upstream: Arc<UpstreamCluster>,
-    /// Which cluster it is of: another one is not taken for it.
+    /// The id of the cluster. The journal of any other cluster is refused.
     cluster: String,
 }
 
 impl ReplicaJournal {
-    /// The journal of this cluster.
+    /// Returns the journal of this cluster.
     pub const fn new(upstream: Arc<UpstreamCluster>, cluster: String) -> Self {
         Self { upstream, cluster }
     }
@@ -41,7 +41,7 @@ impl ReplicaJournal {
     async fn page(&self, after: Position, most: usize) -> Result<JournalPage, StoreError> {
         let path = format!("/journal?after={after}&limit={most}");
         let answered = match self.upstream.get(&path, &[], Duration::ZERO).await {
-            // What comes next has left: the state that took its place is newer than that.
+            // The next event was pruned: a newer snapshot replaces it.
             Err(HttpCallError::Refused(problem)) if problem.code == "gone" => {
                 return Err(StoreError::Pruned { upto: Position(after.0 + 1) });
             }
@@ -71,9 +71,8 @@ impl Journal for ReplicaJournal {
     fn campaign(&self, _: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome> {
         Box::pin(async {
             let leading = self.leader().await?;
-            let nobody =
-                || CurrentLeader { node: "nobody that is known".to_owned(), address: None };
-            let CurrentLeader { node, address } = leading.unwrap_or_else(nobody);
+            let unknown = || CurrentLeader { node: "an unknown node".to_owned(), address: None };
+            let CurrentLeader { node, address } = leading.unwrap_or_else(unknown);
             Ok(CampaignOutcome::LedBy { node, pid: None, address })
         })
     }

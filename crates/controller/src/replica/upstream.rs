@@ -1,4 +1,4 @@
-//! The controllers that an observer reads from: who of them leads.
+//! Finds the leader among the controllers that a replica reads from.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,35 +9,35 @@ use windlass_net::http::{
     HttpRequest, HttpResponse,
 };
 
-/// The most bytes of an answer: a batch with the plan of a million steps, or the state of a large cluster.
+/// The largest answer in bytes: a batch with the plan of a million steps, or the state of a large cluster.
 const ANSWER_MAX: usize = 512 << 20;
 
-/// How long an answer may take that waits for nothing.
+/// The time limit of a request that does not wait for events.
 const WITHIN: Duration = Duration::from_secs(15);
 
-/// A way to a cluster's leader, for reading.
+/// Reads from the leader of a cluster.
 #[derive(Debug)]
 pub struct UpstreamCluster {
     client: HttpClient,
     given: ControllerAddresses,
-    /// Who answered last.
+    /// The controller that answered last.
     at: Mutex<ControllerAddress>,
 }
 
 impl UpstreamCluster {
-    /// The controllers at these places, reached so, and shown this token.
+    /// Returns a reader of these controllers, which connects with this dialer and this token.
     pub fn new(given: ControllerAddresses, dial: Arc<dyn Dialer>, token: Option<String>) -> Self {
         let client = HttpClient::new(dial, ClientCredentials { token, worker: None });
         let at = Mutex::new(given.first().clone());
         Self { client: client.with_response_limit(ANSWER_MAX), given, at }
     }
 
-    /// Who is asked now.
+    /// Returns the controller that is asked next.
     pub fn place(&self) -> ControllerAddress {
         self.at().clone()
     }
 
-    /// What the cluster says of itself.
+    /// Returns the cluster's description of itself.
     pub async fn cluster(&self) -> Result<ClusterDescription, HttpCallError> {
         let answered = self.get("/cluster", &[], Duration::ZERO).await?;
         serde_json::from_slice(&answered.body).map_err(|error| HttpCallError::Unreachable {
@@ -46,7 +46,7 @@ impl UpstreamCluster {
         })
     }
 
-    /// Reads something of who leads; the answer may wait so long for something to happen.
+    /// Sends a GET request to the leader. The leader may wait this long for events.
     pub async fn get(
         &self,
         path: &str,
@@ -72,7 +72,7 @@ impl UpstreamCluster {
         }
     }
 
-    /// Goes where it was sent, if it may, else to the next that it was given.
+    /// Follows the redirect if it is allowed, otherwise goes on with the next known controller.
     fn try_next_place(&self, from: &ControllerAddress, error: &HttpCallError) {
         let given = self.given.all();
         let sent = match error {

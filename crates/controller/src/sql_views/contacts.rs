@@ -1,4 +1,4 @@
-//! Which of the times at which workers were heard are worth a write.
+//! Selects the contact times of workers that are worth a write.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,14 +7,14 @@ use windlass_core::id::WorkerId;
 use windlass_core::time::{Span, Time};
 use windlass_store::sql_views::SqlViewsDiff;
 
-/// When workers were heard, as far as the tables tell it.
+/// The contact times of workers, as the tables have them.
 #[derive(Debug, Default)]
 pub(super) struct ContactTimes {
     contacts: WorkerContacts,
     told: HashMap<WorkerId, WrittenContact>,
 }
 
-/// What the tables say of a worker, and what was known at the last look.
+/// The contact of a worker in the tables, and at the last look.
 #[derive(Clone, Copy, Debug)]
 struct WrittenContact {
     written: Option<Time>,
@@ -22,7 +22,7 @@ struct WrittenContact {
 }
 
 impl ContactTimes {
-    /// Takes in when the leader heard its workers.
+    /// Takes the contact times that the leader knows.
     pub(super) fn set_contacts(&mut self, contacts: WorkerContacts) {
         self.contacts = contacts;
     }
@@ -31,8 +31,8 @@ impl ContactTimes {
         &self.contacts
     }
 
-    /// Puts into the difference who was heard, as far as it is worth it, and when the leases of these end. What it puts
-    /// there it takes for written.
+    /// Adds the contact times that are worth a write to the difference, and the expiry of the leases that follow from
+    /// them. It takes them for written.
     pub(super) fn look(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
         let Some(leader) = engine.leader() else { return };
         let due = self.due(Span::millis(leader.ttl.as_millis() / 3));
@@ -47,7 +47,7 @@ impl ContactTimes {
         diff.contacts.heard.extend(heard);
     }
 
-    /// A worker that has fallen silent is told exactly; of one that is heard all the time it is enough to know that.
+    /// The time of a silent worker is written exactly. For a worker in contact an approximate time is enough.
     fn due(&mut self, lag_max: Span) -> BTreeSet<WorkerId> {
         let Self { contacts, told } = self;
         told.retain(|worker, _| contacts.last_contact(*worker).is_some());
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_worker_is_written_now_and_then_and_a_quiet_one_exactly() {
+    fn contact_of_a_busy_worker_is_approximate_and_of_a_silent_one_exact() {
         let mut heard = ContactTimes::default();
         let looks = [0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 7, 20];
         let written = looks.map(|second| due(&mut heard, second));

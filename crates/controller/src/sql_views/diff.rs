@@ -1,4 +1,4 @@
-//! What the tables hold, as small as it can be told, and how it differs from the state.
+//! A compact copy of what the tables hold, and its difference from the state.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use windlass_store::sql_views::{
 
 use super::contacts::ContactTimes;
 
-/// Steps that are looked at between two looks at the clock: some ten microseconds.
+/// Steps between two reads of the clock: some ten microseconds.
 const STRIDE: usize = 4_096;
 
 /// What the tables hold.
@@ -31,18 +31,18 @@ pub(super) struct WrittenViewRows {
     leases: HashMap<Fence, StampedRow<WrittenLease>>,
     runs: BTreeMap<RunId, WrittenRun>,
     keys: BTreeMap<Box<str>, StampedRow<IdempotencyRow>>,
-    /// The number of the look under way.
+    /// The number of the current look.
     look: u64,
 }
 
-/// Something with the number of the look that last saw it.
+/// A value with the number of the look that last saw it.
 #[derive(Debug)]
 struct StampedRow<T> {
     it: T,
     look: u64,
 }
 
-/// What can change of a lease.
+/// The properties of a lease that can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WrittenLease {
     granted_at: Time,
@@ -54,14 +54,14 @@ struct WrittenLease {
 #[derive(Debug)]
 struct WrittenRun {
     plan: Arc<Plan>,
-    /// As far as they have been looked at.
+    /// The steps that have been looked at.
     steps: Vec<WrittenStep>,
     counts: StatusCounts,
-    /// As its row has it.
+    /// The row of the run as it was written.
     row: Option<(RunStatus, StatusCounts)>,
 }
 
-/// If these two are the same, everything in the row of a step is.
+/// The properties of a step that decide its row: if these are equal, the rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WrittenStep {
     fence: Option<Fence>,
@@ -70,38 +70,38 @@ struct WrittenStep {
     attempt: u16,
 }
 
-/// How far a look has come.
+/// The progress of a look.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DiffCursor {
     stage: DiffStage,
-    /// The key behind which it goes on with keys.
+    /// The last idempotency key that was looked at.
     key: Option<Box<str>>,
     run: RunId,
     step: u32,
 }
 
-/// What it looks at.
+/// The part of the state that is looked at next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum DiffStage {
-    /// What is looked at in one go: who leads, workers, leases.
+    /// The leader, workers and leases, which are looked at together.
     #[default]
     Small,
     Keys,
     Runs,
 }
 
-/// Whether a look is through.
+/// Whether a look is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DiffProgress {
     /// Everything was looked at.
     Through,
-    /// There is more to look at.
+    /// A part is left.
     Paused,
 }
 
 impl WrittenViewRows {
-    /// Looks on from the cursor until everything is seen, the time is up, or the difference is large enough; at least a
-    /// little each time. What it puts into the difference it takes for written.
+    /// Continues a look from the cursor until everything is seen, the time is up, or the difference is large enough.
+    /// Each call looks at something. It takes what it adds to the difference for written.
     pub(super) fn look(
         &mut self,
         engine: &Engine,
@@ -186,7 +186,7 @@ impl WrittenViewRows {
         diff.leases.deleted.extend(unseen(&mut self.leases, look));
     }
 
-    /// Looks at the next keys.
+    /// Looks at the next idempotency keys.
     fn look_at_keys(&mut self, engine: &Engine, diff: &mut SqlViewsDiff, cursor: &mut DiffCursor) {
         let mut looked = 0;
         let behind = cursor.key.take();
@@ -207,7 +207,7 @@ impl WrittenViewRows {
         }
     }
 
-    /// Runs that are sealed leave the tables with their steps.
+    /// Sealed runs leave the tables with their steps.
     fn look_for_sealed(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
         let here = |run: &RunId| engine.run_status(*run).is_some();
         diff.runs.deleted.extend(self.runs.extract_if(.., |run, _| !here(run)).map(|(run, _)| run));
@@ -217,7 +217,7 @@ impl WrittenViewRows {
 impl WrittenRun {
     fn new(run: &RunReport<'_>) -> Self {
         let plan = Arc::clone(run.plan);
-        // Not touched yet: the memory is taken as the steps are looked at.
+        // This reserves memory that is touched as the steps are looked at.
         let steps = Vec::with_capacity(plan.node_count() as usize);
         Self { plan, steps, counts: StatusCounts::default(), row: None }
     }
@@ -259,7 +259,7 @@ impl WrittenRun {
         }
     }
 
-    /// All its steps have been looked at: they are counted.
+    /// Counts the steps once all of them have been looked at.
     fn close(&mut self, run: &RunReport<'_>, diff: &mut SqlViewsDiff) {
         let row = Some((run.status, self.counts));
         if self.row == row {
@@ -276,7 +276,7 @@ impl WrittenRun {
     }
 }
 
-/// Takes out what this look has not seen.
+/// Removes the entries that this look has not seen, and returns them.
 fn unseen<K: Copy + Ord + std::hash::Hash, T>(
     seen: &mut HashMap<K, StampedRow<T>>,
     look: u64,

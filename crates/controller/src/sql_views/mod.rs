@@ -1,12 +1,12 @@
-//! Keeps the tables: about once a second, what changed since the last look.
+//! Keeps the SQL views up to date: about once per second it writes what has changed.
 //!
 //! ```text
-//!  Views ──looks of a millisecond──► Shadow: what the tables hold ──► Diff (bounded) ──► Tables ──► rest, four times as long
+//!  view ──looks of a millisecond──► WrittenViewRows ──► SqlViewsDiff (bounded) ──► SqlViews ──► pause, four times as long
 //! ```
 //!
-//! A look holds the view's lock, for which the leader waits; so the steps of large runs are looked at in slices, and a
-//! look that is done in one slice is a snapshot. Nothing here is needed by the leader, and nothing that goes wrong here
-//! reaches it: what could not be written is written later, or all of it anew.
+//! A look holds the lock of the view, for which the leader waits. The steps of large runs are therefore looked at in
+//! slices; a look in one slice is a snapshot. The leader does not need the SQL views and never notices their failures:
+//! rows that could not be written are written later, or all of them anew.
 
 mod contacts;
 mod diff;

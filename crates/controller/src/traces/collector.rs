@@ -1,25 +1,25 @@
-//! Where spans go.
+//! The address of a trace collector.
 
 use std::fmt;
 
 use windlass_net::http::ControllerAddress;
 use windlass_net::percent_encoding::percent_decode;
 
-/// What is behind the address of every collector.
+/// The path below the address of every collector.
 const PATH: &str = "/v1/traces";
 
-/// A collector, and what it is to know of who sends.
+/// A collector, and the name under which this program reports to it.
 #[derive(Clone)]
 pub struct TraceCollector {
     pub(super) place: ControllerAddress,
     pub(super) path: String,
-    /// What it wants in the head of a request.
+    /// Headers that the collector requires.
     pub(super) headers: Vec<(String, String)>,
-    /// What this is called there.
+    /// The name of this program at the collector.
     pub(super) service: String,
 }
 
-/// An address at which no collector can be.
+/// An address that cannot be that of a collector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{address}` is no address of a collector: {why}; it looks like http://127.0.0.1:4318")]
 pub struct TraceCollectorError {
@@ -35,7 +35,7 @@ impl fmt::Debug for TraceCollector {
 }
 
 impl TraceCollector {
-    /// The one at the address that all signals of a program go to: traces have a path below it.
+    /// Returns the collector at the base address of all signals. Traces have a path below it.
     pub fn from_base_address(address: &str) -> Result<Self, TraceCollectorError> {
         let address = address.trim_end_matches('/');
         if address.ends_with(PATH) {
@@ -45,7 +45,7 @@ impl TraceCollector {
         }
     }
 
-    /// The one at the address of traces alone.
+    /// Returns the collector at an address for traces alone.
     pub fn from_trace_address(address: &str) -> Result<Self, TraceCollectorError> {
         let bad =
             |why: &str| TraceCollectorError { address: address.to_owned(), why: why.to_owned() };
@@ -58,7 +58,7 @@ impl TraceCollector {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),
         };
-        // As for every address of HTTP; a controller's would be another.
+        // The default port is that of HTTP, not that of a controller.
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         let host = if has_port { host.to_owned() } else { format!("{host}:80") };
         let place: ControllerAddress =
@@ -74,7 +74,7 @@ impl TraceCollector {
         })
     }
 
-    /// The same, with headers as a list `name=value,…` has them; values may be percent-encoded. What is none is left out.
+    /// Adds headers from a list `name=value,…`, whose values may be percent-encoded. Malformed entries are ignored.
     #[must_use]
     pub fn with_headers(mut self, list: &str) -> Self {
         let pairs = list.split(',').filter_map(|pair| pair.split_once('='));
@@ -88,7 +88,7 @@ impl TraceCollector {
         self
     }
 
-    /// The same, to whom this is known by a name.
+    /// Sets the name of this program at the collector.
     #[must_use]
     pub fn with_service_name(self, service: &str) -> Self {
         Self { service: service.to_owned(), ..self }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_the_base_of_all_signals_or_that_of_traces() {
+    fn address_is_the_base_of_all_signals_or_that_of_traces() {
         let below = |text| shown(TraceCollector::from_base_address(text));
         assert_eq!(below("http://localhost:4318"), "http://localhost:4318/v1/traces");
         assert_eq!(below("http://localhost:4318/"), "http://localhost:4318/v1/traces");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_read_as_their_variable_writes_them_and_never_shown() {
+    fn headers_are_read_from_the_variable_and_never_shown() {
         let collector = TraceCollector::from_base_address("http://a:1").unwrap();
         let collector =
             collector.with_headers("api-key=hunter22, X-More=a%20b%3D,bad,=x,ö=1,z=%0d");

@@ -1,4 +1,4 @@
-//! Sends spans, in batches, as long as there is hope.
+//! Sends spans in batches, with a limited number of attempts.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,17 +15,16 @@ use super::collector::TraceCollector;
 use super::otlp::{rejected, request};
 use crate::metrics::MetricsRegistry;
 
-/// Spans in a request: some hundred kilobytes.
+/// Spans of a request: some hundred kilobytes.
 const BATCH_MAX: usize = 512;
 
-/// How long spans wait for others to be sent with.
+/// The time for which spans wait for others of the same batch.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// How long a collector may take to answer.
+/// The time limit for an answer of the collector.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// How often a batch is sent before it is dropped, and the pause after the first time: fifteen seconds in all, in which a
-/// collector is restarted.
+/// The number of attempts for a batch, and the first pause: fifteen seconds in all, enough to restart a collector.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -39,16 +38,16 @@ pub(super) struct SpanExporter {
     pub(super) shutdown: ShutdownReceiver,
 }
 
-/// Why a batch was not taken.
+/// The reason for which a batch was refused.
 enum SpanExportError {
-    /// It may be another time.
+    /// Another attempt may succeed.
     Retryable,
-    /// It never will be.
+    /// No attempt can succeed.
     Permanent,
 }
 
 impl SpanExporter {
-    /// Sends until there are no more spans to come. Once it is time to end everything is tried once.
+    /// Sends until no more spans can come. At shutdown everything is tried once.
     pub(super) async fn run(mut self) {
         loop {
             let batch = self.gather().await;
@@ -61,7 +60,7 @@ impl SpanExporter {
         }
     }
 
-    /// Spans to send together; none if there are no more to come.
+    /// Returns the spans of the next batch; empty if no more can come.
     async fn gather(&mut self) -> Vec<TraceSpan> {
         let mut batch = Vec::new();
         self.spans.recv_many(&mut batch, BATCH_MAX).await;
@@ -78,7 +77,7 @@ impl SpanExporter {
         batch
     }
 
-    /// Sends a batch, again if need be; how many spans were taken.
+    /// Sends a batch, repeatedly if need be. Returns the number of accepted spans.
     async fn deliver(&mut self, batch: &[TraceSpan]) -> u64 {
         let all = batch.len() as u64;
         let request = request(&self.collector.service, batch);
@@ -109,7 +108,7 @@ impl SpanExporter {
         };
         match self.client.call(ask, WITHIN).await {
             Ok(answered) => Ok(rejected(&answered.body)),
-            // What OTLP says is worth trying again, and nothing else.
+            // OTLP allows another attempt after these statuses only.
             Err(HttpCallError::Refused(problem)) if !matches!(problem.status, 429 | 502 | 504) => {
                 Err(SpanExportError::Permanent)
             }
@@ -118,7 +117,7 @@ impl SpanExporter {
     }
 }
 
-/// Waits, but not past the time to end.
+/// Waits, at most until shutdown.
 async fn pause(shutdown: &mut ShutdownReceiver, wait: Duration) {
     tokio::select! {
         () = sleep(wait) => {}

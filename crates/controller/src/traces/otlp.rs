@@ -1,13 +1,13 @@
-//! Spans as OTLP has them in JSON, and what a collector answers.
+//! Spans in the JSON format of OTLP, and the answer of a collector.
 
 use serde_json::{Value, json};
 use windlass_core::time::Time;
 use windlass_core::trace::{SpanAttribute, SpanStatus, TraceSpan};
 
-/// The kind of a span that neither asks nor answers anybody.
+/// The kind of a span that is neither a client nor a server.
 const INTERNAL: u32 = 1;
 
-/// What a batch of spans is sent as.
+/// Returns the request body for a batch of spans.
 pub(super) fn request(service: &str, spans: &[TraceSpan]) -> Value {
     let version = env!("CARGO_PKG_VERSION");
     json!({ "resourceSpans": [{
@@ -43,7 +43,7 @@ fn span(span: &TraceSpan) -> Value {
 fn attribute(key: &str, value: &SpanAttribute) -> Value {
     let value = match value {
         SpanAttribute::Text(text) => json!({ "stringValue": text }),
-        // Numbers of 64 bits are texts in the JSON of OTLP, as in that of Protocol Buffers.
+        // Numbers of 64 bits are strings in the JSON of OTLP, as in that of Protocol Buffers.
         SpanAttribute::Number(number) => json!({ "intValue": number.to_string() }),
     };
     json!({ "key": key, "value": value })
@@ -61,7 +61,7 @@ fn nanos(at: Time) -> String {
     (u128::from(at.as_millis()) * 1_000_000).to_string()
 }
 
-/// How many spans a collector that took a request did not take.
+/// Returns the number of spans that a collector rejected although it accepted the request.
 pub(super) fn rejected(answer: &[u8]) -> u64 {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let rejected = &answer["partialSuccess"]["rejectedSpans"];
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_rejected_is_read_in_either_form() {
+    fn rejected_spans_are_read_as_number_or_text() {
         assert_eq!(rejected(b""), 0);
         assert_eq!(rejected(b"{}"), 0);
         assert_eq!(rejected(br#"{"partialSuccess":{"rejectedSpans":"3"}}"#), 3);

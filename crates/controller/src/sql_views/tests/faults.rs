@@ -1,4 +1,4 @@
-//! What may happen to the file: it is made anew, and the leader does not notice.
+//! Damage to the file: it is created anew, and the leader does not notice.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn busy_leader() -> SqlViewTestLeader {
     crew
 }
 
-/// The tables that a look from the beginning makes.
+/// The tables as one look from the beginning writes them.
 async fn expected(crew: &SqlViewTestLeader) -> String {
     let folder = tempfile::tempdir().expect("it works in a test");
     crew.updater(tables(&folder)).keep().await.expect("it works in a test");
@@ -29,7 +29,7 @@ async fn expected(crew: &SqlViewTestLeader) -> String {
 
 async fn two_looks(crew: &mut SqlViewTestLeader, keeper: &mut SqlViewTestUpdater) {
     for _ in 0..2 {
-        // Something happens, or there would be nothing to write.
+        // Without an event there would be nothing to write.
         crew.join(7, 1);
         keeper.keep().await.expect("it works in a test");
     }
@@ -52,7 +52,7 @@ async fn file_deleted_under_the_leader_is_recreated() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_damaged_or_newer_is_replaced() {
+async fn damaged_or_newer_file_is_replaced() {
     let damage: [fn(&Path); 2] = [
         |file| {
             fs::write(file, "not a database, but long enough to be looked at as one".repeat(99))
@@ -84,7 +84,7 @@ async fn database_of_another_application_is_not_changed() {
 }
 
 #[tokio::test]
-async fn manually_changed_rows_stop_nothing() {
+async fn manually_changed_rows_do_not_stop_the_updater() {
     let folder = tempfile::tempdir().unwrap();
     let mut crew = busy_leader();
     let mut keeper = crew.updater(tables(&folder));
@@ -97,7 +97,7 @@ async fn manually_changed_rows_stop_nothing() {
 }
 
 #[tokio::test]
-async fn a_leader_of_the_past_writes_no_more() {
+async fn deposed_leader_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut crew = busy_leader();
     let mut past = crew.updater(tables(&folder));

@@ -1,4 +1,4 @@
-//! The tables after stories, after chance, and after a million steps.
+//! The tables after scenarios, after random histories, and after a million steps.
 
 mod faults;
 mod random_histories;

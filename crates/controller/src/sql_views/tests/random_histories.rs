@@ -1,4 +1,4 @@
-//! Whatever happened, and however often it was looked at: the tables are those that one look would have made.
+//! After any history and any number of looks, the tables are those that one look would have written.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use windlass_core::time::Span;
 
 use super::test_leader::{START, SqlViewTestLeader, dump, tables};
 
-/// So many histories, each of so many things that happen.
+/// The number of histories, and the number of events in each.
 const HISTORIES: u64 = 15;
 const EVENTS_PER_HISTORY: u64 = 120;
 
-/// Numbers by chance, always the same (xorshift).
+/// Random numbers that are the same each time (xorshift).
 struct SqlViewTestRandom(u64);
 
 impl SqlViewTestRandom {

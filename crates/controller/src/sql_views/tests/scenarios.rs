@@ -1,4 +1,4 @@
-//! A small story, and the whole of the tables after it.
+//! A small scenario, and all tables after it.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn broken() -> Arc<Plan> {
     Arc::new(plan.build().expect("it works in a test"))
 }
 
-/// A step runs that holds a lock, one waits for it, and another run has failed.
+/// One running step holds a lock, one step waits for it, and another run has failed.
 async fn busy_cluster() -> TempDir {
     let folder = tempfile::tempdir().expect("it works in a test");
     let mut crew = SqlViewTestLeader::new();
@@ -37,7 +37,7 @@ async fn busy_cluster() -> TempDir {
     crew.submit(1, &ship());
     crew.exchange(1);
     keeper.keep().await.expect("it works in a test");
-    // Of what it has, `deploy` came first and is left.
+    // The worker ends another step first and keeps `deploy`, which it got first.
     crew.worker(1).held.swap(0, 1);
     crew.finish(1, Outcome::exit(0));
     crew.exchange(1);

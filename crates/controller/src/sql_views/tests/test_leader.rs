@@ -42,7 +42,7 @@ pub(super) struct SqlViewTestLeader {
     hands: BTreeMap<WorkerId, SqlViewTestWorker>,
 }
 
-/// A worker, as far as the leader hears it.
+/// A worker, as far as the leader sees it.
 #[derive(Default)]
 pub(super) struct SqlViewTestWorker {
     incarnation: Incarnation,
@@ -124,7 +124,7 @@ impl SqlViewTestLeader {
         run
     }
 
-    /// A round trip in which the worker asks for as much as it may have.
+    /// Makes an exchange in which the worker requests as many leases as it has slots.
     pub(super) fn exchange(&mut self, id: u64) {
         let term = self.engine.term();
         let hand = self.worker(id);
@@ -145,7 +145,7 @@ impl SqlViewTestLeader {
         self.ask(EngineRequest::Exchange(exchange));
     }
 
-    /// What the worker has held longest has ended; it says so when it exchanges.
+    /// Ends the lease that the worker has held longest. Its next exchange reports the outcome.
     pub(super) fn finish(&mut self, id: u64, outcome: Outcome) {
         let hand = self.worker(id);
         if !hand.held.is_empty() {
@@ -163,7 +163,7 @@ impl SqlViewTestLeader {
         self.ask(EngineRequest::Tick);
     }
 
-    /// A keeper that has written nothing yet.
+    /// Returns an updater that has written nothing yet.
     pub(super) fn updater(&self, tables: impl SqlViews + 'static) -> SqlViewTestUpdater {
         let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new(|| START));
         SqlViewTestUpdater(SqlViewUpdater::of(Arc::clone(&self.views), &journal, Arc::new(tables)))
@@ -173,9 +173,9 @@ impl SqlViewTestLeader {
 pub(super) struct SqlViewTestUpdater(SqlViewUpdater);
 
 impl SqlViewTestUpdater {
-    /// One look.
+    /// Looks once.
     pub(super) async fn keep(&mut self) -> Result<(), StoreError> {
-        // Told to end: it does not rest.
+        // At shutdown the updater does not pause.
         let (sender, mut shutdown) = ShutdownSender::new();
         sender.shut_down();
         self.0.keep(&mut shutdown).await
@@ -186,7 +186,7 @@ pub(super) fn tables(folder: &TempDir) -> SqliteSqlViews {
     SqliteSqlViews::open(folder.path()).expect("it works in a test")
 }
 
-/// What another process reads in the tables, all of it but the clock's time.
+/// Returns what another process reads in the tables, without the clock time.
 pub(super) fn dump(folder: &Path) -> String {
     let connection = read(folder);
     let query = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')
@@ -201,11 +201,11 @@ pub(super) fn read(folder: &Path) -> Connection {
         .expect("it works in a test")
 }
 
-/// A table as text; nothing if it is empty.
+/// Returns a table as text; empty if it has no rows.
 fn table(connection: &Connection, name: &str) -> String {
     let what = match name {
         "as_of" => "position, at",
-        // The whole of it is in `event` too, which the core's own tests show.
+        // The column `event` has the whole event too; tests in core show it.
         "events" => "position, at, type, run, step, worker, fence",
         _ => "*",
     };
@@ -234,7 +234,7 @@ fn text(value: ValueRef<'_>) -> String {
     }
 }
 
-/// The belief of a leader whose term ends with its process.
+/// Returns the lease of a leader whose term ends with its process.
 fn endless_lease() -> LeaderLeaseStatus {
     LeaderLeaseStatus::new(LeaderLease::won(None, Time::ZERO, Time::ZERO), ProcessClock::runtime())
         .1
