@@ -1,4 +1,4 @@
-//! What was done on somebody's word.
+//! The audit trail: the record of requested changes and their authors.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,27 +10,27 @@ use crate::id::{Fence, RunId, TokenId, WorkerId};
 use crate::time::Time;
 use crate::word_set;
 
-/// Acts that are kept at hand. All of them are in the journal, and those about a run are in its history.
+/// Entries that the trail keeps. The journal has all of them, and the history of a run those that concern it.
 pub const AUDIT_TRAIL_MAX: usize = 1_000;
 
-/// Something that somebody had done.
+/// A change that was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AuditAction {
     /// A run was submitted.
     Submit,
-    /// A run was told to end.
+    /// A run was cancelled.
     Cancel,
-    /// A worker joined, or began a new life.
+    /// A worker joined, or started again.
     Join,
-    /// A worker gets no more leases.
+    /// A worker was drained.
     Drain,
-    /// A worker's credential was ended.
+    /// A worker's credential was revoked.
     RevokeWorker,
-    /// A lock was taken away from its holder.
+    /// A lock was released by force.
     ForceRelease,
-    /// A token was made.
+    /// A token was created.
     CreateToken,
-    /// A token was taken back.
+    /// A token was revoked.
     RevokeToken,
 }
 
@@ -51,36 +51,36 @@ impl fmt::Display for AuditAction {
     }
 }
 
-/// What it was done to.
+/// The subject of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AuditSubject {
     /// A run.
     Run(RunId),
     /// A worker.
     Worker {
-        /// Which.
+        /// The worker's id.
         id: WorkerId,
-        /// What it was called then.
+        /// The worker's name at that time.
         name: Box<str>,
     },
     /// A lock.
     Lock {
-        /// Which.
+        /// The lock's name.
         name: Box<str>,
         /// The lease that held it.
         fence: Fence,
     },
     /// A token.
     Token {
-        /// Which.
+        /// The token's id.
         id: TokenId,
-        /// What it was called.
+        /// The token's name.
         name: Box<str>,
     },
 }
 
 impl AuditSubject {
-    /// The run, if it is about one.
+    /// Returns the run, if the subject is one.
     pub const fn run(&self) -> Option<RunId> {
         match self {
             Self::Run(run) => Some(*run),
@@ -100,25 +100,25 @@ impl fmt::Display for AuditSubject {
     }
 }
 
-/// One line of the trail.
+/// An entry of the audit trail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// When.
+    /// The time of the change.
     pub at: Time,
-    /// On whose word.
+    /// The author of the change.
     pub by: Principal,
-    /// What was done.
+    /// The change.
     pub act: AuditAction,
-    /// To what.
+    /// The subject of the change.
     pub about: AuditSubject,
 }
 
-/// The newest acts, oldest first.
+/// The newest entries, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditTrail(VecDeque<AuditEntry>);
 
 impl AuditTrail {
-    /// Adds one; the oldest goes if there are as many as are kept.
+    /// Adds an entry. Removes the oldest one if the trail is full.
     pub(crate) fn push(&mut self, acted: AuditEntry) {
         if self.0.len() >= AUDIT_TRAIL_MAX {
             self.0.pop_front();
@@ -126,17 +126,17 @@ impl AuditTrail {
         self.0.push_back(acted);
     }
 
-    /// All of them, oldest first.
+    /// Returns the entries, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &AuditEntry> {
         self.0.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nobody has done anything.
+    /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

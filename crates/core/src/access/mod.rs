@@ -1,15 +1,14 @@
-//! Who may do what, and who did.
+//! Authorization: tokens, scopes, worker credentials and the audit trail.
 //!
-//! Tokens, the credentials of workers and the trail of what was asked for are state of the engine like runs are: they
-//! change by events and nothing else, so a restart, a snapshot and whoever stands by know them too. Of a token and of a
-//! worker's secret only a [`SecretDigest`] is kept.
+//! Tokens, worker credentials and the audit trail are state of the engine, like runs: only events change them, so a
+//! restart, a snapshot and a standby have them too. Of tokens and workers' secrets only a [`SecretDigest`] is kept.
 //!
-//! | file | what it says |
+//! | file | content |
 //! |---|---|
-//! | `scope` | what can be allowed |
-//! | `secret_digest`, `token`, `worker_credential` | what is kept of a secret; a token; a worker's credential |
-//! | `keyring` | all tokens and credentials, within bounds |
-//! | `principal`, `audit` | who asks; what was done on whose word |
+//! | `scope` | permissions |
+//! | `secret_digest`, `token`, `worker_credential` | the digest of a secret; a client's token; a worker's credential |
+//! | `keyring` | all tokens and worker credentials, limited in number |
+//! | `principal`, `audit` | the author of a request; the trail of requested changes |
 
 mod audit;
 mod keyring;

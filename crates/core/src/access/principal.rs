@@ -1,4 +1,4 @@
-//! Who asks.
+//! Principals: the authors of requests.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{TokenId, WorkerId};
 
-/// Who asks, as far as it was shown.
+/// The author of a request, as authenticated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Principal {
-    /// Somebody on the controller's machine, where nothing has to be shown.
+    /// A client on the controller's machine, which needs no credential.
     Local,
-    /// Who has the token of the controller's own file.
+    /// A client with the token of the controller's token file.
     TokenFile,
-    /// Who has a token.
+    /// A client with a token.
     Token {
-        /// Which.
+        /// The token's id.
         id: TokenId,
-        /// What it was called then.
+        /// The token's name at that time.
         name: Box<str>,
     },
     /// A worker, by its own secret.
     Worker {
-        /// Which.
+        /// The worker's id.
         id: WorkerId,
     },
 }

@@ -1,4 +1,4 @@
-//! What can be allowed.
+//! Scopes: the permissions of tokens.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::word_set;
 
-/// A part of what can be asked of a controller.
+/// A permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessScope {
-    /// Look at everything.
+    /// Read everything.
     Read,
-    /// Look, submit, cancel and run again.
+    /// Read, submit, cancel and rerun.
     Submit,
-    /// Join as a worker. Says nothing of what others do.
+    /// Join as a worker. Includes no permission to read about others.
     Worker,
     /// Everything.
     Admin,
@@ -62,22 +62,22 @@ impl FromStr for AccessScope {
     }
 }
 
-/// What somebody is allowed, all of it together.
+/// A set of scopes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessScopes(BTreeSet<AccessScope>);
 
 impl AccessScopes {
-    /// Whether one of them allows it.
+    /// Whether one of the scopes includes the requested one.
     pub fn allow(&self, asked: AccessScope) -> bool {
         self.iter().any(|scope| scope.allows(asked))
     }
 
-    /// Each of them.
+    /// Returns the scopes.
     pub fn iter(&self) -> impl Iterator<Item = AccessScope> {
         self.0.iter().copied()
     }
 
-    /// Whether nothing is allowed.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

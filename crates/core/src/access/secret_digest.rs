@@ -1,26 +1,26 @@
-//! What is kept of a secret.
+//! The digest that is kept of a secret.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The BLAKE3 hash of a secret that is too long to be guessed. It proves the secret and does not tell it.
+/// The BLAKE3 hash of a secret that is too long to be guessed. It proves the secret without revealing it.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct SecretDigest([u8; 32]);
 
 impl SecretDigest {
-    /// The digest that a hash is.
+    /// Returns the digest with this hash.
     pub const fn new(hash: [u8; 32]) -> Self {
         Self(hash)
     }
 
-    /// The hash that it is.
+    /// Returns the hash.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// Digests compare in constant time: how long it takes does not tell how much of a guess was right.
+/// Compares in constant time: the duration does not reveal how much of a guess was right.
 impl PartialEq for SecretDigest {
     fn eq(&self, other: &Self) -> bool {
         blake3::Hash::from_bytes(self.0) == blake3::Hash::from_bytes(other.0)

@@ -1,4 +1,4 @@
-//! A token: what opens a controller to who shows it.
+//! Tokens: the credentials of clients.
 
 use std::fmt;
 
@@ -10,49 +10,49 @@ use crate::id::TokenId;
 use crate::time::Time;
 use crate::word_set;
 
-/// Tokens that are kept, those that are over included: each has a person or a program behind it, and every request is
+/// Tokens that are kept, expired and revoked ones included. Each belongs to a person or a program, and every request is
 /// compared with all of them.
 pub const TOKENS_MAX: usize = 1_000;
 
-/// A token to be made.
+/// A token that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewToken {
-    /// What it is for; no two that are valid share a name.
+    /// Its name. Names of valid tokens are unique.
     pub name: Box<str>,
-    /// What it allows.
+    /// Its scopes.
     pub scopes: AccessScopes,
-    /// What is kept of it. The same again is the same token.
+    /// The digest of its secret. A request with the same digest is for the same token.
     pub digest: SecretDigest,
-    /// When it ends by itself, if it does.
+    /// The time at which it expires, if it does.
     pub expires: Option<Time>,
 }
 
-/// A token, as it is kept.
+/// A token that was created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRecord {
-    /// Which.
+    /// Its id.
     pub id: TokenId,
-    /// As it was asked for.
+    /// The token as requested.
     pub token: NewToken,
-    /// When it was made.
+    /// The time of its creation.
     pub created: Time,
-    /// When it was taken back, if it was.
+    /// The time at which it was revoked, if it was.
     pub revoked: Option<Time>,
 }
 
-/// Whether a token opens anything.
+/// Whether a token is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenStatus {
-    /// It does.
+    /// It is valid.
     Valid,
-    /// It was taken back.
+    /// It was revoked.
     Revoked,
-    /// Its time is over.
+    /// It has expired.
     Expired,
 }
 
 impl TokenRecord {
-    /// Whether it opens anything at a time.
+    /// Returns its status at this time.
     pub fn status(&self, now: Time) -> TokenStatus {
         if self.revoked.is_some() {
             return TokenStatus::Revoked;

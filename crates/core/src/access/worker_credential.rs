@@ -1,4 +1,4 @@
-//! A worker's credential, as it is kept.
+//! Worker credentials.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,20 +6,22 @@ use super::principal::Principal;
 use super::secret_digest::SecretDigest;
 use crate::time::Time;
 
-/// Credentials that are kept: as many as there may be workers. Whose is dropped to make room shows a token again.
+/// Credentials that are kept: as many as a cluster may have workers. A worker whose credential was removed to make room
+/// presents a token again.
 pub const WORKER_CREDENTIALS_MAX: usize = 20_000;
 
-/// That a worker was let in. From then on its own secret is what it shows; who let it in may go.
+/// The credential of a worker that has joined. From then on the worker presents its own secret, and the token with
+/// which it joined is no longer needed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerCredential {
-    /// What it was called then.
+    /// The worker's name at that time.
     pub name: Box<str>,
-    /// What is kept of its secret; nothing of one that had joined before such a thing was kept.
+    /// The digest of its secret; `None` for a worker without one.
     pub digest: Option<SecretDigest>,
-    /// Who let it in.
+    /// The principal that let the worker join.
     pub by: Principal,
-    /// When.
+    /// The time at which the worker joined.
     pub since: Time,
-    /// When its credential was ended, if it was.
+    /// The time at which the credential was revoked, if it was.
     pub revoked: Option<Time>,
 }

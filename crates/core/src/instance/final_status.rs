@@ -1,18 +1,18 @@
-//! What the leader of a shared run leaves to those who come when it is over.
+//! The final status of a shared run, for instances that start after its end.
 
 use std::fmt;
 
 use crate::outcome::RunStatus;
 
-/// The words behind the id of a run that was cancelled.
+/// The text behind the id of a run that was cancelled.
 const CANCELLED_SUFFIX: &str = " was cancelled";
 
-/// What became of a run, in words that are read by people and by instances.
+/// The final status of a run, as text for people and for instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFinalStatus(String);
 
 impl RunFinalStatus {
-    /// That of a run which has ended.
+    /// Returns the status of a run that has ended.
     pub fn new(run: &str, status: RunStatus) -> Self {
         if status == RunStatus::Cancelled {
             return Self(format!("run {run}{CANCELLED_SUFFIX}"));
@@ -20,17 +20,17 @@ impl RunFinalStatus {
         Self(format!("run {run} {status}"))
     }
 
-    /// That of one that was to be called so, and never began.
+    /// Returns the status of a run that was planned under this name and never started.
     pub fn never_started(name: &str) -> Self {
         Self(format!("{name}{CANCELLED_SUFFIX}"))
     }
 
-    /// One that was found.
+    /// Reads a status.
     pub fn from_text(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// Whether the run ended because somebody wanted it to.
+    /// Whether the run was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.ends_with(CANCELLED_SUFFIX)
     }

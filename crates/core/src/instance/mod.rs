@@ -1,8 +1,9 @@
-//! Runs that several processes share without a controller: which of them leads, which work, and what they leave behind.
+//! Runs that several processes share without a controller: which instance leads, which ones work, and what they leave
+//! behind.
 //!
-//! CI services start N processes that know their number and cannot reach each other. Number 0 leads and works, the others
-//! work; they meet at a link, under a name that they all know without asking. What follows from what a process was told is
-//! decided here, from values alone.
+//! CI services start N processes that know their number and cannot reach each other. Instance 0 leads and works, the
+//! others work. They meet at a link, under a name that all of them can derive. This module decides the role of a
+//! process from its settings alone.
 
 mod final_status;
 mod rendezvous;

@@ -2,33 +2,33 @@
 
 use super::role::InstanceRoleError;
 
-/// The longest name: it becomes a part of keys and paths.
+/// The longest name. It becomes a part of keys and paths.
 const NAME_MAX: usize = 128;
 
-/// What CI services say in variables, as far as it names a run.
+/// Variables of CI services that identify a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CiVariables<'a> {
-    /// `GITHUB_RUN_ID`
+    /// `GITHUB_RUN_ID`.
     pub github_run: Option<&'a str>,
-    /// `GITHUB_RUN_ATTEMPT`
+    /// `GITHUB_RUN_ATTEMPT`.
     pub github_attempt: Option<&'a str>,
     /// `CI_PIPELINE_ID` of GitLab.
     pub gitlab_pipeline: Option<&'a str>,
 }
 
-/// Where instances meet at their link.
+/// The name under which instances meet at their link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceRendezvous {
-    /// The name that all of them know.
+    /// The name, which is the same for all instances.
     pub name: String,
-    /// Which attempt of the CI service's run this is, where it counts them.
+    /// The attempt number of the CI service's run, if the service counts attempts.
     pub attempt: u32,
-    /// The name that the attempt before this one met under.
+    /// The name of the attempt before this one.
     pub earlier: Option<String>,
 }
 
 impl InstanceRendezvous {
-    /// The name that was given, or the one that follows from what the CI service says.
+    /// Returns the configured name, or one that is derived from the variables of the CI service.
     pub(super) fn resolve(
         given: Option<&str>,
         ci: CiVariables<'_>,

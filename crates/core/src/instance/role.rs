@@ -1,96 +1,96 @@
-//! Which part a process has.
+//! The role of a process in a shared run.
 
 use super::rendezvous::{CiVariables, InstanceRendezvous};
 
-/// The most instances of a run: four times what a matrix of a CI service may have.
+/// The largest number of instances: four times the largest matrix of a CI service.
 pub const INSTANCES_MAX: i64 = 1_024;
 
-/// What a process was told about its part.
+/// The settings that decide the role of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstanceOptions<'a> {
-    /// Which one it is, from 0.
+    /// The number of the instance, from 0.
     pub instance: Option<i64>,
-    /// How many there are.
+    /// The number of instances.
     pub total: Option<i64>,
-    /// Where they meet.
+    /// The link at which the instances meet.
     pub link: Option<&'a str>,
-    /// Under which name they meet there.
+    /// The name under which the instances meet.
     pub run_id: Option<&'a str>,
-    /// What names the run if nobody did.
+    /// Variables of the CI service, from which the name is derived otherwise.
     pub ci: CiVariables<'a>,
 }
 
-/// The part of a process.
+/// The role of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SharedRunRole {
-    /// Nobody else has a part: everything is as if nothing had been said.
+    /// The process runs alone.
     Standalone,
-    /// It is the first of several that have no way to it: it does their work too.
+    /// The process is the first of several instances without a link: it does the work of all of them.
     RunsAll {
-        /// For how many, itself included.
+        /// The number of instances, this one included.
         total: u32,
     },
-    /// It leads, and works as well.
+    /// The process leads, and works too.
     Leader(InstanceGroup),
-    /// It works for the one that leads.
+    /// The process works for the leader.
     Worker {
-        /// Which one it is, from 1.
+        /// The number of the instance, from 1.
         instance: u32,
-        /// What it shares.
+        /// The settings that all instances share.
         shared: InstanceGroup,
     },
 }
 
-/// What all instances of a run have in common.
+/// The settings that all instances of a run share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceGroup {
-    /// How many there are.
+    /// The number of instances.
     pub total: u32,
-    /// Where they meet.
+    /// The link at which they meet.
     pub link: String,
-    /// Under which name.
+    /// The name under which they meet.
     pub rendezvous: InstanceRendezvous,
 }
 
-/// Why a process has no part.
+/// The reason for which a process has no role.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstanceRoleError {
-    /// Which one it is was said, and not of how many.
+    /// The number of the instance is set, and the number of instances is not.
     #[error("instance {0} of how many? say it with --total, or WINDLASS_TOTAL")]
     NoTotal(i64),
-    /// How many there are was said, and not which one it is.
+    /// The number of instances is set, and the number of this instance is not.
     #[error("which of {0} instances is this? say it with --instance, from 0, or WINDLASS_INSTANCE")]
     NoInstance(i64),
-    /// Where they meet was said, and nothing else.
+    /// The link is set, and nothing else.
     #[error("a link joins several instances: say which one this is, with --instance and --total")]
     OnlyLink,
-    /// There is no such instance.
+    /// The number of the instance is too large.
     #[error("there is no instance {instance} of {total}: they count from 0 to {}", total - 1)]
     NotAmong {
-        /// Which one.
+        /// The number of the instance.
         instance: i64,
-        /// Of how many.
+        /// The number of instances.
         total: i64,
     },
-    /// There cannot be so many.
+    /// The number of instances is out of range.
     #[error("a run has 1 to {INSTANCES_MAX} instances, not {0}")]
     BadTotal(i64),
-    /// It would work for somebody whom it cannot reach.
+    /// The instance would work for a leader that it cannot reach.
     #[error(
         "instance {instance} of {total} has no way to instance 0: say where they meet, with --link"
     )]
     NoLink {
-        /// Which one.
+        /// The number of the instance.
         instance: i64,
-        /// Of how many.
+        /// The number of instances.
         total: i64,
     },
-    /// They have no name to meet under.
+    /// The instances have no name to meet under.
     #[error(
         "a link is shared by many runs: say which one this is with --run-id, the same in every instance"
     )]
     NoName,
-    /// The name cannot be used.
+    /// The name is not allowed.
     #[error(
         "a run id has 1 to 128 letters, digits, `.`, `_` or `-`, and does not begin with `.`: `{0}`"
     )]
@@ -98,7 +98,7 @@ pub enum InstanceRoleError {
 }
 
 impl SharedRunRole {
-    /// The part that follows from what a process was told.
+    /// Returns the role that follows from these settings.
     ///
     /// ```
     /// use windlass_core::instance::{InstanceOptions, SharedRunRole};

@@ -10,23 +10,23 @@ use crate::id::RunId;
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::time::Time;
 
-/// The maintenance of one node. Its driver carries out the effects, beside each other, and reports each outcome.
+/// The maintenance of one node. Its driver carries out the effects in parallel and reports each outcome.
 #[derive(Clone, Debug)]
 pub struct Maintenance {
     keeping: RetentionSettings,
     sealer: RunSealer,
     snapshotter: Snapshotter,
     pruner: JournalPruner,
-    /// Every event up to here has been learnt, or has left the journal.
+    /// Events up to this position have been learnt, or have left the journal.
     learnt: u64,
-    /// Whether expired things are being deleted.
+    /// Whether expired runs, logs and keys are being deleted.
     deleting: bool,
-    /// Planted mistakes, none outside the simulator's hunt.
+    /// Planted bugs; none outside of the simulator's hunt.
     bugs: PlantedBugs,
 }
 
 impl Maintenance {
-    /// The maintenance of a node that has learnt no event yet.
+    /// Returns the maintenance of a node that has learnt no event yet.
     pub fn new(keeping: RetentionSettings) -> Self {
         Self {
             keeping,
@@ -39,7 +39,7 @@ impl Maintenance {
         }
     }
 
-    /// Makes planted mistakes, for the simulator's hunt.
+    /// Plants bugs, for the simulator's hunt.
     #[must_use]
     pub const fn with_bugs(mut self, bugs: PlantedBugs) -> Self {
         self.bugs = bugs;
@@ -47,24 +47,24 @@ impl Maintenance {
         self
     }
 
-    /// The settings that it follows.
+    /// Returns the retention settings.
     pub const fn keeping(&self) -> &RetentionSettings {
         &self.keeping
     }
 
-    /// Learns a durable event. Events are learnt in order, each once, leading or not.
+    /// Learns a durable event. Events are learnt in order, each once, whether the node leads or not.
     pub fn learn(&mut self, position: u64, at: Time, event: &Event) {
         self.learnt = position;
         self.sealer.learn(position, at, event);
     }
 
-    /// Forgets runs whose submission has left the journal: that happens only once they are sealed.
+    /// Removes runs whose submission has left the journal. That happens only once they are sealed.
     pub fn forget(&mut self, pruned: u64) {
         self.learnt = self.learnt.max(pruned);
         self.sealer.forget(pruned);
     }
 
-    /// Runs that were sealed and whose events nothing needs any more, since the last call.
+    /// Returns the runs that were sealed since the last call and whose events are no longer needed.
     pub fn take_settled(&mut self) -> Vec<RunId> {
         self.sealer.take_settled()
     }
@@ -75,7 +75,7 @@ impl Maintenance {
         self.sealer.has_incomplete_archives()
     }
 
-    /// Looks at everything: called about once per second. Failed effects are requested again.
+    /// Requests the effects that are due. Called about once per second. Failed effects are requested again.
     pub fn tick(&mut self, seen: &MaintenanceObservation) -> Vec<MaintenanceEffect> {
         self.sealer.tick();
         if !seen.leads {
@@ -92,7 +92,8 @@ impl Maintenance {
         effects
     }
 
-    /// Takes the outcome of an effect, and returns those that follow at once: sealing and pruning go on until nothing is left.
+    /// Takes the outcome of an effect, and returns the effects that follow at once: sealing and pruning go on until
+    /// nothing is left.
     pub fn finished(
         &mut self,
         effect: MaintenanceEffect,
@@ -129,8 +130,8 @@ impl Maintenance {
         self.pruner.next(upto)
     }
 
-    /// Begins to seal large ended runs before their time, because the node ends. `None` if there are none or if the settings
-    /// do not ask for it.
+    /// Begins to seal large ended runs early, because the node shuts down. `None` if there are none, or if the settings
+    /// do not request it.
     pub fn seal_large(&mut self) -> Option<Vec<MaintenanceEffect>> {
         if !self.sealer.choose_large(self.keeping.sealed_at_end?) {
             return None;

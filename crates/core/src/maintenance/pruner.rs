@@ -1,4 +1,4 @@
-//! Pruning: batches leave the journal that a snapshot and the archive have made superfluous.
+//! Pruning: removes batches that a snapshot and the archive have made superfluous.
 
 use super::effect::{MaintenanceEffect, MaintenanceOutcome};
 
@@ -6,7 +6,7 @@ use super::effect::{MaintenanceEffect, MaintenanceOutcome};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct JournalPruner {
     stage: PruneStage,
-    /// Events up to here have left the journal, as far as it is known.
+    /// Events up to this position have left the journal, as far as known.
     pruned: u64,
 }
 

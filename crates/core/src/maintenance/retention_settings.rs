@@ -1,27 +1,28 @@
-//! What is kept, and for how long.
+//! Retention settings: what is kept, and for how long.
 
 use crate::time::Span;
 
-/// Folding so many events takes a tenth of a second.
+/// Applying this many events takes a tenth of a second.
 const SNAPSHOT_AFTER: u64 = 200_000;
 
 /// What is kept, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct RetentionSettings {
-    /// How long after its end a run is sealed: a lease's TTL at least, so that a late report finds it.
+    /// The time from the end of a run to its sealing. At least the lease duration, so that a late report finds the run.
     pub seal_after: Span,
-    /// Steps of ended runs that stay in the engine until then. A busy cluster would have to remember its whole last minute.
+    /// The steps of ended runs that stay in the engine until then. A busy cluster would otherwise keep its whole last
+    /// minute.
     pub ended_steps: u64,
-    /// How long after their end the oldest runs are sealed if there are more steps: a lease's TTL at least, as above.
+    /// The time from the end of a run to its sealing while there are more steps. At least the lease duration.
     pub seal_early: Span,
-    /// How long sealed runs and their logs are kept.
+    /// The time for which sealed runs and their logs are kept.
     pub runs: Span,
-    /// How long the keys of submissions are kept.
+    /// The time for which the idempotency keys of submissions are kept.
     pub keys: Span,
-    /// Events after which a snapshot is worth its writing, at least.
+    /// The smallest number of events after which a snapshot is saved.
     pub snapshot_after: u64,
-    /// Steps from which a run that has ended is sealed before the node ends. Only where leader and worker end together:
-    /// no report can be late there, and the next start has nothing to fold.
+    /// The number of steps from which an ended run is sealed when the node shuts down. Only where leader and worker end
+    /// together: no report can be late there, and the next start has nothing to apply.
     pub sealed_at_end: Option<u32>,
 }
 
@@ -40,7 +41,7 @@ impl Default for RetentionSettings {
 }
 
 impl RetentionSettings {
-    /// The default where leases last this long.
+    /// Returns the default settings for this lease duration.
     pub fn for_lease_ttl(ttl: Span) -> Self {
         let usual = Self::default();
         let (seal_after, seal_early) = (usual.seal_after.max(ttl), usual.seal_early.max(ttl));

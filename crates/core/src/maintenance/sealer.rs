@@ -1,4 +1,4 @@
-//! Sealing: a run that ended is written to the archive, then sealed in the journal.
+//! Sealing: an ended run is written to the archive, then sealed in the journal.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::id::RunId;
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::time::Time;
 
-/// Runs that are chosen at once: choosing looks at every run that is not sealed.
+/// Runs that are chosen at a time: choosing looks at every run that is not sealed.
 const CHOSEN_AT_ONCE: usize = 64;
 
 /// A run whose events the journal has to keep.
@@ -21,7 +21,7 @@ struct UnsealedRun {
     last: u64,
     steps: u32,
     ended: Option<RunEnd>,
-    /// The archive has its events up to this position.
+    /// The position up to which the archive has its events.
     archived: u64,
     seal: SealState,
 }
@@ -32,7 +32,7 @@ struct RunEnd {
     position: u64,
 }
 
-/// How far the sealing of a run in the journal is.
+/// The progress of sealing a run in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SealState {
     Open,
@@ -54,7 +54,7 @@ impl UnsealedRun {
     }
 }
 
-/// Decides which runs are archived and sealed, and knows which ones the journal still has to keep.
+/// Decides which runs are archived and sealed, and knows the runs that the journal still has to keep.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunSealer {
     runs: BTreeMap<RunId, UnsealedRun>,
@@ -66,7 +66,7 @@ pub(super) struct RunSealer {
     sealing: Option<RunId>,
     /// Whether an effect failed since the last tick.
     failed: bool,
-    /// Runs that the journal no longer has to keep, since the last time that they were taken.
+    /// Runs that the journal no longer has to keep, since they were last taken.
     settled: Vec<RunId>,
     pub(super) bugs: PlantedBugs,
 }
@@ -118,7 +118,7 @@ impl RunSealer {
         std::mem::take(&mut self.settled)
     }
 
-    /// The first event that the journal has to keep for a run, if there is one.
+    /// Returns the first event that the journal has to keep for a run, if there is one.
     pub(super) fn first_needed(&self) -> Option<u64> {
         self.runs.values().map(|run| run.first).min()
     }
@@ -131,13 +131,13 @@ impl RunSealer {
         self.failed = false;
     }
 
-    /// This node does not lead: another one decides what is sealed.
+    /// Drops the planned effects: this node does not lead, and the leader decides which runs are sealed.
     pub(super) fn stop(&mut self) {
         self.to_archive.clear();
         self.to_seal.clear();
     }
 
-    /// Chooses every run that ended with this many steps or more.
+    /// Chooses every run that ended with this many steps or more. Returns whether there are any.
     pub(super) fn choose_large(&mut self, steps: u32) -> bool {
         let large = self.runs.iter().filter(|(_, run)| run.ended.is_some() && run.steps >= steps);
         self.to_archive = large.map(|(id, _)| *id).collect();
@@ -156,7 +156,7 @@ impl RunSealer {
         self.next_archive().into_iter().chain(self.next_seal()).collect()
     }
 
-    /// What is chosen already is done first.
+    /// Requests the effects for runs that are already chosen.
     pub(super) fn next_effects(&mut self) -> Vec<MaintenanceEffect> {
         if self.failed {
             return Vec::new();
@@ -175,7 +175,7 @@ impl RunSealer {
         self.to_archive = chosen;
     }
 
-    /// Ended runs whose time has come, the oldest first. While too many steps have ended, it comes early.
+    /// Returns the ended runs that are due, oldest first. While too many steps have ended, runs are due earlier.
     fn due_runs(&self, now: Time, keeping: &RetentionSettings) -> Vec<RunId> {
         let ended = || {
             let open = self.runs.iter().filter(|(_, run)| run.seal == SealState::Open);
@@ -229,7 +229,7 @@ impl RunSealer {
         None
     }
 
-    /// The archive has every event of the run that is known.
+    /// Notes that the archive has every known event of the run.
     fn archived(&mut self, id: RunId) {
         match self.runs.get(&id).map(|run| run.seal) {
             Some(SealState::Sealed) => self.settle(id),

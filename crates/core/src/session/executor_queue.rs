@@ -1,4 +1,4 @@
-//! Leases in the queue of their executor, which starts them by itself: what is known of them comes late.
+//! Leases that are queued at their executor. It starts them by itself, so the session learns of starts late.
 
 use super::held_lease::HeldLeaseState;
 use super::message::LeaseGrant;
@@ -7,13 +7,14 @@ use crate::id::Fence;
 use crate::time::Time;
 
 impl WorkerSession {
-    /// Decides which steps wait in the queue of the executor, as far as it can queue them: those that these actions start, and
-    /// as many more as it is to have beside those with a slot. The wait for an order to start is longer than a short step.
+    /// Decides which steps wait in the queue of the executor, as far as it can queue them: the steps that these actions
+    /// start, and at most this many beside those with a slot. An order to start takes longer than a short step.
     ///
-    /// A step that is to start now takes a place in the queue too, so that those behind it cannot take its slot. While a step
-    /// runs that the executor cannot queue, it gets no more: its queue does not know of the slot that this step takes up.
+    /// A step that is to start now is queued too, so that the steps behind it cannot take its slot. While a step runs that
+    /// the executor cannot queue, it gets no more: its queue does not know of the slot that this step occupies.
     ///
-    /// Where leases expire nothing is queued: nothing would keep a queued step from starting when its lease is over.
+    /// Where leases expire nothing is queued at the executor: nothing would keep it from starting a step whose lease is
+    /// over.
     pub fn assign_to_executor(
         &mut self,
         actions: Vec<SessionAction>,
@@ -82,7 +83,7 @@ impl WorkerSession {
         }
     }
 
-    /// Learns that queued steps were started, and when.
+    /// Records that queued steps were started, and when.
     pub fn on_queue_started(&mut self, begun: impl IntoIterator<Item = (Fence, Time)>) {
         for (fence, at) in begun {
             if let Some(held) = self.held.get_mut(&fence)
@@ -95,7 +96,7 @@ impl WorkerSession {
         }
     }
 
-    /// Learns when nothing was left of steps whose outcomes will follow: until then they ran.
+    /// Records when the last process of a step ended whose outcome will follow: the step ran until then.
     pub fn on_processes_gone(&mut self, gone: impl IntoIterator<Item = (Fence, Time)>) {
         for (fence, at) in gone {
             if let Some(held) = self.held.get_mut(&fence) {

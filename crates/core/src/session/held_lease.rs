@@ -7,16 +7,16 @@ use crate::id::Seq;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::time::{Span, Time};
 
-/// A lease in a worker's hands, from grant to verdict.
+/// A lease that a worker holds, from grant to verdict.
 #[derive(Clone, Debug)]
 pub(super) struct HeldLease {
     pub(super) grant: LeaseGrant,
     pub(super) state: HeldLeaseState,
-    /// Nothing of a step that stops on lost contact lives beyond it.
+    /// The time at which a step that stops on lost contact is dead at the latest.
     pub(super) deadline: Time,
-    /// The first exchange that listed it; replies to that one and later ones renew it.
+    /// The first exchange that listed the lease. Replies to that one and later ones renew it.
     pub(super) listed_from: Option<Seq>,
-    /// When nothing of its process was left, if that was told before its outcome.
+    /// The time at which its last process ended, if the executor reported that before the outcome.
     pub(super) gone_at: Option<Time>,
     /// It was started past the executor's queue, which does not know of the slot that it takes up.
     pub(super) is_past_queue: bool,
@@ -25,15 +25,15 @@ pub(super) struct HeldLease {
 #[derive(Clone, Debug)]
 pub(super) enum HeldLeaseState {
     Queued,
-    /// Its executor has it, and starts it when another has ended: at any moment, before anybody here knows.
+    /// The executor has it and starts it when another step has ended: at any moment, before the session learns of it.
     QueuedAtExecutor {
-        /// It was told to stop all the same: how it stops if it has started.
+        /// The order to stop that was given in the meantime, for a step that has started.
         stop: Option<(StopMode, StopReason)>,
     },
     Started {
         at: Time,
     },
-    /// Told to stop: `Stale` if nobody ordered it and contact was lost, or the lease had ended.
+    /// The step was told to stop. The reason is `Stale` if contact was lost or the lease had ended.
     Stopping {
         at: Time,
         how: StopMode,
@@ -61,12 +61,12 @@ impl HeldLease {
         self.grant.lease
     }
 
-    /// Whether it takes up a slot.
+    /// Whether the lease occupies a slot.
     pub(super) const fn occupies(&self) -> bool {
         matches!(self.state, HeldLeaseState::Started { .. } | HeldLeaseState::Stopping { .. })
     }
 
-    /// Whether its leader goes on renewing it. One that is overdue or stale is not: its end must not wait.
+    /// Whether the leader continues to renew the lease. An overdue or stale one is not renewed: its end must not wait.
     pub(super) const fn is_renewed(&self) -> bool {
         match &self.state {
             HeldLeaseState::Stopping { why, .. } => {
@@ -96,7 +96,7 @@ impl HeldLease {
             HeldLeaseState::Finished { outcome: Outcome::plain(OutcomeKind::Released), ran: None };
     }
 
-    /// Its turn in line came. It takes up a slot from now on.
+    /// Records that the executor started the queued step, which occupies a slot from now on.
     pub(super) fn start_from_queue(&mut self, at: Time) -> bool {
         let HeldLeaseState::QueuedAtExecutor { stop } = self.state else { return false };
         self.state = match stop {
@@ -106,7 +106,7 @@ impl HeldLease {
         true
     }
 
-    /// Records how its process ended. A process that was ended for lost contact is lost, whatever its exit code.
+    /// Records the end of its process. A process that was stopped for lost contact is lost, whatever its exit code.
     pub(super) fn finish(&mut self, outcome: Outcome, now: Time) -> bool {
         let (started, lost) = match self.state {
             HeldLeaseState::Queued | HeldLeaseState::Finished { .. } => return false,
@@ -119,7 +119,7 @@ impl HeldLease {
         } else {
             outcome.kind
         };
-        // What is too large to be kept would be refused, and might not even fit in a message.
+        // An output that is too large would be refused, and might not even fit in a message.
         let outcome = if outcome.output.fits() {
             Outcome { kind, ..outcome }
         } else {
@@ -128,20 +128,21 @@ impl HeldLease {
         let ended = self.gone_at.unwrap_or(now);
         let ran = match started {
             Some(at) => Some(ended.since(at)),
-            // It could not begin, which took no time.
+            // A step that could not start took no time.
             None => (kind != OutcomeKind::Released).then_some(Span::ZERO),
         };
         self.state = HeldLeaseState::Finished { outcome, ran };
         true
     }
 
-    /// When contact has been lost for so long that the polite order must go out, for force to fall on the deadline.
-    /// The grace is cut short where it would reach into the time in which a renewal is still expected.
+    /// Returns the time for SIGTERM after lost contact, so that SIGKILL falls on the deadline. The grace is shortened
+    /// where it would reach into the time in which a renewal is still expected.
     pub(super) fn lost_contact_at(&self, ttl: Span) -> Time {
         self.deadline - self.grant.kill_grace.min(ttl.divided_by(5))
     }
 
-    /// How it is listed in an exchange that has this much room for output. What it has no room for waits its turn.
+    /// Returns the entry of the lease in an exchange that has this much room for output. An outcome without room waits
+    /// for a later exchange.
     pub(super) fn to_listed(&self, room: usize) -> ListedLease {
         let lease = self.lease();
         match &self.state {
@@ -163,7 +164,7 @@ impl HeldLease {
     }
 }
 
-/// In which of an exchange's lists a lease goes.
+/// The entry of a lease in one of the lists of an exchange.
 pub(super) enum ListedLease {
     InFlight(InFlightLease),
     Finished(FinishedAttempt),

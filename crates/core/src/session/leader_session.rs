@@ -1,25 +1,25 @@
-//! The leader's end of a session: which exchange is live.
+//! The leader's end of a session: the order of its exchanges.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::Seq;
 
-/// What an arriving exchange is.
+/// The order of an exchange that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExchangeArrival {
-    /// The newest; if an older one was parked, that one is to be answered with nothing.
+    /// It is the newest. A parked older one is answered without content.
     New {
         /// The parked exchange that it replaces.
         superseded: Option<Seq>,
     },
-    /// The newest again: it is answered from the state that is there.
+    /// It repeats the newest: it is answered from the current state.
     Repeat,
-    /// One that was overtaken; it has no effect.
+    /// It was overtaken, and has no effect.
     Overtaken,
 }
 
-/// What the leader remembers of a worker's exchanges. None of it is journalled: a new leader starts with what the
-/// `granted` events tell and believes the first exchange that comes.
+/// The exchanges that the leader remembers of a worker. They are not journalled: a new leader starts with the `granted`
+/// events and accepts the first exchange that comes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaderSession {
     last: Seq,
@@ -28,7 +28,7 @@ pub struct LeaderSession {
 }
 
 impl LeaderSession {
-    /// Takes in an exchange.
+    /// Takes an exchange.
     pub fn receive(&mut self, seq: Seq, seen: Seq) -> ExchangeArrival {
         if seq < self.last {
             return ExchangeArrival::Overtaken;
@@ -41,27 +41,27 @@ impl LeaderSession {
         ExchangeArrival::New { superseded: self.parked.take() }
     }
 
-    /// Learns from the journal that `seq` was answered with a grant.
+    /// Records, from the journal, that `seq` was answered with a grant.
     pub fn note_grant_reply(&mut self, seq: Seq) {
         self.last = self.last.max(seq);
     }
 
-    /// The newest reply that the worker processed.
+    /// Returns the newest reply that the worker has processed.
     pub const fn seen(&self) -> Seq {
         self.seen
     }
 
-    /// The newest exchange.
+    /// Returns the newest exchange.
     pub const fn last(&self) -> Seq {
         self.last
     }
 
-    /// Keeps the newest exchange open until there is something to say.
+    /// Keeps the newest exchange open until there is news for the worker.
     pub fn park(&mut self) {
         self.parked = Some(self.last);
     }
 
-    /// The exchange that is open, if any.
+    /// Returns the open exchange, if there is one.
     pub const fn parked(&self) -> Option<Seq> {
         self.parked
     }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_newer_exchange_replaces_the_parked_one_and_an_older_one_is_refused() {
+    fn newer_exchange_replaces_the_parked_one_and_an_older_one_has_no_effect() {
         let mut peer = LeaderSession::default();
         assert_eq!(peer.receive(Seq(1), Seq(0)), ExchangeArrival::New { superseded: None });
         peer.park();

@@ -1,4 +1,4 @@
-//! What travels between a worker and the leader.
+//! The messages between a worker and the leader.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::requirement::Labels;
 use crate::time::Span;
 use crate::word_set;
 
-/// A lease as messages name it.
+/// A lease, as messages refer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeaseRef {
-    /// Its number, which alone identifies it.
+    /// The lease's number, which alone identifies it.
     pub fence: Fence,
     /// The run.
     pub run: RunId,
@@ -24,36 +24,38 @@ pub struct LeaseRef {
     pub attempt: u16,
 }
 
-/// Where a worker's process lives, seen from the leader.
+/// The place of a worker's process, as seen from the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum WorkerLocality {
-    /// Apart from the leader, or on a leading node that another may replace: its leases end by time.
+    /// Apart from the leader, or on a leading node that another one may replace: its leases expire.
     Apart,
     /// Set by the leader for the worker in its own process, never taken from a message.
     ///
-    /// In the leader's process where no other process can take over: its leases end with the process, not by time.
+    /// In the leader's process, where no other process can take over: its leases end with the process and do not
+    /// expire.
     SharedFate,
 }
 
-/// How many former lives a registration can prove dead: those that died before they could register. More are left to time.
+/// Incarnations that a registration can prove dead: those that ended before they could register. Further ones are left
+/// to lease expiry.
 pub const PROVEN_LIVES_MAX: usize = 16;
 
-/// What a registration proves about earlier lives of its worker.
+/// What a registration proves about earlier incarnations of its worker.
 ///
-/// A number that is higher than the last proves nothing: the state directory may have been copied or mounted elsewhere, a
-/// machine cloned, and the earlier life may still run there.
+/// A higher incarnation number proves nothing: the state directory may have been copied or mounted elsewhere, or the
+/// machine cloned, and the earlier incarnation may still run there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FormerLifeProof {
-    /// Nothing is known. What must not run twice at a time is freed by time only.
+    /// Nothing. Steps that must not run twice at a time are freed by lease expiry only.
     #[default]
     Unknown,
-    /// Nothing of these lives is alive, neither a process of the worker nor of a step. Other lives are not meant: another
-    /// host with a copy of the same state directory may have registered between.
+    /// No process of these incarnations is alive, neither of the worker nor of a step. This says nothing about other
+    /// incarnations: another host with a copy of the state directory may have registered in between.
     ProvenDead(Vec<Incarnation>),
 }
 
 impl FormerLifeProof {
-    /// Whether it proves that nothing of this life is left.
+    /// Whether it proves that nothing of this incarnation is left.
     pub fn proves(&self, life: Incarnation) -> bool {
         match self {
             Self::Unknown => false,
@@ -62,137 +64,137 @@ impl FormerLifeProof {
     }
 }
 
-/// A worker joins, or comes back after a restart.
+/// A worker's request to join, or to come back after a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterRequest {
-    /// Its number.
+    /// The worker's id.
     pub worker: WorkerId,
-    /// Its name, unique among live workers.
+    /// The worker's name, which is unique among live workers.
     pub name: Box<str>,
-    /// This life of it.
+    /// The worker's incarnation.
     pub incarnation: Incarnation,
-    /// What it advertises.
+    /// The labels that the worker advertises.
     pub labels: Labels,
-    /// How many steps it runs at a time.
+    /// The number of steps that the worker runs at a time.
     pub slots: u32,
-    /// Where it lives.
+    /// The place of the worker's process.
     pub home: WorkerLocality,
-    /// What it proves about its former lives. Nothing if it does not say.
+    /// What the registration proves about earlier incarnations.
     #[serde(default)]
     pub former: FormerLifeProof,
-    /// Outcomes of its former life that it could not report; judged before that life's leases end.
+    /// Outcomes that the earlier incarnation could not report. They are judged before its leases end.
     pub spooled: Vec<FinishedAttempt>,
 }
 
-/// What a worker is told when it has joined.
+/// The answer to a registration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterReply {
-    /// Who leads.
+    /// The leader's term.
     pub term: Term,
-    /// How long a lease lasts without renewal.
+    /// The lease duration.
     pub ttl: Span,
-    /// How often to exchange at least.
+    /// The longest interval between two exchanges.
     pub interval: Span,
-    /// One for each spooled outcome.
+    /// A verdict for each spooled outcome.
     pub verdicts: Vec<(Fence, OutcomeVerdict)>,
 }
 
-/// The one message that a worker sends: heartbeat, renewal, outcomes and the wish for more.
+/// The one message that a worker sends: heartbeat, renewal, outcomes and the request for more leases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// From whom.
+    /// The worker's id.
     pub worker: WorkerId,
-    /// Which life of it.
+    /// The worker's incarnation.
     pub incarnation: Incarnation,
-    /// Grows by one with each exchange.
+    /// The number of the exchange, which grows by one.
     pub seq: Seq,
-    /// The newest reply that it processed.
+    /// The newest reply that the worker has processed.
     pub seen: Seq,
-    /// The newest leader that it heard of. A leader grants nothing in answer to an exchange that was meant for another:
-    /// that one may have answered it, and the worker would drop a second answer.
+    /// The newest term that the worker knows. A leader grants nothing in answer to an exchange that was meant for
+    /// another leader: that one may have answered it, and the worker would drop a second answer.
     pub term: Term,
-    /// What ended and has no verdict yet.
+    /// The attempts that have ended and have no verdict yet.
     pub finished: Vec<FinishedAttempt>,
-    /// What it holds otherwise.
+    /// The other leases that the worker holds.
     pub in_flight: Vec<InFlightLease>,
-    /// How many more leases it would take.
+    /// The number of further leases that the worker takes.
     pub want: u32,
-    /// Whether it was told to end: it finishes what has started and takes no more.
+    /// Whether the worker drains: it finishes the steps that have started and takes no more.
     pub drains: bool,
 }
 
-/// An attempt that ended.
+/// An attempt that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinishedAttempt {
-    /// Which.
+    /// The lease.
     pub lease: LeaseRef,
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How long it ran, if it did.
+    /// The time for which it ran, if it did.
     pub ran: Option<Span>,
 }
 
 /// A lease that a worker holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlightLease {
-    /// Which.
+    /// The lease.
     pub lease: LeaseRef,
-    /// How far it is.
+    /// The progress of the lease.
     pub phase: LeasePhase,
 }
 
-/// How far a held lease is.
+/// The progress of a held lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeasePhase {
-    /// Waiting for a slot of the worker.
+    /// It waits for a slot of the worker.
     Queued,
-    /// Started.
+    /// Its step has started.
     Started,
 }
 
-/// The right to execute a step for a while.
+/// The time-bounded right to execute a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseGrant {
-    /// Its identity.
+    /// The lease.
     pub lease: LeaseRef,
-    /// The how-manieth hand-out of the attempt, from 1.
+    /// The delivery number within the attempt, from 1.
     pub delivery: u16,
-    /// The first run of the chain of reruns that the run belongs to: what its idempotency keys are made from.
+    /// The first run of the chain of reruns that the run belongs to. Idempotency keys are derived from it.
     pub root: RunId,
     /// The step's name.
     pub name: Box<str>,
-    /// What the nodes that it reads have come to, as JSON; nothing if it reads none.
+    /// The outcomes of the nodes that the step reads, as JSON; `None` if it reads none.
     pub values: Option<Arc<str>>,
-    /// What an executor is told to do.
+    /// The work for the executor.
     pub work: Arc<str>,
-    /// The longest that it may run.
+    /// The time limit of the step.
     pub timeout: Option<Span>,
-    /// From the polite order to stop to the other one.
+    /// The time between SIGTERM and SIGKILL.
     pub kill_grace: Span,
-    /// Whether a worker that has lost contact must end it before the lease can pass on.
+    /// Whether a worker that has lost contact must end the step before the lease can pass on.
     pub stops_on_lost_contact: bool,
 }
 
-/// What became of a reported outcome.
+/// The leader's verdict on a reported outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OutcomeVerdict {
-    /// It is the attempt's outcome. The same answer is given however often it is reported.
+    /// It is the outcome of the attempt. Repeated reports get the same verdict.
     Accepted,
-    /// The lease had ended already; the outcome is history. Nothing of the attempt may go on.
+    /// The lease had ended before. Nothing of the attempt may go on.
     Stale,
 }
 
-/// How a step is to be stopped.
+/// How a step is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopMode {
-    /// Politely, then by force after its grace.
+    /// By SIGTERM, and by SIGKILL after its grace.
     Term,
-    /// By force at once.
+    /// By SIGKILL at once.
     Kill,
 }
 
-/// Why a step is to be stopped.
+/// The reason for which a step is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -202,14 +204,14 @@ pub enum StopReason {
     FailFast,
     /// A newer run took its place at a lock.
     Superseded,
-    /// It ran past its timeout and its worker did not end it.
+    /// It exceeded its timeout and its worker did not end it.
     Overdue,
-    /// Its lease has ended; somebody else may have the step.
+    /// Its lease has ended; another worker may have the step.
     Stale,
 }
 
 impl StopMode {
-    /// Its word in JSON and SQL.
+    /// Returns its name in JSON and SQL.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Term => "term",
@@ -241,48 +243,48 @@ impl fmt::Display for StopReason {
 /// An order to stop a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopOrder {
-    /// Which lease.
+    /// The lease.
     pub fence: Fence,
-    /// How.
+    /// How the step is stopped.
     pub how: StopMode,
-    /// Why.
+    /// The reason.
     pub why: StopReason,
 }
 
-/// The answer to one exchange.
+/// The reply to an exchange.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExchangeReply {
-    /// To whom.
+    /// The worker's id.
     pub worker: WorkerId,
-    /// Which life of it.
+    /// The worker's incarnation.
     pub incarnation: Incarnation,
     /// The exchange that it answers.
     pub seq: Seq,
-    /// Who leads.
+    /// The leader's term.
     pub term: Term,
-    /// How long a lease lasts without renewal.
+    /// The lease duration.
     pub ttl: Span,
-    /// How often to exchange at least.
+    /// The longest interval between two exchanges.
     pub interval: Span,
-    /// What it says.
+    /// The content, or the refusal.
     pub body: Result<ExchangeReplyBody, WorkerRefusal>,
 }
 
-/// What an answer says. Every lease that the exchange listed and `stops` does not name is renewed by it.
+/// The content of a reply. It renews every lease that the exchange listed and that `stops` does not name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExchangeReplyBody {
-    /// One for each finished attempt that the exchange listed.
+    /// A verdict for each finished attempt that the exchange listed.
     pub verdicts: Vec<(Fence, OutcomeVerdict)>,
     /// New leases and undelivered ones, by rising fence.
     pub grants: Vec<LeaseGrant>,
-    /// What must stop.
+    /// The steps that must stop.
     pub stops: Vec<StopOrder>,
-    /// Leases wanted back if they have not started.
+    /// Leases that the leader takes back if they have not started.
     pub take_back: Vec<Fence>,
 }
 
 impl ExchangeReplyBody {
-    /// Whether there is nothing in it that the worker waits for.
+    /// Whether it contains nothing that the worker waits for.
     pub fn is_empty(&self) -> bool {
         self.verdicts.is_empty()
             && self.grants.is_empty()
@@ -291,21 +293,21 @@ impl ExchangeReplyBody {
     }
 }
 
-/// Why a worker's message had no effect.
+/// The reason for which a worker's message had no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum WorkerRefusal {
-    /// The leader does not know it, or not this life of it.
+    /// The worker or its incarnation is unknown to the leader.
     #[error("not registered: register first")]
     NotRegistered,
-    /// A newer exchange of it was seen.
+    /// The leader has seen a newer exchange.
     #[error("an older exchange than one seen already")]
     OldSeq,
-    /// A newer life of the worker has registered.
+    /// A newer incarnation of the worker has registered.
     #[error(
         "a newer start of this worker has taken over: if its state directory was copied to another host, give each worker its own (--state)"
     )]
     Superseded,
-    /// Its guard reported the end of this life.
+    /// The worker's guard reported the end of this incarnation.
     #[error("this start of the worker has been reported as ended")]
     Ended,
     /// Another live worker has its name.
@@ -315,21 +317,21 @@ pub enum WorkerRefusal {
     NameTaken {
         /// The name.
         name: Box<str>,
-        /// Who has it.
+        /// The worker that has the name.
         by: WorkerId,
     },
-    /// The cluster has as many workers as it may have.
+    /// The cluster has the largest allowed number of workers.
     #[error("the cluster has {0} workers, as many as it may have")]
     TooManyWorkers(usize),
-    /// A worker that could run nothing, or claims to run more than any machine.
+    /// The number of slots is out of range.
     #[error("a worker has 1 to 10000 slots, not {0}")]
     BadSlots(u32),
-    /// Its credential was ended.
+    /// The worker's credential was revoked.
     #[error(
         "it was revoked: to come back it joins as a new worker, with another --state folder and a token"
     )]
     Revoked,
-    /// The secret that it shows is not the one that its number is made from.
+    /// The secret does not match the worker's id, which is derived from the worker's secret.
     #[error("worker {0} has another secret: a worker's number follows from its own")]
     OtherWorker(WorkerId),
 }

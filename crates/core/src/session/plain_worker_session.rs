@@ -1,9 +1,9 @@
-//! The worker's end of a session for a worker that does not know that there is one.
+//! The worker's end of a session for a plain worker, which knows nothing of sessions.
 //!
-//! A plain worker sends single requests over HTTP: claim, heartbeat, complete, goodbye. The controller holds its end of the
-//! session: which leases it has, what was granted and not yet claimed, and what it was told to stop. All of it can be made
-//! again from what is durable. It is valid under one leader only: under the next one, requests may have gone to another
-//! controller, and this end knows nothing of the leases that were granted there.
+//! A plain worker sends single requests over HTTP: claim, heartbeat, complete, goodbye. The controller keeps the
+//! worker's end of the session: the leases that the worker has, those that were granted and not yet claimed, and the
+//! orders to stop. All of it can be rebuilt from durable state. It is valid under one leader only: under the next one,
+//! requests may have gone to another controller, and this end does not know the leases that were granted there.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,24 +17,24 @@ use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::time::{Span, Time};
 
-/// How long a step may take that says nothing itself, on a worker that does not list what it holds.
+/// The time limit of a step without a timeout, on a worker that does not list its leases.
 const SILENT_STEP_TIMEOUT: Span = Span::hours(1);
 
-/// Orders to stop that are remembered: a worker that does not list what it holds does not say what it has stopped.
+/// Orders to stop that are remembered: a worker that does not list its leases does not say which steps it has stopped.
 const STOPS_MAX: usize = 1_024;
 
-/// Which life of a plain worker a session is for, and where it begins.
+/// The worker of a session, and the state in which the session begins.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainSessionConfig {
-    /// The worker.
+    /// The worker's id.
     pub worker: WorkerId,
-    /// Its life.
+    /// The worker's incarnation.
     pub incarnation: Incarnation,
-    /// The leader that the session is valid under.
+    /// The term under which the session is valid.
     pub term: Term,
-    /// The newest exchange that is known.
+    /// The newest known exchange.
     pub last: Seq,
-    /// Makes planted mistakes, for the simulator's hunt.
+    /// Planted bugs, for the simulator's hunt.
     pub bugs: PlantedBugs,
 }
 
@@ -44,18 +44,18 @@ pub struct PlainLease {
     lease: LeaseRef,
     since: Time,
     timeout: Span,
-    /// Whether the worker lists it in its heartbeats: then it is held as long as it says so.
+    /// Whether the worker lists the lease in its heartbeats. Such a lease is held for as long as it is listed.
     is_listed: bool,
 }
 
 impl PlainLease {
-    /// A lease that the worker has had since then.
+    /// Returns a lease that the worker has had since this time.
     pub fn new(lease: LeaseRef, since: Time, timeout: Option<Span>) -> Self {
         Self { lease, since, timeout: timeout.unwrap_or(SILENT_STEP_TIMEOUT), is_listed: false }
     }
 }
 
-/// What is known of a plain worker that it does not say with every request.
+/// The state of a plain worker that its requests do not repeat.
 #[derive(Clone, Debug)]
 pub struct PlainWorkerSession {
     life: PlainSessionConfig,
@@ -65,12 +65,12 @@ pub struct PlainWorkerSession {
     /// Leases that were granted and not yet claimed.
     offers: VecDeque<LeaseGrant>,
     stops: BTreeSet<Fence>,
-    /// When the newest exchange that was answered began: leases count from then.
+    /// The beginning of the newest answered exchange. Lease durations count from it.
     renewed_at: Time,
 }
 
 impl PlainWorkerSession {
-    /// The session of a worker that holds these leases.
+    /// Returns the session of a worker that holds these leases.
     pub fn new(life: PlainSessionConfig, held: impl IntoIterator<Item = PlainLease>) -> Self {
         Self {
             life,
@@ -83,33 +83,34 @@ impl PlainWorkerSession {
         }
     }
 
-    /// Which life of which worker it is for.
+    /// Returns the worker and incarnation of the session.
     pub const fn life(&self) -> PlainSessionConfig {
         self.life
     }
 
-    /// What the worker has to stop.
+    /// Returns the steps that the worker has to stop.
     pub fn stops(&self) -> Vec<Fence> {
         self.stops.iter().copied().collect()
     }
 
-    /// What the worker holds.
+    /// Returns the leases that the worker holds.
     pub fn held(&self) -> Vec<Fence> {
         self.held.keys().copied().collect()
     }
 
-    /// Whether a step that was offered to the worker is still its own. It may not be: the answer to the exchange that began it
-    /// calls it stale, or the worker has not listed it since.
+    /// Whether the worker still holds a lease that was offered to it. The answer to a later exchange may have called
+    /// the lease stale, or the worker may not have listed it.
     pub fn holds(&self, fence: Fence) -> bool {
         self.held.contains_key(&fence) || self.life.bugs.on(PlantedBug::PlainOfferOutlivesLease)
     }
 
-    /// When the worker has to take its leases for ended under this TTL: a margin before the leader does.
+    /// Returns the time at which the worker's leases expire under this lease duration: a margin before they expire for
+    /// the leader.
     pub fn expires_at(&self, ttl: Span) -> Time {
         self.renewed_at + ttl.saturating_sub(safety_margin(ttl))
     }
 
-    /// A heartbeat has come: what the worker does not list any more, or what is overdue, is not renewed by the next exchange.
+    /// Takes a heartbeat: the next exchange does not renew leases that the worker no longer lists, or that are overdue.
     pub fn heartbeat(&mut self, listed: Option<&[Fence]>, now: Time) {
         match listed {
             Some(listed) => self.list(listed),
@@ -135,13 +136,14 @@ impl PlainWorkerSession {
         self.stops.extend(overdue.map(|(fence, _)| fence));
     }
 
-    /// The worker has left, and nothing of it runs.
+    /// Records that the worker has left and runs nothing.
     pub fn on_left(&mut self) {
         self.held.clear();
         self.offers.clear();
     }
 
-    /// The worker leaves while these steps may still run: the others are not renewed, and what it never claimed goes back.
+    /// Records that the worker leaves while these steps may still run. Other leases are not renewed, and unclaimed ones
+    /// are released.
     pub fn on_leaving(&mut self, running: &[Fence]) -> Vec<FinishedAttempt> {
         self.list(running);
         let released = |grant: LeaseGrant| FinishedAttempt {
@@ -152,13 +154,13 @@ impl PlainWorkerSession {
         self.offers.drain(..).map(released).collect()
     }
 
-    /// Whether a claim has to ask the leader for a step. A worker that asks for one step at a time needs none ahead of its
-    /// slots.
+    /// Whether a claim has to request a lease from the leader. A worker that claims one step at a time needs no lease
+    /// ahead of its slots.
     pub fn needs_offer(&self, slots: usize) -> bool {
         self.offers.is_empty() && self.held.len() < slots
     }
 
-    /// The next step for the worker, which it holds from now on.
+    /// Returns the next lease for the worker, which holds it from now on.
     pub fn claim(&mut self, now: Time) -> Option<LeaseGrant> {
         let grant = self.offers.pop_front()?;
         let held = PlainLease::new(grant.lease, now, grant.timeout);
@@ -166,8 +168,8 @@ impl PlainWorkerSession {
         Some(grant)
     }
 
-    /// A report on a hand-out, and the lease that it ends if the worker has it. Of a lease that it does not have the attempt
-    /// is not known, and not needed either: the fence says which hand-out is meant.
+    /// Takes a report on a delivery, and returns the lease that it ends if the worker has it. For a lease that the
+    /// worker does not have, the attempt is unknown and not needed: the fence identifies the delivery.
     pub fn complete(
         &mut self,
         at: LeaseRef,
@@ -180,7 +182,7 @@ impl PlainWorkerSession {
         (FinishedAttempt { lease, outcome, ran }, held)
     }
 
-    /// The fence that a report is about: its own.
+    /// Returns the fence that a report concerns: its own.
     fn reported_fence(&self, at: LeaseRef) -> Fence {
         let is_same = |held: &&PlainLease| (held.lease.run, held.lease.step) == (at.run, at.step);
         let newest = self.held.values().rev().find(is_same);
@@ -190,20 +192,20 @@ impl PlainWorkerSession {
         }
     }
 
-    /// Whether a report was heard is not known: until it comes again, its lease is still held.
+    /// Holds the lease of a report without an answer until the worker repeats the report.
     pub fn report_unanswered(&mut self, held: Option<PlainLease>) {
         self.held.extend(held.map(|held| (held.lease.fence, held)));
     }
 
-    /// The verdict on a report.
+    /// Returns the verdict on a report.
     pub fn outcome_verdict(&mut self, fence: Fence, body: &ExchangeReplyBody) -> OutcomeVerdict {
         self.stops.remove(&fence);
         let verdict = body.verdicts.iter().find(|(judged, _)| *judged == fence);
         verdict.map_or(OutcomeVerdict::Stale, |(_, verdict)| *verdict)
     }
 
-    /// The next exchange with the leader. The leader keeps one that it has nothing to say to; another one behind it, which
-    /// wants nothing, has it answered at once.
+    /// Returns the next exchange. The leader parks an exchange that it has no news for; a further one, which requests
+    /// nothing, has it answered at once.
     pub fn next_exchange(&mut self, want: u32, finished: Vec<FinishedAttempt>) -> Exchange {
         self.seq = Seq(self.seq.0 + 1);
         let held = self.held.values().map(|held| (held.lease, LeasePhase::Started));
@@ -224,7 +226,7 @@ impl PlainWorkerSession {
         }
     }
 
-    /// The answer to an exchange that began at `asked_at`.
+    /// Takes the reply to an exchange that began at `asked_at`.
     pub fn on_reply(
         &mut self,
         reply: ExchangeReply,
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_leader_calls_stale_is_not_held_and_has_to_stop() {
+    fn stale_lease_is_no_longer_held_and_its_step_must_stop() {
         let mut session = session();
         let exchange = session.next_exchange(0, Vec::new());
         assert_eq!((exchange.seq, exchange.seen, exchange.term), (Seq(11), Seq(10), Term(3)));

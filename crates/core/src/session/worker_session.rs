@@ -14,60 +14,61 @@ use crate::outcome::Outcome;
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::time::{Span, Time};
 
-/// Sent exchanges whose reply is awaited; beyond it the oldest is given up, its reply would renew nothing any more.
+/// Exchanges whose reply is awaited. Beyond this number the oldest is dropped: its reply would no longer renew
+/// anything.
 const AWAITED_MAX: usize = 64;
 
-/// Bytes of output in one exchange: it must fit in a message of 1 MiB. What does not fit is listed as in flight and
-/// reported with a later one.
+/// Output bytes of an exchange, which must fit in a message of 1 MiB. An outcome that does not fit is listed as in
+/// flight and reported by a later exchange.
 const OUTPUT_BYTES_MAX: usize = 512 * 1024;
 
-/// Who a session speaks for.
+/// The settings of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionConfig {
-    /// The worker.
+    /// The worker's id.
     pub worker: WorkerId,
-    /// This life of it.
+    /// The worker's incarnation.
     pub incarnation: Incarnation,
-    /// How many steps it runs at a time.
+    /// The number of steps that the worker runs at a time.
     pub slots: u32,
-    /// The most leases that it takes, running and ahead.
+    /// The largest number of leases that the worker takes, running and ahead.
     pub capacity: u32,
-    /// False where leader and worker share one fate: no deadline then.
+    /// Whether leases expire. False where leader and worker share their fate: there are no deadlines then.
     pub leases_expire: bool,
-    /// Planted mistakes, none outside the simulator's hunt.
+    /// Planted bugs; none outside of the simulator's hunt.
     pub bugs: PlantedBugs,
 }
 
-/// How far a session is.
+/// The phase of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SessionPhase {
     Working,
-    /// Takes no more leases.
+    /// The worker takes no more leases.
     Draining,
-    /// Refused for good.
+    /// The worker was refused permanently.
     Over(WorkerRefusal),
 }
 
-/// What a session has to tell, by how soon.
+/// The news that no exchange has reported yet, by urgency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum UnsentNews {
     Nothing,
-    /// Something has started that the newest exchange told as queued.
+    /// A step has started that the newest exchange listed as queued.
     Started,
-    /// Something that the leader waits for.
+    /// News that the leader waits for.
     News,
 }
 
-/// When the process of a lease that must not outlive contact is to end if contact stays lost.
+/// The deadlines of a process that must not outlive contact, if contact stays lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContactDeadline {
-    /// It is told to end.
+    /// The time of SIGTERM.
     pub asks_at: Time,
-    /// Nothing of it may be alive any more.
+    /// The time at which nothing of it may be alive any more.
     pub kills_at: Time,
 }
 
-/// What a session tells its surroundings to do.
+/// An action that the session requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionAction {
     /// Start this step now.
@@ -75,16 +76,16 @@ pub enum SessionAction {
     /// Add this step to the executor's queue: it starts when a running one has ended, without another order. Queued steps start
     /// in this order, and each start is reported to [`WorkerSession::on_queue_started`].
     Enqueue(LeaseGrant),
-    /// Stop this step. If it stands in line it is never started.
+    /// Stop this step. If it is queued at the executor, it never starts.
     Stop(StopOrder),
-    /// Never start this step, if it still stands in line.
+    /// Never start this step, if it is still queued at the executor.
     Withdraw(Fence),
 }
 
-/// A worker's view of its leases. Feed it replies, ends of processes and the passing of time; it answers with what to
-/// do and, when asked, with the next exchange to send.
+/// A worker's view of its leases. It takes replies, ends of processes and time, and returns actions and, when asked,
+/// the next exchange.
 ///
-/// Its clock is the worker's own, counts suspension, and shares nothing with the leader's but the rate.
+/// Its clock is the worker's own, counts suspension, and shares nothing with the leader's clock but the rate.
 #[derive(Clone, Debug)]
 pub struct WorkerSession {
     pub(super) config: SessionConfig,
@@ -93,25 +94,25 @@ pub struct WorkerSession {
     seq: Seq,
     seen: Seq,
     term: Term,
-    /// The highest fence accepted: what is not above it is a repeat.
+    /// The highest fence accepted. A grant that is not above it is a repeat.
     highest: Fence,
     pub(super) held: BTreeMap<Fence, HeldLease>,
-    /// How many of them take up a slot.
+    /// The number of leases that occupy a slot.
     pub(super) occupied: usize,
-    /// How many of them the executor has in its queue.
+    /// The number of leases that are queued at the executor.
     pub(super) executor_queued: usize,
-    /// How many of them run and were started past that queue.
+    /// The number of leases that run and were started past that queue.
     pub(super) past_queue: usize,
-    /// None below it waits to be started: they start in their order.
+    /// No lease below this fence waits to be started: leases start in order.
     pub(super) unstarted: Fence,
     sent: BTreeMap<Seq, Time>,
-    /// What no exchange has told.
+    /// The most urgent news that no exchange has reported.
     pub(super) unsent: UnsentNews,
     pub(super) phase: SessionPhase,
 }
 
 impl WorkerSession {
-    /// A session that has just been registered, with what the leader told it.
+    /// Returns the session of a worker that has just registered.
     pub fn new(config: SessionConfig, told: &RegisterReply) -> Self {
         Self {
             config,
@@ -132,7 +133,7 @@ impl WorkerSession {
         }
     }
 
-    /// The next exchange. `now` must be read before it is sent: deadlines count from it.
+    /// Returns the next exchange. `now` must be read before the exchange is sent: deadlines count from it.
     pub fn exchange(&mut self, now: Time) -> Exchange {
         self.seq = Seq(self.seq.0 + 1);
         self.unsent = UnsentNews::Nothing;
@@ -166,36 +167,37 @@ impl WorkerSession {
         message
     }
 
-    /// Whether an exchange should be sent now: there is news, something has started, nothing is awaited, or the reply is
+    /// Whether to send an exchange now: there is news, a step has started, no reply is awaited, or the reply is
     /// overdue.
     pub fn exchange_due(&self, now: Time) -> bool {
         !self.is_over()
             && (self.unsent > UnsentNews::Nothing || self.exchange_at().is_none_or(|at| at <= now))
     }
 
-    /// Whether there is something to tell that no exchange has told. Without it, an exchange only asks for more, or says what
-    /// has started.
+    /// Whether there is news that no exchange has reported. Without news, an exchange only requests leases or reports
+    /// starts.
     pub const fn has_news(&self) -> bool {
         matches!(self.unsent, UnsentNews::News)
     }
 
-    /// Whether something waits for a slot: what a reply brings would wait behind it.
+    /// Whether a lease waits for a slot. Further leases would wait behind it.
     pub fn has_ahead(&self) -> bool {
         self.occupied + self.executor_queued > self.config.slots as usize
             || self.held.range(self.unstarted..).any(|(_, held)| held.is_queued())
     }
 
-    /// Learns that the newest exchange did not reach the leader: the next one is due at once. How soon to send it, and
-    /// to whom, is the link's business.
+    /// Records that the newest exchange did not reach the leader: the next one is due at once. The link decides when to
+    /// send it, and to which controller.
     pub fn on_send_failed(&mut self) {
         self.unsent = UnsentNews::News;
     }
 
-    /// When another exchange is due though the newest has no reply; `None` if none is awaited.
+    /// Returns the time at which another exchange is due although the newest has no reply; `None` if no reply is
+    /// awaited.
     ///
-    /// The leader keeps it for an interval, after that it counts as lost. What must not outlive contact cannot wait so
-    /// long: a deadline counts from before the sending, so it would come within two intervals of it, or after one
-    /// exchange that got lost. A newer exchange has the kept one answered.
+    /// The leader parks an exchange for an interval; after that it counts as lost. A lease that must not outlive
+    /// contact cannot wait so long: its deadline counts from before the sending, so it would come within two intervals,
+    /// or after one lost exchange. A newer exchange has the parked one answered.
     pub fn exchange_at(&self) -> Option<Time> {
         let (_, at) = self.sent.last_key_value().filter(|_| !self.is_over())?;
         let half = self.interval.divided_by(2);
@@ -207,7 +209,7 @@ impl WorkerSession {
         self.config.leases_expire && self.held.values().any(strict)
     }
 
-    /// Takes in a reply. Late, repeated and foreign ones change nothing.
+    /// Takes a reply. Late, repeated and foreign ones change nothing.
     pub fn on_reply(&mut self, reply: ExchangeReply, now: Time) -> Vec<SessionAction> {
         let known =
             (reply.worker, reply.incarnation) == (self.config.worker, self.config.incarnation);
@@ -285,11 +287,11 @@ impl WorkerSession {
         self.held.insert(fence, HeldLease::new(grant, deadline));
     }
 
-    /// Answers a wish to have a lease back: released if it has not started, and then never will.
+    /// Answers the leader's wish to take a lease back: a lease that has not started is released and never starts.
     fn give_back(&mut self, fence: Fence) -> Option<SessionAction> {
         let held = self.held.get_mut(&fence)?;
         if held.is_queued_at_executor() {
-            // Whether it has started is what the answer will tell.
+            // The executor's answer tells whether the step has started.
             return Some(SessionAction::Withdraw(fence));
         }
         if held.is_queued() {
@@ -327,7 +329,7 @@ impl WorkerSession {
         }
     }
 
-    /// Starts what waits while slots are free, oldest first. What may not start any more is given back.
+    /// Starts waiting leases while slots are free, oldest first. Leases that may no longer start are given back.
     fn start_queued(&mut self, now: Time) -> Vec<SessionAction> {
         let mut free = self.slots_free();
         let mut actions = Vec::new();
@@ -355,7 +357,7 @@ impl WorkerSession {
         actions
     }
 
-    /// Slots that nobody has, and nobody in line will have.
+    /// Returns the number of slots that are neither occupied nor reserved for queued leases.
     pub(super) fn slots_free(&self) -> usize {
         let count =
             |which: fn(&HeldLease) -> bool| self.held.values().filter(|it| which(it)).count();
@@ -380,7 +382,7 @@ impl WorkerSession {
         self.config.capacity.saturating_sub(u32::try_from(open).unwrap_or(u32::MAX))
     }
 
-    /// The leader refused this worker for good, before it came to any reply.
+    /// Takes a permanent refusal that came instead of a reply.
     pub fn on_permanent_refusal(&mut self, refusal: WorkerRefusal) -> Vec<SessionAction> {
         if self.is_over() {
             return Vec::new();
@@ -423,7 +425,7 @@ impl WorkerSession {
         actions
     }
 
-    /// Records that processes ended, and starts what waited for their slots.
+    /// Records the ends of processes, and starts the leases that waited for their slots.
     pub fn on_finished(
         &mut self,
         ended: impl IntoIterator<Item = (Fence, Outcome)>,
@@ -445,7 +447,7 @@ impl WorkerSession {
         self.start_queued(now)
     }
 
-    /// Lets time pass: steps that must not outlive their lease are told to stop while there is still time.
+    /// Lets time pass: stops steps that must not outlive their lease while there is still time.
     pub fn on_tick(&mut self, now: Time) -> Vec<SessionAction> {
         let mut actions = Vec::new();
         if self.config.leases_expire {
@@ -457,12 +459,12 @@ impl WorkerSession {
         actions
     }
 
-    /// When [`on_tick`](Self::on_tick) has something to do, or an exchange is due.
+    /// Returns the time at which [`on_tick`](Self::on_tick) has something to do, or an exchange is due.
     pub fn next_deadline(&self) -> Option<Time> {
         self.stops_at().into_iter().chain(self.exchange_at()).min()
     }
 
-    /// When [`on_tick`](Self::on_tick) has something to do.
+    /// Returns the time at which [`on_tick`](Self::on_tick) has something to do.
     pub fn stops_at(&self) -> Option<Time> {
         let strict = |held: &&HeldLease| held.grant.stops_on_lost_contact;
         let expiring = self.config.leases_expire.then(|| self.held.values());
@@ -478,7 +480,7 @@ impl WorkerSession {
         stops.min()
     }
 
-    /// Takes no more leases and gives back what has not started.
+    /// Takes no more leases, and gives back those that have not started.
     pub fn drain(&mut self) -> Vec<SessionAction> {
         if self.phase == SessionPhase::Working {
             self.phase = SessionPhase::Draining;
@@ -489,14 +491,15 @@ impl WorkerSession {
         in_line.map(|(fence, _)| SessionAction::Withdraw(*fence)).collect()
     }
 
-    /// Gives up everything: what has not started is given back, what has is ended by force. Outcomes are still told.
+    /// Gives up all leases: those that have not started are given back, the others are killed. Outcomes are still
+    /// reported.
     pub fn abandon_all(&mut self) -> Vec<SessionAction> {
-        // Who is told to stop need not be told to stay.
+        // A step that is stopped need not be withdrawn as well.
         drop(self.drain());
         self.kill_started()
     }
 
-    /// Why the session is over, if it is: everything must be killed and the worker start anew.
+    /// Returns the refusal that ended the session, if one did: the worker must kill everything and start again.
     pub const fn ended(&self) -> Option<&WorkerRefusal> {
         match &self.phase {
             SessionPhase::Working | SessionPhase::Draining => None,
@@ -508,12 +511,12 @@ impl WorkerSession {
         self.ended().is_some()
     }
 
-    /// How many leases it holds whose outcome is not known to it.
+    /// Returns the number of held leases without an outcome.
     pub fn unfinished_leases(&self) -> usize {
         self.held.values().filter(|held| !held.is_finished()).count()
     }
 
-    /// Outcomes without a verdict: what a restarted worker presents when it registers.
+    /// Returns the outcomes without a verdict. A restarted worker presents them when it registers.
     pub fn unacknowledged_outcomes(&self) -> Vec<FinishedAttempt> {
         let reports = self.held.values().map(|held| held.to_listed(usize::MAX));
         reports
@@ -524,7 +527,7 @@ impl WorkerSession {
             .collect()
     }
 
-    /// By when the process of this lease must be dead if contact stays lost; `None` if it may go on.
+    /// Returns the deadlines of this lease if contact stays lost; `None` if it may go on.
     pub fn deadline(&self, fence: Fence) -> Option<ContactDeadline> {
         let held = self.held.get(&fence)?;
         let strict = self.config.leases_expire && held.grant.stops_on_lost_contact;
@@ -533,8 +536,8 @@ impl WorkerSession {
     }
 }
 
-/// How much sooner than its leader a worker takes a lease for ended: a tenth of the TTL for clocks that run at different
-/// rates, and half a second for a kill to be carried out.
+/// Returns how much earlier than its leader a worker takes a lease for expired: a tenth of the lease duration for
+/// clocks that run at different rates, and half a second to carry out a kill.
 pub fn safety_margin(ttl: Span) -> Span {
     ttl.divided_by(10) + Span::millis(500)
 }

@@ -1,15 +1,15 @@
-//! Ids of traces and spans, and the form in which they are handed on.
+//! Ids of traces and spans, and the form in which they are passed on.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::id::{RunId, StepIx};
 
-/// Names a trace. Never zero.
+/// Identifies a trace. Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceId(u128);
 
-/// Names a span. Never zero.
+/// Identifies a span. Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpanId(u64);
 
@@ -25,18 +25,18 @@ impl fmt::Display for SpanId {
     }
 }
 
-/// A span that others are to hang theirs on, as W3C Trace Context writes it.
+/// The parent of other spans, in the form of W3C Trace Context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceParent {
     /// The trace.
     pub trace: TraceId,
     /// The span.
     pub span: SpanId,
-    /// Whether somebody gathers it.
+    /// Whether the trace is recorded.
     pub sampled: bool,
 }
 
-/// A text that names no span.
+/// A text that is no valid `traceparent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it looks like 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")]
 pub struct InvalidTraceParent;
@@ -50,7 +50,7 @@ impl fmt::Display for TraceParent {
 impl FromStr for TraceParent {
     type Err = InvalidTraceParent;
 
-    /// Reads version 00, and of later versions what they have in common with it.
+    /// Reads version 00, and the common part of later versions.
     fn from_str(text: &str) -> Result<Self, InvalidTraceParent> {
         let mut parts = text.split('-');
         let mut hex = |digits: usize| {
@@ -70,7 +70,7 @@ impl FromStr for TraceParent {
     }
 }
 
-/// The ids of everything in a run.
+/// The ids of all spans of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     run: RunId,
@@ -78,43 +78,43 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// That of a run, as a part of what its parent is a part of.
+    /// Returns the ids of a run that is a part of this parent.
     pub const fn new(run: RunId, parent: Option<TraceParent>) -> Self {
         Self { run, parent }
     }
 
-    /// The trace: the parent's, or one of its own.
+    /// Returns the trace: the parent's, or one of its own.
     pub fn trace(&self) -> TraceId {
         let own = || TraceId(u128::from_be_bytes(self.hash("trace", [0; 3])).max(1));
         self.parent.map_or_else(own, |parent| parent.trace)
     }
 
-    /// Which run it is.
+    /// Returns the run's id.
     pub const fn run_id(&self) -> RunId {
         self.run
     }
 
-    /// What the run's span hangs on.
+    /// Returns the parent of the run's span.
     pub fn parent(&self) -> Option<SpanId> {
         self.parent.map(|parent| parent.span)
     }
 
-    /// The span of the run.
+    /// Returns the span of the run.
     pub fn run(&self) -> SpanId {
         self.span("run", [0; 3])
     }
 
-    /// The span of a step.
+    /// Returns the span of a step.
     pub fn step(&self, step: StepIx) -> SpanId {
         self.span("step", [step.0, 0, 0])
     }
 
-    /// The span of a hand-out.
+    /// Returns the span of a delivery.
     pub fn attempt(&self, step: StepIx, attempt: u16, delivery: u16) -> SpanId {
         self.span("attempt", [step.0, attempt.into(), delivery.into()])
     }
 
-    /// What a step's process is to hang its spans on.
+    /// Returns the parent for the spans of a step's process.
     pub fn traceparent(&self, step: StepIx, attempt: u16, delivery: u16) -> TraceParent {
         let sampled = self.parent.is_none_or(|parent| parent.sampled);
         TraceParent { trace: self.trace(), span: self.attempt(step, attempt, delivery), sampled }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_follow_from_what_they_are_about_for_ever() {
+    fn ids_of_a_run_never_change() {
         let context = TraceContext::new(RunId(7), None);
         assert_eq!(context.trace().to_string(), "041af84c07b21b647dad3ad97f4028c4");
         assert_eq!(context.run().to_string(), "564b7a693571fa22");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_span_is_refused() {
+    fn malformed_traceparent_is_refused() {
         let bad = [
             "",
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",

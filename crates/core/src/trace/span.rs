@@ -3,39 +3,39 @@
 use super::context::{SpanId, TraceId};
 use crate::time::Time;
 
-/// Something that took a while.
+/// A span: an operation with its beginning and end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSpan {
-    /// The trace that it is a part of.
+    /// The trace that it belongs to.
     pub trace: TraceId,
     /// Its own id.
     pub id: SpanId,
-    /// What it is a part of.
+    /// The id of its parent.
     pub parent: Option<SpanId>,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// When it began.
+    /// The time of its beginning.
     pub began: Time,
-    /// When it ended.
+    /// The time of its end.
     pub ended: Time,
-    /// How.
+    /// Its outcome.
     pub status: SpanStatus,
-    /// What else is known.
+    /// Its attributes.
     pub attributes: Vec<(&'static str, SpanAttribute)>,
 }
 
-/// How a span ended.
+/// The outcome of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpanStatus {
-    /// Neither well nor badly.
+    /// Neither success nor failure.
     Unset,
-    /// Well.
+    /// Success.
     Ok,
-    /// Badly, and how.
+    /// Failure, with a message.
     Error(String),
 }
 
-/// A value.
+/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpanAttribute {
     /// A text.

@@ -11,8 +11,8 @@ use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::time::Time;
 
-/// What has begun and not ended. No value of a user's is in a span: neither an output, nor a param, nor what a condition
-/// read.
+/// The spans that have begun and not ended. Spans contain no values of users: no outputs, no params, and nothing that a
+/// condition read.
 #[derive(Debug, Default)]
 pub struct TraceSpanFold {
     runs: BTreeMap<RunId, OpenRunSpan>,
@@ -25,7 +25,7 @@ struct OpenRunSpan {
     context: TraceContext,
     plan: Arc<Plan>,
     began: Time,
-    /// When each step was first handed out; those that have not ended.
+    /// The time of the first delivery of each step that has not ended.
     steps: BTreeMap<StepIx, Time>,
     leases: BTreeMap<Fence, OpenLeaseSpan>,
 }
@@ -42,12 +42,12 @@ struct OpenLeaseSpan {
 type SpanAttributes = Vec<(&'static str, SpanAttribute)>;
 
 impl TraceSpanFold {
-    /// Learns the name of a worker that registered before the events that will be folded.
+    /// Sets the name of a worker that registered before the first event.
     pub fn set_worker_name(&mut self, worker: WorkerId, name: &str) {
         self.workers.insert(worker, name.into());
     }
 
-    /// Runs that are submitted from now on are a part of this.
+    /// Makes runs that are submitted from now on a part of this trace.
     pub fn set_parent(&mut self, parent: Option<TraceParent>) {
         self.parent = parent;
     }
@@ -130,7 +130,7 @@ impl OpenRunSpan {
         Vec::new()
     }
 
-    /// The span of a hand-out: from when it was granted to when its lease ended.
+    /// Returns the span of a delivery: from its grant to the end of its lease.
     fn delivery_span(
         &self,
         (step, fence): (StepIx, Fence),
@@ -164,7 +164,7 @@ impl OpenRunSpan {
         }
     }
 
-    /// The span of a step: from when it was first handed out, if it was, to when it ended.
+    /// Returns the span of a step: from its first delivery, if there was one, to its end.
     fn step_span(&self, step: StepIx, ended: Time, status: StepStatus) -> TraceSpan {
         let mut attributes = self.common_attributes(Some(step));
         attributes.push(("windlass.status", status.word().into()));
@@ -180,7 +180,7 @@ impl OpenRunSpan {
         }
     }
 
-    /// The span of the run: from its submission to its end.
+    /// Returns the span of the run: from its submission to its end.
     fn run_span(&self, ended: Time, status: RunStatus) -> TraceSpan {
         let mut attributes = self.common_attributes(None);
         attributes.push(("windlass.steps", i64::from(self.plan.step_count()).into()));
@@ -239,7 +239,7 @@ fn run_span_status(status: RunStatus) -> SpanStatus {
     }
 }
 
-/// Numbers of traces are signed.
+/// Attributes of traces are signed numbers.
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -289,7 +289,7 @@ mod tests {
         Event::Ended(event::Ended { run: RUN, step, fence, outcome, next, ended })
     }
 
-    /// Spans in a line each: name, parent, from, to, status and the one attribute that has it in words.
+    /// Returns one line per span: name, parent, beginning, end, status and the attribute that describes it.
     fn told(spans: &mut TraceSpanFold, events: impl IntoIterator<Item = Event>) -> Vec<String> {
         let context = TraceContext::new(RUN, None);
         let names = [(context.run(), "ship"), (context.step(StepIx(0)), "build")];
