@@ -26,7 +26,7 @@ pub(super) const FUNCTIONS: &[ExprFunction] = &[
         name: "failure",
         form: "failure()",
         arguments: 0,
-        doc: "At least one need failed; otherwise the step is skipped",
+        doc: "A need that is not optional failed, or was blocked or cancelled because of a failure; otherwise the step is skipped",
         of_status: true,
     },
     ExprFunction {

@@ -23,20 +23,26 @@ steps:
   report: { needs: [{ step: lint, optional: true }], run: echo done }
 ",
             ),
-        key("optional", ValueShape::Flag, "If true, a failure of the needed step does not matter")
-            .default(KeyDefault::Value("false"))
-            .details(
-                "The step still waits until the needed step has ended, and can read its outputs. \
-                 Without it, a need that failed or could not run blocks the step.",
-            )
-            .example(
-                "
+        key(
+            "optional",
+            ValueShape::Flag,
+            "If true, the step does not need the other one to succeed",
+        )
+        .default(KeyDefault::Value("false"))
+        .details(
+            "The step still waits until the needed step has ended, and can read its outputs. \
+                 Without it, a need that failed or could not run blocks the step. A failure still \
+                 ends the run early, unless the failed step has `ignore_failure` or the run has \
+                 `--keep-going`.",
+        )
+        .example(
+            "
 steps:
   lint: { run: 'false', ignore_failure: true }
   build: { run: echo building }
   package: { needs: [build, { step: lint, optional: true }], run: echo packing }
 ",
-            ),
+        ),
     ],
 };
 

@@ -44,7 +44,7 @@ steps:
         .entries_max(PARAMS_MAX)
         .foreign_names(&["parameters", "inputs", "args"])
         .details(
-            "A scalar is short for `{ default: … }`; a param without any value is required. \
+            "A scalar is short for `{ default: … }` and sets the type: quote `'1.10'` or `'010'` to keep their spelling; a param without any value is required. \
              `windlass run -p NAME=VALUE` sets one. Expressions read it as `params.NAME`. \
              A value has at most 128 KiB and cannot contain `${{ }}`.",
         )

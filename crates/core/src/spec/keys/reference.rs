@@ -68,7 +68,7 @@ fn entry(object: &ObjectKeys, key: &KeySpec) -> String {
 
 /// The keys that the parser knows and no step can use.
 fn unavailable() -> String {
-    let mut text = "\n## Keys that are not available yet\n\nThe parser knows these keys and refuses them (`E043`).\n\n\
+    let mut text = "\n## Keys that are not available yet\n\n`windlass validate` notes these keys, and `windlass run` refuses them (`E043`).\n\n\
                     | key | meaning |\n|---|---|\n"
         .to_owned();
     for object in [&PIPELINE, &STEP] {

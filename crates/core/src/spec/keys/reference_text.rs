@@ -9,7 +9,7 @@ A pipeline is a YAML file, `windlass.yml` by default. This page lists every key 
 Each example is a complete file that the tests plan. [Expressions](expressions.md) describes the language of `if` and `${{ }}`,
 and [Limits](limits.md) gives the reason for each limit.
 
-`windlass validate` reports every problem of a file at once, `windlass expand` shows it with all defaults and params in place,
+`windlass validate` reports every problem of a file at once, `windlass expand` shows it with `defaults` merged and params filled in,
 and `windlass schema` prints a JSON Schema for editors, made from the same table. An unknown key is an error, except that keys
 that begin with `x-` are free for your own use, for example for anchors.
 ";

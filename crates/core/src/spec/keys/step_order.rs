@@ -15,7 +15,9 @@ pub(super) const NEEDS: KeySpec = key(
 .default(KeyDefault::Phrase("none: the step starts at once"))
 .details(
     "A need that failed, or that no worker could run, blocks the step. A need that was skipped by \
-     its `if` does not. Needs must not form a cycle.",
+     its `if` does not. Needs must not form a cycle. Independent steps do not continue either: after the first \
+     failure no further step starts, and running steps are cancelled, unless the run has `--keep-going`. Steps with \
+     `always()` or `failure()` still run.",
 )
 .example(
     "

@@ -22,7 +22,7 @@ pub(super) const RUN: KeySpec = key("run", ValueShape::Script, "Command or scrip
     .details(
         "A script runs in `sh -e`, so it ends at the first command that fails; a simple command \
          runs without a shell. `${{ }}` becomes a quoted variable, so a value is never executed as \
-         code. It is refused in single quotes and where the shell would evaluate it. A script has \
+         code. It is refused between single quotes of the shell (quotes of YAML do not matter) and where the shell would evaluate it. A script has \
          at most 128 KiB.",
     )
     .example(
