@@ -1,17 +1,17 @@
-//! How long to wait before an exchange that did not arrive is followed by another.
+//! The wait between an exchange that failed and the next one.
 
 use std::time::Duration;
 
 /// The longest wait after the first failure. Most failures are a restart or a lost packet.
 const FIRST: Duration = Duration::from_millis(20);
 
-/// The longest wait while leases are held: they end by time.
+/// The longest wait while leases are held, because they expire.
 const WHILE_HELD_MAX: Duration = Duration::from_secs(1);
 
 /// The longest wait otherwise. It bounds how late a worker is when its leader comes back.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// Waits that double, each cut short by chance, so that workers that lost a leader together do not come back together.
+/// Waits that double. Each is shortened at random, so that workers that lost a leader together do not return together.
 #[derive(Debug)]
 pub(super) struct ExchangeBackoff {
     limit: Duration,
@@ -19,18 +19,18 @@ pub(super) struct ExchangeBackoff {
 }
 
 impl ExchangeBackoff {
-    /// A sequence of its own for each seed.
+    /// Creates a sequence of its own for each seed.
     pub(super) const fn new(seed: u64) -> Self {
-        // Zero would stay zero for ever.
+        // Zero would stay zero forever.
         Self { limit: FIRST, chance: seed | 1 << 63 }
     }
 
-    /// The leader has answered.
+    /// Starts again with short waits, because the leader has answered.
     pub(super) const fn reset(&mut self) {
         self.limit = FIRST;
     }
 
-    /// The wait after another failure.
+    /// Returns the wait after another failure.
     pub(super) fn next(&mut self, holds_leases: bool) -> Duration {
         let longest = if holds_leases { WHILE_HELD_MAX } else { IDLE_MAX };
         let limit = self.limit.min(longest);
@@ -38,7 +38,7 @@ impl ExchangeBackoff {
         limit.mul_f64(self.draw())
     }
 
-    /// A number from 0 to 1 (xorshift64*).
+    /// Returns a number from 0 to 1 (xorshift64*).
     fn draw(&mut self) -> f64 {
         self.chance ^= self.chance >> 12;
         self.chance ^= self.chance << 25;
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_to_their_bound_and_differ_between_workers() {
+    fn waits_grow_to_their_limit_and_differ_between_workers() {
         let waits = |seed, held| {
             let mut backoff = ExchangeBackoff::new(seed);
             (0..40).map(|_| backoff.next(held)).collect::<Vec<_>>()
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_makes_the_next_wait_short_again() {
+    fn wait_is_short_again_after_an_answer() {
         let mut backoff = ExchangeBackoff::new(7);
         let longest = (0..20).map(|_| backoff.next(false)).max();
         assert!(longest > Some(FIRST));

@@ -5,8 +5,8 @@
 //!       ◄exchange─       ▲──────── outcome ──────────┘
 //! ```
 //!
-//! The session decides what to report, and its pace how long a report waits for others. Both are pure machines of the core; the
-//! loop acts on them.
+//! The session decides what to report, and its pace decides how long a report waits for others. Both are pure machines
+//! of the core; the loop acts on their decisions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,22 +28,22 @@ use super::open_attempts::{AttemptUpdates, OpenAttempts};
 use super::platform;
 use super::worker_runtime::{WorkerError, WorkerRuntime, WorkerShutdown, wait_for};
 
-/// How long a worker that gives up takes to report what it killed. Killing takes milliseconds, and so does a leader that
-/// answers.
+/// How long a worker that gives up may take to report what it killed. Killing takes milliseconds, and so does the
+/// answer of a leader.
 const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a draining worker without running steps waits for a leader that takes its outcomes. Longer than a restart of
-/// the leader; the next start with the same state directory reports the outcomes otherwise.
+/// How long a draining worker without running steps waits for a leader that takes its outcomes. It is longer than a
+/// restart of the leader. Otherwise the next start with the same state directory reports the outcomes.
 const DRAIN_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// How a loop ended.
 #[derive(Debug)]
 pub(super) enum ExchangeLoopEnd {
-    /// As ordered.
+    /// The loop ended as ordered.
     Done,
-    /// The leader does not know this incarnation of the worker any more, and nothing of it is left.
+    /// The leader no longer knows this incarnation of the worker, and no process of it is left.
     Forgotten {
-        /// Outcomes without a verdict.
+        /// The outcomes without a verdict.
         spooled: Vec<FinishedAttempt>,
     },
 }
@@ -53,35 +53,35 @@ pub(super) enum ExchangeLoopEnd {
 enum ExchangeLoopStage {
     Works,
     Drains,
-    /// Everything is being killed.
+    /// The loop kills all attempts.
     KillsAll {
-        /// The loop ends at this time at the latest.
+        /// The latest time at which the loop ends.
         by: Instant,
-        /// No leader has answered, or none is left, so the loop waits for no verdicts.
+        /// True if no leader has answered, or none is left. The loop then waits for no verdicts.
         alone: bool,
     },
 }
 
-/// A worker at work, from one registration to the next.
+/// The loop of a worker from one registration to the next.
 pub(super) struct WorkerExchangeLoop<'a> {
     worker: &'a WorkerRuntime,
     session: WorkerSession,
     exchanges: JoinSet<Result<ExchangeReply, LinkError>>,
     pace: ExchangePace,
-    /// The origin of the pace's clock.
+    /// The origin of the clock of the pace.
     began: Instant,
     backoff: ExchangeBackoff,
-    /// When a leader last answered, and the last error since.
+    /// When a leader last answered, and the last error since then.
     last_answer_at: Instant,
     last_error: String,
     /// Whether the last exchange failed.
     is_unreached: bool,
     /// Why no leader can be reached any more.
     no_leader_reason: Option<LinkError>,
-    /// Outcomes that are kept for another incarnation.
+    /// The outcomes that are saved for the next incarnation.
     kept_outcomes: Vec<Fence>,
     attempts: OpenAttempts,
-    /// How many steps the executor queues beside those in slots.
+    /// The number of steps that the executor queues beside those in slots.
     queue_max: usize,
     stage: ExchangeLoopStage,
 }
@@ -151,7 +151,8 @@ impl<'a> WorkerExchangeLoop<'a> {
                 () = wait_for(&mut ends.kill), if may_kill => self.give_up(false),
                 why = &mut broken => return Err(WorkerError::Broken(why)),
                 first = self.attempts.next_update() => {
-                    // Others that ended with it may be about to report: the last task that was woken runs first.
+                    // Other attempts that ended with it may be about to report: the task that was woken last runs
+                    // first.
                     tokio::task::yield_now().await;
                     let heard = self.attempts.drain_updates(first, self.now());
                     self.apply_attempt_updates(heard);
@@ -166,7 +167,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         matches!(self.stage, ExchangeLoopStage::Works)
     }
 
-    /// The end of the loop, if it is due.
+    /// Returns the result of the loop if it is due to end.
     fn end_reason(&self) -> Option<Result<ExchangeLoopEnd, WorkerError>> {
         if let Some(refusal) = self.session.ended()
             && self.attempts.is_empty()
@@ -194,7 +195,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         }
     }
 
-    /// Until when a worker that drains, and runs nothing, waits for a leader.
+    /// Returns the time until which a draining worker that runs nothing waits for a leader.
     fn drains_until(&self) -> Option<Instant> {
         let waits = matches!(self.stage, ExchangeLoopStage::Drains) && self.attempts.is_empty();
         (waits && self.worker.membership.is_some()).then(|| self.last_answer_at + DRAIN_WAIT_MAX)
@@ -205,7 +206,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         self.no_leader_reason.clone().map_or_else(no_leader, WorkerError::from)
     }
 
-    /// What becomes of a worker that the leader wants nothing of, and of which nothing runs any more.
+    /// Returns the result for a worker that the leader refuses and of which nothing runs any more.
     fn on_refused(&self, refusal: &WorkerRefusal) -> Result<ExchangeLoopEnd, WorkerError> {
         match refusal {
             WorkerRefusal::NotRegistered | WorkerRefusal::Ended => {
@@ -221,7 +222,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         }
     }
 
-    /// Kills all attempts. Their outcomes are still reported, if there is a leader.
+    /// Kills all attempts. The worker still reports their outcomes if there is a leader.
     fn give_up(&mut self, alone: bool) {
         self.stage = ExchangeLoopStage::KillsAll { by: Instant::now() + REPORTS_WITHIN, alone };
         let actions = self.session.abandon_all();
@@ -238,7 +239,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         }
     }
 
-    /// When the worker gives up because no leader has answered. It gives up once.
+    /// Returns the time at which the worker gives up because no leader has answered. It gives up once.
     fn leader_deadline(&self) -> Option<Instant> {
         let gives_up = matches!(self.stage, ExchangeLoopStage::KillsAll { .. });
         self.worker.leader_deadline(self.last_answer_at).filter(|_| !gives_up)
@@ -266,7 +267,7 @@ impl<'a> WorkerExchangeLoop<'a> {
     fn wakes_at(&self) -> Instant {
         let nap = |at: Option<Time>| at.map(|at| self.worker.clock.next_wake_up(at));
         let stops = nap(self.session.stops_at());
-        // One that is due has been sent, or is held back.
+        // An exchange that is due has been sent, or is held back.
         let exchange = match self.held_back_until() {
             Some(until) if self.session.exchange_due(self.now()) => Some(until),
             _ => nap(self.session.exchange_at()),
@@ -306,7 +307,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         }
     }
 
-    /// There is no leader any more, and there will be none.
+    /// Ends the loop: there is no leader any more, and there will be none.
     fn stop_without_leader(&mut self, why: LinkError) {
         if self.no_leader_reason.is_none() {
             self.no_leader_reason = Some(why);
@@ -330,25 +331,25 @@ impl<'a> WorkerExchangeLoop<'a> {
         self.forget_outcomes();
     }
 
-    /// Keeps what has no verdict while the leader does not answer: this life may end before it does.
+    /// Saves the outcomes without a verdict while the leader does not answer, because this incarnation may end first.
     fn keep_outcomes(&mut self) {
         let Some(memory) = &self.worker.membership else { return };
         let spool = self.session.unacknowledged_outcomes();
         let fences: Vec<Fence> = spool.iter().map(|finished| finished.lease.fence).collect();
-        // An error is told by the memory itself, and the next try is the next call.
+        // The membership itself logs an error, and the next call tries again.
         if fences != self.kept_outcomes && memory.keep_outcomes(&spool).is_ok() {
             self.kept_outcomes = fences;
         }
     }
 
-    /// What has a verdict need not be kept.
+    /// Removes the saved outcomes: those with a verdict need not be kept.
     fn forget_outcomes(&mut self) {
         if !self.kept_outcomes.is_empty() {
             self.keep_outcomes();
         }
     }
 
-    /// Passes on by when attempts must have ended, for the case that this worker cannot say so in time.
+    /// Passes on the deadlines of the attempts, in case this worker cannot order their end in time.
     fn move_deadlines(&self) {
         if self.passes_deadlines() {
             self.attempts.move_deadlines(|fence| self.session.deadline(fence));
@@ -359,7 +360,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         self.passes_deadlines().then(|| self.session.deadline(fence)).flatten()
     }
 
-    /// Deadlines of another clock would mean nothing to the guard.
+    /// Returns whether deadlines are passed on. Those of another clock would mean nothing to the guard.
     const fn passes_deadlines(&self) -> bool {
         self.worker.leases_expire && self.worker.clock.is_guard_clock()
     }

@@ -1,4 +1,4 @@
-//! How an attempt runs.
+//! The interface between the worker and what runs its attempts.
 
 use std::fmt;
 use std::future::{Future, pending, ready};
@@ -11,29 +11,29 @@ use windlass_core::session::{ContactDeadline, LeaseGrant, OutcomeVerdict, StopOr
 use windlass_core::start_queue::StartQueueLimits;
 use windlass_core::time::Span;
 
-/// An attempt under way; it is over when its outcome is there and nothing of it is left.
+/// An attempt under way. It is ready with the outcome when nothing of the attempt is left.
 pub type AttemptFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-/// Why an executor can run nothing any more, once it cannot.
+/// Ready with the reason once an executor can run nothing any more.
 pub type ExecutorBrokenFuture = Pin<Box<dyn Future<Output = String> + Send>>;
 
-/// What an executor does before attempts are asked of it.
+/// The preparation of an executor before its first attempt.
 pub type ExecutorReadyFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Orders to an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttemptOrders {
-    /// It is to stop; later perhaps harder.
+    /// The order to stop. A later one may be harder.
     pub stop: Option<StopOrder>,
-    /// It must not begin, if it is queued and has not begun.
+    /// True if the attempt must not begin. It concerns a queued attempt that has not begun.
     pub withdrawn: bool,
-    /// When it ends without a further order, on the clock that counts since the start of the machine. It moves
-    /// while the leader answers.
+    /// When the attempt ends without a further order, on the clock that counts since the boot of the machine. The
+    /// deadline moves while the leader answers.
     pub deadline: Option<ContactDeadline>,
 }
 
 impl AttemptOrders {
-    /// Whether an attempt that has not begun is not to.
+    /// Returns whether an attempt that has not begun must not begin.
     pub const fn is_not_to_begin(&self) -> bool {
         self.withdrawn || self.stop.is_some()
     }
@@ -42,15 +42,15 @@ impl AttemptOrders {
 /// A report of an attempt.
 #[derive(Debug)]
 pub(super) enum AttemptUpdate {
-    /// It was queued, and began this long ago.
+    /// The queued attempt began this long ago.
     Began(Span),
-    /// Its processes have been gone for this long. Its outcome follows.
+    /// The processes of the attempt have been gone for this long. Its outcome follows.
     Gone(Span),
-    /// It is over.
+    /// The attempt is over.
     Ended(Outcome),
 }
 
-/// A place in the start queue, by which an attempt reports that it has begun.
+/// A place in the start queue. The attempt reports its start through it.
 #[derive(Debug)]
 pub struct StartQueueTurn {
     pub(super) fence: Fence,
@@ -59,7 +59,7 @@ pub struct StartQueueTurn {
 }
 
 impl StartQueueTurn {
-    /// The limits of the queue.
+    /// Returns the limits of the queue.
     pub const fn limits(&self) -> StartQueueLimits {
         self.limits
     }
@@ -69,7 +69,7 @@ impl StartQueueTurn {
         self.tell(AttemptUpdate::Began(ago)).await;
     }
 
-    /// Reports that an attempt that had begun was over this long ago: the delay of the report is no part of its time.
+    /// Reports that a started attempt was over this long ago. The delay of the report is not part of its time.
     pub async fn report_gone(self, ago: Span) {
         self.tell(AttemptUpdate::Gone(ago)).await;
     }
@@ -80,13 +80,13 @@ impl StartQueueTurn {
     }
 }
 
-/// Runs attempts: shell, typed function, the user's own.
+/// Runs attempts of one kind: shell scripts, typed functions, or the user's own.
 pub trait Executor: Send + Sync + fmt::Debug {
-    /// Begins an attempt. It must end by itself at the grant's timeout, and when it is told to.
+    /// Begins an attempt. It must end by itself at the grant's timeout, and when it is ordered to stop.
     fn start(&self, grant: LeaseGrant, orders: watch::Receiver<AttemptOrders>) -> AttemptFuture;
 
-    /// Whether the executor can queue this attempt and begin it by itself when another is over. An executor that can implements
-    /// [`enqueue`](Self::enqueue).
+    /// Returns whether the executor can queue this attempt and begin it by itself when another one is over. Such an
+    /// executor implements [`enqueue`](Self::enqueue).
     fn can_queue(&self, _grant: &LeaseGrant) -> bool {
         false
     }
@@ -101,8 +101,8 @@ pub trait Executor: Send + Sync + fmt::Debug {
         self.start(grant, orders)
     }
 
-    /// Waits until the executor can run nothing any more, and returns the reason. Its attempts are dead then and have no
-    /// outcome.
+    /// Waits until the executor can run nothing any more, and returns the reason. Its attempts are dead by then and
+    /// have no outcome.
     fn broken(&self) -> ExecutorBrokenFuture {
         Box::pin(pending())
     }

@@ -1,5 +1,5 @@
-//! What this machine is and has, as labels: `linux`, `os=linux`, `x86_64`, `arch=x86_64`, `cpu=8`, `mem=…`, the tools on
-//! its PATH and the executors of this build.
+//! The labels of this machine: `linux`, `os=linux`, `x86_64`, `arch=x86_64`, `cpu=8`, `mem=…`, the tools on its PATH
+//! and the executors of this build.
 
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
 use std::ffi::OsStr;
@@ -8,7 +8,8 @@ use std::{fs, thread};
 
 use windlass_core::requirement::Labels;
 
-/// Tools that steps ask for by name. A list, not all of PATH: a label is a promise, and PATH holds thousands of names.
+/// Tools that steps ask for by name. It is a list and not all of PATH, because a label is a promise and PATH has
+/// thousands of names.
 const TOOLS: &[&str] = &[
     "bash",
     "bun",
@@ -55,16 +56,16 @@ const TOOLS: &[&str] = &[
     "zig",
 ];
 
-/// Keys of what is detected.
+/// The keys of detected labels.
 const FACTS: &[&str] = &["arch", "cpu", "executor", "mem", "os"];
 
-/// Words for systems and processors that windlass runs on.
+/// The names of the systems and processors that windlass runs on.
 const SYSTEMS: &[&str] = &["aarch64", "linux", "macos", "windows", "x86_64"];
 
-/// How this build can execute an attempt.
+/// The ways in which this build can execute an attempt.
 const EXECUTORS: &[&str] = &["shell", "noop"];
 
-/// The labels of this machine.
+/// Returns the labels of this machine.
 #[expect(clippy::disallowed_methods, reason = "the search path is a fact of the machine")]
 pub fn detect() -> Labels {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -80,7 +81,7 @@ pub fn detect() -> Labels {
     Labels::new(facts.into_iter().chain(cpu).chain(memory).chain(executors).chain(tools))
 }
 
-/// Whether a label is one that machines find out about themselves. Others somebody has given.
+/// Returns whether a label is one that machines detect. A user has given the others.
 pub fn is_detected(label: &str) -> bool {
     match label.split_once('=') {
         Some((key, _)) => FACTS.contains(&key),
@@ -88,8 +89,8 @@ pub fn is_detected(label: &str) -> bool {
     }
 }
 
-/// Whether a Docker daemon takes connections: the program alone runs no container. One on another machine is believed:
-/// to find out could take long.
+/// Returns whether a Docker daemon accepts connections, because the program alone runs no container. A daemon on
+/// another machine is assumed to, because a check could take long.
 fn docker_answers(host: Option<&str>, runtime: Option<&Path>) -> bool {
     if let Some(host) = host {
         return match host.strip_prefix("unix://") {
@@ -111,7 +112,7 @@ fn connects(_socket: &Path) -> bool {
     true
 }
 
-/// Those of the tools that a folder of the search path has.
+/// Returns those of the tools that a directory of the search path has.
 fn tools(path: &OsStr) -> impl Iterator<Item = &'static str> {
     let has = move |tool: &&&str| {
         std::env::split_paths(path)
@@ -120,7 +121,7 @@ fn tools(path: &OsStr) -> impl Iterator<Item = &'static str> {
     TOOLS.iter().filter(has).copied()
 }
 
-/// Bytes of memory: the machine's, or less if a container gets less. Unknown where there is no `/proc`.
+/// Returns the bytes of memory: the machine's, or fewer if a container has fewer. `None` where there is no `/proc`.
 fn memory() -> Option<u64> {
     let machine = total(&fs::read_to_string("/proc/meminfo").ok()?)?;
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
@@ -128,7 +129,7 @@ fn memory() -> Option<u64> {
     Some(limit.map_or(machine, |limit| limit.min(machine)))
 }
 
-/// The line `MemTotal:  16384 kB`, in bytes.
+/// Returns the bytes in the line `MemTotal:  16384 kB`.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_says_what_it_is_in_both_forms() {
+    fn machine_advertises_its_properties_in_both_forms() {
         let labels = detect();
         assert!(labels.has(OS) && labels.has(&format!("os={OS}")));
         assert!(labels.has(ARCH) && labels.has(&format!("arch={ARCH}")));
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_detected_is_told_from_what_is_given() {
+    fn detected_labels_are_distinguished_from_given_ones() {
         for label in detect().iter() {
             assert!(is_detected(label), "{label}");
         }
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_counts_in_bytes() {
+    fn memory_is_counted_in_bytes() {
         assert_eq!(total("MemFree: 1 kB\nMemTotal:       2048 kB\n"), Some(2048 * 1024));
         assert_eq!(total("nothing"), None);
     }

@@ -1,7 +1,7 @@
 //! The worker: executes attempts under leases.
 //!
-//! A [`WorkerSetup`] assembles a worker. [`WorkerRuntime::run`] joins the leader over a link, exchanges with it, and has an
-//! [`Executor`] run what it is granted.
+//! A [`WorkerSetup`] assembles a worker. [`WorkerRuntime::run`] joins the leader over a link, exchanges messages with
+//! it, and has an [`Executor`] run the granted steps.
 
 mod backoff;
 mod exchange_loop;

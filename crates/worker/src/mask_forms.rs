@@ -5,14 +5,15 @@ use windlass_core::environment::MASKED_MIN;
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const LOWER: &[u8; 16] = b"0123456789abcdef";
 
-/// What stays as it is in an address, beside letters and digits: by the standard, in JavaScript, and in a path.
+/// The characters of a URL that are not escaped, beside letters and digits: by the standard, in JavaScript, and in a
+/// path.
 const UNESCAPED: [&[u8]; 3] = [b"-_.~", b"-_.~!*'()", b"-_.~/"];
 
-/// Values of more bytes than this are not printed with every character escaped: those forms are up to eight times as
-/// large, and the search holds all of them in memory.
+/// Longer values are not searched with every character escaped. Those forms are up to eight times as large, and the
+/// search holds all of them in memory.
 const ESCAPED_WHOLE_MAX: usize = 16 * 1024;
 
-/// Every form that stays in one piece.
+/// Returns every form that stays in one piece.
 pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = vec![value.as_bytes().to_vec()];
     let lines = value.lines().map(str::trim).filter(|line| line.len() >= MASKED_MIN);
@@ -20,7 +21,7 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     for digits in [UPPER, LOWER] {
         for unescaped in UNESCAPED {
             let encoded = percent_encoded(value, digits, unescaped);
-            // Forms write a blank as `+`.
+            // Forms encode a space as `+`.
             forms.push(replaced(&encoded, b"%20", b"+"));
             forms.push(encoded);
         }
@@ -43,7 +44,7 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-/// Forms in which no character stands as it is, and those in which none but ASCII does.
+/// Returns the forms in which every character is escaped, and those in which all but ASCII is.
 fn escaped_whole(value: &str) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for separator in [" ", ":", "\\x"] {
@@ -70,7 +71,7 @@ fn escaped_whole(value: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-/// A text as a literal of bytes in Python or C: what is not ASCII as `\xNN`.
+/// Returns a text as a literal of bytes in Python or C, with `\xNN` for all that is not ASCII.
 fn bytes_literal(text: &str, digits: &[u8; 16]) -> Vec<u8> {
     let mut literal = Vec::new();
     for byte in text.bytes() {
@@ -89,7 +90,7 @@ fn bytes_literal(text: &str, digits: &[u8; 16]) -> Vec<u8> {
     literal
 }
 
-/// Every form that programs break into lines: base64 and hexadecimal digits.
+/// Returns every form that programs break into lines: base64 and hexadecimal digits.
 pub(super) fn wrapped_forms(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = base64(value);
     for digits in [UPPER, LOWER] {
@@ -99,7 +100,7 @@ pub(super) fn wrapped_forms(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// The characters of base64 that depend on the secret alone, for each of the three ways in which it can lie in a longer
+/// Returns the characters of base64 that depend on the secret alone, for each of its three possible offsets in a longer
 /// text, in both alphabets.
 fn base64(secret: &[u8]) -> Vec<Vec<u8>> {
     const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -108,19 +109,19 @@ fn base64(secret: &[u8]) -> Vec<Vec<u8>> {
     for before in 0..3_usize {
         let first_bit = before * 8;
         let last_bit = first_bit + secret.len() * 8;
-        // Six bits a character: only those that lie wholly within the secret.
+        // A character has six bits: only those that lie wholly within the secret count.
         let characters = first_bit.div_ceil(6)..last_bit / 6;
         for alphabet in [STANDARD, FOR_URLS] {
             let sextet = |at: usize| sextet(secret, at * 6 - first_bit);
             forms.push(characters.clone().map(|at| alphabet[sextet(at)]).collect());
         }
     }
-    // A few characters say too little: they would be found in harmless text.
+    // A few characters match too much: they would be found in harmless text.
     forms.retain(|form: &Vec<u8>| form.len() >= MASKED_MIN);
     forms
 }
 
-/// The six bits from a bit on.
+/// Returns the six bits from a bit on.
 fn sextet(bytes: &[u8], from: usize) -> usize {
     let bit = |at: usize| usize::from(bytes[at / 8] >> (7 - at % 8) & 1);
     (from..from + 6).fold(0, |bits, at| bits << 1 | bit(at))
@@ -152,19 +153,19 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     made
 }
 
-/// What a writer of JSON escapes beside what it must.
+/// The characters that a writer of JSON escapes beside the required ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JsonEscapes {
     Minimal,
-    /// What is not ASCII.
+    /// Characters outside ASCII.
     NonAscii,
-    /// That, and what has a meaning in HTML.
+    /// The same, and characters with a meaning in HTML.
     Html,
-    /// That, and `/`.
+    /// The same, and `/`.
     HtmlAndSlash,
 }
 
-/// A text within a string of JSON.
+/// Returns a text as part of a JSON string.
 fn json(text: &str, digits: &[u8; 16], escapes: JsonEscapes) -> String {
     let mut written = String::new();
     for c in text.chars() {
@@ -186,7 +187,7 @@ fn json(text: &str, digits: &[u8; 16], escapes: JsonEscapes) -> String {
     written
 }
 
-/// A text within a page.
+/// Returns a text as part of an HTML page.
 fn html(text: &str, double: &str, single: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', double).replace('\'', single)

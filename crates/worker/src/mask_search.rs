@@ -1,4 +1,4 @@
-//! Search for many patterns in one pass over the bytes, in time that is linear in them whatever they are.
+//! Search for many patterns in one pass over the bytes, in time that is linear in the number of bytes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,22 +8,22 @@ use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::nfa::contiguous;
 use aho_corasick::{Anchored, BuildError, dfa};
 
-/// Patterns of more bytes than this are searched by the automaton that is slower and a hundred times smaller: a table
-/// has an entry for every byte of a pattern and every byte that may follow it.
+/// Larger sets of patterns are searched by an automaton that is slower and a hundred times smaller. A table has an
+/// entry for every byte of a pattern and every byte that may follow it.
 const TABLE_MAX: usize = 32 * 1024;
 
 /// Finds patterns in bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PatternSearch {
     automaton: Option<Arc<PatternAutomaton>>,
-    /// Length of the longest pattern.
+    /// The length of the longest pattern.
     pub(super) longest: usize,
 }
 
 #[derive(Debug)]
 struct PatternAutomaton {
     machine: PatternMachine,
-    /// For each state: how many of the last bytes may be the beginning of a longer pattern.
+    /// For each state, the number of last bytes that may be the beginning of a longer pattern.
     begun: HashMap<StateID, usize>,
 }
 
@@ -34,7 +34,7 @@ enum PatternMachine {
 }
 
 impl PatternSearch {
-    /// Searches for these patterns. Those with fewer than two bytes are left out.
+    /// Creates a search for these patterns. Those with fewer than two bytes are left out.
     pub(super) fn new(mut patterns: Vec<Vec<u8>>) -> Result<Self, BuildError> {
         patterns.retain(|pattern| pattern.len() >= 2);
         patterns.sort();
@@ -56,13 +56,12 @@ impl PatternSearch {
         Ok(Self { automaton: Some(Arc::new(PatternAutomaton { machine, begun })), longest })
     }
 
-    /// Whether there is nothing to search for.
+    /// Returns whether there is nothing to search for.
     pub(super) fn is_empty(&self) -> bool {
         self.automaton.is_none()
     }
 
-    /// Hands over each range of the bytes that is a pattern, and returns how many bytes at the end may be the beginning of
-    /// one.
+    /// Calls `each` with every range that is a pattern. Returns how many bytes at the end may be the beginning of one.
     pub(super) fn search(&self, bytes: &[u8], each: impl FnMut(Range<usize>)) -> usize {
         let Some(automaton) = &self.automaton else { return 0 };
         let last = match &automaton.machine {
@@ -72,7 +71,7 @@ impl PatternSearch {
         last.and_then(|state| automaton.begun.get(&state)).copied().unwrap_or(0)
     }
 
-    /// Whether the bytes hold a pattern.
+    /// Returns whether the bytes contain a pattern.
     pub(super) fn is_found_in(&self, bytes: &[u8]) -> bool {
         let mut found = false;
         self.search(bytes, |_| found = true);
@@ -80,7 +79,7 @@ impl PatternSearch {
     }
 }
 
-/// Reads bytes from the first state on, hands over each pattern where it ends, and returns the last state.
+/// Reads bytes from the first state on, reports each pattern where it ends, and returns the last state.
 fn walk(
     automaton: &impl Automaton,
     bytes: &[u8],
@@ -100,10 +99,11 @@ fn walk(
     Some(state)
 }
 
-/// For each state, how many of the last bytes may be the beginning of a longer pattern. The patterns are sorted.
+/// Returns, for each state, how many of the last bytes may be the beginning of a longer pattern. The patterns are
+/// sorted.
 ///
-/// The state behind the beginning of a pattern stands for that beginning. Behind a whole pattern that begins no other, the
-/// longest shorter ending counts.
+/// The state after the beginning of a pattern represents that beginning. After a whole pattern that begins no other,
+/// the longest shorter suffix counts.
 fn begun(automaton: &impl Automaton, patterns: &[Vec<u8>]) -> HashMap<StateID, usize> {
     let mut begun = HashMap::new();
     let Ok(start) = automaton.start_state(Anchored::No) else { return begun };
@@ -119,7 +119,7 @@ fn begun(automaton: &impl Automaton, patterns: &[Vec<u8>]) -> HashMap<StateID, u
             whole.push((pattern, state));
         }
     }
-    // An ending that is a whole pattern itself is a shorter one, and was looked at before.
+    // A suffix that is a whole pattern itself is shorter, and was handled before.
     whole.sort_by_key(|(pattern, _)| pattern.len());
     for (pattern, state) in whole {
         let ending = walk(automaton, &pattern[1..], |_| {});
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_ending_that_may_grow_into_a_pattern_is_begun() {
+    fn longest_suffix_that_may_grow_into_a_pattern_is_begun() {
         let search = search(&["abcab", "cabcd", "ab", "abx"]);
         let begun = |text: &str| search.search(text.as_bytes(), |_| {});
         assert_eq!(begun(""), 0);

@@ -1,8 +1,9 @@
-//! Secrets in what steps print: covered before anybody sees them.
+//! Masks secrets in the output of steps before it is stored or shown.
 //!
-//! A secret is found in every form in which a step is likely to print it: as it is, each long line of it, and in the
-//! encodings of `mask_forms`, also where base64 or hexadecimal text is wrapped. It is found wherever the chunks of the output are cut: bytes that may be the beginning
-//! of a secret wait for what follows them.
+//! A secret is found in every form in which a step is likely to print it: unchanged, each long line of it, and in the
+//! encodings of `mask_forms`, also where base64 or hexadecimal text is wrapped. It is found however the output is cut
+//! into chunks: bytes that may be the beginning of a secret wait for what follows them. `executors/attempt_log.rs` applies
+//! masks to output, `step_outputs.rs` to outputs.
 
 use std::ops::Range;
 
@@ -11,33 +12,36 @@ use windlass_core::environment::MASKED_MIN;
 use super::mask_forms::{forms, wrapped_forms};
 use super::mask_search::PatternSearch;
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 pub const MASK: &str = "***";
 
-/// A line with fewer bytes was not wrapped: programs break encoded text at 60 bytes or more, now and then with some less in the first line.
+/// The length below which a line does not count as wrapped. Programs wrap encoded text at 60 bytes or more, sometimes
+/// with a shorter first line.
 const WRAP_MIN: usize = 48;
 
-/// Why a secret cannot be covered.
+/// The reason why a secret cannot be masked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {
-    /// It would have to be covered everywhere, or nowhere.
-    #[error("secret {0} has fewer than {MASKED_MIN} bytes and cannot be told from other output")]
+    /// The secret is too short: it would match harmless output.
+    #[error(
+        "secret {0} has fewer than {MASKED_MIN} bytes and cannot be distinguished from other output"
+    )]
     TooShort(String),
-    /// There are more than can be looked for.
+    /// There are more patterns than can be searched.
     #[error("the secrets are too large to be looked for in the output")]
     TooLarge,
 }
 
-/// Finds secrets in a stream of bytes and covers them.
+/// Finds secrets in a stream of bytes and masks them.
 #[derive(Clone, Debug, Default)]
 pub struct SecretMasks {
     plain: PatternSearch,
-    /// What may be broken into lines.
+    /// The patterns that may be broken into lines.
     wrapped: PatternSearch,
 }
 
 impl SecretMasks {
-    /// Looks for these secrets, given by name and value.
+    /// Creates masks for these secrets, given by name and value.
     pub fn new<'a>(
         secrets: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, MaskError> {
@@ -54,28 +58,28 @@ impl SecretMasks {
         Ok(Self { plain: search(plain)?, wrapped: search(wrapped)? })
     }
 
-    /// Covers secrets in a whole text.
+    /// Masks secrets in a whole text.
     pub fn cover(&self, text: &str) -> String {
         let mut stream = MaskedStream::new(self.clone());
         let mut covered = stream.push(text.as_bytes());
         covered.extend(stream.finish());
-        // What is left between covers may begin or end within a character.
+        // The text between masks may begin or end within a character.
         String::from_utf8_lossy(&covered).into_owned()
     }
 
-    /// Whether a text holds a secret.
+    /// Returns whether a text contains a secret.
     pub fn find_in(&self, text: &str) -> bool {
         let joined = UnwrappedBytes::new(text.as_bytes());
         self.plain.is_found_in(text.as_bytes()) || self.wrapped.is_found_in(&joined.bytes)
     }
 
-    /// Whether there is nothing to look for.
+    /// Returns whether there is nothing to search for.
     pub fn is_empty(&self) -> bool {
         self.plain.is_empty()
     }
 }
 
-/// Bytes without the line ends between them, and where each was.
+/// Bytes without the line ends between them, and the original place of each.
 struct UnwrappedBytes {
     bytes: Vec<u8>,
     places: Vec<usize>,
@@ -88,15 +92,15 @@ impl UnwrappedBytes {
         Self { bytes, places }
     }
 
-    /// The range of the original bytes that a range of these is.
+    /// Returns the original range of a range of these bytes.
     fn original(&self, range: &Range<usize>) -> Range<usize> {
         self.places[range.start]..self.places[range.end - 1] + 1
     }
 }
 
-/// Ranges that were found, added up so that many that overlap cost no more than few.
+/// The ranges that were found. They are added up, so that many overlapping ones cost no more than few.
 struct CoveredRanges {
-    /// At each place: how many ranges begin there, less those that end there.
+    /// At each place, the number of ranges that begin there less those that end there.
     changes: Vec<i64>,
 }
 
@@ -110,7 +114,7 @@ impl CoveredRanges {
         self.changes[range.end] -= 1;
     }
 
-    /// Marks every place that is within a range.
+    /// Marks every place within a range.
     fn cover(&self, covered: &mut [bool]) {
         let mut open = 0;
         for (covered, change) in covered.iter_mut().zip(&self.changes) {
@@ -120,26 +124,26 @@ impl CoveredRanges {
     }
 }
 
-/// Covers secrets in output that comes chunk by chunk.
+/// Masks secrets in output that arrives in chunks.
 #[derive(Debug)]
 pub struct MaskedStream {
     masks: SecretMasks,
-    /// Bytes that are not settled yet, each with whether it is part of a secret.
+    /// The bytes that may still become part of a secret, each with whether it already is.
     waiting: Vec<u8>,
     covered: Vec<bool>,
-    /// Whether the last byte that was settled was covered: what follows it directly needs no second cover.
+    /// Whether the last released byte was masked. Masked bytes directly after it need no second mask.
     in_cover: bool,
-    /// Bytes of the line that has begun that were settled.
+    /// The number of released bytes of the current line.
     column: usize,
 }
 
 impl MaskedStream {
-    /// A stream of which nothing has come yet.
+    /// Creates a stream without output.
     pub fn new(masks: SecretMasks) -> Self {
         Self { masks, waiting: Vec::new(), covered: Vec::new(), in_cover: false, column: 0 }
     }
 
-    /// Takes in a chunk and returns what is settled by it.
+    /// Accepts a chunk and returns the bytes that it settles.
     pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         if self.masks.is_empty() {
             return chunk.to_vec();
@@ -157,18 +161,18 @@ impl MaskedStream {
         self.settle(settled)
     }
 
-    /// Returns what was waiting: nothing more comes.
+    /// Returns the waiting bytes, because no more output comes.
     pub fn finish(&mut self) -> Vec<u8> {
         self.settle(self.waiting.len())
     }
 
-    /// Whether bytes wait for what follows them.
+    /// Returns whether bytes wait for what follows them.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// How many bytes at the end may be the beginning of a secret that goes on in the next line, if `begun` bytes may be
-    /// without their line ends. Only a long line is one that was wrapped: the ends of others are not held back.
+    /// Returns how many bytes at the end may begin a secret that continues in the next line, if `begun` bytes may
+    /// without their line ends. Only long lines count as wrapped: the ends of others are not held back.
     fn wrapped_end(&self, joined: &UnwrappedBytes, begun: usize) -> usize {
         let ends_line = self.waiting.ends_with(b"\n");
         let line = self.waiting.iter().rev().skip(1).take_while(|byte| **byte != b'\n').count();
@@ -178,7 +182,7 @@ impl MaskedStream {
             _ if ends_line && !is_long => 0,
             length => {
                 let held = self.waiting.len() - joined.places[joined.bytes.len() - length];
-                // More line ends than text: it was not wrapped, and must not be held without a bound.
+                // More line ends than text: it was not wrapped, and the wait must have a limit.
                 if held <= 2 * self.masks.wrapped.longest { held } else { 0 }
             }
         }
@@ -230,18 +234,18 @@ mod tests {
         )
     }
 
-    /// Every UTF-16 unit of a text, escaped.
+    /// Escapes every UTF-16 unit of a text.
     fn utf16(text: &str, escape: impl Fn(u16) -> String) -> String {
         text.encode_utf16().map(escape).collect()
     }
 
-    /// A text in lines of 50 bytes.
+    /// Breaks a text into lines of 50 bytes.
     fn wrapped(text: &str) -> String {
         let lines = text.as_bytes().chunks(50).map(String::from_utf8_lossy);
         lines.flat_map(|line| [line, "\n".into()]).collect()
     }
 
-    /// Every text in which a secret must not be seen, and what may be seen of it.
+    /// Returns texts that contain a secret, each with what may be seen of it.
     fn leaks() -> Vec<(Vec<u8>, &'static str)> {
         let json = serde_json::json!({ "token": SECRET }).to_string();
         vec![
@@ -272,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_covered_wherever_its_text_is_cut() {
+    fn secret_is_masked_wherever_its_text_is_cut() {
         let masks = masks();
         for (text, seen) in leaks() {
             for cut in 0..=text.len() {
@@ -289,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_within_a_longer_base64_text_is_covered_as_far_as_it_goes() {
+    fn secret_within_a_longer_base64_text_is_masked() {
         for before in ["", "a", "ab", "abc"] {
             let text = encoded(format!("{before}{SECRET} and more behind it").as_bytes());
             let covered = masks().cover(&text);
@@ -302,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_wrapped_base64_is_covered() {
+    fn secret_in_wrapped_base64_is_masked() {
         let key = "-----BEGIN KEY-----\n".to_owned() + &"Zm9vYmFyYmF6cXV4".repeat(12);
         let masks = SecretMasks::new([("KEY", key.as_str())]).expect("it is long enough");
         for before in ["", "a", "ab"] {
@@ -319,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_base64_of_any_usual_line_length_is_covered() {
+    fn secret_in_base64_of_any_usual_line_length_is_masked() {
         let key = "a-key-with-no-period/".to_owned() + &"Zm9vYmFyYmF6cXV4".repeat(30);
         let masks = SecretMasks::new([("KEY", key.as_str())]).expect("it is long enough");
         for (width, line_end) in [(64, "\n"), (76, "\n"), (64, "\r\n"), (76, "\r\n"), (48, "\n")] {
@@ -338,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_behind_the_beginning_of_a_secret_are_not_held_without_a_bound() {
+    fn line_ends_after_the_beginning_of_a_secret_are_held_up_to_a_limit() {
         let masks = masks();
         let mut stream = MaskedStream::new(masks.clone());
         stream.push(&wrapped_forms(SECRET.as_bytes())[0][..4]);
@@ -365,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_harmless_is_left_alone_and_not_held_back() {
+    fn harmless_output_is_unchanged_and_not_held_back() {
         let mut stream = MaskedStream::new(masks());
         assert_eq!(stream.push(b"compiling 1 of 3\n"), b"compiling 1 of 3\n");
         assert!(!stream.is_waiting());

@@ -1,4 +1,4 @@
-//! The attempts of a worker that are not over: how each begins, its orders and its reports.
+//! The attempts of a worker that are not over: their starts, orders and reports.
 
 use std::collections::BTreeMap;
 use std::future::{poll_fn, ready};
@@ -15,7 +15,7 @@ use windlass_core::time::{Span, Time};
 
 use super::executor::{AttemptFuture, AttemptOrders, AttemptUpdate, Executor, StartQueueTurn};
 
-/// Reports that may wait. An attempt with more to report waits, and nothing else does.
+/// The maximum number of reports that wait. An attempt with more to report waits, and nothing else does.
 const UPDATES_MAX: usize = 1_024;
 
 /// The attempts that an executor has.
@@ -31,12 +31,12 @@ pub(super) struct OpenAttempts {
 /// The reports of attempts since the last call.
 #[derive(Debug, Default)]
 pub(super) struct AttemptUpdates {
-    /// Queued attempts that began, and when.
+    /// The queued attempts that began, and when.
     pub(super) begun: Vec<(Fence, Time)>,
-    /// Attempts of which nothing is left, and since when.
+    /// The attempts of which nothing is left, and since when.
     pub(super) gone: Vec<(Fence, Time)>,
     pub(super) ended: Vec<(Fence, Outcome)>,
-    /// How long ago the first of these began.
+    /// How long ago the first of these attempts began.
     pub(super) begun_ago: Span,
 }
 
@@ -67,7 +67,7 @@ impl OpenAttempts {
             updates: self.updates_sender.clone(),
         };
         let attempt = self.executor.enqueue(grant, orders, turn);
-        // Polled here: a task would take its place in the queue whenever it ran first.
+        // Polled here, because a task would take its place in the queue only when it first ran.
         self.spawn_attempt(fence, poll_once(attempt));
     }
 
@@ -93,7 +93,7 @@ impl OpenAttempts {
         self.updates.recv().await.expect("it has a sender of its own")
     }
 
-    /// Takes all reports that there are, after the first.
+    /// Takes all pending reports, after the first.
     pub(super) fn drain_updates(
         &mut self,
         first: (Fence, AttemptUpdate),
@@ -148,7 +148,7 @@ fn poll_once(mut attempt: AttemptFuture) -> AttemptFuture {
     }
 }
 
-/// A panic of an executor is a failure of its step, and of nothing else.
+/// Polls an attempt. A panic of an executor is a failure of its step, and of nothing else.
 fn poll(attempt: &mut AttemptFuture, context: &mut Context<'_>) -> Poll<Outcome> {
     let polled = catch_unwind(AssertUnwindSafe(|| attempt.as_mut().poll(context)));
     polled.unwrap_or(Poll::Ready(Outcome::plain(OutcomeKind::Failed)))

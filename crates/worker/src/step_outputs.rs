@@ -1,4 +1,4 @@
-//! What a step hands on: the file that `$WINDLASS_OUTPUT` names.
+//! The outputs of a step: the file that `$WINDLASS_OUTPUT` names.
 //!
 //! ```text
 //!  name=value              the rest of the line, as text
@@ -17,7 +17,7 @@ use windlass_core::outcome::INLINE_OUTPUT_MAX;
 
 use super::masks::SecretMasks;
 
-/// Why a step's outputs cannot be taken.
+/// The reason why the outputs of a step are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepOutputError {
     /// The file is gone, a folder, or cannot be read.
@@ -25,53 +25,53 @@ pub enum StepOutputError {
         "$WINDLASS_OUTPUT cannot be read: {0}; a step writes to it with >>, and leaves it there"
     )]
     Unreadable(String),
-    /// More than is kept.
+    /// The file is larger than the limit.
     #[error(
         "$WINDLASS_OUTPUT has more than {INLINE_OUTPUT_MAX} bytes: hand large data on in a file"
     )]
     TooLarge,
-    /// A line that is none of the three forms.
+    /// A line has none of the three forms.
     #[error(
         "line {line} of $WINDLASS_OUTPUT is not `name=value`, `name:=json` or `name<<END`: {:?}",
         beginning(.text)
     )]
     Malformed {
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// All of it.
+        /// The whole line.
         text: String,
     },
-    /// A value that should be JSON and is not.
+    /// A value should be JSON and is not.
     #[error("line {line} of $WINDLASS_OUTPUT: the value of `{name}` is not JSON: {reason}")]
     NotJson {
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// Which output.
+        /// The name of the output.
         name: String,
-        /// What is wrong.
+        /// The error of the JSON parser.
         reason: String,
     },
-    /// A block without its end.
+    /// A block has no end.
     #[error("line {line} of $WINDLASS_OUTPUT begins `{name}<<{end}`, and no line is `{end}`")]
     Unended {
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// Which output.
+        /// The name of the output.
         name: String,
-        /// What should end it.
+        /// The line that should end the block.
         end: String,
     },
-    /// Outputs that the step declares and did not write.
+    /// The step declares these outputs and did not write them.
     #[error("the step declares the output{} {} and did not write {}", if .0.len() == 1 { "" } else { "s" }, .0.join(", "), if .0.len() == 1 { "it" } else { "them" })]
     Missing(Vec<String>),
-    /// A secret that cannot be covered without breaking what is around it.
+    /// A secret cannot be masked without breaking the values around it.
     #[error(
         "a name or several values in $WINDLASS_OUTPUT make up a secret: hand it on in no output"
     )]
     Secret,
 }
 
-/// Reads the outputs of a step that declares some of them, and covers its secrets in them.
+/// Reads the outputs of a step that declares some of them, and masks its secrets in them.
 pub fn read(
     file: &Path,
     declared: &[String],
@@ -80,9 +80,9 @@ pub fn read(
     let text = match read_bounded(file, INLINE_OUTPUT_MAX + 1) {
         Ok(bytes) if bytes.len() > INLINE_OUTPUT_MAX => return Err(StepOutputError::TooLarge),
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        // A step that declares nothing may do with the file what it likes.
+        // A step that declares no outputs may do anything with the file.
         Err(_) if declared.is_empty() => return Ok(Map::new()),
-        // Nobody made it: nothing was written.
+        // There is no file: nothing was written.
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(StepOutputError::Unreadable(error.to_string())),
     };
@@ -102,7 +102,7 @@ pub fn read(
     if masks.cover(&text) == text { Ok(outputs) } else { Err(StepOutputError::Secret) }
 }
 
-/// The beginning of a file; of a pipe or a device there is none.
+/// Reads the beginning of a file. A pipe or a device is refused.
 pub(super) fn read_bounded(file: &Path, most: usize) -> io::Result<Vec<u8>> {
     if !fs::metadata(file)?.is_file() {
         return Err(io::Error::other("it is not a file"));
@@ -112,7 +112,7 @@ pub(super) fn read_bounded(file: &Path, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Covers secrets in texts and numbers, so that what is left is still JSON.
+/// Masks secrets in texts and numbers, so that the result is still JSON.
 fn mask_values(value: &mut Value, masks: &SecretMasks) {
     match value {
         Value::Null | Value::Bool(_) => {}
@@ -129,7 +129,7 @@ fn mask_values(value: &mut Value, masks: &SecretMasks) {
     }
 }
 
-/// The outputs in a text. A name that comes twice has its last value.
+/// Parses the outputs in a text. A name that occurs twice has its last value.
 pub fn parse(text: &str) -> Result<Map<String, Value>, StepOutputError> {
     let mut outputs = Map::new();
     let mut lines = text.lines().enumerate();
@@ -160,7 +160,7 @@ pub fn parse(text: &str) -> Result<Map<String, Value>, StepOutputError> {
     Ok(outputs)
 }
 
-/// A name and what follows it.
+/// Splits a line into a name and what follows it.
 fn split_name(line: &str) -> Option<(&str, &str)> {
     let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_output_that_was_not_written_is_missed() {
+    fn missing_declared_output_is_an_error() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let file = folder.path().join("output");
         std::fs::write(&file, "a=1\n").expect("it can be written");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_covered_and_what_is_left_is_json() {
+    fn secrets_are_masked_and_the_result_is_json() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let file = folder.path().join("output");
         let masks = SecretMasks::new([("PIN", "123456"), ("KEY", "ka\"b\\c")])

@@ -1,4 +1,4 @@
-//! A worker from its start to its end: it joins, works, and joins anew where the leader has forgotten it.
+//! A worker from its start to its end: it joins, works, and joins again if the leader has forgotten it.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -19,30 +19,30 @@ use super::exchange_loop::{ExchangeLoopEnd, WorkerExchangeLoop};
 use super::executor::Executor;
 use super::state_directory::{ClusterMembership, StateDirectoryError};
 
-/// Why a worker ended before it was told to.
+/// The reason why a worker ended without an order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerError {
-    /// The leader refuses it.
+    /// The leader refuses the worker.
     #[error("the leader refuses this worker: {0}")]
     Refused(WorkerRefusal),
-    /// Whoever is at the leader's place takes nothing from it.
+    /// The leader, or the broker on the way to it, denies the worker access.
     #[error(transparent)]
     Denied(LinkError),
-    /// No leader has answered for as long as it was to wait.
+    /// No leader has answered within the grace.
     #[error("no leader has answered for {} s: {last}", waited.as_secs())]
     NoLeader {
-        /// How long.
+        /// How long the worker waited.
         waited: Duration,
-        /// What went wrong last.
+        /// The last error.
         last: String,
     },
-    /// Everything that there was to do is done.
+    /// The run is over, with this final status: there is nothing left to do.
     #[error("it is over: {0}")]
     Finished(String),
-    /// Its executor can run nothing any more.
+    /// The executor can run nothing any more.
     #[error("{0}")]
     Broken(String),
-    /// What it has to remember cannot be kept.
+    /// The worker's state cannot be saved.
     #[error(transparent)]
     State(#[from] StateDirectoryError),
 }
@@ -56,12 +56,12 @@ impl From<LinkError> for WorkerError {
     }
 }
 
-/// How a worker is told to end.
+/// The orders by which a worker ends.
 #[derive(Debug)]
 pub struct WorkerShutdown {
-    /// It takes no more, and finishes what it has.
+    /// The order to take no more and finish what has started.
     pub drain: ShutdownReceiver,
-    /// It kills what it has, reports that, and ends, within seconds. Without it only its process can be.
+    /// The order to kill all steps, report that, and end within seconds. Without it only the process can be killed.
     pub kill: Option<ShutdownReceiver>,
 }
 
@@ -84,28 +84,28 @@ impl From<ShutdownReceiver> for WorkerShutdown {
 /// A worker.
 #[derive(Debug)]
 pub struct WorkerRuntime {
-    /// Who it says it is.
+    /// The registration of the worker.
     pub register: RegisterRequest,
-    /// The most leases that it takes, running and ahead.
+    /// The maximum number of leases, running and ahead.
     pub capacity: u32,
-    /// False where leader and worker share one fate.
+    /// False if leader and worker end together.
     pub leases_expire: bool,
-    /// Who else works for its leader.
+    /// Whether other workers share its leader.
     pub peers: PeerWorkers,
-    /// By what its leases are counted: where they expire, a clock that counts suspension.
+    /// The clock by which its leases are counted. Where they expire, it counts suspension.
     pub clock: ProcessClock,
-    /// How long it goes on without an answer of any leader; for ever without.
+    /// How long it continues without an answer of any leader. `None` for no limit.
     pub leader_grace: Option<Duration>,
-    /// What it remembers from one life to the next; where nothing is to be remembered, nothing.
+    /// What it keeps from one incarnation to the next. `None` if it keeps nothing.
     pub membership: Option<Arc<ClusterMembership>>,
-    /// The way to the leader.
+    /// The link to the leader.
     pub link: Arc<dyn WorkerLink>,
-    /// What runs its attempts.
+    /// The executor of its attempts.
     pub executor: Arc<dyn Executor>,
 }
 
 impl WorkerRuntime {
-    /// Works until it is told to end. What an earlier life could not report is reported first.
+    /// Works until it is ordered to end. It first reports what an earlier incarnation could not report.
     pub async fn run(mut self, ends: impl Into<WorkerShutdown>) -> Result<(), WorkerError> {
         let mut ends = ends.into();
         if let Some(memory) = &self.membership {
@@ -128,7 +128,7 @@ impl WorkerRuntime {
         }
     }
 
-    /// Registers, however long that takes. `None` if it is told to end before.
+    /// Registers, however long that takes. `None` if it is ordered to end before.
     async fn join(
         &mut self,
         ends: &mut WorkerShutdown,
@@ -143,7 +143,7 @@ impl WorkerRuntime {
                 () = sleep_until_or_never(late) => return Err(self.no_leader_error(last)),
                 registered = self.link.register(self.register.clone()) => registered,
             };
-            // Who says that it does not lead knows soon who does.
+            // A controller that does not lead will soon know the leader.
             let mut soon = !self.register.spooled.is_empty();
             match registered {
                 Ok(Ok(told)) => {
@@ -172,9 +172,9 @@ impl WorkerRuntime {
         }
     }
 
-    /// When it has waited long enough for a leader that was heard then.
+    /// Returns when it has waited long enough for a leader that last answered at `heard`.
     ///
-    /// By the runtime's clock: while the machine slept nobody could have answered.
+    /// It uses the runtime's clock, because no leader could answer while the machine slept.
     pub(super) fn leader_deadline(&self, heard: Instant) -> Option<Instant> {
         self.leader_grace.map(|grace| heard + grace)
     }
@@ -183,12 +183,12 @@ impl WorkerRuntime {
         WorkerError::NoLeader { waited: self.leader_grace.unwrap_or_default(), last }
     }
 
-    /// Pauses that are this worker's own.
+    /// Returns the back-off of this worker, seeded with its id and incarnation.
     pub(super) const fn backoff(&self) -> ExchangeBackoff {
         ExchangeBackoff::new(self.register.worker.0 ^ self.register.incarnation.0)
     }
 
-    /// Begins another life of this process: nothing of the one before is left.
+    /// Begins another incarnation of this process: nothing of the one before is left.
     fn begin_new_life(&mut self) -> Result<(), WorkerError> {
         let before = self.register.incarnation;
         let again = match &self.membership {

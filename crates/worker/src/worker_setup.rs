@@ -18,15 +18,15 @@ pub struct WorkerSetup {
     pub worker: WorkerId,
     /// The worker's name.
     pub name: String,
-    /// The number of this start, and the proof that the processes of the former start have ended.
+    /// The number of this incarnation, and the proof that the processes of the former one have ended.
     pub life: (Incarnation, FormerLifeProof),
     /// The labels that it advertises.
     pub labels: Labels,
-    /// Concurrent steps.
+    /// The number of concurrent steps.
     pub slots: u32,
-    /// Leases beyond the slots: short steps then need not wait for a reply each.
+    /// The number of leases beyond the slots. With them, short steps need not wait for a reply each.
     pub leases_ahead: u32,
-    /// Whether the worker ends with its leader. Only then its leases do not expire.
+    /// Whether the worker ends with its leader. Only then do its leases not expire.
     pub locality: WorkerLocality,
     /// The link to the leader.
     pub link: Arc<dyn WorkerLink>,
@@ -35,8 +35,8 @@ pub struct WorkerSetup {
 }
 
 impl WorkerSetup {
-    /// Assembles a worker that other workers may join, that waits for its leader without limit, and that remembers nothing
-    /// after its end. Change these fields of the result for another one.
+    /// Assembles a worker with defaults: other workers may join, it waits for its leader without limit, and it keeps
+    /// nothing after its end. Change the fields of the result for other settings.
     pub fn assemble(self) -> WorkerRuntime {
         let (incarnation, former) = self.life;
         WorkerRuntime {

@@ -1,4 +1,4 @@
-//! Many schedules, and the hunt for planted bugs.
+//! Campaigns of many schedules, and the hunt for planted bugs.
 
 use std::thread;
 
@@ -9,25 +9,25 @@ use super::panics::catch_panic;
 use super::schedule::Schedule;
 use super::world::{SimReport, SimViolation, SimWorld};
 
-/// What many schedules came to.
+/// The result of many schedules.
 #[derive(Clone, Debug, Default)]
 pub struct SimCampaign {
-    /// How many were played.
+    /// The number of schedules.
     pub schedules: u64,
-    /// Those that failed, by seed.
+    /// The schedules that failed, by seed.
     pub failed: Vec<(u64, SimViolation)>,
-    /// What was covered.
+    /// The coverage marks that were hit.
     pub marks: CoverageMarks,
-    /// Steps that succeeded, and steps there were.
+    /// The number of steps that succeeded, and of all steps.
     pub succeeded: (u64, u64),
-    /// Events of all worlds.
+    /// The number of events of all worlds.
     pub events: u64,
-    /// Events in all journals.
+    /// The number of events in all journals.
     pub journalled: u64,
 }
 
 impl SimCampaign {
-    /// Plays the schedules of so many seeds on all processors. It comes to the same on any number of them.
+    /// Plays the schedules of `count` seeds on all processors. The result does not depend on their number.
     pub fn play(from: u64, count: u64) -> Self {
         let threads = thread::available_parallelism().map_or(1, |n| n.get() as u64);
         let part = |part: u64| {
@@ -81,29 +81,29 @@ pub fn play(seed: u64, bugs: PlantedBugs, with_story: bool) -> SimReport {
     }
 }
 
-/// Whether this build has planted bugs.
+/// True if this build has planted bugs.
 pub const HAS_PLANTED: bool = cfg!(feature = "planted");
 
-/// This bug switched on.
+/// Returns the bugs with this one switched on.
 #[cfg(feature = "planted")]
 pub const fn planted(bug: PlantedBug) -> PlantedBugs {
     PlantedBugs::only(bug)
 }
 
-/// No bug: this build has none.
+/// Returns no bug: this build has none.
 #[cfg(not(feature = "planted"))]
 pub const fn planted(_bug: PlantedBug) -> PlantedBugs {
     PlantedBugs::NONE
 }
 
-/// Where a planted bug was found.
+/// The result of the hunt for a planted bug.
 #[derive(Clone, Debug)]
 pub struct BugHuntResult {
-    /// Which bug.
+    /// The bug.
     pub bug: PlantedBug,
-    /// The first seed that showed it, and what it broke; `None` if none did.
+    /// The first seed that showed the bug, and the broken rule; `None` if no seed did.
     pub found: Option<(u64, SimViolation)>,
-    /// How many schedules were played.
+    /// The number of schedules that were played.
     pub schedules: u64,
 }
 
@@ -124,7 +124,7 @@ mod tests {
     use crate::sim::shrink::shrink;
 
     #[test]
-    fn a_panic_is_a_broken_rule_of_its_seed_and_shrinks() {
+    fn panic_is_a_broken_rule_of_its_seed_and_shrinks() {
         let mut schedule = Schedule::new(5);
         let nobody = FaultKind::WorkerCrash(99);
         schedule.faults = vec![

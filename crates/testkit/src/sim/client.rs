@@ -1,4 +1,4 @@
-//! Clients: they submit, cancel, drain, revoke and release by force, and repeat themselves until they are heard.
+//! Clients. They submit, cancel, drain, revoke and release by force, and repeat each request until it is answered.
 
 use windlass_core::engine::{
     CancelLevel, EngineAnswer, EngineRequest, RequestDenial, ReusedOutcome, SubmitRun,
@@ -9,7 +9,7 @@ use windlass_core::outcome::StepOutput;
 use super::link::UplinkMessage;
 use super::world::{SimEvent, SimWorld};
 
-/// Something that a client wants done.
+/// A request that a client repeats until it is answered.
 pub(crate) struct ClientOp {
     kind: ClientOpKind,
     pub(crate) acked: bool,
@@ -58,7 +58,7 @@ impl ClientOp {
     }
 }
 
-/// The id of the schedule's run.
+/// Returns the id of the schedule's run.
 pub(crate) const fn run_id(run: usize) -> RunId {
     RunId(run as u64 + 1)
 }
@@ -69,7 +69,7 @@ impl SimWorld<'_> {
             return;
         }
         if self.is_sealed(client) {
-            // What it is about has ended: the archive says so.
+            // The run of the request has ended: the archive has it.
             self.clients[client].acked = true;
             return;
         }
@@ -88,7 +88,7 @@ impl SimWorld<'_> {
         self.at(self.now + pause, SimEvent::ClientTry(client));
     }
 
-    /// Whether the run that a client is about is sealed.
+    /// Returns whether the run of a client is sealed.
     fn is_sealed(&self, client: usize) -> bool {
         match self.clients[client].kind {
             ClientOpKind::Submit(run)
@@ -145,7 +145,7 @@ impl SimWorld<'_> {
             (ClientOpKind::Submit(_), other) => {
                 self.fail("I9 durability", format!("a submission was answered {other:?}"));
             }
-            // What is not there yet is asked for again.
+            // A request for a run that is not there yet is repeated.
             (
                 ClientOpKind::Cancel(..) | ClientOpKind::Condemn(_),
                 EngineAnswer::Denied(RequestDenial::NoSuchRun(_)),

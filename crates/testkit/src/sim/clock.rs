@@ -1,8 +1,8 @@
-//! Clocks that run at their own rate.
+//! Clocks with a rate of their own, and clocks that are set.
 
 use windlass_core::time::Time;
 
-/// A node's clock: it counts from its own beginning, a few per mille too fast or too slow.
+/// A node's clock. It counts from its own origin, a few per mille too fast or too slow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriftingClock {
     pub(crate) offset: u64,
@@ -10,13 +10,13 @@ pub(crate) struct DriftingClock {
 }
 
 impl DriftingClock {
-    /// What the clock shows at the true time.
+    /// Returns what the clock shows at the true time.
     pub(crate) fn local(self, truth: u64) -> Time {
         let rate = 1000_u64.saturating_add_signed(self.drift_per_mille);
         Time::from_millis(self.offset + truth * rate / 1000)
     }
 
-    /// The first true time at which the clock shows at least `local`.
+    /// Returns the first true time at which the clock shows at least `local`.
     pub(crate) fn truth(self, local: Time) -> u64 {
         let rate = 1000_u64.saturating_add_signed(self.drift_per_mille);
         let elapsed = local.as_millis().saturating_sub(self.offset);
@@ -24,13 +24,13 @@ impl DriftingClock {
     }
 }
 
-/// A clock that is set: that of the store, or of a host. It shows the true time from a day on, until it jumps.
+/// The clock of the store or of a host, which can be set. It shows the true time plus an epoch, until it jumps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WallClock {
     shift: i64,
 }
 
-/// Where wall clocks begin: far enough from zero to be set back.
+/// The origin of wall clocks: far enough from zero to be set back.
 const EPOCH: u64 = 1_000 * 24 * 60 * 60 * 1000;
 
 impl WallClock {
@@ -38,7 +38,7 @@ impl WallClock {
         self.shift = self.shift.saturating_add(by);
     }
 
-    /// What it shows at the true time.
+    /// Returns what it shows at the true time.
     pub(crate) const fn shows(self, truth: u64) -> u64 {
         (EPOCH + truth).saturating_add_signed(self.shift)
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wall_clock_jumps_both_ways() {
+    fn wall_clock_jumps_both_ways() {
         let mut wall = WallClock::default();
         let before = wall.shows(1_000);
         wall.jumps(-500);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_shows_what_was_waited_for_and_not_a_tick_later() {
+    fn clock_shows_the_awaited_time_and_not_a_tick_more() {
         for drift_per_mille in [-30, 0, 7, 30] {
             let clock = DriftingClock { offset: 5_000, drift_per_mille };
             for local in [5_000, 5_001, 17_123, 999_999] {

@@ -1,8 +1,8 @@
-//! Coverage marks: what a campaign must have seen to be worth anything.
+//! Coverage marks: the cases that a campaign must meet to prove anything.
 
 use std::collections::BTreeMap;
 
-/// Every mark that a campaign of ordinary size must hit: a simulator that never meets a case proves nothing about it.
+/// Every mark that a campaign of ordinary size must hit. A simulator that never meets a case proves nothing about it.
 pub(crate) const EXPECTED: [&str; 84] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
@@ -15,6 +15,8 @@ pub(crate) const EXPECTED: [&str; 84] = [
     "crashed after decide",
     "crashed before reply",
     "deliveries exhausted",
+    "delivery charged",
+    "delivery free of charge",
     "done once, taken over",
     "drained",
     "effect of maintenance without an answer",
@@ -23,9 +25,7 @@ pub(crate) const EXPECTED: [&str; 84] = [
     "guard closed its start queue with its worker",
     "guard died: the tether ended its step",
     "guard hung: the tether ended its step",
-    "guard reported the end of a life",
-    "hand-out charged",
-    "hand-out free of charge",
+    "guard reported the end of an incarnation",
     "host refused for another with its identity",
     "hung start ended with its tether",
     "journal pruned",
@@ -41,9 +41,9 @@ pub(crate) const EXPECTED: [&str; 84] = [
     "lock-holding process ended for lost contact",
     "maintenance began anew between two effects",
     "newer run superseded an older one",
-    "nobody to run it in time",
+    "no worker to run it in time",
     "orders carried to a worker",
-    "overdue step told to stop",
+    "overdue step ordered to stop",
     "pinned step ran with the leader",
     "plain worker registered again while its steps ran",
     "plain worker said goodbye",
@@ -57,9 +57,9 @@ pub(crate) const EXPECTED: [&str; 84] = [
     "plain worker's report stale",
     "plain worker's step ended by `lease_expires_at`",
     "preferred worker got the step",
-    "process of a former life ran beside the next life",
+    "process of a former incarnation ran beside the next one",
     "queued step could not start",
-    "queued step started while its worker stood still",
+    "queued step started while its worker was frozen",
     "queued step withdrawn",
     "repeated report answered again",
     "restarted worker took over",
@@ -85,9 +85,9 @@ pub(crate) const EXPECTED: [&str; 84] = [
     "withheld: a need could not run",
     "worker drained itself",
     "worker ended because its guard had died",
+    "worker learned that it is stale",
     "worker returned",
     "worker revoked",
-    "worker told that it is stale",
 ];
 
 /// How often each mark was hit.
@@ -106,12 +106,12 @@ impl CoverageMarks {
         }
     }
 
-    /// Every mark with how often it was hit.
+    /// Returns every mark with how often it was hit.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
         EXPECTED.iter().map(|mark| (*mark, self.0.get(mark).copied().unwrap_or(0)))
     }
 
-    /// Marks that were never hit.
+    /// Returns the marks that were never hit.
     pub fn missing(&self) -> Vec<&'static str> {
         self.all().filter(|(_, count)| *count == 0).map(|(mark, _)| mark).collect()
     }

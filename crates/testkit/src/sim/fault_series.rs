@@ -1,4 +1,4 @@
-//! Series of faults: situations that faults drawn one by one seldom make.
+//! Series of faults: situations that independently drawn faults seldom cause.
 //!
 //! They come from a generator of their own, so that a new series changes nothing else in a schedule.
 
@@ -10,10 +10,11 @@ use super::schedule::{FaultKind, ScheduledFault, ScheduledRun};
 /// How many of a thousand schedules have a series.
 const SERIES_PER_MILLE: u64 = 350;
 
-/// What keeps this generator apart from that of the rest of the schedule.
+/// Separates this generator from that of the rest of the schedule.
 const SERIES_SEED_SALT: u64 = 0x5e71_e5fa_0175_0001;
 
-/// The series of a schedule, if it has one. What must not run beside itself runs long there.
+/// Returns the series of a schedule, if it has one. Exclusive steps, which must not run beside themselves, run long in
+/// it.
 pub(super) fn series(
     seed: u64,
     (leaders, workers): (usize, usize),
@@ -42,14 +43,14 @@ pub(super) fn series(
     list
 }
 
-/// How far a clock is set: by seconds, hours or days, forward or back.
+/// Returns by how much a clock is set: by seconds, hours or days, forward or back.
 fn random_clock_jump(rng: &mut SimRng) -> i64 {
     let longest = rng.pick(&[60_000, 4 * 3_600_000, 72 * 3_600_000]);
     let by = rng.range(1_000, longest).cast_signed();
     if rng.chance(500) { by } else { -by }
 }
 
-/// Clocks of the store and of hosts are set now and then; of a host that starts its worker anew afterwards.
+/// Sets clocks of the store and of hosts now and then; some of the hosts start their worker again afterwards.
 fn clocks_are_set(rng: &mut SimRng, workers: usize, heals_at: u64) -> Vec<ScheduledFault> {
     let mut list = Vec::new();
     for _ in 0..rng.below(3) {
@@ -66,7 +67,7 @@ fn clocks_are_set(rng: &mut SimRng, workers: usize, heals_at: u64) -> Vec<Schedu
     list
 }
 
-/// The store's clock is set forward between leaders that change fast, while workers that hold something are cut off.
+/// Sets the store's clock forward between leaders that change fast, while workers with leases are cut off.
 fn store_clock_jumps_forward(rng: &mut SimRng, at: u64, leaders: usize) -> Vec<ScheduledFault> {
     let (turns, pause) = (rng.range(8, 16), rng.range(1_500, 3_000));
     let by = rng.range(15_000, 3_600_000).cast_signed();
@@ -84,7 +85,7 @@ fn store_clock_jumps_forward(rng: &mut SimRng, at: u64, leaders: usize) -> Vec<S
     std::iter::once(cut).chain((0..turns).flat_map(turn)).collect()
 }
 
-/// The first two steps of a run that must not run beside themselves take longer than leases last.
+/// Makes the first two exclusive steps of a run take longer than leases last.
 fn lengthen_exclusive_steps(rng: &mut SimRng, run: &mut ScheduledRun) {
     let plan = &run.plan;
     let exclusive = plan.nodes().filter(|node| {
@@ -98,7 +99,7 @@ fn lengthen_exclusive_steps(rng: &mut SimRng, run: &mut ScheduledRun) {
     run.facts = facts.into();
 }
 
-/// The store loses what it granted last, while the workers that it was granted to hear of nothing.
+/// Has the store lose its last grants, while the workers that received them are cut off.
 fn lost_grants(rng: &mut SimRng, at: u64) -> Vec<ScheduledFault> {
     let history = rng.pick(&[StoreHistory::Unproven, StoreHistory::Lost]);
     vec![
@@ -107,11 +108,11 @@ fn lost_grants(rng: &mut SimRng, at: u64) -> Vec<ScheduledFault> {
     ]
 }
 
-/// Leaders change faster than leases end, while workers that hold something cannot present it.
+/// Changes leaders faster than leases end, while workers with leases cannot report them.
 fn flapping(rng: &mut SimRng, at: u64, leaders: usize) -> Vec<ScheduledFault> {
     let (turns, pause) = (rng.range(12, 20), rng.range(2_000, 4_500));
     let cut = ScheduledFault { at, lasts: rng.range(40_000, 60_000), kind: FaultKind::HoldersCut };
-    // Which of them leads is not known here: each is asked, and the others have nothing to hand over.
+    // The schedule does not know the leader: each is asked, and the others have nothing to hand over.
     let hand_over = |turn| {
         let at = at + 500 + turn * pause;
         (0..leaders).map(move |it| ScheduledFault {
@@ -123,7 +124,7 @@ fn flapping(rng: &mut SimRng, at: u64, leaders: usize) -> Vec<ScheduledFault> {
     std::iter::once(cut).chain((0..turns).flat_map(hand_over)).collect()
 }
 
-/// The leader does not reach the store, and workers that hold something reach this leader alone.
+/// Cuts the leader off from the store, while workers with leases reach this leader alone.
 fn partition(rng: &mut SimRng, at: u64) -> Vec<ScheduledFault> {
     vec![ScheduledFault { at, lasts: rng.range(20_000, 40_000), kind: FaultKind::Partition }]
 }

@@ -1,7 +1,7 @@
-//! The guard of a worker, and its tethers: what passes through the guard, and what ends without it.
+//! The guard of a worker, and its tethers: messages that pass through the guard, and steps that end without it.
 //!
-//! Orders and deadlines go from the worker through the guard to the tether of a step; ends come back the same way. A guard
-//! that hangs holds all of that up. The tether has the last deadline that reached it, keeps it by itself, and ends its step
+//! Orders and deadlines go from the worker through the guard to the tether of a step; ends come back the same way. A
+//! guard that hangs delays all of them. The tether keeps the last deadline that reached it by itself, and ends its step
 //! when its guard is gone. A start that does not return is ended with its tether.
 
 use windlass_core::id::{Fence, Incarnation};
@@ -13,7 +13,7 @@ use super::local_guard::LocalGuard;
 use super::process::SimProcess;
 use super::world::{SimEvent, SimWorld};
 
-/// What a worker tells its guard to do.
+/// An order of a worker to its guard.
 #[derive(Clone, Debug)]
 pub(crate) enum GuardOrder {
     Start(LeaseGrant, Option<ContactDeadline>),
@@ -23,19 +23,19 @@ pub(crate) enum GuardOrder {
 /// The guards of a worker's host.
 #[derive(Default)]
 pub(crate) struct GuardNode {
-    /// The guard of this life has died, and its worker has not seen that.
+    /// True if the guard of this incarnation has died, and its worker has not seen that.
     is_dead: bool,
-    /// The guard of this life does nothing before.
+    /// The time until which the guard of this incarnation does nothing.
     hung_until: u64,
-    /// Starts do not return before.
+    /// The time until which starts do not return.
     pub(crate) starts_hang_until: u64,
-    /// What the guard has not read yet.
+    /// The orders that the guard has not read yet.
     inbox: Vec<GuardOrder>,
-    /// Ends that the guard has not told its worker.
+    /// The ends that the guard has not reported to its worker.
     unreported: Vec<(Fence, Outcome)>,
     /// The guard of a worker in its leader's process.
     pub(crate) local: Option<LocalGuard>,
-    /// Lives whose worker is gone while their guard hung, with every lease that they started.
+    /// Incarnations whose worker is gone while their guard hung, with every lease that they started.
     orphaned: Vec<(Incarnation, Vec<Fence>)>,
 }
 
@@ -52,26 +52,26 @@ impl GuardNode {
         self.hung_until
     }
 
-    /// Whether nothing passes through it now.
+    /// Returns whether nothing passes through it now.
     pub(crate) const fn is_out(&self, now: u64) -> bool {
         self.is_dead || self.is_hung(now)
     }
 
-    /// The host is gone: nothing is left of the lives whose guards hung either.
+    /// Ends all guards with the host. Nothing is left of the incarnations whose guards hung either.
     pub(crate) fn dies_with_host(&mut self) -> Vec<Incarnation> {
         self.restart();
         std::mem::take(&mut self.orphaned).into_iter().map(|(life, _)| life).collect()
     }
 
-    /// Another guard begins; of the last one nothing is known here any more.
+    /// Replaces the guard. Nothing of the last one is known here any more.
     pub(crate) fn restart(&mut self) {
         (self.hung_until, self.is_dead) = (0, false);
         self.inbox.clear();
         self.unreported.clear();
     }
 
-    /// Its worker is gone while it hangs. When it goes on it reads the orders that waited together with that end, so it counts
-    /// each of them as begun.
+    /// Records that its worker is gone while it hangs. When it resumes, it reads the orders that waited together with
+    /// that end, so it counts each of them as begun.
     fn loses_worker(&mut self, life: Incarnation, mut started: Vec<Fence>) {
         for order in std::mem::take(&mut self.inbox) {
             if let GuardOrder::Start(grant, _) = order {
@@ -89,7 +89,7 @@ impl SimWorld<'_> {
         self.at(until, SimEvent::GuardResumes(worker));
     }
 
-    /// Passes an order on, unless the guard hangs: then it waits. With a dead guard it is lost.
+    /// Passes an order on. If the guard hangs, the order waits; with a dead guard it is lost.
     pub(crate) fn send_to_guard(&mut self, worker: usize, order: GuardOrder) {
         if self.workers[worker].guard.is_dead {
             return;
@@ -112,7 +112,8 @@ impl SimWorld<'_> {
         }
     }
 
-    /// Whether the deadline of a start has passed while it was held up. It is told as lost then and never happens.
+    /// Returns whether the deadline of a start has passed while it was held up. The start is then reported as lost and
+    /// never happens.
     fn start_is_too_late(
         &mut self,
         worker: usize,
@@ -133,7 +134,7 @@ impl SimWorld<'_> {
         true
     }
 
-    /// Tells the worker of an end, unless its guard hangs: then that waits. With a dead guard it is lost.
+    /// Reports an end to the worker. If its guard hangs, the report waits; with a dead guard it is lost.
     pub(crate) fn guard_reports_end(&mut self, worker: usize, fence: Fence, outcome: Outcome) {
         if self.is_local(worker) {
             let life = self.workers[worker].incarnation;
@@ -149,7 +150,8 @@ impl SimWorld<'_> {
         }
     }
 
-    /// A guard that hung goes on: it reads what waited, in order, and ends what is left of lives without a worker.
+    /// Resumes a guard that hung. It reads what waited, in order, and ends what is left of incarnations without a
+    /// worker.
     pub(crate) fn guard_resumes(&mut self, worker: usize) {
         for (life, started) in std::mem::take(&mut self.workers[worker].guard.orphaned) {
             self.kill_life(worker, life);
@@ -175,7 +177,8 @@ impl SimWorld<'_> {
         }
     }
 
-    /// The worker is gone, or begins another life: its guard ends everything and reports, now or when it goes on.
+    /// Handles a worker that is gone, or begins another incarnation: its guard ends everything and reports, now or when
+    /// it resumes.
     pub(crate) fn guard_loses_worker(&mut self, worker: usize, started: Vec<Fence>) {
         let life = self.workers[worker].incarnation;
         if self.is_local(worker) {
@@ -196,7 +199,7 @@ impl SimWorld<'_> {
         self.at(self.now + delay, SimEvent::GuardReport(worker, life, started));
     }
 
-    /// Worker and guard die together. The tethers see it a little later.
+    /// Ends worker and guard together. The tethers see it a little later.
     pub(crate) fn guard_dies(&mut self, worker: usize) {
         if self.is_local(worker) {
             self.workers[worker].guard.is_dead = true;
@@ -213,8 +216,8 @@ impl SimWorld<'_> {
         self.at(self.now + delay, SimEvent::TethersOrphaned(worker, life));
     }
 
-    /// The guard dies alone. The tethers see it a little later, and so does the worker, which ends then: it can run nothing
-    /// any more.
+    /// Ends the guard alone. The tethers see it a little later, and so does the worker, which ends then because it can
+    /// run nothing any more.
     pub(crate) fn guard_dies_alone(&mut self, worker: usize) {
         let it = &mut self.workers[worker];
         if !it.has_begun() || it.is_down() || it.guard.is_dead {
@@ -235,7 +238,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// The worker ends because its guard has died, and is started again.
+    /// Ends the worker because its guard has died, and starts it again.
     pub(crate) fn worker_notices_dead_guard(&mut self, worker: usize, life: Incarnation) {
         let it = &self.workers[worker];
         if it.incarnation != life || !it.guard.is_dead || it.is_down() {
@@ -257,7 +260,7 @@ impl SimWorld<'_> {
         self.kill_life(worker, life);
     }
 
-    /// Whether a new life on this host finds the lock of its former guard free. Tethers hold it too.
+    /// Returns whether a new incarnation on this host finds the lock of its former guard free. Tethers hold it too.
     pub(crate) fn guard_lock_is_free(&self, worker: usize, life: Incarnation) -> bool {
         let held = !self.fences_of(worker, |process| process.life == life).is_empty();
         let orphaned = &self.workers[worker].guard.orphaned;
@@ -265,7 +268,7 @@ impl SimWorld<'_> {
         self.bugs.on(PlantedBug::GuardLockFreedEarly) || !(held || hung)
     }
 
-    /// The tethers learn by when each step must be gone, if the guard passes it on.
+    /// Passes the deadlines of all steps on to the tethers, if the guard can.
     pub(crate) fn guard_receives_deadlines(&mut self, worker: usize) {
         let it = &self.workers[worker];
         let Some(session) = it.session.as_ref().filter(|_| !it.guard.is_out(self.now)) else {
@@ -273,7 +276,7 @@ impl SimWorld<'_> {
         };
         let clock = self.schedule.workers[worker].clock;
         let mut planned = Vec::new();
-        // The guard of a former life has its deadlines from that.
+        // The guard of a former incarnation has its deadlines from that one.
         for (fence, process) in
             it.processes.iter().filter(|(_, process)| process.life == it.incarnation)
         {
@@ -290,7 +293,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// The tether ends its step when the deadline has passed, whatever worker and guard do.
+    /// Has the tether end its step when the deadline has passed, whatever worker and guard do.
     pub(crate) fn tether_kills(&mut self, worker: usize, fence: Fence) {
         let now = self.now;
         let due = |process: &&SimProcess| process.tether_at.is_some_and(|at| at < now);

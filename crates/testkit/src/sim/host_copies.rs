@@ -1,4 +1,4 @@
-//! One identity on more than one machine: hosts that are copied, one after the other or at the same time, and a stolen
+//! One identity on more than one machine: hosts that are copied, in sequence or at the same time, and a stolen
 //! credential.
 
 use windlass_core::id::{Incarnation, WorkerId};
@@ -15,13 +15,14 @@ pub(crate) enum HostState {
     #[default]
     Up,
     Down,
-    /// It was refused for another host with the same identity, and is not started again.
+    /// The host was refused because another host has the same identity, and is not started again.
     Retired,
 }
 
 impl SimWorld<'_> {
-    /// The number of the next life, by the clock of its host. It is greater than that of every life of this identity so far, on
-    /// any host: a host whose clock stands behind that of its copy is refused, and the operator is told why.
+    /// Returns the number of the next incarnation, by the clock of its host. It is greater than that of every
+    /// incarnation of this identity so far, on any host. In the real system, a host whose clock is behind that of its
+    /// copy is refused, and the operator learns why.
     pub(crate) fn next_life(&mut self, worker: usize) -> Incarnation {
         let noise = self.rng.next();
         let hosts = self.hosts_of(self.schedule.identity(worker));
@@ -35,27 +36,27 @@ impl SimWorld<'_> {
         last.next(wall, noise)
     }
 
-    /// The hosts that have this identity.
+    /// Returns the hosts that have this identity.
     fn hosts_of(&self, worker: WorkerId) -> impl Iterator<Item = usize> {
         let hosts = 0..self.workers.len();
         hosts.filter(move |host| self.schedule.identity(*host) == worker)
     }
 
-    /// The host that lives this life of a worker.
+    /// Returns the host that runs this incarnation of a worker.
     pub(crate) fn host_of(&self, worker: WorkerId, life: Incarnation) -> usize {
         let lives = |host: &usize| self.workers[*host].incarnation == life;
         let first = || self.hosts_of(worker).next().expect("each worker has a host");
         self.hosts_of(worker).find(lives).unwrap_or_else(first)
     }
 
-    /// Whether another host has the same identity and is on.
+    /// Returns whether another host has the same identity and is on.
     pub(crate) fn is_copied(&self, worker: usize) -> bool {
         let mut hosts = self.hosts_of(self.schedule.identity(worker));
         hosts.any(|host| host != worker && !self.workers[host].is_down())
     }
 
-    /// Another host starts with a copy of the worker's state directory. It proves nothing of the first host, which is cut off
-    /// and whose guard and processes go on.
+    /// Starts another host with a copy of the worker's state directory. It proves nothing about the first host, which
+    /// is cut off and whose guard and processes continue.
     pub(crate) fn host_is_copied(&mut self, worker: usize) {
         let next = self.next_life(worker);
         let it = &mut self.workers[worker];
@@ -72,7 +73,7 @@ impl SimWorld<'_> {
         self.wake_worker(worker, self.now);
     }
 
-    /// The copy of a host starts while the first one runs. It knows the same reports and proves nothing.
+    /// Starts the copy of a host while the first one runs. It has the same saved reports and proves nothing.
     pub(crate) fn host_is_cloned(&mut self, worker: usize, clone: usize) {
         let next = self.next_life(worker);
         let first = &self.workers[worker];
@@ -89,8 +90,8 @@ impl SimWorld<'_> {
         self.wake_worker(clone, self.now);
     }
 
-    /// A host is refused because another one has its identity. Some are left alone then; others are started again, and
-    /// supersede the other host in turn.
+    /// Handles a host that is refused because another one has its identity. Some remain off; others are started again,
+    /// and supersede the other host in turn.
     pub(crate) fn host_retires(&mut self, worker: usize) {
         self.marks.hit("host refused for another with its identity");
         self.worker_crashes(worker);
@@ -101,7 +102,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// The copy is switched off, and the first host goes on.
+    /// Switches the copy off; the first host continues.
     pub(crate) fn clone_ends(&mut self, worker: usize, clone: usize) {
         self.node_crashes(clone);
         self.workers[clone].state = HostState::Retired;
@@ -111,7 +112,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// With a credential that was revoked: nothing of the worker is alive, and nothing was started.
+    /// Claims, with a revoked credential, that no process of the worker is alive and none was started.
     pub(crate) fn stolen_credential_is_used(&mut self, worker: usize) {
         let life = self.workers[worker].incarnation;
         self.workers[worker].unconfirmed_report = Some((life, Vec::new()));

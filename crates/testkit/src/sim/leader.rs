@@ -1,5 +1,5 @@
-//! Leaders: they win terms, trust them for a while, and lose them or hand them over. The real
-//! [`Leader`] decides what they say; `batch` carries it out.
+//! Leaders: they win terms, hold a leader lease for a while, and lose them or hand them over. The real [`Leader`] makes
+//! their decisions; `batch` carries them out.
 
 use windlass_core::engine::{Engine, EngineRequest, ProvenTime, StoreHistory};
 use windlass_core::id::{Term, WorkerId};
@@ -24,25 +24,25 @@ const CAMPAIGN_EVERY: u64 = 500;
 pub(crate) struct LeaderNode {
     pub(crate) clock: DriftingClock,
     pub(crate) frozen_until: u64,
-    /// It does not reach the store before.
+    /// The time until which it does not reach the store.
     pub(crate) store_cut_until: u64,
-    /// Before that, nothing that it asks of the store takes effect.
+    /// The time until which none of its requests to the store takes effect.
     pub(crate) store_gone_until: u64,
     pub(crate) up: bool,
-    /// Where it is to crash, if it comes to that.
+    /// The point at which it is to crash, if it gets there.
     pub(crate) crashes_at: Option<CrashPoint>,
-    /// Grows with each crash: what was in flight for an earlier life is not for this one.
+    /// A counter that grows with each crash. Messages in flight for an earlier incarnation are not for this one.
     pub(crate) life: u32,
-    /// When it asked for a term or for more of one, on its own clock, while there is no answer.
+    /// When it asked for a term or a renewal, on its own clock, while there is no answer.
     lease_requested_at: Option<Time>,
-    /// It wants no term before, in true time: it has just handed one over.
+    /// The true time until which it asks for no term: it has just handed one over.
     no_campaign_until: u64,
     wakes_at: u64,
-    /// A crowd of clients asks it until then.
+    /// The time until which a crowd of clients sends it requests.
     pub(crate) crowd_until: u64,
-    /// What it has seen of the newest term while it stood by, on its own clock.
+    /// What it has seen of the newest term while it was a standby, on its own clock.
     candidacy: TermObserver,
-    /// The newest event that it has seen while it stood by, and when it saw that first, on its own clock.
+    /// The newest event that it has seen while it was a standby, and when it first saw that, on its own clock.
     last_seen_head: Option<(SimJournalHead, Time)>,
     pub(crate) lead: Option<SimLeadership>,
 }
@@ -60,11 +60,11 @@ pub(crate) struct SimLeadership {
     stance: SimTermPhase,
 }
 
-/// What a leader does with its term.
+/// The phase of a leader's term.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SimTermPhase {
     Serves,
-    /// It takes no more requests and resigns when everything that it decided is durable.
+    /// The leader takes no more requests, and resigns when all its decisions are durable.
     HandsOver,
 }
 
@@ -88,14 +88,14 @@ impl LeaderNode {
         }
     }
 
-    /// Whether it leads and everything that it decided is durable.
+    /// Returns whether it leads and all its decisions are durable.
     pub(crate) fn is_settled(&self, term: Term) -> bool {
         self.lead
             .as_ref()
             .is_some_and(|lead| lead.machine.term() == term && lead.machine.is_all_durable())
     }
 
-    /// Whether it leads, trusts its term and takes requests.
+    /// Returns whether it leads, has a valid leader lease and takes requests.
     pub(crate) fn takes_requests(&self, local: Time) -> bool {
         let lead = self.lead.as_ref();
         lead.is_some_and(|lead| lead.tenure.is_valid(local) && !lead.is_handing_over())
@@ -119,7 +119,7 @@ impl SimLeadership {
         self.base.0 + local.since(self.base.1)
     }
 
-    /// When it ticks next, on its own clock.
+    /// Returns when it ticks next, on its own clock.
     fn ticks_at(&self, local: Time) -> Option<Time> {
         let at = self.next_turn(local).ticks_at?;
         Some(self.base.1 + at.since(self.base.0))
@@ -185,7 +185,7 @@ impl SimWorld<'_> {
         self.wake_leader(leader, self.now + pause);
     }
 
-    /// The leader lease is over: the node may not speak as the leader any more.
+    /// Handles the end of the leader lease: the node may not act as the leader any more.
     pub(crate) fn lease_runs_out(&mut self, leader: usize) {
         let thawed_at = self.leaders[leader].frozen_until;
         if thawed_at > 0 && self.now <= thawed_at + CAMPAIGN_EVERY {
@@ -205,7 +205,8 @@ impl SimWorld<'_> {
         self.wake_leader(leader, self.now + CAMPAIGN_EVERY);
     }
 
-    /// Somebody wants the node for something else: it gives its term back in good order and wants none until then.
+    /// Has the node give its term back in good order, because it is needed for something else. It asks for no term
+    /// until then.
     pub(crate) fn leader_hands_over(&mut self, leader: usize, until: u64) {
         let Some(lead) = &mut self.leaders[leader].lead else { return };
         lead.stance = SimTermPhase::HandsOver;
@@ -213,7 +214,7 @@ impl SimWorld<'_> {
         self.wake_leader(leader, self.now + 1);
     }
 
-    /// Nothing of the term is on its way to the journal: the next leader need not wait for its end.
+    /// Resigns. No append of the term is in flight, so the next leader need not wait for the end of the term.
     fn resigns(&mut self, leader: usize) {
         let Some(lead) = &self.leaders[leader].lead else { return };
         let term = lead.machine.term();
@@ -242,13 +243,13 @@ impl SimWorld<'_> {
             StoreResult::Failed(FailedStoreOp::Campaign) => {
                 self.leaders[leader].lease_requested_at = None;
             }
-            // Who resigns has stepped down already and hears nothing of it.
+            // A leader that resigns has stepped down already and needs no answer.
             StoreResult::Resigned | StoreResult::Failed(FailedStoreOp::Resign) => {}
         }
         self.wake_leader_later(leader);
     }
 
-    /// A candidate hears of the newest term and the newest event. A term that was given back is asked for at once.
+    /// Has a candidate learn the newest term and the newest event. It asks at once for a term that was given back.
     fn candidate_observes(&mut self, leader: usize, mark: TermRecord, head: SimJournalHead) {
         let it = &mut self.leaders[leader];
         it.lease_requested_at = None;
@@ -282,7 +283,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// Rebuilds the engine from the journal and begins to lead. Nothing is answered before the takeover is durable.
+    /// Rebuilds the engine from the journal and begins to lead. No request is answered before the takeover is durable.
     fn takes_over(&mut self, leader: usize, (term, history): (Term, StoreHistory), store_now: u64) {
         let asked_at = self.leaders[leader].lease_requested_at.take().expect("it campaigned");
         self.add_to_story(|| format!("leader {leader} takes over with {term}"));
@@ -319,7 +320,7 @@ impl SimWorld<'_> {
         self.carry_out(leader, effects);
     }
 
-    /// What a leader that takes over has observed since it saw the newest event.
+    /// Returns what a leader that takes over has observed since it saw the newest event.
     fn proven_time(&self, leader: usize, last_term: Term, local: Time) -> ProvenTime {
         let it = &self.leaders[leader];
         let led = it.candidacy.last_led().filter(|(term, _)| *term == last_term);
@@ -371,7 +372,8 @@ impl SimWorld<'_> {
                 self.send_down(leader, worker, &DownlinkMessage::NotLeader);
             }
             SimRequestSource::Maintenance(life) => self.seal_is_answered(leader, life, None),
-            // Plain requests are refused where they arrive. One that was taken in has no answer if its leader steps down.
+            // Plain requests are refused where they arrive. A request that was taken has no answer if its leader steps
+            // down.
             SimRequestSource::Plain(_) | SimRequestSource::Crowd => {}
             SimRequestSource::Client(client) => {
                 self.at(self.now + 2, SimEvent::ToClient(client, ClientAnswer::NotLeader));

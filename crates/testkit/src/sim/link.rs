@@ -1,4 +1,4 @@
-//! The link: messages that may be lost, doubled, delayed and overtaken.
+//! The link: messages may be lost, duplicated, delayed and reordered.
 
 use windlass_core::engine::EngineRequest;
 use windlass_core::id::{Fence, Incarnation};
@@ -8,18 +8,18 @@ use windlass_core::session::{
 
 use super::world::{SimEvent, SimWorld};
 
-/// What goes to a leader.
+/// A message to a leader.
 #[derive(Clone, Debug)]
 pub(crate) enum UplinkMessage {
     Register(usize, RegisterRequest),
     Exchange(usize, Exchange),
     GuardEnded(usize, Incarnation, Vec<Fence>),
     Client(usize, EngineRequest),
-    /// From the maintenance of the same node, in one life of it.
+    /// A request from the maintenance of the same node, in one incarnation of it.
     Maintenance(u32, EngineRequest),
 }
 
-/// What goes to a worker.
+/// A message to a worker.
 #[derive(Clone, Debug)]
 pub(crate) enum DownlinkMessage {
     Joined(Incarnation, Result<RegisterReply, WorkerRefusal>),
@@ -49,7 +49,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// How long each copy of a message takes: none if it is lost, two if it is doubled.
+    /// Returns the delay of each copy of a message: none if it is lost, two if it is duplicated.
     pub(crate) fn deliveries(&mut self, in_process: bool) -> Vec<u64> {
         if in_process {
             return vec![0];

@@ -1,8 +1,8 @@
 //! The guard of a worker in its leader's process, as `windlass run` has it: the real [`StartQueue`] of the core starts the steps.
 //!
-//! There are no tethers. The worker sends orders through a socket, and the guard reports when the queue says so, so both are
-//! always a little behind. When the process dies, the guard starts steps until it sees that. A guard that hangs sees nothing,
-//! and a step that it started survives it. The next start kills what is left before it registers.
+//! There are no tethers. The worker sends orders through a socket, and the guard reports when the queue decides so:
+//! both always lag a little. When the process dies, the guard starts steps until it sees that. A guard that hangs sees
+//! nothing, and a step that it started survives it. The next start kills what is left before it registers.
 
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::outcome::{Outcome, OutcomeKind};
@@ -13,7 +13,7 @@ use windlass_core::time::{Span, Time};
 
 use super::world::{SimEvent, SimWorld};
 
-/// How long an order is on its way to the guard.
+/// How long an order takes to the guard.
 const ORDER_DELAY: u64 = 1;
 
 /// An order of the worker.
@@ -29,7 +29,7 @@ pub(crate) enum LocalOrder {
 #[derive(Clone, Debug)]
 pub(crate) enum LocalReport {
     Started(Fence, Time),
-    /// Nothing of the step is left, since then; or it never started.
+    /// No process of the step is left, since this time; or it never started.
     Ended(Fence, Outcome, Option<Time>),
 }
 
@@ -44,15 +44,15 @@ pub(crate) enum LocalGuardEvent {
     SeesDeath,
 }
 
-/// The guard of one life.
+/// The guard of one incarnation.
 pub(crate) struct LocalGuard {
     life: Incarnation,
     queue: StartQueue<LeaseGrant>,
-    /// Orders and ends that came while it hung.
+    /// Orders and ends that arrived while it hung.
     unread: Vec<LocalOrder>,
     unseen: Vec<(Fence, Outcome)>,
     reports: Vec<LocalReport>,
-    /// When the reports have to be written.
+    /// When the reports must be written.
     write_at: Option<Time>,
 }
 
@@ -64,7 +64,7 @@ impl LocalGuard {
 }
 
 impl SimWorld<'_> {
-    /// Whether a worker shares the process, and the fate, of its leader.
+    /// Returns whether a worker runs in the process of its leader and ends with it.
     pub(crate) fn is_local(&self, worker: usize) -> bool {
         self.schedule.is_local && self.schedule.workers[worker].own_of.is_some()
     }
@@ -165,7 +165,7 @@ impl SimWorld<'_> {
         let now = self.guard_now(worker);
         while let Some(grant) = self.local_guard(worker, life).queue.next_start(now) {
             if self.workers[worker].frozen_until > self.now {
-                self.marks.hit("queued step started while its worker stood still");
+                self.marks.hit("queued step started while its worker was frozen");
             }
             self.local_guard_begins(worker, life, &grant);
         }
@@ -190,7 +190,7 @@ impl SimWorld<'_> {
         self.process_starts_under(worker, life, grant);
     }
 
-    /// The start of a step has returned.
+    /// Handles the return of a step's start.
     pub(crate) fn local_step_started(&mut self, worker: usize, life: Incarnation, fence: Fence) {
         let now = self.guard_now(worker);
         if let Some(guard) = self.local_guard_mut(worker, life) {
@@ -199,7 +199,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// Nothing of a step is left.
+    /// Handles the end of a step: no process of it is left.
     pub(crate) fn local_step_gone(
         &mut self,
         worker: usize,
@@ -294,7 +294,7 @@ impl SimWorld<'_> {
         self.send_due_exchanges(worker);
     }
 
-    /// The process dies. Its guard goes on until it sees that.
+    /// Ends the process. Its guard continues until it sees that.
     pub(crate) fn local_guard_loses_worker(&mut self, worker: usize) {
         let life = self.workers[worker].incarnation;
         let delay = self.rng.range(1, 50);
@@ -313,7 +313,7 @@ impl SimWorld<'_> {
         self.local_guard_ends(worker, life);
     }
 
-    /// The guard closes its queue and kills everything.
+    /// Closes the queue of the guard and kills everything.
     fn local_guard_ends(&mut self, worker: usize, life: Incarnation) {
         self.local_guard(worker, life).queue.close();
         self.marks.hit("guard closed its start queue with its worker");
@@ -321,8 +321,8 @@ impl SimWorld<'_> {
         self.workers[worker].guard.local = None;
     }
 
-    /// The next process starts. It waits for the former guard, unless that hangs, and kills every step that is left. True if the
-    /// former guard has ended, so that nothing of that life can start any more.
+    /// Starts the next process. It waits for the former guard, unless that hangs, and kills every step that is left.
+    /// True if the former guard has ended, so that no step of that incarnation can start any more.
     pub(crate) fn local_start_cleans_up(&mut self, worker: usize) -> bool {
         let hung = self.workers[worker].guard.is_hung(self.now);
         let dead = self.workers[worker].guard.is_dead();
@@ -334,7 +334,7 @@ impl SimWorld<'_> {
             self.workers[worker].guard.local = None;
             return true;
         }
-        // It sees what was killed when it goes on.
+        // The guard sees what was killed when it resumes.
         if let Some(guard) = &mut self.workers[worker].guard.local {
             let killed = Outcome::plain(OutcomeKind::Failed);
             guard.unseen.extend(left.into_iter().map(|fence| (fence, killed.clone())));
@@ -342,7 +342,7 @@ impl SimWorld<'_> {
         false
     }
 
-    /// A guard that hung goes on: it sees what ended, and reads what waited.
+    /// Resumes a guard that hung: it sees what ended, and reads what waited.
     pub(crate) fn local_guard_resumes(&mut self, worker: usize) {
         let Some(guard) = &mut self.workers[worker].guard.local else { return };
         let life = guard.life;

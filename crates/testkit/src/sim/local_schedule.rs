@@ -9,16 +9,16 @@ use super::schedule::{
     CrashPoint, FaultKind, NetworkConditions, Schedule, ScheduledFault, ScheduledWorker,
 };
 
-/// How many of a thousand schedules are of the local mode.
+/// How many of a thousand schedules use the local mode.
 const LOCAL_PER_MILLE: u64 = 150;
 
 /// Keeps this generator apart from those of the other schedules.
 const LOCAL_SEED_SALT: u64 = 0x10ca_1000_0000_0001;
 
-/// Faults begin within this time, in which most steps run.
+/// The time within which faults begin. Most steps run in it.
 const FAULTS_WITHIN: u64 = 20_000;
 
-/// The schedule of a seed, if it is one of the local mode.
+/// Returns the schedule of a seed, if it uses the local mode.
 pub(super) fn local_schedule(seed: u64) -> Option<Schedule> {
     let mut rng = SimRng::new(seed ^ LOCAL_SEED_SALT);
     if !rng.chance(LOCAL_PER_MILLE) {
@@ -54,7 +54,7 @@ fn clock(rng: &mut SimRng) -> DriftingClock {
     DriftingClock { offset: rng.below(1_000_000), drift_per_mille }
 }
 
-/// The worker in the leader's process, or one that has joined it.
+/// Returns the worker in the leader's process, or one that has joined it.
 fn worker(rng: &mut SimRng, is_own: bool) -> ScheduledWorker {
     ScheduledWorker {
         clock: clock(rng),
@@ -84,7 +84,7 @@ fn faults(rng: &mut SimRng, (workers, runs): (usize, usize)) -> Vec<ScheduledFau
     list
 }
 
-/// The fault of this number. The process of worker 0 is that of the leader.
+/// Returns the fault of this number. Worker 0 runs in the process of the leader.
 fn fault_kind(rng: &mut SimRng, number: u64, (worker, runs): (usize, usize)) -> FaultKind {
     match number {
         1 | 2 => FaultKind::LeaderCrash(0),
@@ -102,7 +102,7 @@ fn fault_kind(rng: &mut SimRng, number: u64, (worker, runs): (usize, usize)) -> 
     }
 }
 
-/// The guard is stopped, its worker dies, and the next process starts long before the guard goes on.
+/// Stops the guard, kills its worker, and starts the next process long before the guard resumes.
 fn stopped_guard_of_dead_worker(rng: &mut SimRng, at: u64) -> Vec<ScheduledFault> {
     let hang = FaultKind::GuardHang(0);
     let after = at + rng.range(10, 400);

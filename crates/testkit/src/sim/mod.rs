@@ -2,7 +2,7 @@
 //! faults from a seed.
 //!
 //! ```text
-//!  Schedule (from a seed: plans, workers, weather, faults)
+//!  Schedule (from a seed: plans, workers, network, faults)
 //!      │
 //!      ▼
 //!  World ── nodes ──► leaders: real Engine + leader loop      workers: real WorkerSession + guard + processes
@@ -11,9 +11,9 @@
 //!      │              Journal (model) ── committed records ──► Witness: believes nothing but what it saw
 //! ```
 //!
-//! The witness keeps its own books from committed records and from what processes really did; it shares no code with the
-//! engine. A schedule is plain data, so one that fails is printed, replays byte for byte, and shrinks: faults and runs
-//! are left out one by one while it still fails. A panic is a failure like any other.
+//! The witness keeps its own books from committed records and from what processes really did; it shares no code with
+//! the engine. A schedule is plain data: a failing one is printed, replays byte for byte, and shrinks. Shrinking leaves
+//! faults and runs out one by one while it still fails. A panic is a failure like any other.
 
 mod batch;
 mod campaign;

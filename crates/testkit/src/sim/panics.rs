@@ -1,14 +1,15 @@
-//! Panics inside a schedule: they are caught, so that one is a broken rule like any other, with a seed and a story.
+//! Catches panics inside a schedule, so that each is a broken rule like any other, with a seed and a story.
 
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Once;
 
-/// What the panic hook does on a thread.
+/// The state of the panic hook on a thread.
 enum PanicCapture {
-    /// What it did before.
+    /// The hook passes panics on to the previous hook.
     Off,
-    /// It keeps where and why instead of printing it: shrinking repeats a panic a hundred times.
+    /// The hook stores location and message instead of printing them, because shrinking repeats a panic a hundred
+    /// times.
     On(Option<String>),
 }
 
@@ -16,9 +17,9 @@ thread_local! {
     static PANIC_CAPTURE: RefCell<PanicCapture> = const { RefCell::new(PanicCapture::Off) };
 }
 
-/// Runs it; a panic comes back as its place and message.
+/// Calls `run`, and returns a panic as its location and message.
 ///
-/// What it had in its hands may be left half changed: the caller may show that and must not go on with it.
+/// The values that it changed may be inconsistent then: the caller may show them and must not continue with them.
 pub(crate) fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     install_panic_hook();
     PANIC_CAPTURE.replace(PanicCapture::On(None));
@@ -30,7 +31,7 @@ pub(crate) fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Puts a hook before the one that is there, once for the process; other threads see no difference.
+/// Installs a hook before the existing one, once for the process. Other threads see no difference.
 fn install_panic_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

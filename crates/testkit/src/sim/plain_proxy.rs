@@ -1,7 +1,7 @@
-//! A controller's end for plain workers: the real [`PlainWorkerSession`], driven as the HTTP API drives it.
+//! The controller's end for plain workers: the real [`PlainWorkerSession`], driven as the HTTP API drives it.
 //!
-//! One request of a worker is served at a time. Sessions live in the controller's process: they are lost when it crashes, and
-//! made again from the journal under each leader.
+//! One request of a worker is served at a time. Sessions exist in the controller's process: they are lost when it
+//! crashes, and made again from the journal under each leader.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,7 +24,7 @@ use super::world::{SimEvent, SimWorld};
 #[derive(Default)]
 pub(crate) struct PlainModel {
     pub(crate) workers: BTreeMap<usize, PlainWorker>,
-    /// What each controller holds for each worker.
+    /// The state that each controller holds for each worker.
     proxies: BTreeMap<(usize, usize), PlainProxy>,
     /// The newest request of each worker that has arrived.
     arrived: BTreeMap<usize, u64>,
@@ -35,7 +35,7 @@ impl PlainModel {
         Self { workers, ..Self::default() }
     }
 
-    /// A controller's process is gone.
+    /// Ends a controller's process.
     pub(crate) fn controller_crashes(&mut self, leader: usize) {
         self.proxies.retain(|(of, _), _| *of != leader);
     }
@@ -45,12 +45,12 @@ impl PlainModel {
     }
 }
 
-/// What a controller holds for a worker.
+/// The state that a controller holds for a worker.
 struct PlainProxy {
     session: PlainWorkerSession,
-    /// Answers to claims, by the id of the request.
+    /// The answers to claims, by the id of the request.
     answers: BTreeMap<u64, PlainAnswer>,
-    /// The requests of which one is served at a time are those of this life of the leader.
+    /// The incarnation of the leader to which the open request belongs.
     life: u32,
     open_request: Option<PlainOpenRequest>,
     waiting: VecDeque<(u64, PlainRequest)>,
@@ -65,7 +65,7 @@ struct PlainOpenRequest {
     asked_at: Time,
 }
 
-/// How far it is.
+/// The progress of a request.
 enum PlainRequestStage {
     Begins,
     Renews,
@@ -78,8 +78,8 @@ enum PlainRequestStage {
 }
 
 impl SimWorld<'_> {
-    /// A request arrives. When its worker has given it up, the connection is closed and the request is not read. Reports may come late
-    /// and more than once.
+    /// Handles the arrival of a request. When its worker has given it up, the connection is closed and the request is
+    /// not read. Reports may arrive late and more than once.
     pub(crate) fn plain_arrives(
         &mut self,
         (leader, worker): (usize, usize),
@@ -114,7 +114,7 @@ impl SimWorld<'_> {
         self.wake_leader(leader, self.now + 1);
     }
 
-    /// Each registration is a new life, and proves nothing of the one before.
+    /// Registers a worker. Each registration is a new incarnation, and proves nothing about the one before.
     fn plain_registers(&mut self, leader: usize, worker: usize) {
         let Some(engine) = self.rebuild() else { return };
         let id = WorkerId(worker as u64);
@@ -147,7 +147,7 @@ impl SimWorld<'_> {
         self.plain.proxies.get_mut(&(leader, worker)).expect("it was found a moment ago")
     }
 
-    /// Whether the worker is registered; if so, the controller holds what it needs from now on.
+    /// Returns whether the worker is registered. If so, the controller holds its session from now on.
     fn has_proxy(&mut self, leader: usize, worker: usize) -> bool {
         let id = WorkerId(worker as u64);
         let leader_life = self.leaders[leader].life;
@@ -171,7 +171,7 @@ impl SimWorld<'_> {
         let Some(session) = session else { return false };
         for fence in session.held() {
             self.marks.hit("plain worker's leases found by a new leader");
-            // Whether the worker has heard of it is not known: it counts as started.
+            // Whether the worker has received it is not known: it counts as started.
             self.witness.delivered(fence);
         }
         let former = self.plain.proxies.remove(&(leader, worker));
@@ -208,7 +208,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// One round trip. Another exchange behind it has it answered at once, unless it reports something.
+    /// Makes one round trip. A second exchange behind it makes the leader answer at once, unless it reports something.
     fn plain_exchange(
         &mut self,
         (leader, worker): (usize, usize),
@@ -229,7 +229,7 @@ impl SimWorld<'_> {
         let turn = proxy.open_request.as_mut().expect("a request is served");
         (turn.stage, turn.awaits, turn.asked_at) = (stage, Some(first.seq), asked_at);
         for exchange in std::iter::once(first).chain(second) {
-            // The leader may crash over the first.
+            // The leader may crash during the first.
             if self.leaders[leader].lead.is_some() {
                 self.add_exchange_to_story(worker, leader, &exchange);
                 let request = EngineRequest::Exchange(exchange);
@@ -280,7 +280,7 @@ impl SimWorld<'_> {
     ) {
         let lead = self.leaders[leader].lead.as_ref();
         let may_contradict = lead.is_some_and(|it| it.machine.engine().contradicts(at, kind));
-        // What is not durable yet contradicts nothing.
+        // An event that is not durable yet contradicts nothing.
         if may_contradict && self.rebuild().is_some_and(|engine| engine.contradicts(at, kind)) {
             self.marks.hit("plain worker's report contradicted the one before");
             return self.finish_plain_request((leader, worker), &PlainAnswer::OtherOutcome);
@@ -313,7 +313,7 @@ impl SimWorld<'_> {
         self.enqueue_request(leader, SimRequestSource::Plain(worker), request);
     }
 
-    /// The leader has answered an exchange.
+    /// Handles the leader's reply to an exchange.
     pub(crate) fn plain_replied(&mut self, leader: usize, life: u32, reply: &ExchangeReply) {
         let worker = usize::try_from(reply.worker.0).expect("hosts are few");
         if self.leaders[leader].life != life {
@@ -332,7 +332,7 @@ impl SimWorld<'_> {
         }
         self.add_reply_to_story(worker, reply);
         match (told, stage) {
-            // That it has started is said again by the next request.
+            // The next request reports the start again.
             (Ok(_) | Err(_), PlainRequestStage::Tells(id, grant)) => {
                 if !self.proxy(leader, worker).session.holds(grant.lease.fence) {
                     self.marks.hit("plain worker's claim went on to another step");
@@ -381,7 +381,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// The leader has answered something else than an exchange.
+    /// Handles the leader's answer to a request that is not an exchange.
     pub(crate) fn plain_answered(
         &mut self,
         (leader, worker): (usize, usize),

@@ -1,9 +1,10 @@
-//! Plain workers: programs that send single requests over HTTP and know nothing of sessions.
+//! Plain workers: programs that send single requests over HTTP and have no sessions.
 //!
-//! Such a worker sends one request at a time, and again if there is no answer. It has no guard. It ends a step that holds a lock
-//! by `lease_expires_at`, and steps that it left behind in a former life too. Its clock agrees with that of the controllers
-//! within a tenth of a second when an answer comes, and runs at its own rate from there. When it crashes, nothing of it is left.
-//! A worker that disobeys, or that crashes and leaves processes behind without a deadline, is not covered.
+//! Such a worker sends one request at a time, and repeats it if there is no answer. It has no guard. It ends a step
+//! that holds a lock by `lease_expires_at`, and also steps that it left behind in a former incarnation. Its clock
+//! agrees with that of the controllers within a tenth of a second when an answer arrives, and runs at its own rate from
+//! there. When it crashes, nothing of it is left. A worker that disobeys, or that crashes and leaves processes without
+//! a deadline, is not covered.
 
 use std::collections::BTreeMap;
 
@@ -18,35 +19,35 @@ use super::world::{SimEvent, SimWorld};
 /// How many of a thousand schedules have plain workers.
 const PLAIN_WORKERS_PER_MILLE: u64 = 250;
 
-/// What keeps these generators apart from that of the rest of the schedule.
+/// Separates these generators from that of the rest of the schedule.
 const PLAIN_SEED_SALT: u64 = 0x91a1_4077_0000_0001;
 
-/// How often it looks what there is to do.
+/// How often it looks for something to do.
 const PLAIN_POLL_INTERVAL: u64 = 150;
 
-/// What a plain worker asks for.
+/// A request of a plain worker.
 #[derive(Clone, Debug)]
 pub(crate) enum PlainRequest {
     Register,
-    /// The leases that it lists, if it does.
+    /// A heartbeat, with the list of its leases if it has one.
     Heartbeat(Option<Vec<Fence>>),
-    /// Under an id: the same again gets the same answer.
+    /// A claim under an id. The same claim again gets the same answer.
     Claim(u64),
-    /// `RUN.INDEX.FENCE`, and how it ended.
+    /// A report of a lease, named `RUN.INDEX.FENCE`, and its outcome.
     Complete(LeaseRef, OutcomeKind),
-    /// The steps that may still run.
+    /// The end of the worker, with the steps that may still run.
     Goodbye(Vec<Fence>),
 }
 
-/// What it is told. Times are those of the controllers' clocks.
+/// An answer to a plain worker. Times are those of the controllers' clocks.
 #[derive(Clone, Debug)]
 pub(crate) enum PlainAnswer {
     NotLeader,
-    /// How often to send a heartbeat.
+    /// The worker is registered. It sends heartbeats at this interval.
     Registered(u64),
-    /// What to stop, and until when the others are renewed.
+    /// The leases to stop, and until when the others are renewed.
     Renewed(Vec<Fence>, u64),
-    /// A step, and until when it is the worker's.
+    /// A step, and until when the worker may run it.
     Offer(Box<LeaseGrant>, u64),
     NoStep,
     Judged(OutcomeVerdict),
@@ -55,25 +56,25 @@ pub(crate) enum PlainAnswer {
     Refused(WorkerRefusal),
 }
 
-/// What happens with plain workers.
+/// An event of a plain worker.
 #[derive(Clone, Debug)]
 pub(crate) enum PlainWorkerEvent {
     Ticks(usize),
-    /// At a leader, from a worker, with its number.
+    /// A request arrives at a leader, from a worker, with its number.
     Arrives((usize, usize), u64, PlainRequest),
-    /// The leader's reply to an exchange, in one life of the leader.
+    /// The leader's reply to an exchange, in one incarnation of the leader.
     Replied(usize, u32, Box<ExchangeReply>),
     Hears(usize, u64, PlainAnswer),
     StepEnds(usize, Fence),
     LeaseExpires(usize, Fence),
 }
 
-/// What a plain worker does wrong, or at the wrong time.
+/// A fault of a plain worker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PlainFault {
-    /// It is gone, with every process.
+    /// It ends with every process.
     Crash,
-    /// It begins anew while its steps run on, until they end or their lease expires.
+    /// It starts again while its steps continue, until they end or their lease expires.
     Restart,
     Goodbye,
 }
@@ -93,7 +94,7 @@ struct PlainStep {
     timeout: Option<u64>,
     /// The registration under which it was claimed.
     life: u32,
-    /// Until when it may run, in true time.
+    /// The true time until which it may run.
     until: u64,
 }
 
@@ -104,7 +105,7 @@ struct PlainReport {
     is_repeat: bool,
 }
 
-/// A plain worker.
+/// The state of a plain worker.
 pub(crate) struct PlainWorker {
     rng: SimRng,
     state: PlainState,
@@ -145,7 +146,7 @@ impl PlainWorker {
         self.steps.is_empty()
     }
 
-    /// Leases that it knows of: of what runs, and of what ended and was not reported with an answer.
+    /// Returns the leases that it knows: of running steps, and of ended ones whose report has no answer.
     fn known(&self) -> Vec<Fence> {
         let runs = self.steps.values().filter(|step| step.life == self.life);
         let told = self.reports.iter().filter(|report| !report.is_repeat);
@@ -153,7 +154,7 @@ impl PlainWorker {
         runs.map(|step| step.lease.fence).chain(told).collect()
     }
 
-    /// What it asks for next.
+    /// Returns its next request.
     fn next_request(&mut self, now: u64, slots: usize) -> Option<PlainRequest> {
         match self.state {
             PlainState::Away => None,
@@ -161,7 +162,7 @@ impl PlainWorker {
             PlainState::Leaves => Some(PlainRequest::Goodbye(self.steps.keys().copied().collect())),
             PlainState::Works => {
                 if self.next_heartbeat_at <= now {
-                    // A heartbeat without a list ends what is over its timeout at once, and frees its locks.
+                    // A heartbeat without a list ends what is past its timeout at once, and frees its locks.
                     let must_list =
                         |step: &PlainStep| step.stops_on_lost_contact && step.timeout.is_some();
                     let lists = self.rng.chance(750) || self.steps.values().any(must_list);
@@ -181,7 +182,7 @@ impl PlainWorker {
         open.map(|(_, request, _)| request)
     }
 
-    /// A report has its answer. Some come again, and some of these say something else.
+    /// Handles the answer to a report. Some reports are repeated, and some of these differ.
     fn reported(&mut self, lease: LeaseRef, now: u64) {
         let at = self.reports.iter().position(|it| it.lease == lease && it.due <= now);
         let Some(report) = at.map(|at| self.reports.remove(at)) else { return };
@@ -197,7 +198,7 @@ impl PlainWorker {
     }
 }
 
-/// Adds plain workers to a schedule, and what happens to them.
+/// Adds plain workers to a schedule, and their faults.
 pub(super) fn add_plain_workers(
     seed: u64,
     heals_at: u64,
@@ -232,7 +233,7 @@ pub(super) fn add_plain_workers(
     faults.sort_by_key(|fault| fault.at);
 }
 
-/// The plain workers of a schedule.
+/// Returns the plain workers of a schedule.
 pub(super) fn plain_workers(schedule: &Schedule) -> BTreeMap<usize, PlainWorker> {
     let sketches = schedule.workers.iter().enumerate().filter(|(_, sketch)| sketch.is_plain);
     let worker = |(host, sketch): (usize, &ScheduledWorker)| {
@@ -315,7 +316,7 @@ impl SimWorld<'_> {
     fn plain_receives(&mut self, worker: usize, number: u64, answer: PlainAnswer) {
         let (now, leaders) = (self.now, self.leaders.len());
         let it = self.plain_worker(worker);
-        // The answer to a registration has no number: one that comes late serves the next registration as well.
+        // The answer to a registration has no number: a late one serves the next registration as well.
         if number == 0 && it.state != PlainState::Joins {
             return;
         }
@@ -373,7 +374,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// Its life is not known, or over: it registers again.
+    /// Registers again, because the incarnation is unknown or over.
     fn plain_refused(&mut self, worker: usize, refusal: &WorkerRefusal) {
         let now = self.now;
         match refusal {
@@ -391,7 +392,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// What runs on belongs to a former life. It ends with its lease.
+    /// Ends an incarnation. Its running steps continue as those of a former one, and end with their leases.
     fn plain_life_ends(&mut self, worker: usize) {
         let it = self.plain_worker(worker);
         it.life += 1;
@@ -402,7 +403,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// The true time at which the worker takes this moment of the controllers' clocks for reached.
+    /// Returns the true time at which the worker believes that the controllers' clocks show this moment.
     fn plain_clock_reaches(&mut self, worker: usize, moment: u64) -> u64 {
         let now = self.now;
         let drift = self.schedule.workers[worker].clock.drift_per_mille;
@@ -466,7 +467,8 @@ impl SimWorld<'_> {
         }
     }
 
-    /// The worker's clock shows when a lease ends: a step that holds a lock is ended, and so is one of a former life.
+    /// Handles the end of a lease on the worker's clock: a step that holds a lock is ended, and so is one of a former
+    /// incarnation.
     fn plain_lease_expires(&mut self, worker: usize, fence: Fence) {
         let now = self.now;
         let it = self.plain_worker(worker);
@@ -478,7 +480,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// A process is gone; how it ended is reported, sometimes late.
+    /// Handles the end of a process. Its outcome is reported, sometimes late.
     fn plain_step_gone(&mut self, worker: usize, fence: Fence, outcome: Option<OutcomeKind>) {
         let now = self.now;
         let it = self.plain_worker(worker);

@@ -1,4 +1,4 @@
-//! Plans to be simulated, and what their steps do.
+//! The plans of a simulation, and the behaviour of their steps.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use super::schedule::ScheduledRun;
 
 pub(crate) const LABELS: [&str; 3] = ["docker", "gpu", "linux"];
 
-/// What a step's process does.
+/// The behaviour of a step's process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepBehavior {
     /// How long it runs.
     pub(crate) takes: u64,
-    /// Attempts up to this one fail.
+    /// The number of first attempts that fail.
     pub(crate) fails: u16,
-    /// It never ends by itself, and its worker does not notice.
+    /// True if it never ends by itself, and its worker does not notice.
     pub(crate) hangs: bool,
 }
 
@@ -34,16 +34,16 @@ impl StepBehavior {
     }
 }
 
-/// What kind of work a schedule has.
+/// The kind of work of a schedule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WorkloadKind {
-    /// Some of everything.
+    /// A mix of all kinds.
     Mixed,
     /// Many steps that want one of two locks, and one that wants both.
     LockContention,
     /// Few slots, long steps, some far more urgent than others.
     Queue,
-    /// Many short steps, so that leases are handed out ahead.
+    /// Many short steps, so that steps are leased ahead.
     Burst,
     /// The same, with steps that must end when contact is lost.
     StrictBurst,
@@ -63,7 +63,7 @@ pub(crate) fn runs(rng: &mut SimRng) -> Vec<ScheduledRun> {
     (0..count).map(|at| run(rng, flavour, at)).collect()
 }
 
-/// The runs of a schedule of the local mode: mostly short steps, which are leased ahead.
+/// Returns the runs of a schedule in the local mode: mostly short steps, which are leased ahead.
 pub(crate) fn local_runs(rng: &mut SimRng) -> Vec<ScheduledRun> {
     let workloads =
         [WorkloadKind::Burst, WorkloadKind::StrictBurst, WorkloadKind::Queue, WorkloadKind::Mixed];
@@ -150,7 +150,7 @@ fn mixed_plan(rng: &mut SimRng) -> Plan {
             .collect();
         needs.sort_unstable();
         needs.dedup();
-        // A matrix is waited for by its join; its cells need nothing, which keeps the generator small.
+        // A join waits for the cells of a matrix. The cells need nothing, which keeps the generator small.
         for need in needs {
             if rng.chance(100) { plan.needs_optional(node, need) } else { plan.needs(node, need) }
         }
@@ -206,7 +206,7 @@ fn spec(rng: &mut SimRng) -> StepSpec {
     spec
 }
 
-/// The condition on values and the idempotency settings of a step.
+/// Returns the condition on values and the idempotency settings of a step.
 fn when_and_key(rng: &mut SimRng) -> (ValueCondition, Option<IdempotencySpec>) {
     if rng.chance(40) {
         let text = "params.ship  (params.ship = false)".into();
@@ -238,7 +238,7 @@ fn locks(rng: &mut SimRng) -> Vec<LockUse> {
     locks
 }
 
-/// Steps that lose workers for no fault of their own must not fail for it here: the story is about something else.
+/// Returns a step that survives lost workers: these schedules test something else.
 fn loss_tolerant_spec() -> StepSpec {
     StepSpec {
         retry: RetryPolicy { times: 5, lost: 50, ..RetryPolicy::default() },
@@ -276,7 +276,7 @@ fn queue_plan(rng: &mut SimRng) -> Plan {
     plan.build().expect("the generator makes valid plans")
 }
 
-/// Every schedule has two locks, whatever else it is about.
+/// Declares two locks, which every schedule has.
 fn declare_both_locks(plan: &mut PlanBuilder) {
     for lock in ["alpha", "beta"] {
         plan.step(

@@ -1,4 +1,4 @@
-//! Processes: what a started step really does.
+//! Processes: the real behaviour of started steps.
 
 use windlass_core::id::{Fence, Incarnation};
 use windlass_core::outcome::{Outcome, OutcomeKind};
@@ -12,17 +12,17 @@ use super::world::{SimEvent, SimWorld};
 #[derive(Clone, Debug)]
 pub(crate) struct SimProcess {
     lease: LeaseRef,
-    /// The life of the worker that started it.
+    /// The incarnation of the worker that started it.
     pub(crate) life: Incarnation,
     grace: u64,
     /// How long it runs, if it ends by itself.
     takes: Option<u64>,
     outcome: OutcomeKind,
-    /// Which of the ends that were planned counts.
+    /// The number of the planned end that is valid.
     version: u64,
-    /// When its tether ends it, in true time.
+    /// The true time at which its tether ends it.
     pub(crate) tether_at: Option<u64>,
-    /// Its start has not returned: there is a tether and no process of the step.
+    /// True if its start has not returned: there is a tether and no process of the step.
     is_starting: bool,
 }
 
@@ -31,7 +31,7 @@ impl SimWorld<'_> {
         self.process_starts_under(worker, self.workers[worker].incarnation, grant);
     }
 
-    /// The guard of a life starts a step.
+    /// Starts a step under the guard of an incarnation.
     pub(crate) fn process_starts_under(
         &mut self,
         worker: usize,
@@ -82,20 +82,20 @@ impl SimWorld<'_> {
         }
     }
 
-    /// From now on while this lasts, starts on the worker's host do not return.
+    /// Makes starts on the worker's host hang from now on.
     pub(crate) fn starts_hang(&mut self, worker: usize, until: u64) {
         let guard = &mut self.workers[worker].guard;
         guard.starts_hang_until = guard.starts_hang_until.max(until);
     }
 
-    /// A start that hung returns. One that was ended meanwhile never does.
+    /// Returns from a start that hung. A start that was ended meanwhile never returns.
     pub(crate) fn start_returns(&mut self, worker: usize, fence: Fence) {
         if self.workers[worker].processes.contains_key(&fence) {
             self.process_runs(worker, fence);
         }
     }
 
-    /// The step executes its first instruction.
+    /// Begins the step itself: it executes its first instruction.
     fn process_runs(&mut self, worker: usize, fence: Fence) {
         let process = self.process_mut(worker, fence);
         process.is_starting = false;
@@ -105,7 +105,7 @@ impl SimWorld<'_> {
         let seen = self.witness.started(worker, lease);
         self.check(seen);
         if self.workers[worker].processes.values().any(|other| other.life != life) {
-            self.marks.hit("process of a former life ran beside the next life");
+            self.marks.hit("process of a former incarnation ran beside the next one");
         }
         if let Some(takes) = takes {
             self.at(self.now + takes, SimEvent::ProcessEnd(worker, fence, version));
@@ -115,7 +115,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// A process is told to stop. Some obey at once, some must be killed when their grace is over.
+    /// Orders a process to stop. Some obey at once, some must be killed when their grace is over.
     pub(crate) fn process_stops(&mut self, worker: usize, stop: StopOrder) {
         let stubborn = self.rng.chance(400);
         let quick = self.rng.range(1, 20);
@@ -154,7 +154,7 @@ impl SimWorld<'_> {
         self.record_process_end(worker, life, (fence, outcome));
     }
 
-    /// A process ended. If it is of a former life, the worker does not learn of it.
+    /// Records the end of a process. If it belongs to a former incarnation, the worker does not learn of it.
     pub(crate) fn record_process_end(
         &mut self,
         worker: usize,
@@ -189,7 +189,7 @@ impl SimWorld<'_> {
         process.expect("it was found a moment ago")
     }
 
-    /// The first act of a node that wakes: what has outlived its lease is ended.
+    /// Ends the processes that have outlived their lease, which is the first action of a node that wakes.
     pub(crate) fn node_thaws(&mut self, worker: usize) {
         if self.workers[worker].node_frozen_until > self.now {
             return;
@@ -200,14 +200,14 @@ impl SimWorld<'_> {
         self.witness.freeze(worker, false);
     }
 
-    /// Ends all processes of one life of a worker at once.
+    /// Ends all processes of one incarnation of a worker at once.
     pub(crate) fn kill_life(&mut self, worker: usize, life: Incarnation) {
         for fence in self.fences_of(worker, |process| process.life == life) {
             self.process_gone(worker, fence);
         }
     }
 
-    /// Ends what former lives of a worker left on other hosts.
+    /// Ends the processes that former incarnations of a worker left on other hosts.
     pub(crate) fn kill_former_lives(&mut self, worker: usize) {
         let life = self.workers[worker].incarnation;
         for fence in self.fences_of(worker, |process| process.life != life) {

@@ -1,6 +1,6 @@
-//! Chance from a seed.
+//! Random numbers from a seed.
 
-/// A small generator (the `SplitMix64` sequence): the same seed gives the same numbers for ever.
+/// A small generator (the `SplitMix64` sequence): the same seed always gives the same numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct SimRng(u64);
 
@@ -17,17 +17,17 @@ impl SimRng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is at least 1.
+    /// Returns a number below `bound`, which is at least 1.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub(crate) fn range(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
-    /// True in so many of a thousand cases.
+    /// Returns true in so many of a thousand cases.
     pub(crate) fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
@@ -37,7 +37,7 @@ impl SimRng {
         of[at]
     }
 
-    /// An index below `bound`.
+    /// Returns an index below `bound`.
     pub(crate) fn index(&mut self, bound: usize) -> usize {
         usize::try_from(self.below(bound as u64)).expect("an index")
     }

@@ -1,4 +1,4 @@
-//! What happens in one simulation, as plain data.
+//! The schedule of one simulation, as plain data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use super::rng::SimRng;
 /// A whole simulation: the same schedule always plays the same.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// Where it comes from; also the chance inside it.
+    /// The seed of the schedule, and of the random source inside it.
     pub seed: u64,
-    /// How long leases last under each leader.
+    /// The lease duration under each leader.
     pub(crate) ttls: Vec<u64>,
     /// How long a leader takes for a decision.
     pub(crate) decision_cost: u64,
-    /// One process leads and works, and its guard has a start queue.
+    /// True in the local mode: one process leads and works, and its guard has a start queue.
     pub(crate) is_local: bool,
     /// How many of a thousand starts of a start queue fail.
     pub(crate) start_failures_per_mille: u64,
@@ -33,60 +33,60 @@ pub struct Schedule {
     pub(crate) runs: Vec<ScheduledRun>,
     pub(crate) network: NetworkConditions,
     pub(crate) faults: Vec<ScheduledFault>,
-    /// When the weather turns fair and no more faults begin.
+    /// When the network heals and no more faults begin.
     pub(crate) heals_at: u64,
 }
 
-/// A worker to be.
+/// A worker of a schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct ScheduledWorker {
     pub(crate) clock: DriftingClock,
     pub(crate) labels: Vec<&'static str>,
     pub(crate) slots: u32,
-    /// The leader in whose process it lives.
+    /// The leader in whose process it runs.
     pub(crate) own_of: Option<usize>,
     pub(crate) joins_at: u64,
-    /// The worker of which this is another host, which a [`FaultKind::HostCloned`] starts.
+    /// The worker of which this is another host. A [`FaultKind::HostCloned`] starts it.
     pub(crate) clone_of: Option<usize>,
-    /// It sends plain requests over HTTP and has no guard.
+    /// True if it sends plain requests over HTTP and has no guard.
     pub(crate) is_plain: bool,
 }
 
-/// A run to be.
+/// A run of a schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct ScheduledRun {
     pub(crate) at: u64,
     pub(crate) plan: Arc<Plan>,
     pub(crate) options: RunOptions,
     pub(crate) facts: Arc<[StepBehavior]>,
-    /// Steps whose outcome is taken from an earlier run.
+    /// Steps whose outcome is reused from an earlier run.
     pub(crate) reused: Vec<u32>,
 }
 
-/// What the link does to messages until it heals.
+/// The effect of the link on messages until it heals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NetworkConditions {
     pub(crate) loss_per_mille: u64,
     pub(crate) duplicates_per_mille: u64,
     pub(crate) delay_max: u64,
-    /// Some messages take very much longer than the others.
+    /// How many of a thousand messages take very much longer than the others.
     pub(crate) long_delays_per_mille: u64,
 }
 
 impl NetworkConditions {
-    /// Whether messages are lost, doubled or overtaken by far.
+    /// Returns whether messages are lost, duplicated or reordered by long delays.
     pub(crate) const fn is_unreliable(self) -> bool {
         self.loss_per_mille + self.duplicates_per_mille + self.long_delays_per_mille > 0
     }
 
-    /// The same delays and nothing else.
+    /// Returns the same delays without losses.
     pub(crate) const fn without_losses(self) -> Self {
         let delay_max = self.delay_max;
         Self { loss_per_mille: 0, duplicates_per_mille: 0, delay_max, long_delays_per_mille: 0 }
     }
 }
 
-/// Something that goes wrong.
+/// A fault of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScheduledFault {
     pub(crate) at: u64,
@@ -94,95 +94,95 @@ pub(crate) struct ScheduledFault {
     pub(crate) kind: FaultKind,
 }
 
-/// What goes wrong.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FaultKind {
     LeaderCrash(usize),
-    /// The leader crashes when it comes to this point, if it does while this lasts.
+    /// The leader crashes when it gets to this point, if it does so while the fault lasts.
     LeaderCrashAt(usize, CrashPoint),
     LeaderFreeze(usize),
-    /// The leader, if it leads, makes durable what it decided, resigns and wants no term for as long as this lasts.
+    /// The leader, if it leads, makes its decisions durable, resigns, and asks for no term while the fault lasts.
     HandOver(usize),
-    /// The worker's process dies; its guard lives, ends the children and reports.
+    /// The worker's process dies; its guard survives, ends the children and reports.
     WorkerCrash(usize),
     /// Worker, guard and children die together.
     NodeCrash(usize),
-    /// The worker's host is cut off, and another one starts as the same worker, with a copy of the state directory. Guard and
-    /// children of the first host go on; when this ends, that host is told that it is superseded.
+    /// The worker's host is cut off, and another one starts as the same worker, with a copy of the state directory.
+    /// Guard and children of the first host continue. When this ends, that host learns that it is superseded.
     HostCopied(usize),
-    /// The worker's host is copied while it runs, and the copy starts as the same worker: both know the same credential and
-    /// nothing of each other. When this ends, the copy (the second number) is switched off.
+    /// The worker's host is copied while it runs, and the copy starts as the same worker. Both have the same credential
+    /// and know nothing of each other. When this ends, the copy (the second number) is switched off.
     HostCloned(usize, usize),
-    /// Worker and guard die together and nothing reports it; each tether ends its step.
+    /// Worker and guard die together without a report; each tether ends its step.
     GuardCrash(usize),
     /// The worker's guard dies and the worker lives on until it sees that; each tether ends its step.
     GuardDiesAlone(usize),
-    /// The worker's guard stops; worker, tethers and children go on. What passes through the guard waits.
+    /// The worker's guard stops; worker, tethers and children continue. Messages through the guard wait.
     GuardHang(usize),
     /// Starts on the worker's host do not return while this lasts: a file system does not answer.
     HungStarts(usize),
-    /// The worker's process stops; guard and children go on.
+    /// The worker's process stops; guard and children continue.
     WorkerFreeze(usize),
     /// The whole node stops.
     NodeFreeze(usize),
-    /// So many clients ask the leader that its inbox is never empty.
+    /// So many clients send requests to the leader that its inbox is never empty.
     Crowd(usize),
     /// This leader alone does not reach the store; some of its operations take effect all the same.
     StoreCut(usize),
-    /// The leader that leads does not reach the store at all, and workers on which a step runs that must not run beside itself
-    /// reach no other leader. It begins when there is such a step.
+    /// The leader does not reach the store at all, and workers that run an exclusive step reach no other leader. An
+    /// exclusive step must not run beside itself. The fault begins when such a step runs.
     Partition,
     CutUp(usize),
     CutDown(usize),
     CutBoth(usize),
     /// Every worker is cut off.
     CutAll,
-    /// Every worker is cut off on which a step runs that must not run beside itself. It begins when there is such a step.
+    /// Every worker that runs an exclusive step is cut off. The fault begins when such a step runs.
     HoldersCut,
     /// Appends fail without effect.
     JournalRefuses,
     /// Appends fail, some of them after they took effect.
     JournalUnknown,
-    /// Everything takes seconds.
+    /// Every operation of the store takes seconds.
     JournalSlow,
-    /// Nothing reaches the store.
+    /// No operation reaches the store.
     JournalDown,
     /// The store's clock is set, by so many milliseconds.
     StoreClockJumps(i64),
     /// The clock of a worker's host is set, by so many milliseconds.
     HostClockJumps(usize, i64),
-    /// An earlier state of the store is put back, so many batches ago; it knows that, or it does not. With zero it is the
-    /// state before the newest grant of a running step that must not run beside itself, and it waits for such a step.
+    /// The store returns to an earlier state, so many batches ago, and may or may not know that. Zero means the state
+    /// before the newest grant of a running exclusive step; the fault waits for such a step.
     RollBack(u64, StoreHistory),
     Cancel(usize, CancelLevel),
     Drain(usize),
-    /// The worker's credential was stolen and is revoked. The worker does not hear of it while this lasts, and the thief
-    /// claims that nothing of it is alive.
+    /// The worker's credential was stolen and is revoked. The worker does not learn of it while this lasts, and the
+    /// thief claims that no process of the worker is alive.
     Revoke(usize),
-    /// A run is ended as one that the engine cannot decide on.
+    /// A run is ended because the engine cannot decide on it.
     Condemn(usize),
     /// A lock is taken away from a lease that holds it.
     ForceRelease,
-    /// The worker is told to finish what it runs and is started anew when the fault ends.
+    /// The worker is ordered to drain, and is started again when the fault ends.
     WorkerRestart(usize),
     Plain(usize, PlainFault),
 }
 
-/// The boundaries between deciding, making durable and saying, at each of which a leader may vanish.
+/// The points between decision, durability and answer. A leader may crash at each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CrashPoint {
-    /// It has decided; the append has not left.
+    /// It has decided; the append is not sent.
     AfterDecide,
-    /// The append is durable; the leader has not heard of it.
+    /// The append is durable; the leader does not know that.
     AfterAppend,
-    /// It has heard; nobody else has.
+    /// The leader knows; no other process does.
     BeforeReply,
 }
 
 impl CrashPoint {
     pub(crate) const ALL: [Self; 3] = [Self::AfterDecide, Self::AfterAppend, Self::BeforeReply];
 
-    /// The coverage mark of a crash there.
+    /// Returns the coverage mark of a crash there.
     pub(crate) const fn mark(self) -> &'static str {
         match self {
             Self::AfterDecide => "crashed after decide",
@@ -193,7 +193,7 @@ impl CrashPoint {
 }
 
 impl Schedule {
-    /// The schedule of a seed.
+    /// Returns the schedule of a seed.
     pub fn new(seed: u64) -> Self {
         local_schedule(seed).unwrap_or_else(|| Self::of_cluster(seed))
     }
@@ -240,23 +240,23 @@ impl Schedule {
         }
     }
 
-    /// The worker that a host is: a copy is the same worker.
+    /// Returns the worker that a host is: a copy is the same worker.
     pub(crate) fn identity(&self, host: usize) -> WorkerId {
         WorkerId(self.workers[host].clone_of.unwrap_or(host) as u64)
     }
 
-    /// How many faults are in it.
+    /// Returns the number of its faults.
     pub fn fault_count(&self) -> usize {
         self.faults.len()
     }
 
-    /// How many runs are submitted in it.
+    /// Returns the number of its runs.
     pub fn run_count(&self) -> usize {
         self.runs.len()
     }
 }
 
-/// Lease durations: mostly one for all leaders, as it should be configured.
+/// Returns lease durations: mostly one for all leaders, as it should be configured.
 fn ttls(rng: &mut SimRng, leaders: usize) -> Vec<u64> {
     const TTLS: [u64; 3] = [5_000, 10_000, 15_000];
     let (common, differ) = (rng.pick(&TTLS), rng.chance(300));
@@ -286,13 +286,13 @@ fn workers(rng: &mut SimRng, leaders: usize, crowd: bool) -> Vec<ScheduledWorker
     homes.into_iter().map(|own_of| sketch(own_of, rng)).collect()
 }
 
-/// What a worker advertises. Some leaders' own workers run nothing but what is pinned to them.
+/// Returns the labels that a worker advertises. Some leaders' own workers run only steps that are pinned to them.
 fn labels(rng: &mut SimRng, own: bool) -> Vec<&'static str> {
     let reserved = (own && rng.chance(200)).then_some(Labels::PINNED_ONLY);
     plans::LABELS.into_iter().filter(|_| rng.chance(550)).chain(reserved).collect()
 }
 
-/// Faults that a schedule may be mostly about, by their number in [`faults`].
+/// The faults that can dominate a schedule, by their number in [`faults`].
 const MAIN_FAULTS: [u64; 19] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 21, 22, 23, 24];
 
 fn faults(
@@ -317,7 +317,7 @@ fn faults(
     list
 }
 
-/// Faults that some schedules have besides, from chance of their own.
+/// Adds faults that only some schedules have, from a random source of their own.
 fn add_extra_faults(
     seed: u64,
     heals_at: u64,
@@ -345,7 +345,7 @@ fn add_extra_faults(
     faults.sort_by_key(|fault| fault.at);
 }
 
-/// How long a leader takes for a decision: no time in most schedules. Some leaders meet a crowd of clients.
+/// Returns how long a leader takes for a decision: no time in most schedules. Adds a crowd of clients for some leaders.
 fn busy_leaders(
     seed: u64,
     (leaders, heals_at): (usize, u64),
@@ -362,7 +362,7 @@ fn busy_leaders(
     if rng.chance(250) { rng.range(1, 4) } else { 0 }
 }
 
-/// The fault of this number.
+/// Returns the fault of this number.
 fn fault_kind(
     rng: &mut SimRng,
     number: u64,
@@ -403,7 +403,7 @@ fn fault_kind(
     }
 }
 
-/// A fault, with another one that makes its consequences visible: the worker falls silent as well.
+/// Returns a fault, with another one that makes its consequences visible: the worker becomes unreachable as well.
 fn with_silent_worker(
     rng: &mut SimRng,
     fault: ScheduledFault,

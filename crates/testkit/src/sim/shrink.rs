@@ -1,12 +1,12 @@
-//! Makes a failing schedule short.
+//! Shortens a failing schedule.
 
 use windlass_core::planted_bugs::PlantedBugs;
 
 use super::schedule::{FaultKind, Schedule};
 use super::world::{SimReport, SimWorld};
 
-/// Leaves out faults, runs and bad weather one by one while the same rule still breaks, and tells the story of what is
-/// left. A schedule that holds stays as it is.
+/// Leaves out faults, runs and network faults one by one while the same rule still breaks, and returns the story of the
+/// rest. A schedule that does not fail is unchanged.
 pub fn shrink(schedule: &Schedule, bugs: PlantedBugs) -> (Schedule, SimReport) {
     let broken = |schedule: &Schedule| {
         SimWorld::new(schedule, bugs, false).play().violation.map(|violation| violation.rule)
@@ -24,7 +24,7 @@ pub fn shrink(schedule: &Schedule, bugs: PlantedBugs) -> (Schedule, SimReport) {
     (best, report)
 }
 
-/// Schedules with a little less in them.
+/// Returns schedules with a little less in them.
 fn candidates(schedule: &Schedule) -> Vec<Schedule> {
     let mut list = Vec::new();
     for fault in (0..schedule.faults.len()).rev() {

@@ -1,10 +1,10 @@
-//! How the lines of a story are worded: short enough to read some hundred of them.
+//! The wording of the lines of a story: short enough to read some hundred of them.
 
 use windlass_core::session::{Exchange, ExchangeReply, ExchangeReplyBody, LeasePhase, LeaseRef};
 
 use super::world::SimWorld;
 
-/// What happened, line by line; empty unless it was asked for.
+/// The events of a schedule, line by line; empty unless the story was requested.
 pub type StoryLines = Vec<String>;
 
 impl SimWorld<'_> {
@@ -52,13 +52,13 @@ fn reply_text(body: &ExchangeReplyBody) -> String {
         + &named_list("wants back", body.take_back.iter().map(ToString::to_string))
 }
 
-/// A list under its name; nothing if it is empty.
+/// Returns a list after its name; nothing if it is empty.
 fn named_list(name: &str, items: impl Iterator<Item = String>) -> String {
     let items: Vec<String> = items.collect();
     if items.is_empty() { String::new() } else { format!("; {name} {}", items.join(", ")) }
 }
 
-/// A lease with what it is for.
+/// Returns a lease with its step.
 pub(crate) fn lease_text(lease: LeaseRef) -> String {
     format!("{} (run {} {} attempt {})", lease.fence, lease.run, lease.step, lease.attempt)
 }

@@ -24,24 +24,24 @@ use super::process::SimProcess;
 use super::schedule::ScheduledWorker;
 use super::world::{SimEvent, SimWorld};
 
-/// Steps that a local worker enqueues beside those in its slots.
+/// The number of steps that a local worker enqueues beside those in its slots.
 const LOCAL_QUEUE_MAX: usize = 12;
 
-/// A worker's node.
+/// The node of a worker.
 #[derive(Default)]
 pub(crate) struct WorkerNode {
     pub(crate) incarnation: Incarnation,
-    /// What its host takes for the time.
+    /// The wall clock of its host.
     pub(crate) wall_clock: WallClock,
-    /// What its registration proves about its former life.
+    /// What its registration proves about its former incarnation.
     pub(crate) former: FormerLifeProof,
     pub(crate) session: Option<WorkerSession>,
     pub(crate) processes: BTreeMap<Fence, SimProcess>,
-    /// What the guard of this life would list in its death notice.
+    /// The steps that the guard of this incarnation would list in its death notice.
     pub(crate) starts: UnjudgedStarts,
-    /// How long exchanges are held back; without it they leave at once.
+    /// How long exchanges are held back. `None` if they leave at once.
     pace: Option<ExchangePace>,
-    /// Processes that ended while the worker stood still; it learns of them when it wakes.
+    /// Processes that ended while the worker was frozen; it learns of them when it wakes.
     pub(crate) reaped: Vec<(Fence, Outcome)>,
     pub(crate) spool: Vec<FinishedAttempt>,
     pub(crate) state: HostState,
@@ -53,19 +53,19 @@ pub(crate) struct WorkerNode {
     pub(crate) cut_down_until: u64,
     /// The only leader that it reaches, and until when.
     pub(crate) reaches_only: Option<(usize, u64)>,
-    /// The guard's report that nobody confirmed yet.
+    /// The guard's report that no leader has confirmed yet.
     pub(crate) unconfirmed_report: Option<(Incarnation, Vec<Fence>)>,
     pub(crate) guard: GuardNode,
 }
 
 impl WorkerNode {
-    /// A worker's host; a copy of one is off at first.
+    /// Creates a worker's host; a copy of one is off at first.
     pub(crate) fn new(sketch: &ScheduledWorker) -> Self {
         let state = if sketch.clone_of.is_some() { HostState::Retired } else { HostState::Up };
         Self { state, ..Self::default() }
     }
 
-    /// Whether it ever tried to join.
+    /// Returns whether it ever tried to join.
     pub(crate) const fn has_begun(&self) -> bool {
         self.incarnation.0 > 0
     }
@@ -74,12 +74,12 @@ impl WorkerNode {
         self.state != HostState::Up
     }
 
-    /// What it sends is lost.
+    /// Loses everything that it sends, until this time.
     pub(crate) fn cut_up(&mut self, until: u64) {
         self.cut_up_until = self.cut_up_until.max(until);
     }
 
-    /// What is sent to it is lost.
+    /// Loses everything that is sent to it, until this time.
     pub(crate) fn cut_down(&mut self, until: u64) {
         self.cut_down_until = self.cut_down_until.max(until);
     }
@@ -89,7 +89,7 @@ impl WorkerNode {
         self.cut_down(until);
     }
 
-    /// Whether it is not running, or has a session.
+    /// Returns whether it is not running, or has a session.
     pub(crate) fn has_joined(&self) -> bool {
         self.is_down() || self.session.is_some()
     }
@@ -234,7 +234,7 @@ impl SimWorld<'_> {
                 }
             }
             if body.stops.iter().any(|stop| stop.why == StopReason::Stale) {
-                self.marks.hit("worker told that it is stale");
+                self.marks.hit("worker learned that it is stale");
             }
         }
         let verdicts = reply.body.as_ref().map(|body| body.verdicts.clone()).unwrap_or_default();
@@ -260,8 +260,8 @@ impl SimWorld<'_> {
         }
     }
 
-    /// A session is over: everything is ended, what is not reported goes to the spool, and a new life begins. A worker whose
-    /// guard hangs is killed and started again instead.
+    /// Ends a session: every step is ended, outcomes without a report are spooled, and a new incarnation begins. A
+    /// worker whose guard hangs is killed and started again instead.
     fn new_life(&mut self, worker: usize) {
         if self.workers[worker].guard.is_out(self.now) {
             self.worker_crashes(worker);
@@ -289,7 +289,7 @@ impl SimWorld<'_> {
         PaceSettings { peers, slots, capacity: slots * 64, leases_expire: false }
     }
 
-    /// Tells the pace of a worker's exchanges, if it has one.
+    /// Informs the pace of a worker's exchanges, if it has one.
     pub(crate) fn with_pace(
         &mut self,
         worker: usize,
@@ -306,7 +306,7 @@ impl SimWorld<'_> {
         Duration::from_millis(local.as_millis())
     }
 
-    /// Carries out what the session wants, through the start queue of a guard that has one.
+    /// Carries out the actions of the session, through the start queue of a guard that has one.
     pub(crate) fn act(&mut self, worker: usize, actions: Vec<SessionAction>) {
         let it = &mut self.workers[worker];
         let Some((session, pace)) = it.session.as_mut().zip(it.pace.as_ref()) else {
@@ -347,7 +347,7 @@ impl SimWorld<'_> {
             return;
         }
         if self.workers[worker].frozen_until > self.now {
-            // The worker stands still: it learns of the end when it wakes.
+            // The worker is frozen: it learns of the end when it wakes.
             let at = self.workers[worker].frozen_until;
             self.workers[worker].reaped.push((fence, outcome));
             return self.wake_worker(worker, at);
@@ -359,7 +359,7 @@ impl SimWorld<'_> {
         self.send_due_exchanges(worker);
     }
 
-    /// Sends what is due and makes sure to be back in time.
+    /// Sends the exchanges that are due and schedules the next look.
     pub(crate) fn send_due_exchanges(&mut self, worker: usize) {
         self.guard_receives_deadlines(worker);
         if let Some(until) = self.held_back_until(worker) {
@@ -386,7 +386,7 @@ impl SimWorld<'_> {
         self.wake_worker(worker, next.max(self.now + 1));
     }
 
-    /// Until when the pace holds back an exchange that is due.
+    /// Returns the time until which the pace holds back an exchange that is due.
     fn held_back_until(&self, worker: usize) -> Option<u64> {
         let it = &self.workers[worker];
         let clock = self.schedule.workers[worker].clock;
@@ -404,7 +404,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// The worker is asked to end: it takes no more and gives back what it has not started.
+    /// Orders the worker to drain: it takes no more and returns what it has not started.
     pub(crate) fn worker_drains(&mut self, worker: usize) {
         let Some(session) = &mut self.workers[worker].session else { return };
         let actions = session.drain();
@@ -413,7 +413,7 @@ impl SimWorld<'_> {
         self.send_due_exchanges(worker);
     }
 
-    /// The worker's process dies. Its guard ends the children and reports until it is heard.
+    /// Ends the worker's process. Its guard ends the children and repeats its report until it is answered.
     pub(crate) fn worker_crashes(&mut self, worker: usize) {
         if self.workers[worker].is_down() {
             return;
@@ -427,7 +427,7 @@ impl SimWorld<'_> {
         self.guard_loses_worker(worker, started);
     }
 
-    /// The worker's process is gone; what was spooled is on disk. Returns its life.
+    /// Removes the worker's process; the spool remains on disk. Returns its incarnation.
     pub(crate) fn worker_vanishes(&mut self, worker: usize) -> Option<Incarnation> {
         let it = &mut self.workers[worker];
         if it.is_down() {
@@ -455,14 +455,14 @@ impl SimWorld<'_> {
         self.at(self.now + pause, SimEvent::GuardReport(worker, life, started));
     }
 
-    /// Worker, guard and children die together, and nothing reports it.
+    /// Ends worker, guard and children together, without a report.
     pub(crate) fn node_crashes(&mut self, worker: usize) {
         let Some(life) = self.worker_vanishes(worker) else { return };
         self.kill_life(worker, life);
         for life in self.workers[worker].guard.dies_with_host() {
             self.kill_life(worker, life);
         }
-        // It comes back after another boot.
+        // It returns after another boot.
         self.workers[worker].former = FormerLifeProof::Unknown;
     }
 

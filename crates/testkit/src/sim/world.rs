@@ -1,4 +1,4 @@
-//! The world: virtual time, what is going on in it, and what was seen.
+//! The world: virtual time, the events that are scheduled in it, and the observations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,17 +26,17 @@ use super::worker::WorkerNode;
 /// How long after the last fault everything must have ended.
 const LIVENESS_BOUND: u64 = 30 * 60 * 1000;
 
-/// A step of a schedule never needs so many events; one that does is going in circles.
+/// The maximum number of events of a schedule. One that needs more is in a loop.
 const EVENTS_MAX: u64 = 3_000_000;
 
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimViolation {
-    /// Which.
+    /// The name of the rule.
     pub rule: &'static str,
-    /// Where and how.
+    /// The circumstances.
     pub detail: String,
-    /// When, in true milliseconds.
+    /// The true time in milliseconds.
     pub at: u64,
 }
 
@@ -46,33 +46,33 @@ impl SimViolation {
     }
 }
 
-/// What came of a schedule.
+/// The result of a schedule.
 #[derive(Clone, Debug, Default)]
 pub struct SimReport {
     /// The rule that was broken, if one was.
     pub violation: Option<SimViolation>,
-    /// What was covered.
+    /// The coverage marks that were hit.
     pub marks: CoverageMarks,
-    /// Steps that succeeded, and steps there were.
+    /// The number of steps that succeeded, and of all steps.
     pub succeeded: (u64, u64),
-    /// Events of the world.
+    /// The number of events of the world.
     pub events: u64,
-    /// Events in the journal.
+    /// The number of events in the journal.
     pub journalled: u64,
-    /// What happened, if it was asked for.
+    /// The story, if it was requested.
     pub story: StoryLines,
-    /// The journal at the end, if the story was asked for.
+    /// The journal at the end, if the story was requested.
     pub journal: Vec<(Time, Event)>,
 }
 
-/// Something that will happen.
+/// A scheduled event.
 #[derive(Clone, Debug)]
 pub(crate) enum SimEvent {
     ToLeader(usize, UplinkMessage),
     ToWorker(usize, DownlinkMessage),
     ToClient(usize, ClientAnswer),
     LeaderWake(usize),
-    /// The leader, in one life of it, handles its next input.
+    /// The leader, in one incarnation of it, handles its next input.
     LeaderTurn(usize, u32),
     WorkerWake(usize),
     StoreApply(usize, u32, StoreOp),
@@ -81,13 +81,13 @@ pub(crate) enum SimEvent {
     /// The start of a step returns, long after it was ordered.
     StartReturns(usize, Fence),
     TetherKill(usize, Fence),
-    /// The tethers of a life see that their guard is gone.
+    /// The tethers of an incarnation see that their guard is gone.
     TethersOrphaned(usize, Incarnation),
     GuardResumes(usize),
-    /// The worker of a life sees that its guard has died.
+    /// The worker of an incarnation sees that its guard has died.
     GuardDeathNoticed(usize, Incarnation),
     GuardReport(usize, Incarnation, Vec<Fence>),
-    /// At the guard of a life that has a start queue, or from there at its worker.
+    /// An event at the guard of an incarnation with a start queue, or a report from there to its worker.
     LocalGuard(usize, Incarnation, Box<LocalGuardEvent>),
     Thaw(usize),
     FaultBegin(usize),
@@ -97,7 +97,7 @@ pub(crate) enum SimEvent {
     Plain(PlainWorkerEvent),
 }
 
-/// One simulation under way.
+/// A simulation under way.
 pub(crate) struct SimWorld<'a> {
     pub(crate) schedule: &'a Schedule,
     pub(crate) bugs: PlantedBugs,
@@ -169,7 +169,7 @@ impl<'a> SimWorld<'a> {
         self.maintenance_begins();
     }
 
-    /// Plays the schedule to its end, which a panic is too.
+    /// Plays the schedule to its end. A panic is an end too.
     pub(crate) fn play(mut self) -> SimReport {
         if let Err(panic) = catch_panic(|| self.play_on()) {
             self.add_to_story(|| format!("PANIC {panic}"));
@@ -212,7 +212,7 @@ impl<'a> SimWorld<'a> {
         }
     }
 
-    /// What the leading engine has to say about the first step that is open.
+    /// Returns the leading engine's explanation of the first open step.
     fn why_stuck(&self) -> String {
         let engine = self.leaders.iter().find_map(LeaderNode::settled_engine);
         let open = self.witness.open_steps();
@@ -220,7 +220,7 @@ impl<'a> SimWorld<'a> {
             let whys = open.iter().filter_map(|(run, step)| engine.why(*run, *step));
             whys.map(|why| format!("{why:?}")).take(3).collect::<Vec<_>>().join(" | ")
         };
-        engine.map_or_else(|| "nobody leads".to_owned(), tell)
+        engine.map_or_else(|| "there is no leader".to_owned(), tell)
     }
 
     fn dispatch(&mut self, event: SimEvent) {
@@ -259,7 +259,7 @@ impl<'a> SimWorld<'a> {
         }
     }
 
-    /// Until when the node that an event concerns does nothing.
+    /// Returns the time until which the node that an event concerns does nothing.
     fn frozen_until(&self, event: &SimEvent) -> Option<u64> {
         match event {
             SimEvent::ToLeader(leader, _)
@@ -305,7 +305,7 @@ impl<'a> SimWorld<'a> {
         self.now > self.schedule.heals_at && self.missing().is_empty()
     }
 
-    /// What has to come before a schedule is over.
+    /// Returns what is missing for the end of a schedule.
     fn missing(&self) -> Vec<&'static str> {
         let conditions = [
             ("answers to clients", self.clients.iter().all(|op| op.acked)),
@@ -319,7 +319,7 @@ impl<'a> SimWorld<'a> {
         conditions.into_iter().filter(|(_, is_met)| !is_met).map(|(what, _)| what).collect()
     }
 
-    /// Whether a leader has taken the worker in, if it may come in at all.
+    /// Returns whether a leader has accepted the worker, if it may register at all.
     fn is_registered_or_excluded(&self, worker: usize) -> bool {
         let is_plain = self.schedule.workers[worker].is_plain;
         is_plain || self.workers[worker].has_joined() || self.witness.was_revoked(worker)
@@ -342,14 +342,14 @@ impl<'a> SimWorld<'a> {
         }
     }
 
-    /// Adds a line to the story, which ends with the rule that was broken.
+    /// Adds a line to the story. The story ends with the rule that was broken.
     pub(crate) fn add_to_story(&mut self, line: impl FnOnce() -> String) {
         if let Some(story) = self.story.as_mut().filter(|_| self.violation.is_none()) {
             story.push(format!("{:>8} {}", self.now, line()));
         }
     }
 
-    /// Whether faults and bad weather are over.
+    /// Returns whether the faults are over and the network has healed.
     pub(crate) fn is_healed(&self) -> bool {
         self.now >= self.schedule.heals_at
     }

@@ -1,7 +1,7 @@
-//! What a step prints, on its way to the logs: covered, bounded, in order.
+//! The output of a step on its way to the logs: masked, bounded and in order.
 //!
-//! Taking bytes in never waits. Writing them does, where the logs have no room, and can be given up and taken up again at
-//! any time: so the executor of a step goes on passing orders and deadlines to it meanwhile.
+//! Accepting bytes never waits. Writing them waits where the logs have no room, but can be dropped and resumed at any
+//! time. So the executor of a step continues to pass orders and deadlines to it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,47 +21,47 @@ use windlass_store::logs::{LogFullPolicy, LogId, LogSpaceWait, LogStore, NOTES_M
 use crate::executor::AttemptOrders;
 use crate::masks::{MaskedStream, SecretMasks};
 
-/// Bytes of one attempt's output that are kept from its beginning. More is read, so that the step is not held up, and
-/// dropped.
+/// The number of bytes of one attempt's output that are kept from its beginning. The rest is read, so that the step is
+/// not held up, and dropped.
 const KEPT_MAX: u64 = 64 << 20;
 
-/// Bytes that are kept from the end of an output that was cut: that is where the reason of a failure is.
+/// The number of bytes that are kept from the end of a truncated output. The reason for a failure is usually there.
 const TAIL_MAX: usize = 64 << 10;
 
-/// How long a step is held up by logs that cannot be written, where nothing else is said.
+/// How long a step is held up by logs that cannot be written, unless the settings say otherwise.
 const RETRY_FOR: Duration = Duration::from_mins(1);
 
-/// How often it is tried again meanwhile.
+/// The pause between two tries to write meanwhile.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The log of one attempt, while it is written.
+/// The log of one attempt while it is written.
 #[derive(Debug)]
 pub(super) struct AttemptLog {
     logs: Arc<dyn LogStore>,
     id: LogId,
     step: Box<str>,
     masks: MaskedStream,
-    /// Bytes that were taken in, and how many of them are written.
+    /// The number of bytes that were accepted, and how many of them are written.
     taken: u64,
     written: u64,
     dropped: u64,
     tail: VecDeque<u8>,
-    /// What is written next. Nothing more is read before it is.
+    /// The bytes to write next. No more bytes are processed before they are written.
     unwritten: Vec<u8>,
     writing: Option<PendingLogWrite>,
     waits: Option<LogWriteRetry>,
-    /// Whether nothing is waited for any more.
+    /// True if the log no longer waits for room.
     gives_up_early: bool,
     state: AttemptLogState,
 }
 
-/// Whether output is kept.
+/// The state of the log: whether output is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AttemptLogState {
     Kept,
-    /// It cannot be written. The step goes on, and nothing is tried again for every line.
+    /// The log cannot be written. The step continues, and nothing is tried again for every line.
     Lost,
-    /// It cannot be written, and the step fails for that.
+    /// The log cannot be written, and the step fails because of that.
     Failed(String),
 }
 
@@ -100,20 +100,20 @@ impl AttemptLog {
         }
     }
 
-    /// Takes in what the step printed.
+    /// Accepts output of the step.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         let settled = self.masks.push(bytes);
         self.keep(settled);
     }
 
-    /// Takes in a warning, if there is one.
+    /// Accepts a warning, if there is one.
     pub(super) fn warn(&mut self, warning: Option<String>) {
         if let Some(warning) = warning {
             self.add_notice(&warning);
         }
     }
 
-    /// Takes in a line of windlass's own.
+    /// Adds a line of windlass itself.
     pub(super) fn add_notice(&mut self, text: &str) {
         let mut settled = self.masks.finish();
         settled.extend(self.masks.push(format!("windlass: {text}\n").as_bytes()));
@@ -121,30 +121,30 @@ impl AttemptLog {
         self.keep(settled);
     }
 
-    /// Keeps what the step wrote for people, where whoever leads finds it. It was covered.
+    /// Stores the masked summary that the step wrote for readers, where the leader finds it.
     pub(super) async fn keep_summary(&mut self, text: String) {
         let mut bytes = text.into_bytes();
-        // What covers a secret may be longer than the secret.
+        // A mask may be longer than the secret that it covers.
         bytes.truncate(NOTES_MAX);
         let notes = self.id.notes();
         match self.logs.append(notes, 0, bytes).await {
             Ok(_) => drop(self.logs.close(notes).await),
-            // A step does not fail because its summary cannot be read.
+            // A step does not fail because its summary cannot be stored.
             Err(error) => self.add_notice(&format!("its summary could not be kept: {error}")),
         }
     }
 
-    /// Whether something that was taken in is not written.
+    /// Returns whether some accepted output is not written.
     pub(super) const fn is_unwritten(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
-    /// Whether the step fails because its output cannot be kept.
+    /// Returns whether the step fails because its output cannot be kept.
     pub(super) const fn has_failed(&self) -> bool {
         matches!(self.state, AttemptLogState::Failed(_))
     }
 
-    /// Writes what was taken in. It may be given up at any time: the next call goes on where this one was.
+    /// Writes what was accepted. The future may be dropped at any time: the next call resumes there.
     pub(super) async fn write(&mut self) {
         while self.is_unwritten() {
             if let Some(wait) = self.waits {
@@ -160,7 +160,7 @@ impl AttemptLog {
         }
     }
 
-    /// The same for a step that is over: an order to stop ends a wait for room.
+    /// Writes the rest for a step that is over. An order to stop ends a wait for room.
     pub(super) async fn write_remaining(&mut self, orders: &mut watch::Receiver<AttemptOrders>) {
         if !self.is_unwritten() {
             return;
@@ -173,7 +173,7 @@ impl AttemptLog {
         self.write().await;
     }
 
-    /// Writes what was held back: nothing more comes.
+    /// Writes the bytes that were held back, because no more output comes.
     pub(super) async fn finish(&mut self, orders: &mut watch::Receiver<AttemptOrders>) {
         let settled = self.masks.finish();
         self.keep(settled);
@@ -186,7 +186,7 @@ impl AttemptLog {
             self.append(tail.into());
             self.write_remaining(orders).await;
         }
-        // An error here is that of a reader.
+        // An error here concerns a reader only.
         match &self.state {
             AttemptLogState::Failed(reason) => {
                 let line = format!("\nwindlass: the step failed: {reason}\n");
@@ -199,7 +199,7 @@ impl AttemptLog {
         }
     }
 
-    /// What a step with this outcome has come to, with regard to its output.
+    /// Returns the outcome of the step, corrected if its output was lost.
     pub(super) fn apply_output_loss(&self, outcome: Outcome) -> Outcome {
         let AttemptLogState::Failed(reason) = &self.state else { return outcome };
         match outcome.kind {
@@ -248,7 +248,7 @@ impl AttemptLog {
     fn wrote(&mut self, written: Result<u64, StoreError>) {
         match written {
             Ok(end) => {
-                // More may have been taken in since this write began.
+                // More may have been accepted since this write began.
                 let length = usize::try_from(end - self.written).unwrap_or(usize::MAX);
                 self.unwritten.drain(..length.min(self.unwritten.len()));
                 self.written = end;
@@ -263,7 +263,7 @@ impl AttemptLog {
         }
     }
 
-    /// How it waits after an error; nothing if it does not.
+    /// Returns how to retry after an error, or `None` if the write is given up.
     fn retry_after(&self, error: &StoreError) -> Option<LogWriteRetry> {
         if self.gives_up_early || !error.is_retryable() {
             return None;
@@ -278,7 +278,7 @@ impl AttemptLog {
         may_wait.then_some(LogWriteRetry { since, again_at })
     }
 
-    /// How long it waits after an error at most; for ever without.
+    /// Returns the longest wait after an error. `None` waits forever.
     fn retry_for(&self, error: &StoreError) -> Option<Duration> {
         match self.logs.when_full() {
             LogFullPolicy::Waits if matches!(error, StoreError::Full { .. }) => None,
@@ -318,7 +318,7 @@ async fn stopped(orders: &mut watch::Receiver<AttemptOrders>) {
     }
 }
 
-/// The log of a hand-out.
+/// Returns the id of the log of a delivery.
 pub(super) fn log_id(grant: &LeaseGrant) -> LogId {
     let lease = grant.lease;
     LogId::new(lease.run, lease.step, lease.attempt, grant.delivery)

@@ -1,4 +1,4 @@
-//! Output that finds no room: it waits, and its step is told everything meanwhile.
+//! Output that finds no room: it waits, and its step still receives all orders meanwhile.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use windlass_store::logs::{LogPart, MemoryLogs};
 
 use super::*;
 
-/// Logs that have room or have none.
+/// A log store that has room or has none.
 #[derive(Debug)]
 struct LimitedLogs {
     logs: MemoryLogs,
@@ -118,7 +118,11 @@ async fn output_blocked_by_a_full_disk_resumes_or_can_be_dropped() {
     record.write().await;
     assert!(!record.is_unwritten() && !record.has_failed());
     assert_eq!(logs.text().await, "one two");
-    assert_eq!(*logs.waits.lock().unwrap(), [true, false], "told once, and once that it is over");
+    assert_eq!(
+        *logs.waits.lock().unwrap(),
+        [true, false],
+        "reported once, and once more when it is over"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,7 +146,7 @@ async fn step_fails_with_a_reason_when_its_output_stays_unwritable() {
     assert_eq!(record.apply_output_loss(cancelled.clone()), cancelled);
 }
 
-/// Also if an order to stop ends its wait early: what it printed is lost all the same.
+/// A stopped step fails too if its wait ends early, because its output is lost all the same.
 #[tokio::test(start_paused = true)]
 async fn stopped_step_does_not_succeed_without_its_output() {
     let logs = LimitedLogs::without_room(LogFullPolicy::Fails(BOUND));
@@ -173,7 +177,7 @@ async fn stopped_step_does_not_wait_for_disk_space() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn logs_that_keep_to_a_limit_fail_no_step() {
+async fn logs_with_a_size_limit_fail_no_step() {
     let logs = LimitedLogs::without_room(LogFullPolicy::DropsOutput);
     let mut record = record(&logs);
     record.take(b"lost");

@@ -28,23 +28,23 @@ use crate::guard::GuardHandle;
 use crate::masks::SecretMasks;
 use crate::values::{GatherError, InMemoryPolicy, ValueStore};
 
-/// What `noop` hands on: as much as a step with a small output does, so that it costs as much.
+/// The outputs of `noop`: as much as a step with a small output has, so that it costs as much.
 const NOOP_OUTPUT: &str = "{\"digest\":\"00000000000000000000000000000000\"}";
 
-/// Where steps run.
+/// Where and how steps run.
 #[derive(Clone, Debug)]
 pub struct ExecutorSettings {
-    /// The folder that they start in.
+    /// The directory that steps start in.
     pub root: PathBuf,
-    /// A folder for what they write for windlass.
+    /// A directory for the files that steps write for windlass.
     pub scratch: PathBuf,
     /// The worker's name.
     pub worker: String,
-    /// The worker's environment; a value that is no text is empty.
+    /// The worker's environment. A value that is not text is empty.
     pub environment: Vec<(String, String)>,
-    /// What steps inherit of it.
+    /// Which of its variables steps inherit.
     pub policy: EnvironmentPolicy,
-    /// Masks that were made, and what was said about them.
+    /// The cached masks, and the warnings that were given about them.
     pub masks: MaskCache,
 }
 
@@ -54,25 +54,25 @@ pub struct BuiltinExecutor {
     settings: Arc<ExecutorSettings>,
     guard: GuardHandle,
     logs: Arc<dyn LogStore>,
-    /// What the guard is to tell if this process dies.
+    /// The notice that the guard sends if this process dies.
     death_notice: Option<Arc<DeathNoticeConfig>>,
     traces: TracePropagation,
     values: Arc<ValueStore>,
     work_cache: Arc<WorkCache>,
 }
 
-/// What steps are told of the trace that they are a part of.
+/// What steps receive of the trace that they are a part of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TracePropagation {
-    /// Nothing but what the worker itself was told.
+    /// Only the variables that the worker itself received.
     #[default]
     Inherited,
-    /// Their own span, in the trace of their run, or in that of a parent of all runs here.
+    /// The step's own span, in the trace of its run, or below a parent that all runs here have.
     Own(Option<TraceParent>),
 }
 
 impl BuiltinExecutor {
-    /// Runs steps at a place, with their output going to the logs.
+    /// Creates an executor that runs steps with these settings and writes their output to the logs.
     pub fn new(place: ExecutorSettings, guard: GuardHandle, logs: Arc<dyn LogStore>) -> Self {
         let values = Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs)))));
         let (settings, traces) = (Arc::new(place), TracePropagation::default());
@@ -87,19 +87,20 @@ impl BuiltinExecutor {
         }
     }
 
-    /// Has large results of functions come from elsewhere than the logs.
+    /// Reads large results of functions from this store instead of the log store.
     #[must_use]
     pub fn with_value_store(self, depot: Arc<ValueStore>) -> Self {
         Self { values: depot, ..self }
     }
 
-    /// Has the guard report the end of this process by this will, whose worker and life are those that join.
+    /// Has the guard report the end of this process with this notice. The executor fills in the worker and the
+    /// incarnation that join.
     #[must_use]
     pub fn with_death_notice(self, will: DeathNoticeConfig) -> Self {
         Self { death_notice: Some(Arc::new(will)), ..self }
     }
 
-    /// Has steps know the span that theirs hang on.
+    /// Sets the trace that steps continue.
     #[must_use]
     pub fn with_traces(self, traces: TracePropagation) -> Self {
         Self { traces, ..self }
@@ -113,7 +114,7 @@ impl BuiltinExecutor {
     ) -> AttemptFuture {
         let it = self.clone();
         match self.work_cache.read(&grant.work) {
-            // Apart, for what a process needs takes kilobytes.
+            // Kept separate, because the future of a process takes kilobytes.
             Ok(work) if work.action == WorkAction::Noop => Box::pin(ready(noop())),
             Ok(work) => Box::pin(it.run((grant, work), orders, turn)),
             Err(why) => Box::pin(async move { it.refuse(&grant, &why, orders).await }),
@@ -152,7 +153,7 @@ impl BuiltinExecutor {
         }
     }
 
-    /// Fails an attempt that cannot begin, and says why where its output would be.
+    /// Fails an attempt that cannot begin, and writes the reason to its log.
     async fn refuse(
         &self,
         grant: &LeaseGrant,

@@ -1,4 +1,4 @@
-//! The pipe that a step prints to, read as it prints.
+//! The pipe that receives a step's output.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,14 +9,14 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until};
 
-/// Bytes that are read at once.
+/// The number of bytes per read.
 const READ_BYTES: usize = 16 << 10;
 
-/// How long a pipe is left alone: most short steps print nothing, or less than a pipe holds, and are over by then. To be
-/// woken for each of them would cost more than to read.
+/// How long a pipe is not watched. Most short steps print nothing, or less than a pipe holds, and are over by then. A
+/// wakeup for each of them would cost more than the read.
 const UNWATCHED_FOR: Duration = Duration::from_millis(2);
 
-/// The reading end.
+/// The reading end of the pipe.
 #[derive(Debug)]
 pub(super) struct OutputPipe {
     pipe: OutputPipeState,
@@ -37,7 +37,7 @@ impl OutputPipe {
         Self { pipe: OutputPipeState::Unwatched { pipe, until }, buffer: Vec::new() }
     }
 
-    /// What has come, when something has; nothing at the end. It may be given up without losing anything.
+    /// Waits for output and returns it; empty at the end. The future may be dropped without losing anything.
     pub(super) async fn read(&mut self) -> &[u8] {
         if let OutputPipeState::Unwatched { until, .. } = &self.pipe {
             sleep_until(*until).await;
@@ -51,8 +51,8 @@ impl OutputPipe {
         self.note(&read)
     }
 
-    /// What is there now, or comes; nothing at the end. For a step that is over: nothing is left alone any more, and nobody
-    /// waits to be woken for what is there.
+    /// Returns the output that is there or arrives; empty at the end. It is for a step that is over, so it always
+    /// watches the pipe, and reads first what is there.
     pub(super) async fn read_remaining(&mut self) -> &[u8] {
         self.make_room();
         let room = rustix::buffer::spare_capacity(&mut self.buffer);

@@ -1,4 +1,4 @@
-//! From a step's work and the values that came with its lease to a command and its environment.
+//! Makes a command and its environment from a step's work and the values that came with its lease.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::secrets::StepMasks;
 use super::step_files::StepFiles;
 use crate::masks::SecretMasks;
 
-/// Who runs what, where.
+/// The grant, the settings and the trace of a command.
 #[derive(Clone, Copy)]
 pub(super) struct CommandIdentity<'a> {
     pub(super) place: &'a ExecutorSettings,
@@ -25,7 +25,7 @@ pub(super) struct CommandIdentity<'a> {
 pub(super) struct PreparedCommand {
     pub(super) argv: Vec<String>,
     pub(super) env: Vec<(String, String)>,
-    /// Variables of the worker that its steps must not see.
+    /// Variables of the worker that its steps must not have.
     pub(super) removed: Vec<String>,
     pub(super) dir: PathBuf,
     pub(super) masks: SecretMasks,
@@ -36,7 +36,7 @@ pub(super) struct PreparedCommand {
 }
 
 impl PreparedCommand {
-    /// Fills in what the work leaves open, or says why that is not possible.
+    /// Fills in what the work leaves open, or returns why that is not possible.
     pub(super) fn new(work: &StepWork, identity: CommandIdentity<'_>) -> Result<Self, String> {
         let CommandIdentity { place, grant, traces } = identity;
         let argv = match &work.action {
@@ -57,7 +57,7 @@ impl PreparedCommand {
         let secrets = place.secrets(work)?;
         let StepMasks { masks, unmasked } = place.masks(work)?;
         let files = StepFiles::new(&place.scratch, grant.lease.fence);
-        // What the step says itself comes later, and counts.
+        // Variables that the step itself sets come later, and win.
         let mut env: Vec<(String, String)> = traceparent(grant, traces).into_iter().collect();
         env.extend(handout.variables(&scope)?);
         env.extend(secrets);
@@ -74,7 +74,7 @@ impl PreparedCommand {
     }
 }
 
-/// The span of a hand-out, for whatever it starts.
+/// Returns the span of a delivery, for every process that it starts.
 pub(super) fn traceparent(
     grant: &LeaseGrant,
     traces: TracePropagation,

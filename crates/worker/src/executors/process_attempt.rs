@@ -22,14 +22,14 @@ use crate::guard::{
 };
 use crate::step_outputs;
 
-/// How long to wait for the end of an output whose writers are all dead. Only a descriptor that somebody else holds keeps
-/// it open.
+/// How long to wait for the end of an output whose writers are all dead. Only a descriptor held by another process
+/// keeps it open.
 const DRAIN_WAIT: Duration = Duration::from_millis(500);
 
-/// Reads that empty the largest pipe: more comes from somebody else who writes to it.
+/// The number of reads that empty the largest pipe. More output comes from another process.
 const READS_MAX: usize = 64;
 
-/// How long to wait for the news that the guard has died, which explains a step that was lost.
+/// How long to wait for the report that the guard has died, which explains the loss of a step.
 const GUARD_LOST_WITHIN: Duration = Duration::from_secs(1);
 
 /// An attempt that is about to be started.
@@ -38,23 +38,23 @@ pub(super) struct ProcessAttempt {
     pub(super) prepared: PreparedCommand,
     pub(super) grant: LeaseGrant,
     pub(super) orders: watch::Receiver<AttemptOrders>,
-    /// Its place in line, if it does not start at once.
+    /// The attempt's place in the start queue, if it does not start at once.
     pub(super) turn: Option<StartQueueTurn>,
     pub(super) record: AttemptLog,
 }
 
-/// Why a process was told to end.
+/// The reason why a process was ordered to stop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ProcessStopReason {
     Nothing,
     Timeout,
     Stop,
-    /// What it prints cannot be kept.
+    /// Its output cannot be kept.
     OutputLost,
 }
 
 impl ProcessAttempt {
-    /// Runs it. When this returns nothing of it is left.
+    /// Runs the attempt. When this returns, nothing of it is left.
     pub(super) async fn run(mut self) -> Outcome {
         if self.turn.is_some() && self.orders.borrow().is_not_to_begin() {
             return Outcome::plain(OutcomeKind::Released);
@@ -119,7 +119,8 @@ impl ProcessAttempt {
         Ok((guarded, reader))
     }
 
-    /// Passes orders on until its turn has come, or it is over without. Returns how long ago it came.
+    /// Passes orders on until its turn has come, or the attempt is over without a turn. Returns how long ago the turn
+    /// came.
     async fn await_turn(
         &mut self,
         turn: &StartQueueTurn,
@@ -162,8 +163,8 @@ impl ProcessAttempt {
         let gone = guarded.gone();
         tokio::pin!(gone);
         loop {
-            // Output comes last: a step that prints without end is still told to stop, and one whose output finds no room
-            // is told everything meanwhile.
+            // Output comes last: a step that prints without end still receives orders, and so does one whose output
+            // finds no room.
             tokio::select! {
                 biased;
                 exit = &mut gone => return (exit, told),
@@ -172,7 +173,7 @@ impl ProcessAttempt {
                         told = ProcessStopReason::Stop;
                         guarded.stop(stop.how, grace).await;
                     }
-                    // It runs.
+                    // It runs already.
                     ProcessOrder::Withdraw => {}
                     ProcessOrder::Deadline(at) => guarded.set_deadline(at).await,
                 },
@@ -210,34 +211,35 @@ impl ProcessAttempt {
     async fn outcome(&mut self, exit: StepExit, told: ProcessStopReason) -> Outcome {
         let code = match exit {
             StepExit::Code(code) => code,
-            // As a shell tells it.
+            // The exit code that a shell would return.
             StepExit::Signal(signal) => 128 + signal,
             StepExit::NotSpawned(why) => {
                 self.record.add_notice(&why.text);
                 if why.cause == SpawnFailureCause::Hung && told == ProcessStopReason::Nothing {
-                    // Its lease ended before its start returned.
+                    // The lease ended before the start returned.
                     return Outcome::plain(OutcomeKind::Lost);
                 }
                 why.code()
             }
             StepExit::Withdrawn => return Outcome::plain(OutcomeKind::Released),
-            // Contact was lost, and nobody else may have ended it: whoever leads decides who gets it next.
+            // Contact was lost, and only the deadline ended the step: the leader decides where it runs next.
             StepExit::Expired => return Outcome::plain(OutcomeKind::Lost),
             StepExit::Lost => return self.lost_outcome().await,
         };
         let ended = Outcome::exit(code);
         match told {
             ProcessStopReason::Timeout => Outcome { kind: OutcomeKind::TimedOut, ..ended },
-            // Whatever its code: many that are told to end do so with 0, and have not done what they were for.
+            // The exit code does not matter: many programs end with 0 after a signal without having done their work.
             ProcessStopReason::Stop => Outcome { kind: OutcomeKind::Cancelled, ..ended },
-            // Why is said when all of its output has been tried.
+            // The reason follows when all of its output has been tried.
             ProcessStopReason::OutputLost => Outcome::plain(OutcomeKind::Failed),
             ProcessStopReason::Nothing if code != 0 => ended,
             ProcessStopReason::Nothing => self.with_outputs(ended),
         }
     }
 
-    /// Without a guard the worker is at its end too: whoever resumes the run decides what becomes of the attempt.
+    /// Returns the outcome without a guard. The worker is about to end too: the process that resumes the run decides
+    /// what follows.
     async fn lost_outcome(&mut self) -> Outcome {
         if timeout(GUARD_LOST_WITHIN, self.guard.over()).await.is_ok() {
             pending::<()>().await;
@@ -261,14 +263,14 @@ impl ProcessAttempt {
     }
 }
 
-/// Something that a running step is told.
+/// An order to a running step.
 enum ProcessOrder {
     Stop(StopOrder),
     Withdraw,
     Deadline(Option<ContactDeadline>),
 }
 
-/// The next order that was not passed on, if one ever comes.
+/// Waits for the next order that was not passed on.
 async fn next_order(
     orders: &mut watch::Receiver<AttemptOrders>,
     passed_on: &mut AttemptOrders,

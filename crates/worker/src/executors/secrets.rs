@@ -1,4 +1,4 @@
-//! Secrets at the place where steps run: which variables a step gets, and which values are masked in its output.
+//! Secrets on the machine that runs the steps: which variables a step gets, and which values are masked in its output.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -12,10 +12,10 @@ use windlass_core::plan::{Plan, StepSpec};
 use super::builtin_executor::{ExecutorSettings, TracePropagation};
 use crate::masks::{MaskError, SecretMasks};
 
-/// Sets of secrets whose masks are remembered. A worker is seldom at the steps of more pipelines at once.
+/// The number of sets of secrets whose masks are cached. A worker seldom has steps of more pipelines at once.
 const SETS_MAX: usize = 16;
 
-/// Runs for which a warning is remembered.
+/// The number of runs for which a warning is remembered.
 const WARNED_MAX: usize = 64;
 
 /// The masks for the output of a step.
@@ -27,7 +27,8 @@ pub(super) struct StepMasks {
 }
 
 impl ExecutorSettings {
-    /// Variables of the worker that a step does not inherit. The state of another trace means nothing in its own.
+    /// Returns the variables of the worker that a step does not inherit. The state of another trace means nothing in
+    /// the step's own.
     pub(super) fn withheld_variables<'a>(
         &'a self,
         work: &'a StepWork,
@@ -41,7 +42,7 @@ impl ExecutorSettings {
         })
     }
 
-    /// The secrets that a step lists, with their values, or the first one that is missing.
+    /// Returns the secrets that a step lists, with their values, or the first one that is missing.
     pub(super) fn secrets(&self, work: &StepWork) -> Result<Vec<(String, String)>, String> {
         let find = |name: &String| {
             let value = self.value(name).ok_or_else(|| {
@@ -56,7 +57,7 @@ impl ExecutorSettings {
         work.secrets.iter().map(find).collect()
     }
 
-    /// Masks for the values of all secrets of the pipeline, as far as they are known here: a step may also print what it
+    /// Returns masks for the values of all secrets of the pipeline that this worker has. A step may also print what it
     /// found elsewhere.
     pub(super) fn masks(&self, work: &StepWork) -> Result<StepMasks, String> {
         let all = StepSecrets::of(work).all();
@@ -69,14 +70,16 @@ impl ExecutorSettings {
         self.masks.get(&known).map_err(|error| error.to_string())
     }
 
-    /// The value of a variable. An empty one counts as not set: that is what a missing secret looks like in most CI systems.
+    /// Returns the value of a variable. An empty one counts as not set, because most CI systems pass a missing secret
+    /// that way.
     fn value(&self, name: &str) -> Option<&str> {
         let mut known = self.environment.iter().filter(|(known, _)| known == name);
         known.next().map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 }
 
-/// Every variable of this process whose name is text. A value that is no text is empty: it can be withheld, and not read.
+/// Returns every variable of this process whose name is text. A value that is not text is empty: it can be withheld,
+/// but not read.
 pub fn process_environment() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().unwrap_or_default()))
@@ -84,7 +87,7 @@ pub fn process_environment() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(text).collect()
 }
 
-/// The secrets that steps of a plan list and this process lacks.
+/// Returns the secrets that steps of a plan list and this process lacks.
 pub fn missing_here(plan: &Plan, runs: impl Fn(StepIx, &StepSpec) -> bool) -> Vec<MissingSecret> {
     let environment = process_environment();
     let is_set =
@@ -92,7 +95,7 @@ pub fn missing_here(plan: &Plan, runs: impl Fn(StepIx, &StepSpec) -> bool) -> Ve
     missing_secrets(plan, runs, is_set)
 }
 
-/// Remembers masks by the names of their secrets, and the warnings that were given about them.
+/// Caches masks by the names of their secrets, and the warnings that were given about them.
 #[derive(Clone, Debug, Default)]
 pub struct MaskCache(Arc<Mutex<MaskCacheState>>);
 
@@ -118,7 +121,7 @@ impl MaskCache {
         Ok(masks)
     }
 
-    /// The warning about secrets that are not masked, once for each run on this worker.
+    /// Returns the warning about secrets that are not masked, once for each run on this worker.
     pub(super) fn unmasked_warning(&self, run: RunId, unmasked: &[String]) -> Option<String> {
         let mut remembered = self.lock();
         if unmasked.is_empty() || remembered.warned.contains(&run) {

@@ -10,17 +10,17 @@ use windlass_store::logs::NOTES_MAX;
 use crate::masks::SecretMasks;
 use crate::step_outputs::read_bounded;
 
-/// Where an attempt writes, and what is kept of it. A step may make anything of its files: a folder, a pipe, a link.
+/// The files of an attempt, and what is kept of them. A step may replace its files with a directory, a pipe or a link.
 #[derive(Debug)]
 pub(super) struct StepFiles {
     pub(super) output: PathBuf,
-    /// What the step wrote for people, as it wrote it.
+    /// The summary as the step wrote it.
     pub(super) draft: PathBuf,
-    /// The same, bounded and covered.
+    /// The same summary, bounded and masked.
     summary: PathBuf,
 }
 
-/// The ending of a file that stays, and how many stay.
+/// The extension of the files that are kept, and how many are kept.
 const KEPT: &str = "summary";
 const KEPT_FILES: usize = 1_000;
 
@@ -30,7 +30,7 @@ impl StepFiles {
         Self { output: file("output"), draft: file("draft"), summary: file(KEPT) }
     }
 
-    /// Keeps the summary, and nothing else: what a step writes may hold its secrets. Returns what is kept.
+    /// Keeps the masked summary and nothing else, because the other files may contain secrets. Returns what is kept.
     pub(super) fn keep(&self, masks: &SecretMasks) -> Option<String> {
         let written = read_bounded(&self.draft, NOTES_MAX).ok().filter(|text| !text.is_empty());
         let kept = written.map(|text| masks.cover(&String::from_utf8_lossy(&text)));
@@ -43,13 +43,13 @@ impl StepFiles {
     }
 }
 
-/// What a step wrote for people under this lease, if it wrote anything.
+/// Returns the summary that a step wrote under this lease, if there is one.
 pub fn summary(scratch: &Path, fence: Fence) -> Option<String> {
     let text = fs::read_to_string(StepFiles::new(scratch, fence).summary).ok()?;
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// Removes what steps of a windlass that was killed left behind, and the oldest of what stays.
+/// Removes what a killed windlass left behind, and the oldest of the kept summaries.
 pub fn clear(scratch: &Path) {
     let Ok(entries) = fs::read_dir(scratch) else { return };
     let files = entries.flatten().map(|entry| entry.path());
@@ -63,7 +63,7 @@ pub fn clear(scratch: &Path) {
     }
 }
 
-/// Removes whatever is there. Most steps write nothing: that is found out by the cheapest question.
+/// Removes the file, whatever it is. Most steps write nothing, which the cheapest system call finds out.
 fn remove(file: &Path) {
     if fs::symlink_metadata(file).is_ok() && fs::remove_file(file).is_err() {
         drop(fs::remove_dir_all(file));

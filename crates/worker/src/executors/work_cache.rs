@@ -1,18 +1,18 @@
-//! Work that has been read, for the attempts that come.
+//! A cache of parsed work, for the attempts that follow.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::expand::StepWork;
 
-/// Works that are remembered. All cells of a matrix have one, and a run is seldom at many steps at once.
+/// The number of works in the cache. All cells of a matrix share one, and a run is seldom at many steps at once.
 const REMEMBERED_MAX: usize = 16;
 
-/// Reads work, each text once while it is remembered: the attempts of a matrix are many, and all have the same.
+/// Parses work, each text once while it is cached: the many attempts of a matrix share one text.
 #[derive(Debug, Default)]
 pub(super) struct WorkCache(Mutex<Vec<(Arc<str>, Arc<StepWork>)>>);
 
 impl WorkCache {
-    /// The work that a text says, or what is wrong with it.
+    /// Returns the work that a text describes, or what is wrong with it.
     pub(super) fn read(&self, text: &Arc<str>) -> Result<Arc<StepWork>, String> {
         if let Some(known) = self.find(text) {
             return Ok(known);
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_read_once_and_the_oldest_is_forgotten() {
+    fn text_is_parsed_once_and_the_oldest_is_evicted() {
         let works = WorkCache::default();
         let text =
             |n: usize| Arc::<str>::from(format!("{{\"action\":\"noop\",\"about\":\"{n}\"}}"));

@@ -5,10 +5,10 @@ use windlass_core::start_queue::UnjudgedStarts;
 use windlass_link::mailbox::MailboxRegistry;
 use windlass_link::{DeathNoticeConfig, mailbox};
 
-/// The death notice, as far as it is known.
+/// The parts of the death notice that are known so far.
 #[derive(Debug, Default)]
 pub(super) struct GuardDeathNotice {
-    /// How to reach the leader, if the worker has said so.
+    /// How to reach the leader, if the worker has configured that.
     config: Option<DeathNoticeConfig>,
     starts: UnjudgedStarts,
 }
@@ -20,22 +20,22 @@ impl GuardDeathNotice {
         self.config = Some(config);
     }
 
-    /// A step has started, or may start from now on.
+    /// Adds a step that has started, or may start from now on.
     pub(super) fn started(&mut self, fence: Fence) {
         self.starts.on_started(fence);
     }
 
-    /// A step that was to start did not.
+    /// Removes a step that did not start.
     pub(super) fn never_started(&mut self, fence: Fence) {
         self.starts.on_not_started(fence);
     }
 
-    /// The leader has judged the outcomes of these steps.
+    /// Removes steps whose outcomes the leader has judged.
     pub(super) fn mark_judged(&mut self, fences: &[Fence]) {
         self.starts.on_judged(fences);
     }
 
-    /// Sends the notice, which may take a minute. Nothing of any step may be left.
+    /// Sends the notice, which may take a minute. Nothing of any step may be left by then.
     pub(super) fn send(self, links: &MailboxRegistry) {
         let Some(config) = &self.config else { return };
         let started = self.starts.into_fences();

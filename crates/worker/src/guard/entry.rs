@@ -1,4 +1,4 @@
-//! How a program becomes a guard instead of what it is.
+//! The entry points by which a program becomes a guard or a tether.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ use super::tether::TetherRelay;
 use crate::platform::hide_memory;
 use crate::{GuardLock, platform};
 
-/// What a program that is executed anew is to be.
+/// The role of a program that is executed anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardRole {
     /// A guard that starts steps itself.
@@ -33,7 +33,7 @@ pub(super) enum GuardRole {
 impl GuardRole {
     const ALL: [Self; 3] = [Self::Guard, Self::GuardWithTethers, Self::Tether];
 
-    /// The first argument of a program that is asked to be this.
+    /// Returns the first argument of a program that is started in this role.
     const fn argument(self) -> &'static str {
         match self {
             Self::Guard => "__guard",
@@ -42,7 +42,7 @@ impl GuardRole {
         }
     }
 
-    /// What this process was started to be, if it is one of them.
+    /// Returns the role that this process was started in, if it was started in one.
     fn of_this_process() -> Option<Self> {
         let argument = std::env::args_os().nth(1)?;
         let mut roles = Self::ALL.into_iter();
@@ -50,18 +50,20 @@ impl GuardRole {
     }
 }
 
-/// Set for a program that is asked to be a guard: the number of the descriptor by which it reaches the worker, always
-/// that of its standard input. No step sees it.
+/// Set for a program that is started as a guard. It is the number of the descriptor that leads to the worker, always
+/// that of its standard input. Steps do not inherit it.
 pub(super) const SOCKET_VARIABLE: &str = "WINDLASS_GUARD_SOCKET";
 const SOCKET: &str = "0";
 
-/// Set for a tether: what its guard marks steps with. No step sees it.
+/// Set for a tether. It is the mark that its guard puts on steps. Steps do not inherit it.
 pub(super) const TETHER_VARIABLE: &str = "WINDLASS_TETHER_OF";
 
-/// Whether this process has passed [`main_if_asked`] in time. Executed anew, its program becomes a guard there.
+/// Whether this process has called [`main_if_asked`] in time. If so, its program becomes a guard when it is executed
+/// anew.
 static BECOMES_GUARD: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process has passed [`main_if_asked`] too late. Executed anew, its program would repeat what came before.
+/// Whether this process has called [`main_if_asked`] too late. If so, its program would repeat earlier work when it is
+/// executed anew.
 static ASKS_TOO_LATE: AtomicBool = AtomicBool::new(false);
 
 /// Whether this process has begun to run a pipeline.
@@ -77,9 +79,9 @@ pub fn main_if_asked() {
     main_if_asked_with(&MailboxRegistry::built_in());
 }
 
-/// The same for a program that has links of its own, by which the guard may have to tell the leader of the worker's death.
+/// Does the same for a program with links of its own, by which the guard may report the worker's death to the leader.
 pub fn main_if_asked_with(links: &MailboxRegistry) {
-    // A guard has no room for a runtime of its program, and must not repeat its runs.
+    // A guard cannot run inside a runtime of its program, and must not repeat its runs.
     if HAS_RUN.load(Ordering::Relaxed) || Handle::try_current().is_ok() {
         ASKS_TOO_LATE.store(true, Ordering::Relaxed);
         return refuse_to_run_in_guard();
@@ -93,13 +95,13 @@ pub fn main_if_asked_with(links: &MailboxRegistry) {
             GuardRole::GuardWithTethers => TetherRelay::run(socket, links),
             GuardRole::Tether => GuardProcess::tether(socket)?.run(links),
         });
-    // The worker sees that the socket is closed; there is nobody else to tell.
+    // The worker sees that the socket is closed; no other process needs the error.
     #[expect(clippy::exit, reason = "`main` of the embedding program must not go on")]
     std::process::exit(i32::from(served.is_err()));
 }
 
-/// Notes that this process runs a pipeline. It ends here if it was started to be a guard: its program has not made the call
-/// that makes it one, or makes it too late, and the pipeline would be run a second time.
+/// Records that this process runs a pipeline. A process that was started as a guard ends here: its program calls
+/// [`main_if_asked`] too late or not at all, and the pipeline would run a second time.
 pub fn begin_pipeline() {
     HAS_RUN.store(true, Ordering::Relaxed);
     refuse_to_run_in_guard();
@@ -115,11 +117,12 @@ fn refuse_to_run_in_guard() {
     std::process::exit(1);
 }
 
-/// Lets signals pass that are meant for the worker: `pkill windlass`, or a service manager that ends a whole group, tells
-/// the guard too. The worker decides what they mean; if it dies of one, the guard sees that.
+/// Installs handlers without effect for signals that are meant for the worker: `pkill windlass`, or a service manager
+/// that ends a whole group, also signals the guard. The worker decides what they mean. If it dies of one, the guard
+/// sees that.
 ///
-/// By handlers and not by ignoring them: what is ignored stays so for every step. Handlers outlive the runtime, which
-/// nothing else needs.
+/// Ignoring them is no alternative, because every step would inherit that. Handlers outlive the runtime, which nothing
+/// else needs.
 fn install_noop_signal_handlers() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _entered = runtime.enter();
@@ -132,21 +135,22 @@ fn install_noop_signal_handlers() -> io::Result<()> {
     kinds.into_iter().try_for_each(|kind| signal(kind).map(drop))
 }
 
-/// Whether this process was started to be a guard.
-#[expect(clippy::disallowed_methods, reason = "it is read before there is anything to pass it by")]
+/// Returns whether this process was started as a guard.
+#[expect(clippy::disallowed_methods, reason = "nothing else can pass it at this point")]
 fn is_asked() -> bool {
     std::env::var_os(SOCKET_VARIABLE).is_some_and(|value| value == SOCKET)
 }
 
-/// Takes the socket, and leaves its place to what every step reads: nothing. A step inherits that for less than it would
-/// cost to open it anew.
+/// Takes the socket, and puts an empty input in its place, which every step reads. A step inherits that for less than
+/// it would cost to open it again.
 fn socket() -> io::Result<UnixStream> {
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     Ok(socket.into())
 }
 
-/// Refuses to execute the running program anew if it would not become a guard: it would run its own `main` a second time.
+/// Refuses to execute the running program anew if it would not become a guard, because it would run its own `main` a
+/// second time.
 pub(super) fn check_own_program() -> io::Result<()> {
     if BECOMES_GUARD.load(Ordering::Relaxed) {
         return Ok(());
@@ -164,7 +168,7 @@ fn not_in_time(what: &str) -> String {
     )
 }
 
-/// A guard or a tether that was started, and what connects it with the process that started it.
+/// A guard or a tether that was started, with its connection to the process that started it.
 #[derive(Debug)]
 pub(super) struct GuardChild {
     pub(super) child: Child,
@@ -185,11 +189,11 @@ pub(super) fn start(
     }
     let (lifeline, held_by_guard) = GuardLifeline::new(lock)?;
     let (socket, of_guard) = UnixStream::pair()?;
-    // Standard input and output are how descriptors are handed on without being inheritable here for a moment.
+    // A child receives descriptors as standard input and output, so they are never inheritable in this process.
     let child = Command::new(program)
         .arg(role.argument())
         .env(SOCKET_VARIABLE, SOCKET)
-        // Whoever ends what is left of an earlier run finds it by this: the guard is no part of one.
+        // The cleanup after an earlier run finds its processes by this variable, and the guard is not part of a run.
         .env_remove("WINDLASS_RUN")
         .stdin(Stdio::from(OwnedFd::from(of_guard)))
         .stdout(held_by_guard)

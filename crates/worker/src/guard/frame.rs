@@ -1,7 +1,7 @@
-//! Both directions of the socket: messages to bytes and back, descriptors beside them.
+//! Frames on the socket, in both directions: messages as bytes, with descriptors beside them.
 //!
-//! A frame is its length in four bytes, then the message. Descriptors arrive with the first byte of what they were sent
-//! with, or before; those who read take them in order.
+//! A frame is its length in four bytes, then the message. A descriptor arrives with the first byte of its message, or
+//! before. The reader takes descriptors in order.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -18,41 +18,41 @@ use serde::de::DeserializeOwned;
 
 use crate::platform;
 
-/// More than the arguments and environment that Linux lets a process start with, 6 MiB.
+/// The largest frame. It is larger than the arguments and environment that Linux lets a process start with, 6 MiB.
 const FRAME_MAX: usize = 8 << 20;
-/// Room for the length of a frame.
+/// The bytes of the length before a frame.
 const HEAD: usize = 4;
-/// Descriptors in one write. The reader has as much room: what did not fit would be lost.
+/// The maximum number of descriptors in one write. The reader has as much room: an excess descriptor would be lost.
 const DESCRIPTORS_MAX: usize = 16;
-/// A burst of spawn orders in one read.
+/// The bytes per read: enough for a burst of spawn orders.
 const READ_BYTES: usize = 16 << 10;
 
-/// What is to be written.
+/// Frames that are to be written.
 #[derive(Debug, Default)]
 pub(super) struct FrameOutbox {
     bytes: Vec<u8>,
     sent: usize,
-    /// Those that belong to messages of which nothing has been sent.
+    /// The descriptors of messages of which no byte has been sent.
     descriptors: VecDeque<OwnedFd>,
 }
 
 impl FrameOutbox {
-    /// Whether everything is written.
+    /// Returns whether everything is written.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// How many bytes wait.
+    /// Returns how many bytes wait.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.sent
     }
 
-    /// Whether another message with a descriptor can go with the next write.
+    /// Returns whether another message with a descriptor can go with the next write.
     pub(super) fn takes_descriptor(&self) -> bool {
         self.descriptors.len() < DESCRIPTORS_MAX
     }
 
-    /// Adds a message. One that is too large is refused and nothing is added.
+    /// Adds a message. A message that is too large is refused and nothing is added.
     pub(super) fn push(
         &mut self,
         message: &impl Serialize,
@@ -72,11 +72,11 @@ impl FrameOutbox {
         Ok(())
     }
 
-    /// Writes as much as the socket takes, without waiting: an error of the kind `WouldBlock` if that is not all.
+    /// Writes as much as the socket takes, without waiting. Returns an error of the kind `WouldBlock` if some is left.
     pub(super) fn flush(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         while self.sent < self.bytes.len() {
             self.sent += self.send(socket)?;
-            // They have gone with the first byte.
+            // The descriptors have gone with the first byte.
             self.descriptors.clear();
         }
         self.bytes.clear();
@@ -93,27 +93,27 @@ impl FrameOutbox {
         let mut beside = SendAncillaryBuffer::new(&mut space);
         if !self.descriptors.is_empty() {
             let fits = beside.push(SendAncillaryMessage::ScmRights(&fds[..self.descriptors.len()]));
-            assert!(fits, "there is room for TOGETHER descriptors, and no more are taken");
+            assert!(fits, "there is room for DESCRIPTORS_MAX descriptors, and no more are taken");
         }
         let bytes = IoSlice::new(&self.bytes[self.sent..]);
         Ok(sendmsg(socket, &[bytes], &mut beside, platform::SEND)?)
     }
 }
 
-/// What a read brought.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SocketRead {
-    /// Bytes.
+    /// Some bytes arrived.
     Some,
     /// The other end is closed and everything that it sent is read.
     End,
 }
 
-/// What has been read.
+/// Bytes and descriptors that have been read.
 #[derive(Debug, Default)]
 pub(super) struct FrameInbox {
     bytes: Vec<u8>,
-    /// Of the bytes, those that arrived and are not taken.
+    /// The index of the first byte that is not taken.
     start: usize,
     end: usize,
     descriptors: VecDeque<OwnedFd>,
@@ -128,7 +128,7 @@ impl FrameInbox {
         let mut into = [IoSliceMut::new(&mut self.bytes[self.end..])];
         let message = recvmsg(socket, &mut into, &mut beside, platform::RECEIVE)?;
         if message.flags.contains(ReturnFlags::CTRUNC) {
-            // A descriptor was lost on the way: from now on each would be taken for that of another step.
+            // A descriptor was lost on the way. Each later one would be taken for that of another step.
             return Err(io::Error::other("too many open files: a step's output was lost"));
         }
         for part in beside.drain() {
@@ -151,12 +151,12 @@ impl FrameInbox {
         }
     }
 
-    /// Whether a complete message has been read.
+    /// Returns whether a complete message has been read.
     pub(super) fn has_message(&self) -> bool {
         self.body().is_some()
     }
 
-    /// The next message, if it is complete.
+    /// Takes the next message, if it is complete.
     pub(super) fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
         let Some(body) = self.body() else { return Ok(None) };
         let length = body.len();
@@ -170,7 +170,7 @@ impl FrameInbox {
         rest.get(..u32::from_le_bytes(*head) as usize)
     }
 
-    /// The next descriptor.
+    /// Takes the next descriptor.
     pub(super) fn descriptor(&mut self) -> Option<OwnedFd> {
         self.descriptors.pop_front()
     }
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused_and_leaves_no_trace() {
+    fn message_that_is_too_large_is_refused_without_effect() {
         let mut outbox = FrameOutbox::default();
         outbox.push(&"x".repeat(FRAME_MAX), None).unwrap_err();
         assert!(outbox.is_empty());

@@ -1,4 +1,4 @@
-//! The worker's end of the socket: passes orders on, and news to those who wait for them.
+//! The worker's end of the socket: sends orders, and passes events on to the tasks that wait for them.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,21 +22,21 @@ use super::lifeline::GuardLifeline;
 use super::spawn::GuardMark;
 use super::strays;
 
-/// A guard starts within milliseconds; on a machine that is overloaded, seconds. A program that does not become one has
-/// not called `main_if_asked`.
+/// How long a guard may take to start. It needs milliseconds; on an overloaded machine, seconds. A program that does
+/// not become a guard has not called `main_if_asked`.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// Unwritten orders beyond which no more are taken.
+/// The maximum number of bytes of unwritten orders. Beyond it no order is accepted.
 const UNWRITTEN_MAX: usize = 1 << 20;
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GuardedStepState {
     pub(super) pid: Option<i32>,
     pub(super) begun: Option<Time>,
     pub(super) exit: Option<StepExit>,
     pub(super) gone: bool,
-    /// When it was gone, if it had begun.
+    /// When nothing of it was left, if it had begun.
     pub(super) gone_at: Option<Time>,
 }
 
@@ -50,14 +50,14 @@ pub(super) struct GuardLink {
     outbox: FrameOutbox,
     orders: mpsc::Receiver<GuardLinkCommand>,
     steps: HashMap<Fence, watch::Sender<GuardedStepState>>,
-    /// Who waits until what was taken is written.
+    /// Signals for the tasks that wait until the accepted orders are written.
     unwritten: Vec<oneshot::Sender<()>>,
     over: watch::Sender<bool>,
     mark: GuardMark,
 }
 
 impl GuardLink {
-    /// Waits until a guard is up that was started from a program.
+    /// Starts a guard from a program, and waits until it is ready.
     pub(super) async fn start(
         (program, started): (&Path, GuardChild),
         orders: mpsc::Receiver<GuardLinkCommand>,
@@ -84,27 +84,27 @@ impl GuardLink {
         }
     }
 
-    /// The number of the guard's process.
+    /// Returns the process id of the guard.
     pub(super) fn guard_pid(&self) -> u32 {
         self.guard.id()
     }
 
-    /// What is the guard's own in the marks of its steps.
+    /// Returns the guard's own part in the marks of its steps.
     pub(super) fn mark(&self) -> &str {
         self.mark.own()
     }
 
-    /// Serves until the guard ends or nobody holds it any more.
+    /// Serves until the guard ends or every handle is dropped.
     pub(super) async fn run(mut self) {
         self.serve().await;
         let Self { mut guard, lifeline, socket, over, steps, mark, .. } = self;
-        // Closed, it tells the guard to end, if it has not. That may take until the last of its processes is dead.
+        // A closed socket orders the guard to end. That may take until the last of its processes is dead.
         drop(socket);
         let status = tokio::task::spawn_blocking(move || guard.wait()).await;
-        // A guard that ends well has left nothing.
+        // A guard that ends with success has left nothing.
         if !status.is_ok_and(|status| status.is_ok_and(|status| status.success())) {
             clear_up(&steps, &mark).await;
-            // Its tethers see that it is gone, and kill what has no mark too.
+            // Its tethers see that it is gone, and also kill what has no mark.
             drop(tokio::task::spawn_blocking(move || lifeline.await_end()).await);
         }
         for step in steps.into_values() {
@@ -130,7 +130,7 @@ impl GuardLink {
     }
 
     fn give_up(mut self, program: &Path, error: &io::Error) -> io::Error {
-        // They fail if it has ended.
+        // Both fail if it has ended.
         let _ = self.guard.kill();
         let _ = self.guard.wait();
         io::Error::other(format!(
@@ -146,7 +146,7 @@ impl GuardLink {
             tokio::select! {
                 biased;
                 _ = self.socket.readable() => {
-                    // Whatever is wrong with the socket, the guard is lost with it.
+                    // Any error of the socket means that the guard is lost.
                     if self.receive_events().is_none() {
                         return;
                     }
@@ -176,7 +176,7 @@ impl GuardLink {
                 drop(self.outbox.push(&request, None));
                 self.unwritten.push(written);
             }
-            // No order is too large but that to spawn something.
+            // Only an order to spawn a step can be too large.
             GuardLinkCommand::Tell(request) => drop(self.outbox.push(&request, None)),
             GuardLinkCommand::Spawn(order, output, step) => {
                 let fence = order.fence;
@@ -192,7 +192,7 @@ impl GuardLink {
         }
     }
 
-    /// Writes what the socket takes. That the guard is gone is seen by reading.
+    /// Writes what the socket takes. The read notices that the guard is gone.
     fn write(&mut self) {
         if !self.outbox.is_empty() {
             let (socket, outbox) = (&self.socket, &mut self.outbox);
@@ -200,14 +200,14 @@ impl GuardLink {
             drop(socket.try_io(Interest::WRITABLE, flush));
         }
         if self.outbox.is_empty() {
-            // Who does not wait any more has ended.
+            // A task that waits no longer has ended.
             for written in self.unwritten.drain(..) {
                 let _ = written.send(());
             }
         }
     }
 
-    /// Passes on what the guard has told. Nothing if the guard is lost.
+    /// Passes on the events of the guard. `None` if the guard is lost.
     fn receive_events(&mut self) -> Option<()> {
         let read = self.read().ok()?;
         while let Some(event) = self.inbox.next().ok()? {
@@ -268,14 +268,14 @@ fn mark_never_ran(step: &watch::Sender<GuardedStepState>, exit: StepExit) {
     });
 }
 
-/// Kills what a dead guard had: the groups that are known, and whatever carries its mark.
+/// Kills what a dead guard supervised: the known groups, and every process that carries its mark.
 async fn clear_up(steps: &HashMap<Fence, watch::Sender<GuardedStepState>>, mark: &GuardMark) {
     for step in steps.values() {
-        // The guard died this moment: the numbers of its groups are not used again yet.
+        // The guard has just died: the numbers of its groups are not used again yet.
         if let Some(group) = step.borrow().pid.and_then(Pid::from_raw) {
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
-    // An error means that `/proc` cannot be read, or somebody cannot be killed: nothing more can be done.
+    // An error means that `/proc` cannot be read, or that a process cannot be killed. Nothing more can be done.
     let _ = strays::kill_where(|entry| mark.fence_in(entry).is_some()).await;
 }

@@ -1,7 +1,7 @@
 //! The guard process: a watch thread that waits for everything, and spawn threads that start steps. It ignores signals.
 //!
 //! ```text
-//!   first thread   starts nothing: the system assigns orphans to it, which tells them from steps
+//!   first thread   starts nothing: the system assigns orphans to it, so that they differ from steps
 //!   watch          woken by the socket, by the end of a process, and by the timer of deadlines and graces
 //!   spawn threads  each starts a queued step, waits for its end and starts the next one
 //! ```
@@ -26,10 +26,10 @@ use super::wait::GuardWakeups;
 use crate::platform;
 use crate::platform::ThreadChildren;
 
-/// Why a lock is never poisoned.
+/// The reason why a lock is never poisoned.
 pub(super) const LOCK_NOT_POISONED: &str = "no thread panics while it holds this lock";
 
-/// Why the watch ended.
+/// The reason why the watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GuardLoopEnd {
     WithGoodbye,
@@ -66,7 +66,7 @@ impl GuardProcess {
         Self::new(GuardState::of_tether(Arc::new(socket), Arc::clone(&mark))?, mark, true)
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "it is the last word of what may fail")]
+    #[expect(clippy::unnecessary_wraps, reason = "the caller returns this result")]
     fn new(state: GuardState, mark: Arc<GuardMark>, is_tether: bool) -> io::Result<Self> {
         let hands = SpawnThreads::new(state.distinguishes_orphans());
         let common = SpawnSettings { mark, path: spawn::own_path(), gate: SpawnGate::default() };
@@ -86,7 +86,7 @@ impl GuardProcess {
         let watch = thread::Builder::new().spawn(move || watch.serve())?;
         let left = watch.join().unwrap_or_else(|_| Err(io::Error::other("the watch panicked")));
         process.end()?;
-        // Before the report, which may take a while: the next life need not wait for it.
+        // Released before the report, which may take a while: the next incarnation need not wait for it.
         lifeline::release()?;
         if left? == GuardLoopEnd::WithoutGoodbye {
             let mut state = process.state();
@@ -139,8 +139,8 @@ impl GuardProcess {
         }
     }
 
-    /// Waits for something to do. The descriptors are dropped afterwards, so that one of a step that is gone is closed before the
-    /// guard reports that.
+    /// Waits for an event. The descriptors are dropped afterwards, so that the descriptor of a step that is gone is
+    /// closed before the guard reports that.
     fn wait(&self) -> io::Result<GuardWakeups> {
         let wait = self.state().wait_set()?;
         wait.wait()

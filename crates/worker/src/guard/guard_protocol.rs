@@ -1,4 +1,4 @@
-//! What worker and guard tell each other.
+//! The messages between worker and guard.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,32 +12,32 @@ use windlass_core::start_queue::StartQueueLimits;
 use windlass_core::time::{Span, Time};
 use windlass_link::DeathNoticeConfig;
 
-/// What a worker tells its guard.
+/// A message from the worker to its guard.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum GuardRequest {
-    /// Start a step. Its output's descriptor comes with it.
+    /// Starts a step. The descriptor of its output is sent with the order.
     Spawn(SpawnOrder),
-    /// A step has begun inside the worker itself, which has to be dead by then, if it has to.
+    /// A step has begun inside the worker itself. The worker must be dead by `at`, if that is set.
     Hold { fence: Fence, at: Option<ContactDeadline> },
     /// A step inside the worker is over.
     Release { fence: Fence },
-    /// Do not start it, if it stands in line.
+    /// Removes a step from the start queue, if it is there.
     Withdraw { fence: Fence },
-    /// Stop it, politely and then by force after the grace, or by force at once.
+    /// Stops a step: with SIGTERM and, after the grace, SIGKILL, or with SIGKILL at once.
     Stop { fence: Fence, how: StopMode, grace: Span },
-    /// When it is to end if nothing else is said.
+    /// Sets when the step must end without a further order.
     Deadline { fence: Fence, at: Option<ContactDeadline> },
-    /// When nothing of any step may be alive, if nothing else is said.
+    /// Sets when no process of any step may be alive without a further order.
     Expire { at: Option<Time> },
-    /// What to tell, and whom, if the worker dies.
+    /// Sets the death notice: its content and its receiver.
     Will(DeathNoticeConfig),
-    /// The leader has judged the outcomes of these.
+    /// The leader has judged the outcomes of these steps.
     Settled(Vec<Fence>),
     /// The worker has nothing more to run.
     Bye,
 }
 
-/// A step to start, as it travels.
+/// An order to start a step, as it is sent.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SpawnOrder {
     pub(super) fence: Fence,
@@ -47,77 +47,77 @@ pub(super) struct SpawnOrder {
     pub(super) dir: Option<OsBytes>,
     pub(super) grace: Span,
     pub(super) deadline: Option<ContactDeadline>,
-    /// It stands in line; otherwise it starts at once.
+    /// The limits of the start queue, if the step waits there. Otherwise it starts at once.
     pub(super) line: Option<StartQueueLimits>,
 }
 
 impl SpawnOrder {
-    /// What it starts, for messages.
+    /// Returns the name of the program, for messages.
     pub(super) fn name(&self) -> String {
         self.argv.first().map_or_else(String::new, |name| String::from_utf8_lossy(&name.0).into())
     }
 }
 
-/// What a guard tells its worker.
+/// A message from a guard to its worker.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum GuardEvent {
-    /// It is up. The mark begins every value of the variable by which its steps are known.
+    /// The guard is ready. The mark begins every value of the variable by which its steps are found.
     Ready { mark: String },
     /// A step has started.
     Spawned { fence: Fence, pid: i32, at: Time },
-    /// A step could not be started; there is nothing of it.
+    /// A step could not be started. There is no process of it.
     NotSpawned { fence: Fence, why: SpawnFailure },
-    /// A step was taken out of the line; there is nothing of it, and there will not be.
+    /// A step was removed from the start queue. It has no process and never will.
     Withdrawn { fence: Fence },
-    /// A step's main process has ended; others of it may be left.
+    /// The main process of a step has ended. Other processes of it may be left.
     Exited { fence: Fence, exit: StepExit },
-    /// Nothing of the step is left.
+    /// No process of the step is left.
     Gone { fence: Fence, at: Time },
 }
 
-/// How a step's main process ended.
+/// How the main process of a step ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepExit {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended it.
     Signal(i32),
     /// The guard ended it at its deadline.
     Expired,
     /// It could not be started.
     NotSpawned(SpawnFailure),
-    /// It stood in line and was told to stop before its turn.
+    /// It was removed from the start queue before its turn.
     Withdrawn,
-    /// Nobody knows: the guard died, and the step was killed.
+    /// Its end is unknown: the guard died, and the step was killed.
     Lost,
 }
 
-/// Why a step could not be started.
+/// The reason why a step could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnFailure {
-    /// What it was for.
+    /// The cause.
     pub cause: SpawnFailureCause,
-    /// For people: what could not be started, and why.
+    /// A text for readers: what could not be started, and why.
     pub text: String,
 }
 
-/// What kept a step from starting.
+/// The cause that kept a step from starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SpawnFailureCause {
     /// There is no such program.
     NotFound,
-    /// There is, but it cannot be executed.
+    /// The program exists but cannot be executed.
     NotExecutable,
-    /// The directory that it should start in cannot be entered.
+    /// Its working directory cannot be entered.
     Directory,
-    /// The system had no room for it, or refused for another reason. It may work later.
+    /// The system lacked resources, or refused for another reason. A later try may succeed.
     System,
-    /// Its start did not return before it was to end.
+    /// Its start did not return before its deadline.
     Hung,
 }
 
 impl SpawnFailure {
-    /// The exit code that a shell would have given.
+    /// Returns the exit code that a shell would have given.
     pub const fn code(&self) -> i32 {
         match self.cause {
             SpawnFailureCause::NotFound => 127,
@@ -145,7 +145,7 @@ impl From<OsBytes> for OsString {
     }
 }
 
-// By hand: a derived one would take every byte by itself.
+// Written by hand, because a derived implementation would serialize every byte by itself.
 impl Serialize for OsBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.0)

@@ -30,7 +30,7 @@ use crate::platform::{DeadlineTimer, POLL_INTERVAL, ThreadChildren};
 /// What the watch has to do after it has read the worker's messages.
 #[derive(Debug)]
 pub(super) enum GuardNextAction {
-    /// Nothing that has to be done at once.
+    /// Nothing to do at once.
     Nothing,
     /// Start this step; the remaining messages are read after it.
     Start(StepStart),
@@ -88,7 +88,7 @@ pub(super) struct GuardState {
 }
 
 impl GuardState {
-    /// Nothing runs yet.
+    /// Creates the state before anything runs.
     pub(super) fn new(socket: Arc<UnixStream>, mark: Arc<GuardMark>) -> io::Result<Self> {
         Ok(Self {
             socket,
@@ -110,7 +110,7 @@ impl GuardState {
         })
     }
 
-    /// The state of a tether: it has one step at a time, and all orphans belong to that step.
+    /// Creates the state of a tether: it has one step at a time, and all orphans belong to that step.
     pub(super) fn of_tether(socket: Arc<UnixStream>, mark: Arc<GuardMark>) -> io::Result<Self> {
         let state = Self::new(socket, mark)?;
         Ok(Self { orphans: GuardOrphans::of_one_step(), is_tether: true, ..state })
@@ -121,7 +121,7 @@ impl GuardState {
         self.outbox.add(&GuardEvent::Ready { mark: self.mark.own().to_owned() }, Time::ZERO)
     }
 
-    /// What the watch waits for. Afterwards it calls [`Self::on_wakeup`].
+    /// Returns what the watch waits for. Afterwards the watch calls [`Self::on_wakeup`].
     pub(super) fn wait_set(&mut self) -> io::Result<GuardWait> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -147,7 +147,7 @@ impl GuardState {
         })
     }
 
-    /// How long the watch may wait: without limit while nothing runs, otherwise until it has to poll.
+    /// Returns how long the watch may wait: without limit while nothing runs, otherwise until it has to poll.
     fn longest_wait(&self, now: Time) -> Option<Span> {
         let write = self.outbox.due().map(|at| at.since(now));
         let order = self.inbox.has_message().then_some(Span::ZERO);
@@ -175,13 +175,13 @@ impl GuardState {
             self.with(fence, SupervisedStep::note_exit);
         }
         let unwatched = self.steps.iter().any(SupervisedStep::is_unwatched);
-        // Nothing woke it: time to poll.
+        // Nothing woke it: it is time to poll.
         let waited = woken.is_empty() && !self.inbox.has_message();
         let ended = waited || unwatched || woken.has_exit();
         if ended || now.since(self.refreshed_at) >= POLL_INTERVAL {
             self.refresh_processes(own, now)?;
         }
-        // Before others start: the worker can use the time that a start takes.
+        // Written before others start: the worker can use the time that a start takes.
         self.write(now);
         Ok(())
     }
@@ -217,7 +217,7 @@ impl GuardState {
         Ok(heard)
     }
 
-    /// The main process of a step has ended, as its spawn thread reports.
+    /// Records the end of a step's main process, as its spawn thread reports it.
     pub(super) fn ended(
         &mut self,
         fence: Fence,
@@ -257,7 +257,7 @@ impl GuardState {
                 self.outbox.add(&GuardEvent::Exited { fence, exit }, told_at)?;
             }
         }
-        // After the main processes: their orphans exist by the time their end is seen.
+        // This follows the main processes: their orphans exist by the time their end is seen.
         self.orphans.refresh(own, &self.steps, &self.mark, (self.serial, now))?;
         for index in (0..self.steps.len()).rev() {
             let charge = &mut self.steps[index];
@@ -286,7 +286,7 @@ impl GuardState {
             Ok(SocketRead::Some) => Ok(true),
             Ok(SocketRead::End) => Ok(false),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
-            // The worker died before it had read all reports.
+            // The worker died before it had read all events.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(false),
             Err(error) => Err(error),
         }
@@ -357,7 +357,8 @@ impl GuardState {
         self.outbox.add(&GuardEvent::Withdrawn { fence }, now)
     }
 
-    /// The queued step that starts now, if there is one. Messages that are not obeyed yet may withdraw it, so they come first.
+    /// Returns the queued step that starts now, if there is one. Messages that are not obeyed yet may withdraw it, so
+    /// they come first.
     pub(super) fn next_queued(&mut self, now: Time) -> Option<StepStart> {
         if self.inbox.has_message() {
             return None;
@@ -366,7 +367,7 @@ impl GuardState {
         Some(self.begin(order, Some(output), now))
     }
 
-    /// Begins the start of a step that waits in no queue.
+    /// Begins the start of a step that is not queued.
     fn begin_now(&mut self, order: SpawnOrder, output: Option<OwnedFd>, at: Time) -> StepStart {
         if !is_internal(order.fence) {
             self.queue.on_direct_start();
@@ -380,7 +381,7 @@ impl GuardState {
         StepStart { order, output, at }
     }
 
-    /// The result of a start that began at this time.
+    /// Records the result of a start that began at this time.
     pub(super) fn started(
         &mut self,
         (fence, at): (Fence, Time),
@@ -404,7 +405,7 @@ impl GuardState {
         let pid = pid.as_raw_nonzero().get();
         let spawned = GuardEvent::Spawned { fence, pid, at };
         if self.is_tether {
-            // The guard must know at once whether a start has returned. It holds back the report itself.
+            // The guard must know at once whether a start has returned. It holds the event back itself.
             self.outbox.add(&spawned, at)?;
             self.write(clock::time_since_boot());
             return Ok(());
@@ -417,7 +418,7 @@ impl GuardState {
         std::mem::take(&mut self.gone)
     }
 
-    /// A step that is gone, or never was, needs nothing.
+    /// Acts on a step. A step that is gone, or never existed, needs nothing.
     fn with(&mut self, fence: Fence, act: impl FnOnce(&mut SupervisedStep)) {
         if let Some(charge) = self.steps.iter_mut().find(|charge| charge.fence == fence) {
             act(charge);
@@ -428,10 +429,10 @@ impl GuardState {
         self.outbox.write(self.socket.as_fd(), now);
     }
 
-    /// A thread other than the watch failed.
+    /// Records the failure of a thread other than the watch.
     pub(super) fn fail(&mut self, error: io::Error) {
         self.error = Some(error);
-        // If that fails, the next thing that happens wakes it.
+        // If that fails, the next event wakes it.
         let _ = self.alarm.set(Some(Time::ZERO));
     }
 
@@ -440,7 +441,7 @@ impl GuardState {
         self.queue.close();
     }
 
-    /// Whether there is one step and no other.
+    /// Returns whether exactly one step runs.
     pub(super) const fn has_single_step(&self) -> bool {
         self.steps.len() == 1
     }
@@ -454,7 +455,7 @@ impl GuardState {
         }
     }
 
-    /// Whether main processes can be told from orphans, whichever thread starts them.
+    /// Returns whether main processes can be distinguished from orphans, whichever thread starts them.
     pub(super) const fn distinguishes_orphans(&self) -> bool {
         self.orphans.are_distinguishable()
     }
@@ -482,7 +483,7 @@ impl GuardState {
                 Err(Errno::INTR) | Ok(_) => {}
                 Err(error) => return Err(error.into()),
             }
-            // More that died meanwhile: one listing for all of them.
+            // More may have died meanwhile: one listing serves all of them.
             while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         }
         let leaders = || self.steps.iter().filter_map(|charge| charge.leader);

@@ -1,4 +1,4 @@
-//! The worker's side: a guard, and the steps that it holds.
+//! The worker's handles of a guard and of the steps that it supervises.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,7 +19,7 @@ use super::guard_link::{GuardLink, GuardedStepState};
 use super::guard_protocol::{GuardRequest, SpawnOrder, StepExit};
 use crate::{GuardLock, platform};
 
-/// Orders on their way to the socket. Whoever has one more waits.
+/// The maximum number of orders on their way to the socket. A caller with one more waits.
 const ORDERS_MAX: usize = 64;
 
 /// A step to start.
@@ -27,46 +27,46 @@ const ORDERS_MAX: usize = 64;
 pub struct SpawnRequest {
     /// The lease that it runs under.
     pub fence: Fence,
-    /// The program, looked for on the step's `PATH` if its name has no slash, and its arguments.
+    /// The program and its arguments. A name without a slash is looked up on the step's `PATH`.
     pub argv: Vec<OsString>,
-    /// Variables to set, beside those of the worker.
+    /// Variables to set, in addition to those of the worker.
     pub env: Vec<(OsString, OsString)>,
-    /// Variables of the worker to leave out.
+    /// Variables of the worker to remove.
     pub removed: Vec<OsString>,
-    /// Where it starts; where the worker did otherwise.
+    /// The directory that it starts in. `None` for the worker's own.
     pub dir: Option<PathBuf>,
-    /// For what the main process leaves behind, and at most 2 s of it, from the polite order to end to the other one.
+    /// The time between SIGTERM and SIGKILL for processes that the main process leaves behind; at most 2 s of it.
     pub kill_grace: Span,
-    /// When it is to end, see [`Guarded::set_deadline`].
+    /// When it must end, see [`GuardedStep::set_deadline`].
     pub deadline: Option<ContactDeadline>,
-    /// It stands in line; otherwise it starts at once.
+    /// The limits of the start queue, if the step waits there. Otherwise it starts at once.
     pub queue_limits: Option<StartQueueLimits>,
-    /// The writing end of a pipe for both its outputs.
+    /// The writing end of a pipe for its standard output and error.
     pub output: OwnedFd,
 }
 
-/// The guard is dead, and every step that it had is lost.
+/// The error that the guard is dead. Every step that it supervised is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the guard process has died")]
 pub struct GuardLost;
 
-/// A running guard. When the last handle of it and of its steps is dropped, everything that it has is killed.
+/// A running guard. When the last handle of it and of its steps is dropped, everything that it supervises is killed.
 #[derive(Clone, Debug)]
 pub struct GuardHandle {
     orders: mpsc::Sender<GuardLinkCommand>,
     over: watch::Receiver<bool>,
     pid: u32,
     mark: Arc<str>,
-    /// What the leader has judged and the guard was not told yet.
+    /// The fences that the leader has judged and the guard does not know yet.
     judged: Arc<Mutex<Vec<Fence>>>,
 }
 
-/// What a handle passes to the link.
+/// A command of a handle to the link.
 #[derive(Debug)]
 pub(super) enum GuardLinkCommand {
     Spawn(SpawnOrder, OwnedFd, watch::Sender<GuardedStepState>),
     Tell(GuardRequest),
-    /// The same, with a word when the guard will read it.
+    /// Sends a request, and signals when the guard will read it.
     Hold(GuardRequest, oneshot::Sender<()>),
 }
 
@@ -78,14 +78,14 @@ impl GuardHandle {
         Self::start_from(&platform::own_program()?).await
     }
 
-    /// Starts a guard that holds the lock of this life until nothing of any step is left.
+    /// Starts a guard that holds the lock of this incarnation until nothing of any step is left.
     pub async fn start_holding(lock: GuardLock) -> io::Result<Self> {
         entry::check_own_program()?;
         Self::start_as(GuardRole::Guard, &platform::own_program()?, Some(lock)).await
     }
 
-    /// The same, with a tether between the guard and each step: for workers whose leases expire. A step then ends in time
-    /// even if its start does not return, and if worker and guard are killed. The tethers hold the lock too.
+    /// Starts a guard with a tether for each step, for workers whose leases expire. A step then ends in time even if
+    /// its start does not return, and if worker and guard are killed. The tethers hold the lock too.
     pub async fn start_with_tethers(lock: GuardLock) -> io::Result<Self> {
         entry::check_own_program()?;
         Self::start_with_tethers_from(&platform::own_program()?, Some(lock)).await
@@ -118,7 +118,7 @@ impl GuardHandle {
         Ok(Self { orders, over, pid, mark, judged: Arc::default() })
     }
 
-    /// Starts a step. That it could not be started is its [`Exit`].
+    /// Starts a step. A start that fails is reported as its [`StepExit`].
     pub async fn spawn(&self, spawn: SpawnRequest) -> Result<GuardedStep, GuardLost> {
         let (sender, state) = watch::channel(GuardedStepState::default());
         let fence = spawn.fence;
@@ -137,8 +137,8 @@ impl GuardHandle {
         Ok(GuardedStep { fence, orders: self.orders.clone(), state })
     }
 
-    /// Says that a step begins inside this process. When this returns the guard will know of it, also if this process dies
-    /// in the next moment; it holds the step until that is released.
+    /// Reports that a step begins inside this process. When this returns, the guard learns of it even if this process
+    /// dies in the next moment. The guard lists the step until it is released.
     pub async fn hold(
         &self,
         fence: Fence,
@@ -154,22 +154,23 @@ impl GuardHandle {
         Ok(InProcessStep { fence, orders: self.orders.clone() })
     }
 
-    /// Says what to tell, and whom, if this process dies: before the first step of a life, and again when it changes.
+    /// Sets the death notice of this process. Call it before the first step of an incarnation, and again when the
+    /// notice changes.
     pub async fn set_death_notice(&self, will: DeathNoticeConfig) {
-        // An error means that the guard is dead, and says nothing to anybody.
+        // An error means that the guard is dead and sends no notice.
         drop(self.orders.send(GuardLinkCommand::Tell(GuardRequest::Will(will))).await);
     }
 
-    /// Sets when nothing of any step may be alive any more, on the clock that counts since the start of the machine. The
-    /// guard then kills all that it has and ends, also if this process is stopped. It kills this process too if that runs
-    /// steps itself that the guard was told of.
+    /// Sets when no process of any step may be alive, on the clock that counts since the boot of the machine. The guard
+    /// then kills everything that it supervises and ends, also if this process is stopped. If this process runs steps
+    /// that the guard was informed of, the guard kills this process too.
     pub async fn expire_at(&self, at: Option<Time>) {
-        // An error means that the guard is dead, and with it every step.
+        // An error means that the guard is dead, and every step with it.
         drop(self.orders.send(GuardLinkCommand::Tell(GuardRequest::Expire { at })).await);
     }
 
-    /// Says that the leader has judged the outcomes of these steps. It never waits: what there is no room for goes with
-    /// what follows.
+    /// Reports that the leader has judged the outcomes of these steps. It never waits: fences that find no room go with
+    /// the next call.
     pub fn mark_judged(&self, fences: impl IntoIterator<Item = Fence>) {
         let mut settled = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         settled.extend(fences);
@@ -179,23 +180,23 @@ impl GuardHandle {
         }
     }
 
-    /// The number of its process.
+    /// Returns its process id.
     pub const fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// What the environment of everything that it starts is marked with, for whoever comes after it.
+    /// Returns the mark in the environment of everything that it starts. A successor finds leftover processes by it.
     pub fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// Waits until the guard has ended, in whatever way. What it had is then dead.
+    /// Waits until the guard has ended, in whatever way. Everything that it supervised is then dead.
     pub async fn over(&self) {
-        // An error means that whoever could say so is gone, which says the same.
+        // An error means that the sender is gone, which means the same.
         drop(self.over.clone().wait_for(|over| *over).await);
     }
 
-    /// Ends the guard, and everything that it has, by force.
+    /// Ends the guard, and everything that it supervises, by force.
     pub async fn end(self) {
         // An error means that it has ended.
         drop(self.orders.send(GuardLinkCommand::Tell(GuardRequest::Bye)).await);
@@ -203,7 +204,7 @@ impl GuardHandle {
     }
 }
 
-/// A step that runs inside this process, and that the guard knows of.
+/// A step that runs inside this process and that the guard was informed of.
 #[derive(Debug)]
 pub struct InProcessStep {
     fence: Fence,
@@ -211,15 +212,15 @@ pub struct InProcessStep {
 }
 
 impl InProcessStep {
-    /// Sets when nothing of the step may be alive any more, see [`Guarded::set_deadline`]. If it is then, this process is
-    /// killed.
+    /// Sets when no process of the step may be alive, see [`GuardedStep::set_deadline`]. If the step still runs then,
+    /// the guard kills this process.
     pub async fn set_deadline(&self, at: Option<ContactDeadline>) {
         let request = GuardRequest::Deadline { fence: self.fence, at };
-        // An error means that the guard is dead, and this process is at its end too.
+        // An error means that the guard is dead, and this process is about to end too.
         drop(self.orders.send(GuardLinkCommand::Tell(request)).await);
     }
 
-    /// Says that the step is over.
+    /// Reports that the step is over.
     pub async fn release(self) {
         drop(
             self.orders
@@ -229,7 +230,7 @@ impl InProcessStep {
     }
 }
 
-/// A step that a guard holds. Dropping it changes nothing for the step while the guard is held.
+/// A step that a guard supervises. Dropping this value does not affect the step while the guard runs.
 #[derive(Debug)]
 pub struct GuardedStep {
     fence: Fence,
@@ -243,48 +244,49 @@ impl GuardedStep {
         self.fence
     }
 
-    /// The number of its main process, from when the news has come that it has started.
+    /// Returns the process id of its main process, once its start has been reported.
     pub fn pid(&self) -> Option<i32> {
         self.state.borrow().pid
     }
 
-    /// Waits until it has started, and says when, on the clock that counts since the start of the machine. Nothing if it has
-    /// ended without.
+    /// Waits until it has started, and returns when, on the clock that counts since the boot of the machine. `None` if
+    /// it has ended without a start.
     pub async fn begun(&self) -> Option<Time> {
         let mut state = self.state.clone();
         let begun = state.wait_for(|state| state.begun.is_some() || state.gone).await;
-        // An error means that nobody is left who could say.
+        // An error means that the guard link is gone.
         begun.ok().and_then(|state| state.begun)
     }
 
-    /// Waits until its main process has ended. Others of it may be left, and may write to its output.
+    /// Waits until its main process has ended. Other processes of it may be left, and may write to its output.
     pub async fn exited(&self) -> StepExit {
         self.wait(|state| state.exit.is_some()).await
     }
 
-    /// Waits until nothing of it is left: only then may its lease and its locks pass on.
+    /// Waits until no process of it is left. Only then may its lease and its locks pass on.
     pub async fn gone(&self) -> StepExit {
         self.wait(|state| state.gone).await
     }
 
-    /// When nothing of it was left, on the clock that counts since the start of the machine; nothing if that is not so, or
-    /// nobody saw it.
+    /// Returns when no process of it was left, on the clock that counts since the boot of the machine. `None` before
+    /// that, and if the guard did not see it.
     pub fn gone_at(&self) -> Option<Time> {
         self.state.borrow().gone_at
     }
 
-    /// Stops it: politely, and by force after the grace, or by force at once. A later order can only hasten the end.
+    /// Stops it: with SIGTERM and, after the grace, SIGKILL, or with SIGKILL at once. A later order can only hasten the
+    /// end.
     pub async fn stop(&self, how: StopMode, grace: Span) {
         self.tell(GuardRequest::Stop { fence: self.fence, how, grace }).await;
     }
 
-    /// Keeps it from starting if it stands in line.
+    /// Keeps it from starting if it is in the start queue.
     pub async fn withdraw(&self) {
         self.tell(GuardRequest::Withdraw { fence: self.fence }).await;
     }
 
-    /// Sets when it is told to end and when nothing of it may be alive any more, on the clock that counts since the start
-    /// of the machine, suspension included.
+    /// Sets when it is ordered to end and when no process of it may be alive. Both are times of the clock that counts
+    /// since the boot of the machine, suspension included.
     pub async fn set_deadline(&self, at: Option<ContactDeadline>) {
         self.tell(GuardRequest::Deadline { fence: self.fence, at }).await;
     }
@@ -292,13 +294,13 @@ impl GuardedStep {
     async fn wait(&self, reached: impl Fn(&GuardedStepState) -> bool) -> StepExit {
         let mut state = self.state.clone();
         let reached = state.wait_for(|state| reached(state)).await;
-        // An error means that nobody is left who could say.
+        // An error means that the guard link is gone.
         let exit = reached.ok().and_then(|state| state.exit.clone());
         exit.unwrap_or(StepExit::Lost)
     }
 
     async fn tell(&self, request: GuardRequest) {
-        // An error means that the guard is dead and with it the step.
+        // An error means that the guard is dead, and the step with it.
         drop(self.orders.send(GuardLinkCommand::Tell(request)).await);
     }
 }

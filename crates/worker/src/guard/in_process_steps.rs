@@ -1,4 +1,4 @@
-//! Steps that run inside the worker, as the guard sees them.
+//! The steps that run inside the worker, as the guard sees them.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,35 @@ use windlass_core::id::Fence;
 use windlass_core::session::ContactDeadline;
 use windlass_core::time::Time;
 
-/// What the worker runs itself, and by when it has to be over.
+/// The steps that the worker runs itself, each with its deadline.
 #[derive(Debug)]
 pub(super) struct InProcessSteps {
-    /// Who started this guard.
+    /// The process that started this guard.
     worker: Option<Pid>,
     steps: BTreeMap<Fence, Option<ContactDeadline>>,
-    /// When nothing of any step may be alive, here or in the worker.
+    /// When no process of any step may be alive, here or in the worker.
     expires_at: Option<Time>,
 }
 
 impl InProcessSteps {
-    /// Nothing yet, of the process that started this one.
+    /// Creates an empty list for the process that started this one.
     pub(super) fn of_parent() -> Self {
         Self { worker: getppid(), steps: BTreeMap::new(), expires_at: None }
     }
 
-    /// A step has begun, or has another deadline.
+    /// Adds a step that has begun, or changes its deadline.
     pub(super) fn hold(&mut self, fence: Fence, at: Option<ContactDeadline>) {
         self.steps.insert(fence, at);
     }
 
-    /// A step that is held has another deadline.
+    /// Changes the deadline of a listed step.
     pub(super) fn set_deadline(&mut self, fence: Fence, at: Option<ContactDeadline>) {
         if let Some(known) = self.steps.get_mut(&fence) {
             *known = at;
         }
     }
 
-    /// A step is over.
+    /// Removes a step that is over.
     pub(super) fn release(&mut self, fence: Fence) {
         self.steps.remove(&fence);
     }
@@ -45,27 +45,27 @@ impl InProcessSteps {
         self.expires_at = at;
     }
 
-    /// Whether nothing of any step may be alive any more.
+    /// Returns whether the expiry has passed.
     pub(super) fn has_expired(&self, now: Time) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// When something has to be ended, if nothing changes.
+    /// Returns the next deadline.
     pub(super) fn due(&self) -> Option<Time> {
         let deadlines = self.steps.values().flatten().map(|deadline| deadline.kills_at);
         deadlines.chain(self.expires_at).min()
     }
 
-    /// Kills the worker if a step of it is alive past its deadline. All that follows from its death follows.
+    /// Kills the worker if one of its steps is alive past its deadline. The guard then handles the worker's death.
     pub(super) fn enforce(&mut self, now: Time) {
         if self.steps.is_empty() || self.due().is_none_or(|at| now < at) {
             return;
         }
         self.steps.clear();
-        // A parent that is gone has left its child to another: then there is nobody to kill.
+        // If the parent is gone, this process has another one: then there is no worker to kill.
         let worker = self.worker.filter(|worker| getppid() == Some(*worker));
         if let Some(worker) = worker {
-            // It fails if it has just ended.
+            // It fails if the worker has just ended.
             let _ = kill_process(worker, Signal::KILL);
         }
     }

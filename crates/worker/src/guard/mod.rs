@@ -1,37 +1,38 @@
-//! The guard: one small process per worker that starts every step, and outlives the worker to end them.
+//! The guard: one small process per worker. It starts every step, and outlives the worker to end them.
 //!
 //! ```text
-//!   worker ── spawn, stop, deadline, will, bye ▶ guard ──┬─ step, in a process group of its own
+//!   worker ── spawn, stop, deadline, notice, bye ▶ guard ──┬─ step, in a process group of its own
 //!          ◀─── spawned, exited, gone ─────────         └─ orphans of steps, adopted
 //! ```
 //!
-//! The worker starts it by executing its own program anew, see [`main_if_asked`]. Between them is a pair of sockets; a
-//! step's output pipe travels with the order to spawn it. What the guard promises:
+//! The worker starts the guard by executing its own program anew, see [`main_if_asked`]. They are connected by a pair
+//! of sockets. The output pipe of a step is sent with the order to spawn it. The guard promises:
 //!
-//! - A step is *gone* only when nothing of it is left: neither its process group nor a daemon that left the group. A
-//!   background process that holds the output pipe does not hold the step: it is told to end when the step's main
+//! - A step is *gone* only when no process of it is left, neither in its process group nor as a daemon that left the
+//!   group. A background process that holds the output pipe does not keep the step: it is ordered to end when the main
 //!   process has ended.
-//! - When the worker dies in whatever way, its end of the socket closes: everything is killed, by force and at once, and
-//!   the guard ends when nothing is left.
-//! - If the worker left a will and did not say goodbye, the guard then tells the leader, so that what the worker held can
-//!   pass on at once: nothing of it is left. It names what was started and not judged.
-//! - A step that runs inside the worker, as a function of its program, cannot be ended without the worker. The guard is told of
-//!   it before it begins, names it if the worker dies, and kills the worker if it is not over by its deadline.
-//! - A step that stands in line starts when another has ended, without a word from the worker; who is withdrawn before
-//!   its turn never starts, and no other's turn comes once the worker's death is seen.
-//! - A deadline holds while the worker is dead, stopped or too busy to act, and counts suspension.
-//! - The guard leads a session of its own: Ctrl-C and a closed terminal reach neither it nor the steps. What they mean is
-//!   for the worker to decide, and so is a signal that was sent to the guard itself. Steps have no controlling terminal.
+//! - When the worker dies in whatever way, its end of the socket closes. The guard kills everything by force and at
+//!   once, and ends when nothing is left.
+//! - If the worker configured a death notice and did not say goodbye, the guard then sends it to the leader: nothing of
+//!   the worker is left, so its leases can pass on at once. The notice lists the steps that were started and not judged.
+//! - A step that runs inside the worker, as a function of its program, cannot be ended without the worker. The guard is
+//!   informed before it begins, lists it if the worker dies, and kills the worker if the step is not over by its
+//!   deadline.
+//! - A queued step starts when another one has ended, without an order from the worker. A step that is withdrawn before
+//!   its turn never starts. No step starts once the guard has seen the worker's death.
+//! - A deadline holds while the worker is dead, stopped or overloaded, and counts suspension.
+//! - The guard leads a session of its own: Ctrl-C and a closed terminal reach neither it nor the steps. The worker
+//!   decides what they mean, and also what a signal to the guard itself means. Steps have no controlling terminal.
 //!
-//! Where leases expire, a *tether* (`tether/mod.rs`) stands between the guard and each step: it ends the step in time even if the
-//! start of the step does not return, and if worker and guard are killed.
+//! Where leases expire, a *tether* (`tether/mod.rs`) runs between the guard and each step. It ends the step in time
+//! even if the start of the step does not return, and if worker and guard are killed.
 //!
-//! When the guard dies, the worker kills what the guard had started; those attempts are lost. When both die, tethers end
-//! their steps. What is left without tethers, or if a tether was killed too, is found by a marker in its environment:
-//! [`kill_strays`], [`kill_marked`].
+//! When the guard dies, the worker kills what the guard had started; those attempts are lost. When both die, tethers
+//! end their steps. Processes without a tether, or whose tether was killed too, are found by a marker in their
+//! environment: [`kill_strays`], [`kill_marked`].
 //!
-//! The socket carries a stream of frames, not packets: a step's arguments may be larger than the largest packet, and
-//! macOS has no packets that tell of the other end's closing.
+//! The socket carries a stream of frames and not packets: a step's arguments may exceed the largest packet, and packets
+//! on macOS do not signal that the other end is closed.
 
 #[cfg(unix)]
 mod death_notice;

@@ -1,9 +1,9 @@
-//! Orphans of steps: processes whose parent ended before them, which the system gave to the guard.
+//! Orphans of steps: processes whose parent ended before them, and that the system assigned to the guard.
 //!
-//! Whose step one belongs to is told by its process group or by the mark in its environment. One that has neither, for
-//! it left its group and cleared its environment, belongs to one of the steps that were running when it was first seen:
-//! it is ended with the last of them. One that is just dying, or just becoming another program, shows neither: no step is
-//! gone before that is over, for it, or its children, may be the step's.
+//! The process group of an orphan, or the mark in its environment, shows its step. A process without both has left its
+//! group and cleared its environment. It belongs to one of the steps that ran when it was first seen, and is ended with
+//! the last of them. A process that is dying, or becoming another program, shows neither. No step is gone before that
+//! is over, because the process or its children may belong to the step.
 
 use std::cell::Cell;
 use std::io;
@@ -19,15 +19,15 @@ use super::supervised_step::{StepSignal, SupervisedStep, signal};
 use crate::platform;
 use crate::platform::ThreadChildren;
 
-/// How long a step waits for an orphan in transition that may be its own. That takes milliseconds; a process whose first
-/// thread has ended before the others looks the same for as long as it likes.
+/// How long a step waits for an orphan in transition that may belong to it. The transition takes milliseconds. A
+/// process whose first thread ended before the others looks the same for an unlimited time.
 const IN_TRANSITION: Span = Span::secs(2);
 
-/// After how long one that may be becoming another program is looked at again: nothing tells when it has.
+/// The pause before another look at an orphan that may be becoming another program: no event reports the end of that.
 const LOOK_AGAIN: Span = Span::millis(5);
 
-/// How often they are listed in a row because some had died. More come up only if a step produces them without end: then
-/// the guard has to see to other things in between.
+/// How often orphans are listed in a row because some had died. More appear only if a step produces them without end;
+/// the guard must do other work in between.
 const ROUNDS: usize = 16;
 
 /// A living orphan.
@@ -35,67 +35,68 @@ const ROUNDS: usize = 16;
 struct OrphanProcess {
     pid: Pid,
     owner: Option<Fence>,
-    /// The newest step when it was first seen, and when that was.
+    /// The serial number of the newest step when the orphan was first seen, and that time.
     seen: u64,
     seen_at: Time,
-    /// It is dying, or becoming another program, and nobody knows whose it is.
+    /// The orphan is dying, or becoming another program, and its step is unknown.
     unclear: bool,
-    /// Readable when it has ended.
+    /// Readable when the orphan has ended.
     watch: Option<Arc<OwnedFd>>,
     signal_sent: StepSignal,
 }
 
-/// All orphans.
+/// All orphans of a guard.
 #[derive(Debug)]
 pub(super) struct GuardOrphans {
     orphans: Vec<OrphanProcess>,
-    /// Where the system puts them.
+    /// The list to which the system adds them.
     children: ThreadChildren,
     /// The children that are no main process of a step, as last listed.
     listed: Vec<Pid>,
-    /// There is one step at a time: all of them are of it.
+    /// True if there is one step at a time: all orphans belong to it.
     of_one_step: bool,
 }
 
 impl GuardOrphans {
-    /// None yet. They are given to the first thread of the process.
+    /// Creates an empty set. The system assigns orphans to the first thread of the process.
     pub(super) fn new() -> Self {
         let children = ThreadChildren::of_first_thread();
         Self { orphans: Vec::new(), children, listed: Vec::new(), of_one_step: false }
     }
 
-    /// None yet, in a process that has one step at a time: ancestry tells whose they are, and nothing that could block is read.
+    /// Creates an empty set for a process with one step at a time. Ancestry shows the step of an orphan, and nothing
+    /// that could block is read.
     pub(super) fn of_one_step() -> Self {
         Self { of_one_step: true, ..Self::new() }
     }
 
-    /// Whether main processes and orphans are told apart whoever starts the former.
+    /// Returns whether main processes and orphans can be distinguished, whichever thread starts the former.
     pub(super) const fn are_distinguishable(&self) -> bool {
         self.children.tells_threads_apart()
     }
 
-    /// What becomes readable when one of them ends whose end is waited for.
+    /// Returns descriptors that become readable when an awaited orphan ends.
     pub(super) fn watches(&self) -> impl Iterator<Item = &Arc<OwnedFd>> {
         self.orphans.iter().filter_map(|orphan| orphan.watch.as_ref())
     }
 
-    /// Whether nothing is known of any.
+    /// Returns whether no orphan is known.
     pub(super) fn is_empty(&self) -> bool {
         self.orphans.is_empty()
     }
 
-    /// Whether there are any of this step, or may be.
+    /// Returns whether this step has orphans, or may have some.
     pub(super) fn has_orphans_of(&self, fence: Fence) -> bool {
         self.orphans.iter().any(|orphan| orphan.owner == Some(fence) || orphan.unclear)
     }
 
-    /// How long to wait before they are looked at again, if some tell nothing by themselves.
+    /// Returns how long to wait before the next look, if some orphans cause no event.
     pub(super) fn look_again(&self) -> Option<Span> {
         self.orphans.iter().any(|orphan| orphan.unclear).then_some(LOOK_AGAIN)
     }
 
-    /// Takes in new ones, reaps the dead, and finds out whose they are. `own` are the children of the calling thread: who is no
-    /// main process was made its child by one.
+    /// Adopts new orphans, reaps exited ones, and assigns each to its step. `own` lists the children of the calling
+    /// thread. A child that is no main process became its child when its parent ended.
     pub(super) fn refresh(
         &mut self,
         own: &mut ThreadChildren,
@@ -140,7 +141,7 @@ impl GuardOrphans {
         }
     }
 
-    /// Reaps the dead. True if there were any: their children are orphans now.
+    /// Reaps exited orphans. True if there were any: their children are orphans now.
     fn reap(&mut self) -> bool {
         let before = self.orphans.len();
         self.orphans
@@ -148,7 +149,7 @@ impl GuardOrphans {
         self.orphans.len() < before
     }
 
-    /// Finds out whose they are. Those of steps that are gone are killed.
+    /// Assigns orphans to their steps. Those of steps that are gone are killed.
     fn attribute(&mut self, charges: &[SupervisedStep], mark: &GuardMark, now: Time) {
         if self.of_one_step {
             return self.attribute_to(charges.first());
@@ -169,7 +170,7 @@ impl GuardOrphans {
         }
     }
 
-    /// All are of one step. Without one they are left of the last, and are killed.
+    /// Assigns all orphans to one step. Without a step they are left over from the last one, and are killed.
     fn attribute_to(&mut self, charge: Option<&SupervisedStep>) {
         for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner.is_none()) {
             match charge {
@@ -179,7 +180,7 @@ impl GuardOrphans {
         }
     }
 
-    /// Ends all that there are by now, known or not.
+    /// Kills all current orphans, assigned or not.
     pub(super) fn kill_all(&mut self) -> io::Result<()> {
         self.listed.clear();
         self.children.list(&mut self.listed)?;
@@ -187,7 +188,7 @@ impl GuardOrphans {
         Ok(())
     }
 
-    /// Tells those of a step what the step was told.
+    /// Sends the orphans of a step the signal that the step received.
     pub(super) fn signal_orphans_of(&mut self, charge: &SupervisedStep) {
         for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner == Some(charge.fence)) {
             orphan.signal(charge.signal_sent);
@@ -195,10 +196,10 @@ impl GuardOrphans {
     }
 }
 
-/// Ends processes by force and at once.
+/// Kills processes at once.
 pub(super) fn kill(children: &[Pid]) {
     for child in children {
-        // It fails if it may not be signalled: then its end is awaited all the same.
+        // It fails for a process that may not be signalled. The guard awaits its end all the same.
         let _ = kill_process(*child, Signal::KILL);
     }
 }
@@ -208,7 +209,8 @@ impl OrphanProcess {
         if self.signal_sent < what {
             self.signal_sent = what;
             signal(what, |signal| {
-                // The guard alone reaps it: its number is its own. It fails for a process that may not be signalled.
+                // The guard alone reaps it, so its number is still its own. It fails for a process that may not be
+                // signalled.
                 let _ = kill_process(self.pid, signal);
             });
         }
@@ -224,8 +226,8 @@ impl OrphanProcess {
     }
 }
 
-/// The step that a process is of, and whether that is clear: one in transition shows nothing of itself. One that came out
-/// of it since it was looked at is looked at again.
+/// Returns the step of a process, and whether it is certain. A process in transition shows nothing. One that left the
+/// transition meanwhile is checked again.
 fn owner_if_clear(
     orphan: Pid,
     charges: &[SupervisedStep],
@@ -239,7 +241,7 @@ fn owner_if_clear(
     }
 }
 
-/// The step that a process is of by its group or, else, by its mark; that one may be gone.
+/// Returns the step of a process by its group or else by its mark. A marked step may be gone.
 fn owner_of(orphan: Pid, charges: &[SupervisedStep], mark: &GuardMark) -> Option<Fence> {
     let group = getpgid(Some(orphan)).ok();
     let by_group = charges.iter().find(|charge| charge.leader.is_some() && charge.leader == group);
@@ -253,7 +255,7 @@ fn owner_of(orphan: Pid, charges: &[SupervisedStep], mark: &GuardMark) -> Option
     fence.get()
 }
 
-/// Of the steps that an unmarked orphan may belong to, the last one, if that has ended.
+/// Returns the last of the steps that an unmarked orphan may belong to, if that one has ended.
 fn last_owner(orphan: &OrphanProcess, charges: &[SupervisedStep]) -> Option<Fence> {
     let mut possible = charges.iter().filter(|charge| charge.serial <= orphan.seen);
     let first = possible.next()?;

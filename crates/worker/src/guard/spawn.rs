@@ -1,4 +1,4 @@
-//! From the order to spawn a step to its process.
+//! Starts the process of a step from the order to spawn it.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -18,26 +18,26 @@ use windlass_net::clock;
 use super::entry::{SOCKET_VARIABLE, TETHER_VARIABLE};
 use super::guard_protocol::{SpawnFailure, SpawnFailureCause, SpawnOrder};
 
-/// By its value the guard knows the descendants of a step.
+/// The variable by whose value the guard knows the descendants of a step.
 ///
-/// Not the fence alone: a step may itself run windlass, whose fences are others. Each guard adds a word to the value
-/// that it finds, so that each finds its own word in every descendant.
+/// The fence alone is not enough: a step may itself run windlass, with fences of its own. Each guard adds a word to the
+/// value that it finds, so each finds its own word in every descendant.
 const MARK_VARIABLE: &str = "WINDLASS_GUARD";
 
-/// Where programs are looked for if a step's environment does not say.
+/// The search path for programs if a step's environment has none.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// What the environment of each step is marked with.
+/// The mark in the environment of each step.
 #[derive(Debug)]
 pub(super) struct GuardMark {
-    /// The marks of guards around this one, each followed by a space.
+    /// The marks of the guards around this one, each followed by a space.
     outer: OsString,
-    /// Of this guard: its number and when it started, for numbers are used again.
+    /// The part of this guard: its process id and its start time, because process ids are used again.
     own: String,
 }
 
 impl GuardMark {
-    /// The calling process's.
+    /// Returns the mark of the calling process.
     #[expect(clippy::disallowed_methods, reason = "a guard is given nothing but its environment")]
     pub(super) fn of_this_guard() -> Self {
         let mut outer = std::env::var_os(MARK_VARIABLE).unwrap_or_default();
@@ -48,19 +48,19 @@ impl GuardMark {
         Self { outer, own: format!("{}-{started}", getpid().as_raw_nonzero()) }
     }
 
-    /// That of the guard whose tether the calling process is; nothing if it is none.
+    /// Returns the mark of the guard whose tether the calling process is. `None` if it is not a tether.
     #[expect(clippy::disallowed_methods, reason = "a tether is given nothing but its environment")]
     pub(super) fn of_own_guard() -> Option<Self> {
         let own = std::env::var(TETHER_VARIABLE).ok()?;
         Some(Self { own, ..Self::of_this_guard() })
     }
 
-    /// That of another guard, whose steps alone are looked for.
+    /// Returns the mark of another guard, to search for its steps only.
     pub(super) fn of_other(own: String) -> Self {
         Self { outer: OsString::new(), own }
     }
 
-    /// What is this guard's own in it.
+    /// Returns the part of this guard.
     pub(super) fn own(&self) -> &str {
         &self.own
     }
@@ -71,7 +71,7 @@ impl GuardMark {
         value
     }
 
-    /// Whose step an entry of an environment says a process to be, if it is one of this guard's.
+    /// Returns the step that an entry of an environment names, if it is one of this guard's.
     pub(super) fn fence_in(&self, entry: &[u8]) -> Option<Fence> {
         let words = entry.strip_prefix(MARK_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
         words.split(|byte| *byte == b' ').find_map(|word| {
@@ -81,35 +81,35 @@ impl GuardMark {
     }
 }
 
-/// Where this guard's own environment says that programs are.
+/// Returns the search path in this guard's own environment.
 #[expect(clippy::disallowed_methods, reason = "a guard is given nothing but its environment")]
 pub(super) fn own_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| OsString::from(DEFAULT_PATH))
 }
 
-/// What the steps of a guard have in common.
+/// The settings that the steps of a guard share.
 #[derive(Debug)]
 pub(super) struct SpawnSettings {
     pub(super) mark: Arc<GuardMark>,
-    /// The guard's own search path, which is that of a step that sets none.
+    /// The guard's own search path, which is also that of a step that sets none.
     pub(super) path: OsString,
-    /// Held while a process is made.
+    /// The gate that every new process passes.
     pub(super) gate: SpawnGate,
 }
 
-/// Keeps a start that was held up, by a file system for instance, from making a process after the guard has ended
+/// Keeps a delayed start, held up by a file system for instance, from creating a process after the guard has ended
 /// everything.
 #[derive(Debug, Default)]
 pub(super) struct SpawnGate(RwLock<bool>);
 
 impl SpawnGate {
-    /// Makes a process, unless the gate is closed.
+    /// Creates a process, unless the gate is closed.
     fn pass(&self, make: impl FnOnce() -> io::Result<Pid>) -> io::Result<Pid> {
         let closed = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if *closed { Err(io::ErrorKind::Interrupted.into()) } else { make() }
     }
 
-    /// Closes it. False if a process is being made: until that is over it is a child, and can be killed.
+    /// Closes it. False if a process is being created: it is a child until that is over, and can be killed.
     pub(super) fn close(&self) -> bool {
         match self.0.try_write() {
             Ok(mut closed) => *closed = true,
@@ -138,7 +138,7 @@ pub(super) fn spawn(
     let searched = search(name, path, dir.as_deref());
     let program = searched.as_ref().map_or(name.as_os_str(), |found| found.as_os_str());
     let mut command = Command::new(program);
-    // What is removed comes first: what is set counts.
+    // Removals come first, so that set variables win.
     for name in &removed {
         command.env_remove(name);
     }
@@ -162,15 +162,15 @@ fn start(mut command: Command, output: OwnedFd, gate: &SpawnGate) -> io::Result<
     gate.pass(|| Ok(Pid::from_child(&command.spawn()?)))
 }
 
-/// The search path of the step if it is not the guard's own.
+/// Returns the search path of the step if it is not the guard's own.
 fn path_of<'a>(env: &'a [(OsString, OsString)], removed: &[OsString]) -> Option<&'a OsStr> {
     let set = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     let unset = removed.iter().any(|name| name == "PATH").then_some(OsStr::new(DEFAULT_PATH));
     set.or(unset)
 }
 
-/// Finds the program where the step's search path says. Left to the standard library this would cost a fork for a path of
-/// the step's own, and an `execve` for each folder in vain otherwise.
+/// Finds the program on the step's search path. With the standard library this would cost a fork if the step has a path
+/// of its own, and otherwise a failed `execve` for each directory.
 fn search(name: &OsStr, path: &OsStr, dir: Option<&Path>) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return None;
@@ -181,7 +181,7 @@ fn search(name: &OsStr, path: &OsStr, dir: Option<&Path>) -> Option<PathBuf> {
         let executable = access(&seen_from_here, Access::EXEC_OK).is_ok();
         (executable && seen_from_here.is_file()).then_some(file)
     });
-    // A path that does not exist keeps the library from looking elsewhere.
+    // A path that does not exist keeps the library from searching elsewhere.
     Some(found.unwrap_or_else(|| Path::new("/nonexistent").join(name)))
 }
 
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guard_knows_its_steps_beside_those_of_guards_around_it() {
+    fn guard_distinguishes_its_steps_from_those_of_outer_guards() {
         let mark = GuardMark { outer: OsString::from("12-900:7 "), own: "34-950".to_owned() };
         let entry = [b"WINDLASS_GUARD=", mark.value(Fence(5)).as_bytes()].concat();
         assert_eq!(entry, b"WINDLASS_GUARD=12-900:7 34-950:5");

@@ -1,8 +1,9 @@
 //! Threads that start queued steps. Each starts a step, waits for its end and starts the next one.
 //!
-//! A thread that starts a process waits until the child has left its parent's memory. On a busy machine this lasts until a core
-//! is free, long after the step on the other core has ended. A single thread would not notice that end, and a core would be
-//! idle. A thread that waits for one child is also woken on the child's own core as that becomes free; a descriptor is not.
+//! A thread that starts a process waits until the child has left its parent's memory. On a busy machine this lasts
+//! until a core is free, long after the step on the other core has ended. A single thread would not notice that end,
+//! and a core would be idle. A thread that waits for one child also wakes on the child's own core when that becomes
+//! free, unlike a wait on a descriptor.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -13,7 +14,8 @@ use super::guard_process::{GuardProcess, LOCK_NOT_POISONED};
 use super::guard_state::StepStart;
 use crate::platform::ThreadChildren;
 
-/// As many as can start something at the same time on most machines. Without a free thread the watch starts the step itself.
+/// The maximum number of threads. Most machines cannot start more processes at the same time. Without a free thread the
+/// watch starts the step itself.
 const SPAWN_THREADS_MAX: usize = 8;
 
 /// The spawn threads of a guard. They begin when they are needed, and stay.
@@ -33,7 +35,8 @@ struct SpawnThreadsState {
 }
 
 impl SpawnThreads {
-    /// No threads yet. There will be none where the steps that they start cannot be told from orphans.
+    /// Creates a pool without threads. It stays empty where the steps that threads start cannot be distinguished from
+    /// orphans.
     pub(super) fn new(wanted: bool) -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let max = if wanted { cores.min(SPAWN_THREADS_MAX) } else { 0 };
@@ -55,8 +58,8 @@ impl SpawnThreads {
         crew.queue.pop_back()
     }
 
-    /// Gives a step to the only thread, which may still handle the end of the step before. Returns the step if the system has no
-    /// room for a thread.
+    /// Gives a step to the only thread, which may still handle the end of the step before. Returns the step if the
+    /// system cannot start a thread.
     pub(super) fn offer_to_single_thread(
         &self,
         start: StepStart,
@@ -97,7 +100,7 @@ impl SpawnThreads {
     }
 }
 
-/// Begins another thread. False if the system has no room for it.
+/// Starts another thread. False if the system cannot.
 fn begin(process: &Arc<GuardProcess>) -> bool {
     let process = Arc::clone(process);
     thread::Builder::new().spawn(move || work(&process)).is_ok()

@@ -1,4 +1,4 @@
-//! What is left of steps when the guard that had them is dead.
+//! Finds and kills processes of steps whose guard is dead.
 
 use std::io;
 use std::time::Duration;
@@ -6,28 +6,31 @@ use std::time::Duration;
 use super::spawn::GuardMark;
 use crate::platform;
 
-/// From one look to the next: what is killed is gone by then, and what was just being started has its environment.
+/// The pause between two scans. Killed processes are gone by then, and a process that was being started has its
+/// environment.
 const SCAN_PAUSE: Duration = Duration::from_millis(20);
 
-/// So many looks in a row have to find nothing: a process that is just being started has no environment of its own yet.
+/// The number of scans in a row that must find nothing: a process that is being started has no environment of its own
+/// yet.
 const CLEAN_SCANS: u32 = 2;
 
-/// Who cannot be killed within 5 s, waits for a disk that does not answer; nothing more can be done.
+/// The maximum number of scans. A process that survives 5 s waits for a disk that does not answer; nothing more can be
+/// done.
 const SCANS_MAX: u32 = 250;
 
-/// Kills every process that was started with this entry in its environment, `NAME=value`, and waits until none is left;
-/// the calling process excepted. Returns how many there were.
+/// Kills every process that was started with this entry in its environment, `NAME=value`, except the calling one. Waits
+/// until none is left, and returns their number.
 ///
-/// For the start of a worker whose former life died together with its guard: each step has to be given a variable that
-/// names the worker. It looks at every process of the system: it is for starts, not for steps.
+/// It is for the start of a worker whose former incarnation died together with its guard. Each step must have a
+/// variable that names the worker. It scans every process of the system, so it is for starts, not for steps.
 pub async fn kill_strays(entry: &str) -> io::Result<usize> {
     kill_where(|found| found == entry.as_bytes()).await
 }
 
-/// Kills everything that a guard of this [mark](super::Guard::mark) has started and left, and waits until nothing is
-/// left. Returns how many there were.
+/// Kills everything that a guard with this [mark](super::GuardHandle::mark) has started and left, and waits until
+/// nothing is left. Returns the number of processes.
 ///
-/// As [`kill_strays`], for a worker that remembers its last guard.
+/// It is like [`kill_strays`], for a worker that remembers its last guard.
 pub async fn kill_marked(mark: &str) -> io::Result<usize> {
     let mark = GuardMark::of_other(mark.to_owned());
     kill_where(|found| mark.fence_in(found).is_some()).await
@@ -45,5 +48,5 @@ pub(super) async fn kill_where(entry: impl Fn(&[u8]) -> bool) -> io::Result<usiz
         strays.iter().for_each(platform::StrayProcess::kill);
         tokio::time::sleep(SCAN_PAUSE).await;
     }
-    Err(io::Error::other("processes of a former life cannot be killed"))
+    Err(io::Error::other("processes of an earlier incarnation cannot be killed"))
 }

@@ -1,4 +1,4 @@
-//! A step as the guard sees it: one main process, its group, and when what has to be done to them.
+//! A step as the guard sees it: its main process, its group, and the next times at which the guard acts on them.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use windlass_core::time::{Span, Time};
 use super::guard_protocol::{SpawnOrder, StepExit};
 use crate::platform;
 
-/// How long what a main process leaves behind may take to end; its own grace if that is shorter. Nobody waits for it
-/// but the step, which may hold a lock: long enough to close files, not to finish work.
+/// How long processes that outlive the main process may take to end, or the step's grace if that is shorter. Only the
+/// step waits for them, and it may hold a lock. The time is enough to close files, not to finish work.
 const LEFT_OVER_GRACE: Span = Span::secs(2);
 
-/// What the processes of a step have been told.
+/// The signals that the processes of a step have received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StepSignal {
     None,
@@ -26,59 +26,59 @@ pub(super) enum StepSignal {
     Kill,
 }
 
-/// Who wanted a step to end.
+/// The initiator of a step's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StopInitiator {
     Worker,
     Deadline,
 }
 
-/// What is known of a main process.
+/// The state of a main process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MainProcessState {
-    /// There is none yet.
+    /// There is no process yet.
     Starting,
     Running,
     MayHaveEnded,
-    /// Whether by itself and with success.
+    /// True if it exited by itself and with success.
     Exited {
         well: bool,
     },
 }
 
-/// How it becomes known that a main process has ended.
+/// The way in which the end of a main process is noticed.
 #[derive(Debug)]
 enum MainProcessWatch {
-    /// It becomes readable.
+    /// The descriptor becomes readable.
     Descriptor(Arc<OwnedFd>),
-    /// Somebody waits for it and will say so.
+    /// A thread waits for the end and reports it.
     SpawnThread,
-    /// It has to be looked at.
+    /// The guard polls it.
     Polled,
 }
 
-/// A step that is started or was, and of which something is left.
+/// A step that is starting or has started, and of which something is left.
 #[derive(Debug)]
 pub(super) struct SupervisedStep {
     pub(super) fence: Fence,
-    /// Grows with each step that is started.
+    /// A number that grows with each step that is started.
     pub(super) serial: u64,
-    /// The main process, which leads the group, once there is one. It is not reaped before the step is gone, so that its
-    /// number, which is the group's too, stays its own.
+    /// The main process, which leads the group, once there is one. It is reaped when the step is gone, and not before,
+    /// so that its number, which is also the group's, stays its own.
     pub(super) leader: Option<Pid>,
     watch: MainProcessWatch,
     pub(super) signal_sent: StepSignal,
     life: MainProcessState,
     grace: Span,
     deadline: Option<ContactDeadline>,
-    /// Who had it told to end first.
+    /// The initiator of the first order to end.
     ended_by: Option<StopInitiator>,
-    /// When those that were told to end are killed.
+    /// When the processes that were ordered to end are killed.
     kill_at: Option<Time>,
 }
 
 impl SupervisedStep {
-    /// A step that is about to start.
+    /// Creates a step that is about to start.
     pub(super) fn new(order: &SpawnOrder, serial: u64) -> Self {
         Self {
             fence: order.fence,
@@ -94,12 +94,13 @@ impl SupervisedStep {
         }
     }
 
-    /// It has started, and somebody waits for its main process. What it was told meanwhile reaches it now.
+    /// Records a start on a thread that waits for the main process. The step now receives the signals that were sent
+    /// meanwhile.
     pub(super) fn started_on_thread(&mut self, leader: Pid) {
         self.start(leader, MainProcessWatch::SpawnThread);
     }
 
-    /// It has started, and its main process is to be watched.
+    /// Records a start, and watches the main process.
     pub(super) fn started(&mut self, leader: Pid) {
         let watch = platform::exit_descriptor(leader).map(Arc::new);
         self.start(leader, watch.map_or(MainProcessWatch::Polled, MainProcessWatch::Descriptor));
@@ -110,17 +111,17 @@ impl SupervisedStep {
         self.signal(self.signal_sent);
     }
 
-    /// Whether it is to be killed and its start has not returned.
+    /// Returns whether it must be killed and its start has not returned.
     pub(super) fn is_hung(&self) -> bool {
         self.life == MainProcessState::Starting && self.signal_sent == StepSignal::Kill
     }
 
-    /// Whether its main process is known to have ended.
+    /// Returns whether its main process is known to have ended.
     pub(super) fn has_exited(&self) -> bool {
         matches!(self.life, MainProcessState::Exited { .. })
     }
 
-    /// How it ended, once its main process is known to have exited.
+    /// Returns how it ended, once its main process is known to have exited.
     pub(super) fn end(&self) -> StepEnd {
         match (self.ended_by, self.life) {
             (Some(StopInitiator::Worker), _) => StepEnd::Stopped,
@@ -129,7 +130,7 @@ impl SupervisedStep {
         }
     }
 
-    /// What becomes readable when its main process ends.
+    /// Returns the descriptor that becomes readable when its main process ends.
     pub(super) fn watch(&self) -> Option<&Arc<OwnedFd>> {
         match &self.watch {
             MainProcessWatch::Descriptor(watch) => Some(watch),
@@ -137,24 +138,24 @@ impl SupervisedStep {
         }
     }
 
-    /// Whether its main process has to be looked at: nothing would tell.
+    /// Returns whether its main process must be polled, because no event reports its end.
     pub(super) fn is_unwatched(&self) -> bool {
         matches!(self.watch, MainProcessWatch::Polled) && self.life == MainProcessState::Running
     }
 
-    /// Its watch says that its main process has ended.
+    /// Records that its watch reports the end of the main process.
     pub(super) fn note_exit(&mut self) {
         if self.life == MainProcessState::Running {
             self.life = MainProcessState::MayHaveEnded;
         }
     }
 
-    /// Sets its deadline. What has been told to end stays told.
+    /// Sets its deadline. An order to end that was given stays given.
     pub(super) const fn set_deadline(&mut self, at: Option<ContactDeadline>) {
         self.deadline = at;
     }
 
-    /// Stops it; what was ordered earlier is hastened, never postponed.
+    /// Stops it. An earlier order is hastened, never postponed.
     pub(super) fn stop(&mut self, how: StopMode, grace: Span, now: Time) {
         self.ended_by.get_or_insert(StopInitiator::Worker);
         match how {
@@ -163,7 +164,7 @@ impl SupervisedStep {
         }
     }
 
-    /// When it has to be looked at next.
+    /// Returns the next time at which something must be done.
     pub(super) fn due(&self) -> Option<Time> {
         match self.signal_sent {
             StepSignal::None => self.deadline.map(|deadline| deadline.asks_at),
@@ -175,7 +176,7 @@ impl SupervisedStep {
         }
     }
 
-    /// Does what is due.
+    /// Sends the signal that is due, SIGTERM or SIGKILL, to the process group.
     pub(super) fn enforce(&mut self, now: Time) {
         let is_due = |charge: &Self| charge.due().is_some_and(|at| at <= now);
         if self.signal_sent == StepSignal::None && is_due(self) {
@@ -188,7 +189,7 @@ impl SupervisedStep {
         }
     }
 
-    /// Sees that the main process has ended, once.
+    /// Takes the exit of the main process, once.
     pub(super) fn take_exit(&mut self) -> Option<StepExit> {
         if self.life != MainProcessState::MayHaveEnded && !self.is_unwatched() {
             return None;
@@ -196,12 +197,12 @@ impl SupervisedStep {
         let exit = self.wait(WaitIdOptions::NOWAIT)?;
         self.life = MainProcessState::Exited { well: exit == StepExit::Code(0) };
         self.watch = MainProcessWatch::Polled;
-        // Whatever its code: many that are told to end do so with 0, and have not done what they were for.
+        // The exit code does not matter: many programs end with 0 after a signal without having done their work.
         Some(if self.ended_by == Some(StopInitiator::Deadline) { StepExit::Expired } else { exit })
     }
 
-    /// Asks what the main process left behind to end, unless all of the step was told before: then those have the rest
-    /// of the grace that they were promised.
+    /// Orders the processes that the main process left behind to end. If the whole step was ordered to end before, they
+    /// keep the rest of the promised grace.
     pub(super) fn terminate_leftovers(&mut self, now: Time) {
         if self.has_exited() && self.signal_sent == StepSignal::None {
             self.terminate(now + LEFT_OVER_GRACE.min(self.grace));
@@ -221,7 +222,7 @@ impl SupervisedStep {
                 let signal = status.terminating_signal().map(StepExit::Signal);
                 Some(status.exit_status().map(StepExit::Code).or(signal).unwrap_or(StepExit::Lost))
             }
-            // Not a child any more: the system reaped it, as it does where SIGCHLD is ignored.
+            // It is not a child any more: the system reaped it, which happens where SIGCHLD is ignored.
             Err(_) => Some(StepExit::Lost),
         }
     }
@@ -240,28 +241,28 @@ impl SupervisedStep {
 
     fn signal(&self, what: StepSignal) {
         let Some(leader) = self.leader else { return };
-        // It may have moved to another group. It is not reaped yet, so that its number is its own. Killed it is in any case:
-        // that is done once, and it may be moving at this moment.
+        // It may have moved to another group. It is not reaped yet, so its number is its own. SIGKILL is sent to it in
+        // any case: this happens once, and it may be moving at this moment.
         let may_have_left_group =
             what == StepSignal::Kill || getpgid(Some(leader)).is_ok_and(|group| group != leader);
         signal(what, |signal| {
             // It fails if nothing of the group is left.
             let _ = kill_process_group(leader, signal);
             if may_have_left_group {
-                // It fails if it may not be signalled.
+                // It fails if the process may not be signalled.
                 let _ = kill_process(leader, signal);
             }
         });
     }
 }
 
-/// The signals by which processes are told.
+/// Sends the signals of an order to processes.
 pub(super) fn signal(what: StepSignal, send: impl Fn(Signal)) {
     match what {
         StepSignal::None => {}
         StepSignal::Terminate => {
             send(Signal::TERM);
-            // Who is stopped would not notice.
+            // A stopped process would not notice the signal before.
             send(Signal::CONT);
         }
         StepSignal::Kill => send(Signal::KILL),

@@ -1,11 +1,11 @@
-//! Stands in where there is no guard yet.
+//! Stubs for systems without a guard.
 
 use std::io;
 
-/// Does nothing: no process of this system is ever asked to be a guard.
+/// Does nothing: no process of this system is ever started as a guard.
 pub const fn main_if_asked() {}
 
-/// Returns at once, too.
+/// Does nothing.
 pub const fn main_if_asked_with(_: &windlass_link::mailbox::MailboxRegistry) {}
 
 /// Does nothing.
@@ -23,7 +23,7 @@ impl GuardHandle {
         Err(io::Error::new(io::ErrorKind::Unsupported, text))
     }
 
-    /// Fails, too.
+    /// Fails, like [`Self::start`].
     pub async fn start_holding(_lock: crate::GuardLock) -> io::Result<Self> {
         Self::start().await
     }

@@ -1,4 +1,4 @@
-//! One wait for everything that may wake the guard.
+//! A single wait for everything that may wake the guard.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use windlass_core::id::Fence;
 use windlass_core::time::Span;
 
-/// What to wait for. It owns a share in each descriptor: what is known of them may change meanwhile.
+/// The descriptors to wait for. It shares ownership of each, because the state of the guard may change meanwhile.
 #[derive(Debug)]
 pub(super) struct GuardWait {
     pub(super) socket: Arc<UnixStream>,
@@ -18,15 +18,15 @@ pub(super) struct GuardWait {
     pub(super) alarm: Option<Arc<OwnedFd>>,
     /// Readable when a process has ended: the main process of a step, or an orphan.
     pub(super) watches: Vec<(Option<Fence>, Arc<OwnedFd>)>,
-    /// How long at most.
+    /// The longest wait.
     pub(super) limit: Option<Span>,
 }
 
-/// What a wait ended with: everything that came. Nothing came if it lasted as long as it may.
+/// The events that ended a wait. Empty if the time limit ended it.
 #[derive(Debug, Default)]
 pub(super) struct GuardWakeups(Vec<WakeupCause>);
 
-/// What wakes the guard.
+/// A reason to wake the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WakeupCause {
     /// The socket can be read.
@@ -35,22 +35,22 @@ enum WakeupCause {
     Step(Fence),
     /// An orphan has ended.
     Orphan,
-    /// Time, a signal, or that the socket can be written.
+    /// Time, a signal, or a socket that can be written.
     Other,
 }
 
 impl GuardWakeups {
-    /// Whether nothing came.
+    /// Returns whether there was no event.
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the worker has something to say.
+    /// Returns whether the worker has sent something.
     pub(super) fn has_input(&self) -> bool {
         self.0.contains(&WakeupCause::Worker)
     }
 
-    /// The steps whose main process has ended.
+    /// Returns the steps whose main process has ended.
     pub(super) fn exited_steps(&self) -> impl Iterator<Item = Fence> {
         self.0.iter().filter_map(|waker| match waker {
             WakeupCause::Step(fence) => Some(*fence),
@@ -58,14 +58,14 @@ impl GuardWakeups {
         })
     }
 
-    /// Whether a process has ended.
+    /// Returns whether a process has ended.
     pub(super) fn has_exit(&self) -> bool {
         self.0.iter().any(|waker| matches!(waker, WakeupCause::Step(_) | WakeupCause::Orphan))
     }
 }
 
 impl GuardWait {
-    /// Waits.
+    /// Waits for an event.
     pub(super) fn wait(&self) -> io::Result<GuardWakeups> {
         let mut fds = vec![PollFd::new(&*self.socket, self.socket_for)];
         let others = self.watches.iter().map(|(_, watch)| watch).chain(&self.alarm);

@@ -1,6 +1,6 @@
-//! What the system gives a process.
+//! The limits that the system sets for a process.
 
-/// How many descriptors this process may have.
+/// Returns the number of descriptors that this process may have.
 #[cfg(unix)]
 pub(crate) fn descriptors_max() -> usize {
     use rustix::process::{Resource, getrlimit};
@@ -9,7 +9,7 @@ pub(crate) fn descriptors_max() -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// No bound is known here.
+/// Returns the largest number: no limit is known here.
 #[cfg(not(unix))]
 pub(crate) const fn descriptors_max() -> usize {
     usize::MAX

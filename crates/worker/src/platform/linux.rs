@@ -19,17 +19,17 @@ use rustix::time::{
 };
 use windlass_core::time::{Span, Time};
 
-/// How the guard's socket is written: it never waits, and a reader that went away is an error, not a signal.
+/// The flags for writes to the guard's socket: they never wait, and a closed reader is an error, not a signal.
 pub(crate) const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
-/// How the guard's socket is read: it never waits, and no child inherits the descriptors that arrive.
+/// The flags for reads from the guard's socket: they never wait, and no child inherits the descriptors that arrive.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::DONTWAIT.union(RecvFlags::CMSG_CLOEXEC);
 
-/// How often the guard looks for dead orphans while something runs: nothing wakes it for them, and a step may leave
+/// How often the guard looks for dead orphans while something runs. Nothing wakes it for them, and a step may leave
 /// many. One look costs microseconds.
 pub(crate) const POLL_INTERVAL: Span = Span::secs(1);
 
-/// How much of the list of children is read at a time: the kernel hands out a page at most.
+/// The number of bytes read at a time from the list of children. The kernel returns at most a page.
 const LIST_PAGE: usize = 4096;
 
 /// Makes this process the parent of every orphan among its descendants, and gives it a name that `ps` shows.
@@ -40,34 +40,34 @@ pub(crate) fn become_guard(name: &CStr) -> io::Result<()> {
 }
 
 /// Keeps other processes of the same user from reading the memory and the environment of this one, and the system from
-/// writing them to a core dump: both hold secrets. What this process executes decides for itself.
+/// writing them to a core dump. Both hold secrets. A program that this process executes decides for itself.
 pub fn hide_memory() {
-    // It fails on kernels that do not know it: then everything is as before.
+    // It fails on kernels without this call: nothing changes then.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// The running program itself, even if its file was replaced or deleted meanwhile.
+/// Returns the running program itself, even if its file was replaced or deleted meanwhile.
 #[expect(clippy::unnecessary_wraps, reason = "on other systems it may fail")]
 pub(crate) fn own_program() -> io::Result<PathBuf> {
     Ok(PathBuf::from("/proc/self/exe"))
 }
 
-/// A descriptor that becomes readable when this child ends. Without one the child has to be looked at.
+/// Returns a descriptor that becomes readable when this child ends. Without one the child has to be polled.
 pub(crate) fn exit_descriptor(child: Pid) -> Option<OwnedFd> {
     pidfd_open(child, PidfdFlags::empty()).ok()
 }
 
-/// Whether the group of a child has members that the list of children does not lead to: never, for they are all
-/// descendants of the guard, and whose parent is gone is its child.
+/// Returns whether the group of a child has members that the list of children does not lead to. There are none: all are
+/// descendants of the guard, and each orphan becomes its child.
 pub(crate) const fn group_left(_leader: Pid) -> bool {
     false
 }
 
-/// Nothing to do: received descriptors are not inherited, see [`RECEIVE`].
+/// Does nothing: received descriptors are not inherited, see [`RECEIVE`].
 pub(crate) const fn set_close_on_exec(_received: &OwnedFd) {}
 
-/// A timer that a wait on descriptors includes. It counts suspension: `poll` itself does not, and a deadline that
-/// passed during suspension has to be acted upon at once on waking.
+/// A timer that is part of a wait on descriptors. It counts suspension, which `poll` does not: a deadline that passed
+/// during suspension takes effect at once on waking.
 #[derive(Debug)]
 pub(crate) struct DeadlineTimer {
     timer: Arc<OwnedFd>,
@@ -75,14 +75,14 @@ pub(crate) struct DeadlineTimer {
 }
 
 impl DeadlineTimer {
-    /// A timer that is not set.
+    /// Creates a timer that is not set.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = Arc::new(timerfd_create(TimerfdClockId::Boottime, flags)?);
         Ok(Self { timer, at: None })
     }
 
-    /// Sets it, also for who waits already. It stays due until it is set anew.
+    /// Sets it, also for a thread that already waits. It stays due until it is set again.
     pub(crate) fn set(&mut self, at: Option<Time>) -> io::Result<()> {
         if self.at == at {
             return Ok(());
@@ -97,13 +97,13 @@ impl DeadlineTimer {
         Ok(())
     }
 
-    /// What to wait for.
+    /// Returns the descriptor to wait for.
     #[expect(clippy::unnecessary_wraps, reason = "other systems have no such descriptor")]
     pub(crate) fn descriptor(&self) -> Option<Arc<OwnedFd>> {
         Some(Arc::clone(&self.timer))
     }
 
-    /// How long to wait at most: on this system the descriptor says it.
+    /// Returns no limit for the wait: on this system the descriptor ends it.
     #[expect(clippy::unused_self, reason = "on other systems it depends on the time set")]
     pub(crate) const fn wait(&self, _now: Time) -> Option<Span> {
         None
@@ -112,23 +112,23 @@ impl DeadlineTimer {
 
 /// The children of one thread.
 ///
-/// The kernel keeps a list for each thread: of the children that the thread started, and of those that a child of its made its
-/// own siblings. Orphans are given to the first thread that lives: if that one starts nothing, its list holds them and nobody
-/// else.
+/// The kernel keeps a list for each thread. It has the children that the thread started, and those that one of its
+/// children made siblings. Orphans go to the first living thread: if that one starts nothing, its list holds orphans
+/// only.
 #[derive(Debug)]
 pub(crate) struct ThreadChildren {
-    /// The kernel's list, if it has one; all of `/proc` is searched otherwise, for the children of the process.
+    /// The kernel's list, if it has one. Otherwise all of `/proc` is searched for the children of the process.
     list: Option<File>,
     page: Box<[u8; LIST_PAGE]>,
 }
 
 impl ThreadChildren {
-    /// Those of the process's first thread.
+    /// Returns the children of the process's first thread.
     pub(crate) fn of_first_thread() -> Self {
         Self::of(&format!("/proc/self/task/{}/children", getpid().as_raw_nonzero()))
     }
 
-    /// Those of the calling thread.
+    /// Returns the children of the calling thread.
     pub(crate) fn of_this_thread() -> Self {
         Self::of("/proc/thread-self/children")
     }
@@ -137,7 +137,7 @@ impl ThreadChildren {
         Self { list: File::open(list).ok(), page: Box::new([0; LIST_PAGE]) }
     }
 
-    /// Whether it knows whose children they are; otherwise it lists those of all threads.
+    /// Returns whether the children of different threads can be distinguished. Otherwise it lists those of all threads.
     pub(crate) const fn tells_threads_apart(&self) -> bool {
         self.list.is_some()
     }
@@ -155,7 +155,7 @@ impl ThreadChildren {
                     _ => into.extend(Pid::from_raw(std::mem::take(&mut number))),
                 }
             }
-            // The kernel fills a page as long as the next number fits: a read that leaves room was the last.
+            // The kernel fills a page as long as the next number fits. A read that leaves room was the last.
             if length < LIST_PAGE - 64 {
                 return Ok(());
             }
@@ -163,13 +163,13 @@ impl ThreadChildren {
     }
 }
 
-/// Adds the children of all threads to a list, by looking at every process: for kernels without lists, and where it does not
-/// matter whose they are.
+/// Adds the children of all threads to a list by looking at every process. It is for kernels without lists, and for
+/// cases where the thread does not matter.
 pub(crate) fn all_children(into: &mut Vec<Pid>) -> io::Result<()> {
     let own = getpid().as_raw_nonzero().to_string();
     for pid in processes()? {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-        // The name, in parentheses, may contain anything: what counts comes after it. The parent is the second.
+        // The name in parentheses may contain anything: the fields follow it. The parent is the second.
         let parent = stat.as_deref().ok().and_then(|stat| stat.rsplit_once(") "));
         let parent = parent.and_then(|(_, rest)| rest.split(' ').nth(1));
         into.extend((parent == Some(&own)).then_some(pid));
@@ -177,7 +177,8 @@ pub(crate) fn all_children(into: &mut Vec<Pid>) -> io::Result<()> {
     Ok(())
 }
 
-/// Kills the children of all threads, also one that is just becoming another program. It reads nothing that could block.
+/// Kills the children of all threads, also one that is just executing another program. It reads nothing that could
+/// block.
 pub(crate) fn kill_own_children() {
     let mut children = Vec::new();
     for thread in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
@@ -185,21 +186,21 @@ pub(crate) fn kill_own_children() {
         children.extend(list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
     }
     for child in children {
-        // It fails for a process that may not be signalled.
+        // It fails for a process that this one may not signal.
         let _ = kill_process(child, Signal::KILL);
     }
 }
 
-/// Whether the environment that a process was started with has such an entry, `NAME=value`.
+/// Returns whether the environment that a process was started with has such an entry, `NAME=value`.
 ///
-/// False for what is not ours to read, and for zombies.
+/// False for a zombie, and for a process whose environment this one may not read.
 pub(crate) fn environment_has(process: Pid, entry: impl Fn(&[u8]) -> bool) -> bool {
     let path = format!("/proc/{}/environ", process.as_raw_nonzero());
     fs::read(path).is_ok_and(|environment| environment.split(|byte| *byte == 0).any(entry))
 }
 
-/// Whether a process is about to be a zombie or another program. Its environment is gone, or not there yet; its children are
-/// still its own. One that took away its own arguments looks the same.
+/// Returns whether a process is about to become a zombie or another program. Its environment is gone or not there yet,
+/// but its children are still its own. A process that cleared its own arguments looks the same.
 pub(crate) fn in_transition(process: Pid) -> bool {
     let arguments = fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
     arguments.is_ok_and(|arguments| arguments.is_empty())
@@ -210,14 +211,14 @@ pub(crate) fn in_transition(process: Pid) -> bool {
 pub(crate) struct StrayProcess(OwnedFd);
 
 impl StrayProcess {
-    /// Ends it by force; this very process, even if its number has been given to another.
+    /// Kills this very process, even if its number has been given to another.
     pub(crate) fn kill(&self) {
         // It fails if the process has ended.
         let _ = pidfd_send_signal(&self.0, Signal::KILL);
     }
 }
 
-/// Every process, except the calling one, that was started with such an entry in its environment.
+/// Returns every process, except the calling one, that was started with such an entry in its environment.
 pub(crate) fn strays(entry: impl Fn(&[u8]) -> bool) -> io::Result<Vec<StrayProcess>> {
     let own = getpid();
     let found = processes()?.into_iter().filter(|pid| *pid != own).filter_map(|pid| {
@@ -225,7 +226,7 @@ pub(crate) fn strays(entry: impl Fn(&[u8]) -> bool) -> io::Result<Vec<StrayProce
             return None;
         }
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        // Looked at again: the number may have been given to another before the handle was opened.
+        // Checked again: the number may have been given to another process before the handle was opened.
         environment_has(pid, &entry).then_some(StrayProcess(handle))
     });
     Ok(found.collect())

@@ -1,8 +1,8 @@
-//! What the worker asks of the operating system and what differs between them.
+//! The calls to the operating system, and what differs between systems.
 //!
-//! Linux gives the guard all that it wants: it adopts orphans (subreaper), is woken by the end of a process (pidfd),
-//! lists its children and reads their environment (`/proc`). Elsewhere on Unix it knows process groups only and looks
-//! at them from time to time. On other systems there is no guard yet.
+//! On Linux the guard adopts orphans (subreaper), is woken by the end of a process (pidfd), lists its children and
+//! reads their environment (`/proc`). On other Unix systems it only knows process groups, and polls them. On other
+//! systems there is no guard yet.
 
 mod limits;
 pub(crate) use limits::descriptors_max;

@@ -1,4 +1,4 @@
-//! Unix without what Linux adds: process groups, looked at from time to time.
+//! Unix without the extensions of Linux: process groups, polled from time to time.
 //!
 //! A process that leaves its group is not found here, and nothing is found by its environment.
 
@@ -11,51 +11,52 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, test_kill_process_group};
 use windlass_core::time::{Span, Time};
 
-/// How the guard's socket is written: it never waits.
+/// The flags for writes to the guard's socket: they never wait.
 pub(crate) const SEND: SendFlags = SendFlags::DONTWAIT;
 
-/// How the guard's socket is read: it never waits.
+/// The flags for reads from the guard's socket: they never wait.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
 
-/// How often the guard looks at what runs: nothing wakes it. Shorter costs more than steps would gain.
+/// How often the guard polls running processes, because nothing wakes it. A shorter interval costs more than steps
+/// would gain.
 pub(crate) const POLL_INTERVAL: Span = Span::millis(20);
 
-/// Nothing to become: orphans go to the system.
+/// Does nothing: orphans go to the system.
 #[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
 pub(crate) const fn become_guard(_name: &std::ffi::CStr) -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing is hidden here.
+/// Does nothing: memory cannot be hidden here.
 pub const fn hide_memory() {}
 
-/// The file of the running program.
+/// Returns the file of the running program.
 pub(crate) fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// No descriptor tells of the end of a child here.
+/// Returns `None`: no descriptor signals the end of a child here.
 pub(crate) const fn exit_descriptor(_child: Pid) -> Option<OwnedFd> {
     None
 }
 
-/// Whether the group of a child has living members.
+/// Returns whether the group of a child has living members.
 pub(crate) fn group_left(leader: Pid) -> bool {
     test_kill_process_group(leader).is_ok()
 }
 
 /// Keeps children from inheriting a received descriptor.
 pub(crate) fn set_close_on_exec(received: &OwnedFd) {
-    // It fails for a descriptor that is not open only.
+    // It fails only for a descriptor that is not open.
     let _ = rustix::io::fcntl_setfd(received, rustix::io::FdFlags::CLOEXEC);
 }
 
-/// When to wake.
+/// The time at which to wake.
 #[derive(Debug)]
 pub(crate) struct DeadlineTimer(Option<Time>);
 
 impl DeadlineTimer {
-    /// One that is not set.
+    /// Creates a timer that is not set.
     #[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
     pub(crate) const fn new() -> io::Result<Self> {
         Ok(Self(None))
@@ -68,34 +69,34 @@ impl DeadlineTimer {
         Ok(())
     }
 
-    /// There is none to wait for.
+    /// Returns `None`: there is no descriptor to wait for.
     #[expect(clippy::unused_self, reason = "Linux has one")]
     pub(crate) const fn descriptor(&self) -> Option<Arc<OwnedFd>> {
         None
     }
 
-    /// How long to wait at most.
+    /// Returns the longest wait.
     pub(crate) fn wait(&self, now: Time) -> Option<Span> {
         self.0.map(|at| at.since(now))
     }
 }
 
-/// Stands for the list of adopted orphans: there are none here.
+/// The list of adopted orphans, which is always empty here.
 #[derive(Debug)]
 pub(crate) struct ThreadChildren;
 
 impl ThreadChildren {
-    /// None.
+    /// Returns an empty list.
     pub(crate) const fn of_first_thread() -> Self {
         Self
     }
 
-    /// None.
+    /// Returns an empty list.
     pub(crate) const fn of_this_thread() -> Self {
         Self
     }
 
-    /// Nobody wakes who waits for everything here: nothing is started beside it.
+    /// Returns false: the children of different threads cannot be distinguished here.
     #[expect(clippy::unused_self, reason = "as on Linux")]
     pub(crate) const fn tells_threads_apart(&self) -> bool {
         false
@@ -117,12 +118,12 @@ pub(crate) const fn all_children(_into: &mut Vec<Pid>) -> io::Result<()> {
 /// Lists none, and kills none.
 pub(crate) const fn kill_own_children() {}
 
-/// The environment of another process cannot be read here.
+/// Returns false: the environment of another process cannot be read here.
 pub(crate) fn environment_has(_process: Pid, _entry: impl Fn(&[u8]) -> bool) -> bool {
     false
 }
 
-/// No orphan is known here.
+/// Returns false: no orphan is known here.
 pub(crate) const fn in_transition(_process: Pid) -> bool {
     false
 }
@@ -132,11 +133,11 @@ pub(crate) const fn in_transition(_process: Pid) -> bool {
 pub(crate) struct StrayProcess;
 
 impl StrayProcess {
-    /// Ends it by force.
+    /// Does nothing: no such process is found here.
     pub(crate) const fn kill(&self) {}
 }
 
-/// Finds nothing here.
+/// Returns none: no process is found by its environment here.
 #[expect(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
 pub(crate) fn strays(_entry: impl Fn(&[u8]) -> bool) -> io::Result<Vec<StrayProcess>> {
     Ok(Vec::new())

@@ -1,4 +1,4 @@
 //! Systems that are neither Linux nor another Unix.
 
-/// The memory of a process cannot be hidden here.
+/// Does nothing: the memory of a process cannot be hidden here.
 pub const fn hide_memory() {}

@@ -1,4 +1,4 @@
-//! Small files that are there whole or not at all, and after a crash too.
+//! Small files that are complete or absent, also after a crash.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use windlass_net::files::{durable_folder, private_files};
 
 use super::directory::StateDirectoryError;
 
-/// The bytes of a file, if there is one.
+/// Returns the bytes of a file, if there is one.
 pub(super) fn read(file: &Path) -> Result<Option<Vec<u8>>, StateDirectoryError> {
     match fs::read(file) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -17,19 +17,19 @@ pub(super) fn read(file: &Path) -> Result<Option<Vec<u8>>, StateDirectoryError> 
     }
 }
 
-/// Writes a file that only its owner may read: all of it, or the file stays as it was.
+/// Writes a file that only its owner may read. On failure the file stays as it was.
 pub(super) fn write(file: &Path, bytes: &[u8]) -> Result<(), StateDirectoryError> {
     replace(file, bytes).map_err(|error| StateDirectoryError::unusable(file, &error))
 }
 
-/// Removes a file. That there is none is no error.
+/// Removes a file. A missing file is not an error.
 pub(super) fn remove(file: &Path) {
     drop(fs::remove_file(file));
 }
 
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = file.with_extension("unfinished");
-    // What a crash left may have been made with other rights.
+    // A file that a crash left may have other permissions.
     remove(&unfinished);
     let mut writing =
         private_files::open_options().create_new(true).write(true).open(&unfinished)?;

@@ -1,4 +1,4 @@
-//! The directory as a whole, and the one process that lives in it.
+//! The directory as a whole, and the process that uses it.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -17,24 +17,24 @@ use crate::guard::{GuardHandle, kill_marked};
 /// Why a state directory cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateDirectoryError {
-    /// Another process lives there.
+    /// Another process uses the directory.
     #[error(
         "{} is in use by {}: stop it, or give this worker another state directory",
         folder.display(),
         pid.map_or("another process".to_owned(), |pid| format!("process {pid}"))
     )]
     InUse {
-        /// Which directory.
+        /// The directory.
         folder: PathBuf,
-        /// Who.
+        /// The process id of the other process, if known.
         pid: Option<u32>,
     },
-    /// A file of it cannot be read or written.
+    /// A file in the directory cannot be read or written.
     #[error("{} cannot be used: {reason}", file.display())]
     Unusable {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -45,29 +45,29 @@ impl StateDirectoryError {
     }
 }
 
-/// A worker's state directory. It is this process's until it and all that came of it is dropped.
+/// A worker's state directory. It belongs to this process until it and every value made from it are dropped.
 #[derive(Debug)]
 pub struct StateDirectory {
     folder: PathBuf,
     lock: Arc<StateDirectoryLock>,
 }
 
-/// Holds the lock until it is dropped. The file stays: who waits for a file that is gone waits for nobody.
+/// Holds the lock until it is dropped. The file stays, because a lock on a removed file excludes no other process.
 #[derive(Debug)]
 pub(super) struct StateDirectoryLock(File);
 
 impl Drop for StateDirectoryLock {
     fn drop(&mut self) {
-        // Closing unlocks too, but not while a child that is about to be executed still has a copy of the descriptor.
+        // Closing also unlocks, but not while a child that is about to execute still has a copy of the descriptor.
         drop(self.0.unlock());
     }
 }
 
 impl StateDirectory {
-    /// Moves into a directory, which is made if need be, unless a process lives there.
+    /// Opens a directory and locks it, unless another process uses it. Creates it if need be.
     pub fn open(folder: &Path) -> Result<Self, StateDirectoryError> {
         let made = durable_folder::create_durably(folder).and_then(|()| folder.canonicalize());
-        // Steps get paths below it, and start elsewhere.
+        // Steps get paths below it, and start in other directories.
         let folder = made.map_err(|error| StateDirectoryError::unusable(folder, &error))?;
         let lock = folder.join("lock");
         let taken = take(&lock).map_err(|error| StateDirectoryError::unusable(&lock, &error))?;
@@ -80,17 +80,17 @@ impl StateDirectory {
         Ok(state)
     }
 
-    /// A folder for files of steps that run.
+    /// Returns the directory for files of running steps.
     pub fn scratch(&self) -> PathBuf {
         self.folder.join("scratch")
     }
 
-    /// What it has for a cluster, by the id that the leader tells. Made if the worker was never there.
+    /// Returns the membership in the cluster with this id. Creates it if the worker was never there.
     pub fn join_cluster(&self, cluster: &str) -> Result<ClusterMembership, StateDirectoryError> {
         ClusterMembership::open(&self.folder.join("clusters"), cluster, Arc::clone(&self.lock))
     }
 
-    /// Takes the lock for the guard that is about to be started, and says where that is. To be called after
+    /// Takes the lock for the guard that is about to be started, and returns its identity. Call it after
     /// [`kill_strays`](Self::kill_strays).
     pub async fn take_guard_lock(
         &self,
@@ -99,12 +99,13 @@ impl StateDirectory {
         taken.map_err(|error| StateDirectoryError::unusable(&self.folder, &error))
     }
 
-    /// The lives of a worker that works for whatever leads the store beside it.
+    /// Returns the incarnations of a worker that works for the leader of a local store.
     pub fn lives(&self) -> Result<WorkerIncarnations, StateDirectoryError> {
         WorkerIncarnations::open(&self.folder.join("lives"))
     }
 
-    /// Kills what steps of an earlier life left alive if its worker and its guard died together. How many there were.
+    /// Kills the processes that an earlier incarnation left if its worker and its guard died together. Returns their
+    /// number.
     #[cfg(unix)]
     pub async fn kill_strays(&self) -> Result<usize, StateDirectoryError> {
         let file = self.guard_file();
@@ -114,7 +115,7 @@ impl StateDirectory {
         killed.map_err(|error| StateDirectoryError::unusable(&file, &error))
     }
 
-    /// Remembers the guard of this life, before it starts anything.
+    /// Records the guard of this incarnation, before the guard starts anything.
     #[cfg(unix)]
     pub fn keep_guard(&self, guard: &GuardHandle) -> Result<(), StateDirectoryError> {
         atomic_file::write(&self.guard_file(), guard.mark().as_bytes())
@@ -126,7 +127,7 @@ impl StateDirectory {
     }
 }
 
-/// Takes the lock, or says who has it.
+/// Takes the lock, or returns the process that has it.
 fn take(lock: &Path) -> io::Result<Result<StateDirectoryLock, Option<u32>>> {
     let mut options = private_files::open_options();
     let mut file = options.create(true).truncate(false).read(true).write(true).open(lock)?;

@@ -1,12 +1,13 @@
-//! The lock that shows whether anything of a former life may still be alive.
+//! The lock that shows whether a process of an earlier incarnation may still be alive.
 //!
-//! The guard of a life holds it from before its first step until nothing of any step is left, as its standard output. Its
-//! tethers inherit it there. It is free when all of them have ended, in whatever way.
+//! The guard of an incarnation holds it, as its standard output, from before its first step until nothing of any step
+//! is left. Its tethers inherit it there. The lock is free when all of them have ended, in whatever way.
 //!
-//! A free lock proves that only for lives whose guards held the lock of this very file, in this boot of this system: the
-//! [`GuardLockIdentity`], which is recorded with the number of each life. A copy of the folder has another file. A folder that is
-//! mounted on another host, where a lock may not be seen, is found by the boot. What is not covered: a virtual machine that
-//! is cloned together with its memory has the same boot and the same file.
+//! A free lock proves this only for incarnations whose guards held the lock of this very file, in this boot of this
+//! system: the [`GuardLockIdentity`], which is recorded with the number of each incarnation. A copy of the directory
+//! has another file. A directory that is mounted on another host, where the lock may not be seen, is found by the boot
+//! id. One case is not covered: a virtual machine that is cloned with its memory has the same boot id and the same
+//! file.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -20,25 +21,25 @@ use windlass_net::files::{durable_folder, private_files};
 /// The name of its file.
 const FILE: &str = "guard.lock";
 
-/// How long a new life waits for the guard of the former one, which kills by force and at once. A process that waits for a
-/// disk which does not answer may take longer, for ever perhaps: it is not waited for, and nothing is proven.
+/// How long a new incarnation waits for the guard of the former one, which kills by force and at once. A process that
+/// waits for a disk without an answer may take longer, perhaps forever. The wait then ends, and nothing is proven.
 const PATIENCE: Duration = Duration::from_secs(3);
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// Where a guard holds its lock: the boot of the system, and the file. Empty where the system does not tell; that equals no
-/// other place.
+/// The identity of a guard lock: the boot of the system, and the file. Empty where the system does not report them;
+/// that equals no other identity.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GuardLockIdentity(String);
 
 impl GuardLockIdentity {
-    /// Whether both are the same file in the same boot.
+    /// Returns whether both are the same file in the same boot.
     pub(super) fn is(&self, other: &Self) -> bool {
         !self.0.is_empty() && self.0 == other.0
     }
 }
 
-/// The lock, held. It is given to a guard.
+/// The lock while it is held. It is passed to a guard.
 #[derive(Debug)]
 pub struct GuardLock {
     held: File,
@@ -47,7 +48,7 @@ pub struct GuardLock {
 }
 
 impl GuardLock {
-    /// Takes the lock in this folder, unless it is held.
+    /// Takes the lock in this directory, unless it is held.
     pub fn try_take(folder: &Path) -> io::Result<Option<(Self, GuardLockIdentity)>> {
         let path = folder.join(FILE);
         let mut options = private_files::open_options();
@@ -62,8 +63,8 @@ impl GuardLock {
         Ok(Some((Self { held, other: options.open(&path)? }, place)))
     }
 
-    /// Takes the lock in this folder. If it stays held, another file takes its place: nothing is known of the former guard
-    /// then.
+    /// Takes the lock in this directory. If it stays held, another file replaces it: nothing is known of the former
+    /// guard then.
     pub async fn take(folder: &Path) -> io::Result<(Self, GuardLockIdentity)> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -81,8 +82,8 @@ impl GuardLock {
         taken.ok_or_else(|| io::Error::other(format!("{FILE} is in use by another process")))
     }
 
-    /// The file that holds the lock as long as any process has this description of it, and a second description, by which to
-    /// see whether the lock is free.
+    /// Returns two descriptions of the file. The lock is held while any process has the first one; the second one shows
+    /// whether the lock is free.
     pub(crate) fn into_files(self) -> (File, File) {
         (self.held, self.other)
     }

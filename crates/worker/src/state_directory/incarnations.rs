@@ -1,4 +1,4 @@
-//! The numbers of a worker's lives: which is the latest, and which of them began in this place.
+//! The numbers of a worker's incarnations: the latest one, and those whose guards used the same lock.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use super::atomic_file;
 use super::directory::StateDirectoryError;
 use super::guard_lock::GuardLockIdentity;
 
-/// The lives of a worker, in a file.
+/// The incarnations of a worker, in a file.
 #[derive(Debug)]
 pub struct WorkerIncarnations {
     file: PathBuf,
@@ -23,9 +23,9 @@ pub struct WorkerIncarnations {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct KnownIncarnations {
     latest: Incarnation,
-    /// Where the guard of the latest one holds its lock.
+    /// The identity of the lock that the guard of the latest one holds.
     guard: GuardLockIdentity,
-    /// Those whose guards held the lock of that place, without a gap; the latest last.
+    /// The incarnations whose guards held that lock, without a gap; the latest last.
     here: Vec<Incarnation>,
 }
 
@@ -33,13 +33,14 @@ impl WorkerIncarnations {
     /// Reads the file, if there is one.
     pub fn open(path: &Path) -> Result<Self, StateDirectoryError> {
         let bytes = atomic_file::read(path)?.unwrap_or_default();
-        // What cannot be read proves nothing, and the system's time is higher than any number as a rule.
+        // An unreadable file proves nothing, and the system time is usually higher than any number.
         let known = serde_json::from_slice(&bytes).unwrap_or_default();
         Ok(Self { file: path.to_owned(), known: Mutex::new(known) })
     }
 
-    /// Begins a life of a process that has just started, with a number above `above` and all before it. Its guard holds the
-    /// lock at `guard`: the lives whose guards held that very lock are dead, which is for its registration to tell.
+    /// Begins an incarnation of a process that has just started, with a number above `above` and all before it. Its
+    /// guard holds the lock at `guard`. Incarnations whose guards held that very lock are dead; its registration
+    /// reports this.
     pub fn begin(
         &self,
         above: Incarnation,
@@ -54,7 +55,7 @@ impl WorkerIncarnations {
         self.add(&mut known, above, now)
     }
 
-    /// Begins another life of this process, of whose former life nothing is left.
+    /// Begins another incarnation of this process, of whose former one nothing is left.
     pub fn begin_another(
         &self,
         now: Time,
@@ -62,7 +63,7 @@ impl WorkerIncarnations {
         self.add(&mut self.known(), Incarnation::default(), now)
     }
 
-    /// The number of the latest life.
+    /// Returns the number of the latest incarnation.
     pub fn latest(&self) -> Incarnation {
         self.known().latest
     }

@@ -1,4 +1,4 @@
-//! Who a worker is in one cluster, and what it owes to it.
+//! The identity of a worker in one cluster, and what it still has to report there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,21 +14,22 @@ use super::atomic_file;
 use super::directory::{StateDirectoryError, StateDirectoryLock};
 use super::incarnations::WorkerIncarnations;
 
-/// The versions of kept outcomes.
+/// The file format of saved outcomes.
 const OUTCOMES: FrameFormat = FrameFormat { content: "a file of outcomes", upcasts: &[] };
 
-/// Bytes of output that are kept for another life: they are presented in one message. What does not fit counts as lost.
+/// The bytes of output that are kept for the next incarnation: one message carries them. What does not fit counts as
+/// lost.
 const OUTPUT_ROOM: usize = 512 * 1024;
 
-/// A worker's place in a cluster.
+/// The membership of a worker in a cluster.
 #[derive(Debug)]
 pub struct ClusterMembership {
     folder: PathBuf,
     secret: WorkerSecret,
     lives: WorkerIncarnations,
-    /// Why outcomes could not be kept, if the last try failed.
+    /// The reason why outcomes could not be saved, if the last try failed.
     fault: watch::Sender<Option<StateDirectoryError>>,
-    /// The directory is this process's as long as it is used.
+    /// Keeps the directory locked as long as it is used.
     _lock: Arc<StateDirectoryLock>,
 }
 
@@ -38,7 +39,7 @@ impl ClusterMembership {
         cluster: &str,
         lock: Arc<StateDirectoryLock>,
     ) -> Result<Self, StateDirectoryError> {
-        // A hash: the id comes from elsewhere and is no name for a folder.
+        // A hash, because the id comes from elsewhere and may not be a valid directory name.
         let name = blake3::hash(cluster.as_bytes()).to_hex();
         let folder = clusters.join(&name[..16]);
         durable_folder::create_durably(&folder)
@@ -53,49 +54,49 @@ impl ClusterMembership {
         Ok(Self { folder, secret, lives, fault, _lock: lock })
     }
 
-    /// What proves who it is.
+    /// Returns the secret that proves its identity.
     pub const fn secret(&self) -> &WorkerSecret {
         &self.secret
     }
 
-    /// Its number.
+    /// Returns its worker id.
     pub fn worker_id(&self) -> WorkerId {
         self.secret.worker_id()
     }
 
-    /// The lives of the worker in this cluster.
+    /// Returns the incarnations of the worker in this cluster.
     pub const fn lives(&self) -> &WorkerIncarnations {
         &self.lives
     }
 
-    /// The number of its latest life.
+    /// Returns the number of its latest incarnation.
     pub fn incarnation(&self) -> Incarnation {
         self.lives.latest()
     }
 
-    /// The folder of what it has for this cluster.
+    /// Returns the directory of this membership.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A folder for output that the leader does not have yet.
+    /// Returns the directory for output that the leader does not have yet.
     pub fn logs(&self) -> PathBuf {
         self.folder.join("logs")
     }
 
-    /// The outcomes that were kept. What cannot be read any more is dropped: its steps are handed out again.
+    /// Returns the saved outcomes. An unreadable file is dropped: its steps are dispatched again.
     pub fn outcomes(&self) -> Vec<FinishedAttempt> {
         let bytes = atomic_file::read(&self.outcomes_file()).ok().flatten().unwrap_or_default();
         let body = OUTCOMES.decode(&bytes).ok();
         body.and_then(|body| postcard::from_bytes(&body).ok()).unwrap_or_default()
     }
 
-    /// Why outcomes could not be kept, each time that this changes.
+    /// Watches the reason why outcomes could not be saved.
     pub fn fault(&self) -> watch::Receiver<Option<StateDirectoryError>> {
         self.fault.subscribe()
     }
 
-    /// Keeps these outcomes and no others.
+    /// Saves these outcomes in place of the earlier ones.
     pub fn keep_outcomes(&self, outcomes: &[FinishedAttempt]) -> Result<(), StateDirectoryError> {
         let kept = self.write_outcomes(outcomes);
         let fault = kept.as_ref().err().cloned();
@@ -125,7 +126,7 @@ impl ClusterMembership {
         atomic_file::write(&file, &OUTCOMES.encode(&body))
     }
 
-    /// Keeps none: the leader has judged them.
+    /// Removes the saved outcomes: the leader has judged them.
     pub fn forget_outcomes(&self) {
         atomic_file::remove(&self.outcomes_file());
     }
@@ -135,7 +136,7 @@ impl ClusterMembership {
     }
 }
 
-/// The secret in a file; a new one if there is no file.
+/// Reads the secret from a file, or creates a new one if there is no file.
 fn secret(file: &Path) -> Result<WorkerSecret, StateDirectoryError> {
     if let Some(bytes) = atomic_file::read(file)? {
         let text = String::from_utf8_lossy(&bytes);

@@ -1,19 +1,19 @@
-//! A worker's state directory: what one life of it leaves to the next.
+//! A worker's state directory: what one incarnation leaves to the next.
 //!
 //! ```text
-//!  lock                        held by the process that lives here, with its number
+//!  lock                        held by the process that uses it, with its process id
 //!  guard                       the mark of the last guard, by which what it left alive is found
-//!  guard.lock                  held by the guard and its tethers while anything of this life may be alive
+//!  guard.lock                  held by the guard and its tethers while a process of this incarnation may be alive
 //!  scratch/                    files of steps that run
-//!  clusters/HASH/cluster       which cluster the rest is for
-//!                secret        who the worker is, for its owner's eyes only
-//!                lives         the numbers of its lives, and where their guards held the lock
-//!                outcomes      what ended while the leader did not answer
+//!  clusters/HASH/cluster       the id of the cluster
+//!                secret        proves the worker's identity; only its owner may read it
+//!                lives         the numbers of its incarnations, and the locks of their guards
+//!                outcomes      outcomes that ended while the leader did not answer
 //!                logs/         output that the leader does not have yet
 //! ```
 //!
-//! What belongs to one cluster is never presented to another: each has a folder of its own, and a worker that comes back
-//! to a cluster is who it was there.
+//! Data of one cluster is never presented to another. Each cluster has a directory of its own, and a worker that
+//! returns to a cluster has the same identity there.
 
 mod atomic_file;
 mod directory;

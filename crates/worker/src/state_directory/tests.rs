@@ -1,4 +1,4 @@
-//! Directories that processes move into, leave, and find again.
+//! State directories that processes open, leave and open again.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn finished(fence: u64, output: StepOutput) -> FinishedAttempt {
     }
 }
 
-/// The one file of this name, however deep.
+/// Finds the one file of this name, at any depth.
 fn find(folder: &Path, name: &str) -> std::path::PathBuf {
     let clusters = folder.join("clusters").read_dir().unwrap();
     let mut files = clusters.map(|cluster| cluster.unwrap().path().join(name));
@@ -87,7 +87,7 @@ fn incarnation_number_grows_even_if_the_clock_is_set_back() {
     assert!(numbers.is_sorted_by(|earlier, later| earlier < later), "{numbers:?}");
 }
 
-/// What a life that begins in this folder proves of the ones before.
+/// Returns what a new incarnation in this directory proves of the earlier ones.
 fn proven(folder: &Path) -> FormerLifeProof {
     let (lock, place) = GuardLock::try_take(folder).unwrap().expect("no guard is there");
     let lives = WorkerIncarnations::open(&folder.join("lives")).unwrap();
@@ -127,7 +127,7 @@ fn incarnation_of_another_boot_is_not_proven_dead() {
     let file = folder.path().join("lives");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace(boot.trim(), &other)).unwrap();
-    // A process that took the lock here and began no life changes nothing.
+    // A process that took the lock here and began no incarnation changes nothing.
     drop(GuardLock::try_take(folder.path()).unwrap().unwrap());
     assert_eq!(proven(folder.path()), FormerLifeProof::Unknown, "mounted on another host");
 }
@@ -147,7 +147,7 @@ async fn wait_for_a_hung_guard_is_bounded() {
 
 #[cfg(unix)]
 #[test]
-fn a_secret_is_its_owners_alone_and_never_replaced_by_another() {
+fn secret_is_readable_by_its_owner_only_and_never_replaced() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = TempDir::new().unwrap();
@@ -162,7 +162,7 @@ fn a_secret_is_its_owners_alone_and_never_replaced_by_another() {
 }
 
 #[test]
-fn outcomes_that_are_damaged_or_too_many_are_left_out() {
+fn damaged_or_excess_outcomes_are_left_out() {
     let folder = TempDir::new().unwrap();
     let state = StateDirectory::open(folder.path()).unwrap();
     let ours = state.join_cluster("ours").unwrap();

@@ -1,4 +1,4 @@
-//! Before a step begins: large results that it reads are brought here.
+//! Fetches the large results that a step reads, before the step begins.
 
 use std::sync::Arc;
 
@@ -11,29 +11,30 @@ use windlass_core::session::LeaseGrant;
 use super::value_store::ValueStore;
 use crate::executor::AttemptOrders;
 
-/// Bytes of large results that one attempt may read: a wide fan-in of large results would take all memory.
+/// The bytes of large results that one attempt may read. A wide fan-in of large results would take all memory.
 const GATHERED_MAX: u64 = 256 << 20;
 
 /// Whether a step can take a result that is in the memory of this worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InMemoryPolicy {
-    /// It can: it is a function of this program.
+    /// The step can take it: it is a function of this program.
     Taken,
-    /// It cannot.
+    /// The step cannot take it.
     Refused,
 }
 
 /// Why a step cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatherError {
-    /// It was told to end before it had begun.
+    /// The step was ordered to stop before it had begun.
     Stopped,
-    /// A result cannot be had.
+    /// A result is not available.
     Missing(String),
 }
 
 impl ValueStore {
-    /// The grant with every large result that it names. What is in the memory of this worker stays named.
+    /// Returns the grant with every large result that it names. A result in the memory of this worker remains a
+    /// reference.
     pub async fn gather(
         &self,
         grant: LeaseGrant,
@@ -59,7 +60,7 @@ impl ValueStore {
         let mut room = GATHERED_MAX;
         for (name, entry) in values["steps"].as_object_mut().into_iter().flatten() {
             self.fill(name, entry, (&mut room, in_memory)).await?;
-            // Of a matrix each cell has its own.
+            // Each cell of a matrix has a result of its own.
             for cell in entry["outputs"].as_array_mut().into_iter().flatten() {
                 let name = cell["cell"].as_str().unwrap_or(name).to_owned();
                 self.fill(&name, cell, (&mut room, in_memory)).await?;
@@ -76,13 +77,13 @@ impl ValueStore {
     ) -> Result<(), String> {
         let Some(kept) = entry.get("kept") else { return Ok(()) };
         let kept = LargeValueRef::deserialize(kept).map_err(|error| error.to_string())?;
-        let told = |why: String| format!("the result of `{name}` cannot be had: {why}");
+        let told = |why: String| format!("the result of `{name}` is not available: {why}");
         match &kept.place {
             LargeValueLocation::Worker { .. } if in_memory == InMemoryPolicy::Taken => {
                 return Ok(());
             }
             LargeValueLocation::Worker { .. } => {
-                let why = format!("it is {kept}; only a function that is pinned there can take it");
+                let why = format!("it is {kept}; only a function that is pinned there can read it");
                 return Err(told(why));
             }
             LargeValueLocation::Leader { size, .. } => {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use windlass_store::logs::LogId;
 
-/// A result with its type hidden.
+/// A result with its type erased.
 pub type InMemoryValue = Arc<dyn Any + Send + Sync>;
 
-/// Results that are remembered. Beyond it the oldest goes: their size is not known, but who pins steps has few.
+/// The number of results that are kept; beyond it the oldest is dropped. Their size is not known, but a user who pins
+/// steps has few.
 const IN_MEMORY_VALUES_MAX: usize = 64;
 
-/// Results by the hand-outs that made them, the oldest first.
+/// The results by the deliveries that made them, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct InMemoryValues(VecDeque<(LogId, InMemoryValue)>);
 
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_is_forgotten() {
+    fn oldest_value_is_dropped() {
         let made_by = |step| LogId::new(RunId(7), StepIx(step), 1, 1);
         let mut memory = InMemoryValues::default();
         for (step, number) in (0..=IN_MEMORY_VALUES_MAX).enumerate() {

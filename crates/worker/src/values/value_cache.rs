@@ -1,9 +1,9 @@
-//! Large results that were here a moment ago.
+//! A cache of large results that were used recently.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The most bytes that are kept. Beyond it what was asked for longest ago goes.
+/// The maximum number of bytes. Beyond it the least recently used result is dropped.
 const BYTES_MAX: usize = 64 << 20;
 
 /// Results by their hash.
@@ -12,7 +12,7 @@ pub(super) struct ValueCache {
     found: BTreeMap<[u8; 32], CachedValue>,
     bytes: usize,
     bytes_max: usize,
-    /// Counts questions.
+    /// Counts lookups.
     tick: u64,
 }
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_for_longest_ago_goes_first() {
+    fn least_recently_used_result_is_dropped_first() {
         let mut cache = ValueCache { bytes_max: 10, ..ValueCache::default() };
         cache.put([1; 32], "abcd".into());
         cache.put([2; 32], "efgh".into());

@@ -1,4 +1,4 @@
-//! Where a worker puts large results, and gets them from.
+//! The large results of one worker: where it stores them, and where it fetches them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use windlass_store::logs::{LogId, LogPart, VALUE_MAX};
 use super::in_memory_values::{InMemoryValue, InMemoryValues};
 use super::value_cache::ValueCache;
 
-/// Bytes of the first piece: the leader's answer says how many it takes next.
+/// The bytes of the first piece. The leader's answer says how many it takes next.
 const FIRST_CREDIT: usize = 256 << 10;
 
-/// How long a leader may be away before a step fails that has something for it, or wants something: longer than a takeover
-/// or a restart.
+/// How long a leader may be away before a step fails that stores or fetches a result. It is longer than a takeover or a
+/// restart.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The pause after a piece that did not arrive.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Large results, as one worker has them.
+/// The large results of one worker.
 #[derive(Debug)]
 pub struct ValueStore {
     link: Arc<dyn OutputLink>,
@@ -31,21 +31,21 @@ pub struct ValueStore {
 }
 
 impl ValueStore {
-    /// Keeps results with a leader.
+    /// Creates a store that keeps results with a leader.
     pub fn new(link: Arc<dyn OutputLink>) -> Self {
         Self { link, cache: Mutex::default(), memory: Mutex::default() }
     }
 
-    /// Keeps a result, and returns when the leader has it.
+    /// Stores a result, and returns when the leader has it.
     pub async fn keep(&self, made_by: LogId, text: String) -> Result<LargeValueRef, String> {
         let hash = *blake3::hash(text.as_bytes()).as_bytes();
         let size = text.len() as u64;
         if size > VALUE_MAX {
-            return Err(format!("it takes {size} bytes, and at most {VALUE_MAX} are kept"));
+            return Err(format!("it has {size} bytes, and the limit is {VALUE_MAX}"));
         }
         self.upload(made_by.value(), text.as_bytes())
             .await
-            .map_err(|why| format!("it could not be brought to the leader: {why}"))?;
+            .map_err(|why| format!("it could not be sent to the leader: {why}"))?;
         self.cache().put(hash, text.into());
         Ok(kept(made_by, LargeValueLocation::Leader { hash, size }))
     }
@@ -58,25 +58,26 @@ impl ValueStore {
             match self.link.ship(vec![piece]).await {
                 Ok(LogChunksReply { sizes, credit: next }) => {
                     let size = sizes.first().copied().flatten();
-                    let size = size.ok_or("the leader takes nothing of this attempt any more")?;
+                    let size =
+                        size.ok_or("the leader accepts nothing from this attempt any more")?;
                     let size = usize::try_from(size).unwrap_or(usize::MAX);
                     if size > at {
                         progress = Instant::now();
                     }
-                    // A leader that was restored may have less than it said.
+                    // A restored leader may have less than it acknowledged.
                     (at, credit) = (size, next.max(1));
                 }
                 Err(error) if error.is_final() => return Err(error.to_string()),
                 Err(error) => pause(progress, &error).await?,
             }
             if progress.elapsed() > PATIENCE {
-                return Err("it takes too little".to_owned());
+                return Err("the leader accepts too few bytes at a time".to_owned());
             }
         }
         Ok(())
     }
 
-    /// A result that is kept with the leader, the same as it was brought.
+    /// Fetches a result from the leader, and checks it.
     pub async fn fetch(&self, kept: &LargeValueRef) -> Result<Arc<str>, String> {
         let LargeValueLocation::Leader { hash, size } = &kept.place else {
             return Err(format!("it is {kept}"));
@@ -86,7 +87,7 @@ impl ValueStore {
         }
         let bytes = self.bytes(made_by(kept).value(), *size).await?;
         if *blake3::hash(&bytes).as_bytes() != *hash {
-            return Err("what is kept of it is not what was made".to_owned());
+            return Err("the stored bytes differ from the original".to_owned());
         }
         let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
         let text: Arc<str> = text.into();
@@ -96,7 +97,7 @@ impl ValueStore {
 
     async fn bytes(&self, value: LogId, size: u64) -> Result<Vec<u8>, String> {
         if size > VALUE_MAX {
-            return Err(format!("it takes {size} bytes, and at most {VALUE_MAX} are kept"));
+            return Err(format!("it has {size} bytes, and the limit is {VALUE_MAX}"));
         }
         let (mut bytes, mut progress) = (Vec::new(), Instant::now());
         while (bytes.len() as u64) < size {
@@ -124,7 +125,7 @@ impl ValueStore {
         kept(made_by, LargeValueLocation::Worker { name: worker.into() })
     }
 
-    /// A result that was kept in the memory of this process.
+    /// Returns a result that is in the memory of this process.
     pub fn kept_in_memory(&self, kept: &LargeValueRef) -> Option<InMemoryValue> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).get(made_by(kept))
     }
@@ -144,7 +145,7 @@ async fn pause(progress: Instant, error: &LinkError) -> Result<(), String> {
 }
 
 fn gone(value: LogId) -> String {
-    format!("it is gone, with the logs of run {}: `rerun` has it made again", value.run)
+    format!("it was removed with the logs of run {}: `rerun` makes it again", value.run)
 }
 
 fn kept(made_by: LogId, place: LargeValueLocation) -> LargeValueRef {

@@ -21,20 +21,20 @@ use crate::sim::schedule::{FaultKind, Schedule};
 use crate::sim::witness::BrokenRule;
 use crate::sim::world::{SimEvent, SimWorld};
 
-/// How long maintenance may go on when everything else is over, for the sake of pruning.
+/// How long maintenance may continue when everything else is over, so that pruning can finish.
 const MAINTENANCE_FINISH_LIMIT: u64 = 20_000;
 
-/// The maintenance of all nodes, with chance of its own: it changes nothing else in a schedule but by sealing.
+/// The maintenance of all nodes, with a random source of its own. It affects the rest of a schedule by sealing only.
 pub(crate) struct MaintenanceModel {
     rng: SimRng,
-    /// `None` in half of the schedules: nothing is sealed in them.
+    /// `None` in half of the schedules: they seal no run.
     keeping: Option<RetentionSettings>,
     pub(crate) store: MaintenanceStore,
     nodes: Vec<MaintenanceNode>,
-    /// Grows with each rollback: what was on its way to the store before is lost.
+    /// A counter that grows with each rollback. Requests on their way to the store at that time are lost.
     epoch: u32,
-    /// The term of the last rollback. A node that led before it ends with what it knows; its leader, which may not have seen
-    /// that yet, is not asked.
+    /// The term of the last rollback. A node that led before it ends with what it knows. Its leader, which may not have
+    /// seen the rollback yet, is not asked.
     rolled_back: Term,
     sealed: BTreeSet<RunId>,
     /// When the last run was sealed.
@@ -45,17 +45,17 @@ pub(crate) struct MaintenanceModel {
 #[derive(Default)]
 struct MaintenanceNode {
     machine: Option<Maintenance>,
-    /// Grows with each new machine: outcomes for the last one are not for this one.
+    /// A counter that grows with each new machine: outcomes for the last one are not for this one.
     life: u32,
-    /// Events that the machine has learnt or skipped.
+    /// The events that the machine has learned or skipped.
     learnt: u64,
-    /// Events that had left the journal when the machine would have learnt them.
+    /// The events that had left the journal when the machine would have learned them.
     skipped: u64,
     /// The run that the leader has been asked to seal.
     sealing: Option<RunId>,
 }
 
-/// Something that happens in maintenance; all but a tick is for one machine.
+/// An event of maintenance. All but a tick concern one machine.
 #[derive(Clone, Debug)]
 pub(crate) enum SimMaintenanceEvent {
     Tick,
@@ -70,7 +70,7 @@ pub(crate) enum SimMaintenanceEvent {
     Finish(u32, MaintenanceEffect, MaintenanceOutcome),
 }
 
-/// What becomes of an effect.
+/// The outcome of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimEffectOutcome {
     Done,
@@ -100,7 +100,7 @@ impl MaintenanceModel {
         self.keeping.is_some()
     }
 
-    /// The node's process is gone, and with it everything that its machine knew.
+    /// Ends the node's process, and with it everything that its machine knew.
     pub(crate) fn crashes(&mut self, leader: usize) {
         let node = &mut self.nodes[leader];
         *node = MaintenanceNode { life: node.life + 1, ..MaintenanceNode::default() };
@@ -125,13 +125,13 @@ impl MaintenanceModel {
         self.sealed.contains(&run)
     }
 
-    /// Whether every run is sealed, and what can be pruned had its time.
+    /// Returns whether every run is sealed, and pruning has had its time.
     pub(crate) fn is_over(&self, runs: usize, now: u64) -> bool {
         !self.is_on()
             || self.sealed.len() == runs && now >= self.sealed_at + MAINTENANCE_FINISH_LIMIT
     }
 
-    /// Has the node learn what is durable, or a part of it; a part that has left the journal is skipped.
+    /// Has the node learn some or all durable events. It skips those that have left the journal.
     fn fold_new_events(&mut self, leader: usize, records: &[SimRecord], bugs: PlantedBugs) {
         let Some(keeping) = self.keeping else { return };
         let part = self.rng.chance(300).then(|| self.rng.range(0, 40));
@@ -152,7 +152,7 @@ impl MaintenanceModel {
         node.learnt = upto;
     }
 
-    /// Checks what the machine says is settled.
+    /// Checks that runs which the machine calls settled are in the archive.
     fn settled_is_archived(
         &mut self,
         leader: usize,
@@ -163,7 +163,7 @@ impl MaintenanceModel {
         settled.into_iter().try_for_each(|run| self.store.is_settled(run, records))
     }
 
-    /// Every event of a run that the node has gathered; none if it does not have the beginning.
+    /// Returns every event of a run that the node has gathered; none if it lacks the beginning.
     fn history(&self, leader: usize, run: RunId, records: &[SimRecord]) -> Vec<u64> {
         let node = &self.nodes[leader];
         let events = events_of(run, &records[..index(node.learnt)]);
@@ -235,12 +235,12 @@ impl SimWorld<'_> {
         let lead = self.maintained_lead(leader);
         let local = self.leaders[leader].clock.local(self.now);
         let now = lead.map_or(Time::ZERO, |lead| lead.journal_now(local));
-        // The plans of a schedule are large beside its journal: a snapshot would hardly ever be worth its writing.
+        // The plans of a schedule are large compared with its journal: a snapshot would hardly ever be worth its cost.
         let (view, nodes) = (self.journal.records.len() as u64, 0);
         MaintenanceObservation { now, leads: lead.is_some(), view, nodes }
     }
 
-    /// What the node leads of the history that there is.
+    /// Returns the state of a node that leads the current history.
     fn maintained_lead(&self, leader: usize) -> Option<&SimLeadership> {
         let lead = self.leaders[leader].lead.as_ref();
         lead.filter(|lead| lead.machine.term() > self.maintenance.rolled_back)
@@ -276,7 +276,7 @@ impl SimWorld<'_> {
         SavedState::of(engine, &self.journal.records)
     }
 
-    /// How long an effect takes, and what becomes of it.
+    /// Returns how long an effect takes, and its outcome.
     fn maintenance_fate(&mut self) -> (u64, SimEffectOutcome) {
         let rng = &mut self.maintenance.rng;
         let delay = if rng.chance(60) { rng.range(3_000, 12_000) } else { rng.range(1, 400) };
@@ -290,7 +290,8 @@ impl SimWorld<'_> {
         if self.is_healed() { (delay.min(400), SimEffectOutcome::Done) } else { (delay, fate) }
     }
 
-    /// The leader makes it durable, like any request. Without an answer in time its outcome is not known.
+    /// Asks the leader to seal a run, which it makes durable like any request. Without an answer in time the outcome is
+    /// not known.
     fn request_seal(&mut self, leader: usize, run: RunId) {
         let node = &mut self.maintenance.nodes[leader];
         node.sealing = Some(run);
@@ -375,7 +376,7 @@ impl SimWorld<'_> {
     ) {
         let node = &mut self.maintenance.nodes[leader];
         if let MaintenanceEffect::Seal(run) = effect {
-            // Its time was over, or it has been answered.
+            // The request has timed out, or has been answered.
             if node.sealing != Some(run) {
                 return;
             }
@@ -394,7 +395,7 @@ impl SimWorld<'_> {
         self.maintenance_starts(leader, effects);
     }
 
-    /// An engine as a start makes it: from a snapshot, not always the newest, and the tail of the journal behind it.
+    /// Returns an engine rebuilt as at a start: from a snapshot, not always the newest, and the journal behind it.
     pub(crate) fn rebuild(&mut self) -> Option<Engine> {
         let (mut engine, begins) = self.restored()?;
         if begins < index(self.maintenance.store.pruned()) {
@@ -414,7 +415,7 @@ impl SimWorld<'_> {
         Some(engine)
     }
 
-    /// The state that a start begins with, and how many events it has.
+    /// Returns the state that a start begins with, and how many events it contains.
     fn restored(&mut self) -> Option<(Engine, usize)> {
         let damaged = self.maintenance.is_on() && self.maintenance.rng.chance(200);
         let (store, records) = (&self.maintenance.store, &self.journal.records);
@@ -435,7 +436,7 @@ impl SimWorld<'_> {
         Engine::new(EngineConfig { bugs: self.bugs, ..EngineConfig::default() })
     }
 
-    /// An engine that folded every event that there ever was, also those that have left the journal.
+    /// Returns an engine that applied every event that ever existed, also those that have left the journal.
     pub(crate) fn folded(&self) -> Result<Engine, String> {
         let mut engine = self.fresh_engine();
         for record in &self.journal.records {

@@ -1,8 +1,8 @@
-//! Maintenance: the real machine on each node that may lead, with a model of the stores that it works in.
+//! Maintenance: the real machine on each node that may lead, with a model of its stores.
 //!
-//! `driver` runs the machine and carries out its effects in any order, late, without effect, or without an answer; a node
-//! also begins with another machine between any two of them. `store` is the archive, the snapshots and the pruned part of
-//! the journal, and checks after each effect that nothing is lost.
+//! `driver` runs the machine and carries out its effects in any order, late, without effect, or without an answer. A
+//! node also begins with another machine between any two of them. `store` is the archive, the snapshots and the pruned
+//! part of the journal. It checks after each effect that nothing is lost.
 
 mod driver;
 mod store;

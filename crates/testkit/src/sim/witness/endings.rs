@@ -11,12 +11,12 @@ use windlass_core::time::Time;
 use super::state::{BrokenRule, SimWitness, WitnessStep, require};
 use crate::sim::coverage_marks::CoverageMarks;
 
-/// What decides whether the end of a lease costs its step a loss.
+/// What decides whether the end of a lease counts as a loss of its step.
 #[derive(Clone, Copy)]
 struct LossCharge {
-    /// Whether its worker may have begun: it got the grant, or the engine has waited long enough for word of it.
+    /// True if its worker may have begun: it got the grant, or the engine has waited long enough for a report of it.
     due: bool,
-    /// How many losses the step can bear.
+    /// The number of losses that the step may have.
     most: u16,
 }
 
@@ -36,7 +36,7 @@ impl SimWitness {
         if ended.is_reported() {
             let reported = self.reports.get(&fence).is_some_and(|kinds| kinds.contains(&kind));
             require(reported, "I2 fence", || {
-                format!("{fence} ended as {kind}, which its holder never said")
+                format!("{fence} ended as {kind}, which its holder never reported")
             })?;
         } else if kind == OutcomeKind::Lost {
             self.given_up(run, step, fence)?;
@@ -45,7 +45,7 @@ impl SimWitness {
         if kind == OutcomeKind::Released {
             let started = self.started.contains(&fence);
             require(!started, "I4 one lease", || {
-                format!("{fence} was handed back as never started and had been")
+                format!("{fence} was returned as never started and had been started")
             })?;
             marks.hit("lease asked back and released");
         }
@@ -58,8 +58,8 @@ impl SimWitness {
         if matches!(next, StepFollowUp::Done(_)) { self.node_ended(run, step, at) } else { Ok(()) }
     }
 
-    /// A lease that was given up has an outcome after all. That is right only while its step waits to be handed out again, and
-    /// was given to no other since.
+    /// Checks a lease that was given up and has an outcome after all. This is correct only while its step waits to be
+    /// dispatched again, and has no newer lease.
     pub(super) fn ended_late(
         &mut self,
         at: Time,
@@ -94,7 +94,7 @@ impl SimWitness {
         if matches!(next, StepFollowUp::Done(_)) { self.node_ended(run, step, at) } else { Ok(()) }
     }
 
-    /// What becomes of the step.
+    /// Checks what follows for the step.
     fn follows(
         &mut self,
         (fence, kind): (Fence, OutcomeKind),
@@ -106,11 +106,11 @@ impl SimWitness {
         let state = self.step_mut(run, step)?;
         match next {
             StepFollowUp::Again { charged: true } => {
-                marks.hit("hand-out charged");
+                marks.hit("delivery charged");
                 state.charge(fence, charge)
             }
             StepFollowUp::Again { charged: false } => {
-                marks.hit("hand-out free of charge");
+                marks.hit("delivery free of charge");
                 state.redispatch(fence, kind, charge)
             }
             StepFollowUp::Retry { .. } => {
@@ -129,7 +129,7 @@ impl SimWitness {
         }
     }
 
-    /// A lease was given up: if its step must not outlive it, nothing of it may be alive.
+    /// Checks a lease that was given up: if its step must not outlive it, no process of it may be alive.
     fn given_up(&self, run: RunId, step: StepIx, fence: Fence) -> Result<(), BrokenRule> {
         let strict = self.spec(run, step).stops_on_lost_contact();
         let alive = self.alive.get(&fence).is_some_and(|worker| !self.frozen.contains(worker));
@@ -165,7 +165,7 @@ impl SimWitness {
         self.node_ended(run, step, at)
     }
 
-    /// What a step was settled for is so.
+    /// Checks that the reason for which a step was settled is true.
     fn has_reason(
         &self,
         (run, step): (RunId, StepIx),
@@ -192,7 +192,7 @@ impl SimWitness {
             }
             StepSettlement::CancelledWithRun => {
                 require(book.cancel.is_some(), "I15 cancel", || {
-                    format!("run {run} {step}: nobody cancelled")
+                    format!("run {run} {step}: nothing cancelled it")
                 })?;
             }
             StepSettlement::SkippedByValues { .. } | StepSettlement::FailedCondition { .. } => {
@@ -217,7 +217,7 @@ impl SimWitness {
         Ok(())
     }
 
-    /// A step fails for lack of a worker only after `wait_for_worker`, counted while a leader led.
+    /// Checks that a step fails without a worker only after `wait_for_worker`, counted while a leader led.
     fn has_waited_for_worker(
         &self,
         (run, step): (RunId, StepIx),
@@ -230,7 +230,7 @@ impl SimWitness {
         })
     }
 
-    /// Dependents whose last need this was have been ready since now.
+    /// Records that dependents whose last open need has ended are ready since now.
     pub(super) fn node_ended(
         &mut self,
         run: RunId,
@@ -275,7 +275,7 @@ impl WitnessStep {
         self.status = StepStatus::Ready;
         let once_only = charge.most == 0 && kind != OutcomeKind::Released;
         require(!once_only, "I8 attempts", || {
-            format!("{fence} may have started and is handed out again")
+            format!("{fence} may have started and is dispatched again")
         })
     }
 

@@ -1,4 +1,4 @@
-//! What must be true when everything is over.
+//! Rules for the end of a schedule.
 
 use windlass_core::engine::Engine;
 use windlass_core::id::{RunId, StepIx};
@@ -14,7 +14,7 @@ impl SimWitness {
             && self.runs.values().all(|run| run.status.is_terminal())
     }
 
-    /// Every step that has not ended, the ready ones first.
+    /// Returns every step that has not ended, the ready ones first.
     pub(crate) fn open_steps(&self) -> Vec<(RunId, StepIx)> {
         let mut open = Vec::new();
         for (id, run) in &self.runs {
@@ -27,7 +27,7 @@ impl SimWitness {
         open
     }
 
-    /// What keeps the schedule from being over.
+    /// Returns what is missing for the end of the schedule.
     pub(crate) fn unfinished(&self) -> String {
         let mut lines = Vec::new();
         for (id, run) in self.runs.iter().filter(|(_, run)| !run.status.is_terminal()) {
@@ -51,7 +51,7 @@ impl SimWitness {
         }
     }
 
-    /// Steps that succeeded, and steps there were.
+    /// Returns the number of steps that succeeded, and of all steps.
     pub(crate) fn succeeded(&self) -> (u64, u64) {
         let steps = self.runs.values().flat_map(|run| &run.steps);
         let (mut good, mut all) = (0, 0);
@@ -62,7 +62,7 @@ impl SimWitness {
         (good, all)
     }
 
-    /// The books and the engine tell the same story.
+    /// Checks that the books and the engine agree.
     pub(crate) fn matches_engine(&self, engine: &Engine) -> Result<(), BrokenRule> {
         for (id, run) in self.runs.iter().filter(|(id, _)| !self.sealed.contains(id)) {
             require(
@@ -98,7 +98,7 @@ fn same_status(engine: RunStatus, book: RunStatus) -> bool {
 }
 
 impl SimWorld<'_> {
-    /// The live engine, an engine that only replayed, and the books agree.
+    /// Checks that the live engine, an engine that only replayed, and the books agree.
     pub(crate) fn last_checks(&mut self) {
         let Some(replayed) = self.rebuild() else { return };
         match self.folded() {
@@ -124,7 +124,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// A live engine and one that only replayed say the same of everything that follows from the journal.
+    /// Checks that a live engine and a replayed one agree on everything that follows from the journal.
     pub(crate) fn compare(&mut self, live: &str, replayed: &str) {
         if live != replayed {
             let differs =

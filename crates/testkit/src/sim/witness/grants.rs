@@ -1,4 +1,4 @@
-//! Rules on who gets which step when.
+//! Rules for grants: which worker gets which step when.
 
 use windlass_core::engine::{AGING, PREFERENCE_WAIT, event};
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
@@ -12,11 +12,11 @@ use crate::sim::coverage_marks::CoverageMarks;
 /// How long after an embargo its steps may still wait for their turn.
 const EMBARGO_SLACK: Span = Span::mins(2);
 
-/// A step that others passed this often at its locks has been starved: the engine reserves after eight.
+/// A step that others passed more often than this at its locks is starved: the engine reserves after eight.
 const PASSED_MAX: u32 = 30;
 
 impl WitnessRun {
-    /// What is to be granted, if its state, its needs and its run allow that.
+    /// Returns the step to grant, if its state, its needs and its run allow that.
     fn may_be_granted(
         &self,
         step: StepIx,
@@ -112,7 +112,7 @@ impl SimWitness {
             .iter()
             .map(|fence| &self.leases[fence])
             .filter(|lease| lease.worker == worker);
-        // What nothing proved dead keeps its lease, and takes no slot of the next life.
+        // A lease of an incarnation that is not proven dead stays open, and takes no slot of the next incarnation.
         let open = mine.clone().filter(|lease| lease.life == book.life).count();
         require(spec.may_lease_ahead() || open < book.slots as usize, "I7 placement", || {
             format!(
@@ -127,7 +127,7 @@ impl SimWitness {
         })
     }
 
-    /// Whether a limit per worker counts two steps together: they have one, and one name in one pipeline.
+    /// Returns whether a limit per worker counts two steps together: both have one, and the same name in one pipeline.
     fn counts_with(&self, one: (RunId, StepIx), other: (RunId, StepIx)) -> bool {
         let kind = |(run, step): (RunId, StepIx)| {
             let plan = &self.runs[&run].plan;
@@ -142,7 +142,8 @@ impl SimWitness {
         self.spec(one.0, one.1).per_worker.is_some() && kind(one) == kind(other)
     }
 
-    /// A step that prefers something goes to who has it, while somebody is there who does and it has not waited long.
+    /// Checks that a step with a preference goes to a worker that satisfies it, if there is one and the step has not
+    /// waited long.
     fn check_preference(
         &self,
         worker: WorkerId,
@@ -187,7 +188,8 @@ impl SimWitness {
         Ok(())
     }
 
-    /// Who goes first: no step with far more urgency, counting its wait, is left behind; nobody is passed for ever.
+    /// Checks the order: a grant leaves no far more urgent step behind, counting its wait, and no step is passed
+    /// forever.
     fn check_fairness(&mut self, run: RunId, step: StepIx, at: Time) -> Result<(), BrokenRule> {
         let (mine, spec) = (self.rank(run, step), self.spec(run, step));
         let mut passed = Vec::new();
@@ -215,13 +217,13 @@ impl SimWitness {
         self.count_passed_over(passed)
     }
 
-    /// Whether lost grants may keep a step waiting, now or until a moment ago.
+    /// Returns whether lost grants may keep a step waiting, now or until a moment ago.
     fn is_embargoed(&self, spec: &StepSpec, at: Time) -> bool {
         let exclusive = spec.stops_on_lost_contact() || spec.retry.lost == 0;
         exclusive && at <= self.embargo + EMBARGO_SLACK
     }
 
-    /// Each of these saw a step take one of its locks that was no better placed.
+    /// Counts, for each of these steps, that a step with no better rank took one of its locks.
     fn count_passed_over(&mut self, steps: Vec<(RunId, StepIx)>) -> Result<(), BrokenRule> {
         for (run, step) in steps {
             let state = self.step_mut(run, step)?;
@@ -234,7 +236,7 @@ impl SimWitness {
         Ok(())
     }
 
-    /// Other steps that could have been granted in the place of this one, as far as needs and placement go.
+    /// Returns other steps that could have been granted in place of this one, considering needs and placement.
     fn rivals(&self, run: RunId, step: StepIx) -> Vec<(RunId, StepIx)> {
         let placement = &self.spec(run, step).placement;
         let mut rivals = Vec::new();
@@ -249,7 +251,7 @@ impl SimWitness {
         rivals
     }
 
-    /// Whether a step waits for nothing but a worker, in a run in which nothing is being ended.
+    /// Returns whether a step only waits for a worker, in a run that is not being ended.
     fn is_ready(&self, run: RunId, step: StepIx) -> bool {
         let book = &self.runs[&run];
         let state = book.step(step);

@@ -1,4 +1,4 @@
-//! Rules on what is done once under a key.
+//! Rules for steps that run once under a key.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::sim::coverage_marks::CoverageMarks;
 /// A step of a run.
 type WitnessStepRef = (RunId, StepIx);
 
-/// What was seen of keys.
+/// What was observed of keys.
 #[derive(Default)]
 pub(super) struct WitnessKeys {
-    /// Who is at which key.
+    /// The step that holds each key.
     holders: BTreeMap<Box<str>, WitnessStepRef>,
-    /// Who did it last.
+    /// The step that last completed the work of each key.
     done: BTreeMap<Box<str>, WitnessStepRef>,
     /// The key that a step took.
     taken: BTreeMap<WitnessStepRef, Box<str>>,
@@ -59,11 +59,11 @@ impl SimWitness {
         let again = self.spec(run, step).idempotency.as_ref().is_some_and(|it| it.again);
         let holder = self.keys.holders.get(key);
         require(holder.is_none(), "I23 once", || {
-            format!("run {run} {step} takes {key}, and {holder:?} is at it")
+            format!("run {run} {step} takes {key}, and {holder:?} holds it")
         })?;
         let done = self.keys.done.get(key);
         require(again || done.is_none(), "I23 once", || {
-            format!("run {run} {step} takes {key}, which {done:?} did")
+            format!("run {run} {step} takes {key}, which {done:?} completed")
         })?;
         self.keys.holders.insert(key.into(), of);
         self.keys.taken.insert(of, key.into());
@@ -79,7 +79,7 @@ impl SimWitness {
         })
     }
 
-    /// A step has ended: it is not at its key any more.
+    /// Records that a step has ended and holds its key no longer.
     pub(super) fn key_left(&mut self, of: WitnessStepRef) {
         let Some(key) = self.keys.taken.get(&of) else { return };
         if self.keys.holders.get(key) == Some(&of) {
@@ -90,13 +90,13 @@ impl SimWitness {
         }
     }
 
-    /// Whether a step may be handed out as far as keys go.
+    /// Returns whether its key allows a step to be dispatched.
     pub(super) fn is_at_key(&self, of: WitnessStepRef) -> bool {
         let once = self.spec(of.0, of.1).idempotency.is_some();
         !once || self.keys.taken.get(&of).and_then(|key| self.keys.holders.get(key)) == Some(&of)
     }
 
-    /// What is done once is not done twice at a time, whoever's worker has lost contact.
+    /// Checks that no two steps run at a time under one key, even if a worker has lost contact.
     pub(super) fn alone_at_key(&self, fence: Fence) -> Result<(), BrokenRule> {
         let key = |fence: &Fence| {
             let lease = &self.leases[fence];

@@ -1,4 +1,4 @@
-//! Rules on what happens at workers and clients, in true time.
+//! Rules for events at workers and clients, in true time.
 
 use windlass_core::id::{Fence, RunId};
 use windlass_core::outcome::OutcomeKind;
@@ -7,7 +7,7 @@ use windlass_core::session::{LeaseRef, OutcomeVerdict};
 use super::state::{BrokenRule, SimWitness, WitnessLease, require};
 
 impl SimWitness {
-    /// A process started.
+    /// Records the start of a process.
     pub(crate) fn started(&mut self, worker: usize, at: LeaseRef) -> Result<(), BrokenRule> {
         let fence = at.fence;
         let Some(lease) = self.leases.get(&fence) else {
@@ -23,7 +23,7 @@ impl SimWitness {
         })?;
         let lease = &self.leases[&fence];
         require(!lease.was_released(), "I4 one lease", || {
-            format!("{fence} starts after it was handed back")
+            format!("{fence} starts after it was returned")
         })?;
         let strict = self.spec(at.run, at.step).stops_on_lost_contact();
         let passed_on = lease.end.is_some() && !self.disputed.contains(&fence);
@@ -42,7 +42,7 @@ impl SimWitness {
     }
 
     fn within_slots(&self, worker: usize, fence: Fence) -> Result<(), BrokenRule> {
-        // A former life on another host has slots of its own.
+        // A former incarnation on another host has slots of its own.
         let life = self.leases[&fence].life;
         let of_life = |other: &Fence| self.leases.get(other).is_some_and(|it| it.life == life);
         let here = self.alive.iter().filter(|(_, other)| **other == worker);
@@ -53,8 +53,8 @@ impl SimWitness {
         })
     }
 
-    /// A lock is held by as many processes as it has slots, and a step that takes one never runs beside itself. What is
-    /// frozen with its whole node does nothing and is ended when it wakes.
+    /// Checks that a lock is held by at most as many processes as it has slots, and that a step with a lock never runs
+    /// beside itself. A process on a frozen node does nothing, and is ended when the node wakes.
     fn no_overlap(&self, fence: Fence) -> Result<(), BrokenRule> {
         let (run, step) = (self.leases[&fence].run, self.leases[&fence].step);
         let awake = |other: &&Fence| !self.frozen.contains(&self.alive[*other]);
@@ -90,7 +90,7 @@ impl SimWitness {
         self.alive.remove(&fence);
     }
 
-    /// A whole node stands still, or moves again.
+    /// Freezes a whole node, or resumes it.
     pub(crate) fn freeze(&mut self, worker: usize, frozen: bool) {
         if frozen {
             self.frozen.insert(worker);
@@ -99,17 +99,17 @@ impl SimWitness {
         }
     }
 
-    /// A worker sent a report of how a lease's process ended.
+    /// Records a report of a worker of how a lease's process ended.
     pub(crate) fn reported(&mut self, fence: Fence, kind: OutcomeKind) {
         self.reports.entry(fence).or_default().insert(kind);
     }
 
-    /// A grant reached its worker. False if it had before.
+    /// Records that a grant reached its worker. False if it had before.
     pub(crate) fn delivered(&mut self, fence: Fence) -> bool {
         self.deliveries.insert(fence)
     }
 
-    /// A verdict reached a worker: it must say what the journal says.
+    /// Checks a verdict that reached a worker: it must agree with the journal.
     pub(crate) fn verdict(&self, fence: Fence, verdict: OutcomeVerdict) -> Result<(), BrokenRule> {
         if self.disputed.contains(&fence) {
             return Ok(());
@@ -117,9 +117,9 @@ impl SimWitness {
         let accepted = self.leases.get(&fence).is_some_and(WitnessLease::is_accepted);
         match verdict {
             OutcomeVerdict::Accepted => require(accepted, "I9 durability", || {
-                format!("{fence} was said to be accepted and is not")
+                format!("{fence} was reported as accepted and is not")
             }),
-            // Of a run that is sealed the engine knows nothing.
+            // The engine knows nothing of a sealed run.
             OutcomeVerdict::Stale => {
                 require(!accepted || self.is_of_sealed(fence), "I21 same answer", || {
                     format!("{fence} was accepted and then called stale")
@@ -134,13 +134,13 @@ impl SimWitness {
 
     pub(crate) fn submit_acked(&self, run: RunId) -> Result<(), BrokenRule> {
         require(self.runs.contains_key(&run), "I9 durability", || {
-            format!("run {run} was taken and is not in the journal")
+            format!("run {run} was accepted and is not in the journal")
         })
     }
 
     pub(crate) fn cancel_acked(&self, run: RunId) -> Result<(), BrokenRule> {
         let book = self.runs.get(&run);
         let done = book.is_some_and(|book| book.cancel.is_some() || book.status.is_terminal());
-        require(done, "I9 durability", || format!("run {run} was said to be cancelled and is not"))
+        require(done, "I9 durability", || format!("run {run} was reported as cancelled and is not"))
     }
 }

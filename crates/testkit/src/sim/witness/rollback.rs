@@ -1,4 +1,4 @@
-//! What the books say after the store has lost a part of its history.
+//! The books of the witness after the store has lost a part of its history.
 
 use windlass_core::engine::LeaseEndKind;
 use windlass_core::outcome::OutcomeKind;
@@ -10,8 +10,8 @@ use crate::sim::journal::SimRecord;
 use crate::sim::schedule::Schedule;
 
 impl SimWitness {
-    /// Begins the books anew from what is left of the journal. What really happened stays: which processes run, which
-    /// were started, what was reported. A lost lease stays known, since its process may still run.
+    /// Restarts the books from the rest of the journal. The real facts remain: which processes run, which were started,
+    /// what was reported. A lost lease remains known, because its process may still run.
     pub(crate) fn rolled_back(
         &mut self,
         schedule: &Schedule,
@@ -47,7 +47,7 @@ impl SimWitness {
             self.leases.entry(fence).or_insert(WitnessLease { end, ..lease });
         }
         for (worker, book) in before.workers {
-            // One that registered in the lost part is not there for anything before it registers again.
+            // A worker that registered in the lost part is unknown to everything until it registers again.
             if let std::collections::btree_map::Entry::Vacant(unknown) = self.workers.entry(worker)
             {
                 unknown.insert(book);
@@ -55,7 +55,7 @@ impl SimWitness {
             }
         }
         self.term = before.term;
-        // A generation that is lost itself may come again: workers that hold its leases tell of it.
+        // A lost generation may be used again: workers that hold its leases report it.
         if before.fences.generation() == self.fences.generation() {
             self.fences = before.fences;
         }

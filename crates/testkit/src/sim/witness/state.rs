@@ -13,7 +13,7 @@ use windlass_core::time::{Span, Time};
 use super::idempotency::WitnessKeys;
 use crate::sim::schedule::Schedule;
 
-/// A rule that was seen broken.
+/// A rule that was broken.
 #[derive(Debug)]
 pub(crate) struct BrokenRule {
     pub(crate) rule: &'static str,
@@ -29,7 +29,7 @@ pub(super) fn require(
     if holds { Ok(()) } else { Err(BrokenRule { rule, detail: detail() }) }
 }
 
-/// What was seen so far.
+/// Everything that was observed so far.
 pub(crate) struct SimWitness {
     pub(super) ttl: u64,
     /// The worker that each host is.
@@ -48,25 +48,26 @@ pub(crate) struct SimWitness {
     pub(super) sealed: BTreeSet<RunId>,
     /// Locks that were taken away from a lease.
     pub(super) forced: BTreeSet<(Fence, Box<str>)>,
-    /// Fences whose process started, ever.
+    /// The fences whose process ever started.
     pub(super) started: BTreeSet<Fence>,
-    /// Processes that are alive now, with their worker.
+    /// The processes that are alive now, with their worker.
     pub(super) alive: BTreeMap<Fence, usize>,
     pub(super) frozen: BTreeSet<usize>,
     pub(super) reports: BTreeMap<Fence, BTreeSet<OutcomeKind>>,
     pub(super) deliveries: BTreeSet<Fence>,
     pub(super) keys: WitnessKeys,
-    /// Until when steps that must not run beside themselves are not granted.
+    /// The time until which exclusive steps are not granted.
     pub(super) embargo: Time,
-    /// Leases that were granted before the store lost something: what was said of them may have been forgotten.
+    /// Leases that were granted before the store lost something: events of them may be lost.
     pub(super) disputed: BTreeSet<Fence>,
-    /// When the last event was.
+    /// The time of the last event.
     pub(super) last_event: Time,
-    /// When the journal took it, in true time.
+    /// The true time at which the journal accepted it.
     pub(super) last_truth: u64,
-    /// From the first to the last event of each term, all terms together. Leaps between terms are not in it.
+    /// The time from the first to the last event of each term, for all terms together. Jumps between terms are not
+    /// included.
     pub(super) led_in_all: Span,
-    /// From when to when no leader led.
+    /// The periods in which no leader led.
     pub(super) absences: Vec<(Time, Time)>,
 }
 
@@ -80,22 +81,22 @@ pub(super) struct WitnessLease {
     pub(super) run: RunId,
     pub(super) step: StepIx,
     pub(super) worker: WorkerId,
-    /// The life of the worker that it was granted to.
+    /// The incarnation of the worker that it was granted to.
     pub(super) life: Incarnation,
     pub(super) delivery: u16,
-    /// How long terms had been led together at the first takeover since it was granted or confirmed.
+    /// The total time of terms at the first takeover since it was granted or confirmed.
     pub(super) led_since: Option<Span>,
-    /// How it ended and as what.
+    /// How it ended, and with which outcome.
     pub(super) end: Option<(LeaseEndKind, OutcomeKind)>,
 }
 
 impl WitnessLease {
-    /// Whether its holder's own report ended it.
+    /// Returns whether its holder's own report ended it.
     pub(super) fn is_accepted(&self) -> bool {
         self.end.is_some_and(|(ended, _)| ended.is_reported())
     }
 
-    /// Whether it was handed back as never started.
+    /// Returns whether it was returned as never started.
     pub(super) fn was_released(&self) -> bool {
         matches!(self.end, Some((_, OutcomeKind::Released)))
     }
@@ -110,7 +111,7 @@ pub(super) struct WitnessRun {
     pub(super) cancel: Option<CancelLevel>,
     pub(super) failed: bool,
     pub(super) steps: Vec<WitnessStep>,
-    /// Steps that ended because no worker could run them, or what they need.
+    /// Steps that ended because no worker could run them, or their needs.
     pub(super) idle: BTreeSet<StepIx>,
 }
 
@@ -118,16 +119,16 @@ pub(super) struct WitnessRun {
 pub(super) struct WitnessStep {
     pub(super) status: StepStatus,
     pub(super) lease: Option<Fence>,
-    /// The newest lease that it ever had.
+    /// Its newest lease.
     pub(super) newest: Option<Fence>,
     pub(super) attempt: u16,
     pub(super) charged: u16,
     pub(super) accepted: u16,
-    /// When its needs were met, or it was handed back.
+    /// When its needs were met, or it was returned.
     pub(super) since: Time,
-    /// Whether a retry is to wait.
+    /// Whether a retry must wait.
     pub(super) backing_off: bool,
-    /// How often somebody no better took one of its locks.
+    /// How often a step with no better rank took one of its locks.
     pub(super) passed: u32,
 }
 
@@ -192,7 +193,7 @@ impl SimWitness {
         self.runs[&run].plan.spec(step).expect("joins are never leased")
     }
 
-    /// Slots of a lock: the smallest number that an active run declares.
+    /// Returns the slots of a lock: the smallest number that an active run declares.
     pub(super) fn slots(&self, lock: &str) -> u32 {
         let uses = |run: &&WitnessRun| {
             let mut locks = run.plan.specs().iter().flat_map(|spec| &spec.locks);
@@ -211,7 +212,7 @@ impl SimWitness {
         self.revoked.contains(&WorkerId(worker as u64))
     }
 
-    /// What runs now and must not run beside itself, with its worker.
+    /// Returns the exclusive steps that run now, with their workers.
     pub(crate) fn exclusive_now(&self) -> impl Iterator<Item = (Fence, usize)> {
         let exclusive = |fence: &Fence| {
             let lease = self.leases.get(fence);
@@ -221,7 +222,7 @@ impl SimWitness {
         alive.map(|(fence, worker)| (*fence, *worker))
     }
 
-    /// A live lease that holds a lock, one with several locks if there is one, and its first lock.
+    /// Returns a live lease that holds a lock, preferably one with several locks, and its first lock.
     pub(crate) fn lock_holder(&self) -> Option<(Box<str>, Fence)> {
         let locks = |fence: &Fence| {
             let lease = &self.leases[fence];
@@ -240,7 +241,7 @@ impl WitnessRun {
         &self.steps[step.0 as usize]
     }
 
-    /// Where a node stands; a join stands where its cells do.
+    /// Returns the status of a node. That of a join follows from its cells.
     pub(super) fn status(&self, node: StepIx) -> StepStatus {
         if !self.plan.is_join(node) {
             return self.step(node).status;
@@ -255,7 +256,7 @@ impl WitnessRun {
         }
     }
 
-    /// Whether the failure of a node keeps others from running.
+    /// Returns whether the failure of a node keeps others from running.
     pub(super) fn fails(&self, node: StepIx) -> bool {
         if self.plan.is_join(node) {
             return self.need_failed(node);
@@ -266,7 +267,8 @@ impl WitnessRun {
         book.status.fails_dependents() && !self.idle.contains(&node) && !ignored
     }
 
-    /// Whether a node keeps others from running because no worker could run it: a step, or a matrix of which no cell ran.
+    /// Returns whether a node keeps others from running because no worker could run it: a step, or a matrix of which no
+    /// cell ran.
     pub(super) fn could_not_run(&self, node: StepIx) -> bool {
         if !self.plan.is_join(node) {
             let book = self.step(node);
@@ -282,18 +284,18 @@ impl WitnessRun {
         self.plan.spec(node).is_some_and(|spec| spec.on_failure == OnFailure::Ignore)
     }
 
-    /// Whether a required need has failed.
+    /// Returns whether a required need has failed.
     pub(super) fn need_failed(&self, step: StepIx) -> bool {
         self.plan.needs(step).iter().any(|edge| edge.is_required() && self.fails(edge.step()))
     }
 
-    /// Whether a required need could not run.
+    /// Returns whether a required need could not run.
     pub(super) fn need_could_not_run(&self, step: StepIx) -> bool {
         let mut needs = self.plan.needs(step).iter();
         needs.any(|edge| edge.is_required() && self.could_not_run(edge.step()))
     }
 
-    /// Whether all needs have ended in a way that lets the step run.
+    /// Returns whether all needs have ended in a way that lets the step run.
     pub(super) fn needs_met(&self, step: StepIx) -> bool {
         let ended = self.plan.needs(step).iter().all(|edge| self.status(edge.step()).is_terminal());
         let condition = self.plan.spec(step).map(|spec| spec.condition);
@@ -307,12 +309,12 @@ impl WitnessRun {
             }
     }
 
-    /// Whether the step's condition on values lets it run at all.
+    /// Returns whether the step's condition on values lets it run at all.
     pub(super) fn may_run(&self, step: StepIx) -> bool {
         self.plan.spec(step).is_none_or(|spec| !matches!(spec.when, ValueCondition::Fails(_)))
     }
 
-    /// Whether steps of this condition may still begin.
+    /// Returns whether steps with this condition may still begin.
     pub(super) fn lets_begin(&self, condition: StatusCondition) -> bool {
         match self.cancel {
             Some(CancelLevel::Kill) => false,

@@ -1,4 +1,4 @@
-//! One attempt at a function, from its start until nothing of it is left.
+//! One attempt of a function, from its start until nothing of it is left.
 
 use std::fmt;
 use std::future::{Future, pending, poll_fn};
@@ -22,8 +22,7 @@ use crate::executor::AttemptOrders;
 use crate::executors::attempt_log::AttemptLog;
 use crate::guard::InProcessStep;
 
-/// The exit code of a failure that its step wants to be tried again: that of a "temporary failure" among the codes that
-/// mailers agreed on.
+/// The exit code of a failure that the step wants to retry: "temporary failure" among the usual codes of `sysexits.h`.
 pub(super) const TRY_AGAIN: i32 = 75;
 
 /// An attempt that is about to be started.
@@ -34,18 +33,18 @@ pub(super) struct CallAttempt {
     pub(super) runtime: Option<Handle>,
 }
 
-/// Why a function was told to end.
+/// The reason why a function was ordered to stop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallStopReason {
     Nothing,
     Timeout,
     Stop,
-    /// What it says cannot be kept.
+    /// Its output cannot be kept.
     OutputLost,
 }
 
 impl CallAttempt {
-    /// Runs it. When this returns nothing of it is left.
+    /// Runs the attempt. When this returns, nothing of it is left.
     pub(super) async fn run(mut self) -> Outcome {
         let call = Arc::clone(&self.call);
         let mut record =
@@ -61,7 +60,7 @@ impl CallAttempt {
         }
         let mut polled = self.begin();
         let (returned, told) = self.follow(&mut polled, &mut lines, held.as_ref()).await;
-        // Dropped, or waited for where it does not yield.
+        // The function is dropped, or awaited if it does not yield.
         polled.end().await;
         call.running.end().await;
         call.threads.empty().await;
@@ -82,7 +81,7 @@ impl CallAttempt {
         }
     }
 
-    /// Passes on what it says and what it is told, until it has returned or has had its grace.
+    /// Passes on output and orders until the function has returned or its grace is over.
     async fn follow(
         &mut self,
         polled: &mut CallTask,
@@ -117,7 +116,7 @@ impl CallAttempt {
                     call.signal_stop().await;
                 }
                 () = sleep_until_or_never(dropped_at) => return (None, told),
-                // Nothing else waits for it: a lease is renewed while its output finds no room.
+                // Nothing else waits for it: a lease is renewed while the output finds no room.
                 () = lines.record.write(), if lines.record.is_unwritten() => {
                     if lines.record.has_failed() && told == CallStopReason::Nothing {
                         told = CallStopReason::OutputLost;
@@ -132,7 +131,7 @@ impl CallAttempt {
 }
 
 impl StepCall {
-    /// Has the guard know by when it must be over now.
+    /// Reports the current deadline of the function to the guard.
     async fn move_deadline(&self, held: Option<&InProcessStep>, orders: &AttemptOrders) {
         if let Some(held) = held {
             let at = deadline(&self.grant, orders);
@@ -141,14 +140,14 @@ impl StepCall {
         }
     }
 
-    /// Tells the function, and the commands that it waits for.
+    /// Signals the function, and the commands that it waits for.
     async fn signal_stop(&self) {
         self.stop_signal.send();
         self.running.stop(StopMode::Term, self.grant.kill_grace).await;
     }
 }
 
-/// The log of the attempt, and what was said for it.
+/// The log of the attempt, and the output on its way there.
 struct CallLog {
     call: Arc<StepCall>,
     record: AttemptLog,
@@ -163,7 +162,7 @@ impl CallLog {
     }
 }
 
-/// What a function came to, as an outcome.
+/// Returns the result of a function as an outcome.
 fn outcome(
     call: &StepCall,
     returned: Option<CallResult>,
@@ -197,7 +196,7 @@ fn failure_text(failure: &StepFailure) -> String {
     }
 }
 
-/// Begins a function whose panics are failures. What it does before its first await may panic too.
+/// Begins a function and turns its panics into failures. The code before its first await may panic too.
 pub fn catch_panics(begin: impl FnOnce() -> CallFuture) -> CatchPanicFuture {
     match panics::catch_panic(begin) {
         Ok(function) => CatchPanicFuture(function),
@@ -205,7 +204,7 @@ pub fn catch_panics(begin: impl FnOnce() -> CallFuture) -> CatchPanicFuture {
     }
 }
 
-/// A function whose panics are failures.
+/// A function whose panics become failures.
 pub struct CatchPanicFuture(CallFuture);
 
 impl fmt::Debug for CatchPanicFuture {
@@ -223,9 +222,9 @@ impl Future for CatchPanicFuture {
     }
 }
 
-/// Where a function is polled.
+/// The place where a function is polled.
 enum CallTask {
-    /// By whoever waits for it.
+    /// In the task that waits for it.
     Inline(CatchPanicFuture),
     /// In a runtime of its own.
     Spawned(JoinHandle<CallResult>),
@@ -245,7 +244,7 @@ impl CallTask {
         .await
     }
 
-    /// Returns when no piece of it runs any more.
+    /// Waits until no part of it runs any more.
     async fn end(self) {
         if let Self::Spawned(spawned) = self
             && !spawned.is_finished()
@@ -256,7 +255,7 @@ impl CallTask {
     }
 }
 
-/// The next order that was not passed on, if one ever comes: to stop, or nothing but another deadline.
+/// Waits for the next order that was not passed on: to stop, or just another deadline.
 async fn next_order(
     orders: &mut watch::Receiver<AttemptOrders>,
     passed_on: &mut AttemptOrders,

@@ -1,4 +1,4 @@
-//! The executor of functions, in front of the one of everything else.
+//! The executor of functions, in front of the executor of everything else.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -32,7 +32,7 @@ use crate::guard::{GuardHandle, GuardLost, InProcessStep};
 use crate::masks::SecretMasks;
 use crate::values::{GatherError, InMemoryPolicy, ValueStore};
 
-/// Calls functions; what is no call is for the executor behind it.
+/// Calls functions. Work that is not a call goes to the fallback executor.
 #[derive(Clone, Debug)]
 pub struct CallExecutor {
     callees: Arc<CalleeRegistry>,
@@ -42,7 +42,7 @@ pub struct CallExecutor {
 }
 
 impl CallExecutor {
-    /// Calls these functions at a place, with what they say going to the logs.
+    /// Creates an executor that calls these functions with these settings and writes their output to the logs.
     pub fn new(
         callees: CalleeRegistry,
         place: ExecutorSettings,
@@ -64,19 +64,19 @@ impl CallExecutor {
         Self { callees, services, fallback: None, work_cache: Arc::default() }
     }
 
-    /// Has commands of steps know the span that theirs hang on.
+    /// Sets the trace that commands of steps continue.
     #[must_use]
     pub fn with_traces(self, traces: TracePropagation) -> Self {
         self.with_services(|around| around.traces = traces)
     }
 
-    /// Has steps tell their leader this way what they want.
+    /// Sets the link by which steps send requests to their leader.
     #[must_use]
     pub fn with_link(self, link: Arc<dyn WorkerLink>) -> Self {
         self.with_services(|around| around.link = Some(link))
     }
 
-    /// Has large results kept elsewhere than with the logs.
+    /// Keeps large results in this store instead of the log store.
     #[must_use]
     pub fn with_value_store(self, depot: Arc<ValueStore>) -> Self {
         self.with_services(|around| around.values = depot)
@@ -87,7 +87,7 @@ impl CallExecutor {
         self
     }
 
-    /// Has another executor do what is no call.
+    /// Sets the executor of work that is not a call.
     #[must_use]
     pub fn with_fallback(self, behind: Arc<dyn Executor>) -> Self {
         Self { fallback: Some(behind), ..self }
@@ -97,7 +97,7 @@ impl CallExecutor {
         matches!(action, WorkAction::Call { .. }) || self.callees.shell_of(action).is_some()
     }
 
-    /// The function that is wanted, or why it cannot be called here.
+    /// Returns the requested function, or why it cannot be called here.
     fn callee(&self, action: &WorkAction) -> Result<Arc<dyn Callee>, String> {
         if let Some(executor) = self.callees.shell_of(action) {
             return Ok(Arc::clone(executor));
@@ -118,7 +118,7 @@ impl CallExecutor {
         }
     }
 
-    /// What the attempt is given, or why it cannot begin.
+    /// Returns the input of the attempt, or why it cannot begin.
     fn prepare(&self, work: &StepWork) -> Result<PreparedCall, String> {
         let callee = self.callee(&work.action)?;
         let secrets = self.services.settings.secrets(work)?;
@@ -172,7 +172,7 @@ async fn run(
     CallAttempt { callee, call, orders, runtime }.run().await
 }
 
-/// What an attempt begins with.
+/// The input of an attempt.
 struct PreparedCall {
     callee: Arc<dyn Callee>,
     secrets: Vec<(String, String)>,
@@ -181,7 +181,7 @@ struct PreparedCall {
     runtime: Option<Handle>,
 }
 
-/// Fails an attempt that cannot begin, and says why where its lines would be.
+/// Fails an attempt that cannot begin, and writes the reason to its log.
 async fn failed_to_begin(
     logs: &Arc<dyn LogStore>,
     grant: &LeaseGrant,
@@ -249,25 +249,25 @@ impl Executor for CallExecutor {
     }
 }
 
-/// By when a step must be over, if it must.
+/// Returns when a step must be over, if it must.
 pub(super) fn deadline(grant: &LeaseGrant, orders: &AttemptOrders) -> Option<ContactDeadline> {
     orders.deadline.filter(|_| grant.stops_on_lost_contact)
 }
 
-/// Where the guard of commands comes from.
+/// The source of the guard for commands.
 #[derive(Clone)]
 pub enum GuardSource {
-    /// It is there.
+    /// The guard is running.
     Ready(GuardHandle),
-    /// It is there, and is told of every step: if the worker dies it says what had begun, and if a step does not end in time
-    /// it ends the worker.
+    /// The guard is running and is informed of every step. If the worker dies, the guard reports what had begun. If a
+    /// step does not end in time, the guard kills the worker.
     Watching(GuardHandle),
-    /// It is started for the first command.
+    /// The guard is started for the first command.
     Later(Arc<OnceCell<GuardHandle>>),
 }
 
 impl GuardSource {
-    /// One that is started for the first command.
+    /// Returns a guard that is started for the first command.
     pub fn later() -> Self {
         Self::Later(Arc::new(OnceCell::new()))
     }
@@ -279,7 +279,7 @@ impl GuardSource {
         }
     }
 
-    /// Tells the guard of a step that begins, where it is to know.
+    /// Informs the guard of a step that begins, if the guard watches steps.
     pub(super) async fn hold(
         &self,
         grant: &LeaseGrant,
@@ -288,12 +288,12 @@ impl GuardSource {
         let Self::Watching(guard) = self else { return None };
         match guard.hold(grant.lease.fence, deadline(grant, orders)).await {
             Ok(held) => Some(held),
-            // Without a guard the worker is at its end too: nothing begins any more.
+            // Without a guard the worker is about to end too: nothing begins any more.
             Err(GuardLost) => std::future::pending().await,
         }
     }
 
-    /// The guard, if there is one by now.
+    /// Returns the guard if it is running.
     pub(super) fn present(&self) -> Option<&GuardHandle> {
         match self {
             Self::Ready(guard) | Self::Watching(guard) => Some(guard),

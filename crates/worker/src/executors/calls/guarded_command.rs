@@ -1,4 +1,4 @@
-//! Commands that a function runs, under the guard.
+//! Commands that a function runs, supervised by the guard.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,15 +16,15 @@ use crate::executors::output_pipe::OutputPipe;
 use crate::executors::prepared_command::traceparent;
 use crate::guard::{GuardedStep, SpawnRequest, StepExit, internal_fence};
 
-/// Bytes of what a command prints that are handed to whoever asked for them. All of it is in the log.
+/// The number of bytes of a command's output that the caller receives. All of it is in the log.
 const CAPTURED_MAX: usize = 16 << 20;
 
-/// How long to wait for the end of an output whose writers are all dead. Only a descriptor that somebody else holds keeps it
-/// open.
+/// How long to wait for the end of an output whose writers are all dead. Only a descriptor held by another process
+/// keeps it open.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// A program to run in place of a part of a function. What it prints goes to the log of the step; it is told to end when
-/// the step is, and nothing of it is left when the step has ended.
+/// A program that a function runs. Its output goes to the log of the step. It is ordered to stop when the step is, and
+/// nothing of it is left when the step has ended.
 #[derive(Clone, Debug)]
 pub struct GuardedCommand {
     call: Arc<StepCall>,
@@ -33,19 +33,19 @@ pub struct GuardedCommand {
     dir: Option<PathBuf>,
 }
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// Its exit code; 128 and the number of the signal that ended it, as a shell tells it.
+    /// Its exit code. If a signal ended it, 128 plus the number of the signal, as in a shell.
     pub code: i32,
-    /// What it printed, errors included: its first 16 MiB. All of it is in the log.
+    /// The first 16 MiB of its output, errors included. All of it is in the log.
     pub output: Vec<u8>,
-    /// Bytes that it printed beyond them.
+    /// The number of bytes that it printed beyond them.
     pub left_out: u64,
 }
 
 impl GuardedCommand {
-    /// A command of this program, started by the guard for this call.
+    /// Creates a command with this program. The guard starts it for this call.
     pub fn new(call: &Arc<StepCall>, program: OsString) -> Self {
         Self { call: Arc::clone(call), argv: vec![program], env: Vec::new(), dir: None }
     }
@@ -65,13 +65,13 @@ impl GuardedCommand {
         self.dir = Some(dir);
     }
 
-    /// What it is, for messages.
+    /// Returns the name of the command, for messages.
     pub fn name(&self) -> String {
         let words = self.argv.iter().map(|word| word.to_string_lossy());
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Runs it to its end.
+    /// Runs the command to its end.
     pub async fn run(self, keeps: bool) -> io::Result<CommandOutput> {
         let call = Arc::clone(&self.call);
         let _turn = call.running.turns.acquire().await.map_err(io::Error::other)?;
@@ -84,7 +84,7 @@ impl GuardedCommand {
         call.running.enter(&guarded);
         let mut left = KillCommandOnDrop(Some((Arc::clone(&call), Arc::clone(&guarded))));
         if call.stop_signal.is_sent() {
-            // The order came before there was anything to tell.
+            // The order came before the command was there to receive it.
             guarded.stop(StopMode::Term, call.grant.kill_grace).await;
         }
         let mut output = OutputPipe::new(reader);
@@ -93,7 +93,7 @@ impl GuardedCommand {
             let bytes = tokio::select! {
                 biased;
                 bytes = output.read() => bytes,
-                // A background process of it may hold the pipe: what is there is read, and no more.
+                // A background process of it may hold the pipe: only what is there is read.
                 _ = guarded.gone() => timeout(DRAIN, output.read_remaining()).await.unwrap_or_default(),
             };
             if bytes.is_empty() {
@@ -129,7 +129,7 @@ impl GuardedCommand {
         let span = traceparent(&call.grant, call.services.traces);
         let scope = handout.scope();
         let variables = handout.variables(&scope).map_err(io::Error::other)?;
-        // What the step says itself comes later, and counts.
+        // Variables that the step itself sets come later, and win.
         let named = span.into_iter().chain(variables).chain(call.secrets.iter().cloned());
         let named = named.chain(handout.identity_variables(&call.services.settings.worker));
         env.extend(named.map(|(name, value)| (name.into(), value.into())));
@@ -158,13 +158,13 @@ impl GuardedCommand {
     }
 }
 
-/// Kills a command that its function does not wait for any more.
+/// Kills a command when its function no longer waits for it.
 struct KillCommandOnDrop(Option<(Arc<StepCall>, Arc<GuardedStep>)>);
 
 impl Drop for KillCommandOnDrop {
     fn drop(&mut self) {
         let Some((call, guarded)) = self.0.take() else { return };
-        // Without a runtime the process is at its end, and its guard kills what is left.
+        // Without a runtime the process is about to end, and its guard kills what is left.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 guarded.stop(StopMode::Kill, Span::ZERO).await;
@@ -175,7 +175,7 @@ impl Drop for KillCommandOnDrop {
     }
 }
 
-/// Commands of one step at a time; more wait.
+/// The maximum number of commands of one step at a time. More wait.
 const COMMANDS_MAX: usize = 64;
 
 /// The commands that a function waits for.
@@ -183,7 +183,7 @@ const COMMANDS_MAX: usize = 64;
 pub(super) struct RunningCommands {
     turns: Semaphore,
     now: Mutex<Vec<Arc<GuardedStep>>>,
-    /// When all of them are to end, if they must.
+    /// When all of them must end, if they must.
     deadline: Mutex<Option<ContactDeadline>>,
 }
 
@@ -199,7 +199,7 @@ impl RunningCommands {
         self.lock().push(Arc::clone(guarded));
     }
 
-    /// Nothing of it is left.
+    /// Removes a command of which nothing is left.
     fn leave(&self, guarded: &GuardedStep) {
         self.lock().retain(|known| known.fence() != guarded.fence());
     }
@@ -208,7 +208,7 @@ impl RunningCommands {
         *self.deadline.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets when all of them are to end, those that come included: the lease of their step may pass on then.
+    /// Sets when all of them must end, those that follow included: the lease of their step may pass on then.
     pub(super) async fn set_deadline(&self, at: Option<ContactDeadline>) {
         *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = at;
         for guarded in self.now() {
@@ -230,7 +230,7 @@ impl RunningCommands {
         }
     }
 
-    /// Kills what a function that was dropped has left.
+    /// Kills what a dropped function has left.
     pub(super) async fn end(&self) {
         let left = self.now();
         for guarded in &left {

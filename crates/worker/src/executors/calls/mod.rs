@@ -1,15 +1,16 @@
 //! Steps that are compiled in: functions of the worker's own program.
 //!
 //! ```text
-//!  Grant ──► CallExecutor ──┬─ `call: NAME` ──► Callee::call(Call) ──► Outcome
+//!  Grant ──► CallExecutor ──┬─ `call: NAME` ──► Callee::call(StepCall) ──► Outcome
 //!                           └─ anything else ──► the executor behind it
 //! ```
 //!
-//! A [`Callee`] is a step with its types hidden; a [`Call`] is all that one attempt may ask for. The function is polled in
-//! the worker's runtime, or in one of its own where steps may block. Told to end, it has its grace to return; then it is
-//! dropped, and what it started is killed. What cannot be dropped because it does not yield is waited for: until it has
-//! returned the attempt is not over, and nobody else gets its locks. If its lease is about to pass on, the guard kills the
-//! worker: it was told of the step before that began ([`GuardSource::Watching`]).
+//! A [`Callee`] is a step with its types erased. A [`StepCall`] is everything that one attempt may ask for. The
+//! function is polled in the worker's runtime, or in a runtime of its own where steps may block. After the order to
+//! stop, it has its grace to return. Then it is dropped, and what it started is killed. A function that does not yield
+//! cannot be dropped and is awaited: the attempt is over when it returns, and no other step gets its locks before. If
+//! its lease is about to pass on, the guard kills the worker: it was informed of the step before that began
+//! ([`GuardSource::Watching`]).
 
 mod call_attempt;
 mod call_executor;

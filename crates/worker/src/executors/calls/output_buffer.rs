@@ -1,13 +1,14 @@
-//! What a function says, on its way to the log of its step.
+//! The output of a function on its way to the log of its step.
 
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Bytes that may wait to be written. Who can wait does; what is said by who cannot is counted and left out.
+/// The maximum number of bytes that wait to be written. A writer that can wait does; output of the others is counted
+/// and left out.
 const UNWRITTEN_MAX: usize = 4 << 20;
 
-/// Lines that were said and not written yet.
+/// Output that is not written yet.
 #[derive(Debug, Default)]
 pub struct CallOutputBuffer {
     buffered: Mutex<BufferedOutput>,
@@ -22,7 +23,7 @@ struct BufferedOutput {
 }
 
 impl CallOutputBuffer {
-    /// Says something; what there is no room for is left out.
+    /// Adds output. What finds no room is left out.
     pub fn push(&self, bytes: &[u8]) {
         {
             let mut said = self.buffered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +36,7 @@ impl CallOutputBuffer {
         self.more.notify_one();
     }
 
-    /// Passes bytes on as soon as there is room for them.
+    /// Adds bytes as soon as there is room for them.
     pub(super) async fn push_when_room(&self, bytes: &[u8]) {
         loop {
             let room = self.room.notified();
@@ -47,19 +48,19 @@ impl CallOutputBuffer {
         }
     }
 
-    /// Waits until something was said.
+    /// Waits until there is output.
     pub(super) async fn wait_for_output(&self) {
         self.more.notified().await;
     }
 
-    /// What was said since.
+    /// Takes the output since the last call.
     pub(super) fn take(&self) -> Vec<u8> {
         let mut said = self.buffered.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bytes = std::mem::take(&mut said.bytes);
         let left_out = std::mem::take(&mut said.left_out);
         drop(said);
         if left_out > 0 {
-            let told = format!("\nwindlass: {left_out} bytes were said too fast to be kept\n");
+            let told = format!("\nwindlass: {left_out} bytes were printed too fast to be kept\n");
             bytes.extend(told.into_bytes());
         }
         if !bytes.is_empty() {

@@ -9,11 +9,11 @@ use std::sync::Once;
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
 
 thread_local! {
-    /// Where this thread panicked, while it polls a function.
+    /// Where this thread panicked while it polled a function.
     static WATCHED: RefCell<PanicWatch> = const { RefCell::new(PanicWatch::Not) };
 }
 
-/// Whether a thread polls a function, and what came of it.
+/// Whether a thread polls a function, and its panic if there was one.
 enum PanicWatch {
     Not,
     NoPanic,
@@ -22,7 +22,7 @@ enum PanicWatch {
 
 static HOOK: Once = Once::new();
 
-/// Has panics of functions be told in the logs of their steps only. Others are told as before.
+/// Reports panics of functions in the logs of their steps only. Other panics go to the previous hook.
 pub(super) fn install_hook() {
     HOOK.call_once(|| {
         let before = panic::take_hook();
@@ -41,7 +41,7 @@ pub(super) fn install_hook() {
     });
 }
 
-/// Runs a piece of a function, and makes a failure of its panic.
+/// Runs a part of a function and turns its panic into a failure.
 pub(super) fn catch_panic<T>(piece: impl FnOnce() -> T) -> Result<T, StepFailure> {
     WATCHED.set(PanicWatch::NoPanic);
     let ended = catch_unwind(AssertUnwindSafe(piece));

@@ -1,4 +1,4 @@
-//! What is called, and all that one attempt may ask for.
+//! A function that is compiled in, and everything that one attempt of it may ask for.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,28 +31,28 @@ use crate::executors::{ExecutorSettings, TracePropagation};
 use crate::masks::SecretMasks;
 use crate::values::{InMemoryValue, ValueStore};
 
-/// How long a leader that is away is asked to cancel a run, and the pause between.
+/// How long a call tries to reach a leader to cancel a run, and the pause between two tries.
 const CANCEL_WITHIN: Duration = Duration::from_mins(1);
 const CANCEL_PAUSE: Duration = Duration::from_millis(200);
 
-/// What a function came to.
+/// The result of a function.
 pub type CallResult = Result<StepOutput, (StepFailure, CallRetry)>;
 
-/// Whether a failure is worth another attempt, as far as the function can tell.
+/// Whether a failure is worth another attempt, as far as the function knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallRetry {
-    /// As the step's rules have it.
+    /// The retry policy of the step decides.
     ByPolicy,
-    /// The step asked to decide itself, and says yes.
+    /// The function decides, and asks for another attempt.
     Yes,
 }
 
 /// A function under way.
 pub type CallFuture = Pin<Box<dyn Future<Output = CallResult> + Send>>;
 
-/// A step that is compiled in, with its types hidden.
+/// A step that is compiled in, with its types erased.
 pub trait Callee: Send + Sync + fmt::Debug {
-    /// What tells its types apart from those of others of its name.
+    /// Returns what distinguishes its types from those of other steps of its name.
     fn signature(&self) -> &str;
 
     /// Begins an attempt.
@@ -63,9 +63,9 @@ pub trait Callee: Send + Sync + fmt::Debug {
 #[derive(Clone, Debug, Default)]
 pub struct CalleeRegistry {
     by_name: BTreeMap<String, Arc<dyn Callee>>,
-    /// What runs scripts of a language of its own, by its name.
+    /// The functions that run scripts of a shell of their own, by the shell's name.
     shells: BTreeMap<String, Arc<dyn Callee>>,
-    /// Where they are polled; where whoever starts them is, otherwise.
+    /// The runtime in which they are polled. `None` for the runtime of the caller.
     pub(super) runtime: Option<runtime::Handle>,
 }
 
@@ -75,41 +75,42 @@ impl CalleeRegistry {
         self.by_name.insert(name.to_owned(), callee);
     }
 
-    /// The step of this name.
+    /// Returns the step of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Callee>> {
         self.by_name.get(name)
     }
 
-    /// Adds what runs the scripts of a shell.
+    /// Adds a function that runs the scripts of a shell.
     pub fn add_shell(&mut self, shell: &str, callee: Arc<dyn Callee>) {
         self.shells.insert(shell.to_owned(), callee);
     }
 
-    /// What runs an action, if it is one that is compiled in: a script of its own shell.
+    /// Returns the function that runs an action, if the action is a script of a shell that is compiled in.
     pub fn shell_of(&self, action: &WorkAction) -> Option<&Arc<dyn Callee>> {
         let WorkAction::Script { shell: Some(shell), .. } = action else { return None };
         self.shells.get(shell.split_whitespace().next()?)
     }
 
-    /// Adds all of others.
+    /// Adds all entries of another registry.
     pub fn extend(&mut self, others: Self) {
         self.by_name.extend(others.by_name);
         self.shells.extend(others.shells);
     }
 
-    /// Whether there is none.
+    /// Returns whether the registry is empty.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty() && self.shells.is_empty()
     }
 
-    /// Has them polled in another runtime than the worker's: a function that blocks holds up nobody but its like.
+    /// Polls the functions in another runtime than the worker's, so that a function that blocks holds up only others
+    /// like it.
     #[must_use]
     pub fn polled_in(self, runtime: runtime::Handle) -> Self {
         Self { runtime: Some(runtime), ..self }
     }
 
-    /// What a worker advertises that has them: `call=NAME`, and `call=NAME@SIGNATURE` for who wants these types;
-    /// `executor=SHELL`.
+    /// Returns the labels of a worker that has these steps: `call=NAME`, `call=NAME@SIGNATURE` for a caller that wants
+    /// these types, and `executor=SHELL`.
     pub fn labels(&self) -> impl Iterator<Item = String> {
         let steps = self.by_name.iter().flat_map(|(name, callee)| {
             [format!("call={name}"), format!("call={name}@{}", callee.signature())]
@@ -118,10 +119,10 @@ impl CalleeRegistry {
     }
 }
 
-/// What all calls of a worker have in common.
+/// The services that all calls of a worker share.
 #[derive(Clone, Debug)]
 pub struct CallServices {
-    /// Where they are.
+    /// Where and how they run.
     pub settings: ExecutorSettings,
     pub(super) guard_source: GuardSource,
     pub(super) logs: Arc<dyn LogStore>,
@@ -133,17 +134,17 @@ pub struct CallServices {
 /// One attempt, as its function sees it.
 #[derive(Debug)]
 pub struct StepCall {
-    /// By which right it runs.
+    /// The grant that it runs under.
     pub grant: LeaseGrant,
-    /// What it is to do.
+    /// The work of the step.
     pub work: Arc<StepWork>,
-    /// Where, and by what means.
+    /// The services of the worker.
     pub services: Arc<CallServices>,
-    /// The secrets that it named, with their values.
+    /// The secrets that the step names, with their values.
     pub secrets: Vec<(String, String)>,
-    /// The order to end.
+    /// The order to stop.
     pub stop_signal: CallStopSignal,
-    /// What it says.
+    /// The output of the function.
     pub output: CallOutputBuffer,
     pub(super) masks: SecretMasks,
     /// Secrets that are too short to be masked.
@@ -154,7 +155,7 @@ pub struct StepCall {
 }
 
 impl StepCall {
-    /// What a step that it needs has come to: `{"status": …, "outputs": …}`. Null if that is no part of the run.
+    /// Returns the result of a step that it needs, as `{"status": …, "outputs": …}`. Null if the run has no such step.
     pub fn need(&self, step: &str) -> &Value {
         static NULL: Value = Value::Null;
         let values = self.values.get_or_init(|| {
@@ -165,7 +166,7 @@ impl StepCall {
         values.get(step).unwrap_or(&NULL)
     }
 
-    /// A value that was handed over with `with:`, if it was.
+    /// Returns a value that was passed with `with:`, if there is one.
     pub fn value(&self, name: &str) -> Option<Result<Value, String>> {
         let WorkAction::Call { with, .. } = &self.work.action else { return None };
         let (_, template) = with.iter().find(|(known, _)| known == name)?;
@@ -175,24 +176,24 @@ impl StepCall {
     fn evaluated(&self, template: &Template) -> Result<Value, String> {
         let scope = self.handout().scope();
         let value = match template.0.as_slice() {
-            // A whole value stays what it is; a part of a text becomes text.
+            // A whole value keeps its type; a part of a text becomes text.
             [TemplatePiece::Expr(expression)] => expression.evaluate(&scope),
             _ => template.render(&scope).map(Value::String),
         };
         value.map_err(|error| error.to_string())
     }
 
-    /// The values of its cell, by the names of their axes.
+    /// Returns the values of its matrix cell, by the names of their axes.
     pub fn cell(&self) -> Vec<(String, String)> {
         windlass_core::expand::cell_values(&self.grant.name, &self.work.axes)
     }
 
-    /// Its work with its right to do it.
+    /// Returns its work together with its grant.
     pub fn handout(&self) -> GrantedWork<'_> {
         GrantedWork { work: &self.work, grant: &self.grant }
     }
 
-    /// Has its run end, and says why where its lines are.
+    /// Cancels its run, and writes the reason to the log.
     pub async fn cancel_run(&self, reason: &str) -> Result<(), LinkError> {
         self.output.push(format!("windlass: the run is cancelled: {reason}\n").as_bytes());
         let Some(link) = &self.services.link else {
@@ -216,8 +217,8 @@ impl StepCall {
         Ok(StepOutput::Kept(Arc::new(kept)))
     }
 
-    /// Whether its result may stay in the memory of this worker: who takes it is pinned to the leader too. Results of cells
-    /// are gathered in a list, and travel.
+    /// Returns whether its result may stay in the memory of this worker. The steps that take it are then pinned to the
+    /// leader too. Results of cells are gathered in a list and must travel.
     pub fn may_keep_in_memory(&self) -> bool {
         self.work.pinned && self.work.axes.is_empty()
     }
@@ -230,7 +231,7 @@ impl StepCall {
         StepOutput::Kept(Arc::new(kept))
     }
 
-    /// The result of a step that it needs, if that was kept in the memory of a worker; or why it is not here.
+    /// Returns the result of a step that it needs if a worker kept that in memory, or why it is not here.
     pub fn kept_in_memory(&self, need: &Value) -> Result<Option<InMemoryValue>, String> {
         let kept = need.get("kept").and_then(|kept| LargeValueRef::deserialize(kept).ok());
         let Some(kept) = kept.filter(LargeValueRef::is_in_memory) else { return Ok(None) };
@@ -239,22 +240,22 @@ impl StepCall {
             let here = &self.services.settings.worker;
             format!(
                 "it was {kept}, and is not in that of {here}: a step that takes it is pinned as well, and after a \
-                 restart `rerun` has it made again"
+                 restart `rerun` makes it again"
             )
         })
     }
 
-    /// Covers its secrets in a text.
+    /// Masks its secrets in a text.
     pub fn mask(&self, text: &str) -> String {
         if self.masks.is_empty() { text.to_owned() } else { self.masks.cover(text) }
     }
 
-    /// Whether a text holds one of its secrets.
+    /// Returns whether a text contains one of its secrets.
     pub fn holds_secret(&self, text: &str) -> bool {
         self.masks.find_in(text)
     }
 
-    /// Runs a function that blocks on a thread of its own. The attempt is not over before it has returned.
+    /// Runs a function that blocks on a thread of its own. The attempt is not over before that function has returned.
     pub async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
         function: impl FnOnce() -> T + Send + 'static,
@@ -298,7 +299,7 @@ impl BlockingThreads {
     }
 }
 
-/// A thread that works for an attempt, while it does.
+/// The registration of a thread that works for an attempt, while it does.
 struct BlockingThreadEntry(Arc<StepCall>);
 
 impl Drop for BlockingThreadEntry {

@@ -1,10 +1,10 @@
-//! How a function is told to end.
+//! The order by which a function is asked to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// An order to end, which stays given.
+/// An order to stop, which remains set.
 #[derive(Debug, Default)]
 pub struct CallStopSignal {
     told: AtomicBool,
@@ -18,15 +18,15 @@ impl CallStopSignal {
         self.wakes.notify_waiters();
     }
 
-    /// Whether it was given.
+    /// Returns whether the order was given.
     pub fn is_sent(&self) -> bool {
         self.told.load(Ordering::Acquire)
     }
 
-    /// Waits until it is given.
+    /// Waits until the order is given.
     pub async fn wait(&self) {
         loop {
-            // Before looking: an order that comes between the two would be missed.
+            // Registers before the check, or an order between the two would be missed.
             let told = self.wakes.notified();
             if self.is_sent() {
                 return;

@@ -1,4 +1,4 @@
-//! Tethers: where leases expire, each step hangs on a small process of ours that ends it in time.
+//! Tethers: where leases expire, each step runs under a small windlass process that ends it in time.
 //!
 //! ```text
 //!   worker ── socket ── guard ─┬─ socket ── tether ── step and all of its descendants
@@ -17,15 +17,14 @@
 //! - A start that has not returned when its step is to be killed is killed with the tether. A thread or child that
 //!   waits in the kernel has a SIGKILL pending: it never executes the command.
 //! - When a tether does not act in time, because it is stopped for instance, the guard kills it [`BACKUP`] later, or
-//!   [`STOP_BACKUP`] after an order to stop a step that runs. What a
-//!   killed tether leaves becomes a child of the guard, and is killed at once. No step that lost its tether is gone
-//!   before all of these are.
+//!   [`STOP_BACKUP`] after an order to stop a running step. What a killed tether leaves becomes a child of the guard, and
+//!   is killed at once. A step that lost its tether is gone only when all of these are.
 //! - A tether whose step is gone takes the next one. [`IDLE_MAX`] of them are kept.
 //!
-//! What remains: a process that cannot be killed yet, because it waits in the kernel without reacting to signals; a tether
-//! that is killed or stopped together with guard and worker; a machine that is frozen as a whole and goes on later, until
-//! its timers are served. A program that is killed in the kernel executes no instruction of its own after the SIGKILL, but
-//! a write that it had begun may still reach a file.
+//! The remaining cases: a process that cannot be killed yet, because it waits in the kernel without reacting to
+//! signals; a tether that is killed or stopped together with guard and worker; a machine that is frozen as a whole and
+//! resumes later, until its timers are served. A program that is killed in the kernel executes no instruction of its
+//! own after the SIGKILL, but a write that it had begun may still reach a file.
 
 mod tether_relay;
 mod tether_starter;
@@ -34,13 +33,14 @@ mod tethered_step;
 pub(super) use tether_relay::TetherRelay;
 use windlass_core::time::Span;
 
-/// How long after a step should be dead the guard kills its tether. The lease ends half a second after the deadline at the
-/// earliest.
+/// How long after the deadline of a step the guard kills its tether. The lease ends half a second after the deadline at
+/// the earliest.
 const BACKUP: Span = Span::millis(100);
 
-/// How long after an order to stop the guard kills the tether of a step that runs. No lease hangs on it, and a tether on a machine
-/// that is overloaded should come to act itself: if it is killed and the guard is stopped then, nothing ends the step.
+/// How long after an order to stop the guard kills the tether of a running step. No lease depends on it, and a tether
+/// on an overloaded machine should get to act itself. If the guard kills it and is then stopped, nothing ends the step.
 const STOP_BACKUP: Span = Span::secs(1);
 
-/// Tethers without a step that are kept: a start need not wait for one. An idle tether uses no processor time.
+/// The number of tethers that are kept without a step, so that a start need not wait for one. An idle tether uses no
+/// processor time.
 const IDLE_MAX: usize = 4;

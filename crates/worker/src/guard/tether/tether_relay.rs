@@ -1,8 +1,8 @@
-//! The guard where leases expire: it hands each step to a tether, passes on what worker and tethers say, and sees to it that
-//! nothing of a step is left if its tether does not.
+//! The guard where leases expire. It assigns each step to a tether, passes messages between worker and tethers, and
+//! kills what is left of a step if its tether does not.
 //!
 //! One thread waits for everything and never blocks: it opens no path, starts no process and reads nothing of other
-//! processes. The first thread does nothing, so that its list of children holds the orphans and nothing else.
+//! processes. The first thread does nothing, so that its list of children contains only orphans.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -34,20 +34,20 @@ use crate::guard::spawn::GuardMark;
 use crate::platform;
 use crate::platform::{DeadlineTimer, POLL_INTERVAL, ThreadChildren};
 
-/// How long tethers have to kill everything when the worker is gone, before they are killed themselves.
+/// How long tethers may take to kill everything when the worker is gone. After that the guard kills them.
 const END_WITHIN: Span = Span::secs(1);
 
-/// How soon it is looked whether an orphan that was killed has ended.
+/// The pause before the next check whether a killed orphan has ended.
 const LOOK_AGAIN: Span = Span::millis(5);
 
-/// How the worker left.
+/// The way in which the worker left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WorkerDeparture {
     WithGoodbye,
     WithoutGoodbye,
 }
 
-/// What a guard with tethers knows.
+/// The state of a guard with tethers.
 #[derive(Debug)]
 pub(in crate::guard) struct TetherRelay {
     socket: UnixStream,
@@ -55,16 +55,16 @@ pub(in crate::guard) struct TetherRelay {
     outbox: GuardOutbox,
     steps: Vec<TetheredStep>,
     idle: Vec<TetherHandle>,
-    /// Tethers that are about to end, and have no step.
+    /// Tethers without a step that are about to end.
     ending: Vec<TetherHandle>,
     starter: TetherStarter,
-    /// No tether is started ahead of time before: the last could not be started.
+    /// The time before which no spare tether is started, because the last could not be started.
     spare_after: Time,
-    /// The worker has said something, or is gone.
+    /// The worker has sent something, or is gone.
     worker_spoke: bool,
-    /// Where the system puts what a tether leaves that has ended.
+    /// The list to which the system adds what an ended tether leaves.
     children: ThreadChildren,
-    /// Orphans, as last listed.
+    /// The orphans, as last listed.
     orphans: Vec<Pid>,
     in_process: InProcessSteps,
     death_notice: GuardDeathNotice,
@@ -85,7 +85,7 @@ impl TetherRelay {
         let served = thread::Builder::new().spawn(serve)?.join();
         let (left, relay) =
             served.unwrap_or_else(|_| Err(io::Error::other("the watch panicked")))?;
-        // Before the report, which may take a while: the next life need not wait for it.
+        // Released before the report, which may take a while: the next incarnation need not wait for it.
         lifeline::release()?;
         if left == WorkerDeparture::WithoutGoodbye {
             relay.death_notice.send(links);
@@ -136,7 +136,7 @@ impl TetherRelay {
         }
     }
 
-    /// Waits until there is something to do. Every tether is then read, because there are few.
+    /// Waits for an event. Every tether is read afterwards, because there are few.
     fn wait(&mut self) -> io::Result<()> {
         let now = clock::time_since_boot();
         let due =
@@ -179,13 +179,13 @@ impl TetherRelay {
         [self.alarm.wait(now), write, unread, busy, again].into_iter().flatten().min()
     }
 
-    /// Passes on what tethers say.
+    /// Passes on the events of tethers.
     fn read_tethers(&mut self, now: Time) -> io::Result<()> {
         for index in (0..self.steps.len()).rev() {
             let step = &mut self.steps[index];
             step.write();
             let Some(tether) = &mut step.tether else { continue };
-            // Before what it says is read: that is all, then.
+            // Reaped before its events are read: no more can follow them.
             let ended = tether.reap();
             if !tether.read() {
                 step.hold = TetherHold::Closed;
@@ -225,7 +225,7 @@ impl TetherRelay {
         Ok(())
     }
 
-    /// Keeps a tether for the next step, if there are not enough.
+    /// Keeps a tether for the next step, if there are too few.
     fn keep_idle(&mut self, tether: Option<TetherHandle>, hold: TetherHold) {
         let Some(tether) = tether else { return };
         if hold != TetherHold::Open || self.idle.len() >= IDLE_MAX {
@@ -284,13 +284,14 @@ impl TetherRelay {
             GuardRequest::Expire { at } => self.in_process.set_expiry(at),
             GuardRequest::Will(will) => self.death_notice.set_config(will),
             GuardRequest::Settled(fences) => self.death_notice.mark_judged(&fences),
-            // No step stands in line where leases expire.
+            // No step is queued where leases expire.
             GuardRequest::Withdraw { .. } | GuardRequest::Bye => {}
         }
         Ok(())
     }
 
-    /// Takes in what the worker said last. Nothing more is started; what it had begun itself is to be named.
+    /// Reads the last messages of the worker. No more steps are started. Steps that began inside the worker are listed
+    /// in the notice.
     fn drain_requests(&mut self) {
         while let Ok(Some(request)) = self.inbox.next() {
             match request {
@@ -316,7 +317,7 @@ impl TetherRelay {
                 return self.outbox.add(&GuardEvent::NotSpawned { fence, why }, now);
             }
         };
-        // It may start from here on: if worker and tether die, it has to be named.
+        // The step may start from here on: if worker and tether die, the notice must list it.
         if !is_internal(step.fence) {
             self.death_notice.started(step.fence);
         }
@@ -324,7 +325,7 @@ impl TetherRelay {
         Ok(())
     }
 
-    /// Gives tethers to steps that wait for one, and orders those that are missing.
+    /// Gives tethers to steps that wait for one, and orders missing ones.
     fn take_tethers(&mut self, now: Time) -> io::Result<()> {
         while let Some(started) = self.starter.take() {
             match started {
@@ -346,7 +347,8 @@ impl TetherRelay {
         Ok(())
     }
 
-    /// No tether could be started: the system has no room for a process. The step that waited longest fails for it.
+    /// Handles a tether that could not be started, because the system cannot create a process. The step that has waited
+    /// longest fails.
     fn cannot_start(&mut self, error: &io::Error, now: Time) -> io::Result<()> {
         self.spare_after = now + POLL_INTERVAL;
         let Some(index) = self.steps.iter().position(TetheredStep::wants_tether) else {
@@ -360,18 +362,18 @@ impl TetherRelay {
         self.outbox.add(&GuardEvent::NotSpawned { fence, why }, now)
     }
 
-    /// Kills what tethers have left, and says that a step is gone that lost its tether, once nothing is left.
+    /// Kills what tethers have left. Reports that a step without a tether is gone, once nothing is left.
     fn reap_orphans(&mut self, now: Time) -> io::Result<()> {
         self.orphans.clear();
         self.children.list(&mut self.orphans)?;
         kill(&self.orphans);
         self.orphans
             .retain(|orphan| matches!(waitpid(Some(*orphan), WaitOptions::NOHANG), Ok(None)));
-        // An orphan may be of any step that lost its tether.
+        // An orphan may belong to any step that lost its tether.
         if !self.orphans.is_empty() {
             return Ok(());
         }
-        // What an orphan that was just reaped has left is in the list by now.
+        // Processes that a reaped orphan left are in the list by now.
         self.children.list(&mut self.orphans)?;
         if !self.orphans.is_empty() {
             return Ok(());
@@ -384,14 +386,14 @@ impl TetherRelay {
     }
 
     fn with(&mut self, fence: Fence, act: impl FnOnce(&mut TetheredStep)) {
-        // A step that is gone, or never was, needs nothing.
+        // A step that is gone, or never existed, needs nothing.
         if let Some(step) = self.steps.iter_mut().find(|step| step.fence == fence) {
             act(step);
         }
     }
 
-    /// Has every tether kill what it has, and returns when nothing is left. One that does not act is killed, and so is a start
-    /// that does not return.
+    /// Has every tether kill its step, and returns when nothing is left. Tethers that do not act are killed, and so are
+    /// starts that do not return.
     fn end(&mut self) -> io::Result<()> {
         self.starter.close();
         let mut tethers: Vec<TetherHandle> =
@@ -400,7 +402,7 @@ impl TetherRelay {
         tethers.iter().for_each(TetherHandle::shut_down);
         let by = clock::time_since_boot() + END_WITHIN;
         loop {
-            // Before those that it has started are taken: none comes after them.
+            // Checked before started tethers are taken: none follows them.
             let none_follows = self.starter.is_over();
             while let Some(started) = self.starter.take() {
                 tethers.extend(started.inspect(TetherHandle::shut_down));
@@ -414,7 +416,7 @@ impl TetherRelay {
             self.children.list(&mut self.orphans)?;
             kill(&self.orphans);
             match wait(WaitOptions::NOHANG) {
-                // A start that is not even a process yet ends with this one.
+                // A start without a process yet ends with this one.
                 Err(Errno::CHILD)
                     if none_follows || clock::time_since_boot() >= by + END_WITHIN =>
                 {
@@ -428,7 +430,7 @@ impl TetherRelay {
     }
 }
 
-/// What a tether has said of its step. True if nothing of it is left.
+/// Handles an event of a tether about its step. True if nothing of the step is left.
 fn apply_event(step: &mut TetheredStep, event: &GuardEvent) -> bool {
     match event {
         GuardEvent::Spawned { pid, .. } => step.started(*pid),

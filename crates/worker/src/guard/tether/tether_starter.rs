@@ -10,31 +10,31 @@ use std::thread::{self, JoinHandle};
 use super::tethered_step::TetherHandle;
 use crate::guard::entry::start_tether;
 
-/// Tethers that are ordered and not taken. More are ordered when these have come.
+/// The maximum number of tethers that are ordered and not taken. More are ordered when these have started.
 const ORDERED_MAX: usize = 64;
 
 /// A thread that starts tethers when they are ordered.
 #[derive(Debug)]
 pub(super) struct TetherStarter {
     orders: Option<SyncSender<()>>,
-    /// Whether nothing more is started, also what was ordered before.
+    /// True if no more tethers are started, including those that were ordered before.
     is_closed: Arc<AtomicBool>,
     started: Receiver<io::Result<TetherHandle>>,
-    /// Readable when one has started.
+    /// Readable when a tether has started.
     wake: UnixStream,
     thread: JoinHandle<()>,
     ordered: usize,
 }
 
 impl TetherStarter {
-    /// One that marks what its tethers start.
+    /// Creates a starter whose tethers mark what they start.
     pub(super) fn new(mark: String) -> io::Result<Self> {
         Self::starting(move || {
             start_tether(&mark).map(|(child, socket)| TetherHandle::new(&child, socket))
         })
     }
 
-    /// One that starts tethers this way.
+    /// Creates a starter with this way to start a tether.
     fn starting(start: impl Fn() -> io::Result<TetherHandle> + Send + 'static) -> io::Result<Self> {
         let (orders, ordered) = sync_channel::<()>(ORDERED_MAX);
         let (starts, started) = sync_channel(ORDERED_MAX);
@@ -47,7 +47,7 @@ impl TetherStarter {
                 if closed.load(Ordering::Acquire) {
                     return;
                 }
-                // They fail if the guard ends; then the tether sees that its socket is closed.
+                // Both fail if the guard ends; the tether then sees that its socket is closed.
                 let _ = starts.send(start());
                 let _ = wakes.write_all(&[0]);
             }
@@ -56,17 +56,17 @@ impl TetherStarter {
         Ok(Self { orders: Some(orders), is_closed, started, wake, thread, ordered: 0 })
     }
 
-    /// What becomes readable when a tether has started.
+    /// Returns a socket that becomes readable when a tether has started.
     pub(super) const fn wake(&self) -> &UnixStream {
         &self.wake
     }
 
-    /// How many are being started.
+    /// Returns how many are being started.
     pub(super) const fn ordered(&self) -> usize {
         self.ordered
     }
 
-    /// Orders one, unless many are on their way.
+    /// Orders a tether, unless many are on their way.
     pub(super) fn order(&mut self) {
         let room = self.ordered < ORDERED_MAX;
         let orders = self.orders.as_ref().filter(|_| room);
@@ -75,22 +75,22 @@ impl TetherStarter {
         }
     }
 
-    /// One that has started, or why it could not.
+    /// Takes a tether that has started, or the error of its start.
     pub(super) fn take(&mut self) -> Option<io::Result<TetherHandle>> {
-        // It fails if nothing is there.
+        // It fails if there is nothing to read.
         let _ = self.wake.read(&mut [0; 64]);
         let tether = self.started.try_recv().ok()?;
         self.ordered -= 1;
         Some(tether)
     }
 
-    /// Starts no more. A start that is under way can still come to its end: see [`Self::is_over`].
+    /// Starts no more tethers. A start that is under way may still finish: see [`Self::is_over`].
     pub(super) fn close(&mut self) {
         self.is_closed.store(true, Ordering::Release);
         self.orders = None;
     }
 
-    /// Whether nothing is being started any more, and nothing will be.
+    /// Returns whether no tether is being started any more, and none will be.
     pub(super) fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
@@ -103,18 +103,18 @@ mod tests {
 
     use super::*;
 
-    /// A tether that a process stands for which has nothing to do.
+    /// Returns a tether with an idle process in its place.
     fn sleeper() -> io::Result<TetherHandle> {
         let child = Command::new("sleep").arg("600").spawn()?;
         Ok(TetherHandle::new(&child, UnixStream::pair()?.0))
     }
 
     #[test]
-    fn a_nursery_that_is_closed_starts_none_of_what_was_ordered_and_waits_for_nothing() {
+    fn closed_starter_starts_no_ordered_tether_and_does_not_wait() {
         let (goes_on, waits) = sync_channel::<()>(1);
         let (begins, begun) = sync_channel::<()>(1);
         let (waits, begins) = (Mutex::new(waits), Mutex::new(begins));
-        // As if the start of the own program did not return.
+        // As if the start of the program did not return.
         let mut nursery = TetherStarter::starting(move || {
             begins.lock().unwrap().send(()).unwrap();
             waits.lock().unwrap().recv().unwrap();

@@ -1,4 +1,4 @@
-//! A step that hangs on a tether, as the guard sees it.
+//! A step that runs under a tether, as the guard sees it.
 
 use std::io;
 use std::net::Shutdown;
@@ -18,37 +18,37 @@ use crate::guard::guard_protocol::{
 };
 use crate::platform;
 
-/// A start takes milliseconds; on a machine that is overloaded, some hundred.
+/// How long a start may take before it counts as hung. It takes milliseconds; on an overloaded machine, some hundred.
 const HUNG_AFTER: Span = Span::secs(1);
 
 /// A tether as the guard sees it: a child, and a socket.
 #[derive(Debug)]
 pub(super) struct TetherHandle {
     pid: Pid,
-    /// Readable when it has ended.
+    /// Readable when the process has ended.
     watch: Option<OwnedFd>,
     socket: UnixStream,
     inbox: FrameInbox,
 }
 
 impl TetherHandle {
-    /// A tether that was started with the other end of this socket.
+    /// Creates the handle of a tether that was started with the other end of this socket.
     pub(super) fn new(child: &Child, socket: UnixStream) -> Self {
         let pid = Pid::from_child(child);
         Self { pid, watch: platform::exit_descriptor(pid), socket, inbox: FrameInbox::default() }
     }
 
-    /// Readable when it has something to say.
+    /// Returns the socket, which is readable when the tether has sent something.
     pub(super) const fn socket(&self) -> &UnixStream {
         &self.socket
     }
 
-    /// Readable when it has ended.
+    /// Returns the descriptor that is readable when the tether has ended.
     pub(super) const fn watch(&self) -> Option<&OwnedFd> {
         self.watch.as_ref()
     }
 
-    /// Reads what it has said, as far as it has arrived. False once it has closed its end.
+    /// Reads the bytes that have arrived. False once the tether has closed its end.
     pub(super) fn read(&mut self) -> bool {
         loop {
             match self.inbox.read(self.socket.as_fd()) {
@@ -59,75 +59,75 @@ impl TetherHandle {
         }
     }
 
-    /// The next thing that it has said.
+    /// Returns the next event of the tether.
     pub(super) fn next(&mut self) -> Option<GuardEvent> {
-        // What cannot be read comes from no tether of ours: its end tells the rest.
+        // An unreadable message does not come from a tether; the end of the process follows.
         self.inbox.next().ok().flatten()
     }
 
-    /// Tells it to end, with all that it has.
+    /// Orders the tether to end, together with its step.
     pub(super) fn shut_down(&self) {
         // It fails if the tether has ended.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Kills it by force and at once. It is not reaped yet, so that its number is its own.
+    /// Kills it at once. It is not reaped yet, so that its number is its own.
     pub(super) fn kill(&self) {
-        // It fails if it has ended.
+        // It fails if the tether has ended.
         let _ = kill_process(self.pid, Signal::KILL);
     }
 
-    /// Reaps it. True if nothing is left of it, none of its threads either; its children are the guard's then.
+    /// Reaps it. True if nothing of it is left, including its threads. Its children then belong to the guard.
     pub(super) fn reap(&self) -> bool {
         !matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None))
     }
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TetheredStepPhase {
-    /// Its start has not returned.
+    /// The start has not returned.
     Starting,
     Running,
-    /// Its main process has ended, which has been told.
+    /// The main process has ended, which has been reported.
     Exited,
 }
 
-/// What holds a step.
+/// The state of the tether that has a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TetherHold {
-    /// A tether that is awaited, or is there.
+    /// The tether is awaited, or runs.
     Open,
-    /// A tether that has closed its end of the socket: its end is awaited.
+    /// The tether has closed its end of the socket: its end is awaited.
     Closed,
-    /// Nothing: its tether has ended, and was reaped, before the step was gone.
+    /// The tether has ended and was reaped before the step was gone.
     Lost,
 }
 
-/// A step that hangs on a tether.
+/// A step that runs under a tether.
 #[derive(Debug)]
 pub(super) struct TetheredStep {
     pub(super) fence: Fence,
-    /// What it starts, for messages.
+    /// The name of its program, for messages.
     name: String,
-    /// None while it is awaited, and once it has been reaped.
+    /// The tether. `None` while it is awaited, and once it has been reaped.
     pub(super) tether: Option<TetherHandle>,
     pub(super) hold: TetherHold,
-    /// What the tether is to be told.
+    /// The messages for the tether.
     outbox: FrameOutbox,
     ordered_at: Time,
     phase: TetheredStepPhase,
-    /// Its main process, which leads its group.
+    /// The main process, which leads the group.
     leader: Option<Pid>,
     deadline: Option<ContactDeadline>,
-    /// When it should be dead as the worker wants it.
+    /// When it should be dead according to the worker's order.
     stopped_by: Option<Time>,
-    /// When its tether was killed here.
+    /// When the guard killed its tether.
     killed_at: Option<Time>,
 }
 
 impl TetheredStep {
-    /// A step that is to be started. An error says why it cannot be.
+    /// Creates a step that is to be started. An error says why it cannot be.
     pub(super) fn new(
         order: SpawnOrder,
         output: Option<OwnedFd>,
@@ -157,37 +157,37 @@ impl TetheredStep {
         }
     }
 
-    /// Whether it waits for a tether.
+    /// Returns whether it waits for a tether.
     pub(super) fn wants_tether(&self) -> bool {
         self.tether.is_none() && !self.is_lost()
     }
 
-    /// Whether its tether has ended before it was gone.
+    /// Returns whether its tether ended before the step was gone.
     pub(super) fn is_lost(&self) -> bool {
         self.hold == TetherHold::Lost
     }
 
-    /// Whether its tether has not taken all that it is told.
+    /// Returns whether its tether has not taken all messages.
     pub(super) fn has_unwritten(&self) -> bool {
         !self.outbox.is_empty()
     }
 
-    /// Tells its tether what the worker says, in order.
+    /// Passes a message of the worker on to its tether, in order.
     pub(super) fn pass_on(&mut self, request: &GuardRequest) {
         // Only an order to start is large, and there is room for this.
         drop(self.outbox.push(request, None));
         self.write();
     }
 
-    /// Writes what the tether takes.
+    /// Writes what the socket of the tether takes.
     pub(super) fn write(&mut self) {
         if let Some(tether) = &self.tether {
-            // What is not taken is written when it is; that the tether has ended is seen by reading.
+            // The rest is written later. A read notices that the tether has ended.
             let _ = self.outbox.flush(tether.socket().as_fd());
         }
     }
 
-    /// The worker has ordered it to stop.
+    /// Handles an order of the worker to stop it.
     pub(super) fn stop(&mut self, how: StopMode, grace: Span, now: Time) {
         let by = match how {
             StopMode::Kill => now,
@@ -196,12 +196,12 @@ impl TetheredStep {
         self.stopped_by = Some(self.stopped_by.map_or(by, |at| at.min(by)));
     }
 
-    /// It has another deadline.
+    /// Changes its deadline.
     pub(super) const fn set_deadline(&mut self, at: Option<ContactDeadline>) {
         self.deadline = at;
     }
 
-    /// When its tether is killed if nothing changes.
+    /// Returns when its tether is killed if nothing changes.
     pub(super) fn due(&self) -> Option<Time> {
         let backup = if self.phase == TetheredStepPhase::Running { STOP_BACKUP } else { BACKUP };
         let stopped = self.stopped_by.map(|by| by + backup);
@@ -223,18 +223,19 @@ impl TetheredStep {
         }
     }
 
-    /// Its tether says that its main process has started.
+    /// Records that its main process has started.
     pub(super) fn started(&mut self, leader: i32) {
         self.phase = TetheredStepPhase::Running;
         self.leader = Pid::from_raw(leader);
     }
 
-    /// Whether its group has members that are no children of this process: only where the system gives orphans to another process.
+    /// Returns whether its group has members that are not children of this process. That happens only where the system
+    /// assigns orphans to another process.
     pub(super) fn has_group(&self) -> bool {
         self.leader.is_some_and(platform::group_left)
     }
 
-    /// Kills its group, if that is not found among the children.
+    /// Kills its group, if its members are not found among the children.
     pub(super) fn kill_group(&self) {
         if let Some(leader) = self.leader.filter(|leader| platform::group_left(*leader)) {
             // It fails if the last member has just ended.
@@ -242,17 +243,17 @@ impl TetheredStep {
         }
     }
 
-    /// Its tether says that its main process has ended.
+    /// Records that its main process has ended.
     pub(super) const fn exited(&mut self) {
         self.phase = TetheredStepPhase::Exited;
     }
 
-    /// What is to be told of it when its tether has ended, and nothing of it is left.
+    /// Returns the events that are still to be sent when its tether has ended and nothing of it is left.
     pub(super) fn final_events(&self, now: Time) -> Vec<GuardEvent> {
         let fence = self.fence;
         let expired = self.deadline.is_some_and(|deadline| deadline.asks_at <= now);
         let ended = expired || self.stopped_by.is_some();
-        // A tether that ends a moment after it was asked may not have come to tell of its start.
+        // A tether that ends right after the request may not have reported its start.
         let hung = now.since(self.ordered_at) > HUNG_AFTER;
         if self.phase == TetheredStepPhase::Starting && ended && hung {
             return vec![GuardEvent::NotSpawned { fence, why: self.hung_failure(now) }];
