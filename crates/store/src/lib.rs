@@ -1,9 +1,9 @@
-//! The stores: what was decided, the runs that ended, the output of steps, and the state as tables for SQL.
+//! The stores: the journal of decisions, the archive of ended runs, the logs of steps, and the state as SQL tables.
 //!
-//! | module | what it has |
+//! | module | content |
 //! |---|---|
-//! | [`journal`] | the append-only record of every decision: the one source of truth |
-//! | [`archive`] | the histories of runs that ended, and the idempotency keys of submissions |
+//! | [`journal`] | the append-only record of every decision: the single source of truth |
+//! | [`archive`] | the histories of ended runs, and the idempotency keys of submissions |
 //! | [`logs`] | the output of steps and large results, as bytes at offsets |
 //! | [`sql_views`] | the state of the cluster as tables for SQL clients, at most a second old |
 //! | [`db`] | what the backends share: SQLite threads, PostgreSQL connections, errors, formats |

@@ -8,11 +8,11 @@ use crate::db::StoreError;
 /// Maximum runs that the error for an ambiguous id lists.
 const CANDIDATES_MAX: usize = 5;
 
-/// Why a run was not found.
+/// The reason why a run was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindRunError {
     /// There are no runs.
-    #[error("there are no runs yet: `windlass run` makes one")]
+    #[error("there are no runs yet: `windlass run` creates one")]
     NoRuns,
     /// No run has this id.
     #[error("there is no run `{0}`: `windlass runs` lists them")]

@@ -100,7 +100,7 @@ impl SubmissionKeyClaim {
     pub(crate) fn check(&self) -> Result<(), String> {
         match self.key.len() {
             0..=KEY_MAX => Ok(()),
-            long => Err(format!("a key of {long} bytes, where {KEY_MAX} are the most")),
+            long => Err(format!("a key has {long} bytes; at most {KEY_MAX} are allowed")),
         }
     }
 }

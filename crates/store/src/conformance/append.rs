@@ -1,4 +1,4 @@
-//! What an append does, and when a batch counts as a repeat.
+//! Appends: their effect, and when a batch counts as a repeat.
 
 use super::harness::FreshStorage;
 use super::journal_fixtures::{JournalTestLeader, append, block_on, expect_batches, moved, tail};
@@ -6,17 +6,17 @@ use super::report::{CheckResult, expect_same};
 use crate::db::StoreError;
 use crate::journal::Position;
 
-/// A new journal has its head before the first event, and nothing to read.
+/// The head of a new journal is position zero, and its tail is empty.
 pub(super) fn an_empty_journal_has_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     expect_same("the head", &block_on(journal.head())?, &Position(0))?;
     expect_same("the tail", &tail(&journal, 0, 10)?, &Vec::new())?;
     let leader = JournalTestLeader::win(&journal, "alpha")?;
-    expect_same("the head that was won", &leader.head, &Position(0))
+    expect_same("the head of the won term", &leader.head, &Position(0))
 }
 
-/// When an append returns, who reads finds it: its term, its name, its times and its events.
+/// When an append returns, the batch is readable with its term, name, times and events.
 pub(super) fn an_append_is_readable_at_once(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -25,11 +25,11 @@ pub(super) fn an_append_is_readable_at_once(fresh: &FreshStorage<'_>) -> CheckRe
     expect_same("the tail", &tail(&journal, 0, 10)?, &vec![first.clone()])?;
     expect_same("the head", &block_on(journal.head())?, &Position(1))?;
     let second = leader.write(3)?;
-    expect_same("the tail behind the first", &tail(&journal, 1, 10)?, &vec![second.clone()])?;
+    expect_same("the tail after the first", &tail(&journal, 1, 10)?, &vec![second.clone()])?;
     expect_batches(&journal, &[first, second])
 }
 
-/// What one handle appended is read by another, which leads nothing, at once.
+/// A batch that one handle appended is readable at once through another handle that does not lead.
 pub(super) fn another_handle_reads_it_too(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
@@ -40,9 +40,9 @@ pub(super) fn another_handle_reads_it_too(fresh: &FreshStorage<'_>) -> CheckResu
     expect_batches(&standby, &[first, second])
 }
 
-/// A batch of many events has one position, its last event's, and is read as one.
+/// A batch of many events has one position, that of its last event, and is read as one batch.
 pub(super) fn a_batch_is_written_whole(fresh: &FreshStorage<'_>) -> CheckResult {
-    /// The engine's own bound.
+    /// The engine's own limit.
     const LARGEST: usize = 4096;
     let place = fresh();
     let journal = place.open();
@@ -52,7 +52,7 @@ pub(super) fn a_batch_is_written_whole(fresh: &FreshStorage<'_>) -> CheckResult 
     expect_batches(&journal, &[whole])
 }
 
-/// A batch that is refused leaves neither its events nor its name behind.
+/// A refused batch leaves neither its events nor its name in the journal.
 pub(super) fn a_refused_batch_leaves_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -67,7 +67,7 @@ pub(super) fn a_refused_batch_leaves_nothing(fresh: &FreshStorage<'_>) -> CheckR
     expect_batches(&journal, &[first, second])
 }
 
-/// An append repeated unchanged returns the position that it has, and writes nothing, also when others have followed.
+/// An append repeated unchanged returns its position and writes nothing, even if other batches have followed.
 pub(super) fn the_same_batch_again_writes_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -85,7 +85,7 @@ pub(super) fn the_same_batch_again_writes_nothing(fresh: &FreshStorage<'_>) -> C
     expect_batches(&journal, &[first, second])
 }
 
-/// A name that was used before, behind another position, does not make a batch a repeat.
+/// A name that was used at another position does not make a batch a repeat.
 pub(super) fn the_same_name_elsewhere_is_no_repeat(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -99,7 +99,8 @@ pub(super) fn the_same_name_elsewhere_is_no_repeat(fresh: &FreshStorage<'_>) -> 
     expect_batches(&journal, &[first, second])
 }
 
-/// A name that an earlier term used does not make a batch a repeat: its leader would take another's events for its own.
+/// A name that an earlier term used does not make a batch a repeat: otherwise a leader would take the events of another
+/// for its own.
 pub(super) fn the_same_name_in_a_later_term_is_no_repeat(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());

@@ -1,4 +1,4 @@
-//! Runs that ended: what was kept reads as before, and is found.
+//! Archived runs: they read as they were sealed, and queries find them.
 
 use std::sync::Arc;
 use std::thread;
@@ -19,7 +19,8 @@ type ArchivedEvents = Vec<Arc<RecordedEvent>>;
 
 const START: u64 = 1_790_000_000_000;
 
-/// A run that was submitted so many seconds after the start, with so many events between which others' lie.
+/// Creates a run that was submitted this many seconds after the start. Its events have positions with gaps between
+/// them.
 pub(super) fn sealed(seconds: u64, events: u64) -> SealedRun {
     let submitted = START + seconds * 1000;
     let record = RunRecord {
@@ -62,7 +63,7 @@ fn page(archive: &Arc<dyn Archive>, query: &RunQuery) -> Result<Vec<RunRecord>, 
     Ok(block_on(archive.runs(query.clone()))?)
 }
 
-/// Demands that the archive holds the run, all of it.
+/// Checks that the archive has the complete run.
 fn holds_run(archive: &Arc<dyn Archive>, run: &SealedRun) -> CheckResult {
     let SealedRun { record, events: promised } = run;
     let line = block_on(archive.run(record.run))?;
@@ -74,7 +75,7 @@ fn holds_run(archive: &Arc<dyn Archive>, run: &SealedRun) -> CheckResult {
     )
 }
 
-/// When a keep returns, the run reads as it was given: its line, and event for event.
+/// When `keep` returns, the run reads as it was given: its record and every event.
 pub(super) fn a_kept_run_reads_as_before(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -86,7 +87,7 @@ pub(super) fn a_kept_run_reads_as_before(fresh: &FreshArchive<'_>) -> CheckResul
     runs.iter().try_for_each(|run| holds_run(&archive, run))
 }
 
-/// What one handle kept is read by another, at once.
+/// A run that one handle archived is readable at once through another handle.
 pub(super) fn another_handle_reads_it_too(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let (archive, other) = (place.open(), place.open());
@@ -96,7 +97,7 @@ pub(super) fn another_handle_reads_it_too(fresh: &FreshArchive<'_>) -> CheckResu
     holds_run(&archive, &sealed(2, 5))
 }
 
-/// A run that is kept again stays as it was first unless its history goes further.
+/// A run that is archived again does not change unless its history is longer.
 pub(super) fn the_same_run_again_changes_nothing(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -113,7 +114,7 @@ pub(super) fn the_same_run_again_changes_nothing(fresh: &FreshArchive<'_>) -> Ch
     expect_same_list("the runs", &page(&archive, &all())?, &[first.record])
 }
 
-/// A history that goes further takes the place of a shorter one, line and all: an event came while the run was archived.
+/// A longer history replaces a shorter one with its record: an event was written while the run was archived.
 pub(super) fn a_longer_history_takes_the_place_of_a_shorter_one(
     fresh: &FreshArchive<'_>,
 ) -> CheckResult {
@@ -127,7 +128,7 @@ pub(super) fn a_longer_history_takes_the_place_of_a_shorter_one(
     Ok(())
 }
 
-/// Of different histories of one run that are kept at once, the longest stays, whole.
+/// Of different histories of one run that are archived concurrently, the longest remains, complete.
 pub(super) fn of_keeps_at_once_the_longest_stays(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let tries: Vec<SealedRun> = (1..=8).map(|events| sealed(1, events * 10)).collect();
@@ -141,7 +142,7 @@ pub(super) fn of_keeps_at_once_the_longest_stays(fresh: &FreshArchive<'_>) -> Ch
     handles.iter().try_for_each(|archive| holds_run(archive, &sealed(1, 80)))
 }
 
-/// A run that is not here has neither line nor events, and asking for it is no error.
+/// A run that is not archived has neither a record nor events; reading it is no error.
 pub(super) fn a_run_that_is_not_here_is_none(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -154,7 +155,7 @@ pub(super) fn a_run_that_is_not_here_is_none(fresh: &FreshArchive<'_>) -> CheckR
     Ok(())
 }
 
-/// Events are read behind any position, whether it is one of the run's or not, and no more than were asked for.
+/// Events are read after any position, whether the run has it or not, and no more than requested.
 pub(super) fn events_are_paged_by_position(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -166,13 +167,13 @@ pub(super) fn events_are_paged_by_position(fresh: &FreshArchive<'_>) -> CheckRes
             let behind = run.events.iter().filter(|recorded| recorded.position.0 > after);
             let promised: ArchivedEvents = behind.take(most).collect();
             let found = events(&archive, run.record.run, after, most)?;
-            expect_same_list(&format!("{most} events behind {after}"), &found, &promised)?;
+            expect_same_list(&format!("{most} events after {after}"), &found, &promised)?;
         }
     }
     Ok(())
 }
 
-/// What came long after the rest of a run, with all that others did between, is a part of it too.
+/// Events that come long after the rest of a run, with other runs' events between, are part of it too.
 pub(super) fn late_positions_are_kept(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -190,7 +191,7 @@ pub(super) fn late_positions_are_kept(fresh: &FreshArchive<'_>) -> CheckResult {
     )
 }
 
-/// A run that is larger than any part in which it may be stored reads as before, in pages from anywhere in it.
+/// A run larger than any part in which it may be stored reads as before, in pages from any position.
 pub(super) fn a_large_run_is_read_in_pages(fresh: &FreshArchive<'_>) -> CheckResult {
     const EVENTS: u64 = 40_000;
     let place = fresh();
@@ -200,7 +201,7 @@ pub(super) fn a_large_run_is_read_in_pages(fresh: &FreshArchive<'_>) -> CheckRes
     let kept: ArchivedEvents = run.events.iter().collect();
     for most in [9_999, 20_000] {
         let mut read = ArchivedEvents::new();
-        // One page more than it takes: an archive that does not get on must not hang the check.
+        // One page more than needed: an archive that makes no progress must not hang the check.
         for _ in 0..=kept.len() / most + 1 {
             let after = read.last().map_or(0, |recorded| recorded.position.0);
             read.extend(events(&archive, run.record.run, after, most)?);
@@ -211,7 +212,7 @@ pub(super) fn a_large_run_is_read_in_pages(fresh: &FreshArchive<'_>) -> CheckRes
         let after = kept[at].position.0;
         let found = events(&archive, run.record.run, after, 3)?;
         let end = kept.len().min(at + 4);
-        expect_same_list(&format!("what follows event {at}"), &found, &kept[at + 1..end])?;
+        expect_same_list(&format!("the events after {at}"), &found, &kept[at + 1..end])?;
     }
     Ok(())
 }
@@ -229,8 +230,8 @@ pub(super) fn every_event_reads_as_it_was_written(fresh: &FreshArchive<'_>) -> C
     holds_run(&archive, &run)
 }
 
-/// Runs are listed with the newest first, whatever the order in which they ended, also when their ids pass the middle of
-/// all numbers.
+/// Runs are listed newest first, regardless of the order in which they ended, even if their ids cross the middle of the
+/// number range.
 pub(super) fn runs_are_listed_newest_first(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -249,7 +250,7 @@ pub(super) fn runs_are_listed_newest_first(fresh: &FreshArchive<'_>) -> CheckRes
     expect_same_list("the page before the second", &listed, &promised[2..4])
 }
 
-/// Filters, alone and together, let through what they say and nothing else.
+/// Each filter, alone and combined, returns exactly the matching runs.
 pub(super) fn filters_let_through_what_they_say(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -257,7 +258,7 @@ pub(super) fn filters_let_through_what_they_say(fresh: &FreshArchive<'_>) -> Che
     for seconds in 0..40 {
         let mut run = sealed(seconds, 1);
         if seconds == 20 {
-            // Whoever submitted it has a clock that is behind.
+            // The clock of the client that submitted it is behind.
             run.record.submitted_at = Time::from_millis(START + 5_500);
         }
         keep(&archive, &run)?;
@@ -272,7 +273,7 @@ pub(super) fn filters_let_through_what_they_say(fresh: &FreshArchive<'_>) -> Che
     Ok(())
 }
 
-/// Every combination of filters.
+/// Returns every combination of filters.
 fn filters() -> Vec<RunQuery> {
     let mut queries = Vec::new();
     let statuses = [None, Some(RunStatus::Succeeded), Some(RunStatus::Failed)];
@@ -294,7 +295,7 @@ fn filters() -> Vec<RunQuery> {
     queries
 }
 
-/// A page has no more runs than were asked for, and than one page may have.
+/// A page has no more runs than requested, and no more than the limit of a page.
 pub(super) fn a_page_has_a_bound(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -308,8 +309,8 @@ pub(super) fn a_page_has_a_bound(fresh: &FreshArchive<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Page by page, each before the last of the one before, every run is listed once, although newer ones are added and
-/// older ones dropped meanwhile.
+/// Page by page, each before the last run of the previous page, every run is listed once, even if runs are added and
+/// pruned meanwhile.
 pub(super) fn pages_make_up_the_whole_while_runs_come_and_go(
     fresh: &FreshArchive<'_>,
 ) -> CheckResult {
@@ -333,7 +334,8 @@ pub(super) fn pages_make_up_the_whole_while_runs_come_and_go(
     expect_same_list("all pages", &listed, &promised)
 }
 
-/// Runs that ended before the time are dropped, told, and may be kept anew; one that ended at it stays.
+/// Runs that ended before the time are pruned, returned, and may be archived again. A run that ended at that time
+/// remains.
 pub(super) fn what_ended_before_is_pruned(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -351,7 +353,7 @@ pub(super) fn what_ended_before_is_pruned(fresh: &FreshArchive<'_>) -> CheckResu
     holds_run(&archive, &anew)
 }
 
-/// One call drops a bounded number of runs; until one drops none, there are more.
+/// One call prunes a bounded number of runs; a call that prunes none is the last.
 pub(super) fn pruning_is_done_in_parts(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -360,10 +362,10 @@ pub(super) fn pruning_is_done_in_parts(fresh: &FreshArchive<'_>) -> CheckResult 
         keep(&archive, &sealed(seconds, 1))?;
     }
     let mut pruned: Vec<RunId> = Vec::new();
-    // As many calls as there are runs are enough for any archive.
+    // Any archive needs at most as many calls as there are runs.
     for _ in 0..runs {
         let part = block_on(archive.prune(Time::from_millis(u64::MAX), Time::ZERO))?;
-        expect_true(&format!("{} runs were dropped at once", part.len()), part.len() <= PAGE_MAX)?;
+        expect_true(&format!("{} runs were pruned at once", part.len()), part.len() <= PAGE_MAX)?;
         if part.is_empty() {
             break;
         }
@@ -371,11 +373,11 @@ pub(super) fn pruning_is_done_in_parts(fresh: &FreshArchive<'_>) -> CheckResult 
     }
     pruned.sort_unstable();
     let all_of_them: Vec<RunId> = (0..runs).map(|seconds| sealed(seconds, 0).record.run).collect();
-    expect_same_list("all that was dropped", &pruned, &all_of_them)?;
+    expect_same_list("all pruned runs", &pruned, &all_of_them)?;
     expect_same("the runs left", &page(&archive, &all())?, &Vec::new())
 }
 
-/// Everything that was kept is there after a restart, and more can be kept.
+/// All archived runs are present after a restart, and more can be archived.
 pub(super) fn reopened_it_has_everything(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     let mut kept: Vec<SealedRun> = Vec::new();
@@ -392,7 +394,7 @@ pub(super) fn reopened_it_has_everything(fresh: &FreshArchive<'_>) -> CheckResul
     kept.iter().try_for_each(|run| holds_run(&archive, run))
 }
 
-/// What was dropped does not come back.
+/// Pruned runs do not return after a restart.
 pub(super) fn reopened_it_stays_pruned(fresh: &FreshArchive<'_>) -> CheckResult {
     let place = fresh();
     {

@@ -1,4 +1,4 @@
-//! One promise, and how promises are checked, whatever the kind of store.
+//! A check of one promise, and the function that runs checks, for every kind of store.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,31 +7,31 @@ use super::harness::{FreshStorage, StorageHarness};
 use super::report::{CheckDifference, CheckFailure, CheckResult, ConformanceReport};
 use crate::journal::Journal;
 
-/// One promise.
+/// A check of one promise.
 pub struct ConformanceCheck<S: ?Sized + 'static = dyn Journal> {
-    /// Its theme and what it says, as a path.
+    /// The theme and the promise, as a path.
     pub name: &'static str,
     run: fn(&FreshStorage<'_, S>) -> CheckResult,
 }
 
 impl<S: ?Sized> ConformanceCheck<S> {
-    /// A check of this name, `theme::promise`.
+    /// Creates a check with a name of the form `theme::promise`.
     pub const fn new(name: &'static str, run: fn(&FreshStorage<'_, S>) -> CheckResult) -> Self {
         Self { name, run }
     }
 
-    /// Whether it is about what is there after the last handle has gone: its name says so.
+    /// Whether the check opens the storage again after the last handle is closed: its name says so.
     fn reopens(&self) -> bool {
         self.name.contains("reopen")
     }
 
-    /// A backend that panics fails this check and not the others.
+    /// Runs the check. A panic of the backend fails this check only.
     fn run(&self, fresh: &FreshStorage<'_, S>) -> CheckResult {
         let run = AssertUnwindSafe(|| (self.run)(fresh));
         catch_unwind(run).unwrap_or_else(|panic| {
             let said = panic.downcast_ref::<String>().map(String::as_str);
             let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(CheckDifference(format!("it panicked: {}", said.unwrap_or("without a word"))))
+            Err(CheckDifference(format!("it panicked: {}", said.unwrap_or("without a message"))))
         })
     }
 }
@@ -42,7 +42,7 @@ impl<S: ?Sized> fmt::Debug for ConformanceCheck<S> {
     }
 }
 
-/// Functions as checks, each named by its path.
+/// Creates checks from functions, each named by its path.
 #[macro_export]
 macro_rules! conformance_checks {
     ($($theme:ident::$check:ident,)*) => {
@@ -53,7 +53,7 @@ macro_rules! conformance_checks {
     };
 }
 
-/// Makes checks against a backend of this kind of store.
+/// Runs checks against a backend of this kind of store.
 pub fn run_all<S: ?Sized + 'static, H: StorageHarness<S> + 'static>(
     store: &'static str,
     backend: &str,

@@ -10,7 +10,7 @@ use super::report::{CheckResult, expect_same, expect_true};
 use crate::db::StoreError;
 use crate::journal::StartMark;
 
-/// A run that was condemned is listed once for every handle, under later terms as well.
+/// A condemned run is listed once by every handle, under later terms too.
 pub(super) fn a_condemned_run_is_listed(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
@@ -27,7 +27,7 @@ pub(super) fn a_condemned_run_is_listed(fresh: &FreshStorage<'_>) -> CheckResult
     expect_same("runs condemned in two terms", &block_on(journal.condemned())?.len(), &4)
 }
 
-/// No run is condemned under a term that has passed: another node may lead with the run in its state.
+/// A term that has passed condemns no run: another node may lead with the run in its state.
 pub(super) fn a_passed_term_condemns_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
@@ -39,7 +39,7 @@ pub(super) fn a_passed_term_condemns_nothing(fresh: &FreshStorage<'_>) -> CheckR
     expect_same("runs condemned", &block_on(rival.condemned())?, &BTreeSet::new())
 }
 
-/// The mark of a start is replaced by the next one, and removed when the start is done.
+/// The mark of a start is replaced by the next mark, and removed when the start is done.
 pub(super) fn a_start_leaves_a_mark_until_it_is_done(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();

@@ -1,4 +1,4 @@
-//! Answers that are lost on the way: the caller repeats, and the journal writes once.
+//! Lost replies: the caller repeats the append, and the journal writes it once.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::report::{CheckResult, expect_same, expect_true};
 use crate::db::StoreError;
 use crate::journal::Position;
 
-/// An append that was written and not answered returns its position when it is repeated, and is there once.
+/// An append whose reply was lost returns its position when it is repeated, and is written once.
 pub(super) fn an_append_without_answer_is_settled_by_repeating_it(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
@@ -21,7 +21,7 @@ pub(super) fn an_append_without_answer_is_settled_by_repeating_it(
     )
 }
 
-/// An append that never arrived is written when it is repeated, once.
+/// An append that never arrived is written once when it is repeated.
 pub(super) fn an_append_that_never_arrived_is_written_once(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
@@ -29,7 +29,7 @@ pub(super) fn an_append_that_never_arrived_is_written_once(
     is_written_once(fresh, [JournalFault::Unsent, JournalFault::Unanswered], StoreError::is_unknown)
 }
 
-/// An append that was refused for want of room is written when it is repeated and there is room.
+/// An append that was refused because the disk was full is written when it is repeated and there is space.
 pub(super) fn an_append_without_room_is_written_once_there_is(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
@@ -63,8 +63,8 @@ fn is_written_once<const N: usize>(
     expect_batches(&journal, &written)
 }
 
-/// An append that was written and not answered is in the journal that the next leader takes over; its writer's repeat
-/// is refused as stale and changes nothing.
+/// An append whose reply was lost is in the journal of the next leader. Its writer's repeat is refused as stale and
+/// changes nothing.
 pub(super) fn the_next_leader_sees_an_append_without_answer(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
@@ -79,7 +79,7 @@ pub(super) fn the_next_leader_sees_an_append_without_answer(
     expect_true("the answer was to be lost", answer.is_err())?;
     leader.resign()?;
     let mut next = JournalTestLeader::win(&rival, "beta")?;
-    expect_same("the head that was won", &next.head, &Position(2))?;
+    expect_same("the head of the won term", &next.head, &Position(2))?;
     expect_stale("the repeat", &append(&line, batch.clone()))?;
     let second = next.write(1)?;
     expect_batches(&rival, &[batch, second])

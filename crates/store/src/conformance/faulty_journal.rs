@@ -1,4 +1,4 @@
-//! A journal between which and its caller things go wrong, as planned.
+//! A journal with planned faults between it and its caller.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::poll_fn;
@@ -39,22 +39,22 @@ pub enum JournalCall {
     MarkStart,
 }
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Clone, Debug)]
 pub enum JournalFault {
-    /// Nothing special.
+    /// The call passes.
     None,
-    /// It never arrives; its caller is told that the outcome is unknown.
+    /// The call never arrives; its caller gets an unknown outcome.
     Unsent,
-    /// It takes effect; its caller is told that the outcome is unknown.
+    /// The call takes effect; its caller gets an unknown outcome.
     Unanswered,
-    /// It stands at the gate until that is opened, and is made then.
+    /// The call waits at the gate until the test opens it.
     HeldAtGate(CallGate),
-    /// It is refused for want of room.
+    /// The call is refused because the disk is full.
     Full,
 }
 
-/// A journal whose calls meet the faults that were planned for them; without one they pass.
+/// A journal whose calls meet planned faults; other calls pass.
 #[derive(Debug)]
 pub struct FaultyJournal<J: Journal + ?Sized> {
     plan: Mutex<BTreeMap<JournalCall, VecDeque<JournalFault>>>,
@@ -62,24 +62,24 @@ pub struct FaultyJournal<J: Journal + ?Sized> {
 }
 
 impl<J: Journal + ?Sized> FaultyJournal<J> {
-    /// A journal without faults.
+    /// Creates a journal without faults.
     pub fn new(inner: Arc<J>) -> Self {
         Self { plan: Mutex::default(), inner }
     }
 
-    /// With a fault for the first call of this kind that has none planned yet.
+    /// Plans a fault for the first call of this kind that has none yet.
     #[must_use]
     pub fn with(self, call: JournalCall, fault: JournalFault) -> Self {
         self.plan(call, fault);
         self
     }
 
-    /// Plans a fault for the first call of this kind that has none planned yet.
+    /// Plans a fault for the first call of this kind that has none yet.
     pub fn plan(&self, call: JournalCall, fault: JournalFault) {
         unpoisoned(&self.plan).entry(call).or_default().push_back(fault);
     }
 
-    /// The call itself is made only when the fault lets it through: a backend may begin before it is polled.
+    /// Makes the call unless the fault prevents it. A backend may begin a call before its future is polled.
     fn call_with_fault<'a, T: Send + 'a>(
         &'a self,
         call: JournalCall,
@@ -93,7 +93,7 @@ impl<J: Journal + ?Sized> FaultyJournal<J> {
                     Err(lost_connection("the connection broke before the call"))
                 }
                 JournalFault::Unanswered => {
-                    // A refusal is lost on the way back just like a success.
+                    // A lost reply may be a refusal too.
                     drop(make(&self.inner).await);
                     Err(lost_connection("the connection broke after the call"))
                 }
@@ -111,7 +111,7 @@ fn lost_connection(reason: &str) -> StoreError {
     StoreError::Unavailable { place: PLACE.to_owned(), reason: reason.to_owned() }
 }
 
-/// Nothing here is left half changed by a panic.
+/// Ignores poison: a panic leaves no partial change here.
 fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -178,7 +178,7 @@ impl<J: Journal + ?Sized> Journal for FaultyJournal<J> {
     }
 }
 
-/// Holds a call up until the test lets it go.
+/// Holds a call until the test opens the gate.
 #[derive(Clone, Debug, Default)]
 pub struct CallGate(Arc<Mutex<CallGateInner>>);
 
@@ -192,7 +192,7 @@ struct CallGateInner {
 enum CallGateState {
     #[default]
     Closed,
-    /// Closed, and a call stands before it.
+    /// The gate is closed, and a call waits at it.
     Reached,
     Open,
 }
@@ -217,17 +217,17 @@ impl CallGateInner {
 }
 
 impl CallGate {
-    /// A closed gate.
+    /// Creates a closed gate.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets everybody through, now and later.
+    /// Opens the gate for all present and later calls.
     pub fn open(&self) {
         unpoisoned(&self.0).advance_to(CallGateState::Open);
     }
 
-    /// Waits until a call stands at the gate, or it was opened.
+    /// Waits until a call arrives at the gate, or the gate is open.
     pub async fn reached(&self) {
         poll_fn(|context| unpoisoned(&self.0).wait_for(CallGateState::Reached, context)).await;
     }

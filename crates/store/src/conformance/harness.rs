@@ -1,4 +1,4 @@
-//! How the checks come to a backend's storage.
+//! The access of checks to the storage of a backend.
 
 use std::sync::Arc;
 
@@ -6,31 +6,31 @@ use crate::archive::Archive;
 use crate::journal::Journal;
 use crate::logs::LogStore;
 
-/// A journal that is open.
+/// An open journal.
 pub type JournalHandle = Arc<dyn Journal>;
 
-/// Makes new, empty storage.
+/// Creates new, empty storage.
 pub type FreshStorage<'a, S = dyn Journal> = dyn Fn() -> Box<dyn StorageHarness<S>> + 'a;
 
-/// One storage, of journals unless another store is named, and the ways to come to it. A function that opens a handle is
-/// one.
+/// A storage of journals, unless another kind of store is named, and its handles. A function that opens a handle
+/// implements it.
 pub trait StorageHarness<S: ?Sized = dyn Journal> {
-    /// Opens another handle on the same storage, beside those that are open: another candidate, or the same node after
-    /// a restart if no handle is left.
+    /// Opens another handle on the same storage: another candidate, or the same node after a restart if all other
+    /// handles are closed.
     fn open(&self) -> Arc<S>;
 
-    /// Whether what was written is still there when the last handle has gone.
+    /// Whether the content remains after the last handle is closed.
     fn outlives_its_handles(&self) -> bool {
         true
     }
 
-    /// Whether empty storage takes long to make: what is tried at random is tried less often then.
+    /// Whether creating empty storage is slow; if so, random checks run fewer sequences.
     fn is_costly(&self) -> bool {
         false
     }
 
-    /// Lets the term of a handle that was dropped without resigning run out, where that takes time. A backend whose
-    /// terms end with their process has nothing to do.
+    /// Waits until the term of a handle that was dropped without resigning has expired. If terms end with their
+    /// process, this does nothing.
     fn let_terms_end(&self) {}
 }
 
@@ -40,33 +40,33 @@ impl<S: ?Sized, F: Fn() -> Arc<S>> StorageHarness<S> for F {
     }
 }
 
-/// A store that lives in one process: everybody shares one handle, and it cannot be opened again.
+/// A store within one process: all users share one handle, and it cannot be opened again.
 #[derive(Debug)]
 pub struct SharedStorage<S: ?Sized = dyn Journal>(Arc<S>);
 
 impl SharedStorage {
-    /// The journal alone.
+    /// Shares a journal.
     pub fn new(journal: impl Journal + 'static) -> Self {
         Self(Arc::new(journal))
     }
 }
 
 impl SharedStorage<dyn Archive> {
-    /// The archive alone.
+    /// Shares an archive.
     pub fn archive(archive: impl Archive + 'static) -> Self {
         Self(Arc::new(archive))
     }
 }
 
 impl SharedStorage<dyn LogStore> {
-    /// The logs alone.
+    /// Shares a log store.
     pub fn logs(logs: impl LogStore + 'static) -> Self {
         Self(Arc::new(logs))
     }
 }
 
 impl<S: ?Sized> SharedStorage<S> {
-    /// A store behind a handle.
+    /// Shares a store behind a handle.
     pub fn of(store: Arc<S>) -> Self {
         Self(store)
     }

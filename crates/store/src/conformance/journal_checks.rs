@@ -1,4 +1,4 @@
-//! All checks of journals, and how they are run.
+//! All checks of journals, and the functions that run them.
 
 use super::check::{ConformanceCheck, run_all};
 use super::harness::StorageHarness;
@@ -6,7 +6,7 @@ use super::report::ConformanceReport;
 use super::{append, condemned, crash, journal_model, positions, reopen, snapshot, tail, terms};
 use crate::conformance_checks;
 
-/// Every check, in the order in which they are run: what the others rest on comes first.
+/// Every check, in the order in which they run: later checks depend on earlier ones.
 pub const JOURNAL_CHECKS: &[ConformanceCheck] = conformance_checks! {
     append::an_empty_journal_has_nothing,
     append::an_append_is_readable_at_once,
@@ -70,7 +70,7 @@ pub const JOURNAL_CHECKS: &[ConformanceCheck] = conformance_checks! {
     journal_model::random_operations_answer_alike,
 };
 
-/// Runs every check against the backend and panics with all that failed.
+/// Runs every check against the backend, and panics with a list of all failures.
 pub fn check_journal<H: StorageHarness + 'static>(backend: &str, fresh: impl Fn() -> H) {
     let report = examine_journal(backend, fresh);
     assert!(report.failures.is_empty(), "{report}");

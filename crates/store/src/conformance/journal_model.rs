@@ -1,4 +1,4 @@
-//! Random operations: a backend answers like the journal in memory, which is small enough to be read.
+//! Random operations: a backend must answer like the journal in memory, which serves as the model.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::journal::{
 };
 
 const SEQUENCES: u64 = 200;
-/// Where each takes a tenth of a second before it begins.
+/// The number of sequences for a backend whose storage takes a tenth of a second to create.
 const SEQUENCES_COSTLY: u64 = 20;
 const OPERATIONS: usize = 20;
 const NODES: [&str; 2] = ["alpha", "beta"];
 
-/// Whatever two nodes do, in any order, right or wrong, is answered as the journal in memory answers it.
+/// The operations of two nodes, in any order, valid or not, get the same answers as from the journal in memory.
 pub(super) fn random_operations_answer_alike(fresh: &FreshStorage<'_>) -> CheckResult {
     let sequences = if fresh().is_costly() { SEQUENCES_COSTLY } else { SEQUENCES };
     for seed in 0..sequences {
@@ -39,7 +39,7 @@ pub(super) fn random_operations_answer_alike(fresh: &FreshStorage<'_>) -> CheckR
     Ok(())
 }
 
-/// Something that a node does. A term is named by the order in which it was won: their numbers may differ.
+/// An operation of a node. A term is identified by the order in which it was won: the numbers may differ.
 #[derive(Debug)]
 enum JournalOperation {
     Campaign { node: usize },
@@ -51,7 +51,7 @@ enum JournalOperation {
     Restart,
 }
 
-/// An answer without what may differ: clocks, processes, and how terms are numbered.
+/// An answer without the parts that may differ: clocks, processes and term numbers.
 #[derive(Debug, PartialEq)]
 enum JournalAnswer {
     Won { head: Position },
@@ -63,7 +63,7 @@ enum JournalAnswer {
     Refused(StoreError),
 }
 
-/// The journal in memory and the one under test, side by side.
+/// The journal in memory and the journal under test, side by side.
 struct JournalComparison<'a> {
     place: &'a dyn StorageHarness,
     model: ComparedJournal,
@@ -74,7 +74,7 @@ struct JournalComparison<'a> {
     head: Position,
 }
 
-/// One of the two, as each node has it open, and the terms that it gave.
+/// One of the two journals, with the handle of each node and the terms that it won.
 struct ComparedJournal {
     handles: Vec<JournalHandle>,
     terms: Vec<Term>,
@@ -89,7 +89,7 @@ impl<'a> JournalComparison<'a> {
         Self { place, model, tested, winners: Vec::new(), head: Position(0) }
     }
 
-    /// Most operations make sense, or nothing would ever be written.
+    /// Draws a random operation. Most operations are valid, because otherwise nothing would be written.
     fn draw(&self, dice: &mut ModelRng) -> JournalOperation {
         let node = dice.below(2);
         let terms = self.winners.len();
@@ -130,7 +130,7 @@ impl<'a> JournalComparison<'a> {
         Ok(())
     }
 
-    /// Both nodes die: in the model, which lives on, that is the end of the term.
+    /// Restarts both nodes. The model survives this, so its leader resigns.
     fn restart(&mut self) -> CheckResult {
         if let Some(term) = self.model.terms.last() {
             block_on(self.model.handles[0].resign(*term))?;
@@ -209,7 +209,7 @@ impl ComparedJournal {
     }
 }
 
-/// Numbers that look random and are the same each time (the `SplitMix64` sequence).
+/// Pseudorandom numbers, the same in every run (the `SplitMix64` sequence).
 struct ModelRng(u64);
 
 impl ModelRng {

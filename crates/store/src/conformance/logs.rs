@@ -1,4 +1,4 @@
-//! What steps print: bytes at offsets, once, in order, and whatever they are.
+//! Logs of steps: arbitrary bytes at offsets, written once and in order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,13 +34,13 @@ fn read(
     Ok(block_on(logs.read(log, range))?)
 }
 
-/// Demands that this is the whole log.
+/// Checks that the log has exactly these bytes.
 fn expect_log(logs: &Arc<dyn LogStore>, log: LogId, bytes: &[u8]) -> CheckResult {
     let promised = LogPart { from: 0, bytes: bytes.to_vec(), size: bytes.len() as u64 };
     expect_same(&format!("the log {log:?}"), &read(logs, log, 0..u64::MAX)?, &promised)
 }
 
-/// When an append returns, who reads finds it, and it says how long the log is.
+/// When an append returns, its bytes are readable, and the reply has the length of the log.
 pub(super) fn what_was_appended_is_read(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -50,7 +50,7 @@ pub(super) fn what_was_appended_is_read(fresh: &FreshLogStore<'_>) -> CheckResul
     expect_log(&logs, LOG, b"one\ntwo\n")
 }
 
-/// What one handle appended is read by another, which can go on behind it, and back.
+/// Bytes that one handle appended are readable through another, which can continue the log, and the reverse.
 pub(super) fn another_handle_goes_on(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let (logs, other) = (place.open(), place.open());
@@ -58,11 +58,11 @@ pub(super) fn another_handle_goes_on(fresh: &FreshLogStore<'_>) -> CheckResult {
     expect_log(&other, LOG, b"a")?;
     expect_same("the other's append", &append(&other, LOG, 1, b"b"), &Ok(2))?;
     expect_same("a repeat of it", &append(&logs, LOG, 1, b"b"), &Ok(2))?;
-    expect_same("and on", &append(&logs, LOG, 2, b"c"), &Ok(3))?;
+    expect_same("the next append", &append(&logs, LOG, 2, b"c"), &Ok(3))?;
     expect_log(&other, LOG, b"abc")
 }
 
-/// An append that is repeated adds nothing, also when others followed, and what is there is not replaced.
+/// A repeated append adds nothing, even if others followed, and replaces no bytes.
 pub(super) fn a_repeat_is_not_written_twice(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -71,11 +71,11 @@ pub(super) fn a_repeat_is_not_written_twice(fresh: &FreshLogStore<'_>) -> CheckR
     append(&logs, LOG, 3, b"two")?;
     expect_same("a repeat of the first", &append(&logs, LOG, 0, b"one"), &Ok(6))?;
     expect_same("a repeat of the second", &append(&logs, LOG, 3, b"two"), &Ok(6))?;
-    expect_same("other bytes in its place", &append(&logs, LOG, 0, b"xyz"), &Ok(6))?;
+    expect_same("other bytes at its offset", &append(&logs, LOG, 0, b"xyz"), &Ok(6))?;
     expect_log(&logs, LOG, b"onetwo")
 }
 
-/// Of an append that begins in what is there, the rest is added.
+/// An append that overlaps the end of the log adds only the new bytes.
 pub(super) fn an_overlap_adds_what_is_new(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -85,7 +85,7 @@ pub(super) fn an_overlap_adds_what_is_new(fresh: &FreshLogStore<'_>) -> CheckRes
     expect_log(&logs, LOG, b"abcdefg")
 }
 
-/// An append that leaves a hole is refused with how long the log is, and leaves nothing.
+/// An append that would leave a gap is refused with the length of the log, and has no effect.
 pub(super) fn a_hole_is_refused(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -94,12 +94,12 @@ pub(super) fn a_hole_is_refused(fresh: &FreshLogStore<'_>) -> CheckResult {
     expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
     append(&logs, LOG, 0, b"abc")?;
     for at in [4, 1000, u64::MAX] {
-        expect_same("behind a hole", &append(&logs, LOG, at, b"x"), &gap(at, 3))?;
+        expect_same("after a gap", &append(&logs, LOG, at, b"x"), &gap(at, 3))?;
     }
     expect_log(&logs, LOG, b"abc")
 }
 
-/// No bytes are no log.
+/// An append of no bytes creates no log.
 pub(super) fn nothing_is_appended_without_effect(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -110,7 +110,7 @@ pub(super) fn nothing_is_appended_without_effect(fresh: &FreshLogStore<'_>) -> C
     expect_log(&logs, LOG, b"a")
 }
 
-/// A range is cut where the log ends; one that begins there or beyond is empty, and one that is turned round too.
+/// A range is cut at the end of the log. A range that begins there or later is empty, and so is an inverted one.
 pub(super) fn ranges_end_where_the_log_ends(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -132,7 +132,7 @@ pub(super) fn ranges_end_where_the_log_ends(fresh: &FreshLogStore<'_>) -> CheckR
     expect_same("far beyond", &read(&logs, LOG, u64::MAX..u64::MAX)?, &beyond)
 }
 
-/// One read returns a bounded part, from its beginning; read by read it is the whole.
+/// One read returns a bounded part, from the beginning of its range; successive reads return the whole log.
 pub(super) fn a_read_has_a_bound(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -143,14 +143,14 @@ pub(super) fn a_read_has_a_bound(fresh: &FreshLogStore<'_>) -> CheckResult {
         let part = read(&logs, LOG, whole.len() as u64..u64::MAX)?;
         let fits = part.bytes.len() <= READ_MAX;
         expect_true(&format!("{} bytes in one read", part.bytes.len()), fits)?;
-        expect_same("where the part begins", &part.from, &(whole.len() as u64))?;
-        expect_same("how long the log is", &part.size, &(all.len() as u64))?;
+        expect_same("the beginning of the part", &part.from, &(whole.len() as u64))?;
+        expect_same("the size of the log", &part.size, &(all.len() as u64))?;
         whole.extend(part.bytes);
     }
     expect_true("three reads are not the whole log", whole == all)
 }
 
-/// A log of which nothing came is empty, and a run without logs has none.
+/// A log without appends is empty, and a run without logs has none.
 pub(super) fn a_log_that_is_not_there_is_empty(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -161,13 +161,13 @@ pub(super) fn a_log_that_is_not_there_is_empty(fresh: &FreshLogStore<'_>) -> Che
         expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
         expect_same("the number of runs", &block_on(logs.runs())?.len(), &round)?;
         block_on(logs.remove(LOG.run))?;
-        // In the second round others have logs.
+        // In the second round, other runs have logs.
         append(&logs, log(2, 1), 0, b"a")?;
     }
     Ok(())
 }
 
-/// Bytes survive whatever they are: no text, half a character, zeros.
+/// Any bytes are stored unchanged: binary data, partial characters, zeros.
 pub(super) fn any_byte_survives(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -181,7 +181,7 @@ pub(super) fn any_byte_survives(fresh: &FreshLogStore<'_>) -> CheckResult {
     expect_log(&logs, LOG, &all)
 }
 
-/// The logs of a run are listed by step, attempt, delivery and stream, by number and not by letter.
+/// The logs of a run are listed by step, attempt, delivery and stream, in numeric order.
 pub(super) fn logs_are_listed_in_order(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -206,7 +206,7 @@ pub(super) fn logs_are_listed_in_order(fresh: &FreshLogStore<'_>) -> CheckResult
     expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &promised)
 }
 
-/// What was removed is gone, can be removed again, and can begin again from nothing.
+/// A removed log is gone, can be removed again, and can begin again at offset zero.
 pub(super) fn a_removed_log_is_gone_and_can_begin_again(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let (logs, other) = (place.open(), place.open());
@@ -224,7 +224,7 @@ pub(super) fn a_removed_log_is_gone_and_can_begin_again(fresh: &FreshLogStore<'_
     Ok(())
 }
 
-/// Removing the logs of one run leaves those of all others.
+/// Removing the logs of one run keeps those of all others.
 pub(super) fn removing_touches_no_other_run(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -234,14 +234,18 @@ pub(super) fn removing_touches_no_other_run(fresh: &FreshLogStore<'_>) -> CheckR
     }
     block_on(logs.remove(log(2, 1).run))?;
     for run in [1, 3] {
-        expect_same("how many are left", &block_on(logs.list(log(run, 1).run))?.len(), &2)?;
-        expect_same("and on", &append(&logs, log(run, 1), 1, b"c"), &Ok(2))?;
+        expect_same("the number of logs left", &block_on(logs.list(log(run, 1).run))?.len(), &2)?;
+        expect_same("the next append", &append(&logs, log(run, 1), 1, b"c"), &Ok(2))?;
         expect_log(&logs, log(run, 1), b"ac")?;
     }
-    expect_same("how many of the removed", &block_on(logs.list(log(2, 1).run))?.len(), &0)
+    expect_same(
+        "the number of logs of the removed run",
+        &block_on(logs.list(log(2, 1).run))?.len(),
+        &0,
+    )
 }
 
-/// Runs that have logs are told with the bytes of all of theirs, the oldest first.
+/// Runs with logs are listed with the total size of their logs, oldest first.
 pub(super) fn runs_are_told_with_their_bytes(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     let logs = place.open();
@@ -257,7 +261,7 @@ pub(super) fn runs_are_told_with_their_bytes(fresh: &FreshLogStore<'_>) -> Check
     expect_same_list("the runs left", &block_on(logs.runs())?, &promised[1..])
 }
 
-/// Logs that are written at once, more of them than files may be open, stay apart and whole.
+/// Logs that are written concurrently, more of them than files may be open, stay separate and complete.
 pub(super) fn many_logs_at_once_stay_apart(fresh: &FreshLogStore<'_>) -> CheckResult {
     const THREADS: u32 = 4;
     const LOGS: u32 = 100;
@@ -291,14 +295,14 @@ pub(super) fn many_logs_at_once_stay_apart(fresh: &FreshLogStore<'_>) -> CheckRe
     Ok(())
 }
 
-/// After a restart a log is as long as it was, repeats are still repeats, and it goes on.
+/// After a restart a log has the same length, repeats are recognised, and appends continue.
 pub(super) fn reopened_they_go_on(fresh: &FreshLogStore<'_>) -> CheckResult {
     let place = fresh();
     append(&place.open(), LOG, 0, b"abc")?;
     let logs = place.open();
     expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[(LOG, 3)])?;
     expect_same("a repeat", &append(&logs, LOG, 1, b"bc"), &Ok(3))?;
-    expect_same("and on", &append(&logs, LOG, 3, b"d"), &Ok(4))?;
+    expect_same("the next append", &append(&logs, LOG, 3, b"d"), &Ok(4))?;
     drop(logs);
     expect_log(&place.open(), LOG, b"abcd")
 }

@@ -12,30 +12,31 @@
 //! conformance::check_logs("memory", || SharedStorage::logs(MemoryLogStore::new()));
 //! ```
 //!
-//! The argument makes new, empty storage each time it is called: a [`StorageHarness`]. A backend whose stores outlive their
-//! handles gives a function that opens another handle on the same storage, and the checks on reopening are run too. A
-//! handle stands for a process: when it is dropped, its term must end as it would with the process.
+//! The argument creates new, empty storage each time it is called: a [`StorageHarness`]. If the stores of a backend
+//! outlive their handles, it returns a function that opens another handle on the same storage; then the checks on
+//! reopening run too. A handle represents a process: when it is dropped, its term must end as it would with the
+//! process.
 //!
-//! Every check runs, and all that failed are told at once, each with the backend, its name and what differed. A check is
-//! a function whose name is the promise; [`JOURNAL_CHECKS`] lists those of journals, [`ARCHIVE_CHECKS`] and
+//! Every check runs, and the report lists all failures, each with the backend, the check and the difference. A check is
+//! a function whose name is the promise. [`JOURNAL_CHECKS`] lists those of journals, [`ARCHIVE_CHECKS`] and
 //! [`LOG_CHECKS`] the others.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | `append` | what an append does, and when a batch counts as a repeat |
-//! | `positions` | contiguous positions; what does not follow the head is refused |
+//! | `append` | the effect of an append, and when a batch counts as a repeat |
+//! | `positions` | contiguous positions; a batch that does not follow the head is refused |
 //! | `terms` | one leader at a time; nothing is written under a term that has passed |
-//! | `tail` | reading in pages; what was written reads the same |
-//! | `snapshot` | snapshots, and what may leave because they are there |
-//! | `crash` | answers that are lost on the way |
-//! | `reopen` | what is there after a restart |
-//! | `journal_model` | random operations answer like the journal in memory |
-//! | `archive`, `submission_keys` | runs that ended read as before and are found; a submission repeated is one run |
+//! | `tail` | reading in pages; batches read as they were written |
+//! | `snapshot` | snapshots, and the pruning that they allow |
+//! | `crash` | lost replies |
+//! | `reopen` | the content after a restart |
+//! | `journal_model` | random operations, compared with the journal in memory |
+//! | `archive`, `submission_keys` | archived runs and queries; a repeated submission is one run |
 //! | `logs` | bytes at offsets, once and in order |
 //! | `journal_checks`, `store_checks`, `check` | the lists of checks, and running them |
-//! | `report`, `harness` | telling what failed, coming to the storage |
+//! | `report`, `harness` | the report of failures, the access to the storage |
 //! | `journal_fixtures`, `sample_events`, `sample_history` | leaders and batches, one event of each kind, and a real history |
-//! | `faulty_journal`, `test_disk` | a wrapper that loses, holds up and refuses calls; a disk that can be filled |
+//! | `faulty_journal`, `test_disk` | a wrapper that loses, delays and refuses calls; a disk that can be filled |
 
 mod append;
 mod archive;

@@ -1,4 +1,4 @@
-//! Contiguous positions: what does not follow the head is refused.
+//! Contiguous positions: a batch that does not follow the head is refused.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -9,7 +9,7 @@ use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
 use crate::db::StoreError;
 use crate::journal::{EventBatch, Position};
 
-/// Each append returns the position of the one before plus its own number of events.
+/// Each append returns the previous position plus its number of events.
 pub(super) fn they_are_contiguous(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -22,12 +22,12 @@ pub(super) fn they_are_contiguous(fresh: &FreshStorage<'_>) -> CheckResult {
     expect_batches(&journal, &written)
 }
 
-/// A batch that would leave a hole is refused, told where the head is, and has no effect.
+/// A batch that would leave a gap is refused with the position of the head, and has no effect.
 pub(super) fn a_hole_ahead_is_refused(fresh: &FreshStorage<'_>) -> CheckResult {
     is_refused_behind(fresh, [4, 5, 1000, i64::MAX.unsigned_abs()])
 }
 
-/// A batch that would overwrite is refused, told where the head is, and has no effect.
+/// A batch that would overwrite others is refused with the position of the head, and has no effect.
 pub(super) fn a_batch_behind_the_head_is_refused(fresh: &FreshStorage<'_>) -> CheckResult {
     is_refused_behind(fresh, [0, 1, 2])
 }
@@ -48,7 +48,7 @@ fn is_refused_behind<const N: usize>(fresh: &FreshStorage<'_>, positions: [u64; 
     expect_batches(&journal, &written)
 }
 
-/// Of appends that arrive at once behind the same position one is written, and the others are refused.
+/// Of concurrent appends after the same position, one is written and the others are refused.
 pub(super) fn of_appends_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
     const ROUNDS: usize = 4;
     let place = fresh();
@@ -92,7 +92,7 @@ fn race(
                 expect_same("the position of the winner", &position, &batch.position())?;
                 winners.push(batch);
             }
-            // The head that it tells may be any that was true on the way.
+            // The error may have any head that was current during the race.
             Err(StoreError::Gap { .. }) => {}
             Err(other) => return Err(other.into()),
         }

@@ -1,4 +1,4 @@
-//! What is there after a restart. A handle that is dropped without resigning stands for a process that died.
+//! The content after a restart. A handle that is dropped without resigning represents a process that died.
 
 use super::harness::FreshStorage;
 use super::journal_fixtures::{
@@ -10,7 +10,7 @@ use super::sample_history::sample_history;
 use super::snapshot::{filled, is_left, is_newest, prune, save, snapshot};
 use crate::journal::Position;
 
-/// Everything that was acknowledged is there, in order, and the next leader goes on behind it.
+/// All acknowledged batches are present in order, and the next leader continues after them.
 pub(super) fn what_was_acknowledged_is_there(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let mut written = Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn what_was_acknowledged_is_there(fresh: &FreshStorage<'_>) -> CheckR
         let journal = place.open();
         expect_batches(&journal, &written)?;
         let mut leader = JournalTestLeader::win(&journal, "alpha")?;
-        expect_same("the head that was won", &leader.head, &Position(round * 6))?;
+        expect_same("the head of the won term", &leader.head, &Position(round * 6))?;
         written.extend([leader.write(1)?, leader.write(3)?, leader.write(2)?]);
         drop((journal, leader));
         place.let_terms_end();
@@ -26,7 +26,7 @@ pub(super) fn what_was_acknowledged_is_there(fresh: &FreshStorage<'_>) -> CheckR
     expect_batches(&place.open(), &written)
 }
 
-/// Folding what is there gives the state that the engine had when the last append was acknowledged.
+/// Folding the journal gives the state that the engine had when the last append was acknowledged.
 pub(super) fn the_same_state_follows_from_it(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let told = sample_history();
@@ -45,7 +45,7 @@ pub(super) fn the_same_state_follows_from_it(fresh: &FreshStorage<'_>) -> CheckR
     expect_same_list("the lines of the state", &lines(&found), &lines(&promised))
 }
 
-/// A term that was won is never won again, whether it was given up, ended with its process, or wrote nothing.
+/// A term is never won again, whether it was resigned, ended with its process, or wrote nothing.
 pub(super) fn a_term_is_never_used_again(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let mut before = None;
@@ -66,7 +66,7 @@ pub(super) fn a_term_is_never_used_again(fresh: &FreshStorage<'_>) -> CheckResul
     Ok(())
 }
 
-/// What a process that died had appended is not appended again by whoever repeats it under its term.
+/// A batch of a dead process is not appended again when another process repeats it under the same term.
 pub(super) fn a_repeat_after_a_restart_is_refused_without_effect(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
@@ -85,7 +85,7 @@ pub(super) fn a_repeat_after_a_restart_is_refused_without_effect(
     expect_batches(&journal, &[first])
 }
 
-/// The newest snapshot and the one before it are there, and so is what they let go: the older of them decides.
+/// The newest two snapshots are present, and so is the pruning that they allow: the older one limits it.
 pub(super) fn snapshots_are_there(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let written = {
@@ -99,20 +99,20 @@ pub(super) fn snapshots_are_there(fresh: &FreshStorage<'_>) -> CheckResult {
     let journal = place.open();
     is_newest(&journal, &snapshot(&journal, 12, "kept")?)?;
     is_left(&journal, &written, 0)?;
-    expect_same("what has left", &prune(&journal, u64::MAX)?, &Position(5))?;
+    expect_same("the pruned position", &prune(&journal, u64::MAX)?, &Position(5))?;
     is_left(&journal, &written, 5)
 }
 
-/// What has left is known to have left, and the journal goes on from there, restart by restart.
+/// Pruned events stay pruned, and the journal continues from there, restart after restart.
 pub(super) fn what_has_left_stays_away(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let mut written = filled(&place.open())?;
     for (before, floor, position) in [(0, 0, 13), (0, 0, 14), (0, 12, 15), (12, 13, 16)] {
         let journal = place.open();
         is_left(&journal, &written, before)?;
-        expect_same("what has left", &prune(&journal, u64::MAX)?, &Position(floor))?;
+        expect_same("the pruned position", &prune(&journal, u64::MAX)?, &Position(floor))?;
         let mut leader = JournalTestLeader::win(&journal, "alpha")?;
-        expect_same("the head that was won", &leader.head, &block_on(journal.head())?)?;
+        expect_same("the head of the won term", &leader.head, &block_on(journal.head())?)?;
         written.push(leader.write(1)?);
         save(&journal, position)?;
         is_left(&journal, &written, floor)?;

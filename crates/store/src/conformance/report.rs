@@ -1,18 +1,18 @@
-//! What a check says, and what is told of all of them.
+//! The result of a check, and the report of all checks.
 
 use std::fmt;
 
 use crate::db::StoreError;
 
-/// What a check says.
+/// The result of a check.
 pub type CheckResult = Result<(), CheckDifference>;
 
-/// How a store differed from what it promises.
+/// A difference between a store and its promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckDifference(pub String);
 
 impl CheckDifference {
-    /// A difference, in words.
+    /// Describes a difference.
     pub fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
@@ -30,13 +30,13 @@ impl fmt::Display for CheckDifference {
     }
 }
 
-/// Demands that two values are the same.
+/// Checks that two values are equal.
 pub fn expect_same<T: PartialEq + fmt::Debug>(what: &str, found: &T, promised: &T) -> CheckResult {
     let differs = || format!("{what}: found {}, promised {}", brief(found), brief(promised));
     if found == promised { Ok(()) } else { Err(CheckDifference(differs())) }
 }
 
-/// Demands that two lists are the same, and tells the first place where they are not.
+/// Checks that two lists are equal, and reports the first difference.
 pub(crate) fn expect_same_list<T: PartialEq + fmt::Debug>(
     what: &str,
     found: &[T],
@@ -47,16 +47,16 @@ pub(crate) fn expect_same_list<T: PartialEq + fmt::Debug>(
         return Ok(());
     };
     let (many, of) = (found.len(), promised.len());
-    let what = format!("{what}, {many} long where {of} were promised, at index {at}");
+    let what = format!("{what}, {many} long, promised {of}, at index {at}");
     expect_same(&what, &found.get(at), &promised.get(at))
 }
 
-/// Demands that something holds.
+/// Checks a condition.
 pub fn expect_true(what: &str, it: bool) -> CheckResult {
     if it { Ok(()) } else { Err(CheckDifference::new(what)) }
 }
 
-/// A whole store on one line helps nobody.
+/// Shortens a value, because a whole store on one line is unreadable.
 fn brief(value: &impl fmt::Debug) -> String {
     const SHOWN: usize = 600;
     let text = format!("{value:?}");
@@ -66,32 +66,32 @@ fn brief(value: &impl fmt::Debug) -> String {
     }
 }
 
-/// A check that failed.
+/// A failed check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckFailure {
-    /// Which.
+    /// The name of the check.
     pub check: &'static str,
-    /// Why.
+    /// The difference.
     pub difference: CheckDifference,
 }
 
-/// What came of all checks.
+/// The results of all checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConformanceReport {
     /// The kind of store.
     pub store: &'static str,
     /// The backend.
     pub backend: String,
-    /// Checks that passed.
+    /// The checks that passed.
     pub passed: Vec<&'static str>,
-    /// Checks that cannot be made, as its storage does not outlive its handles.
+    /// The skipped checks: the storage does not outlive its handles.
     pub skipped: Vec<&'static str>,
-    /// Checks that failed.
+    /// The checks that failed.
     pub failures: Vec<CheckFailure>,
 }
 
 impl ConformanceReport {
-    /// Before any check.
+    /// Creates an empty report.
     pub fn of(store: &'static str, backend: &str) -> Self {
         let (passed, skipped, failures) = (Vec::new(), Vec::new(), Vec::new());
         Self { store, backend: backend.to_owned(), passed, skipped, failures }

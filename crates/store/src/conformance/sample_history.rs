@@ -1,4 +1,4 @@
-//! A real history: an engine, workers and everything that can become of runs in a few hours, always the same.
+//! A realistic history: an engine, workers and every outcome of runs within a few hours, the same each time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ const TTL: Span = Span::secs(15);
 const ALPHA: WorkerId = WorkerId(1);
 const BETA: WorkerId = WorkerId(2);
 const GAMMA: WorkerId = WorkerId(3);
-/// More rounds than any run of the story needs.
+/// The most rounds; no run of the history needs as many.
 const ROUNDS_MAX: usize = 50;
 
-/// What an engine decided, batch by batch, and the state that it had in the end.
+/// The decisions of an engine, batch by batch, and its final state.
 #[derive(Clone, Debug)]
 pub struct SampleHistory {
     /// The events of each decision that had any.
@@ -39,7 +39,7 @@ pub struct SampleHistory {
     pub state: String,
 }
 
-/// Two terms of an engine, with an event of every kind.
+/// Creates the history of two terms of an engine, with an event of every kind.
 pub fn sample_history() -> SampleHistory {
     let mut story = SampleHistoryBuilder::begin();
     story.a_run_succeeds_at_the_second_attempt();
@@ -63,7 +63,7 @@ struct SampleHistoryBuilder {
     crew: BTreeMap<WorkerId, SampleWorker>,
 }
 
-/// One worker, as far as the leader hears of it.
+/// The state of one worker, as the leader knows it.
 #[derive(Default)]
 struct SampleWorker {
     slots: u32,
@@ -266,12 +266,12 @@ impl SampleHistoryBuilder {
         self.ask(EngineRequest::Exchange(exchange));
     }
 
-    /// Who holds the step, and its lease.
+    /// Returns the worker that holds the step, and its lease.
     fn lease(&self, (run, step): (RunId, &str)) -> (WorkerId, LeaseRef) {
         let step = self.step(run, step);
         let held = self.crew.iter().flat_map(|(id, hand)| hand.held.values().map(|it| (*id, *it)));
         let mut of_step = held.filter(|(_, lease)| (lease.run, lease.step) == (run, step));
-        of_step.next().expect("somebody holds the step")
+        of_step.next().expect("a worker holds the step")
     }
 
     fn step(&self, run: RunId, name: &str) -> StepIx {
@@ -302,7 +302,7 @@ impl SampleHistoryBuilder {
         );
     }
 
-    /// Everybody works until nothing is left to do.
+    /// Runs all steps with this outcome until no step is left.
     fn run_all_steps(&mut self, outcome: &Outcome) {
         let workers: Vec<WorkerId> = self.crew.keys().copied().collect();
         for _ in 0..ROUNDS_MAX {
@@ -381,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_has_every_kind_of_event_and_folds_to_its_state() {
+    fn history_has_every_kind_of_event_and_folds_to_its_state() {
         let told = sample_history();
         let found: BTreeSet<_> =
             told.batches.iter().flatten().map(|it| event_kind(&it.event)).collect();

@@ -1,6 +1,6 @@
-//! Snapshots, and what may leave the journal because they are there.
+//! Snapshots, and the pruning that they allow.
 //!
-//! The stories have one leader and batches of [`SIZES`] events, so batches end at 2, 5, 6, 10, 12 and 13.
+//! Each check has one leader and batches of [`SIZES`] events, so batches end at 2, 5, 6, 10, 12 and 13.
 
 use std::sync::Arc;
 use std::thread;
@@ -19,21 +19,21 @@ use crate::journal::{
 };
 
 const SIZES: [usize; 6] = [2, 3, 1, 4, 2, 1];
-/// Where the last batch ends.
+/// The position at which the last batch ends.
 const HEAD: u64 = 13;
-/// A prune may do a part of what it could; more calls than this for a dozen batches get nowhere.
+/// The most prune calls: one call may prune only a part, but more calls than this for a dozen batches make no progress.
 const PRUNES_MAX: usize = 100;
 
-/// A new journal has no snapshot, and events alone make none.
+/// A new journal has no snapshot, and events alone create none.
 pub(super) fn at_first_there_is_none(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     expect_same("the snapshot of an empty journal", &block_on(journal.snapshot())?, &None)?;
     filled(&journal)?;
-    expect_same("the snapshot that nobody saved", &block_on(journal.snapshot())?, &None)
+    expect_same("the snapshot before any save", &block_on(journal.snapshot())?, &None)
 }
 
-/// A snapshot is read as it was saved, by every handle, whatever its bytes and however many.
+/// Every handle reads a snapshot as it was saved, whatever its bytes and size.
 pub(super) fn a_saved_one_reads_back(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
@@ -52,7 +52,7 @@ pub(super) fn a_saved_one_reads_back(fresh: &FreshStorage<'_>) -> CheckResult {
     is_newest(&journal, &saved)
 }
 
-/// The newest snapshot is the one of the last position, whichever was saved last.
+/// The newest snapshot is the one with the last position, regardless of the order of saving.
 pub(super) fn the_newest_counts(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -64,7 +64,7 @@ pub(super) fn the_newest_counts(fresh: &FreshStorage<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Saved again at the same position it is still one: what it takes two for is not done.
+/// Two saves at the same position count as one snapshot: they do not allow pruning, which takes two.
 pub(super) fn saved_twice_it_is_one(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -73,51 +73,52 @@ pub(super) fn saved_twice_it_is_one(fresh: &FreshStorage<'_>) -> CheckResult {
         save(&journal, 6)?;
         is_newest(&journal, &snapshot(&journal, 6, "kept")?)?;
     }
-    expect_same("what has left", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("the pruned position", &prune(&journal, HEAD)?, &Position(0))?;
     is_left(&journal, &written, 0)?;
     save(&journal, 12)?;
     save(&journal, 12)?;
-    expect_same("what has left with another", &prune(&journal, HEAD)?, &Position(5))
+    expect_same("the pruned position with another snapshot", &prune(&journal, HEAD)?, &Position(5))
 }
 
-/// A snapshot that is ahead of the head is of events that were lost: it is not used, it does not count as one of two,
-/// and it does not come back when the next leader's events, which are others, have passed it.
+/// A snapshot ahead of the head contains lost events. It is not used, does not count as one of two, and stays unused
+/// when the next leader's different events have passed its position.
 pub(super) fn one_ahead_of_the_head_is_not_used(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(2)?, leader.write(3)?];
     save(&journal, 2)?;
-    // A journal that refuses it does no wrong.
+    // A journal may also refuse it.
     drop(block_on(journal.save(replaced(6))));
     is_newest(&journal, &snapshot(&journal, 2, "kept")?)?;
-    expect_same("what has left", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("the pruned position", &prune(&journal, HEAD)?, &Position(0))?;
     leader.resign()?;
     let mut next = JournalTestLeader::win(&journal, "beta")?;
     written.extend([next.write(1)?, next.write(3)?]);
     is_newest(&journal, &snapshot(&journal, 2, "kept")?)?;
-    expect_same("what has left later", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("the pruned position later", &prune(&journal, HEAD)?, &Position(0))?;
     is_left(&journal, &written, 0)?;
     save(&journal, 9)?;
     is_newest(&journal, &snapshot(&journal, 9, "kept")?)
 }
 
-/// A snapshot of a history that another leader's batches replaced is not used, whether it is older or newer than those that
-/// match the journal. It does not count as one of two, and it does not keep a matching one at its position from being saved.
+/// A snapshot of a history that another leader's batches replaced is not used, whether it is older or newer than the
+/// matching ones. It does not count as one of two, and does not prevent a matching one at its position from being
+/// saved.
 pub(super) fn one_of_another_history_is_not_used(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, deposed) = (place.open(), place.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(2)?, leader.write(3)?];
     save(&journal, 2)?;
-    // A journal that refuses what is ahead of it does no wrong.
+    // A journal may also refuse a snapshot ahead of its head.
     let kept = block_on(deposed.save(replaced(6))).is_ok();
     written.push(leader.write(1)?);
     for reader in [&journal, &deposed] {
         is_newest(reader, &snapshot(&journal, 2, "kept")?)?;
         let foreign = block_on(reader.foreign_snapshots())?;
         expect_same_list("listed as foreign", &foreign, &vec![Position(6); usize::from(kept)])?;
-        expect_same("what has left", &prune(reader, HEAD)?, &Position(0))?;
+        expect_same("the pruned position", &prune(reader, HEAD)?, &Position(0))?;
     }
     for behind in [2, 5] {
         drop(block_on(deposed.save(replaced(behind))));
@@ -125,19 +126,23 @@ pub(super) fn one_of_another_history_is_not_used(fresh: &FreshStorage<'_>) -> Ch
     }
     save(&journal, 6)?;
     is_newest(&deposed, &snapshot(&journal, 6, "kept")?)?;
-    expect_same("what is listed in the end", &block_on(journal.foreign_snapshots())?, &Vec::new())?;
+    expect_same(
+        "the foreign snapshots in the end",
+        &block_on(journal.foreign_snapshots())?,
+        &Vec::new(),
+    )?;
     save(&journal, 5)?;
-    expect_same("what has left with three", &prune(&journal, HEAD)?, &Position(2))?;
+    expect_same("the pruned position with three snapshots", &prune(&journal, HEAD)?, &Position(2))?;
     is_left(&journal, &written, 2)
 }
 
-/// A snapshot of a batch that is not in the journal.
+/// Creates a snapshot of a batch that is not in the journal.
 fn replaced(position: u64) -> JournalSnapshot {
     let state = format!("replaced at {position}").into_bytes();
     JournalSnapshot { position: Position(position), batch: BatchId(1 << 63), state }
 }
 
-/// Wherever a snapshot is taken, what it was made of and what is behind it come to the same state as the whole journal.
+/// A snapshot at any position and the events after it give the same state as the whole journal.
 pub(super) fn with_its_tail_it_gives_the_same_state(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -162,14 +167,14 @@ pub(super) fn with_its_tail_it_gives_the_same_state(fresh: &FreshStorage<'_>) ->
     expect_same("the position of the last", &position, &block_on(journal.head())?)
 }
 
-/// The engine that somebody has who begins with the snapshot.
+/// Returns the engine of a node that starts with the snapshot.
 fn begun_anew(journal: &JournalHandle, position: Position) -> Result<Engine, CheckDifference> {
     let found = block_on(journal.snapshot())?;
     let found = found.ok_or_else(|| CheckDifference::new("there is no snapshot"))?;
     expect_same("the position of the snapshot", &found.position, &position)?;
     let engine = decode_state(&found.state, EngineConfig::default());
     let engine = engine.map_err(|error| CheckDifference(error.to_string()))?;
-    expect_same("the bytes, written again", &(encode_state(&engine) == found.state), &true)?;
+    expect_same("the bytes, encoded again", &(encode_state(&engine) == found.state), &true)?;
     let behind = block_on(journal.tail(position, usize::MAX))?;
     behind.iter().try_fold(engine, |engine, batch| fold_on(engine, &batch.events))
 }
@@ -192,58 +197,58 @@ fn is_same_state(found: &Engine, promised: &Engine) -> CheckResult {
         found.check().is_empty(),
     )?;
     expect_true(
-        "the state is written as other bytes",
+        "the state is encoded as other bytes",
         encode_state(found) == encode_state(promised),
     )
 }
 
-/// Without two snapshots nothing leaves: the one could prove damaged.
+/// Without two snapshots nothing is pruned: the only one could be damaged.
 pub(super) fn without_two_nothing_leaves(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
-    expect_same("what has left of nothing", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("the pruned position of an empty journal", &prune(&journal, HEAD)?, &Position(0))?;
     let written = filled(&journal)?;
-    expect_same("what has left without any", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("the pruned position without a snapshot", &prune(&journal, HEAD)?, &Position(0))?;
     is_left(&journal, &written, 0)?;
     save(&journal, 12)?;
-    expect_same("what has left with one", &prune(&journal, HEAD)?, &Position(0))?;
+    expect_same("the pruned position with one snapshot", &prune(&journal, HEAD)?, &Position(0))?;
     is_left(&journal, &written, 0)
 }
 
-/// Nothing leaves that is behind the older of the two: with it, and what is left, the state can be had. The batch at which it
-/// ends stays as well, because the snapshot is matched with it.
+/// No event after the older snapshot is pruned: the state can be rebuilt from this snapshot and the rest. The batch at
+/// which it ends stays too, because the snapshot is matched with it.
 pub(super) fn nothing_leaves_that_the_older_one_lacks(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled(&journal)?;
     for (position, floor) in [(5, 0), (10, 2), (12, 6), (10, 6)] {
         save(&journal, position)?;
-        expect_same("what has left", &prune(&journal, u64::MAX)?, &Position(floor))?;
+        expect_same("the pruned position", &prune(&journal, u64::MAX)?, &Position(floor))?;
         is_left(&journal, &written, floor)?;
     }
     Ok(())
 }
 
-/// A prune goes no further than it was asked to.
+/// A prune never goes further than requested.
 pub(super) fn nothing_leaves_beyond_what_was_asked(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled_and_saved(&journal)?;
     for (upto, floor) in [(0, 0), (2, 2), (5, 5), (6, 6), (2, 6), (10, 10), (12, 10)] {
-        expect_same("what has left", &prune(&journal, upto)?, &Position(floor))?;
+        expect_same("the pruned position", &prune(&journal, upto)?, &Position(floor))?;
         is_left(&journal, &written, floor)?;
     }
     Ok(())
 }
 
-/// A batch leaves whole or not at all, wherever the snapshots are and however much was asked for.
+/// A batch is pruned completely or not at all, for any snapshots and any requested position.
 pub(super) fn only_whole_batches_leave(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let written = filled_and_saved(&journal)?;
     for (upto, floor) in [(1, 0), (3, 2), (4, 2), (5, 5), (7, 6), (9, 6), (11, 10)] {
         expect_same(
-            &format!("what has left up to {upto}"),
+            &format!("the pruned position for {upto}"),
             &prune(&journal, upto)?,
             &Position(floor),
         )?;
@@ -252,24 +257,24 @@ pub(super) fn only_whole_batches_leave(fresh: &FreshStorage<'_>) -> CheckResult 
     Ok(())
 }
 
-/// The last batch stays, though both snapshots contain it: with it go the head and the means to know it again.
+/// The last batch stays, even if both snapshots contain it: it is the head, and identifies a repeat of it.
 pub(super) fn the_last_batch_stays(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(3)?];
     save(&journal, 3)?;
-    expect_same("what has left of one batch", &prune(&journal, 3)?, &Position(0))?;
+    expect_same("the pruned position with one batch", &prune(&journal, 3)?, &Position(0))?;
     is_left(&journal, &written, 0)?;
     written.extend([leader.write(1)?, leader.write(4)?]);
     for position in [4, 8, 8] {
         save(&journal, position)?;
     }
-    expect_same("what has left in the end", &prune(&journal, u64::MAX)?, &Position(3))?;
+    expect_same("the pruned position in the end", &prune(&journal, u64::MAX)?, &Position(3))?;
     is_left(&journal, &written, 3)
 }
 
-/// Whoever asks for what has left is told so, and up to where: what it does not get must not pass for what there is not.
+/// A read of pruned events fails with the pruned position: a reader must not take them for missing events.
 pub(super) fn what_has_left_is_not_skipped(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
@@ -282,7 +287,7 @@ pub(super) fn what_has_left_is_not_skipped(fresh: &FreshStorage<'_>) -> CheckRes
     Ok(())
 }
 
-/// When all has left that may, the journal does what it did before: it knows its head, repeats, holes and leaders.
+/// A fully pruned journal works as before: head, repeats, gaps and leaders.
 pub(super) fn a_pruned_journal_goes_on(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
@@ -297,42 +302,42 @@ pub(super) fn a_pruned_journal_goes_on(fresh: &FreshStorage<'_>) -> CheckResult 
     for position in [6, 7] {
         save(&journal, position)?;
     }
-    expect_same("what has left", &prune(&journal, u64::MAX)?, &Position(5))?;
+    expect_same("the pruned position", &prune(&journal, u64::MAX)?, &Position(5))?;
     let last = batches.pop().ok_or_else(|| CheckDifference::new("four were written"))?;
     expect_same("a repeat of the last batch", &append(&journal, last.clone()), &Ok(Position(7)))?;
     for gone in batches.into_iter().take(2) {
         let gap = StoreError::Gap { after: gone.after, head: Position(7) };
-        expect_same("a repeat of what has left", &append(&journal, gone), &Err(gap))?;
+        expect_same("a repeat of a pruned batch", &append(&journal, gone), &Err(gap))?;
     }
     let hole = leader.batch(1);
     let hole = moved(&hole, hole.term, Position(8));
     let gap = StoreError::Gap { after: Position(8), head: Position(7) };
-    expect_same("a batch with a hole before it", &append(&journal, hole), &Err(gap))?;
+    expect_same("a batch with a gap before it", &append(&journal, hole), &Err(gap))?;
     written.push(leader.write(3)?);
     is_left(&journal, &written, 5)?;
     leader.resign()?;
     let mut next = JournalTestLeader::win(&rival, "beta")?;
-    expect_same("the head that was won", &next.head, &Position(10))?;
+    expect_same("the head of the won term", &next.head, &Position(10))?;
     expect_stale("a repeat under the passed term", &append(&journal, last))?;
     written.push(next.write(1)?);
     is_left(&journal, &written, 5)
 }
 
-/// Pruning again, or further back, changes nothing and answers the same.
+/// Pruning again, or up to an earlier position, changes nothing and returns the same position.
 pub(super) fn pruning_again_changes_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, standby) = (place.open(), place.open());
     let written = filled_and_saved(&journal)?;
-    expect_same("what has left", &prune(&journal, 10)?, &Position(10))?;
+    expect_same("the pruned position", &prune(&journal, 10)?, &Position(10))?;
     for upto in [10, 5, 0, 10] {
-        expect_same("what has left by then", &prune(&journal, upto)?, &Position(10))?;
-        expect_same("what has left for another", &prune(&standby, upto)?, &Position(10))?;
+        expect_same("the pruned position by then", &prune(&journal, upto)?, &Position(10))?;
+        expect_same("the pruned position for another", &prune(&standby, upto)?, &Position(10))?;
         is_left(&journal, &written, 10)?;
     }
     is_newest(&journal, &snapshot(&journal, HEAD, "kept")?)
 }
 
-/// Who reads while batches leave gets all that was asked for, or is told that it has left.
+/// A read during pruning returns all requested events, or the error that they are pruned.
 pub(super) fn a_page_read_while_batches_leave_is_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     const BATCHES: u64 = 300;
     let place = fresh();
@@ -355,7 +360,7 @@ pub(super) fn a_page_read_while_batches_leave_is_whole(fresh: &FreshStorage<'_>)
     })
 }
 
-/// Reads a page behind a position. Returns the position to go on from.
+/// Reads a page after a position. Returns the position from which to continue.
 fn is_whole_or_left(journal: &JournalHandle, after: u64) -> Result<u64, CheckDifference> {
     match block_on(journal.tail(Position(after), 5)) {
         Err(StoreError::Pruned { upto }) => Ok(upto.0),
@@ -385,7 +390,7 @@ fn filled_and_saved(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, Che
     Ok(written)
 }
 
-/// A snapshot of the journal at a position where a batch ends.
+/// Creates a snapshot of the journal at a position where a batch ends.
 pub(super) fn snapshot(
     journal: &JournalHandle,
     position: u64,
@@ -407,7 +412,7 @@ pub(super) fn is_newest(journal: &JournalHandle, promised: &JournalSnapshot) -> 
     expect_same("the newest snapshot", &found.as_ref(), &Some(promised))
 }
 
-/// Prunes until nothing more leaves: how much goes at once is up to the journal.
+/// Prunes until no more events are removed: the journal decides how many one call removes.
 pub(super) fn prune(journal: &JournalHandle, upto: u64) -> Result<Position, CheckDifference> {
     let mut floor = block_on(journal.prune(Position(upto)))?;
     for _ in 0..PRUNES_MAX {
@@ -415,10 +420,10 @@ pub(super) fn prune(journal: &JournalHandle, upto: u64) -> Result<Position, Chec
         if further == floor {
             return Ok(floor);
         }
-        expect_true(&format!("{further} has left after {floor}"), further > floor)?;
+        expect_true(&format!("{further} is pruned after {floor}"), further > floor)?;
         floor = further;
     }
-    Err(CheckDifference(format!("pruning gets nowhere, the last time to {floor}")))
+    Err(CheckDifference(format!("pruning makes no progress; the last position is {floor}")))
 }
 
 /// Demands that all up to the floor has left, and can be asked for no more, and that all behind it is there.
@@ -432,12 +437,12 @@ pub(super) fn is_left(
     for after in 0..floor {
         let found = block_on(journal.tail(Position(after), 10));
         let pruned = StoreError::Pruned { upto: Position(floor) };
-        expect_same(&format!("the tail behind {after}"), &found, &Err(pruned))?;
+        expect_same(&format!("the tail after {after}"), &found, &Err(pruned))?;
     }
     for after in floor..=head.0 {
         let behind = written.iter().filter(|batch| batch.position().0 > after).cloned();
         let found = tail(journal, after, usize::MAX)?;
-        expect_same_list(&format!("the tail behind {after}"), &found, &behind.collect::<Vec<_>>())?;
+        expect_same_list(&format!("the tail after {after}"), &found, &behind.collect::<Vec<_>>())?;
     }
     Ok(())
 }

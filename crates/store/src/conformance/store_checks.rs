@@ -1,6 +1,6 @@
-//! All checks of archives and of logs, and how they are run.
+//! All checks of archives and logs, and the functions that run them.
 
-// The braces: only the modules, as the functions below have their names too.
+// The braces import only the modules: the functions below have the same names.
 use super::archive::{self};
 use super::check::{ConformanceCheck, run_all};
 use super::harness::StorageHarness;
@@ -11,7 +11,7 @@ use crate::archive::Archive;
 use crate::conformance_checks;
 use crate::logs::LogStore;
 
-/// Every check of an archive, in the order in which they are run.
+/// Every check of archives, in the order in which they run.
 pub const ARCHIVE_CHECKS: &[ConformanceCheck<dyn Archive>] = conformance_checks! {
     archive::a_kept_run_reads_as_before,
     archive::another_handle_reads_it_too,
@@ -42,7 +42,7 @@ pub const ARCHIVE_CHECKS: &[ConformanceCheck<dyn Archive>] = conformance_checks!
     submission_keys::they_are_listed_in_pages,
 };
 
-/// Every check of a store of logs, in the order in which they are run.
+/// Every check of log stores, in the order in which they run.
 pub const LOG_CHECKS: &[ConformanceCheck<dyn LogStore>] = conformance_checks! {
     logs::what_was_appended_is_read,
     logs::another_handle_goes_on,
@@ -62,7 +62,7 @@ pub const LOG_CHECKS: &[ConformanceCheck<dyn LogStore>] = conformance_checks! {
     logs::reopened_they_go_on,
 };
 
-/// Runs every check against the backend and panics with all that failed.
+/// Runs every check against the backend, and panics with a list of all failures.
 pub fn check_archive<H: StorageHarness<dyn Archive> + 'static>(
     backend: &str,
     fresh: impl Fn() -> H,
@@ -79,7 +79,7 @@ where
     run_all("archive", backend, ARCHIVE_CHECKS, fresh)
 }
 
-/// Runs every check against the backend and panics with all that failed.
+/// Runs every check against the backend, and panics with a list of all failures.
 pub fn check_logs<H: StorageHarness<dyn LogStore> + 'static>(backend: &str, fresh: impl Fn() -> H) {
     let report = examine_logs(backend, fresh);
     assert!(report.failures.is_empty(), "{report}");

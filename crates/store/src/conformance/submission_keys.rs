@@ -1,4 +1,4 @@
-//! The keys of submissions: what is submitted twice becomes one run.
+//! The keys of submissions: a repeated submission becomes one run.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,7 +13,7 @@ use super::report::{CheckDifference, CheckResult, expect_same, expect_same_list,
 use crate::archive::{Archive, KEY_MAX, SubmissionKeyClaim, SubmissionKeyOutcome};
 use crate::db::StoreError;
 
-/// A claim of a key for a run, with a body that is named by a letter, at a moment.
+/// Creates a claim of a key for a run, at a time; a letter identifies the body.
 fn claim(key: &str, body: u8, run: u64, at: u64) -> SubmissionKeyClaim {
     SubmissionKeyClaim {
         key: key.to_owned(),
@@ -30,7 +30,7 @@ fn ask(
     Ok(block_on(archive.claim(claim))?)
 }
 
-/// A key that nobody used stands for the run that it was claimed for, also for whoever claims it for another.
+/// An unused key is assigned to the run that claims it first, and stays with it if another run claims it.
 pub(super) fn a_key_is_new_and_then_known(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
     let place = fresh();
     let (archive, other) = (place.open(), place.open());
@@ -45,7 +45,7 @@ pub(super) fn a_key_is_new_and_then_known(fresh: &FreshStorage<'_, dyn Archive>)
     expect_same("by another handle", &ask(&other, claim("deploy", b'a', 3, 30))?, &known)
 }
 
-/// A key that is used for something else is a mistake, which changes nothing.
+/// A claim with another body is a conflict, and changes nothing.
 pub(super) fn another_body_is_a_conflict(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -81,7 +81,7 @@ pub(super) fn keys_are_told_apart_byte_by_byte(
     Ok(())
 }
 
-/// A key that is too long is refused, and repeating it will not help.
+/// A key that is too long is refused with a permanent error.
 pub(super) fn a_key_that_is_too_long_is_refused(
     fresh: &FreshStorage<'_, dyn Archive>,
 ) -> CheckResult {
@@ -92,7 +92,7 @@ pub(super) fn a_key_that_is_too_long_is_refused(
     expect_true(&format!("a key that is too long was answered with {answer:?}"), refused)
 }
 
-/// Of claims at once one is new, and the others are told its run.
+/// Of concurrent claims one is new, and the others return its run.
 pub(super) fn of_claims_at_once_one_is_new(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
     const CLAIMS: u64 = 16;
     let place = fresh();
@@ -109,14 +109,14 @@ pub(super) fn of_claims_at_once_one_is_new(fresh: &FreshStorage<'_, dyn Archive>
         .filter(|(_, it)| **it == SubmissionKeyOutcome::New)
         .map(|(run, _)| run)
         .collect();
-    expect_same("how many were new", &new.len(), &1)?;
+    expect_same("the number of new claims", &new.len(), &1)?;
     let known = SubmissionKeyOutcome::Known(RunId(new[0]));
     let others: Vec<SubmissionKeyOutcome> =
         claims.into_iter().filter(|it| *it != SubmissionKeyOutcome::New).collect();
-    expect_same_list("what the others were told", &others, &vec![known; others.len()])
+    expect_same_list("the replies to the others", &others, &vec![known; others.len()])
 }
 
-/// A key stands for its run also when that run was pruned: submitting it again would make a second one.
+/// A key stays assigned after its run is pruned: a second submission must not create another run.
 pub(super) fn a_key_outlives_its_run(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
@@ -134,13 +134,13 @@ pub(super) fn a_key_outlives_its_run(fresh: &FreshStorage<'_, dyn Archive>) -> C
     )
 }
 
-/// A key that was claimed before the time is forgotten, and one that was claimed at that time is not.
+/// A key that was claimed before the time is pruned; a key that was claimed at that time is not.
 pub(super) fn a_pruned_key_is_new_again(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
     let place = fresh();
     let archive = place.open();
     for (key, at) in [("old", 99), ("at", 100), ("young", 101)] {
         ask(&archive, claim(key, b'a', at, at))?;
-        // A repeat does not make a key younger.
+        // A repeat does not change the age of a key.
         ask(&archive, claim(key, b'a', at, 500))?;
     }
     block_on(archive.prune(Time::ZERO, Time::from_millis(100)))?;
@@ -158,7 +158,7 @@ pub(super) fn a_pruned_key_is_new_again(fresh: &FreshStorage<'_, dyn Archive>) -
     )
 }
 
-/// What a key stands for is not forgotten with the process.
+/// Keys survive a restart.
 pub(super) fn reopened_they_are_known(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
     let place = fresh();
     expect_same(
@@ -173,7 +173,7 @@ pub(super) fn reopened_they_are_known(fresh: &FreshStorage<'_, dyn Archive>) -> 
     expect_same("another body", &ask(&archive, claim("deploy", b'b', 2, 10))?, &conflict)
 }
 
-/// Every key is listed once, in the order of their bytes, with what it stands for, in pages of any size.
+/// Every key is listed once, in byte order, with its run, in pages of any size.
 pub(super) fn they_are_listed_in_pages(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
     let place = fresh();
     let archive = place.open();

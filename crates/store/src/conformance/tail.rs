@@ -1,4 +1,4 @@
-//! Reading in pages; what was written reads the same.
+//! Reading in pages; batches read as they were written.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn filled(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, CheckDifferen
     SIZES.iter().map(|events| leader.write(*events)).collect()
 }
 
-/// A page has about as many events as were asked for: without its last batch it would have fewer.
+/// A page has about as many events as requested: without its last batch it would have fewer.
 pub(super) fn a_page_holds_about_as_much_as_was_asked(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -26,7 +26,7 @@ pub(super) fn a_page_holds_about_as_much_as_was_asked(fresh: &FreshStorage<'_>) 
         let events =
             |page: &[Arc<EventBatch>]| page.iter().map(|batch| batch.events.len()).sum::<usize>();
         let before_last = events(&page[..page.len().saturating_sub(1)]);
-        let what = format!("{} events behind {after}, asked for {most}", events(&page));
+        let what = format!("{} events after {after}, requested {most}", events(&page));
         expect_true(&what, page.len() == 1 || before_last < most)?;
         let behind: Vec<Arc<EventBatch>> =
             written.iter().filter(|batch| batch.position().0 > after).cloned().collect();
@@ -36,7 +36,7 @@ pub(super) fn a_page_holds_about_as_much_as_was_asked(fresh: &FreshStorage<'_>) 
     expect_same_list("a page without a bound", &all, &written)
 }
 
-/// A batch larger than what was asked for comes whole, or its reader would never get past it.
+/// A batch larger than the request is returned whole, because otherwise a reader could never pass it.
 pub(super) fn a_page_has_at_least_one_batch(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -48,7 +48,7 @@ pub(super) fn a_page_has_at_least_one_batch(fresh: &FreshStorage<'_>) -> CheckRe
     Ok(())
 }
 
-/// Page by page, each behind the last, everything is read once and in order, whatever the size.
+/// Page by page, each after the last, every batch is read once and in order, for any page size.
 pub(super) fn pages_make_up_the_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -65,7 +65,7 @@ pub(super) fn pages_make_up_the_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     Ok(())
 }
 
-/// From a position inside a batch the whole batch is read: a batch is never split.
+/// A read from a position inside a batch returns the whole batch: a batch is never split.
 pub(super) fn from_inside_a_batch_it_is_read_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
@@ -79,13 +79,13 @@ pub(super) fn from_inside_a_batch_it_is_read_whole(fresh: &FreshStorage<'_>) -> 
     Ok(())
 }
 
-/// From the head, or ahead of it, there is nothing to read, and that is no error.
+/// A read at the head, or after it, returns no batches and no error.
 pub(super) fn from_the_head_there_is_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let journal = place.open();
     filled(&journal)?;
     for after in [26, 27, 1_000_000, i64::MAX.unsigned_abs()] {
-        expect_same(&format!("the tail behind {after}"), &tail(&journal, after, 10)?, &Vec::new())?;
+        expect_same(&format!("the tail after {after}"), &tail(&journal, after, 10)?, &Vec::new())?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
 use crate::db::StoreError;
 use crate::journal::{CampaignOutcome, EventBatch, LeaderCandidate, Position};
 
-/// While one candidate leads, another's campaign fails, however often it is repeated.
+/// While one candidate leads, the campaigns of another fail.
 pub(super) fn of_two_candidates_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
@@ -26,7 +26,7 @@ pub(super) fn of_two_candidates_one_wins(fresh: &FreshStorage<'_>) -> CheckResul
     expect_batches(&journal, &[first])
 }
 
-/// Of candidates that campaign at once exactly one wins.
+/// Of concurrent candidates exactly one wins.
 pub(super) fn of_candidates_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
     const AT_ONCE: usize = 8;
     let place = fresh();
@@ -50,14 +50,14 @@ pub(super) fn of_candidates_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckR
     expect_same("campaigns won at once", &won, &1)
 }
 
-/// Who loses a campaign learns the leader's name, and where clients reach it.
+/// The loser of a campaign gets the leader's name, and its address for clients.
 pub(super) fn refused_candidate_learns_the_leader(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
     let leader = JournalTestLeader::win(&journal, "alpha")?;
     let is_led_by = |name: &str, candidate: LeaderCandidate| match campaign(&rival, "gamma")? {
         CampaignOutcome::LedBy { node, address, .. } => {
-            expect_same("who leads", &(node, address), &(candidate.node, candidate.address))
+            expect_same("the leader", &(node, address), &(candidate.node, candidate.address))
         }
         CampaignOutcome::Won(_) => {
             Err(CheckDifference(format!("a campaign was won while {name} leads")))
@@ -71,7 +71,7 @@ pub(super) fn refused_candidate_learns_the_leader(fresh: &FreshStorage<'_>) -> C
     is_led_by("beta", alone)
 }
 
-/// After a leader has resigned the next campaign wins at once, under a greater term, whoever makes it.
+/// After a leader has resigned the next campaign of any node wins at once, under a greater term.
 pub(super) fn a_term_given_up_is_won_at_once(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
@@ -86,7 +86,7 @@ pub(super) fn a_term_given_up_is_won_at_once(fresh: &FreshStorage<'_>) -> CheckR
     Ok(())
 }
 
-/// A term can be renewed as long as nobody else has won.
+/// A term can be renewed as long as no other node has won.
 pub(super) fn a_leader_keeps_its_term(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
@@ -96,7 +96,7 @@ pub(super) fn a_leader_keeps_its_term(fresh: &FreshStorage<'_>) -> CheckResult {
     Ok(block_on(journal.renew(leader.term()))?)
 }
 
-/// A term that has passed cannot be renewed, and the newest is told.
+/// A term that has passed cannot be renewed, and the error has the newest term.
 pub(super) fn a_passed_term_is_not_renewed(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
@@ -107,7 +107,7 @@ pub(super) fn a_passed_term_is_not_renewed(fresh: &FreshStorage<'_>) -> CheckRes
     expect_same("the answer", &block_on(journal.renew(leader.term())), &Err(stale))
 }
 
-/// A leader whose term has passed cannot write, wherever it thinks the head is, and the newest term is told.
+/// A leader whose term has passed cannot write, even after the current head, and the error has the newest term.
 pub(super) fn a_passed_term_writes_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
@@ -124,14 +124,14 @@ pub(super) fn a_passed_term_writes_nothing(fresh: &FreshStorage<'_>) -> CheckRes
     )?;
     expect_batches(&journal, std::slice::from_ref(&first))?;
     let second = next.write(1)?;
-    expect_same("the answer behind the old head", &append(&journal, late), &Err(stale.clone()))?;
+    expect_same("the answer after the old head", &append(&journal, late), &Err(stale.clone()))?;
     leader.head = next.head;
     let behind_head = leader.batch(1);
-    expect_same("the answer behind the new head", &append(&journal, behind_head), &Err(stale))?;
+    expect_same("the answer after the new head", &append(&journal, behind_head), &Err(stale))?;
     expect_batches(&journal, &[first, second])
 }
 
-/// Giving up a term that has passed is no error, and does not touch who leads now.
+/// Resigning a term that has passed is no error, and does not affect the current leader.
 pub(super) fn a_passed_term_is_given_up_without_effect(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let (journal, rival) = (place.open(), place.open());
@@ -144,7 +144,7 @@ pub(super) fn a_passed_term_is_given_up_without_effect(fresh: &FreshStorage<'_>)
     expect_batches(&journal, &[first])
 }
 
-/// An append that set out in time and arrives when another has won is refused: the check and the write are one.
+/// An append that begins in time and arrives after another node has won is refused: check and write are atomic.
 pub(super) fn an_append_held_up_until_its_term_has_passed_is_refused(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
@@ -160,17 +160,17 @@ pub(super) fn an_append_held_up_until_its_term_has_passed_is_refused(
     thread::scope(|scope| {
         let held_up = scope.spawn(|| append(&slow, late));
         block_on(gate.reached());
-        // Whatever fails before the gate is open must open it too, or the scope waits for ever.
+        // A failure before the gate is open must open it too, because otherwise the scope waits for ever.
         let next = leader.resign().and_then(|()| JournalTestLeader::win(&rival, "beta"));
         gate.open();
         let answer = held_up.join().map_err(|_| CheckDifference::new("the append panicked"))?;
-        expect_stale("the append held up", &answer)?;
+        expect_stale("the delayed append", &answer)?;
         let second = next?.write(1)?;
         expect_batches(&journal, &[first, second])
     })
 }
 
-/// A campaign reads the head as it is, and nobody of an earlier term can write behind it.
+/// A campaign reads the exact head, and no earlier term can append after it.
 pub(super) fn a_campaign_reads_the_exact_head(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
     let handles = [place.open(), place.open()];
@@ -184,7 +184,7 @@ pub(super) fn a_campaign_reads_the_exact_head(fresh: &FreshStorage<'_>) -> Check
         for old in &mut earlier {
             old.head = leader.head;
             let late = old.batch(1);
-            expect_stale("an earlier term behind it", &append(&old.journal, late))?;
+            expect_stale("an earlier term after it", &append(&old.journal, late))?;
         }
         written.push(leader.write(1 + round)?);
         leader.resign()?;
@@ -194,8 +194,9 @@ pub(super) fn a_campaign_reads_the_exact_head(fresh: &FreshStorage<'_>) -> Check
     expect_batches(&handles[1], &written)
 }
 
-/// An append that was called and not waited for before another wins is written before the head that the other read, if
-/// the backend had begun it, or refused: a check made when it was called is worth nothing when it is written.
+/// An append that is called, but not awaited before another node wins, has one of two results. If the backend had begun
+/// it, it is written before the head that the winner read. Otherwise it is refused: a check at the time of the call is
+/// not enough.
 pub(super) fn an_append_on_its_way_is_before_the_next_head_or_nowhere(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
@@ -212,14 +213,14 @@ pub(super) fn an_append_on_its_way_is_before_the_next_head_or_nowhere(
             expect_same("its position, beside the head that was won", &position, &next.head)?;
             written.push(batch);
         }
-        refused => expect_stale("the append on its way", &refused)?,
+        refused => expect_stale("the append in progress", &refused)?,
     }
     written.push(next.write(1)?);
     expect_batches(&journal, &written)
 }
 
-/// Appends that are on their way while another wins are in the journal before the head that it read, or not at all. A
-/// backend that checks the term and writes in two steps is found here.
+/// Appends in progress while another node wins are in the journal before the head that it read, or not at all. This
+/// detects a backend that checks the term and writes in two steps.
 pub(super) fn appends_that_race_a_campaign_stay_before_its_head(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
@@ -243,7 +244,7 @@ pub(super) fn appends_that_race_a_campaign_stay_before_its_head(
         next.write(1)?;
         let behind = tail(&journal, next.leadership.head.0, usize::MAX)?;
         let terms: Vec<_> = behind.iter().map(|batch| batch.term).collect();
-        expect_same("the terms behind the head that was won", &terms, &vec![next.term()])?;
+        expect_same("the terms after the head of the won term", &terms, &vec![next.term()])?;
         next.resign()?;
     }
     Ok(())
@@ -252,12 +253,12 @@ pub(super) fn appends_that_race_a_campaign_stay_before_its_head(
 struct CampaignRace {
     /// Both sides are ready.
     set_out: Barrier,
-    /// The next term is won, or could not be.
+    /// The next term is won, or the campaign has failed.
     won: AtomicBool,
 }
 
 impl CampaignRace {
-    /// Appends until it is refused, which it must be from when the next term is won.
+    /// Appends until it is refused, which must happen once the next term is won.
     fn write_until_refused(&self, mut leader: JournalTestLeader) -> CheckResult {
         self.set_out.wait();
         loop {

@@ -1,25 +1,25 @@
-//! A disk that can be filled: what a backend does without room is tested on a real one.
+//! A disk that can be filled, to test backends on a real full disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Tells the folders of one process apart.
+/// The counter that makes the folders of one process distinct.
 static DISKS: AtomicU32 = AtomicU32::new(0);
 
-/// A file system of its own, as large as a test wants it. It is gone when this is dropped.
+/// A file system of a given size, unmounted when this is dropped.
 #[derive(Debug)]
 pub struct TestDisk(PathBuf);
 
 impl TestDisk {
-    /// Nothing, and a printed reason, where the test may not mount.
+    /// Mounts the disk. Prints the reason and returns `None` if the test may not mount.
     #[expect(clippy::print_stdout, reason = "a test that was skipped says so")]
     pub fn mount(size: &str) -> Option<Self> {
         let number = DISKS.fetch_add(1, Ordering::Relaxed);
         let name = format!("windlass-disk-{}-{number}", std::process::id());
         let disk = Self(std::env::temp_dir().join(name));
-        fs::create_dir_all(&disk.0).expect("there is room for a folder");
+        fs::create_dir_all(&disk.0).expect("a folder can be created");
         let mounted = disk.run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
         if !mounted {
             println!("skipped: only root can mount a small disk to fill");
@@ -27,23 +27,23 @@ impl TestDisk {
         mounted.then_some(disk)
     }
 
-    /// Where it is.
+    /// Returns the folder of the disk.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Writes until there is no room left.
+    /// Writes until the disk is full.
     pub fn fill(&self) {
         let ballast = vec![7_u8; 64 << 20];
         fs::write(self.0.join("ballast"), ballast).expect_err("it is smaller");
     }
 
-    /// Takes back what filled it.
+    /// Removes the file that filled the disk.
     pub fn make_room(&self) {
         fs::remove_file(self.0.join("ballast")).expect("it was filled");
     }
 
-    /// Nothing can be written to it any more; whether that was possible.
+    /// Remounts the disk read-only. Returns whether that was possible.
     pub fn make_read_only(&self) -> bool {
         self.run("mount", &["-o", "remount,ro"])
     }

@@ -17,7 +17,7 @@ pub enum StoreError {
         current: Term,
     },
     /// The batch does not follow the head: the caller's state is not the journal's.
-    #[error("a batch behind position {after} does not follow the head, which is {head}")]
+    #[error("a batch after position {after} does not follow the head, which is {head}")]
     Gap {
         /// The position that it names as its predecessor.
         after: Position,
@@ -25,45 +25,45 @@ pub enum StoreError {
         head: Position,
     },
     /// The requested events have been pruned.
-    #[error("events up to position {upto} have left the journal: begin with its snapshot")]
+    #[error("events up to position {upto} were pruned from the journal: begin with its snapshot")]
     Pruned {
         /// The last pruned position.
         upto: Position,
     },
     /// Nothing was written because the disk is full. Writing works again when there is space.
     #[error(
-        "no space left for the store {place}: free some; nothing is lost, and it goes on by itself"
+        "no space left for the store {place}: free some; no data is lost, and writing resumes by itself"
     )]
     Full {
-        /// Where it is.
+        /// The address of the store.
         place: String,
     },
     /// The store did not answer, or answered with an error. Whether the call took effect is not known.
     #[error("the store {place} does not answer: {reason}")]
     Unavailable {
-        /// Where it is.
+        /// The address of the store.
         place: String,
         /// The error.
         reason: String,
     },
     /// The stored bytes cannot be read.
     #[error(
-        "the store {place} is damaged: {reason}; restore it from a backup, or move it away to begin anew"
+        "the store {place} is damaged: {reason}; restore it from a backup, or move it away to start with an empty store"
     )]
     Damaged {
-        /// Where it is.
+        /// The address of the store.
         place: String,
-        /// What is wrong.
+        /// The damage.
         reason: String,
     },
     /// The journal has fewer events than were acknowledged, or was replaced by one of another history.
     #[error(
-        "the store {place} has lost what was acknowledged: it ends at position {found} and had reached \
-         {recorded}, at {written}. Put the missing files back (journal.db and journal.db-wal belong together), or go \
-         on without what is missing: start it with --accept-lost-history"
+        "the store {place} has lost acknowledged events: it ends at position {found} and had reached \
+         {recorded}, at {written}. Put the missing files back (journal.db and journal.db-wal belong together), or \
+         accept the loss: start it with --accept-lost-history"
     )]
     LostHistory {
-        /// Where it is.
+        /// The address of the store.
         place: String,
         /// The end of the journal.
         found: Position,
@@ -74,12 +74,12 @@ pub enum StoreError {
     },
     /// The journal is missing, or ends before the data of other files beside it.
     #[error(
-        "the store {place} has lost what was acknowledged: the journal has nothing that {trace} beside it can \
-         have come from. Put the missing files back (journal.db, journal.db-wal and head belong together), or go \
-         on without what is missing: start it with --accept-lost-history"
+        "the store {place} has lost acknowledged events: the journal has no events for {trace} beside \
+         it. Put the missing files back (journal.db, journal.db-wal and head belong together), or accept \
+         the loss: start it with --accept-lost-history"
     )]
     MissingHistory {
-        /// Where it is.
+        /// The address of the store.
         place: String,
         /// The file that shows it.
         trace: String,
@@ -90,7 +90,7 @@ pub enum StoreError {
          {known}): use that windlass, or a newer one"
     )]
     Newer {
-        /// Where it is.
+        /// The address of the store.
         place: String,
         /// The part that has a newer version.
         content: &'static str,
@@ -105,7 +105,7 @@ pub enum StoreError {
          that wrote it, or name another store with --store"
     )]
     OtherFormat {
-        /// Where it is.
+        /// The address of the store.
         place: String,
         /// The name of its format.
         found: String,
@@ -113,9 +113,9 @@ pub enum StoreError {
     /// The store cannot be opened: permissions, a missing folder, not a journal.
     #[error("the store {place} cannot be opened: {reason}")]
     Unusable {
-        /// Where it is.
+        /// The address of the store.
         place: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

@@ -24,7 +24,7 @@ pub struct FrameFormat {
     pub upcasts: &'static [Upcast],
 }
 
-/// Why framed bytes cannot be read.
+/// The reason why framed bytes cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// A newer windlass wrote them.

@@ -5,17 +5,17 @@ use windlass_core::id::RunId;
 /// The top bit of an id, which is the sign in databases.
 const TOP: u64 = 1 << 63;
 
-/// A position, a time or a number of things. What lies beyond the numbers of a database lies beyond all that there are.
+/// Converts a position, a time or a count. Numbers above the maximum of the database become the maximum; none occur.
 pub fn to_sql(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// How ids are kept: in their order, though numbers are signed there.
+/// Converts the id of a run and keeps the order of ids, although numbers are signed in databases.
 pub const fn run_to_sql(run: RunId) -> i64 {
     (run.0 ^ TOP).cast_signed()
 }
 
-/// The run of a number in SQL.
+/// Converts a number of the database to the id of a run.
 pub const fn run_from_sql(number: i64) -> RunId {
     RunId(number.cast_unsigned() ^ TOP)
 }

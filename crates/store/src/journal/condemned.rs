@@ -1,4 +1,4 @@
-//! The way out of a store that cannot be folded: which run a start applies, and which runs are not to be applied.
+//! Recovery of a store that cannot be folded: the run that a start applies, and the runs that no fold applies.
 //!
 //! A start that is killed while it folds the journal (out of memory, a defect) is killed again by the next one. So a start
 //! leaves a mark in the store before it applies anything costly, and removes the mark when it is done. The next start finds
@@ -7,20 +7,20 @@
 
 use windlass_core::id::RunId;
 
-/// Condemned runs that a journal keeps. Each is an act of an operator: more are a mistake of a script.
+/// The most condemned runs in a journal. An operator condemns each one; more are the mistake of a script.
 pub const CONDEMNED_MAX: usize = 1_000;
 
-/// A start that has not finished to fold the journal.
+/// The mark of a start that has not finished folding the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartMark {
-    /// The node that starts.
+    /// The name of the node that starts.
     pub node: String,
-    /// The run that it is applying, if the mark says so.
+    /// The run that the start applies, if the mark names one.
     pub applying: Option<RunId>,
 }
 
 impl StartMark {
-    /// Tells an operator what the mark of a start means that is over; nothing if it names no run.
+    /// Returns a warning for operators about the mark of a start that has ended; `None` if the mark names no run.
     pub fn warning(&self) -> Option<String> {
         let (node, run) = (&self.node, self.applying?);
         Some(format!(
@@ -29,7 +29,7 @@ impl StartMark {
     }
 }
 
-/// Why one more run is not condemned.
+/// Returns the reason why no more runs can be condemned.
 pub(super) fn too_many_condemned() -> String {
     format!(
         "{CONDEMNED_MAX} runs are condemned already, and no more are taken: start with a new store"

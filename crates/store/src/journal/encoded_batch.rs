@@ -2,10 +2,6 @@
 
 use std::fmt;
 
-use std::fmt;
-
-use std::fmt;
-
 use windlass_core::id::Term;
 
 use super::batch_codec::{decode_events, encode_events};

@@ -1,4 +1,4 @@
-//! Moving a journal into another store, as it is.
+//! Import of a journal into another store, unchanged.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use super::interface::Journal;
 use super::{EventBatch, Position};
 use crate::db::StoreFuture;
 
-/// A journal that can take over what another one has. Only for one that is empty, that this process leads, and that nobody
-/// reads until it is done.
+/// A journal that can import the batches of another one. The journal must be empty, led by this process, and not read
+/// before the import is complete.
 pub trait JournalImport: Journal {
     /// Writes batches where they were, under the terms that wrote them.
     fn import_batches(&self, batches: Vec<Arc<EventBatch>>) -> StoreFuture<'_, ()>;
 
-    /// Ends it: events up to `pruned` have left, the next term is behind `term`, and the generation is this one or a later
-    /// one.
+    /// Completes the import: marks events up to `pruned` as pruned, makes the next term greater than `term`, and makes
+    /// the generation at least `generation`.
     fn finish_import(&self, pruned: Position, term: Term, generation: u16) -> StoreFuture<'_, ()>;
 }

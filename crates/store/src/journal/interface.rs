@@ -1,4 +1,4 @@
-//! What a journal must do, and what each call promises.
+//! The interface of a journal, and the promises of each call.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,11 +20,11 @@ use crate::db::StoreFuture;
 /// The state that the events up to a position fold to. Any node that folds these events gets the same state, so any node may
 /// save it.
 ///
-/// The batch says which events these were. A leader whose term has passed may have folded a batch that the store lost, and
+/// The batch identifies these events. A leader whose term has passed may have folded a batch that the store lost, and
 /// another leader's batch may be at its position now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalSnapshot {
-    /// The last event that it contains.
+    /// The position of the last event that the state contains.
     pub position: Position,
     /// The batch that ends at the position.
     pub batch: BatchId,
@@ -32,12 +32,13 @@ pub struct JournalSnapshot {
     pub state: Vec<u8>,
 }
 
-/// Up to where a journal may be pruned whose older snapshot is at this position: the batch that ends there stays.
+/// Returns the position up to which a journal may be pruned if its older snapshot is at this position. The batch that
+/// ends there stays.
 pub(super) fn last_to_remove(older: Option<Position>) -> Position {
     older.map_or(Position(0), |older| Position(older.0.saturating_sub(1)))
 }
 
-/// Tells an operator that a snapshot is not used.
+/// Returns a warning for operators about a snapshot that is not used.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub fn foreign_snapshot_warning(position: Position) -> String {
     format!(
@@ -45,85 +46,87 @@ pub fn foreign_snapshot_warning(position: Position) -> String {
     )
 }
 
-/// Who wants to lead.
+/// A node that campaigns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaderCandidate {
-    /// Its name, for those who ask who leads.
+    /// The name of the node, shown to clients.
     pub node: String,
-    /// Where clients reach it, if they can.
+    /// The address for clients, if they can reach the node.
     pub address: Option<String>,
 }
 
-/// What a campaign came to.
+/// The result of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CampaignOutcome {
     /// The candidate leads.
     Won(JournalLeadership),
-    /// Somebody else does.
+    /// Another node leads.
     LedBy {
-        /// Who, as far as the store knows.
+        /// The name of the leader, as far as the store knows.
         node: String,
-        /// Its process, if it is on this machine.
+        /// The leader's process, if it is on this machine.
         pid: Option<u32>,
-        /// Where clients reach it.
+        /// The leader's address for clients.
         address: Option<String>,
     },
 }
 
-/// Who leads a store that several can lead.
+/// The leader of a store that several nodes share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentLeader {
-    /// Its name.
+    /// The name of the node.
     pub node: String,
-    /// Where clients reach it.
+    /// The address for clients.
     pub address: Option<String>,
 }
 
-/// A term that was won.
+/// A term that a candidate won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalLeadership {
-    /// The term; greater than every one before.
+    /// The term; greater than all earlier terms.
     pub term: Term,
-    /// The last event's position when it was won. Nobody else can write behind it under an earlier term.
+    /// The position of the last event when the term was won. No earlier term can append events after it.
     pub head: Position,
-    /// The store's clock then.
+    /// The time of the store's clock when the term was won.
     pub now: Time,
     /// The store's generation, for the upper bits of fences.
     pub generation: u16,
-    /// Whether everything that earlier leaders acknowledged is proven to be there.
+    /// Whether all batches that earlier leaders acknowledged are proven to be present.
     pub history: StoreHistory,
-    /// So long ago, or longer, the newest event was written, by a clock that no process can set; zero if the store cannot tell.
+    /// The minimum time since the newest event was written, by a clock that no process can set; zero if the store does
+    /// not know.
     pub since_head: Span,
-    /// An earlier term that this process has seen its leader keep, and how long ago it lasted at least.
+    /// An earlier term that was valid when this process last saw it, and the minimum time since then.
     pub since_led: Option<(Term, Span)>,
-    /// How long the term lasts unless it is renewed, from when it was asked for; `None` where it ends with its process.
+    /// The duration of the term unless it is renewed, counted from the request; `None` if it ends with its process.
     pub lasts: Option<Span>,
 }
 
-/// The append-only record of what the engine decided.
+/// The append-only record of the engine's decisions.
 ///
-/// One append is in flight at a time; the next batch gathers meanwhile. Positions are contiguous: the leader assigns
-/// them by saying what its batch follows.
+/// One append is in flight at a time; the next batch is collected meanwhile. Positions are contiguous: the leader
+/// assigns them by naming the position that its batch follows.
 pub trait Journal: Send + Sync + fmt::Debug {
-    /// Tries to become the leader: takes the next term if this process has seen no holder, and reads the head in the same transaction.
-    /// When it returns `Won`, no append of an earlier term can succeed any more.
+    /// Tries to become the leader. If this process has seen no holder, it takes the next term and reads the head in the
+    /// same transaction. After it returns `Won`, no append of an earlier term can succeed.
     fn campaign(&self, candidate: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome>;
 
-    /// The same for a candidate that campaigns once. Where a store cannot tell at once that a leader has gone, it waits until that
-    /// is certain, for one term at most.
+    /// Campaigns like [`campaign`](Self::campaign), for a candidate that campaigns once. If the store cannot know at
+    /// once that a leader is dead, the call waits until that is certain, for one term at most.
     fn campaign_patiently(&self, candidate: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome> {
         self.campaign(candidate)
     }
 
-    /// Who holds a term now, for who does not want one. `None` if nobody does, or where only a campaign can tell.
+    /// Returns the leader, for a node that does not campaign. `None` if there is none, or if only a campaign can find
+    /// out.
     fn leader(&self) -> StoreFuture<'_, Option<CurrentLeader>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// Keeps a term. [`StoreError::Stale`] if it has passed. Where terms do not expire it only checks.
+    /// Renews a term. Returns [`StoreError::Stale`] if it has passed. Where terms do not expire it only checks.
     fn renew(&self, term: Term) -> StoreFuture<'_, ()>;
 
-    /// Gives a term up, so that the next campaign wins at once. A term that has passed already is no error.
+    /// Resigns a term, so that the next campaign wins at once. A term that has passed already is no error.
     fn resign(&self, term: Term) -> StoreFuture<'_, ()>;
 
     /// Writes a batch behind its `after`, all of it or nothing, and returns the position of its last event when it is
@@ -139,50 +142,51 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// nothing behind `after`, [`StoreError::Pruned`] if what comes next behind it has left.
     fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>>;
 
-    /// The last event's position.
+    /// Returns the position of the last event.
     fn head(&self) -> StoreFuture<'_, Position>;
 
-    /// Keeps a snapshot of a state that is durable, so that the next start need not fold what is before it. Durable when
-    /// it returns; the newest two that [match the journal](Self::snapshot) are kept.
+    /// Saves a snapshot of a durable state, so that the next start need not fold the events before it. The snapshot is
+    /// durable when the call returns. The newest two that [match the journal](Self::snapshot) are kept.
     fn save(&self, snapshot: JournalSnapshot) -> StoreFuture<'_, ()>;
 
-    /// The newest snapshot that can be read and matches the journal, if there is one. A snapshot matches if its batch is the
-    /// journal's batch at its position. Any other describes a history that is not this journal's, and is not used.
+    /// Returns the newest readable snapshot that matches the journal, if there is one. A snapshot matches if its batch
+    /// is the journal's batch at its position. Any other snapshot describes a different history and is not used.
     fn snapshot(&self) -> StoreFuture<'_, Option<JournalSnapshot>>;
 
-    /// The positions of snapshots that are kept and do not [match the journal](Self::snapshot), for the log.
+    /// Returns the positions of stored snapshots that do not [match the journal](Self::snapshot), for the log.
     fn foreign_snapshots(&self) -> StoreFuture<'_, Vec<Position>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Runs that an operator has condemned. Every fold reads them before the first event.
+    /// Returns the runs that an operator has condemned. Every fold reads them before the first event.
     fn condemned(&self) -> StoreFuture<'_, BTreeSet<RunId>> {
         Box::pin(async { Ok(BTreeSet::new()) })
     }
 
-    /// Condemns a run, durably, under a term that lasts ([`StoreError::Stale`] if it has passed): no other node may be leading
-    /// with a state that has the run in it. A run that is condemned already is no error. [`StoreError::Unusable`] if there
-    /// are [too many](CONDEMNED_MAX), or where nothing can be condemned.
+    /// Condemns a run durably, under a current term ([`StoreError::Stale`] if it has passed): no other node may lead
+    /// with a state that contains the run. A run that is already condemned is no error. Returns
+    /// [`StoreError::Unusable`] if there are [too many](CONDEMNED_MAX), or if the store does not support it.
     fn condemn(&self, term: Term, run: RunId) -> StoreFuture<'_, ()>;
 
-    /// The marks of starts that are not done, those of processes that still run included where the store cannot tell.
+    /// Returns the marks of unfinished starts. They include those of running processes if the store cannot distinguish
+    /// them.
     fn start_marks(&self) -> StoreFuture<'_, Vec<StartMark>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Replaces the mark of a node's start.
+    /// Replaces the start mark of a node.
     fn mark_start(&self, _mark: StartMark) -> StoreFuture<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    /// Removes the mark of a node's start: it is done.
+    /// Removes the start mark of a node.
     fn clear_start(&self, _node: String) -> StoreFuture<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    /// Removes whole batches that end at `upto` or before. The older of the two snapshots kept decides how far this goes:
-    /// should the newest prove damaged, the journal is still whole from the one before. The batch at which the older
-    /// snapshot ends stays, because the snapshot is matched with it. The last batch stays too. Returns up to where events
-    /// have been removed.
+    /// Removes whole batches that end at `upto` or before, and returns the position up to which events are removed. The
+    /// older of the two stored snapshots limits this: if the newest is damaged, the journal is still complete from the
+    /// older one. The batch at which the older snapshot ends stays, because the snapshot is matched with it. The last
+    /// batch stays too.
     fn prune(&self, upto: Position) -> StoreFuture<'_, Position>;
 }

@@ -1,4 +1,4 @@
-//! A journal in memory: it lives as long as its process, and says so.
+//! A journal in memory; it ends with its process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use super::interface::{
 use super::{EventBatch, Position};
 use crate::db::{NowFn, StoreError, StoreFuture};
 
-/// A journal in memory, for runs that need not survive their process, and for tests.
+/// The journal in memory, for tests and for runs that need not survive their process.
 #[derive(Debug)]
 pub struct MemoryJournal {
     state: Mutex<MemoryJournalState>,
@@ -26,7 +26,7 @@ struct MemoryJournalState {
     batches: Vec<Arc<EventBatch>>,
     /// Ordered by position.
     snapshots: Vec<JournalSnapshot>,
-    /// Events up to here have left.
+    /// The position up to which events are pruned.
     pruned: Position,
     term: Term,
     leader: Option<LeaderCandidate>,
@@ -39,7 +39,7 @@ impl MemoryJournalState {
         self.batches.last().map_or(Position(0), |batch| batch.position())
     }
 
-    /// The snapshots whose batch is in the journal, the oldest first.
+    /// Returns the snapshots whose batch is in the journal, oldest first.
     fn matching(&self) -> Vec<&JournalSnapshot> {
         self.snapshots.iter().filter(|kept| self.matches(kept)).collect()
     }
@@ -49,12 +49,12 @@ impl MemoryJournalState {
         at.is_ok_and(|at| self.batches[at].id == snapshot.batch)
     }
 
-    /// The older of the newest two that match.
+    /// Returns the position of the older of the newest two matching snapshots.
     fn older_snapshot(&self) -> Option<Position> {
         self.matching().iter().rev().nth(1).map(|kept| kept.position)
     }
 
-    /// Keeps the newest two that match. What is ahead of the head is judged by the next leader.
+    /// Keeps the newest two matching snapshots. The next leader decides on snapshots ahead of the head.
     fn tidy(&mut self) {
         let (head, older) = (self.head(), self.older_snapshot().unwrap_or_default());
         let mut snapshots = std::mem::take(&mut self.snapshots);
@@ -65,12 +65,12 @@ impl MemoryJournalState {
 }
 
 impl MemoryJournal {
-    /// An empty journal.
+    /// Creates an empty journal.
     pub fn new(now: NowFn) -> Self {
         Self { state: Mutex::default(), now }
     }
 
-    /// A panic while the lock was held cannot leave a half batch: each change is one push or one assignment.
+    /// Locks the state. A panic under the lock cannot leave a partial batch: each change is one push or one assignment.
     fn state(&self) -> MutexGuard<'_, MemoryJournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,13 +1,13 @@
-//! The journal: the append-only record of what the engine decided, and the one truth.
+//! The journal: the append-only record of the engine's decisions, and the single source of truth.
 //!
 //! ```text
 //!  leader ── append(term, after, batch) ──► journal ──► tail(after) ──► standby, observer, restart
 //!         ◄── position, when durable ─────
 //! ```
 //!
-//! A backend keeps two promises, and everything else rests on them. *Durable before it is said*: an append that
-//! returned a position survives whatever happens to the process. *Fenced*: an append of a term that has passed is
-//! refused, however late it arrives. [`Journal`] says what each call promises; `conformance` proves it for a backend.
+//! A backend keeps two promises, on which everything else depends. *Durable before acknowledged*: a batch whose append
+//! returned a position survives any failure of the process. *Fenced*: an append of a term that has passed is refused,
+//! however late it arrives. [`Journal`] states the promise of each call; `conformance` proves it for a backend.
 
 mod batch_codec;
 mod condemned;

@@ -64,7 +64,7 @@ pub trait LogStore: Send + Sync + fmt::Debug {
         Box::pin(async { Ok(()) })
     }
 
-    /// Ends a log whose end was lost. `line` tells its readers, if possible.
+    /// Ends a log whose end was lost. If possible, the store appends `line` to inform its readers.
     fn close_cut(&self, log: LogId, line: String) -> StoreFuture<'_, ()> {
         let _ = line;
         self.close(log)
@@ -111,7 +111,7 @@ pub struct LogSpaceWait<'a> {
     pub log: LogId,
     /// The name of the step.
     pub step: &'a str,
-    /// Why its output cannot be written; `None` once it was written.
+    /// The error that prevents writing its output; `None` once it was written.
     pub error: Option<&'a StoreError>,
     /// Maximum wait; without it, the step waits forever.
     pub at_most: Option<Duration>,

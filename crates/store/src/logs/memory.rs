@@ -159,18 +159,18 @@ mod tests {
         assert_eq!(state.append(log(3, 0), 0, b"de"), Ok(2));
         assert_eq!(state.runs(), [(RunId(2), 3), (RunId(3), 2)]);
         let gap = StoreError::Gap { after: Position(3), head: Position(0) };
-        assert_eq!(state.append(log(1, 0), 3, b"def"), Err(gap), "it is gone for its sender too");
-        assert_eq!(state.append(log(2, 0), 3, b"defghij"), Ok(10), "a newer one goes as well");
+        assert_eq!(state.append(log(1, 0), 3, b"def"), Err(gap), "its sender finds it removed");
+        assert_eq!(state.append(log(2, 0), 3, b"defghij"), Ok(10), "a newer run is evicted too");
         assert_eq!(state.runs(), [(RunId(2), 10)]);
     }
 
     #[test]
-    fn a_run_that_is_too_large_by_itself_is_refused() {
+    fn run_that_is_too_large_by_itself_is_refused() {
         let mut state = MemoryLogsState { logs: BTreeMap::new(), bytes: 0, bytes_max: 10 };
         state.append(log(1, 0), 0, b"0123456789").unwrap();
         let full = Err(StoreError::Full { place: "in memory".to_owned() });
         assert_eq!(state.append(log(1, 0), 10, b"a"), full);
-        assert_eq!(state.append(log(1, 0), 9, b"9"), Ok(10), "a repeat needs no room");
+        assert_eq!(state.append(log(1, 0), 9, b"9"), Ok(10), "a repeat needs no space");
         state.remove(RunId(1));
         assert_eq!((state.bytes, state.append(log(1, 0), 0, b"a")), (0, Ok(1)));
     }

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_written_last_is_found_and_is_no_output() {
+    async fn latest_notes_are_found_and_are_not_listed_as_output() {
         let store = MemoryLogs::new();
         let write = async |log: LogId, text: &str| {
             store.append(log, 0, text.into()).await.expect("it takes it");

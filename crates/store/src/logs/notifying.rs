@@ -110,6 +110,6 @@ mod tests {
         assert!(one.has_changed().unwrap() && !other.has_changed().unwrap());
         drop(one);
         logs.append(log(1), 1, b"b".to_vec()).await.unwrap();
-        assert_eq!(logs.subscribers().len(), 1, "nobody listens to it any more");
+        assert_eq!(logs.subscribers().len(), 1, "the dropped subscription is removed");
     }
 }

@@ -44,35 +44,35 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_and_is_young_stays() {
+    fn logs_within_the_limits_are_kept() {
         let runs = [(hours_ago(3), 10), (hours_ago(1), 20), (hours_ago(2), 30)];
         assert_eq!(expired_in(&runs, 60, 3), []);
         assert_eq!(expired_in(&[], 0, 0), []);
     }
 
     #[test]
-    fn the_old_go() {
+    fn logs_beyond_the_maximum_age_are_removed() {
         let runs = [(hours_ago(3), 10), (hours_ago(1), 20), (hours_ago(2), 30)];
         assert_eq!(expired_in(&runs, u64::MAX, 2), [hours_ago(3)]);
         assert_eq!(expired_in(&runs, u64::MAX, 0), [3, 2, 1].map(hours_ago));
     }
 
     #[test]
-    fn the_oldest_go_until_the_rest_fits() {
+    fn oldest_logs_are_removed_until_the_rest_fits() {
         let runs = [(hours_ago(3), 10), (hours_ago(1), 20), (hours_ago(2), 30)];
         assert_eq!(expired_in(&runs, 59, 9), [hours_ago(3)]);
         assert_eq!(expired_in(&runs, 49, 9), [3, 2].map(hours_ago));
         assert_eq!(
             expired_in(&runs, 0, 9),
             [3, 2, 1].map(hours_ago),
-            "also the newest, if it must be"
+            "even the newest, if it alone is too large"
         );
         let huge = [(hours_ago(2), u64::MAX), (hours_ago(1), u64::MAX)];
         assert_eq!(expired_in(&huge, u64::MAX - 1, 9), [2, 1].map(hours_ago));
     }
 
     #[test]
-    fn an_age_before_all_time_is_no_age() {
+    fn maximum_age_before_1970_removes_no_logs() {
         assert_eq!(expired_in(&[(RunId(0), 1)], 1, u64::MAX), []);
     }
 }

@@ -80,7 +80,7 @@ impl LogQuery {
     pub fn new(text: &str, most: usize) -> Result<Self, String> {
         if text.is_empty() || text.len() > SEARCH_TEXT_MAX || text.contains('\n') {
             return Err(format!(
-                "what is looked for is a text of 1 to {SEARCH_TEXT_MAX} bytes in one line"
+                "the text to search for must have 1 to {SEARCH_TEXT_MAX} bytes and no line break"
             ));
         }
         let finder = AhoCorasick::new([text]).map_err(|error| error.to_string())?;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_is_found_with_its_number_and_its_place() {
+    async fn match_has_line_number_and_offset() {
         let hits = found(&[b"one\ntwo\r\nthree two", b"two"], "two", 9).await;
         let hit = |step, line, at, text: &str| LogMatch {
             log: log(step),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_lies_across_two_reads_is_one() {
+    async fn line_that_spans_two_reads_is_one_line() {
         let mut text = vec![b'x'; READ_MAX - 6];
         text[9] = b'\n';
         text.extend_from_slice(b"\nneedle here\n");
@@ -255,11 +255,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_found_and_what_is_shown_has_a_bound() {
+    async fn matches_and_excerpts_are_bounded() {
         let hits = found(&[&b"no\nyes\n".repeat(5)], "yes", 3).await;
         assert_eq!((hits.list.len(), hits.cut), (3, Some(LogSearchLimit::Limit)));
         let hits = found(&[&b"yes\n".repeat(3)], "yes", 3).await;
-        assert_eq!((hits.list.len(), hits.cut), (3, None), "that was all");
+        assert_eq!((hits.list.len(), hits.cut), (3, None), "no limit was reached");
         let mut long = vec![b'.'; 10_000];
         long.extend_from_slice(b"yes");
         long.extend_from_slice(&[b'.'; 10_000]);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_no_line_can_have_is_refused() {
+    fn text_that_no_line_can_contain_is_refused() {
         assert!(LogQuery::new("", 1).is_err() && LogQuery::new("a\nb", 1).is_err());
         assert!(LogQuery::new(&"x".repeat(SEARCH_TEXT_MAX + 1), 1).is_err());
         assert!(LogQuery::new(&"x".repeat(SEARCH_TEXT_MAX), 1).is_ok());

@@ -7,13 +7,13 @@ use super::interface::LogId;
 /// Maximum bytes of a large result: a worker can hold it twice beside its steps, and a leader can read it in a second.
 pub const VALUE_MAX: u64 = 16 << 20;
 
-/// What a log of a delivery contains.
+/// The content of a log of a delivery.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum LogStream {
-    /// What the step printed.
+    /// The output that the step printed.
     #[default]
     Output,
     /// The summary that the step wrote for people (`$WINDLASS_SUMMARY`).

@@ -7,7 +7,7 @@ use windlass_core::time::Time;
 /// [`SqlViews::shows_contacts`](super::SqlViews::shows_contacts).
 #[derive(Clone, Debug, Default)]
 pub struct ContactRows {
-    /// When.
+    /// The time of the last contact of each worker.
     pub heard: Vec<(WorkerId, Time)>,
     /// The expiry of their leases.
     pub expires: Vec<(Fence, Time)>,

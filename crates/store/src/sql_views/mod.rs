@@ -1,7 +1,7 @@
 //! The state of the cluster as SQL tables, at most a second old.
 //!
 //! ```text
-//!  views (durable state) ──a look a second──► TableKeeper: what changed ──Diff──► Tables: tables.db
+//!  views (durable state) ──once a second──► TableKeeper: changes ──Diff──► Tables: tables.db
 //!                                                                                    ▲ sqlite3, dashboards, scripts
 //! ```
 //!

@@ -47,7 +47,7 @@ impl PostgresSubmissionKeys {
         claim: SubmissionKeyClaim,
     ) -> Result<SubmissionKeyOutcome, StoreError> {
         let claimed = self.line.call(move |client| bind(client, claim)).await?;
-        let reason = "a key is bound and dropped all the time";
+        let reason = "a key is bound and deleted repeatedly";
         claimed.ok_or_else(|| failure::unavailable(&self.place, reason))
     }
 }

@@ -72,7 +72,7 @@ impl SqliteArchive {
     ) -> StoreFuture<'_, T> {
         match &self.writer {
             Some(writer) => writer.call(request),
-            None => self.refuse("it was opened for reading only; who wants to write opens it so"),
+            None => self.refuse("it was opened for reading only: open it for writing"),
         }
     }
 

@@ -1,7 +1,7 @@
-//! The one thread that writes.
+//! The thread that writes.
 //!
-//! It executes all waiting requests in one transaction. While the disk is busy with a commit, the next group gathers. So a
-//! slow disk makes larger groups, and no request waits for a timer.
+//! It executes all waiting requests in one transaction. While the disk is busy with a commit, the next group collects. So
+//! a slow disk makes larger groups, and no request waits for a timer.
 
 use std::sync::mpsc::Receiver;
 use std::time::Duration;

@@ -1,7 +1,8 @@
-//! Where a database is, and how it is to be reached.
+//! The address of a database, and how to connect to it.
 //!
-//! An address is as libpq has it, `postgres://user:password@host:port/database?name=value`. What the driver does not know
-//! of it is read here: how much is asked of the server's certificate (`sslmode`) and who vouches for it (`sslrootcert`).
+//! An address has the form of libpq, `postgres://user:password@host:port/database?name=value`. This module reads the
+//! TLS options that the driver does not know: the check of the server's certificate (`sslmode`) and its CA bundle
+//! (`sslrootcert`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,18 +16,18 @@ use super::failure;
 use super::tls::PgTls;
 use crate::db::StoreError;
 
-/// How long a connection may take to be made.
+/// The timeout for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After how long a silent connection is asked whether it lives, and how long sent bytes may stay unanswered.
+/// The time after which an idle connection is probed, and after which unacknowledged bytes break it.
 const KEEPALIVE: Duration = Duration::from_secs(5);
 
-/// Where a database is.
+/// The address of a database.
 #[derive(Clone, Debug)]
 pub struct PgAddress {
     pub(super) config: Config,
     pub(super) security: PgTls,
-    /// How it is shown: without its password.
+    /// The display name: the address without the password.
     pub(super) place: Arc<str>,
 }
 
@@ -35,7 +36,7 @@ impl PgAddress {
     pub fn parse(url: &str) -> Result<Self, StoreError> {
         let (url, asked) = PgTlsOptions::split_url(url);
         let mut config: Config = url.parse().map_err(|error: Error| {
-            // What the driver says may repeat what was wrong with it, but no more of it.
+            // The driver's message may repeat the wrong part of the address, but nothing else of it.
             failure::unusable("postgres:", format!("its address cannot be read: {error}"))
         })?;
         if config.get_application_name().is_none() {
@@ -49,7 +50,7 @@ impl PgAddress {
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         let refused = |reason| failure::unusable(&place, reason);
         let (mode, security) = if is_local && !config.get_hosts().is_empty() {
-            // As libpq: nobody stands between who share a file system.
+            // As in libpq: connections over a Unix socket do not use TLS.
             (SslMode::Disable, PgTls::disabled())
         } else {
             asked.tls_config().map_err(refused)?
@@ -58,13 +59,13 @@ impl PgAddress {
         Ok(Self { config, security, place })
     }
 
-    /// How it is shown: without its password.
+    /// Returns the display name: the address without the password.
     pub fn display_name(&self) -> &str {
         &self.place
     }
 
-    /// The same, for calls that take no longer than so. The server ends what takes longer, and who has begun something
-    /// and does not go on: its locks would be in everybody's way.
+    /// Returns this address with a timeout for calls. The server ends a longer call, and a transaction that is idle for
+    /// longer: its locks would block other nodes.
     pub(super) fn with_timeout(&self, limit: Duration) -> Self {
         let mut within = self.clone();
         let limit = limit.as_millis();
@@ -77,7 +78,7 @@ impl PgAddress {
     }
 }
 
-/// What an address asks of TLS.
+/// The TLS options of an address.
 #[derive(Debug, Default)]
 struct PgTlsOptions {
     mode: Option<String>,
@@ -85,7 +86,7 @@ struct PgTlsOptions {
 }
 
 impl PgTlsOptions {
-    /// The rest of the address, which is the driver's, and what it asks of TLS.
+    /// Splits off the TLS options; the rest of the address is for the driver.
     fn split_url(url: &str) -> (String, Self) {
         let mut asked = Self::default();
         let Some((url, query)) = url.split_once('?') else { return (url.to_owned(), asked) };
@@ -100,9 +101,9 @@ impl PgTlsOptions {
         (format!("{url}?{}", rest.join("&")), asked)
     }
 
-    /// What that means; the words are libpq's.
+    /// Returns the TLS configuration for these options; the words are libpq's.
     fn tls_config(&self) -> Result<(SslMode, PgTls), String> {
-        // The system's authorities are those that browsers believe.
+        // `system` means the public root certificates.
         let ca = self.ca.as_deref().filter(|ca| *ca != "system").map(Path::new);
         let mode = self.mode.as_deref().unwrap_or("prefer");
         match mode {
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_shown_without_its_password() {
+    fn display_name_has_no_password() {
         let address = PgAddress::parse("postgres://ann:hush@db.example:6432/ship").unwrap();
         assert_eq!(&*address.place, "postgres://db.example:6432/ship");
         let error = PgAddress::parse("postgres://ann:hush@db.example:port/ship").err().unwrap();
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_tls_is_told_apart_from_the_rest() {
+    fn tls_options_are_split_from_the_address() {
         let (rest, asked) = PgTlsOptions::split_url(
             "postgres://db/ship?sslmode=verify-full&options=-ca%3Db&sslrootcert=%2Fa%20b",
         );
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_that_there_is_not_is_refused_with_those_that_there_are() {
+    fn unknown_mode_is_refused_with_the_known_ones() {
         let error = PgAddress::parse("postgres://db/ship?sslmode=yes").err().unwrap();
         assert!(error.to_string().contains("verify-full"), "{error}");
         let modes = |mode: &str| {
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_stand_beside_what_the_address_sets() {
+    fn timeouts_are_added_to_the_options_of_the_address() {
         let address = PgAddress::parse("postgres://db/ship?options=-csearch_path%3Da").unwrap();
         let within = address.with_timeout(Duration::from_secs(2));
         let options = within.config.get_options().unwrap();

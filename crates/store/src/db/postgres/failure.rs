@@ -67,11 +67,11 @@ fn with_advice(code: &SqlState, reason: &str) -> String {
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
             "check user and password in its address"
         }
-        SqlState::INVALID_CATALOG_NAME => "make the database, or name another",
+        SqlState::INVALID_CATALOG_NAME => "create the database, or name another",
         SqlState::READ_ONLY_SQL_TRANSACTION => {
-            "it is a standby, or was told so: it is waited for; name the server that takes writes if it stays so"
+            "it is a standby or read-only, and is tried again; if it stays so, name the server that accepts writes"
         }
-        _ => "give this user the right to make and use tables there",
+        _ => "give this user the right to create and use tables there",
     };
     format!("{reason}: {advice}")
 }

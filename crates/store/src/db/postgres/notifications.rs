@@ -1,4 +1,4 @@
-//! Notifications: hints that may get lost, and that no pooler passes on.
+//! Notifications of the server. They are hints: they may get lost, and a pooler does not pass them on.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -7,7 +7,7 @@ use tokio_postgres::{AsyncMessage, Error};
 
 use super::address::PgAddress;
 
-/// Hears the notifications of a channel, on a connection of its own, until that fails.
+/// Receives the notifications of a channel on a connection of its own, until the connection fails.
 pub async fn listen(
     address: &PgAddress,
     channel: &str,

@@ -1,7 +1,7 @@
-//! Ranges of a table's keys that come and go as one.
+//! Partitions of a table by ranges of its key.
 //!
-//! Neither may stand in the way of who reads or writes: a backup reads a table for hours. So a partition is made beside
-//! its table and attached, which waits for nobody who reads, and one that somebody reads is dropped another time.
+//! Creating or dropping a partition must not block readers or writers: a backup reads a table for hours. So a partition
+//! is created as a table and then attached, which waits for no reader. A partition that is being read is dropped later.
 
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
@@ -9,10 +9,10 @@ use tokio_postgres::{Client, Error};
 use super::connection::{PgConnection, PgWork};
 use crate::db::StoreError;
 
-/// How long a drop may wait for who reads the table: whoever writes to it waits as long behind it.
+/// The time for which a drop waits for readers of the table. Writers wait behind it for as long.
 const SET_DROP_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '50ms'";
 
-/// Partitions of one size, numbered from zero. Key `k`, counted from one, is in number `(k - 1) / size`.
+/// Partitions of one size, numbered from zero. Key `k`, counted from one, is in partition `(k - 1) / size`.
 #[derive(Clone, Copy, Debug)]
 pub struct PgPartitions {
     table: &'static str,
@@ -20,22 +20,22 @@ pub struct PgPartitions {
 }
 
 impl PgPartitions {
-    /// Partitions of this table, each for so many numbers.
+    /// Returns the partitions of this table; each has `size` keys.
     pub const fn of(table: &'static str, size: u64) -> Self {
         Self { table, size }
     }
 
-    /// The number of the partition that a key is in.
+    /// Returns the number of the partition with a key.
     pub const fn of_key(self, key: u64) -> u64 {
         key.saturating_sub(1) / self.size
     }
 
-    /// The first key of a partition.
+    /// Returns the first key of a partition.
     pub const fn first_key(self, number: u64) -> u64 {
         number * self.size + 1
     }
 
-    /// Makes the partition of a key and the one behind it.
+    /// Creates the partition of a key, and the next one.
     pub async fn make(self, line: &PgConnection, key: u64) -> Result<(), StoreError> {
         let number = self.of_key(key);
         for number in [number, number + 1] {
@@ -60,7 +60,7 @@ impl PgPartitions {
         })
     }
 
-    /// Drops the partitions of these numbers, except those that somebody reads.
+    /// Drops the partitions with these numbers, except those that are being read.
     pub async fn drop(self, line: &PgConnection, numbers: Vec<u64>) -> Result<(), StoreError> {
         let table = self.table;
         for number in numbers {
@@ -79,7 +79,7 @@ impl PgPartitions {
         Ok(())
     }
 
-    /// The partitions that there are, by number.
+    /// Returns the numbers of the existing partitions.
     pub async fn numbers(self, client: &Client) -> Result<Vec<u64>, Error> {
         let asked = format!(
             "SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -96,7 +96,7 @@ impl PgPartitions {
     }
 }
 
-/// Whether somebody has made it already, or at the same moment.
+/// Whether the error says that another node has already created the partition.
 fn is_there(error: &Error) -> bool {
     let code = error.code();
     code == Some(&SqlState::DUPLICATE_TABLE) || code == Some(&SqlState::UNIQUE_VIOLATION)

@@ -1,5 +1,5 @@
-//! Where the work of stores on PostgreSQL is done: a runtime of their own, so that nothing that a leader or a reader does
-//! delays a renewal, and so that whoever waits needs no runtime.
+//! The runtime of the stores on PostgreSQL. It is separate, so that no work of the leader or a reader delays a renewal,
+//! and callers need no runtime of their own.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use super::failure;
 use super::schema::{self, PgSchema};
 use crate::db::{StoreError, StoreFuture};
 
-/// How many calls may be on their way. A leader has one append in flight, so this many wait only where a server has
-/// stopped answering; more would only make the wait longer.
+/// The most concurrent calls. A leader has one append in flight, so this number waits only if a server has stopped
+/// answering; more would only wait longer.
 const CALLS_MAX: usize = 256;
 
-/// How long tables may take to be made, or changed, or to be waited for while another node does it.
+/// The timeout for creating or migrating tables, or for waiting while another node does so.
 const MIGRATE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Does calls, in the order of their connections.
+/// Executes calls, in order on each connection.
 #[derive(Debug)]
 pub struct PgRuntime {
     address: PgAddress,
     call_permits: Arc<Semaphore>,
-    /// Taken by drop.
+    /// `None` only during drop.
     runtime: Option<Runtime>,
 }
 
 impl PgRuntime {
-    /// An office for a store at an address.
+    /// Creates the runtime of a store at an address.
     pub fn open(url: &str) -> Result<Self, StoreError> {
         let address = PgAddress::parse(url)?;
         let built = Builder::new_multi_thread()
@@ -45,23 +45,23 @@ impl PgRuntime {
         Ok(Self { address, call_permits: calls, runtime: Some(runtime) })
     }
 
-    /// Where its calls go, as it is shown.
+    /// Returns the display name of the address.
     pub fn place(&self) -> Arc<str> {
         Arc::clone(&self.address.place)
     }
 
-    /// A connection for calls that take no longer than so.
+    /// Returns a connection with this timeout for calls.
     pub fn connection(&self, within: Duration) -> PgConnection {
         PgConnection::new(self.address.clone(), within)
     }
 
-    /// Brings tables to what this windlass knows.
+    /// Migrates tables to the current version.
     pub fn migrate(&self, tables: PgSchema) -> StoreFuture<'_, ()> {
         let (line, place) = (self.connection(MIGRATE_TIMEOUT), self.place());
         self.spawn(async move { schema::migrate_or_refuse(&line, tables, &place).await })
     }
 
-    /// Has something done. It is on its way when this returns; dropping the promise does not take it back.
+    /// Starts a call. It runs even if the returned future is dropped.
     pub fn spawn<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -69,8 +69,8 @@ impl PgRuntime {
         self.spawn_on(self.runtime_handle(), work)
     }
 
-    /// The same in the runtime of whoever asks, if there is one: for what nothing else waits for, and is over sooner where no
-    /// thread has to wake another.
+    /// Starts a call in the runtime of the caller, if there is one. It ends sooner, because no other thread has to
+    /// wake. Only for calls that no other call waits for.
     pub fn spawn_on_caller<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -87,7 +87,7 @@ impl PgRuntime {
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> StoreFuture<'_, T> {
         let Ok(seat) = Arc::clone(&self.call_permits).try_acquire_owned() else {
-            let reason = format!("{CALLS_MAX} calls wait for it already");
+            let reason = format!("{CALLS_MAX} calls are already waiting for it");
             return Box::pin(async move { Err(failure::unavailable(&self.address.place, reason)) });
         };
         let task = runtime.spawn(async move {
@@ -102,7 +102,7 @@ impl PgRuntime {
         self.runtime.as_ref().expect("it is taken only by drop").handle()
     }
 
-    /// Only a panic ends a call before it is done: what it did last is not known.
+    /// Returns the error after a panic of a call: it is unknown whether the call took effect.
     fn call_failed(&self) -> StoreError {
         failure::unavailable(
             &self.address.place,

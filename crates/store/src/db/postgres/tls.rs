@@ -1,4 +1,4 @@
-//! TLS to a server, by rustls.
+//! TLS connections to a server, by rustls.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -13,16 +13,16 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_rustls::TlsConnector;
 use windlass_net::tls::{CertificateCheck, client_config, explain_tls_error};
 
-/// What to do about the certificate that a certificate of nobody vouches for.
-const CA_ADVICE: &str = "sslrootcert=FILE in the address names who does";
+/// The advice for a certificate of an unknown authority.
+const CA_ADVICE: &str = "add its CA bundle to the address with sslrootcert=FILE";
 
-/// How a connection is secured, where it is.
+/// The TLS configuration of an address; without one, connections are not encrypted.
 #[derive(Clone)]
 pub(super) struct PgTls {
     config: Option<Arc<ClientConfig>>,
 }
 
-/// A server that does not show what it should: trying again does not help.
+/// A refusal of the server's certificate or of TLS; a retry does not help.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct PgTlsRefused(String);
@@ -60,7 +60,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for P
     }
 }
 
-/// What is to be done with a new connection.
+/// The TLS handshake of a new connection.
 pub(super) struct PgTlsHandshake {
     config: Option<Arc<ClientConfig>>,
     host: String,
@@ -75,11 +75,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for PgTls
         Box::pin(async move {
             let Self { config, host } = self;
             let config = config.ok_or_else(|| PgTlsRefused("TLS is turned off".to_owned()))?;
-            let name = ServerName::try_from(host)
-                .map_err(|_| PgTlsRefused("no certificate can be for such a host".to_owned()))?;
+            let name = ServerName::try_from(host).map_err(|_| {
+                PgTlsRefused("the host is not a name that a certificate can have".to_owned())
+            })?;
             match TlsConnector::from(config).connect(name, stream).await {
                 Ok(stream) => Ok(PgTlsStream(stream)),
-                // What the network did may pass.
+                // A network error may be temporary.
                 Err(error) if error.get_ref().is_none() => Err(error.into()),
                 Err(error) => {
                     Err(PgTlsRefused(explain_tls_error(&error, CA_ADVICE).to_string()).into())
@@ -89,11 +90,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for PgTls
     }
 }
 
-/// A connection that speaks TLS.
+/// A TLS connection.
 pub(super) struct PgTlsStream<S>(tokio_rustls::client::TlsStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for PgTlsStream<S> {
-    /// Passwords are proved without it: it would take a reader of certificates for the hash that each is signed with.
+    /// Channel binding is not used: it would need a certificate parser to find the hash algorithm of the signature.
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }

@@ -14,7 +14,8 @@ use super::failure;
 use super::schema::SqliteSchema;
 use crate::db::StoreError;
 
-/// How long to wait for another process that writes, such as a migration or a shell. A longer wait is reported as an error.
+/// The time to wait for another process that writes, such as a migration or a shell. A longer wait is reported as an
+/// error.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum processes that may create the same new store at the same moment.
@@ -54,7 +55,7 @@ pub fn must_exist(file: &Path, place: &str) -> Result<(), StoreError> {
     if file.try_exists().map_err(|error| failure::from_io(place, &error))? {
         return Ok(());
     }
-    Err(failure::unusable(place, "there is none: nobody has led here yet"))
+    Err(failure::unusable(place, "there is none: no controller has led here yet"))
 }
 
 /// Opens a connection that only reads.
@@ -65,7 +66,7 @@ pub fn open_for_reading(
 ) -> Result<Connection, StoreError> {
     let connection = connect(file, OpenFlags::SQLITE_OPEN_READ_ONLY, place)?;
     if tables.check(&connection, place)? == 0 {
-        return Err(failure::unusable(place, "it is empty: nobody has led here yet"));
+        return Err(failure::unusable(place, "it is empty: no controller has led here yet"));
     }
     Ok(connection)
 }

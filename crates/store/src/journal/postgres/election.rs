@@ -44,7 +44,7 @@ struct PostgresLeaderRow {
     lasts: bool,
 }
 
-/// Notes the result of a campaign in the observation.
+/// The result of one attempt to win the term.
 enum CampaignAttempt {
     Won(JournalLeadership),
     Lost(PostgresLeaderRow),

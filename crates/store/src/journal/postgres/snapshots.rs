@@ -12,9 +12,9 @@ use crate::db::sql_number::to_sql;
 use crate::journal::interface::last_to_remove;
 use crate::journal::{BatchId, JournalSnapshot, Position};
 
-/// Bytes of a part.
+/// The size of a part in bytes.
 const PART_BYTES: usize = 1 << 20;
-/// Snapshots that are kept.
+/// The number of snapshots that are kept.
 const KEPT_SNAPSHOTS: usize = 2;
 /// The frame around a state. Its checksum covers all parts together.
 const SNAPSHOT_PARTS: FrameFormat = FrameFormat { content: "a snapshot in parts", upcasts: &[] };

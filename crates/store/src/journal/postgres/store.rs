@@ -28,7 +28,7 @@ pub(crate) const TABLES: PgSchema =
 /// Leader lease duration.
 const LEASE_DURATION: Span = Span::secs(6);
 
-/// Events of a partition.
+/// The number of events in a partition.
 const EVENTS_PER_PARTITION: u64 = 1 << 22;
 
 /// A call that renews a term times out after this fraction of the term, so that another attempt is possible before the term
@@ -59,7 +59,7 @@ pub struct PostgresJournal {
 pub struct PostgresJournalOptions {
     /// Leader lease duration.
     pub term: Span,
-    /// Events of a partition.
+    /// The number of events in a partition.
     pub partition: u64,
 }
 

@@ -65,7 +65,7 @@ pub(super) struct HeadRecord {
     store: String,
     /// The time since the system started when it was written; zero without such a clock.
     since_start: Time,
-    /// When the file was last changed.
+    /// The time of the last change of the file.
     changed: i128,
 }
 

@@ -1,5 +1,5 @@
-//! What a journal that was led leaves beside it. Where the head file is gone as well, this is all that tells a journal that
-//! was lost from one that is new.
+//! The files that a led journal leaves beside it. If the head file is missing too, only these files distinguish a lost
+//! journal from a new one.
 
 use std::fs;
 use std::path::Path;
@@ -10,17 +10,17 @@ use super::leader_lock;
 use super::snapshots::{self, PREFIX_LOST};
 use crate::journal::Position;
 
-/// The files of archive and logs: both are written after the journal, and both are made when a store is opened.
+/// The files of archive and logs. Both are created when a store is opened, and written after the journal.
 const ARCHIVE: &str = "archive.db";
 const LOGS: &str = "logs";
 
-/// What a folder without the file of a journal has that is made after that file; nothing if there never was one.
+/// Returns a file that shows that a folder without a journal had one; `None` if there is no such file.
 pub(super) fn trace_without_journal(folder: &Path) -> Option<String> {
     let lock = Some(leader_lock::NAME).filter(|name| folder.join(name).exists());
     lock.map(str::to_owned).or_else(|| trace_of_runs(folder))
 }
 
-/// What a folder has that a journal which ends there cannot have led to. Nothing where the journal is whole, or new.
+/// Returns a file that a journal with this end cannot have led to; `None` if the journal is complete or new.
 pub(super) fn trace_beyond(folder: &Path, end: Position) -> Option<String> {
     let newest = snapshots::list_snapshots(folder).unwrap_or_default().pop();
     let ahead = newest.filter(|newest| newest.position > end);
@@ -38,7 +38,7 @@ fn trace_of_runs(folder: &Path) -> Option<String> {
     logs.or_else(snapshot).or_else(|| has_runs(folder).then(|| ARCHIVE.to_owned()))
 }
 
-/// Whether runs were archived, or submissions named by keys. An archive that cannot be read is told when it is opened.
+/// Whether the archive has runs or submission keys. An unreadable archive is reported when it is opened.
 fn has_runs(folder: &Path) -> bool {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let asked = "SELECT EXISTS (SELECT * FROM runs) OR EXISTS (SELECT * FROM keys)";
@@ -46,7 +46,7 @@ fn has_runs(folder: &Path) -> bool {
     archive.and_then(|it| it.query_row(asked, (), |row| row.get(0))).unwrap_or(false)
 }
 
-/// The names of what is in a folder; none where there is no folder.
+/// Lists the names of the files in a folder; nothing if the folder does not exist.
 fn names(folder: &Path) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok())

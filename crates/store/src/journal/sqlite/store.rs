@@ -134,7 +134,7 @@ impl SqliteJournal {
     }
 
     fn refuse<T: Send + 'static>(&self) -> StoreFuture<'_, T> {
-        let reason = "it was opened for reading only; who wants to lead or write opens it to write";
+        let reason = "it was opened for reading only: open it for writing to lead or append";
         Box::pin(async move { Err(failure::unusable(&self.place, reason)) })
     }
 }
@@ -145,7 +145,7 @@ impl JournalImport for SqliteJournal {
         self.ask(|answer| writer::SqliteJournalWriteRequest::ImportBatches { batches, answer })
     }
 
-    /// There are no generations here: nobody restores a part of a folder.
+    /// A journal in a folder has no generations, because no part of a folder is restored alone.
     fn finish_import(&self, pruned: Position, term: Term, _generation: u16) -> StoreFuture<'_, ()> {
         self.ask(|answer| writer::SqliteJournalWriteRequest::FinishImport { pruned, term, answer })
     }

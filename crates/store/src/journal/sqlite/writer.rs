@@ -1,7 +1,7 @@
-//! The one thread that writes.
+//! The thread that writes.
 //!
-//! It takes all requests that wait and writes their batches in one transaction: while the disk is busy with a commit
-//! the next group gathers, so a slow disk makes larger groups and nothing waits for a timer.
+//! The thread takes all waiting requests and writes their batches in one transaction. While the disk is busy with a
+//! commit, the next group collects. So a slow disk makes larger groups, and no append waits for a timer.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
@@ -39,7 +39,7 @@ pub(super) enum SqliteJournalWriteRequest {
     FinishImport { pruned: Position, term: Term, answer: ReplySender<()> },
 }
 
-/// How many batches go in one transaction: no commit waits longer for it than for another batch.
+/// The most batches that one transaction prunes, so that it delays a commit no longer than another batch does.
 const PRUNED_AT_ONCE: i64 = 256;
 
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(super) struct SqliteJournalWriter {
     wal: SqliteWal,
 }
 
-/// The term that this process won, for as long as it has the lock.
+/// The term that this process won, with its lock.
 #[derive(Debug)]
 struct HeldTerm {
     term: Term,
@@ -62,7 +62,8 @@ struct HeldTerm {
 }
 
 impl HeldTerm {
-    /// Writes down how far the journal reaches now. One that cannot be written still says less than the journal has.
+    /// Records the current end of the journal. If the write fails, the old record still names no more than the journal
+    /// has.
     fn record(&mut self, position: Position, batch: BatchId) {
         let recorded = self.lock.time();
         drop(recorded.and_then(|time| self.head_file.write(position, batch, time)));
@@ -77,7 +78,7 @@ struct SqliteLeaderRow {
     address: Option<String>,
 }
 
-/// What came of asking for the lock. A lock in here is let go if the transaction around it fails.
+/// The result of trying to take the lock. A lock in it is released if the surrounding transaction fails.
 enum LockAttempt {
     Won(HeldTerm, Position, (StoreHistory, Span)),
     Taken(Option<SqliteLeaderRow>),
@@ -87,7 +88,7 @@ enum LockAttempt {
 type AppendGroup = Vec<(EncodedBatch, ReplySender<Position>)>;
 
 impl SqliteJournalWriter {
-    /// Writes to the journal in a folder, which errors call by this name.
+    /// Creates the writer of the journal in a folder; `place` names it in errors.
     pub(super) fn new(
         connection: Connection,
         (folder, place): (PathBuf, String),
@@ -98,7 +99,7 @@ impl SqliteJournalWriter {
         Self { connection, folder, place, now, lead: None, loss, wal }
     }
 
-    /// Serves until the desk is closed, then leaves the journal in its one file.
+    /// Serves requests until the queue is closed, then moves the WAL into the database file.
     #[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the channel")]
     pub(super) fn run(mut self, requests: Receiver<SqliteJournalWriteRequest>) {
         while let Ok(first) = requests.recv() {
@@ -113,7 +114,7 @@ impl SqliteJournalWriter {
         self.close();
     }
 
-    /// Batches join the group; any other request is served in its turn, behind the batches before it.
+    /// Adds a batch to the group, or serves any other request after the batches before it.
     fn serve(&mut self, request: SqliteJournalWriteRequest, group: &mut AppendGroup) {
         if !matches!(request, SqliteJournalWriteRequest::Append { .. }) {
             self.write(std::mem::take(group));
@@ -141,8 +142,9 @@ impl SqliteJournalWriter {
         }
     }
 
-    /// Writes a group, and tells each batch when the group is durable. If SQLite fails anywhere, nothing of it was
-    /// written and each is told so, also those that were refused: they may have been judged by what is not there.
+    /// Writes a group and replies to each batch when the group is durable. If SQLite fails, nothing is written and
+    /// every batch gets the error. This includes the refused ones: their refusal may depend on rows that were rolled
+    /// back.
     fn write(&mut self, group: AppendGroup) {
         if group.is_empty() {
             return;
@@ -156,7 +158,7 @@ impl SqliteJournalWriter {
         }
     }
 
-    /// Writes down the last batch of a group before anything of it is acknowledged.
+    /// Records the last batch of a group before any of it is acknowledged.
     fn record(&mut self, group: &AppendGroup, verdicts: &[Result<Position, StoreError>]) {
         let taken = group.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_ok());
         let last = taken.map(|((batch, _), _)| (batch.position, batch.name)).max();
@@ -165,13 +167,13 @@ impl SqliteJournalWriter {
         }
     }
 
-    /// When everybody has been told: only who comes next may have to wait for it.
+    /// Preallocates space for the WAL. It runs after all replies, so it delays only the next request.
     fn preallocate_wal(&mut self) {
         if self.lead.is_none() || !self.wal.needs_preallocation() {
             return;
         }
         let Self { connection, wal, .. } = self;
-        // Whatever keeps a transaction from beginning here, the next append will tell.
+        // An error that prevents the transaction is reported by the next append.
         drop(transact(connection, |transaction| {
             wal.preallocate(transaction);
             Ok(())
@@ -199,13 +201,13 @@ impl SqliteJournalWriter {
         })
     }
 
-    /// The lock on the file decides, and it is asked for inside the transaction that takes the term: whoever finds it
-    /// taken there finds the name of who has it, too.
+    /// Campaigns. The lock on the file decides. It is taken inside the transaction that takes the term, so that a
+    /// losing candidate finds the name of the holder.
     fn campaign(&mut self, candidate: &LeaderCandidate) -> Result<CampaignOutcome, StoreError> {
         if let Some(lead) = &self.lead
             && self.current()? != lead.term
         {
-            // Another process won although this one has the lock: somebody deleted the file. It is worth nothing now.
+            // Another process won although this one has the lock: the lock file was deleted, so this lock is void.
             self.lead = None;
         }
         let (folder, place, now) = (self.folder.clone(), self.place.clone(), (self.now)());
@@ -244,15 +246,15 @@ impl SqliteJournalWriter {
             LockAttempt::Taken(Some(SqliteLeaderRow { node, pid, address, .. })) => {
                 Ok(CampaignOutcome::LedBy { node, pid, address })
             }
-            // Whoever had it could not commit its first term, and is about to let go.
+            // The holder could not commit its first term, and is about to release the lock.
             LockAttempt::Taken(None) => {
-                Err(failure::unavailable(&self.place, "its lock is taken by nobody yet"))
+                Err(failure::unavailable(&self.place, "its leader is not known yet"))
             }
             LockAttempt::Failed(error) => Err(error),
         }
     }
 
-    /// Lets the oldest batches go, a bounded number of them: who wants more asks again.
+    /// Prunes the oldest batches, a bounded number per call.
     fn prune(&mut self, upto: Position) -> Result<Position, StoreError> {
         let Self { folder, place, connection, .. } = &*self;
         let snapshots = SnapshotFolder { folder, place, journal: connection };
@@ -268,14 +270,14 @@ impl SqliteJournalWriter {
         })
     }
 
-    /// Writes batches of another journal as they are.
+    /// Writes batches of another journal unchanged.
     fn import_batches(&mut self, batches: &[EncodedBatch]) -> Result<(), StoreError> {
         self.transaction(|transaction| {
             batches.iter().try_for_each(|batch| write(transaction, batch))
         })
     }
 
-    /// Has terms go on behind those of another journal.
+    /// Continues the term numbers of another journal.
     fn finish_import(&mut self, pruned: Position, term: Term) -> Result<(), StoreError> {
         self.transaction(|transaction| {
             transaction.execute(statement::NOTE_PRUNED, [to_sql(pruned.0)])?;
@@ -309,7 +311,7 @@ impl SqliteJournalWriter {
         Ok(row.map_or(Term(0), |leader| leader.term))
     }
 
-    /// Does `work` and commits it. If either fails, nothing of it is left.
+    /// Runs `work` in a transaction and commits it, or rolls back if either fails.
     fn transaction<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -321,8 +323,8 @@ impl SqliteJournalWriter {
         failure::from_sqlite(&self.place, error)
     }
 
-    /// Brings the WAL into the file. Nothing rests on it: what is in the WAL is durable too, and the next who opens the
-    /// journal finds it there. So a reader of another process that is in the way is not waited for.
+    /// Moves the WAL into the database file. This is optional: the WAL is durable too, and the next process finds it
+    /// there. So the call does not wait for readers of other processes.
     fn close(self) {
         drop(self.connection.busy_timeout(Duration::ZERO));
         drop(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())));
@@ -336,7 +338,7 @@ fn transact<T>(
     work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     if !connection.is_autocommit() {
-        // The roll-back of an earlier failure failed itself. It is repeated until it works.
+        // The roll-back of an earlier failure has failed. Repeat it until it succeeds.
         connection.execute_batch("ROLLBACK")?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -370,7 +372,7 @@ fn write(transaction: &Transaction<'_>, batch: &EncodedBatch) -> rusqlite::Resul
     transaction.prepare_cached(statement::WRITE_BATCH)?.execute(row).map(drop)
 }
 
-/// Whether the batch was written before: its caller did not hear of it and repeats it.
+/// Whether the batch is already written: its caller missed the reply and repeats the append.
 fn is_there(transaction: &Transaction<'_>, batch: &EncodedBatch) -> rusqlite::Result<bool> {
     let mut next = transaction.prepare_cached(statement::NEXT_BATCH)?;
     let found = next.query_row([to_sql(batch.after.0)], batch_header).optional()?;
@@ -382,7 +384,7 @@ fn is_there(transaction: &Transaction<'_>, batch: &EncodedBatch) -> rusqlite::Re
     }))
 }
 
-/// What a candidate that has the lock finds in the folder.
+/// The inspection of the folder by the candidate that holds the lock.
 struct FolderInspection<'a> {
     folder: &'a Path,
     place: &'a str,

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_and_its_path_mean_each_other() {
+    fn path_of_a_log_parses_to_the_same_log() {
         let run = RunId::new(1_790_000_000_000, 5);
         let log = LogId::new(run, StepIx(u32::MAX), u16::MAX, 1);
         for log in LogStream::ALL.map(|stream| log.stream(stream)) {
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_did_not_write_is_no_log() {
+    fn names_not_written_by_windlass_are_ignored() {
         let foreign = ["", ".log", "1.1.log", "1.1.1", "01.1.1.log", "1.1.1.1.log", "+1.1.1.log"];
         for name in foreign.into_iter().chain(["1.1.65536.log", "a.b.c.log", "1.1.1.log~"]) {
             assert_eq!(parse_log_file(RunId(1), name), None, "{name}");

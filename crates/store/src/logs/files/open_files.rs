@@ -1,4 +1,4 @@
-//! Files that are open for writing. To open a file for each append would cost more than the append.
+//! Files that are open for writing. Opening a file for each append would cost more than the append.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};

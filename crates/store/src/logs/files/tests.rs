@@ -13,7 +13,7 @@ use crate::db::StoreError;
 use crate::logs::{FileLogs, LogId, LogStore};
 
 fn folder() -> TempDir {
-    tempfile::tempdir().expect("there is room for a folder")
+    tempfile::tempdir().expect("a folder can be created")
 }
 
 fn log(step: u32) -> LogId {
@@ -39,7 +39,7 @@ fn log_write_completes_after_its_future_is_dropped() {
 }
 
 #[test]
-fn what_others_put_there_is_left_alone() {
+fn files_of_other_programs_are_kept() {
     let folder = folder();
     let logs = FileLogs::open(folder.path()).unwrap();
     let place = folder.path().join("logs");
@@ -53,9 +53,9 @@ fn what_others_put_there_is_left_alone() {
     assert!(place.join("README").exists() && !place.join("11").exists());
 }
 
-/// Another process may remove the file: the next append must not go into a file without a name.
+/// Another process may remove the file: the next append must not write to a file without a name.
 #[test]
-fn files_removed_under_it_begin_again() {
+fn log_begins_again_after_its_file_is_removed() {
     let folder = folder();
     let logs = FileLogs::open(folder.path()).unwrap();
     wait(logs.append(log(7), 0, b"abc".to_vec())).unwrap();
@@ -68,7 +68,7 @@ fn files_removed_under_it_begin_again() {
 }
 
 #[test]
-fn no_more_files_are_open_than_may_be() {
+fn number_of_open_files_is_bounded() {
     let folder = folder();
     let mut files = OpenLogFiles::new(folder.path().to_owned());
     let all = u32::try_from(OPEN_MAX).unwrap() + 10;
@@ -83,7 +83,7 @@ fn no_more_files_are_open_than_may_be() {
 }
 
 #[test]
-fn a_place_that_cannot_be_a_folder_is_refused() {
+fn path_that_cannot_be_a_folder_is_refused() {
     let folder = folder();
     fs::write(folder.path().join("logs"), "").unwrap();
     let below = folder.path().join("logs/below");

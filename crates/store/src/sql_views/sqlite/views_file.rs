@@ -78,7 +78,7 @@ impl SqlViewsFile {
         Ok((connection, identity))
     }
 
-    /// Removes the file, so that it is created anew.
+    /// Removes the file, so that it is created again.
     pub(super) fn discard(&mut self) -> Result<(), StoreError> {
         self.opened = None;
         self.remove()

@@ -1,5 +1,5 @@
--- One row per run that ended: its line. `number` is its id with the top bit turned over: numbers are signed here, and ids
--- will be larger than half of all numbers in 2039. Times are milliseconds since 1970.
+-- One row per run that has ended: its record. `number` is the run's id with the top bit inverted, because numbers are
+-- signed here and ids exceed half of the range in 2039. Times are milliseconds since 1970.
 CREATE TABLE windlass_archive (
     number       bigint PRIMARY KEY,
     run          text NOT NULL,
@@ -8,10 +8,10 @@ CREATE TABLE windlass_archive (
     submitted_ms bigint NOT NULL CHECK (submitted_ms >= 0),
     ended_ms     bigint NOT NULL CHECK (ended_ms >= 0),
     steps        bigint NOT NULL CHECK (steps >= 0),
-    -- How many events it has, and the position of the last: what tells that none of its chunks is missing.
+    -- The number of events and the position of the last one, to detect missing chunks.
     events       bigint NOT NULL CHECK (events >= 0),
     last         bigint NOT NULL CHECK (last >= 0),
-    -- The workers that had leases of it: a list of numbers and names, in JSON.
+    -- The workers that had leases of the run: a list of numbers and names, in JSON.
     workers      text NOT NULL
 );
 
@@ -21,9 +21,9 @@ CREATE INDEX windlass_archive_by_pipeline_and_status ON windlass_archive (pipeli
 CREATE INDEX windlass_archive_by_submission ON windlass_archive (submitted_ms, number);
 CREATE INDEX windlass_archive_by_end ON windlass_archive (ended_ms, number);
 
--- The events of a run, compressed, so many in a row that a page of them is read without the rest. A row is named by
--- the position of its last event, and says which one it follows: that of the row before, or zero. They are written and
--- dropped with the line of their run, in one statement or transaction.
+-- The events of a run, compressed in chunks, so that a page is read without the rest. The key of a row is the position
+-- of its last event. The row names the position that it follows: the key of the row before, or zero. Chunks are written
+-- and deleted with the row of their run, in one statement or transaction.
 CREATE TABLE windlass_archive_chunks (
     number  bigint NOT NULL,
     last    bigint NOT NULL CHECK (last > follows),
@@ -31,10 +31,11 @@ CREATE TABLE windlass_archive_chunks (
     events  bytea NOT NULL,
     PRIMARY KEY (number, last)
 );
--- They are compressed already.
+-- The chunks are compressed already.
 ALTER TABLE windlass_archive_chunks ALTER COLUMN events SET STORAGE EXTERNAL;
 
--- The keys of submissions: what each stands for. A key is bytes here, as it may hold any that a text may not.
+-- The keys of submissions, and the run of each. A key is stored as bytes, because it may contain bytes that text may
+-- not.
 CREATE TABLE windlass_keys (
     key   bytea PRIMARY KEY CHECK (octet_length(key) <= 256),
     body  bytea NOT NULL CHECK (octet_length(body) = 32),

@@ -1,5 +1,5 @@
--- One row per run that ended: its line. `run` is its id with the top bit turned over: numbers are signed here, and ids
--- will be larger than half of all numbers in 2039. Every index ends in `run`, as that is the key of the rows.
+-- One row per run that has ended: its record. `run` is the run's id with the top bit inverted, because numbers are
+-- signed here and ids exceed half of the range in 2039. Every index ends in `run`, because that is the key of the rows.
 CREATE TABLE runs (
     run          INTEGER PRIMARY KEY,
     pipeline     TEXT NOT NULL,
@@ -7,12 +7,12 @@ CREATE TABLE runs (
     submitted_at INTEGER NOT NULL CHECK (submitted_at >= 0),
     ended_at     INTEGER NOT NULL CHECK (ended_at >= 0),
     steps        INTEGER NOT NULL CHECK (steps >= 0),
-    -- How many events it has, and the position of the last: what tells that none of its chunks is missing.
+    -- The number of events and the position of the last one, to detect missing chunks.
     events       INTEGER NOT NULL CHECK (events >= 0),
     last         INTEGER NOT NULL CHECK (last >= 0),
-    -- The workers that had leases of it: a list of numbers and names, in JSON.
+    -- The workers that had leases of the run: a list of numbers and names, in JSON.
     workers      TEXT NOT NULL,
-    -- A checksum of all of it: nothing else tells a changed byte of the row.
+    -- A checksum of the record: otherwise a changed byte of the row would not be detected.
     line_check   BLOB NOT NULL CHECK (octet_length(line_check) = 8)
 ) STRICT;
 
@@ -22,8 +22,8 @@ CREATE INDEX runs_by_pipeline_and_status ON runs (pipeline, status);
 CREATE INDEX runs_by_submission ON runs (submitted_at);
 CREATE INDEX runs_by_end ON runs (ended_at);
 
--- The events of a run, compressed, so many in a row that a page of them is read without the rest. A row is named by
--- the position of its last event, and says which one it follows: that of the row before, or zero.
+-- The events of a run, compressed in chunks, so that a page is read without the rest. The key of a row is the position
+-- of its last event. The row names the position that it follows: the key of the row before, or zero.
 CREATE TABLE chunks (
     run     INTEGER NOT NULL REFERENCES runs (run),
     last    INTEGER NOT NULL CHECK (last > follows),
@@ -32,7 +32,7 @@ CREATE TABLE chunks (
     PRIMARY KEY (run, last)
 ) STRICT;
 
--- The keys of submissions: what each stands for.
+-- The keys of submissions, and the run of each.
 CREATE TABLE keys (
     key  TEXT PRIMARY KEY CHECK (octet_length(key) <= 256),
     body BLOB NOT NULL CHECK (octet_length(body) = 32),

@@ -1,4 +1,4 @@
-//! Opening, chunks, groups, indexes.
+//! Opening, chunks, group commits and indexes.
 
 use rusqlite::params_from_iter;
 use windlass_core::id::RunId;
@@ -13,7 +13,7 @@ use crate::db::StoreError;
 use crate::journal::Position;
 
 #[test]
-fn a_closed_archive_is_one_file() {
+fn closed_archive_is_one_file() {
     let folder = folder();
     let path = folder.path().join("not/yet/there");
     let archive = open(&path);
@@ -33,7 +33,7 @@ fn every_statement_can_be_prepared() {
     }
 }
 
-/// Whatever the filters, a page is read from an index in its order: its price is its own length.
+/// A page is read from an index in its order, for all filters, so its cost depends only on its length.
 #[test]
 fn every_page_of_runs_uses_an_index() {
     let folder = folder();
@@ -55,7 +55,7 @@ fn every_page_of_runs_uses_an_index() {
         let (sql, values) = statement::runs(&query);
         let plan = plan(&sql, values);
         assert!(!plan.contains("TEMP B-TREE"), "{query:?}: {plan}");
-        // Without a filter all runs are read, from the newest, as far as the page goes.
+        // Without a filter, runs are read newest first, up to the end of the page.
         let newest_first = filters == 0 && plan == "SCAN runs";
         assert!(newest_first || !plan.contains("SCAN"), "{query:?}: {plan}");
         let by_submission = plan.contains("runs_by_submission (submitted_at>?)");
@@ -67,9 +67,9 @@ fn every_page_of_runs_uses_an_index() {
     }
 }
 
-/// Of a large run only the parts are unpacked that are asked for: so the others may be damaged.
+/// Only the requested chunks of a large run are unpacked, so the others may be damaged.
 #[test]
-fn a_page_unpacks_no_more_than_it_needs() {
+fn page_unpacks_only_the_needed_chunks() {
     let folder = folder();
     let archive = open(folder.path());
     let run = sealed(1, 3 * CHUNK_EVENTS_MAX as u64);
@@ -90,7 +90,7 @@ fn a_page_unpacks_no_more_than_it_needs() {
 }
 
 #[test]
-fn what_waits_together_is_answered_one_by_one() {
+fn each_request_of_a_group_gets_its_own_reply() {
     let folder = folder();
     let archive = open(folder.path());
     let claim = |key: &str, run| SubmissionKeyClaim {
@@ -119,10 +119,10 @@ fn archive_write_completes_after_its_future_is_dropped() {
 }
 
 #[test]
-fn a_reader_sees_runs_while_they_are_kept_and_cannot_write() {
+fn reader_sees_runs_while_they_are_archived_and_cannot_write() {
     let folder = folder();
     let error = open_error(SqliteArchive::read(folder.path()));
-    assert!(error.to_string().contains("nobody has led"), "{error}");
+    assert!(error.to_string().contains("no controller has led"), "{error}");
     let archive = open(folder.path());
     let reader = SqliteArchive::read(folder.path()).unwrap();
     wait(archive.keep(sealed(1, 2))).unwrap();

@@ -1,4 +1,4 @@
-//! Words for the stories: an archive in a folder, and runs to keep.
+//! Test helpers: an archive in a folder, and runs to archive.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::db::StoreError;
 use crate::journal::{Position, RecordedEvent};
 
 pub(super) fn folder() -> TempDir {
-    tempfile::tempdir().expect("there is room for a folder")
+    tempfile::tempdir().expect("a folder can be created")
 }
 
 pub(super) fn open(folder: &Path) -> SqliteArchive {
     SqliteArchive::open(folder).expect("the archive opens")
 }
 
-/// Somebody with a shell.
+/// Opens the database directly, as a user of the SQLite shell.
 pub(super) fn raw_connection(folder: &Path) -> Connection {
     Connection::open(folder.join("archive.db")).expect("the file can be opened")
 }
 
-/// What somebody who cannot open it is told.
+/// Returns the error of an archive that cannot be opened.
 pub(super) fn open_error(opened: Result<SqliteArchive, StoreError>) -> StoreError {
     opened.map(drop).expect_err("it cannot be opened")
 }
 
-/// All events of a run.
+/// Returns all events of a run.
 pub(super) fn events(
     archive: &SqliteArchive,
     run: u64,

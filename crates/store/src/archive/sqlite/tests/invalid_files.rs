@@ -1,4 +1,4 @@
-//! Files that are not an archive, not this version's, or not what they were.
+//! Files that are not an archive, have another version, or are damaged.
 
 use std::fs;
 
@@ -12,11 +12,11 @@ use crate::db::StoreError;
 use crate::db::sql_number::run_to_sql;
 use crate::journal::Position;
 
-/// The first byte of a page of SQLite that has the rows of a table.
+/// The first byte of a SQLite page with rows of a table.
 const LEAF: u8 = 13;
 
 #[test]
-fn a_newer_schema_is_refused_and_not_touched() {
+fn newer_schema_is_refused_and_not_changed() {
     let folder = folder();
     drop(open(folder.path()));
     raw_connection(folder.path()).pragma_update(None, "user_version", 9).unwrap();
@@ -30,16 +30,16 @@ fn a_newer_schema_is_refused_and_not_touched() {
 }
 
 #[test]
-fn a_journal_is_no_archive() {
+fn journal_file_is_refused_as_an_archive() {
     let folder = folder();
     raw_connection(folder.path()).pragma_update(None, "application_id", 0x776e_646c).unwrap();
     let error = open_error(SqliteArchive::open(folder.path()));
     assert!(error.to_string().contains("another application"), "{error}");
 }
 
-/// One byte anywhere in the bytes of a run: it is told which run, and the others are read as before.
+/// A changed byte in the chunks of a run is an error that names the run; the others are read as before.
 #[test]
-fn a_changed_byte_is_damage_of_its_run() {
+fn changed_byte_damages_only_its_run() {
     let folder = folder();
     let archive = open(folder.path());
     for run in [1, 2] {
@@ -61,7 +61,7 @@ fn a_changed_byte_is_damage_of_its_run() {
     }
 }
 
-/// What an archive says of its runs.
+/// Reads all runs of an archive.
 fn read_all_runs(archive: &SqliteArchive) -> Vec<Result<String, StoreError>> {
     let runs = wait(archive.runs(RunQuery { most: 9, ..RunQuery::default() }));
     let lines = [1, 2].map(|run| wait(archive.run(RunId(run))).map(|line| format!("{line:?}")));
@@ -70,7 +70,7 @@ fn read_all_runs(archive: &SqliteArchive) -> Vec<Result<String, StoreError>> {
     [runs].into_iter().chain(lines).chain(events).collect()
 }
 
-/// Each byte of the rows of runs, and of their parts: either all is told as it was, or that something is damaged.
+/// A changed byte in the rows of runs and chunks either has no effect or is reported as damage.
 #[test]
 fn no_byte_of_a_run_changes_silently() {
     let (folder, flipped) = (folder(), folder());
@@ -91,18 +91,18 @@ fn no_byte_of_a_run_changes_silently() {
     for at in first..rows + page {
         let mut changed = bytes.clone();
         changed[at] ^= 1 << (at % 8);
-        fs::write(flipped.path().join("archive.db"), changed).expect("there is room");
+        fs::write(flipped.path().join("archive.db"), changed).expect("the file can be written");
         let archive = SqliteArchive::read(flipped.path()).expect("its header is whole");
         let now = read_all_runs(&archive);
         let is_told = now.iter().any(Result::is_err);
-        assert!(is_told || now == whole, "byte {at} has changed what is told: {now:?}");
+        assert!(is_told || now == whole, "byte {at} has changed the result silently: {now:?}");
         told_damage += usize::from(is_told);
     }
-    assert!(told_damage > 100, "{told_damage} were told");
+    assert!(told_damage > 100, "{told_damage} were reported");
 }
 
 #[test]
-fn a_missing_row_does_not_pass_for_a_short_run() {
+fn missing_row_is_damage_and_not_the_end_of_the_run() {
     for order in ["ASC LIMIT 1", "ASC LIMIT 1 OFFSET 1", "DESC LIMIT 1"] {
         let folder = folder();
         let archive = open(folder.path());
@@ -113,7 +113,7 @@ fn a_missing_row_does_not_pass_for_a_short_run() {
         );
         assert_eq!(raw_connection(folder.path()).execute(&delete, ()), Ok(1));
         let error = events(&archive, 1).unwrap_err();
-        assert!(error.to_string().contains("run 1: its events behind position"), "{error}");
+        assert!(error.to_string().contains("run 1: its events after position"), "{error}");
         let last = run.events.last().unwrap();
         assert_eq!(wait(archive.events(RunId(1), last, 10)), Ok(Vec::new()));
         assert_eq!(wait(archive.events(RunId(1), Position(0), 0)), Ok(Vec::new()));
@@ -121,7 +121,7 @@ fn a_missing_row_does_not_pass_for_a_short_run() {
 }
 
 #[test]
-fn a_chunk_in_the_place_of_another_is_found() {
+fn chunk_in_place_of_another_is_detected() {
     let folder = folder();
     let archive = open(folder.path());
     wait(archive.keep(sealed(1, 50))).unwrap();
@@ -135,7 +135,7 @@ fn a_chunk_in_the_place_of_another_is_found() {
 }
 
 #[test]
-fn a_table_that_is_gone_is_damage() {
+fn missing_table_is_damage() {
     let folder = folder();
     let archive = open(folder.path());
     raw_connection(folder.path()).execute_batch("DROP TABLE chunks; DROP TABLE runs").unwrap();

@@ -1,4 +1,4 @@
-//! What the archive in SQLite promises beyond the conformance suite: what happens to its file.
+//! Promises of the SQLite archive beyond the conformance suite: its file.
 
 mod basics;
 mod fixtures;

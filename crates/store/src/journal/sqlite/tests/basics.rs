@@ -1,4 +1,4 @@
-//! Opening, leading, writing, reading.
+//! Opening, leading, writing and reading a journal.
 
 use std::path::Path;
 use std::{fs, thread};
@@ -14,7 +14,7 @@ use crate::journal::sqlite::statement;
 use crate::journal::{BatchId, CampaignOutcome, Journal, JournalSnapshot, Position, SqliteJournal};
 
 #[test]
-fn everything_is_there_when_it_is_opened_again() {
+fn reopened_journal_has_all_batches() {
     let folder = folder();
     let path = folder.path().join("not/yet/there");
     let written = {
@@ -43,7 +43,7 @@ fn every_statement_can_be_prepared() {
 }
 
 #[test]
-fn the_schema_itself_keeps_the_row_of_the_leader() {
+fn schema_refuses_to_delete_the_leader_row_or_lower_its_term() {
     let folder = folder();
     let journal = open(folder.path());
     win(&journal);
@@ -54,7 +54,7 @@ fn the_schema_itself_keeps_the_row_of_the_leader() {
 }
 
 #[test]
-fn a_migration_that_fails_leaves_nothing() {
+fn failed_migration_is_rolled_back() {
     let folder = folder();
     drop(open(folder.path()));
     let mut connection = Connection::open(folder.path().join("journal.db")).unwrap();
@@ -62,7 +62,7 @@ fn a_migration_that_fails_leaves_nothing() {
     assert!(TABLES.apply(&mut connection, 2, broken).is_err());
     assert_eq!(TABLES.check(&connection, "here"), Ok(1));
     connection.prepare("SELECT a FROM half").expect_err("the first half was rolled back");
-    // One that another process applied meanwhile is not applied twice.
+    // A migration that another process applied meanwhile is not applied twice.
     assert_eq!(TABLES.apply(&mut connection, 1, TABLES.migrations[0]), Ok(()));
 }
 
@@ -108,7 +108,7 @@ fn second_candidate_learns_the_current_leader() {
         address: Some("alpha:1".to_owned()),
     };
     assert_eq!(campaign(&rival, "beta"), Ok(led.clone()));
-    assert_eq!(campaign(&journal, "alpha"), Ok(led), "also to itself");
+    assert_eq!(campaign(&journal, "alpha"), Ok(led), "the same for the leader itself");
     assert_eq!(wait(journal.resign(term)), Ok(()));
     let stale = StoreError::Stale { term, current: term };
     assert_eq!(wait(journal.append(batch(term, 0, 1))), Err(stale));
@@ -116,7 +116,7 @@ fn second_candidate_learns_the_current_leader() {
 }
 
 #[test]
-fn two_with_the_lock_cannot_both_write() {
+fn former_leader_cannot_write_after_its_lock_file_is_deleted() {
     let folder = folder();
     let (journal, rival) = (open(folder.path()), open(folder.path()));
     let old = win(&journal).term;
@@ -128,11 +128,11 @@ fn two_with_the_lock_cannot_both_write() {
     assert_eq!(wait(journal.renew(old)), Err(stale));
     append_batch(&rival, new, 1, 1);
     drop(rival);
-    assert!(win(&journal).term > new, "it can lead again when the other has gone");
+    assert!(win(&journal).term > new, "it can lead again after the other has ended");
 }
 
 #[test]
-fn many_can_open_a_new_journal_at_once() {
+fn many_processes_can_open_a_new_journal_at_once() {
     let folder = folder();
     let opened: Vec<SqliteJournal> = thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| open(folder.path()))).collect();
@@ -143,7 +143,7 @@ fn many_can_open_a_new_journal_at_once() {
 }
 
 #[test]
-fn a_reader_sees_batches_while_they_are_written() {
+fn reader_sees_batches_while_they_are_written() {
     const BATCHES: u64 = 200;
     let folder = folder();
     let journal = open(folder.path());
@@ -163,7 +163,7 @@ fn a_reader_sees_batches_while_they_are_written() {
 }
 
 #[test]
-fn a_reader_can_neither_lead_nor_write() {
+fn reader_can_neither_lead_nor_write() {
     let folder = folder();
     drop(open(folder.path()));
     let reader = SqliteJournal::read(folder.path()).unwrap();
@@ -184,7 +184,7 @@ fn a_reader_can_neither_lead_nor_write() {
 }
 
 #[test]
-fn the_tail_has_about_as_many_as_were_asked_for() {
+fn tail_returns_about_the_requested_number_of_events() {
     let folder = folder();
     let journal = open(folder.path());
     let term = win(&journal).term;
@@ -195,7 +195,7 @@ fn the_tail_has_about_as_many_as_were_asked_for() {
 }
 
 #[test]
-fn a_network_is_recognised_by_its_mount() {
+fn network_file_system_is_detected_by_its_mount() {
     let mounts = "/dev/sda / ext4 rw 0 0\n\
         nas:/a /home nfs4 rw 0 0\n\
         tmpfs /home/me/local\\040disk tmpfs rw 0 0\n\
@@ -206,6 +206,6 @@ fn a_network_is_recognised_by_its_mount() {
     assert_eq!(kind("/home/me/project"), Some("nfs4"));
     assert_eq!(kind("/homes"), Some("ext4"));
     assert_eq!(kind("/home/me/local disk/a"), Some("tmpfs"));
-    assert_eq!(kind("/srv/a"), Some("xfs"), "the newest of two mounts on one place");
+    assert_eq!(kind("/srv/a"), Some("xfs"), "the newest of two mounts at one path");
     assert_eq!(network_mount::file_system_type("", Path::new("/a")), None);
 }

@@ -1,4 +1,4 @@
-//! Places that cannot hold a journal, disks that are read-only, and disks without room.
+//! Paths that cannot hold a journal, read-only disks, and full disks.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn is_unusable(error: &StoreError) {
 }
 
 #[test]
-fn a_place_that_cannot_be_a_folder_is_refused() {
+fn path_that_cannot_be_a_folder_is_refused() {
     let folder = folder();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -33,13 +33,13 @@ fn missing_journal_is_reported() {
     let folder = folder();
     let error = open_error(SqliteJournal::read(folder.path()));
     is_unusable(&error);
-    assert!(error.to_string().contains("nobody has led"), "{error}");
+    assert!(error.to_string().contains("no controller has led"), "{error}");
     fs::write(folder.path().join("journal.db"), "").unwrap();
     is_unusable(&open_error(SqliteJournal::read(folder.path())));
 }
 
 #[test]
-fn a_read_only_disk_is_refused_with_what_to_do() {
+fn read_only_disk_is_refused_with_advice() {
     let Some(disk) = TestDisk::mount("2m") else { return };
     drop(open(disk.path()));
     assert!(disk.make_read_only(), "a closed journal has no file open");
@@ -76,7 +76,7 @@ fn full_disk_refuses_appends_until_space_is_free() {
 }
 
 #[test]
-fn a_full_disk_keeps_no_half_of_a_snapshot() {
+fn full_disk_keeps_no_incomplete_snapshot() {
     let Some(disk) = TestDisk::mount("4m") else { return };
     let journal = open(disk.path());
     let term = win(&journal).term;
@@ -86,7 +86,7 @@ fn a_full_disk_keeps_no_half_of_a_snapshot() {
     disk.fill();
     let saved = wait(journal.save(snapshot(8)));
     assert!(matches!(saved, Err(StoreError::Full { .. })), "{saved:?}");
-    assert!(!disk.path().join("snapshot.new").exists(), "there is little room as it is");
+    assert!(!disk.path().join("snapshot.new").exists(), "the incomplete file is removed");
     assert!(wait(journal.snapshot()) == Ok(Some(snapshot(4))), "the one before is there");
     disk.make_room();
     assert_eq!(wait(journal.save(snapshot(8))), Ok(()));
@@ -94,7 +94,7 @@ fn a_full_disk_keeps_no_half_of_a_snapshot() {
 }
 
 #[test]
-fn a_disk_that_is_full_from_the_start_can_be_used_later() {
+fn disk_that_is_full_at_the_start_can_be_used_later() {
     let Some(disk) = TestDisk::mount("2m") else { return };
     disk.fill();
     let error = open_error(SqliteJournal::open(disk.path(), now));

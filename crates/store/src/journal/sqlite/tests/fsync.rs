@@ -1,8 +1,8 @@
-//! Durable before it is said, as the kernel sees it: the calls of a process that appends and saves, traced.
+//! Durable before acknowledged, as the kernel sees it: the system calls of a process that appends and saves, traced.
 //!
-//! A journal that does not sync passes every test that does not pull the plug. So a process is run under `strace`, and
-//! each time it says that something was acknowledged, a sync of what keeps it must have returned since it said so last.
-//! The same process with `synchronous=OFF` must be found out.
+//! A journal that does not sync passes every test without a power failure. So a process runs under `strace`. Between
+//! two acknowledgements that it prints, a sync of the files must have returned. The test must also detect the same
+//! process with `synchronous=OFF`.
 
 use std::path::Path;
 use std::process::Command;
@@ -25,7 +25,7 @@ use crate::journal::{CampaignOutcome, Journal, LeaderCandidate, Position};
 const APPENDS: u64 = 50;
 const SAVES: u64 = 5;
 
-/// What `processes::child` does in this role: a journal as everybody opens it, one append at a time.
+/// The role of `processes::child` that opens a journal as usual and appends one batch at a time.
 pub(super) fn append_and_save(folder: &Path) {
     let journal = open(folder);
     let term = win(&journal).term;
@@ -41,7 +41,7 @@ pub(super) fn append_and_save(folder: &Path) {
     }
 }
 
-/// The same with a writer whose connection was told not to sync.
+/// The same role with a writer whose connection does not sync.
 pub(super) fn append_carelessly(folder: &Path) {
     let connection =
         connection::open_for_writing(&folder.join("journal.db"), "here", &TABLES).unwrap();
@@ -52,8 +52,10 @@ pub(super) fn append_carelessly(folder: &Path) {
         RequestThread::start("journal-writer", "here", |requests| writer.run(requests)).unwrap();
     let candidate = LeaderCandidate { node: "alpha".to_owned(), address: None };
     let won = wait(desk.call(|answer| SqliteJournalWriteRequest::Campaign { candidate, answer }));
-    let Ok(CampaignOutcome::Won(leadership)) = won else { panic!("nobody else leads: {won:?}") };
-    // What came before the first append was synced when the journal was made.
+    let Ok(CampaignOutcome::Won(leadership)) = won else {
+        panic!("no other process leads: {won:?}")
+    };
+    // The creation of the journal was synced before the first append.
     print_number("acked", 0);
     for at in 0..APPENDS {
         let batch = EncodedBatch::new(&batch(leadership.term, at, 1));
@@ -64,7 +66,7 @@ pub(super) fn append_carelessly(folder: &Path) {
     }
 }
 
-/// Whether this machine can trace. Where everything has to be tested, one that cannot is a failure.
+/// Whether this machine can trace system calls. On CI a missing tracer is a failure.
 #[expect(clippy::disallowed_methods, reason = "a switch of the tests, not of the program")]
 fn can_trace() -> bool {
     let probe = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
@@ -81,12 +83,12 @@ fn can_trace() -> bool {
     false
 }
 
-/// The calls of a process in this role that came to a good end, one a line, in order.
+/// Returns the successful system calls of a process in this role, one per line, in order.
 fn trace(role: &str) -> (TempDir, String) {
     let folder = folder();
     let traced = folder.path().join("trace");
     let mut command = Command::new("strace");
-    // `-f` all threads, `-y` which file, `-z` the whole call when it has succeeded.
+    // `-f`: all threads; `-y`: names of files; `-z`: successful calls only.
     command.args(["-f", "-y", "-z", "-s", "99", "-e", "trace=fsync,fdatasync,write", "-e"]);
     command.arg("signal=none").arg("-o").arg(&traced).arg("--").arg(executable());
     let journal = folder.path().join("journal");
@@ -98,7 +100,8 @@ fn trace(role: &str) -> (TempDir, String) {
     (folder, text)
 }
 
-/// How often this was said, and how often without a sync of all these files since it was said last.
+/// Returns the number of lines with this word, and how many of them had no sync of all these files since the line
+/// before.
 fn said(trace: &str, word: &str, files: &[&str]) -> (usize, usize) {
     let (mut times, mut unsynced) = (0, 0);
     let mut synced = vec![false; files.len()];
@@ -123,12 +126,12 @@ fn nothing_is_acknowledged_before_it_is_synced() {
     }
     let (_folder, trace) = trace("sync");
     assert_eq!(said(&trace, "acked ", &["journal.db-wal>"]), (51, 0), "{trace}");
-    // Its bytes, and its name.
+    // The bytes and the name of the file.
     assert_eq!(said(&trace, "saved ", &["snapshot.new>", "journal>"]), (5, 0), "{trace}");
 }
 
 #[test]
-fn a_journal_that_does_not_sync_is_found_out() {
+fn journal_that_does_not_sync_is_detected() {
     if !can_trace() {
         return;
     }
@@ -137,7 +140,7 @@ fn a_journal_that_does_not_sync_is_found_out() {
 }
 
 #[test]
-fn what_is_said_is_held_against_the_syncs_before_it() {
+fn each_acknowledgement_is_compared_with_the_syncs_before_it() {
     let trace = "7 fdatasync(5</a/journal.db-wal>) = 0\n\
         8 write(1<pipe:[1]>, \"\\nacked 1.\\n\", 10) = 10\n\
         8 write(1<pipe:[1]>, \"\\nacked 2.\\n\", 10) = 10\n\

@@ -1,4 +1,4 @@
-//! What waits together is written together, and has a bound.
+//! Group commit: waiting appends are written together, and their number is bounded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::journal::sqlite::schema::TABLES;
 use crate::journal::sqlite::writer::{SqliteJournalWriteRequest, SqliteJournalWriter};
 use crate::journal::{EventBatch, Journal, LeaderCandidate, Position};
 
-/// What a writer answers that finds a campaign and all of these waiting when it begins.
+/// Returns the replies of a writer that finds a campaign and these appends waiting when it starts.
 fn at_once<const N: usize>(
     folder: &Path,
     appends: [Arc<EventBatch>; N],
@@ -38,7 +38,7 @@ fn at_once<const N: usize>(
     drop(desk);
     let (folder, place) = (folder.to_owned(), "here".to_owned());
     SqliteJournalWriter::new(connection, (folder, place), now, LossPolicy::Refused).run(requests);
-    answers.map(|mut answered| answered.try_recv().expect("the writer answers everybody"))
+    answers.map(|mut answered| answered.try_recv().expect("the writer replies to every request"))
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn failed_group_commit_rolls_back_and_reports_to_every_caller() {
     let folder = folder();
     win(&open(folder.path()));
     let side = Connection::open(folder.path().join("journal.db")).unwrap();
-    // A failure that keeps the transaction open, as a full disk may: undoing it is up to the writer.
+    // The failure leaves the transaction open, as a full disk may: the writer must roll it back.
     let fails = "CREATE TRIGGER fails BEFORE INSERT ON journal WHEN NEW.position = 3
         BEGIN SELECT RAISE(FAIL, 'as planned'); END";
     side.execute_batch(fails).unwrap();
@@ -67,13 +67,13 @@ fn failed_group_commit_rolls_back_and_reports_to_every_caller() {
 }
 
 #[test]
-fn a_disk_that_stopped_is_not_given_ever_more_to_do() {
+fn number_of_appends_that_wait_for_a_stopped_disk_is_bounded() {
     let folder = folder();
     let journal = open(folder.path());
     let term = win(&journal).term;
     let side = Connection::open(folder.path().join("journal.db")).unwrap();
     side.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // The writer has taken at most one group of as many as may wait, and as many wait again.
+    // The writer has taken at most one full group, and as many requests wait again.
     let most = 2 * QUEUED_REQUESTS_MAX + 1;
     let append = |at| journal.append(batch(term, at, 1));
     let promises: Vec<_> = (0..most as u64 + 50).map(append).collect();

@@ -1,4 +1,4 @@
-//! Files that are not a journal, not this version's, or not what they were.
+//! Files that are not a journal, have another version, or are damaged.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::db::StoreError;
 use crate::journal::{Journal, Position, SqliteJournal};
 
 #[test]
-fn a_newer_schema_is_refused_and_not_touched() {
+fn newer_schema_is_refused_and_not_changed() {
     let folder = folder();
     drop(open(folder.path()));
     let file = folder.path().join("journal.db");
@@ -25,7 +25,7 @@ fn a_newer_schema_is_refused_and_not_touched() {
 }
 
 #[test]
-fn a_journal_of_another_format_is_refused_by_name_and_not_touched() {
+fn journal_of_another_format_is_refused_by_name_and_not_changed() {
     let changes = [
         ("UPDATE windlass_format SET name = 'windlass-0'", "windlass-0"),
         ("DROP TABLE windlass_format", "(unnamed)"),
@@ -62,7 +62,7 @@ fn database_of_another_application_is_refused_unchanged() {
 }
 
 #[test]
-fn garbage_is_damaged_and_not_touched() {
+fn garbage_is_reported_as_damaged_and_not_changed() {
     let folder = folder();
     let file = folder.path().join("journal.db");
     let garbage = b"this was a journal once ".repeat(1000);
@@ -73,7 +73,7 @@ fn garbage_is_damaged_and_not_touched() {
 }
 
 #[test]
-fn changed_bytes_are_found_where_they_are_read() {
+fn changed_bytes_are_detected_when_they_are_read() {
     let folder = folder();
     let file = folder.path().join("journal.db");
     let journal = open(folder.path());
@@ -88,7 +88,7 @@ fn changed_bytes_are_found_where_they_are_read() {
 }
 
 #[test]
-fn a_file_cut_short_is_damaged() {
+fn truncated_file_is_damaged() {
     let folder = folder();
     let file = folder.path().join("journal.db");
     let journal = open(folder.path());
@@ -102,7 +102,7 @@ fn a_file_cut_short_is_damaged() {
 }
 
 #[test]
-fn a_missing_row_does_not_pass_for_a_short_journal() {
+fn missing_row_is_damage_and_not_the_end_of_the_journal() {
     let folder = folder();
     let journal = open(folder.path());
     let term = win(&journal).term;
@@ -112,13 +112,17 @@ fn a_missing_row_does_not_pass_for_a_short_journal() {
     let change = |sql| assert_eq!(connection.execute(sql, ()), Ok(1), "{sql}");
     change("DELETE FROM journal WHERE position = 4");
     is_damaged(&wait(journal.tail(Position(0), 10)));
-    assert_eq!(wait(journal.tail(Position(4), 10)).unwrap().len(), 1, "what follows is whole");
+    assert_eq!(
+        wait(journal.tail(Position(4), 10)).unwrap().len(),
+        1,
+        "the later batches are complete"
+    );
     change("UPDATE journal SET first = 3 WHERE position = 6");
     is_damaged(&wait(journal.tail(Position(0), 10)));
 }
 
 #[test]
-fn a_table_that_is_gone_is_damage() {
+fn missing_table_is_damage() {
     let folder = folder();
     let journal = open(folder.path());
     let connection = Connection::open(folder.path().join("journal.db")).unwrap();

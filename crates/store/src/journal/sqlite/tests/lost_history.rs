@@ -1,4 +1,4 @@
-//! What the head file proves: that nothing is missing, or that something is.
+//! The proofs of the head file: that no events are missing, or that some are.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::db::StoreError;
 use crate::journal::{Journal as _, Position, SqliteJournal};
 use crate::logs::{FileLogs, LogId, LogStore as _};
 
-/// The files of a store, without what SQLite makes anew.
+/// The files of a store, without those that SQLite creates again.
 const FILES: [&str; 3] = ["journal.db", "journal.db-wal", "head"];
 
-/// Leads a folder, appends so many batches of three events, and ends in good order.
+/// Leads a folder, appends this many batches of three events, and closes the journal.
 fn lead(folder: &Path, batches: u64) -> StoreHistory {
     let journal = open(folder);
     let won = win(&journal);
@@ -30,7 +30,7 @@ fn lead(folder: &Path, batches: u64) -> StoreHistory {
     won.history
 }
 
-/// Copies a store as it is, also while it is led.
+/// Copies a store as it is, even while it is led.
 fn copy(from: &Path, to: &Path) {
     for file in FILES {
         if from.join(file).exists() {
@@ -53,33 +53,33 @@ fn is_missing(error: &StoreError, by: &str) -> bool {
 }
 
 #[test]
-fn a_folder_that_stayed_where_it_is_has_an_unbroken_history() {
+fn unmoved_folder_has_an_unbroken_history() {
     let store = folder();
     for _ in 0..3 {
         assert_eq!(lead(store.path(), 2), StoreHistory::Unbroken);
     }
-    assert_eq!(win(&open(store.path())).term, Term(4), "terms go on by one");
+    assert_eq!(win(&open(store.path())).term, Term(4), "terms grow by one");
 }
 
 #[test]
-fn a_folder_that_was_copied_is_not_proven_until_its_leader_has_written() {
+fn copied_folder_is_unproven_until_its_leader_has_written() {
     let (store, copied) = (folder(), folder());
     lead(store.path(), 2);
     copy(store.path(), copied.path());
     let idle = win(&open(copied.path()));
     assert_eq!(idle.history, StoreHistory::Unproven);
-    assert!(idle.term.0 >= now().as_millis(), "its terms are none that were lost");
+    assert!(idle.term.0 >= now().as_millis(), "its terms differ from all lost ones");
     assert_eq!(
         lead(copied.path(), 1),
         StoreHistory::Unproven,
-        "who wrote nothing has settled nothing"
+        "a term without events proves nothing"
     );
     assert_eq!(lead(copied.path(), 1), StoreHistory::Unbroken);
 }
 
-/// As soon as a copy can be put back: its files may have the inodes of those that were removed.
+/// The backup is copied after the files were removed, so the copies may reuse the inodes.
 #[test]
-fn a_backup_that_takes_the_place_of_files_that_were_removed_is_not_proven() {
+fn backup_in_place_of_removed_files_is_unproven() {
     for _ in 0..5 {
         let (store, backup) = (folder(), folder());
         lead(store.path(), 2);
@@ -100,14 +100,14 @@ fn a_backup_that_is_copied_over_the_files_in_place_is_not_proven() {
     lead(store.path(), 2);
     copy(store.path(), backup.path());
     lead(store.path(), 5);
-    // The clock of the file system has to move on: nothing else tells a copy from what it replaces.
+    // The clock of the file system must advance: only it distinguishes a copy from the replaced file.
     sleep(Duration::from_millis(300));
     copy(backup.path(), store.path());
     assert_eq!(lead(store.path(), 1), StoreHistory::Unproven);
 }
 
 #[test]
-fn a_journal_without_a_head_file_is_not_proven() {
+fn journal_without_a_head_file_is_unproven() {
     let store = folder();
     lead(store.path(), 2);
     fs::remove_file(store.path().join("head")).expect("it is there");
@@ -115,7 +115,7 @@ fn a_journal_without_a_head_file_is_not_proven() {
 }
 
 #[test]
-fn a_journal_that_ends_before_its_head_file_is_refused_until_the_loss_is_accepted() {
+fn journal_shorter_than_its_head_file_is_refused_until_the_loss_is_accepted() {
     let (store, backup) = (folder(), folder());
     lead(store.path(), 2);
     copy(store.path(), backup.path());
@@ -132,7 +132,7 @@ fn a_journal_that_ends_before_its_head_file_is_refused_until_the_loss_is_accepte
 }
 
 #[test]
-fn a_journal_of_another_history_is_refused_though_it_is_as_long() {
+fn journal_of_another_history_is_refused_despite_equal_length() {
     let (store, other) = (folder(), folder());
     lead(store.path(), 2);
     let journal = open(other.path());
@@ -155,12 +155,12 @@ fn deleted_journal_is_refused_and_not_recreated() {
     assert_eq!(win(&accepted).history, StoreHistory::Lost);
 }
 
-/// Leaves something of runs in a folder.
+/// Leaves a file of runs in a folder.
 type LeaveTrace = fn(&Path);
 
-/// With the head file gone too, what was made of the journal tells that it was there.
+/// If the head file is missing too, the files derived from the journal show that it existed.
 #[test]
-fn a_deleted_journal_without_a_head_file_is_refused_by_what_is_left_of_its_runs() {
+fn deleted_journal_without_a_head_file_is_refused_if_traces_of_runs_exist() {
     let leaves: [(&str, LeaveTrace); 4] = [
         ("leader.lock", |_| {}),
         ("snapshot-", |store| {
@@ -189,7 +189,7 @@ fn a_deleted_journal_without_a_head_file_is_refused_by_what_is_left_of_its_runs(
         }
         let error = open_error(SqliteJournal::open(store.path(), now));
         assert!(is_missing(&error, trace), "{trace}: {error:?}");
-        assert!(!store.path().join("journal.db").exists(), "{trace}: it is not made anew");
+        assert!(!store.path().join("journal.db").exists(), "{trace}: it is not created again");
         let accepted = SqliteJournal::open_accepting_loss(store.path(), now).expect("it opens");
         let won = win(&accepted);
         assert_eq!(won.history, StoreHistory::Lost, "{trace}");
@@ -199,9 +199,9 @@ fn a_deleted_journal_without_a_head_file_is_refused_by_what_is_left_of_its_runs(
     }
 }
 
-/// As if it had been put back from long ago: an empty one in its place, or one that ends before a snapshot.
+/// Simulates an old backup of the journal: an empty one, or one that ends before a snapshot.
 #[test]
-fn a_journal_that_ends_before_a_snapshot_is_refused_without_a_head_file() {
+fn journal_that_ends_before_a_snapshot_is_refused_without_a_head_file() {
     for batches in [0, 2] {
         let (store, backup) = (folder(), folder());
         drop(open(backup.path()));
@@ -222,9 +222,9 @@ fn a_journal_that_ends_before_a_snapshot_is_refused_without_a_head_file() {
     }
 }
 
-/// Archive and logs are there before the first event.
+/// Archive and logs exist before the first event.
 #[test]
-fn a_store_that_was_opened_and_never_led_is_new() {
+fn opened_store_that_was_never_led_is_new() {
     let store = folder();
     for _ in 0..2 {
         drop(open(store.path()));
@@ -234,9 +234,9 @@ fn a_store_that_was_opened_and_never_led_is_new() {
     assert_eq!(lead(store.path(), 1), StoreHistory::Unbroken);
 }
 
-/// Of every flip in the log of SQLite, either all that was acknowledged is still there or the store says that it is not.
+/// Each flipped byte of the WAL either loses no acknowledged event or is reported as a loss.
 #[test]
-fn no_flip_in_the_write_ahead_log_loses_anything_silently() {
+fn no_flipped_byte_in_the_wal_loses_events_silently() {
     let (store, image) = (folder(), folder());
     let journal = open(store.path());
     let won = win(&journal);
@@ -263,5 +263,5 @@ fn no_flip_in_the_write_ahead_log_loses_anything_silently() {
             Err(error) => panic!("byte {at}: {error:?}"),
         }
     }
-    assert!(told > 20, "{told} were told, {whole} had no effect");
+    assert!(told > 20, "{told} were reported, {whole} had no effect");
 }

@@ -1,4 +1,4 @@
-//! What the journal in SQLite promises beyond the conformance suite: what happens to its files and its process.
+//! Promises of the SQLite journal beyond the conformance suite: its files and its process.
 
 mod basics;
 mod disk_faults;

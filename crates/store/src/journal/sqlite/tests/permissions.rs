@@ -1,6 +1,6 @@
-//! Folders and files in which this user may not do what it has to: what it is told.
+//! Folders and files without the needed permissions, and the resulting messages.
 //!
-//! Permissions do not bind root, so a test that runs as root starts a process as somebody else.
+//! Permissions do not bind root, so a test that runs as root starts a process as another user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -19,10 +19,10 @@ use crate::db::StoreError;
 use crate::journal::sqlite::snapshots;
 use crate::journal::{BatchId, EventBatch, Journal, JournalSnapshot, Position, SqliteJournal};
 
-/// The user "nobody".
+/// The user id of "nobody".
 const NOBODY: u32 = 65534;
 
-/// What `processes::child` does in this role: says what comes of each thing that can be done.
+/// The role of `processes::child` that tries each operation and prints its outcome.
 pub(super) fn try_everything(folder: &Path) {
     let opened = SqliteJournal::open(folder, now);
     let led = opened.as_ref().map_err(StoreError::clone);
@@ -46,14 +46,14 @@ fn print_outcome(word: &str, tried: Option<Result<(), StoreError>>) {
     print_line(&format!("{word}: {told}"));
 }
 
-/// A folder in which a journal is, or will be, and that another user may come to.
+/// The folder of a journal that another user can reach.
 struct SharedJournalFolder {
     _above: TempDir,
     folder: PathBuf,
     written: Vec<Arc<EventBatch>>,
 }
 
-/// What another user was told.
+/// The errors that another user gets.
 #[derive(Debug)]
 struct OtherUserReport {
     lead: String,
@@ -80,7 +80,7 @@ impl SharedJournalFolder {
         Self { _above: above, folder, written }
     }
 
-    /// Lets another user do everything.
+    /// Gives another user all permissions.
     fn open_to_all(&self) {
         permit(&self.folder, 0o777);
         for entry in fs::read_dir(&self.folder).unwrap() {
@@ -92,13 +92,14 @@ impl SharedJournalFolder {
         self.folder.join(name)
     }
 
-    /// What another user is told here; whoever is not root cannot become another and is bound by permissions itself.
+    /// Returns the errors of another user. A user other than root cannot change users, but is bound by permissions
+    /// itself.
     fn try_as_other_user(&self, folder: &Path) -> OtherUserReport {
-        // Others may not come to where this executable is.
+        // Other users may not have access to the folder of this executable.
         let program = self.folder.parent().unwrap().join("program");
         if !program.exists() {
-            // By another process: a test that starts one just now would take a copy of the descriptor with it, and what
-            // is open to write cannot be executed.
+            // Another process copies the file. Otherwise a child that a concurrent test starts inherits the open
+            // descriptor, and a file that is open for writing cannot be executed.
             let copied = Command::new("cp").arg(executable()).arg(&program).status();
             assert!(copied.is_ok_and(|status| status.success()), "the executable can be copied");
             permit(&program, 0o755);
@@ -109,13 +110,13 @@ impl SharedJournalFolder {
         }
         command.current_dir("/");
         let mut mate = TestChildProcess::start_by(command, "try", folder);
-        let mut next = |word| mate.next_line(word).expect("it says what came of it");
+        let mut next = |word| mate.next_line(word).expect("it prints the outcome");
         let (lead, snapshot) = (next("lead:"), next("snapshot:"));
         let (read, save) = (next("read:"), next("save:"));
         OtherUserReport { lead, save, read, snapshot }
     }
 
-    /// Nothing was lost by all that.
+    /// Checks that the journal is unchanged.
     fn is_as_before(&self) {
         self.open_to_all();
         assert_eq!(everything(&open(&self.folder)), self.written);
@@ -132,7 +133,7 @@ fn assert_advice(told: &str, place: &Path, advice: &str) {
 }
 
 #[test]
-fn a_folder_that_is_shared_works_for_another_user() {
+fn shared_folder_works_for_another_user() {
     let place = SharedJournalFolder::new();
     place.open_to_all();
     let told = place.try_as_other_user(&place.folder);
@@ -143,14 +144,14 @@ fn a_folder_that_is_shared_works_for_another_user() {
 }
 
 #[test]
-fn a_folder_of_another_user_is_refused_with_what_to_do() {
+fn folder_of_another_user_is_refused_with_advice() {
     let place = SharedJournalFolder::new();
     permit(&place.folder, if is_root(&place) { 0o700 } else { 0 });
     let told = place.try_as_other_user(&place.folder);
     let file = place.file("journal.db");
     assert_advice(&told.lead, &file, "a folder in which this user may read and write");
     assert_advice(&told.read, &file, "run windlass as its owner, or name another folder");
-    // And what would be below it.
+    // The same for a folder below it.
     let below = place.file("below");
     let told = place.try_as_other_user(&below);
     assert_advice(&told.lead, &below, "run windlass as its owner, or name another folder");
@@ -159,13 +160,13 @@ fn a_folder_of_another_user_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_read_only_folder_is_refused_with_what_to_do() {
+fn read_only_folder_is_refused_with_advice() {
     let place = SharedJournalFolder::new();
     place.open_to_all();
     permit(&place.folder, 0o555);
     let told = place.try_as_other_user(&place.folder);
     assert_advice(&told.lead, &place.file("journal.db"), "give this user the right to write there");
-    // SQLite has to make a file beside it to read it, unless somebody has it open.
+    // SQLite creates a file beside the database to read it, unless another process has it open.
     assert_advice(&told.read, &place.file("journal.db"), "give this user the right to write there");
     let below = place.file("below");
     assert_advice(
@@ -174,7 +175,7 @@ fn a_read_only_folder_is_refused_with_what_to_do() {
         "run windlass as its owner, or name another folder",
     );
     place.is_as_before();
-    // One without a journal.
+    // A folder without a journal.
     for entry in fs::read_dir(&place.folder).unwrap() {
         fs::remove_file(entry.unwrap().path()).unwrap();
     }
@@ -185,12 +186,12 @@ fn a_read_only_folder_is_refused_with_what_to_do() {
         &place.file("journal.db"),
         "a folder in which this user may read and write",
     );
-    assert_advice(&told.read, &place.file("journal.db"), "nobody has led here yet");
+    assert_advice(&told.read, &place.file("journal.db"), "no controller has led here yet");
     permit(&place.folder, 0o755);
 }
 
 #[test]
-fn a_file_of_another_user_is_refused_with_what_to_do() {
+fn file_of_another_user_is_refused_with_advice() {
     let place = SharedJournalFolder::new();
     let file = place.file("journal.db");
     for (mode, advice) in [(0o444, "give this user the right to write"), (0, "may read and write")]
@@ -204,7 +205,7 @@ fn a_file_of_another_user_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_lock_of_another_user_is_refused_with_what_to_do() {
+fn lock_of_another_user_is_refused_with_advice() {
     let place = SharedJournalFolder::new();
     for lock in ["leader.lock", "snapshot.lock"] {
         place.open_to_all();
@@ -217,7 +218,7 @@ fn a_lock_of_another_user_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn snapshots_of_another_user_do_not_pass_for_none() {
+fn unreadable_snapshots_of_another_user_are_not_ignored() {
     let place = SharedJournalFolder::new();
     place.open_to_all();
     for file in snapshots::list_snapshots(&place.folder).expect("the folder is read") {
@@ -228,7 +229,7 @@ fn snapshots_of_another_user_do_not_pass_for_none() {
     assert_eq!(told.save, "it works");
     place.open_to_all();
     let newest = wait(open(&place.folder).snapshot());
-    assert_eq!(newest.unwrap().unwrap().position, Position(2), "who saved left them alone");
+    assert_eq!(newest.unwrap().unwrap().position, Position(2), "the save did not remove them");
     place.is_as_before();
 }
 

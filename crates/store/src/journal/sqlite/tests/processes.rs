@@ -1,4 +1,4 @@
-//! Other processes: one that leads, and one that is killed while it writes.
+//! Other processes: a leader, and a writer that is killed.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::permissions;
 use super::snapshots;
 use crate::journal::{CampaignOutcome, Journal};
 
-/// What the tests below start this executable as; by itself it is nothing.
+/// Runs the role that a test gave this process; does nothing without one.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test that starts this process set them")]
 fn child() {
@@ -37,14 +37,14 @@ fn child() {
     }
 }
 
-/// Leads until its input ends.
+/// Leads until its input is closed.
 fn lead(folder: &Path) {
     let journal = open(folder);
     print_number("leads", win(&journal).term.0);
     drop(io::stdin().read(&mut [0]));
 }
 
-/// Appends for ever, four batches in flight, and says each position that was acknowledged.
+/// Appends for ever, four batches in flight, and prints each acknowledged position.
 fn write(folder: &Path) {
     let journal = open(folder);
     let leadership = win(&journal);
@@ -57,13 +57,13 @@ fn write(folder: &Path) {
             journal.append(append)
         });
         for promise in promises {
-            print_number("acked", wait(promise).expect("nobody else leads").0);
+            print_number("acked", wait(promise).expect("no other process leads").0);
         }
     }
 }
 
 #[test]
-fn another_process_that_leads_is_named() {
+fn leader_in_another_process_is_named() {
     let folder = folder();
     let mut mate = TestChildProcess::start("lead", folder.path());
     assert_eq!(mate.next_number("leads"), Some(1));
@@ -80,7 +80,7 @@ fn another_process_that_leads_is_named() {
 }
 
 #[test]
-fn a_leader_that_is_killed_leads_no_more() {
+fn killed_leader_no_longer_leads() {
     let folder = folder();
     let mut mate = TestChildProcess::start("lead", folder.path());
     assert_eq!(mate.next_number("leads"), Some(1));
@@ -90,9 +90,9 @@ fn a_leader_that_is_killed_leads_no_more() {
     assert_eq!(win(&journal).term, Term(2));
 }
 
-/// Kills a process that writes, at moments that differ in how far it got, again and again on one journal.
+/// Kills a writing process repeatedly on one journal, each time after a different number of appends.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "how long the tests may take is said from outside")]
+#[expect(clippy::disallowed_methods, reason = "a switch of the tests, not of the program")]
 fn what_was_acknowledged_survives_kills() {
     let rounds = if std::env::var("WINDLASS_DEEP").is_ok() { 100 } else { 20 };
     let folder = folder();
@@ -103,7 +103,7 @@ fn what_was_acknowledged_survives_kills() {
             chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut mate = TestChildProcess::start("write", folder.path());
         let heard = usize::try_from((chance >> 33) % 60).unwrap();
-        // Zero: it is killed while it starts.
+        // Zero: the process is killed while it starts.
         acknowledged.extend((0..heard).map_while(|_| mate.next_number("acked")));
         mate.kill();
         acknowledged.extend(std::iter::from_fn(|| mate.next_number("acked")));

@@ -1,4 +1,4 @@
-//! Snapshots as files: damaged, left behind by a crash, saved by many at once, ahead of the journal.
+//! Snapshots as files: damaged, left by a crash, saved concurrently, ahead of the journal.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::journal::{
     decode_state, encode_state,
 };
 
-/// A journal with a real history, closed, with a snapshot in the middle and one nearer to its end.
+/// A closed journal with a realistic history, a snapshot in the middle and one closer to the end.
 struct JournalWithSnapshots {
     folder: TempDir,
     batches: Vec<Vec<Arc<RecordedEvent>>>,
@@ -51,7 +51,7 @@ impl JournalWithSnapshots {
         Self { folder, batches, older, newest }
     }
 
-    /// Which snapshot is found, after checking that it and what is behind it come to the state of the whole.
+    /// Returns the snapshot that is used, after checking that it and the events after it fold to the complete state.
     fn begins_with(&self) -> Option<PathBuf> {
         let journal = open(self.folder.path());
         let found = wait(journal.snapshot()).expect("the snapshots can be looked for");
@@ -75,13 +75,13 @@ fn file(folder: &Path, snapshot: &JournalSnapshot) -> PathBuf {
     folder.join(format!("snapshot-{:020}-{:016x}", snapshot.position.0, snapshot.batch.0))
 }
 
-/// The name of a snapshot's file, without what says that it is one, in a journal of batches of one event.
+/// Returns the name of a snapshot file without its prefix, in a journal with batches of one event.
 fn name(position: u64) -> String {
     let batch = batch(Term(1), position - 1, 1).id;
     format!("snapshot-{position:020}-{:016x}", batch.0)
 }
 
-/// The names of all files that have to do with snapshots.
+/// Returns the names of all snapshot files.
 fn files(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap());
@@ -91,7 +91,7 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A state that tells its position in every part of it.
+/// Returns a state that repeats its position, so that a mixture of two states is detected.
 fn state_at(position: u64) -> Vec<u8> {
     position.to_le_bytes().repeat(40_000)
 }
@@ -106,7 +106,7 @@ fn newest(journal: &SqliteJournal) -> Option<u64> {
     Some(found.position.0)
 }
 
-/// A journal of batches of one event.
+/// Creates a journal with batches of one event.
 fn filled(folder: &Path, batches: u64) -> SqliteJournal {
     let journal = open(folder);
     let term = win(&journal).term;
@@ -116,7 +116,7 @@ fn filled(folder: &Path, batches: u64) -> SqliteJournal {
 }
 
 #[test]
-fn a_damaged_newest_gives_way_to_the_one_before() {
+fn older_snapshot_is_used_if_the_newest_is_damaged() {
     let lived = JournalWithSnapshots::new();
     assert_eq!(lived.begins_with().as_ref(), Some(&lived.newest));
     let bytes = fs::read(&lived.newest).unwrap();
@@ -136,22 +136,22 @@ fn a_damaged_newest_gives_way_to_the_one_before() {
         assert_eq!(lived.begins_with().as_ref(), Some(&lived.older));
     }
     fs::write(&lived.older, "").unwrap();
-    assert_eq!(lived.begins_with(), None, "nothing has left, so the journal is enough");
+    assert_eq!(lived.begins_with(), None, "nothing was pruned, so the journal is enough");
 }
 
 #[test]
-fn one_that_cannot_be_read_at_all_gives_way_too() {
+fn older_snapshot_is_used_if_the_newest_is_unreadable() {
     let lived = JournalWithSnapshots::new();
     for path in [&lived.newest, &lived.older] {
         fs::remove_file(path).unwrap();
-        // Reading a folder fails for root too.
+        // Reading a folder as a file fails for root too.
         fs::create_dir(path).unwrap();
         if path == &lived.newest {
             assert_eq!(lived.begins_with().as_ref(), Some(&lived.older));
         }
     }
     let found = wait(open(lived.folder.path()).snapshot());
-    assert!(found.is_err(), "that there is none would be a lie: {found:?}");
+    assert!(found.is_err(), "unreadable snapshots exist: {found:?}");
 }
 
 #[test]
@@ -171,13 +171,13 @@ fn damaged_snapshot_does_not_replace_an_intact_one() {
 }
 
 #[test]
-fn what_a_crash_left_unfinished_does_not_count_and_is_overwritten() {
+fn unfinished_snapshot_of_a_crash_is_ignored_and_overwritten() {
     let folder = folder();
     let journal = filled(folder.path(), 10);
     let unfinished = folder.path().join("snapshot.new");
     save(&journal, 3);
     let whole = fs::read(folder.path().join(name(3))).unwrap();
-    // Written to its end, but not renamed; cut short; larger than what comes next.
+    // Complete but not renamed; truncated; larger than the next one; empty.
     for left in [whole.clone(), whole[..100].to_vec(), whole.repeat(3), Vec::new()] {
         fs::write(&unfinished, left).unwrap();
         let journal = open(folder.path());
@@ -205,7 +205,7 @@ fn other_files_in_the_folder_are_ignored() {
 }
 
 #[test]
-fn many_batches_leave_a_bounded_number_at_a_time() {
+fn one_call_prunes_a_bounded_number_of_batches() {
     let folder = folder();
     let journal = filled(folder.path(), 600);
     let term = win(&journal).term;
@@ -242,9 +242,9 @@ fn concurrent_saves_leave_complete_files() {
     }
 }
 
-/// The disk lied about what it had kept, or somebody put an old file in place.
+/// Simulates a disk that lost confirmed writes, or an old file put in place.
 #[test]
-fn a_journal_that_lost_its_tail_does_without_its_snapshots() {
+fn snapshots_ahead_of_a_truncated_journal_are_not_used() {
     let folder = folder();
     drop(filled(folder.path(), 10));
     let early = fs::read(folder.path().join("journal.db")).unwrap();
@@ -261,13 +261,13 @@ fn a_journal_that_lost_its_tail_does_without_its_snapshots() {
     assert_eq!(wait(journal.prune(Position(20))), Ok(Position(0)));
     let term = win(&journal).term;
     (10..20).for_each(|at| append_batch(&journal, term, at, 1));
-    assert_eq!(newest(&journal), Some(8), "the other is of events that are there no more");
+    assert_eq!(newest(&journal), Some(8), "the other contains lost events");
     assert_eq!(files(folder.path()), [format!("lost-{}", name(15)), name(8)]);
     save(&journal, 18);
     assert_eq!(newest(&journal), Some(18));
 }
 
-/// A backup of the folder that was led beside this one, put over it: the batches at these positions are others.
+/// Simulates a backup of a folder that was led separately: the batches at these positions differ.
 #[test]
 fn snapshot_of_a_replaced_history_is_rejected_with_a_warning() {
     let folder = folder();
@@ -291,7 +291,7 @@ fn snapshot_of_a_replaced_history_is_rejected_with_a_warning() {
 }
 
 #[test]
-fn a_row_that_is_lost_behind_what_has_left_is_damage() {
+fn missing_row_after_the_pruned_events_is_damage() {
     let folder = folder();
     let journal = filled(folder.path(), 10);
     for position in [5, 10] {
@@ -303,7 +303,7 @@ fn a_row_that_is_lost_behind_what_has_left_is_damage() {
     super::fixtures::is_damaged(&wait(journal.tail(Position(5), 10)));
 }
 
-/// What `processes::child` does in this role: appends, saves and prunes for ever, and says each position that was saved.
+/// The role of `processes::child` that appends, saves and prunes for ever, and prints each saved position.
 pub(super) fn save_for_ever(folder: &Path) {
     let journal = open(folder);
     let leadership = win(&journal);
@@ -319,15 +319,15 @@ pub(super) fn save_for_ever(folder: &Path) {
     }
 }
 
-/// Kills a process that saves and prunes, again and again on one journal. Each time the newest snapshot, and should it be
-/// damaged the one before, is there with all that follows.
+/// Kills a process that saves and prunes, repeatedly on one journal. Each time the newest snapshot, or the older one if
+/// it is damaged, is present with all events after it.
 #[test]
-fn what_was_saved_survives_kills() {
+fn saved_snapshots_survive_kills() {
     let folder = folder();
     let mut saved = 0;
     for round in 0..20_usize {
         let mut mate = TestChildProcess::start("save", folder.path());
-        // Zero: it is killed while it starts.
+        // Zero: the process is killed while it starts.
         let heard: Vec<u64> =
             (0..round * 7 % 10).map_while(|_| mate.next_number("saved")).collect();
         mate.kill();
@@ -352,7 +352,7 @@ fn what_was_saved_survives_kills() {
     assert!(saved > 100, "{saved} is too little");
 }
 
-/// In a process of its own: where a process works is one thing for all its threads.
+/// The role runs in its own process, because all threads of a process share the working folder.
 pub(super) fn work_in_the_working_folder(folder: &Path) {
     std::env::set_current_dir(folder).expect("it is there");
     let journal = filled(Path::new(""), 3);
@@ -363,7 +363,7 @@ pub(super) fn work_in_the_working_folder(folder: &Path) {
 }
 
 #[test]
-fn the_working_folder_can_be_named_by_nothing() {
+fn empty_path_names_the_working_folder() {
     let folder = folder();
     let mut mate = TestChildProcess::start("work here", folder.path());
     assert_eq!(mate.next_number("done"), Some(3));

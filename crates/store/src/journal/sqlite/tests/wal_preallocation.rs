@@ -1,4 +1,4 @@
-//! Room in the write-ahead log: what lies there is nothing to who reads, and nobody insists on it.
+//! Preallocated space in the WAL: readers ignore it, and commits work without it.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::fixtures::{append_batch, everything, folder, open, win};
 use crate::conformance::TestDisk;
 
-/// How long the log is after each of so many appends, one at a time.
+/// Returns the length of the WAL after each of this many appends.
 fn lengths(folder: &Path, appends: u64) -> Vec<u64> {
     let journal = open(folder);
     let term = win(&journal).term;
@@ -26,7 +26,7 @@ fn wal_space_is_preallocated_for_many_commits() {
     assert!(grown < 60, "of 400 commits {grown} made it longer: {lengths:?}");
 }
 
-/// The files of a process that was killed, with the room behind what it had written.
+/// Copies the files of a killed process, with the preallocated space after its last record.
 #[test]
 fn reader_finds_records_before_preallocated_space() {
     let (folder, copy) = (folder(), folder());
@@ -38,9 +38,10 @@ fn reader_finds_records_before_preallocated_space() {
             continue;
         }
         for file in ["journal.db", "journal.db-wal", "head"] {
-            fs::copy(folder.path().join(file), copy.path().join(file)).expect("there is room");
+            fs::copy(folder.path().join(file), copy.path().join(file))
+                .expect("the file can be copied");
         }
-        // Its log goes on where the copy ends, over the room that came with it.
+        // The WAL of the copy continues at its last record, over the copied space.
         let next = open(copy.path());
         assert_eq!(everything(&next).len() as u64, at + 1);
         append_batch(&next, win(&next).term, at + 1, 3);
@@ -49,7 +50,7 @@ fn reader_finds_records_before_preallocated_space() {
 }
 
 #[test]
-fn where_the_disk_has_none_to_spare_commits_go_on_without() {
+fn commits_continue_without_preallocation_on_a_small_disk() {
     let Some(disk) = TestDisk::mount("600k") else { return };
     let appended = lengths(disk.path(), 60);
     assert_eq!(everything(&open(disk.path())).len(), 60);

@@ -21,5 +21,5 @@ CREATE TABLE windlass_log_chunks (
     bytes bytea NOT NULL,
     PRIMARY KEY (log, at)
 ) PARTITION BY RANGE (log);
--- Parts of it can be read only if it is stored as it is.
+-- Parts of the bytes can be read only if they are stored uncompressed.
 ALTER TABLE windlass_log_chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;

@@ -1,23 +1,23 @@
--- Derived from the journal by whoever leads, about once a second: nothing reads them to decide anything. Runs are texts, as
--- every command prints them; steps are numbers within their run. `windlass_leader`, who leads, is the journal's.
+-- The leader derives these tables from the journal about once a second; no decision reads them. Ids of runs are text,
+-- as every command prints them; steps are numbers within their run. `windlass_leader` is a table of the journal.
 
--- Every row is at least as new as this. No position: the leader has begun and is not through yet. `written_at` is by the
--- clock of the database and grows while the leader is there, also when nothing happens.
+-- Every row is at least as new as this. Without a position, the leader has not finished the first write. `written_at`
+-- is by the clock of the database and grows while the leader works, even if no event happens.
 CREATE TABLE windlass_as_of (
     id         integer PRIMARY KEY CHECK (id = 1),
     position   bigint,
     at         timestamptz,
     written_at timestamptz NOT NULL,
-    -- How long leases last, and the worker of the leading node.
+    -- The lease duration, and the worker of the leading node.
     ttl        interval,
     own        text,
-    -- How the leader knows the tables as its own.
+    -- The mark by which the leader recognizes its tables.
     writer     bigint,
     write      bigint
 );
 INSERT INTO windlass_as_of (id, written_at) VALUES (1, clock_timestamp());
 
--- `heard` is when the leader last heard the worker, some seconds old at most.
+-- `heard` is the time of the last contact of the worker, at most some seconds old.
 CREATE TABLE windlass_workers (
     worker      text PRIMARY KEY,
     name        text NOT NULL,
@@ -30,8 +30,8 @@ CREATE TABLE windlass_workers (
     incarnation bigint NOT NULL
 ) WITH (fillfactor = 70);
 
--- A step has one lease at most, and a fence is nobody else's. `expires` is when the leader gives the lease up unless it
--- hears the worker before that; null where it does not end by time.
+-- A step has at most one lease, and a fence is unique. `expires` is the time when the lease expires unless the worker
+-- makes contact before; null for a lease that does not expire.
 CREATE TABLE windlass_leases (
     run         text NOT NULL,
     step        bigint NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE windlass_open_runs (
     cached    bigint NOT NULL
 ) WITH (fillfactor = 70);
 
--- `fence` is the newest lease that the step ever had, `cause` the step whose failure ended it.
+-- `fence` is the newest lease of the step, `cause` the step whose failure ended it.
 CREATE TABLE windlass_open_steps (
     run      text NOT NULL,
     step     bigint NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE windlass_open_steps (
     PRIMARY KEY (run, step)
 ) WITH (fillfactor = 70);
 
--- The newest events. `event` is the whole of it, as the API shows it.
+-- The newest events. `event` is the complete JSON, as the API returns it.
 CREATE TABLE windlass_recent_events (
     position bigint PRIMARY KEY,
     at       timestamptz NOT NULL,
@@ -99,7 +99,7 @@ CREATE TABLE windlass_recent_events (
     event    jsonb NOT NULL
 );
 
--- Every run, the newest first if ordered by its number: those that are open, and those that the archive has.
+-- Every run, open or archived; ordered by number, the newest comes first.
 CREATE VIEW windlass_runs AS
 SELECT number, run, pipeline, status, submitted, NULL::timestamptz AS ended, steps
 FROM windlass_open_runs
@@ -109,7 +109,7 @@ SELECT number, run, pipeline, status, to_timestamp(submitted_ms / 1000.0),
 FROM windlass_archive AS sealed
 WHERE NOT EXISTS (SELECT FROM windlass_open_runs AS open WHERE open.number = sealed.number);
 
--- The steps of runs that are open.
+-- The steps of open runs.
 CREATE VIEW windlass_steps AS
 SELECT steps.run, runs.pipeline, steps.step, steps.name, steps.status, steps.attempt,
        steps.delivery, steps.fence, cause.name AS cause
@@ -120,7 +120,7 @@ LEFT JOIN windlass_open_steps AS cause ON cause.run = steps.run AND cause.step =
 CREATE VIEW windlass_events AS
 SELECT position, at, type, run, step, worker, fence, event FROM windlass_recent_events;
 
--- What runs, and where.
+-- Running steps, and their workers.
 CREATE VIEW windlass_running AS
 SELECT leases.run, runs.pipeline, steps.name AS step, workers.name AS worker, leases.started,
        leases.expires, leases.attempt, leases.delivery, leases.stop, leases.fence
@@ -130,17 +130,17 @@ JOIN windlass_open_runs AS runs USING (run)
 LEFT JOIN windlass_workers AS workers USING (worker)
 WHERE steps.status = 'running';
 
--- What does not run yet: `waiting` for needs or a retry, or `ready` for a worker, a slot or a lock.
+-- Steps that do not run yet: `waiting` for needs or a retry, or `ready` for a worker, a slot or a lock.
 CREATE VIEW windlass_waiting AS
 SELECT run, pipeline, name AS step, status, attempt
 FROM windlass_steps WHERE status IN ('waiting', 'ready');
 
--- What went wrong, and because of what.
+-- Failed steps, and their causes.
 CREATE VIEW windlass_failures AS
 SELECT run, pipeline, name AS step, status, attempt, cause
 FROM windlass_steps WHERE status IN ('failed', 'timed_out', 'blocked');
 
--- Who holds which lock.
+-- The holders of locks.
 CREATE VIEW windlass_lock_holders AS
 SELECT lock.name AS lock, leases.run, steps.name AS step, workers.name AS worker,
        leases.acquired, leases.expires, leases.fence
@@ -149,8 +149,8 @@ CROSS JOIN LATERAL jsonb_array_elements_text(leases.locks) AS lock (name)
 LEFT JOIN windlass_open_steps AS steps USING (run, step)
 LEFT JOIN windlass_workers AS workers USING (worker);
 
--- The keys of submissions, and what became of the run that each stands for: `unknown` if it was never made, or was pruned.
--- Keys are any bytes: one that no text can be is shown escaped.
+-- The keys of submissions, and the status of each key's run: `unknown` if the run was never created, or was pruned. A
+-- key that is not valid text is shown escaped.
 CREATE VIEW windlass_submissions AS
 SELECT CASE WHEN position('\x00'::bytea IN keys.key) = 0 THEN convert_from(keys.key, 'UTF8')
             ELSE encode(keys.key, 'escape') END AS key,
@@ -159,9 +159,9 @@ SELECT CASE WHEN position('\x00'::bytea IN keys.key) = 0 THEN convert_from(keys.
 FROM windlass_keys AS keys
 LEFT JOIN windlass_runs AS runs ON runs.number = keys.run;
 
--- What is done once under a key. `run`, `step` and `name` are of the step that is at it or did it last; its run may be
--- sealed by now. `at` is since when it is at it, or when it ended; `waiting` counts steps that wait for what comes of it.
--- Keys of submissions are in `windlass_submissions`.
+-- Idempotency keys of steps. `run`, `step` and `name` identify the step that holds the key or held it last; its run may
+-- be sealed. `at` is the time when the step took the key, or ended. `waiting` is the number of steps that wait for the
+-- result. Keys of submissions are in `windlass_submissions`.
 CREATE TABLE windlass_idempotency (
     key     text PRIMARY KEY,
     status  text NOT NULL CHECK (status IN ('pending', 'completed', 'failed')),

@@ -1,15 +1,16 @@
--- Derived from the journal by whoever leads, about once a second. Delete the file whenever you like: it is made anew.
--- Runs are texts, as every command prints them; steps are numbers within their run; times are UTC and sort as texts.
+-- The leader derives these tables from the journal about once a second. The file can be deleted at any time: it is
+-- created again. Ids of runs are text, as every command prints them; steps are numbers within their run; times are UTC
+-- and sort as text.
 
--- Every row is at least as new as this. No row here: the leader has begun and is not through yet.
--- `written_at` is by the clock of the machine and grows while the leader is there, also when nothing happens.
+-- Every row is at least as new as this. Without a row, the leader has not finished the first write. `written_at` is by
+-- the clock of the machine and grows while the leader works, even if no event happens.
 CREATE TABLE as_of (
     position   INTEGER NOT NULL,
     at         TEXT NOT NULL,
     written_at TEXT NOT NULL
 ) STRICT;
 
--- How the leader knows the tables as its own.
+-- The mark by which the leader recognizes its tables.
 CREATE TABLE mark (
     writer INTEGER NOT NULL,
     write  INTEGER NOT NULL
@@ -53,7 +54,7 @@ CREATE TABLE leases (
 CREATE INDEX leases_by_step ON leases (run, step);
 CREATE INDEX leases_by_worker ON leases (worker);
 
--- Runs that are not sealed; those that are, are in `archive.db`, where an id is its `number`.
+-- Runs that are not sealed. Sealed runs are in `archive.db`, where an id is its `number`.
 CREATE TABLE runs (
     run          TEXT PRIMARY KEY,
     pipeline     TEXT NOT NULL,
@@ -77,7 +78,7 @@ CREATE TABLE runs (
 
 CREATE INDEX runs_by_pipeline ON runs (pipeline);
 
--- `fence` is the newest lease that the step ever had, `cause` the step whose failure ended it.
+-- `fence` is the newest lease of the step, `cause` the step whose failure ended it.
 CREATE TABLE steps (
     run      TEXT NOT NULL,
     step     INTEGER NOT NULL,
@@ -92,12 +93,12 @@ CREATE TABLE steps (
     PRIMARY KEY (run, step)
 ) STRICT, WITHOUT ROWID;
 
--- What is asked for most is rare among a million steps: an index of all statuses would double the writing.
+-- The most requested statuses are rare among a million steps; an index of all statuses would double the writes.
 CREATE INDEX steps_running ON steps (run, step) WHERE status = 'running';
 CREATE INDEX steps_failed ON steps (run, step) WHERE status = 'failed';
 CREATE INDEX steps_timed_out ON steps (run, step) WHERE status = 'timed_out';
 
--- The newest events. `event` is the whole of it, as the API shows it.
+-- The newest events. `event` is the complete JSON, as the API returns it.
 CREATE TABLE events (
     position INTEGER PRIMARY KEY,
     at       TEXT NOT NULL,
@@ -112,7 +113,7 @@ CREATE TABLE events (
 CREATE INDEX events_by_run ON events (run) WHERE run IS NOT NULL;
 CREATE INDEX events_by_type ON events (type);
 
--- What runs, and where.
+-- Running steps, and their workers.
 CREATE VIEW running AS
 SELECT leases.run, runs.pipeline, steps.name AS step, workers.name AS worker, leases.started_at,
        leases.attempt, leases.delivery, leases.stop, leases.fence
@@ -122,14 +123,14 @@ JOIN runs USING (run)
 LEFT JOIN workers USING (worker)
 WHERE steps.status = 'running';
 
--- What does not run yet: `waiting` for needs or a retry, or `ready` for a worker, a slot or a lock.
+-- Steps that do not run yet: `waiting` for needs or a retry, or `ready` for a worker, a slot or a lock.
 CREATE VIEW waiting AS
 SELECT steps.run, runs.pipeline, steps.name AS step, steps.status, steps.attempt
 FROM steps
 JOIN runs USING (run)
 WHERE steps.status IN ('waiting', 'ready');
 
--- What went wrong, and because of what.
+-- Failed steps, and their causes.
 CREATE VIEW failures AS
 SELECT steps.run, runs.pipeline, steps.name AS step, steps.status, steps.attempt,
        cause.name AS cause
@@ -138,7 +139,7 @@ JOIN runs USING (run)
 LEFT JOIN steps AS cause ON cause.run = steps.run AND cause.step = steps.cause
 WHERE steps.status IN ('failed', 'timed_out', 'blocked');
 
--- Who holds which lock.
+-- The holders of locks.
 CREATE VIEW lock_holders AS
 SELECT lock.value AS lock, leases.run, steps.name AS step, workers.name AS worker, leases.granted_at,
        leases.fence
@@ -146,8 +147,9 @@ FROM leases, json_each(leases.locks) AS lock
 LEFT JOIN steps ON steps.run = leases.run AND steps.step = leases.step
 LEFT JOIN workers ON workers.worker = leases.worker;
 
--- What is done once under a key. `run`, `step` and `name` are of the step that is at it or did it last; its run may be
--- sealed by now. `at` is since when it is at it, or when it ended; `waiting` counts steps that wait for what comes of it.
+-- Idempotency keys of steps. `run`, `step` and `name` identify the step that holds the key or held it last; its run may
+-- be sealed. `at` is the time when the step took the key, or ended. `waiting` is the number of steps that wait for the
+-- result.
 CREATE TABLE idempotency (
     key     TEXT PRIMARY KEY,
     status  TEXT NOT NULL CHECK (status IN ('pending', 'completed', 'failed')),
