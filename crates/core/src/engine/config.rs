@@ -10,16 +10,16 @@ pub struct EngineConfig {
     pub runs_max: usize,
     /// Steps of all runs that are not sealed.
     pub steps_max: usize,
-    /// Bytes of the plans of all active runs: a quarter of the memory that a controller is given.
+    /// Bytes of the plans of all active runs: a quarter of the memory that a controller may use.
     pub plan_bytes_max: usize,
-    /// Places that steps of active runs have at locks. It bounds what one change of a lock can cost.
+    /// Uses of locks by steps of active runs. The limit bounds the cost of one change of a lock.
     pub lock_uses_max: usize,
-    /// Labels and workers' names that steps of active runs demand, steps with equal demands counted once. It bounds what one
-    /// run and one worker can cost when they come, and what each worker takes in memory.
+    /// Labels and worker names that steps of active runs require; equal requirements count once. The limit bounds the
+    /// cost of a new run or worker, and the memory per worker.
     pub demands_max: usize,
-    /// Workers known, live or lately lost.
+    /// Workers that are live or were lost recently.
     pub workers_max: usize,
-    /// Events in one decision. Bulk endings go on in the next one, so that exchanges are served between.
+    /// Events in one decision. A large ending continues in the next decision, so that exchanges are served in between.
     pub batch_max: usize,
     /// New leases in one reply.
     pub grants_max: usize,
@@ -31,7 +31,7 @@ pub struct EngineConfig {
     pub interval: Option<Span>,
     /// How long the engine keeps a lost worker.
     pub forget_after: Span,
-    /// Planted mistakes, none outside the simulator's hunt.
+    /// Planted bugs; none outside the simulator.
     pub bugs: PlantedBugs,
 }
 
@@ -58,26 +58,26 @@ impl Default for EngineConfig {
 /// The number of lanes and classes that one decision visits before it leaves the rest to the next: some ten milliseconds.
 pub(crate) const SCANS_MAX: u64 = 500_000;
 
-/// Bytes of events that are gathered into one batch, as [`Event::bytes`](crate::engine::Event::bytes) counts them, and after which a
-/// decision leaves the rest to the next one. An append of so much takes a fraction of a second, and holds up the renewal of
-/// the term no longer than that.
+/// Bytes of events in one batch, as [`Event::bytes`](crate::engine::Event::bytes) counts them. A decision of this size
+/// leaves the rest to the next one. Appending such a batch takes a fraction of a second, so it does not delay the
+/// renewal of the term for longer.
 pub const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes of outputs that a run takes over from an earlier one: as much as its plan may have.
+/// Bytes of outputs that a run reuses from an earlier one: the same as the limit on a plan.
 pub const REUSED_BYTES_MAX: usize = 64 << 20;
 
-/// Slots of one worker. More is a mistake, and would let one worker hold more leases than a reply can carry.
+/// Slots of one worker. A larger number is a mistake: one worker would hold more leases than a reply can carry.
 pub const SLOTS_MAX: u32 = 10_000;
 
-/// Bytes of the grants in a reply: a message has at most 1 MiB, JSON within JSON may take twice the room, and a part is for
-/// the rest of the reply. A step that alone has more is granted alone.
+/// Bytes of the grants in a reply. A message has at most 1 MiB, JSON within JSON may take twice the space, and the
+/// reply carries more than grants. A step that exceeds the limit is granted alone.
 pub(crate) const REPLY_GRANT_BYTES_MAX: usize = 384 * 1024;
 
-/// Bytes of a grant that is alone in its reply: a worker accepts an answer of 16 MiB, and JSON within JSON may take twice
-/// the room. A step that reads more fails, because every worker that it was granted to would be lost.
+/// Bytes of a grant that is alone in its reply. A worker accepts a response of 16 MiB, and JSON within JSON may take
+/// twice the space. A step with larger inputs fails, because every worker that got it would be lost.
 pub const SINGLE_GRANT_BYTES_MAX: usize = 6 << 20;
 
-/// Bytes of a grant beside its texts, written as JSON.
+/// Bytes of a grant in JSON, without its texts.
 pub(crate) const GRANT_FRAME: usize = 256;
 
 /// A step that was passed over this often at a lock has the lock reserved for it when it is free.
@@ -89,26 +89,26 @@ pub(crate) const RESERVE_AFTER: Span = Span::secs(60);
 /// The interval at which a wait that is over without consequence is checked again.
 pub(crate) const WAIT_RECHECK_INTERVAL: Span = Span::secs(60);
 
-/// A step that should run elsewhere than where it failed may run there all the same after waiting this long.
+/// A step that avoids the worker on which it failed may run there again after waiting this long.
 pub(crate) const AVOID_WORKER_WAIT: Span = Span::secs(60);
 
-/// A step may run on a worker that does not suit it after waiting this long for one that does. Long enough for a suiting
-/// worker's running step of a second or so to end, short beside what a better machine is preferred for.
+/// A step may run on a worker that does not suit it after waiting this long. The time is long enough for a suitable
+/// worker to end a step of about a second, and short beside the gain of a better machine.
 pub const PREFERENCE_WAIT: Span = Span::secs(2);
 
-/// Deliveries of an attempt that are free because no worker acknowledged them. Further ones count, so that a step that
-/// kills its worker at once is bounded too.
+/// Free deliveries of an attempt that no worker acknowledged. Further ones count, so that a step that kills its worker
+/// at once is bounded too.
 pub const UNCONFIRMED_DELIVERIES_MAX: u16 = 8;
 
-/// Deliveries of an attempt that are free because a takeover came between. Further ones count, so that a step that kills
-/// its leader with its worker is bounded too.
+/// Free deliveries of an attempt that a takeover interrupted. Further ones count, so that a step that kills both its
+/// leader and its worker is bounded too.
 pub const INTERRUPTED_DELIVERIES_MAX: u16 = 8;
 
-/// Fewer workers than this vanishing at once are no sign that the fault is the leader's own.
+/// If fewer workers than this fall silent at once, the fault is not assumed to be the leader's.
 pub(crate) const BRAKE_WORKERS: usize = 5;
 
-/// While the brake is on, a share of the late workers is given up in each such span.
+/// The brake gives up a share of the late workers in each period of this length.
 pub(crate) const BRAKE_PACE: Span = Span::secs(1);
 
-/// The share: a thirtieth, so that even a fleet is given up within minutes if it does not come back.
+/// The share: a thirtieth, so that a whole fleet is given up within minutes if it does not return.
 pub(crate) const BRAKE_STEPS: u32 = 30;

@@ -11,7 +11,7 @@
 //! | `event` | the events, and their size in the journal |
 //! | `rules` | the decisions; see the next table |
 //! | `apply` | what each event does to the state (`fold` has one arm per event); which steps become ready by it (`need_propagation`) |
-//! | `state` | runs, workers, leases and timers; the one table of a step's life (`transition`); `invariants` |
+//! | `state` | runs, workers, leases and timers; the transition table of a step (`transition`); `invariants` |
 //! | `queue` | lanes of ready steps, requirement classes, locks; the claims that keep a lock for a waiting step |
 //! | `takeover` | what a new leader has to assume: missing history, time without a leader, unproven time, clock jumps |
 //!

@@ -1,4 +1,4 @@
-//! The ledger: a page for every key that somebody is at, or that something is on record for.
+//! The ledger: an entry for every key that has a record, or that a step holds or waits for.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -11,36 +11,36 @@ use crate::id::StepIx;
 use crate::slab::RunIx;
 use crate::time::{Span, Time};
 
-/// Records that are kept. A thousand deployments a day for three months, and a snapshot stays small.
+/// The most records. This allows a thousand deployments a day for three months, and the snapshot stays small.
 pub const KEYS_MAX: usize = 100_000;
 
-/// Bytes of keys and outputs that are kept with them: outputs may have 64 KiB each.
+/// The most bytes of keys, records and their outputs. One output may have 64 KiB.
 pub const KEYS_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// How long a record counts. Who repeats a deployment after a month means it.
+/// The time for which a record is reused. A deployment that is repeated after a month is intended to run again.
 pub const KEY_AGE: Span = Span::hours(30 * 24);
 
-/// Bytes of a record beside its texts, about.
+/// The approximate size of a record in bytes, without its texts.
 const RECORD_FRAME: usize = 96;
 
-/// A step of a run that the engine has: the run's index and the step's index.
+/// A step of a run in the engine: the run's index and the step's index.
 pub(crate) type IdempotentStep = (RunIx, StepIx);
 
-/// Everything that is known of keys.
+/// All keys of the cluster.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct IdempotencyLedger {
     pages: BTreeMap<Arc<str>, IdempotencySlot>,
-    /// Pages with a record, oldest first.
+    /// The entries with a record, oldest first.
     by_age: BTreeSet<(Time, Arc<str>)>,
-    /// Bytes of all records.
+    /// The bytes of all records.
     bytes: usize,
-    /// The key that a step is at or stands in line for.
+    /// The key that each step holds or waits for.
     bound: BTreeMap<IdempotentStep, Arc<str>>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct IdempotencySlot {
-    /// Who is at it, and since when.
+    /// The step that holds the key, and since when.
     holder: Option<(IdempotentStep, Time)>,
     line: VecDeque<IdempotencyWaiter>,
     record: Option<IdempotencyRecord>,
@@ -49,22 +49,22 @@ struct IdempotencySlot {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct IdempotencyWaiter {
     place: IdempotentStep,
-    /// It does not want what is on record.
+    /// If true, the step does not reuse a record.
     again: bool,
 }
 
-/// What a step finds that asks for a key.
+/// The answer to a step that requests a key.
 #[derive(Debug)]
 pub(crate) enum IdempotencyLookup<'a> {
-    /// It is this step's to do.
+    /// The step can take the key.
     Free,
-    /// It was done.
+    /// A success is recorded.
     Recorded(&'a IdempotencyRecord),
-    /// Another step is at it, or stands before this one.
+    /// Another step holds the key, or is in the queue before this one.
     Awaited(IdempotentStep),
 }
 
-/// A key, as others see it.
+/// A key, as the views show it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdempotencyEntry<'a> {
     pub(crate) key: &'a Arc<str>,
@@ -80,7 +80,7 @@ impl IdempotencySlot {
             .filter(|record| record.is_success() && now.since(record.origin.at) < KEY_AGE)
     }
 
-    /// Who does it next: the first in line that what is on record does not serve.
+    /// Returns the step that takes the key next: the first in the queue that cannot reuse the record.
     fn next(&self, now: Time) -> Option<IdempotentStep> {
         let done = self.reusable_record(now).is_some();
         let mut line = self.line.iter().filter(|waiter| waiter.again || !done);
@@ -93,7 +93,8 @@ impl IdempotencySlot {
 }
 
 impl IdempotencyLedger {
-    /// What a step finds that asks for a key; `again`: it does not want what is on record.
+    /// Returns the answer to a step that requests a key; `engine/rules/idempotency.rs` acts on it. `again`: the step does
+    /// not reuse a record.
     pub(crate) fn look_up(
         &self,
         key: &str,
@@ -111,7 +112,7 @@ impl IdempotencyLedger {
         }
     }
 
-    /// A step is at it from now on.
+    /// Gives the key to a step.
     pub(crate) fn acquire(&mut self, key: &str, place: IdempotentStep, now: Time) {
         self.unbind(place);
         let key = self.intern_key(key);
@@ -119,7 +120,7 @@ impl IdempotencyLedger {
         self.bound.insert(place, key);
     }
 
-    /// A step stands in line.
+    /// Adds a step to the queue of a key.
     pub(crate) fn enqueue(&mut self, key: &str, place: IdempotentStep, again: bool) {
         self.unbind(place);
         let key = self.intern_key(key);
@@ -128,7 +129,7 @@ impl IdempotencyLedger {
         self.bound.insert(place, key);
     }
 
-    /// A step has ended that was at a key or in line for one; what came of it is kept if it was at it. Returns the key.
+    /// Removes an ended step from its key and returns the key. If the step held the key, its result is recorded.
     pub(crate) fn release(
         &mut self,
         place: IdempotentStep,
@@ -140,7 +141,7 @@ impl IdempotencyLedger {
         if at_it {
             let record = record();
             let stands = self.pages.get(&key).and_then(|page| page.reusable_record(now)).is_some();
-            // A success stays on record though a later try failed.
+            // A recorded success is kept, even if a later attempt fails.
             if record.is_success() || !stands {
                 self.store_record(&key, record);
             }
@@ -149,7 +150,8 @@ impl IdempotencyLedger {
         Some(key)
     }
 
-    /// Steps that are to ask again: all that what is on record serves, and who does it next.
+    /// Returns the steps that request the key again: all that can reuse the record, and the step that takes the key
+    /// next.
     pub(crate) fn unblocked(&self, key: &str, now: Time) -> Vec<IdempotentStep> {
         let Some(page) = self.pages.get(key) else { return Vec::new() };
         let done = page.reusable_record(now).is_some();
@@ -157,7 +159,7 @@ impl IdempotencyLedger {
         served.map(|waiter| waiter.place).chain(page.next(now)).collect()
     }
 
-    /// The key that a step stands in line for, and who is at it.
+    /// Returns the key that a step waits for, and the step that holds it.
     pub(crate) fn awaited_key(
         &self,
         place: IdempotentStep,
@@ -166,7 +168,7 @@ impl IdempotencyLedger {
         Some((key, self.pages.get(key)?.holder.map(|(holder, _)| holder)))
     }
 
-    /// Every key, sorted; all of them, or those behind one.
+    /// Returns the keys in order: all of them, or those after a given key.
     pub(crate) fn entries(
         &self,
         behind: Option<&str>,
@@ -180,12 +182,12 @@ impl IdempotencyLedger {
         })
     }
 
-    /// Steps that stand in line, with whether they are at it.
+    /// Returns the steps that have a key, and whether each holds it.
     pub(crate) fn bindings(&self) -> impl Iterator<Item = (IdempotentStep, bool)> {
         self.bound.keys().map(|place| (*place, self.holds(*place)))
     }
 
-    /// What of its own order does not hold, for the invariants.
+    /// Returns a description of the first inconsistency, for the invariants.
     pub(crate) fn inconsistency(&self) -> Option<String> {
         let steps: usize = self.pages.values().map(IdempotencySlot::steps).sum();
         let size: usize =
@@ -209,7 +211,7 @@ impl IdempotencyLedger {
         page.and_then(|page| page.holder).is_some_and(|(holder, _)| holder == place)
     }
 
-    /// The key as it is kept already, so that its text is kept once.
+    /// Returns the stored copy of a key, so that its text is in memory once.
     fn intern_key(&self, key: &str) -> Arc<str> {
         self.pages.get_key_value(key).map_or_else(|| key.into(), |(known, _)| Arc::clone(known))
     }
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many() {
+    fn oldest_records_are_forgotten_above_the_number_limit() {
         let mut ledger = IdempotencyLedger::default();
         for n in 0..=KEYS_MAX as u64 {
             record(&mut ledger, &n.to_string(), done(Time::from_millis(n), StepOutput::None));
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_their_outputs_are_too_large() {
+    fn oldest_records_are_forgotten_above_the_byte_limit() {
         let mut ledger = IdempotencyLedger::default();
         let large: Arc<str> = "x".repeat(64 * 1024).into();
         for n in 0..600 {
@@ -321,13 +323,13 @@ mod tests {
     }
 
     #[test]
-    fn a_record_counts_for_a_month() {
+    fn record_is_reused_for_a_month() {
         let mut ledger = IdempotencyLedger::default();
         record(&mut ledger, "k", done(Time::ZERO, StepOutput::None));
         let month = Time::ZERO + KEY_AGE;
         assert!(is_recorded(&ledger, "k", Time::from_millis(month.as_millis() - 1)));
         assert!(!is_recorded(&ledger, "k", month));
         record(&mut ledger, "other", done(month, StepOutput::None));
-        assert_eq!(ledger.pages.len(), 1, "what does not count any more is not kept either");
+        assert_eq!(ledger.pages.len(), 1, "an expired record is removed");
     }
 }

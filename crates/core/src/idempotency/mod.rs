@@ -1,14 +1,14 @@
-//! What is done once under a key: who does it, who waits for that, and what came of it.
+//! Idempotency keys: which step holds a key, which steps wait for it, and the recorded result.
 //!
 //! ```text
 //!             free ──KeyTaken──► pending ──Ended: succeeded──► completed ──KeyRecalled──► every later step of that key
 //!              ▲                  │   ▲                                                    (its status: cached)
-//!              └── any other end ─┘   └─KeyAwaited: a step that wants the key meanwhile stands in line
+//!              └── any other end ─┘   └─KeyAwaited: a step that requests the key meanwhile waits
 //! ```
 //!
-//! A key belongs to the cluster, not to a run: runs come and go, and what is on record outlives their sealing. The
-//! [`IdempotencyLedger`] is part of the engine's state, so a restart, a standby and a snapshot know the same; it has bounds in
-//! number, bytes and age, and what goes beyond them is forgotten, oldest first. What was forgotten is done again.
+//! A key belongs to the cluster, not to a run: its record outlives the sealing of the run. The [`IdempotencyLedger`] is
+//! part of the engine's state, so a restart, a standby and a snapshot have the same records. It is bounded by number,
+//! bytes and age. Records beyond the bounds are forgotten, oldest first, and their steps run again.
 
 mod ledger;
 mod record;

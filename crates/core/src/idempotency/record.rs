@@ -1,4 +1,4 @@
-//! What became of the step that did it.
+//! The recorded result of the step that last held a key.
 
 use std::fmt;
 
@@ -9,46 +9,46 @@ use crate::outcome::{StepOutput, StepStatus};
 use crate::time::Time;
 use crate::word_set;
 
-/// Who did it, and when it was done.
+/// The step that produced a record, and when it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyOrigin {
-    /// In which run.
+    /// The step's run.
     pub run: RunId,
-    /// Which step of it.
+    /// The step within the run.
     pub step: StepIx,
-    /// That step's name: its run may be gone when somebody asks.
+    /// The step's name: its run may be deleted before the record is read.
     pub name: Box<str>,
-    /// When it ended.
+    /// The time when the step ended.
     pub at: Time,
 }
 
-/// How it ended.
+/// The result of the step that last held a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyRecord {
-    /// Who did it.
+    /// The step that produced the record.
     pub origin: IdempotencyOrigin,
-    /// How that step ended.
+    /// The final status of the step.
     pub status: StepStatus,
-    /// What it handed on.
+    /// The output of the step.
     pub output: StepOutput,
 }
 
 impl IdempotencyRecord {
-    /// Whether it may stand for doing it again.
+    /// Whether the record can be reused instead of running a step.
     pub fn is_success(&self) -> bool {
         self.status == StepStatus::Succeeded
     }
 }
 
-/// Where a key stands.
+/// The state of an idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdempotencyKeyStatus {
-    /// A step is at it.
+    /// A step holds the key.
     Pending,
-    /// It was done.
+    /// A success is recorded.
     Completed,
-    /// The last who tried did not succeed: the next one tries.
+    /// The last step did not succeed; the next one runs.
     Failed,
 }
 

@@ -17,9 +17,9 @@ use crate::id::StepIx;
 /// The kind of a need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeedKind {
-    /// The step waits, and is blocked if the need fails.
+    /// The step waits for the need, and is blocked if the need fails.
     Required,
-    /// The step waits, and runs even if the need fails.
+    /// The step waits for the need, and runs even if the need fails.
     Optional,
 }
 

@@ -14,7 +14,7 @@ pub enum StatusCondition {
     Success,
     /// A need failed (`failure()`); otherwise it is skipped.
     Failure,
-    /// In all cases, even if the run is being cancelled (`always()`).
+    /// Always, even if the run is being cancelled (`always()`).
     Always,
 }
 
@@ -64,27 +64,27 @@ impl IdempotencySpec {
     }
 }
 
-/// Where a step must run, in addition to labels.
+/// The worker that a step must run on, in addition to its labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PinTarget {
-    /// On any worker.
+    /// Any worker.
     #[default]
     Anywhere,
-    /// On the worker of the leader.
+    /// The worker of the leader.
     Leader,
 }
 
-/// Whether a failure of the step fails the run.
+/// The effect of a failure of the step on its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum OnFailure {
-    /// It fails the run and blocks the steps that need it.
+    /// The failure fails the run and blocks the steps that need the step.
     #[default]
     Fail,
-    /// It is recorded; the run continues as if the step had succeeded.
+    /// The failure is recorded; the run continues as if the step had succeeded.
     Ignore,
 }
 
-/// What a worker does with the step after losing contact.
+/// The action of a worker on the step after losing contact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum OnLostContact {
     /// The step continues; its outcome is accepted if the lease is still valid.
@@ -125,11 +125,11 @@ impl LockUse {
 /// A kind of failure that is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RetryOn {
-    /// This exit code.
+    /// The command ended with this exit code.
     Exit(i32),
-    /// Any failure of the command.
+    /// The command failed in any way.
     Failed,
-    /// A timeout.
+    /// The attempt timed out.
     TimedOut,
 }
 
@@ -179,13 +179,13 @@ impl RetryPolicy {
 pub struct WorkerFacts<'a> {
     /// The advertised labels.
     pub labels: &'a Labels,
-    /// Its name.
+    /// The worker's name.
     pub name: &'a str,
     /// Whether it is the leader's own worker.
     pub leads: bool,
 }
 
-/// Which workers may run a step. Steps of equal placement form a *requirement class*.
+/// The workers that may run a step. Steps of equal placement form a *requirement class*.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Placement {
     /// Required labels.
@@ -305,7 +305,7 @@ pub struct StepSpec {
     pub wait_for_worker: Span,
     /// Maximum wait for its locks.
     pub wait_for_lock: Span,
-    /// What a worker does with it after losing contact.
+    /// The action of a worker on the step after losing contact.
     pub on_lost_contact: OnLostContact,
 }
 

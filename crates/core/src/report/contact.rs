@@ -43,7 +43,8 @@ impl fmt::Display for WorkerContactStatus {
 }
 
 impl WorkerReport<'_> {
-    /// The status, given the silent workers ([`EngineRequest::Contacts`](crate::engine::EngineRequest::Contacts)).
+    /// Returns the status, given the silent workers
+    /// ([`EngineRequest::Contacts`](crate::engine::EngineRequest::Contacts)).
     pub fn contact_status(&self, silent: &[WorkerId]) -> WorkerContactStatus {
         match self.status {
             WorkerStatus::Online | WorkerStatus::Draining if silent.contains(&self.id) => {
@@ -58,8 +59,8 @@ impl WorkerReport<'_> {
 }
 
 impl Engine {
-    /// When an open lease ends unless its worker is in contact before; `None` if it does not end by time. A lease that was
-    /// ordered to stop long ago may end earlier: only the leader knows that.
+    /// Returns when an open lease ends unless its worker makes contact; `None` if it does not end by time. A lease that
+    /// was ordered to stop long ago may end earlier, which only the leader knows.
     pub fn expires(&self, lease: &LeaseReport<'_>, contacts: &WorkerContacts) -> Option<Time> {
         let worker = &self.workers[*self.worker_ids.get(&lease.worker)?];
         let run = &self.runs[*self.run_ids.get(&lease.run)?];

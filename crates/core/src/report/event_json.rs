@@ -1,11 +1,11 @@
-//! Events as JSON: what the API, the event stream and the tables show.
+//! Events as JSON: the form in the API, the event stream and the SQL tables.
 //!
 //! ```text
 //! {v, pos, run?, at, type, step?, attempt?, delivery?, worker?, fence?, data}
 //! ```
 //!
-//! The envelope is the same for all, `data` has what only this type tells. Neither a plan nor an output is in it: the
-//! one is as large as a run, the other is the user's. `step` is the step's index in its run.
+//! The envelope is the same for all types; `data` has the fields that only this type has. It contains neither a plan,
+//! which is as large as a run, nor an output, which belongs to the user. `step` is the index of the step in its run.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -25,12 +25,12 @@ use crate::plan::Plan;
 use crate::session::WorkerLocality;
 use crate::time::{Span, Time};
 
-/// Words as a list in JSON.
+/// Returns words as a JSON list.
 pub fn json_list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     Value::from_iter(words).to_string()
 }
 
-/// The version of the form.
+/// The version of the JSON form.
 const VERSION: u32 = 1;
 
 /// An event of the journal.
@@ -71,12 +71,12 @@ pub struct EventJson {
 }
 
 impl Event {
-    /// The event at a position of the journal, as a JSON object.
+    /// Returns the event at a position of the journal, as a JSON object.
     pub fn to_json(&self, position: u64, at: Time) -> Value {
         json!(self.json_form(position, at))
     }
 
-    /// The JSON form of the event at a position of the journal.
+    /// Returns the JSON form of the event at a position of the journal.
     pub fn json_form(&self, position: u64, at: Time) -> EventJson {
         let (step, worker, fence) = self.references();
         let (attempt, delivery) =
@@ -100,7 +100,7 @@ impl Event {
         }
     }
 
-    /// Every word that [`kind`](Self::kind) may say.
+    /// Every word that [`kind`](Self::kind) can return.
     pub const KINDS: [&'static str; 30] = [
         "led",
         "worker_registered",
@@ -134,7 +134,7 @@ impl Event {
         "key_recalled",
     ];
 
-    /// The word for what happened.
+    /// Returns the word for the type of the event.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Led(_) => "led",
@@ -170,7 +170,7 @@ impl Event {
         }
     }
 
-    /// The step, the worker and the lease that it names.
+    /// Adds the step, the worker and the lease that the event names.
     pub const fn references(&self) -> (Option<StepIx>, Option<WorkerId>, Option<Fence>) {
         match self {
             Self::Granted(event::Granted { step, worker, fence, .. }) => {
@@ -210,7 +210,7 @@ impl Event {
         }
     }
 
-    /// The step that it is about, if it is about one.
+    /// Returns the step that the event is about, if it is about one.
     pub const fn step(&self) -> Option<StepIx> {
         self.references().0
     }
@@ -282,7 +282,7 @@ const fn home_word(home: WorkerLocality) -> &'static str {
     }
 }
 
-/// What a token is, without what is kept of its secret.
+/// Returns the description of a token, without the digest of its secret.
 fn token_json(id: TokenId, token: &NewToken) -> Value {
     json!({
         "token": id.to_string(),
@@ -339,7 +339,8 @@ fn lease_ended_json(outcome: &Outcome, next: StepFollowUp, ended: LeaseEndKind) 
     data.into()
 }
 
-/// How an attempt ended. Of its output only the size, and where it goes by digest that.
+/// Returns how an attempt ended. Of its output it contains only the size, and the location if the output is stored
+/// elsewhere.
 fn outcome_json(outcome: &Outcome) -> Map<String, Value> {
     let mut data = Map::new();
     data.insert("outcome".to_owned(), outcome.kind.to_string().into());

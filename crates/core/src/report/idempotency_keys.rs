@@ -1,4 +1,4 @@
-//! Idempotency keys: the step at each, the record of the last one, and the steps that wait.
+//! Idempotency keys: the step that holds each one, the record of the last step, and the steps that wait.
 
 use std::borrow::Cow;
 
@@ -13,22 +13,22 @@ use crate::json_form::{AsText, AsWord};
 use crate::slab::RunIx;
 use crate::time::Time;
 
-/// A key and what became of it.
+/// A key and its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyKeyReport<'a> {
     /// The key.
     pub key: Cow<'a, str>,
-    /// Where it stands.
+    /// The status of the key.
     pub status: IdempotencyKeyStatus,
-    /// The run that is at it, or that did it last.
+    /// The run of the step that holds the key, or that ran last under it.
     pub run: RunId,
-    /// Which step of it.
+    /// The index of that step in its plan.
     pub step: StepIx,
-    /// That step's name.
+    /// The name of that step.
     pub name: Cow<'a, str>,
-    /// Since when the step is at it, or when it ended.
+    /// Since when that step holds the key, or when it ended.
     pub at: Time,
-    /// How many steps wait for it.
+    /// The number of steps that wait for the key.
     pub waiting: usize,
 }
 
@@ -68,7 +68,7 @@ pub struct IdempotencyOriginJson<'a> {
 }
 
 impl<'a> IdempotencyOriginJson<'a> {
-    /// The JSON form of an origin.
+    /// Returns the JSON form of an origin.
     pub fn of(origin: &'a IdempotencyOrigin) -> Self {
         let IdempotencyOrigin { run, step, name, at } = origin;
         Self { run: AsText(*run), step: step.0, name, at: UtcTime(*at) }
@@ -76,7 +76,7 @@ impl<'a> IdempotencyOriginJson<'a> {
 }
 
 impl<'a> IdempotencyKeyReport<'a> {
-    /// The JSON form.
+    /// Returns the JSON form.
     pub fn json_form(self) -> IdempotencyKeyJson<'a> {
         IdempotencyKeyJson {
             key: self.key,
@@ -91,7 +91,7 @@ impl<'a> IdempotencyKeyReport<'a> {
 }
 
 impl Engine {
-    /// Why a step waits that stands in line for a key.
+    /// Returns why a step waits that is in the queue for a key.
     pub(super) fn why_key(&self, run_ix: RunIx, step: StepIx) -> Option<WhyReport> {
         let (key, by) = self.ledger.awaited_key((run_ix, step))?;
         let by = by.unwrap_or((run_ix, step));
@@ -101,7 +101,7 @@ impl Engine {
         Some(WhyReport::Key { key: (&**key).into(), run: run.id, name: name.into(), fails_at })
     }
 
-    /// Every key that a step is at or that something is on record for, sorted; all of them, or those behind one.
+    /// Returns every key that a step holds or that has a record, sorted; or only the keys after the given one.
     pub fn key_reports(
         &self,
         behind: Option<&str>,

@@ -1,4 +1,5 @@
-//! What waits for a worker, class by class. A look costs by classes, lanes and workers, however many steps wait.
+//! The ready steps that wait for a worker, by class. The cost depends on classes, lanes and workers, not on waiting
+//! steps.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +14,24 @@ use crate::time::Time;
 /// Ready steps that the same workers may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassReport {
-    /// What they demand of a worker, in words.
+    /// The required placement, in words.
     pub requires: String,
-    /// What they prefer.
+    /// The preferences, in words.
     pub prefers: Vec<String>,
-    /// How many there are.
+    /// The number of steps.
     pub ready: usize,
-    /// How many of them wait for locks, too.
+    /// The number of steps that also wait for locks.
     pub locked: usize,
-    /// Since when the one that waits longest has been ready.
+    /// When the step that has waited longest became ready.
     pub oldest: Time,
-    /// Workers online that may run them.
+    /// The number of online workers that match.
     pub workers: u32,
-    /// How many of these have a free slot.
+    /// The number of these workers with a free slot.
     pub free: u32,
 }
 
 impl Engine {
-    /// Classes of which a step is ready, those that wait longest first.
+    /// Returns the classes with ready steps, those that wait longest first.
     pub fn queue(&self) -> Vec<ClassReport> {
         let mut free: BTreeMap<ClassIx, u32> = BTreeMap::new();
         for (_, worker) in self.workers.iter().filter(|(_, worker)| worker.has_free_slot()) {
@@ -48,7 +49,7 @@ impl Engine {
         queue
     }
 
-    /// `None` if none of its steps is ready.
+    /// Returns the report of a class; `None` if none of its steps is ready.
     fn class_report(&self, class: ClassIx, free: u32) -> Option<ClassReport> {
         let it = &self.board.classes[class];
         let lanes = it.lanes.iter().map(|lane| (*lane, &self.board.lanes[*lane]));

@@ -1,4 +1,4 @@
-//! The whole durable state as text: what a replayed journal must give again, to the letter.
+//! The complete durable state as text. A replayed journal must produce exactly the same text.
 
 use std::fmt::{self, Write as _};
 
@@ -13,15 +13,15 @@ use crate::id::StepIx;
 use crate::outcome::StepStatus;
 
 impl Engine {
-    /// The durable state, one thing a line. Two engines that folded the same journal print the same.
+    /// Returns the durable state, one item per line. Two engines that folded the same journal print the same.
     pub fn dump(&self) -> String {
         let mut text = String::new();
         self.write_dump(&mut text).expect("writing to a string cannot fail");
         text
     }
 
-    /// The snapshot and everything else that follows from the journal, for comparing two engines that folded it: too much
-    /// to read, and what the hunt for differences needs.
+    /// Returns the snapshot and all derived state, for comparing two engines that folded the same journal. The text is
+    /// too long to read; the simulator searches it for differences.
     pub fn dump_details(&self) -> String {
         let mut text = self.dump();
         self.write_details(&mut text).expect("writing to a string cannot fail");

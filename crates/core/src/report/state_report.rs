@@ -1,8 +1,8 @@
 //! Reports: the durable state as plain values, for tables, the API and the command line.
 //!
-//! They borrow from the engine and copy nothing that grows with a run. Only what follows from the journal is in them, so
-//! an engine that stands by reports what the leader's does, in the same order. What is read back from JSON owns what it
-//! holds.
+//! Reports borrow from the engine and copy nothing that grows with a run. They contain only what follows from the
+//! journal, so the engine of a standby reports the same as the leader's, in the same order. A report that is read back
+//! from JSON owns its values.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,35 +22,35 @@ use crate::requirement::Labels;
 use crate::session::{LeaseRef, StopMode, StopReason};
 use crate::time::{Span, Time};
 
-/// Who leads.
+/// The leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaderReport {
-    /// Its term.
+    /// The leader's term.
     pub term: Term,
     /// When the term began.
     pub since: Time,
-    /// How long leases last.
+    /// The lease duration.
     pub ttl: Span,
     /// The worker of the leading node, if there is one.
     pub own: Option<WorkerId>,
 }
 
-/// A worker that is known.
+/// A known worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerReport<'a> {
-    /// Its number.
+    /// The worker's id.
     pub id: WorkerId,
-    /// Its name.
+    /// The worker's name.
     pub name: Cow<'a, str>,
-    /// Which life of it.
+    /// The current incarnation.
     pub incarnation: Incarnation,
-    /// Where it stands.
+    /// The worker's status.
     pub status: WorkerStatus,
-    /// What it advertises.
+    /// The labels that the worker advertises.
     pub labels: Cow<'a, Labels>,
-    /// Steps at a time.
+    /// The number of steps that the worker runs at a time.
     pub slots: u32,
-    /// Leases that it holds, those ahead of its slots too.
+    /// The number of leases that it holds, including those ahead of its slots.
     pub leases: u32,
     /// When its status last changed.
     pub since: Time,
@@ -59,51 +59,52 @@ pub struct WorkerReport<'a> {
 /// An open lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseReport<'a> {
-    /// Its number.
+    /// The fence of the lease.
     pub fence: Fence,
-    /// Of which run.
+    /// The step's run.
     pub run: RunId,
-    /// Which step.
+    /// The index of the step in its plan.
     pub step: StepIx,
     /// The step's name.
     pub name: Cow<'a, str>,
-    /// The how-manieth attempt, from 1.
+    /// The attempt number, from 1.
     pub attempt: u16,
-    /// The how-manieth hand-out of it, from 1.
+    /// The delivery number within the attempt, from 1.
     pub delivery: u16,
-    /// Who holds it.
+    /// The worker that holds the lease.
     pub worker: WorkerId,
     /// When it was granted, or last confirmed by a new leader.
     pub granted_at: Time,
-    /// When its worker said that it had started.
+    /// When the worker reported that it had started the step.
     pub started_at: Option<Time>,
-    /// Whether it was told to stop.
+    /// The order to stop the step, if there is one.
     pub stop: Option<StopReport>,
-    /// Locks that it holds.
+    /// The locks that the lease holds.
     pub locks: Vec<Cow<'a, str>>,
 }
 
 /// An order to stop a lease's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopReport {
-    /// How.
+    /// Whether the step is stopped or killed.
     pub how: StopMode,
-    /// Why.
+    /// Why the step is stopped.
     pub why: StopReason,
 }
 
 /// A lock that some active run names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockReport<'a> {
-    /// Its name.
+    /// The name of the lock.
     pub name: Cow<'a, str>,
-    /// How many leases may hold it.
+    /// The number of leases that can hold the lock at a time.
     pub slots: u32,
-    /// Who does, in the order in which they took it.
+    /// The holders, in the order in which they took the lock.
     pub holders: Vec<LockHolder<'a>>,
-    /// How many ready steps want it, those that could have it at once too.
+    /// The number of ready steps that need the lock, including those that could take it now.
     pub waiting: usize,
-    /// Until when it is not granted because grants that the store has lost may still run.
+    /// The end of the embargo: until then the lock is not granted, because grants that the store has lost may still
+    /// run.
     pub embargo: Option<Time>,
 }
 
@@ -126,7 +127,7 @@ pub struct LockHolder<'a> {
 }
 
 impl LockHolder<'_> {
-    /// The same, apart from the engine.
+    /// Returns the same value without a reference to the engine.
     #[must_use]
     pub fn into_owned(self) -> LockHolder<'static> {
         let Self { run, step, name, worker, fence, since } = self;
@@ -135,14 +136,14 @@ impl LockHolder<'_> {
     }
 }
 
-/// A run that is not sealed. Not read back from JSON: its plan and its steps are not in there.
+/// A run that is not sealed. It cannot be read back from JSON, which does not contain its plan and its steps.
 #[derive(Clone, Copy, Debug)]
 pub struct RunReport<'a> {
-    /// Its id.
+    /// The run's id.
     pub id: RunId,
-    /// What it does; the pipeline's name and the number of steps are in there.
+    /// The plan, with the pipeline's name and the number of steps.
     pub plan: &'a Arc<Plan>,
-    /// Where it stands.
+    /// The run's status.
     pub status: RunStatus,
     /// When it was submitted.
     pub submitted_at: Time,
@@ -152,37 +153,36 @@ pub struct RunReport<'a> {
 /// A node of a run: a step, or the join of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepReport<'a> {
-    /// Its index.
+    /// The node's index in the plan.
     pub step: StepIx,
-    /// Where it stands.
+    /// The node's status.
     pub status: StepStatus,
     /// The attempt under way or next, from 1.
     pub attempt: u16,
-    /// Hand-outs of this attempt so far.
+    /// The number of deliveries of this attempt so far.
     pub delivery: u16,
-    /// The newest lease that it ever had. Together with the status it tells whether anything else in here can have
-    /// changed.
+    /// The newest lease that the step ever had. A reader can detect every other change from this field and the status.
     pub fence: Option<Fence>,
-    /// The step at the root of a failed need.
+    /// The root cause of a failed need.
     pub cause: Option<StepIx>,
-    /// Its name.
+    /// The node's name.
     pub name: Cow<'a, str>,
-    /// Whether it joins the cells of a matrix, and is no step.
+    /// Whether the node is a join of a matrix and not a step.
     pub is_join: bool,
 }
 
-/// How many steps stand where.
+/// The number of steps in each status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatusCounts([u32; StepStatus::ALL.len()]);
 
 impl Engine {
-    /// Who leads; `None` if nobody ever did.
+    /// Returns the leader; `None` if no node has ever led.
     pub fn leader(&self) -> Option<LeaderReport> {
         let Self { term, led_at, ttl, own, .. } = *self;
         (term > Term(0)).then_some(LeaderReport { term, since: led_at, ttl, own })
     }
 
-    /// Every worker that is known, by number.
+    /// Returns every known worker, by id.
     pub fn workers(&self) -> impl Iterator<Item = WorkerReport<'_>> {
         self.worker_ids.values().map(|worker| &self.workers[*worker]).map(|worker| WorkerReport {
             id: worker.id,
@@ -196,26 +196,26 @@ impl Engine {
         })
     }
 
-    /// The newest exchange of a worker that was answered with a lease, as far as the journal tells: whoever speaks for it
-    /// goes on behind it.
+    /// Returns the newest exchange of a worker that was answered with a lease, according to the journal. The next
+    /// exchange must have a greater number.
     pub fn last_exchange(&self, worker: WorkerId) -> Option<Seq> {
         self.worker_ids.get(&worker).map(|worker| self.workers[*worker].peer.last())
     }
 
-    /// Every open lease, in an order that depends on the journal alone.
+    /// Returns every open lease, in an order that depends only on the journal.
     pub fn leases(&self) -> impl Iterator<Item = LeaseReport<'_>> {
         self.leases.iter().map(|(_, lease)| self.lease_report(lease))
     }
 
-    /// The open lease of a step; `None` if nobody holds it.
+    /// Returns the open lease of a step; `None` if it has none.
     pub fn lease(&self, run: RunId, step: StepIx) -> Option<LeaseReport<'_>> {
         let run = &self.runs[*self.run_ids.get(&run)?];
         let lease = self.leases.get(run.steps.get(step.0 as usize)?.lease?)?;
         Some(self.lease_report(lease))
     }
 
-    /// Whether the end of a lease is on record, and is not one that this report could have led to. A report that is merely
-    /// repeated never contradicts.
+    /// Returns whether the journal has an end of this lease that the report cannot have caused. A repeated report never
+    /// contradicts.
     pub fn contradicts(&self, at: LeaseRef, reported: OutcomeKind) -> bool {
         let Some(run) = self.run_ids.get(&at.run).map(|run| &self.runs[*run]) else { return false };
         let spent = run.spent.get(&at.fence).filter(|spent| spent.step == at.step);
@@ -229,14 +229,14 @@ impl Engine {
             OutcomeKind::Succeeded => step.status != StepStatus::Succeeded,
             OutcomeKind::Failed => step.status != StepStatus::Failed,
             OutcomeKind::TimedOut => step.status != StepStatus::TimedOut,
-            // How a step ends that its worker has cancelled depends on why it was told to stop.
+            // The status of a cancelled step depends on why it was ordered to stop.
             OutcomeKind::Cancelled | OutcomeKind::Lost | OutcomeKind::Released => {
                 step.status == StepStatus::Succeeded
             }
         })
     }
 
-    /// Every lock that an active run names, by name.
+    /// Returns every lock that an active run names, by name.
     pub fn locks(&self) -> impl Iterator<Item = LockReport<'_>> {
         let holders: BTreeMap<Fence, &Lease> = self.lock_leases().collect();
         self.board.lock_ids.values().map(|lock| &self.board.locks[*lock]).map(move |lock| {
@@ -251,7 +251,7 @@ impl Engine {
         })
     }
 
-    /// Who holds a lock, in the order in which they took it.
+    /// Returns the holders of a lock, in the order in which they took it.
     pub(crate) fn lock_holders<'a>(&'a self, lock: &Lock) -> Vec<LockHolder<'a>> {
         let held = self.lock_leases().filter(|(fence, _)| lock.holders.contains(fence));
         let held: BTreeMap<Fence, &Lease> = held.collect();
@@ -262,7 +262,7 @@ impl Engine {
             .collect()
     }
 
-    /// Leases that took locks.
+    /// Returns the leases that took locks.
     fn lock_leases(&self) -> impl Iterator<Item = (Fence, &Lease)> {
         let leases = self.leases.iter().map(|(_, lease)| lease);
         leases.filter(|lease| lease.locks.is_some()).map(|lease| (lease.fence, lease))
@@ -280,17 +280,17 @@ impl Engine {
         }
     }
 
-    /// Every run that is not sealed, by id, which is by age.
+    /// Returns every run that is not sealed, by id, which is by age.
     pub fn runs(&self) -> impl Iterator<Item = RunReport<'_>> {
         self.runs_from(RunId(0))
     }
 
-    /// The same, from an id on.
+    /// Returns the same, starting at an id.
     pub fn runs_from(&self, from: RunId) -> impl Iterator<Item = RunReport<'_>> {
         self.run_ids.range(from..).map(|(_, run)| run_report(&self.runs[*run]))
     }
 
-    /// A run; `None` if it is not here.
+    /// Returns a run; `None` if the engine does not have it.
     pub fn run(&self, run: RunId) -> Option<RunReport<'_>> {
         Some(run_report(&self.runs[*self.run_ids.get(&run)?]))
     }
@@ -299,7 +299,7 @@ impl Engine {
         let run = &self.runs[lease.run];
         let locks = lease.locks.iter().flat_map(|locks| locks.iter());
         let locks = locks.filter_map(|lock| self.board.locks.get(*lock));
-        // An operator may have taken one away.
+        // An operator may have taken a lock from the lease.
         let held = locks.filter(|lock| lock.holders.contains(&lease.fence));
         LeaseReport {
             fence: lease.fence,
@@ -318,12 +318,12 @@ impl Engine {
 }
 
 impl<'a> RunReport<'a> {
-    /// The name of its pipeline.
+    /// Returns the name of the run's pipeline.
     pub fn pipeline(&self) -> &'a str {
         self.plan.pipeline()
     }
 
-    /// How many steps stand where. Looks at each of them.
+    /// Returns the number of steps in each status. Visits every step.
     pub fn counts(&self) -> StatusCounts {
         let mut counts = StatusCounts::default();
         for step in self.steps(StepIx(0)).filter(|step| !step.is_join) {
@@ -332,7 +332,7 @@ impl<'a> RunReport<'a> {
         counts
     }
 
-    /// Its nodes from an index on, in order.
+    /// Returns the run's nodes from an index on, in order.
     pub fn steps(&self, from: StepIx) -> impl Iterator<Item = StepReport<'a>> + use<'a> {
         let plan: &'a Plan = self.plan;
         let from = from.0.min(plan.node_count());
@@ -351,28 +351,28 @@ impl<'a> RunReport<'a> {
 }
 
 impl StatusCounts {
-    /// How many stand there.
+    /// Returns the number of steps in this status.
     pub const fn of(&self, status: StepStatus) -> u32 {
         self.0[status as usize]
     }
 
-    /// One more stands there.
+    /// Adds one step in this status.
     pub const fn add(&mut self, status: StepStatus) {
         self.0[status as usize] += 1;
     }
 
-    /// One that stood there does so no more.
+    /// Removes one step in this status.
     pub const fn take(&mut self, status: StepStatus) {
         self.0[status as usize] -= 1;
     }
 
-    /// Each status with its number, in the order of a step's life.
+    /// Returns each status with its number of steps, in the order of the transition table.
     pub fn iter(&self) -> impl Iterator<Item = (StepStatus, u32)> {
         StepStatus::ALL.into_iter().zip(self.0)
     }
 }
 
-/// A word for each status with its number; zeros are left out.
+/// Returns each status in words with its number of steps, without zeros.
 impl Serialize for StatusCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter().filter(|(_, count)| *count > 0))
@@ -389,7 +389,7 @@ impl<'de> Deserialize<'de> for StatusCounts {
     }
 }
 
-/// What a list of runs tells. Looks at each step.
+/// Returns the entry of the run in a list of runs. Visits every step.
 impl Serialize for RunReport<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]

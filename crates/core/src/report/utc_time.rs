@@ -1,4 +1,4 @@
-//! Moments as people and JSON write them.
+//! Times as RFC 3339 text.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::time::Time;
 
-/// A moment in UTC as RFC 3339 writes it, to the millisecond: `2026-11-16T04:31:00.123Z`. Such texts sort by age.
+/// A time in UTC as RFC 3339 text with milliseconds: `2026-11-16T04:31:00.123Z`. Such texts sort by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UtcTime(pub Time);
 
@@ -38,7 +38,7 @@ impl<'de> Deserialize<'de> for UtcTime {
 }
 
 impl UtcTime {
-    /// Reads what `Display` wrote; any number of digits behind the second, of which milliseconds count.
+    /// Parses the text that `Display` writes. The fraction may have any number of digits; only milliseconds count.
     pub fn parse(text: &str) -> Option<Self> {
         let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
         let [year, month, day] = numbers(date, '-')?;
@@ -61,7 +61,7 @@ fn numbers(text: &str, between: char) -> Option<[u64; 3]> {
     parts?.try_into().ok()
 }
 
-/// Days since 1970-01-01, the other way round than [`date`].
+/// Returns the days since 1970-01-01: the inverse of [`date`].
 const fn days(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let (era, of_era) = (year / 400, year % 400);
@@ -69,8 +69,8 @@ const fn days(year: u64, month: u64, day: u64) -> u64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// Year, month and day, so many days after 1970-01-01. Years are counted from March here, so that the leap day is the
-/// last of its year, and in eras of 400 years, which all have the same number of days.
+/// Returns year, month and day of a number of days after 1970-01-01. Years begin in March here, so that the leap day is
+/// the last day. Eras of 400 years all have the same number of days.
 const fn date(days: u64) -> (u64, u64, u64) {
     const ERA: u64 = 146_097;
     let days = days + 719_468;
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_written_as_the_calendar_has_them() {
+    fn times_are_written_as_calendar_dates() {
         let known = [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_none() {
+    fn text_that_is_no_time_is_rejected() {
         for text in ["", "Z", "T", "2026-09-21", "2026-13-01T00:00:00Z", "2026-09-21T14:13:20.xZ"] {
             assert_eq!(UtcTime::parse(text), None, "{text}");
         }

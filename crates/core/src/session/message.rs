@@ -99,7 +99,7 @@ pub struct RegisterReply {
     pub verdicts: Vec<(Fence, OutcomeVerdict)>,
 }
 
-/// The one message that a worker sends: heartbeat, renewal, outcomes and the request for more leases.
+/// The only message of a registered worker: heartbeat, renewal, outcomes and the request for more leases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
     /// The worker's id.
@@ -119,7 +119,7 @@ pub struct Exchange {
     pub in_flight: Vec<InFlightLease>,
     /// The number of further leases that the worker takes.
     pub want: u32,
-    /// Whether the worker drains: it finishes the steps that have started and takes no more.
+    /// Whether the worker drains, after its first SIGTERM or Ctrl-C: it finishes the steps that have started and takes no more.
     pub drains: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Who may ask, and who did: tokens, workers' credentials and the trail.
+//! Authentication and the audit trail: tokens, worker credentials, and the authors of changes.
 
 use windlass_core::access::{
     AUDIT_TRAIL_MAX, AccessScope, AccessScopes, NewToken, Principal, SecretDigest, TOKENS_MAX,
@@ -33,7 +33,7 @@ fn create(crew: &mut TestCluster, token: NewToken) -> EngineAnswer {
     crew.ask(EngineRequest::CreateToken(token).by(BY))
 }
 
-/// A worker of the crew, enrolled.
+/// A worker of the cluster with a credential.
 fn enrolled(name: &str) -> TestCluster {
     let mut crew = TestCluster::new().worker(name, 1, []);
     let (register, digest) = (crew.mates[name].register(), digest(name));
@@ -43,7 +43,7 @@ fn enrolled(name: &str) -> TestCluster {
 }
 
 #[test]
-fn a_token_is_made_once_and_its_name_is_its_own_while_it_is_valid() {
+fn token_is_created_once_and_its_name_is_unique_while_it_is_valid() {
     let mut crew = TestCluster::new();
     assert!(!crew.engine.keys().requires_token());
     assert_eq!(create(&mut crew, token("ci", None)), EngineAnswer::TokenCreated(TokenId(1)));
@@ -78,7 +78,7 @@ fn a_token_is_made_once_and_its_name_is_its_own_while_it_is_valid() {
 }
 
 #[test]
-fn a_token_expires_and_what_was_closed_stays_closed() {
+fn expired_or_revoked_token_stays_invalid() {
     let mut crew = TestCluster::new();
     let until = crew.now + Span::secs(60);
     create(&mut crew, token("ci", Some(until)));
@@ -107,7 +107,7 @@ fn number_of_tokens_is_bounded_and_expired_ones_are_evicted() {
 }
 
 #[test]
-fn an_act_is_in_the_batch_of_what_it_did_and_in_its_runs_history() {
+fn audit_entry_is_in_the_batch_of_its_change_and_in_the_history_of_its_run() {
     let mut crew = TestCluster::new();
     let run = RunId(1);
     let plan = PlanSketch::draw("ship", |plan| plan.plains(["a"]));
@@ -126,7 +126,7 @@ fn an_act_is_in_the_batch_of_what_it_did_and_in_its_runs_history() {
 }
 
 #[test]
-fn a_worker_is_enrolled_once_and_known_after_a_takeover() {
+fn worker_is_enrolled_once_and_known_after_a_takeover() {
     let mut crew = enrolled("alpha");
     let id = crew.mates["alpha"].id;
     assert_eq!(crew.engine.keys().worker(id).unwrap().by, BY);
@@ -139,7 +139,7 @@ fn a_worker_is_enrolled_once_and_known_after_a_takeover() {
     assert_eq!(crew.engine.keys().worker(id).unwrap().by, BY);
 }
 
-/// Its processes may still run: who holds a lock next has to wait as if it had fallen silent.
+/// Its processes may still run, so its locks are free only after the lease duration, as if it had fallen silent.
 #[test]
 fn a_revoked_worker_is_refused_at_once_and_keeps_its_locks_for_a_ttl() {
     let mut crew = enrolled("alpha");
@@ -147,7 +147,11 @@ fn a_revoked_worker_is_refused_at_once_and_keeps_its_locks_for_a_ttl() {
     assert_eq!(crew.holder("a").as_deref(), Some("alpha"));
     let worker = crew.mates["alpha"].id;
     crew.ask(EngineRequest::RevokeWorker { worker }.by(BY));
-    assert_eq!(crew.mates["alpha"].stops.len(), 1, "its parked exchange tells it to end all");
+    assert_eq!(
+        crew.mates["alpha"].stops.len(),
+        1,
+        "the reply to its parked exchange orders it to end every step"
+    );
     assert_eq!(crew.engine.worker_status(worker), Some(WorkerStatus::Draining));
     let register = crew.mates["alpha"].next_life().register();
     let again = EngineRequest::Join { register, digest: digest("alpha") }.by(BY);
@@ -155,7 +159,7 @@ fn a_revoked_worker_is_refused_at_once_and_keeps_its_locks_for_a_ttl() {
     assert_eq!(crew.guard_ended("alpha"), EngineAnswer::Refused(WorkerRefusal::Revoked));
     crew.join("beta", 1, []);
     crew.pass(TTL.saturating_sub(Span::secs(1)));
-    assert_eq!(crew.status("a"), StepStatus::Running, "nobody else has the lock yet");
+    assert_eq!(crew.status("a"), StepStatus::Running, "no other worker has the lock yet");
     crew.pass(Span::secs(2));
     assert_eq!(crew.holder("a").as_deref(), Some("beta"));
 }
@@ -166,12 +170,15 @@ fn own_worker_cannot_be_revoked() {
     let own = crew.mates["own"].id;
     let revoke = |worker| EngineRequest::RevokeWorker { worker }.by(BY);
     assert_eq!(crew.ask(revoke(own)), EngineAnswer::Denied(RequestDenial::OwnWorker(own)));
-    let nobody = WorkerId(77);
-    assert_eq!(crew.ask(revoke(nobody)), EngineAnswer::Denied(RequestDenial::NoSuchWorker(nobody)));
+    let unknown = WorkerId(77);
+    assert_eq!(
+        crew.ask(revoke(unknown)),
+        EngineAnswer::Denied(RequestDenial::NoSuchWorker(unknown))
+    );
     assert!(crew.engine.acts().is_empty());
 }
 
-/// One that joined before credentials were kept can be shut out all the same.
+/// A worker that joined before credentials were kept can be revoked too.
 #[test]
 fn a_worker_without_a_credential_is_revoked_too() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);

@@ -1,4 +1,4 @@
-//! A step goes to a worker that can run it, and to no other.
+//! A step goes only to a worker that can run it.
 
 use windlass_core::engine::{Event, StepSettlement, SubmitRun, SubmitWarning, event};
 use windlass_core::id::RunId;
@@ -23,10 +23,10 @@ fn told(warnings: &[SubmitWarning]) -> Vec<String> {
     warnings.iter().map(ToString::to_string).collect()
 }
 
-/// The reason of a step that nobody can run, in one line.
+/// Returns the reason of a step that no worker can run, in one line.
 fn no_worker(why: WhyReport) -> String {
     let WhyReport::NoWorker { placement, workers, .. } = why else {
-        panic!("somebody could run it: {why:?}");
+        panic!("a worker could run it: {why:?}");
     };
     let workers = workers.iter().map(|it| format!("{} {}", it.worker, it.reason));
     format!("{placement}: {}", workers.collect::<Vec<_>>().join("; "))

@@ -1,4 +1,4 @@
-//! Endings of many steps at once, in bounded bites; and runs that take over outcomes of earlier ones.
+//! Endings of many steps at once, in bounded decisions; and runs that reuse outcomes of earlier ones.
 
 use windlass_core::engine::{
     CancelLevel, Engine, EngineAnswer, EngineConfig, EngineRequest, ProvenTime, REUSED_BYTES_MAX,
@@ -19,7 +19,8 @@ use crate::test_cluster::{TTL, TestCluster};
 const LINKS: u32 = 100_000;
 const NOW: Time = Time::from_millis(1_200_000);
 
-/// The first of so many links is in a worker's hands. Without the crew, whose checks cost as much as there are steps.
+/// A long chain whose first step is leased. It uses a bare engine, because the checks of the test cluster visit every
+/// step.
 fn long_chain() -> (Engine, LeaseRef) {
     let mut engine = Engine::new(EngineConfig::default());
     let lead = EngineRequest::Lead {
@@ -66,7 +67,7 @@ fn exchange(worker: u64, seq: u64, finished: Vec<FinishedAttempt>) -> Exchange {
 }
 
 #[test]
-fn a_failure_at_the_root_of_a_very_long_chain_blocks_it_in_bounded_bites() {
+fn failure_at_the_root_of_a_long_chain_blocks_it_in_bounded_decisions() {
     let (mut engine, lease) = long_chain();
     let small = PlanSketch::draw("small", |plan| plan.plain("small", []));
     let finished = vec![FinishedAttempt { lease, outcome: Outcome::exit(1), ran: None }];
@@ -92,7 +93,7 @@ fn a_failure_at_the_root_of_a_very_long_chain_blocks_it_in_bounded_bites() {
 }
 
 #[test]
-fn cancelling_a_very_long_chain_goes_in_bounded_bites_too() {
+fn long_chain_is_cancelled_in_bounded_decisions() {
     let (mut engine, _) = long_chain();
     let cancel = EngineRequest::Cancel { run: RunId(1), level: CancelLevel::Kill };
     let first = engine.decide(cancel, NOW, 0);
@@ -107,7 +108,7 @@ fn cancelling_a_very_long_chain_goes_in_bounded_bites_too() {
 }
 
 #[test]
-fn nothing_of_a_failed_run_begins_while_its_steps_are_still_being_ended() {
+fn no_step_of_a_failed_run_begins_while_the_others_are_being_ended() {
     let mut crew = TestCluster::with(EngineConfig { batch_max: 4, ..EngineConfig::default() })
         .worker("alpha", 1, ["a"])
         .worker("beta", 1, ["b"])
@@ -156,7 +157,7 @@ fn reuse(step: u32) -> ReusedOutcome {
 }
 
 #[test]
-fn a_rerun_takes_over_outcomes_and_runs_the_rest() {
+fn rerun_reuses_outcomes_and_runs_the_other_steps() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     rerun(&mut crew, vec![reuse(1), reuse(0)]);
     assert_eq!(crew.running("alpha"), ["deploy"]);
@@ -173,7 +174,7 @@ fn a_rerun_takes_over_outcomes_and_runs_the_rest() {
 }
 
 #[test]
-fn a_rerun_of_everything_that_succeeded_is_done_at_once() {
+fn rerun_of_a_successful_run_ends_at_once() {
     let mut crew = TestCluster::new();
     rerun(&mut crew, vec![reuse(0), reuse(1), reuse(2)]);
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
@@ -187,7 +188,7 @@ fn a_rerun_of_everything_that_succeeded_is_done_at_once() {
 }
 
 #[test]
-fn a_rerun_that_takes_over_what_is_no_step_is_denied() {
+fn rerun_that_reuses_an_outcome_of_no_step_is_denied() {
     let mut crew = TestCluster::new();
     let denied = |step| EngineAnswer::Denied(RequestDenial::BadReuse(StepIx(step)));
     assert_eq!(rerun(&mut crew, vec![reuse(3)]), denied(3));
@@ -195,7 +196,7 @@ fn a_rerun_that_takes_over_what_is_no_step_is_denied() {
 }
 
 #[test]
-fn the_same_run_again_is_the_same_run_and_another_plan_under_its_id_is_denied() {
+fn repeated_submission_is_the_same_run_and_another_plan_under_its_id_is_denied() {
     let mut crew = TestCluster::new();
     let plan = |step: &str| PlanSketch::draw("ship", |plan| plan.plain(step, []));
     let submit = |step: &str| EngineRequest::Submit(SubmitRun::new(RunId(5), plan(step)));
@@ -207,7 +208,7 @@ fn the_same_run_again_is_the_same_run_and_another_plan_under_its_id_is_denied() 
 }
 
 #[test]
-fn there_are_no_more_runs_and_steps_than_may_be() {
+fn number_of_active_runs_and_steps_is_bounded() {
     let mut crew =
         TestCluster::with(EngineConfig { runs_max: 2, steps_max: 5, ..EngineConfig::default() });
     let submit = |run: u64, length: u32| {

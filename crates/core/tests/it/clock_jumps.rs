@@ -1,4 +1,4 @@
-//! Journal time leaps at a takeover: what real time ends does not end before its time.
+//! Journal time jumps at a takeover: whatever ends by real time does not end early.
 
 use windlass_core::engine::{LEASE_TTL_MAX, ProvenTime, StoreHistory};
 use windlass_core::outcome::StepStatus;
@@ -10,7 +10,7 @@ use crate::test_cluster::{TTL, TestCluster};
 
 const DAYS: Span = Span::hours(72);
 
-/// A cluster in which `alpha` runs `deploy` with a lock, and is not heard any more.
+/// A cluster in which `alpha` runs `deploy` with a lock and has fallen silent.
 fn silent_holder() -> TestCluster {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
@@ -48,7 +48,7 @@ fn clock_jump_before_the_second_takeover_does_not_end_an_unconfirmed_lease() {
 }
 
 #[test]
-fn time_that_leaders_have_led_counts_in_all_terms_together() {
+fn time_under_leaders_counts_over_all_terms() {
     let mut crew = silent_holder();
     crew.take_over();
     for turn in 0..4 {
@@ -96,7 +96,7 @@ fn clock_jump_does_not_end_an_embargo() {
 }
 
 #[test]
-fn an_embargo_that_was_over_does_not_come_back() {
+fn embargo_that_was_over_does_not_return() {
     let mut crew = TestCluster::new().worker("alpha", 4, []);
     crew.proven = ProvenTime::NONE;
     crew.take_over_after(StoreHistory::Lost);

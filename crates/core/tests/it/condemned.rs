@@ -17,7 +17,7 @@ fn cluster() -> TestCluster {
     TestCluster::new().worker("alpha", 4, []).worker("beta", 4, [])
 }
 
-/// A run with one step of each kind, of which some are held, one waits and one has ended, beside a run that waits for it.
+/// A run with one step of each kind: some are leased, one waits and one has ended. Another run waits for it.
 fn poisoned() -> (TestCluster, RunId) {
     let mut crew = cluster();
     crew.submit("bad", |plan| {
@@ -48,7 +48,7 @@ fn reasons(crew: &TestCluster) -> Vec<CancelReason> {
 }
 
 #[test]
-fn a_condemned_run_takes_no_place_on_the_board() {
+fn condemned_run_has_no_steps_in_the_queues() {
     let (crew, bad) = poisoned();
     let built = crew.folded(None, &[]).counts();
     let hollow = crew.folded(None, &[bad]).counts();
@@ -65,7 +65,7 @@ fn a_condemned_run_takes_no_place_on_the_board() {
 }
 
 #[test]
-fn a_condemned_run_fails_and_the_others_go_on() {
+fn condemned_run_fails_and_the_others_continue() {
     let (mut crew, bad) = poisoned();
     crew.take_over_condemning(&[bad]);
     assert_eq!(crew.run_status("bad"), RunStatus::Failed);
@@ -102,7 +102,7 @@ fn locks_and_keys_of_a_condemned_run_wait_for_the_longest_lease() {
 #[test]
 fn every_node_reaches_the_same_state_whenever_it_learns_that_a_run_is_condemned() {
     let (mut crew, bad) = poisoned();
-    // The replica of the crew has folded the run as it was, and is compared after each decision.
+    // The replica of the test cluster folded the run before it was condemned, and is compared after each decision.
     let starts: Vec<(Engine, usize)> =
         (0..=crew.journal.len()).map(|upto| (crew.prefix(upto), upto)).collect();
     crew.take_over_condemning(&[bad]);
@@ -120,7 +120,7 @@ fn every_node_reaches_the_same_state_whenever_it_learns_that_a_run_is_condemned(
 }
 
 #[test]
-fn what_a_condemned_run_did_under_a_key_stays_done() {
+fn key_completed_by_a_condemned_run_stays_completed() {
     let (mut crew, bad) = poisoned();
     crew.take_over_condemning(&[bad]);
     crew.submit("next", |plan| plan.step("again", StepSpec::idempotent("v1"), []));

@@ -41,7 +41,7 @@ fn step_runs_if_its_condition_on_a_needs_output_holds() {
 }
 
 #[test]
-fn a_step_is_skipped_if_not_and_what_needs_it_runs() {
+fn step_is_skipped_if_its_condition_does_not_hold_and_its_dependents_run() {
     let mut crew = crew(asks("steps.build.outputs.channel == \"stable\""));
     crew.finish("alpha", "build", with_output("{\"channel\":\"beta\"}"));
     crew.succeed(["tell"]);
@@ -56,7 +56,7 @@ fn a_step_is_skipped_if_not_and_what_needs_it_runs() {
 }
 
 #[test]
-fn a_condition_that_cannot_be_decided_fails_its_step() {
+fn condition_that_cannot_be_evaluated_fails_its_step() {
     let mut crew = crew(asks("steps.build.outputs.channel"));
     crew.finish("alpha", "build", with_output("{\"channel\":\"beta\"}"));
     assert_eq!(crew.status("deploy"), StepStatus::Failed);
@@ -64,7 +64,7 @@ fn a_condition_that_cannot_be_decided_fails_its_step() {
 }
 
 #[test]
-fn a_condition_that_failed_when_the_plan_was_made_skips_its_step() {
+fn condition_that_failed_at_plan_time_skips_its_step() {
     let when = ValueCondition::Fails("params.ship  (params.ship = false)".into());
     let mut crew = crew(StepSpec { when, ..StepSpec::default() });
     assert_eq!(crew.status("deploy"), StepStatus::Waiting, "needs are waited for all the same");
@@ -73,14 +73,14 @@ fn a_condition_that_failed_when_the_plan_was_made_skips_its_step() {
 }
 
 #[test]
-fn a_failed_need_blocks_before_values_are_asked_for() {
+fn failed_need_blocks_before_values_are_read() {
     let mut crew = crew(asks("steps.build.outputs.channel == \"stable\""));
     crew.finish("alpha", "build", Outcome::exit(1));
     assert_eq!(crew.status("deploy"), StepStatus::Blocked);
 }
 
 #[test]
-fn a_step_that_always_runs_can_ask_how_its_need_ended() {
+fn step_that_always_runs_can_read_the_status_of_its_need() {
     let always = asks("steps.build.status == \"failed\"");
     let mut crew = crew(StepSpec { condition: StatusCondition::Always, ..always });
     crew.finish("alpha", "build", Outcome::exit(1));
@@ -89,7 +89,7 @@ fn a_step_that_always_runs_can_ask_how_its_need_ended() {
 }
 
 #[test]
-fn the_next_leader_decides_a_condition_that_was_left_open() {
+fn next_leader_decides_an_undecided_condition() {
     let mut crew = crew(asks("steps.build.outputs.channel == \"stable\""));
     crew.finish("alpha", "build", with_output("{\"channel\":\"stable\"}"));
     crew.take_over();
@@ -99,7 +99,7 @@ fn the_next_leader_decides_a_condition_that_was_left_open() {
 }
 
 #[test]
-fn values_travel_with_the_lease_of_a_step_that_reads_them() {
+fn grant_contains_the_values_that_its_step_reads() {
     let mut crew = crew(asks("true"));
     crew.finish("alpha", "build", with_output("{\"version\":\"1.2\"}"));
     let read =
@@ -132,7 +132,7 @@ fn step_with_inputs_beyond_the_message_limit_fails_with_a_reason() {
     assert_eq!(crew.run_status("ship"), RunStatus::Failed);
 }
 
-/// The result of `build`, which is kept elsewhere.
+/// The result of `build`, which is stored outside the journal.
 fn kept(place: LargeValueLocation) -> Outcome {
     let kept = LargeValueRef { run: RunId(1), step: BUILD, attempt: 1, delivery: 1, place };
     Outcome { output: StepOutput::Kept(kept.into()), ..Outcome::exit(0) }
@@ -152,7 +152,7 @@ fn conditions_and_keys_cannot_read_large_values() {
     let place = || LargeValueLocation::Leader { hash: [7; 32], size: 1 << 20 };
     let mut asking = crew(asks("steps.build.outputs.channel == \"stable\""));
     asking.finish("alpha", "build", kept(place()));
-    assert_eq!(asking.status("deploy"), StepStatus::Failed, "null would not be what it asked for");
+    assert_eq!(asking.status("deploy"), StepStatus::Failed, "null would be a wrong value");
     let key = StepSpec::idempotent("${{ steps.build.outputs.channel }}");
     let mut keyed = crew(StepSpec { reads: vec![BUILD], ..key });
     keyed.finish("alpha", "build", kept(place()));

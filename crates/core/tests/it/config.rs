@@ -1,4 +1,4 @@
-//! The file of settings: what is read of it, and what is told about it.
+//! The settings file: the values that are read from it, and the problems that are reported.
 
 use insta::assert_snapshot;
 use windlass_core::config::{
@@ -37,7 +37,7 @@ fn told(text: &str) -> String {
 }
 
 #[test]
-fn values_are_texts_as_they_are_written() {
+fn values_are_the_source_text() {
     let text = "serve:\n  listen: 0.0.0.0:7700\n  no-exec: true\n  label: [gpu, 3.10]\n\
                 worker:\n  join: http://a:7700\nx-mine: { anything: goes }\n";
     let source = SourceFile::new("config.yml", text);
@@ -57,7 +57,7 @@ fn values_are_texts_as_they_are_written() {
 }
 
 #[test]
-fn nothing_sets_nothing() {
+fn empty_file_sets_no_value() {
     for text in ["", "# later\n", "serve:\n", "{}"] {
         let source = SourceFile::new("config.yml", text);
         assert_eq!(read_config(&source, &sections()), (vec![], vec![]), "{text:?}");
@@ -139,7 +139,7 @@ fn every_wrong_value_is_reported_at_once() {
 }
 
 #[test]
-fn a_file_that_is_no_yaml_and_no_map() {
+fn file_that_is_no_yaml_or_no_map_is_reported() {
     assert_snapshot!(told("serve: { listen: a\n"), @r#"
     error[E003]: unclosed bracket or brace
      --> config.yml:1:8

@@ -1,4 +1,4 @@
-//! Corner cases: two things at once, in the order that nobody expects.
+//! Corner cases: two things at once, in an unexpected order.
 
 use windlass_core::engine::{
     CancelLevel, EngineConfig, EngineRequest, RunOptions, UnplaceablePolicy, WorkerStatus,
@@ -12,7 +12,7 @@ use windlass_core::time::Span;
 use crate::session_worker::SessionWorker;
 use crate::test_cluster::TestCluster;
 
-/// A crew whose decisions have few events.
+/// A cluster with few events per decision.
 fn terse(batch_max: usize) -> TestCluster {
     TestCluster::with(EngineConfig { batch_max, ..EngineConfig::default() })
 }
@@ -74,7 +74,7 @@ fn unplaceable_step_is_skipped_by_the_next_leader_too() {
 }
 
 #[test]
-fn a_lease_that_reaches_a_worker_after_it_began_to_drain_is_given_back() {
+fn lease_that_reaches_a_draining_worker_is_released() {
     let mut crew = TestCluster::new();
     crew.enlist("alpha", apart(1, "alpha", 1)).expect("the worker may join");
     let exchange = crew.send("alpha");
@@ -100,7 +100,7 @@ fn a_step_past_its_timeout_is_stopped_although_a_new_leader_lets_leases_last_lon
     crew.exchange("alpha");
     crew.take_over_at(None, Span::secs(60));
     crew.pass(Span::hours(1));
-    assert!(!crew.mate("alpha").stops.is_empty(), "its worker did not end it and was told to");
+    assert!(!crew.mate("alpha").stops.is_empty(), "its worker did not end it and got a stop order");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_worker_that_returns_when_another_has_its_name_does_not_share_it() {
 }
 
 #[test]
-fn nothing_is_awaited_of_leases_that_have_ended() {
+fn ended_leases_leave_no_deadline() {
     let spec = StepSpec { timeout: Some(Span::hours(24)), ..StepSpec::default() };
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.matrix("cell", ["1", "2", "3"], |_| spec.clone()));
@@ -148,7 +148,7 @@ fn nothing_is_awaited_of_leases_that_have_ended() {
 }
 
 #[test]
-fn a_step_still_avoids_where_it_failed_after_another_worker_was_lost_with_it() {
+fn step_still_avoids_the_worker_on_which_it_failed_after_another_worker_was_lost_with_it() {
     let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.step("test", StepSpec { retry, ..StepSpec::default() }, []));
@@ -177,7 +177,7 @@ fn a_superseded_step_that_ends_well_before_it_is_stopped_has_succeeded_and_so_ha
 }
 
 #[test]
-fn what_is_killed_because_its_session_was_refused_is_lost_and_has_not_failed() {
+fn step_killed_because_its_session_was_refused_is_lost_and_not_failed() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.exchange("alpha");
@@ -191,7 +191,7 @@ fn what_is_killed_because_its_session_was_refused_is_lost_and_has_not_failed() {
 }
 
 #[test]
-fn a_draining_worker_is_asked_for_what_it_has_not_started_by_the_next_leader_too() {
+fn next_leader_takes_back_unstarted_leases_of_a_draining_worker() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["begun", "ahead"]));
     crew.exchange("alpha");

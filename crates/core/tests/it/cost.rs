@@ -1,4 +1,4 @@
-//! What decisions cost: plans that multiply lanes, locks and classes do not multiply the time of one decision.
+//! The cost of decisions: plans that multiply lanes, locks and classes do not multiply the time of one decision.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,17 +17,17 @@ use windlass_core::time::{Span, Time};
 
 use crate::session_worker::SessionWorker;
 
-/// The longest that one decision may take in a build for tests, on a machine that is busy with others. What these stories
-/// guard against took a hundred times as long.
+/// The maximum time of one decision in a test build on a busy machine. The faults that these tests guard against took a
+/// hundred times as long.
 const DECISION_MAX: Duration = Duration::from_secs(2);
 
-/// An engine with one worker, and the longest time that a decision took.
+/// An engine with one worker, and the longest time of a decision.
 struct MeasuredEngine {
     engine: Engine,
     now: Time,
     worker: SessionWorker,
     longest: Duration,
-    /// Bytes of the events of each decision.
+    /// The bytes of the events of each decision.
     bytes: Vec<usize>,
 }
 
@@ -84,7 +84,7 @@ impl MeasuredEngine {
         self.ask(EngineRequest::Submit(submit))
     }
 
-    /// Another worker joins, which takes no steps.
+    /// Adds a worker that requests no steps.
     fn join(&mut self, id: u64, labels: &[&str]) {
         let mate = SessionWorker::new(id, &format!("other-{id}"), 1, labels, WorkerLocality::Apart);
         self.ask(EngineRequest::Register(mate.register()));
@@ -103,12 +103,12 @@ impl MeasuredEngine {
         }
     }
 
-    /// Ends what runs.
+    /// Ends the running steps.
     fn finish(&mut self) -> usize {
         self.finish_with(&StepOutput::None)
     }
 
-    /// Ends what runs, and reports all of it at once.
+    /// Ends the running steps, and reports all of them at once.
     fn finish_with(&mut self, output: &StepOutput) -> usize {
         let running: Vec<(RunId, StepIx)> = self.worker.running().collect();
         for (run, step) in &running {
@@ -121,19 +121,19 @@ impl MeasuredEngine {
         running.len()
     }
 
-    /// No decision took long.
+    /// Checks that no decision took long.
     fn check_time(&self) {
         assert!(self.longest < DECISION_MAX, "a decision took {:?}", self.longest);
     }
 
-    /// No decision took long, and the state is sound.
+    /// Checks that no decision took long, and that the invariants hold.
     fn check(&self) {
         self.check_time();
         assert_eq!(self.engine.check(), []);
     }
 }
 
-/// A step with these locks, which no other step shares its lane with.
+/// A step with these locks, in a lane of its own.
 fn locking(at: u64, locks: usize, order: LockOrder) -> StepSpec {
     let used = |lock: usize| LockUse { name: format!("lock-{lock}").into(), order };
     StepSpec {
@@ -166,7 +166,7 @@ fn lanes_that_wait_for_the_same_locks_are_looked_at_once_per_change() {
 }
 
 #[test]
-fn a_thousand_lanes_at_one_lock_leave_as_they_came() {
+fn thousand_lanes_at_one_lock_are_removed_in_short_decisions() {
     let mut engine = MeasuredEngine::new(4, &[]);
     let mut plan = PlanBuilder::new("lock");
     plan.lock_slots("lock-0", 1_000_000);
@@ -202,7 +202,7 @@ fn a_requirement_of_its_own_for_each_step_is_looked_at_once_per_step() {
     engine.check();
 }
 
-/// A plan whose steps each deny another worker, which is not there.
+/// A plan in which each step denies another worker, none of which exists.
 fn denying(steps: std::ops::Range<usize>) -> Result<Plan, Vec<PlanError>> {
     let mut plan = PlanBuilder::new("classes");
     for at in steps {
@@ -214,7 +214,7 @@ fn denying(steps: std::ops::Range<usize>) -> Result<Plan, Vec<PlanError>> {
 }
 
 #[test]
-fn a_thousand_workers_that_meet_as_many_demands_as_a_plan_may_have_are_looked_at_in_time() {
+fn thousand_workers_are_matched_to_the_maximum_of_requirements_in_time() {
     let beyond = denying(0..DEMANDS_MAX + 1).expect_err("it is beyond the bound");
     assert_eq!(beyond, [PlanError::TooManyDemands(DEMANDS_MAX + 1)]);
     let told = beyond[0].to_string();
@@ -229,7 +229,7 @@ fn a_thousand_workers_that_meet_as_many_demands_as_a_plan_may_have_are_looked_at
     engine.pass(Span::secs(1));
     engine.ask(EngineRequest::Seal { run: RunId(1) });
     engine.check();
-    // Without optimization a comparison takes half a microsecond, and ten times less with it.
+    // Without optimization a comparison takes half a microsecond; with it, a tenth of that.
     assert!(taken < 10 * DECISION_MAX, "10,000,000 comparisons took {taken:?}");
 }
 
@@ -252,7 +252,7 @@ fn limit_on_all_active_runs_is_reported_with_its_numbers() {
     engine.submit(locking(0));
     let denial = denied(engine.try_submit(2, locking(10)));
     assert_eq!(denial, RequestDenial::TooManyLockUses { active: 6, more: 6, max: 11 });
-    assert!(denial.to_string().contains("more would pass the bound of 11"), "{denial}");
+    assert!(denial.to_string().contains("more would exceed the limit of 11"), "{denial}");
 
     let (active, bytes) = (locking(0).bytes(), locking(10).bytes());
     let max = active + bytes - 1;
@@ -281,16 +281,16 @@ fn limit_on_all_active_runs_is_reported_with_its_numbers() {
     assert!(matches!(freed, EngineAnswer::Submitted { .. }), "{freed:?}");
 }
 
-/// The largest output that is kept in an event.
+/// The largest output that an event contains.
 fn largest() -> StepOutput {
     StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into())
 }
 
-/// What one event may add to a batch that is almost full.
+/// The bytes that one event may add to a batch that is almost full.
 const ONE_MORE: usize = 2 * INLINE_OUTPUT_MAX;
 
 #[test]
-fn a_report_of_more_bytes_than_a_batch_may_have_is_taken_in_parts() {
+fn report_larger_than_a_batch_is_processed_in_parts() {
     let mut engine = MeasuredEngine::new(300, &[]);
     let mut plan = PlanBuilder::new("large");
     for at in 0..300 {
@@ -300,7 +300,7 @@ fn a_report_of_more_bytes_than_a_batch_may_have_is_taken_in_parts() {
     engine.exchange();
     engine.bytes.clear();
     for reports in 1.. {
-        // A worker of ours sends less at a time; another one may send all of it.
+        // Our own worker sends less at a time; another one may send everything at once.
         let mut exchange = engine.worker.session().exchange(engine.now);
         let outcome = Outcome { output: largest(), ..Outcome::plain(OutcomeKind::Succeeded) };
         let listed = exchange.in_flight.drain(..).map(|it| it.lease);
@@ -322,7 +322,7 @@ fn a_report_of_more_bytes_than_a_batch_may_have_is_taken_in_parts() {
 }
 
 #[test]
-fn outcomes_on_record_that_many_steps_take_over_are_split_by_their_bytes() {
+fn recorded_outcomes_that_many_steps_reuse_are_split_by_their_bytes() {
     let mut engine = MeasuredEngine::new(4, &[]);
     let keyed = |steps: usize| {
         let mut plan = PlanBuilder::new("keyed");
@@ -377,6 +377,6 @@ fn steps_that_end_older_ones_look_at_runs_and_not_at_each_other() {
     engine.exchange();
     engine.pass(Span::secs(61));
     assert_eq!(engine.finish(), 1);
-    // To check the state costs more than the decisions: every step is looked for in a lane of 10,000.
+    // Checking the state costs more than the decisions: every step is searched in a lane of 10,000.
     engine.check_time();
 }

@@ -1,4 +1,4 @@
-//! A step whose need could not run does not run either.
+//! A step with a need that could not run does not run either.
 
 use windlass_core::engine::{Event, RunOptions, StepSettlement, UnplaceablePolicy, event};
 use windlass_core::id::StepIx;
@@ -85,7 +85,7 @@ fn a_matrix_of_which_one_cell_ran_satisfies_its_dependents() {
 }
 
 #[test]
-fn a_failed_cell_counts_for_more_than_one_that_could_not_run() {
+fn failed_cell_takes_precedence_over_a_cell_that_could_not_run() {
     let mut crew = begun(|plan| {
         plan.matrix("test", ["macos", "linux"], on);
         plan.plain("ship", ["test"]);

@@ -1,4 +1,4 @@
-//! Work spreads over whoever is there, and never runs before what it needs.
+//! Work is distributed over all workers, and no step runs before its needs.
 
 use windlass_core::engine::Event;
 use windlass_core::outcome::{Outcome, RunStatus, StepOutput, StepStatus};
@@ -118,7 +118,7 @@ fn leaders_own_worker_runs_everything_if_no_worker_joins() {
 }
 
 #[test]
-fn a_worker_that_joins_late_pulls_at_once() {
+fn worker_that_joins_late_gets_work_at_once() {
     let mut crew = TestCluster::new().leader("boss", 1, []);
     crew.submit("ship", |plan| plan.plains(["a", "b", "c", "d"]));
     assert_eq!(crew.running("boss"), ["a"]);

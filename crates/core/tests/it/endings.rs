@@ -1,4 +1,4 @@
-//! How runs end: by failure, by order, by their deadline, or well.
+//! How runs end: by failure, on request, by their deadline, or with success.
 
 use windlass_core::engine::{
     CancelLevel, CancelReason, EngineAnswer, EngineCounts, EngineRequest, RequestDenial,
@@ -30,7 +30,7 @@ fn stops(crew: &TestCluster) -> Vec<(StopMode, StopReason)> {
 }
 
 #[test]
-fn a_failure_stops_what_runs_ends_the_rest_and_always_still_runs() {
+fn failure_stops_running_steps_ends_waiting_ones_and_still_runs_always_steps() {
     let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", diamond);
     crew.finish("alpha", "bad", Outcome::exit(1));
@@ -105,7 +105,7 @@ fn ignored_failure_fails_no_other_step() {
 }
 
 #[test]
-fn a_step_for_failures_is_skipped_if_there_was_none() {
+fn failure_step_is_skipped_if_no_step_failed() {
     let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);

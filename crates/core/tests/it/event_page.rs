@@ -1,4 +1,4 @@
-//! The page on events tells of every one of them.
+//! The page on events describes every event.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use windlass_core::engine::Event;
 
 const PAGE: &str = include_str!("../../../../docs/reference/events.md");
 
-/// The names of all variants, as whoever reads an event that is none of them is told.
+/// Returns the names of all variants, from the error message for an unknown one.
 fn variants() -> Vec<String> {
     let refused = serde_json::from_str::<Event>("\"Nothing\"").expect_err("there is no such event");
     let text = refused.to_string();
@@ -30,7 +30,7 @@ fn every_event_has_a_distinct_name() {
 }
 
 #[test]
-fn the_page_has_a_line_for_every_event_and_for_no_other() {
+fn page_has_a_line_for_each_event_and_no_other() {
     let (_, types) = PAGE.split_once("## Types").expect("it lists types");
     let (types, _) = types.split_once("## Names that others use").expect("it ends there");
     let rows = types.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
@@ -40,7 +40,7 @@ fn the_page_has_a_line_for_every_event_and_for_no_other() {
 }
 
 #[test]
-fn names_that_others_use_have_their_counterparts() {
+fn names_in_other_systems_are_mapped_to_events() {
     let (_, names) = PAGE.split_once("## Names that others use").expect("it has them");
     for name in ["WORKER_REGISTERED", "WORKER_HEARTBEAT", "LEASE_GRANTED", "LEASE_EXPIRED"]
         .into_iter()

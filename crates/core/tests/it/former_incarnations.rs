@@ -1,4 +1,5 @@
-//! A worker registers anew, and the life before may still run: on a copy of its state directory, or on a cloned machine.
+//! A worker registers again while its former incarnation may still run: on a copy of its state directory, or on a
+//! cloned machine.
 
 use windlass_core::engine::{EngineAnswer, WorkerStatus};
 use windlass_core::id::{Incarnation, WorkerId};
@@ -26,7 +27,7 @@ fn locked_on_alpha() -> TestCluster {
     crew
 }
 
-/// The state directory was copied: another host registers as the same worker, and the first still runs its steps.
+/// The state directory was copied: another host registers as the same worker, and the first one still runs its steps.
 fn clone_of(crew: &TestCluster) -> SessionWorker {
     life_of(crew, 2, FormerLifeProof::Unknown)
 }
@@ -45,15 +46,19 @@ fn new_incarnation_without_proof_frees_locks_by_time_only() {
     let clone = clone_of(&crew);
     crew.enlist("clone", clone).unwrap();
     crew.pump();
-    assert_eq!(crew.status("deploy"), StepStatus::Running, "the former life may still run it");
+    assert_eq!(
+        crew.status("deploy"),
+        StepStatus::Running,
+        "the former incarnation may still run it"
+    );
     assert_eq!(crew.status("pay"), StepStatus::Running);
     let twice = [crew.running("beta"), crew.running("clone")].concat();
-    assert_eq!(twice, ["build"], "a step that may run twice is handed out again");
+    assert_eq!(twice, ["build"], "a step that may run twice is granted again");
     crew.pass(TTL.saturating_sub(Span::millis(5001)));
     assert_eq!(
         crew.status("deploy"),
         StepStatus::Running,
-        "counted from the former life's last contact"
+        "counted from the last contact of the former incarnation"
     );
     crew.pass(Span::millis(1));
     assert_eq!(crew.status("pay"), StepStatus::Failed);
@@ -81,7 +86,11 @@ fn death_proof_counts_only_for_the_incarnations_it_names() {
     let back = FormerLifeProof::ProvenDead(vec![Incarnation(6), Incarnation(8)]);
     let back = life_of(&crew, 9, back);
     crew.enlist("back", back).unwrap();
-    assert_eq!(crew.status("deploy"), StepStatus::Running, "life {first} is not proven dead");
+    assert_eq!(
+        crew.status("deploy"),
+        StepStatus::Running,
+        "incarnation {first} is not proven dead"
+    );
     let proof = FormerLifeProof::ProvenDead(vec![first]);
     let again = life_of(&crew, 10, proof);
     crew.enlist("again", again).unwrap();
@@ -105,7 +114,7 @@ fn guard_of_a_superseded_incarnation_frees_its_leases() {
     assert_eq!(
         crew.engine.worker_status(WorkerId(1)),
         Some(WorkerStatus::Online),
-        "the newer life goes on"
+        "the newer incarnation continues"
     );
 }
 
@@ -125,9 +134,9 @@ fn leases_of_a_former_incarnation_take_no_slot_and_outlive_a_takeover_by_a_ttl()
     assert_eq!(crew.status("deploy"), StepStatus::Ready, "every slot is taken");
 }
 
-/// A store in a folder was copied to a database, whose controller has a worker of its own.
+/// A store in a folder was copied to a database, and that controller has a worker of its own.
 #[test]
-fn a_worker_that_shared_the_fate_of_another_leader_leaves_its_name_free() {
+fn worker_in_the_process_of_a_former_leader_leaves_its_name_free() {
     let mut crew = TestCluster::new();
     let own = SessionWorker::new(100, "here", 2, &[], WorkerLocality::SharedFate);
     crew.enlist("old", own).unwrap();

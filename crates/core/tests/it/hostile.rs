@@ -1,4 +1,4 @@
-//! Workers, guards and clients that are wrong or hostile: what they say is bounded, judged and never believed blindly.
+//! Faulty or hostile workers, guards and clients: their messages are bounded, checked and never trusted blindly.
 
 use windlass_core::engine::{
     Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime, RequestDenial,
@@ -17,10 +17,10 @@ use crate::plan_sketch::PlanSketch;
 use crate::session_worker::SessionWorker;
 use crate::test_cluster::{TTL, TestCluster};
 
-/// The most that a message may have.
+/// The maximum size of a message.
 const MESSAGE_MAX: usize = 1 << 20;
 
-/// An exchange of a worker that holds nothing.
+/// An exchange of a worker without leases.
 fn bare(worker: u64, seq: u64, want: u32) -> Exchange {
     Exchange {
         worker: WorkerId(worker),
@@ -35,7 +35,7 @@ fn bare(worker: u64, seq: u64, want: u32) -> Exchange {
     }
 }
 
-/// The claim that a lease ended well.
+/// A report that a lease ended with success.
 fn claim(fence: u64, run: u64, step: u32) -> FinishedAttempt {
     let lease = LeaseRef { fence: Fence(fence), run: RunId(run), step: StepIx(step), attempt: 1 };
     FinishedAttempt { lease, outcome: Outcome::exit(0), ran: None }
@@ -48,7 +48,7 @@ fn numbered(run: u64, steps: usize) -> EngineRequest {
     EngineRequest::Submit(SubmitRun::new(RunId(run), plan))
 }
 
-/// A crew with one worker that has joined and said nothing.
+/// A cluster with one worker that has joined and made no exchange.
 fn silent(config: EngineConfig, slots: u32) -> TestCluster {
     let mut crew = TestCluster::with(config);
     let mate = SessionWorker::new(1, "alpha", slots, &[], WorkerLocality::Apart);
@@ -56,13 +56,13 @@ fn silent(config: EngineConfig, slots: u32) -> TestCluster {
     crew
 }
 
-/// The answer to the newest exchange: one that was parked is answered before it.
+/// Returns the reply to the newest exchange; a parked exchange is answered before it.
 fn body(replies: &[ExchangeReply]) -> &ExchangeReplyBody {
     let reply = replies.last().expect("the exchange is answered");
     reply.body.as_ref().expect("the worker is not refused")
 }
 
-/// A first leadership on these terms.
+/// Leads for the first time, with these durations.
 fn lead(config: EngineConfig, ttl: Span) -> EngineAnswer {
     let request = EngineRequest::Lead {
         term: Term(1),
@@ -121,7 +121,7 @@ fn resent_grants_never_exceed_the_reply_limit() {
 }
 
 #[test]
-fn a_guard_that_forgets_a_started_step_does_not_make_it_run_twice() {
+fn guard_report_that_omits_a_started_step_does_not_make_it_run_twice() {
     let once = RetryPolicy { lost: 0, ..RetryPolicy::default() };
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
@@ -135,20 +135,20 @@ fn a_guard_that_forgets_a_started_step_does_not_make_it_run_twice() {
 }
 
 #[test]
-fn a_flood_of_outcomes_of_leases_that_never_were_is_one_loss_of_the_store_at_most() {
+fn flood_of_outcomes_of_unknown_leases_counts_as_one_loss_at_most() {
     let mut crew = TestCluster::with(EngineConfig { batch_max: 4, ..EngineConfig::default() })
         .worker("alpha", 9, []);
     let mut exchange = crew.send("alpha");
     exchange.finished = (0..50).map(|at| claim(at, 77, 0)).collect();
     let before = crew.journal.len();
     crew.arrive(&exchange);
-    assert_eq!(crew.journal.len(), before + 1, "nobody knows run 77");
+    assert_eq!(crew.journal.len(), before + 1, "run 77 does not exist");
     exchange.seq = Seq(exchange.seq.0 + 1);
     crew.arrive(&exchange);
     assert_eq!(crew.journal.len(), before + 1, "it was lost once");
 }
 
-/// Generations are 65,536, and whoever could use them up would end the cluster.
+/// There are 65,536 generations. A worker that could use them up would end the cluster.
 #[test]
 fn reported_losses_count_once_a_term_and_only_within_bounds() {
     let mut crew = TestCluster::new().worker("alpha", 9, []);
@@ -159,7 +159,7 @@ fn reported_losses_count_once_a_term_and_only_within_bounds() {
         crew.deliver(replies);
         crew.engine.generation()
     };
-    assert_eq!(told(&mut crew, Fence::new(60_000, 1)), 0, "nobody has put back so many backups");
+    assert_eq!(told(&mut crew, Fence::new(60_000, 1)), 0, "a store is not restored this often");
     assert_eq!(told(&mut crew, Fence::new(0, 99)), 1);
     for generation in 1..10 {
         assert_eq!(
@@ -174,7 +174,7 @@ fn reported_losses_count_once_a_term_and_only_within_bounds() {
 }
 
 #[test]
-fn a_late_outcome_is_kept_only_for_a_lease_that_was() {
+fn late_outcome_is_kept_only_for_a_lease_that_existed() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let fence = crew.fence("build");
@@ -238,7 +238,7 @@ fn worker_with_exhausted_sequence_numbers_ends_and_may_restart() {
 }
 
 #[test]
-fn an_event_about_a_step_that_is_not_there_is_an_error_and_no_panic() {
+fn event_about_an_unknown_step_is_an_error_and_no_panic() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let settled = StepSettlement::FailedNoLock;

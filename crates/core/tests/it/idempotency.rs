@@ -1,4 +1,4 @@
-//! What is done once under a key: in this run or in another, now or long ago.
+//! Idempotent steps: each key succeeds once, within a run or across runs.
 
 use windlass_core::engine::{CancelLevel, EngineRequest, Event, RunOptions, event};
 use windlass_core::id::StepIx;
@@ -23,7 +23,7 @@ fn crew() -> TestCluster {
     TestCluster::new().worker("alpha", 4, [])
 }
 
-/// `deploy` under the key, then `tell`, which reads what it handed on.
+/// `deploy` with the key, then `tell`, which reads its output.
 fn ship(crew: &mut TestCluster, run: &str, spec: StepSpec) {
     crew.submit(run, |plan| {
         plan.step("deploy", spec, []);
@@ -38,7 +38,7 @@ fn keys(crew: &TestCluster) -> Vec<(String, IdempotencyKeyStatus, u64, usize)> {
 }
 
 #[test]
-fn what_was_done_under_a_key_is_not_done_again_in_a_later_run() {
+fn completed_key_is_not_run_again_in_a_later_run() {
     let mut crew = crew();
     ship(&mut crew, "one", StepSpec::idempotent("v1"));
     crew.finish("alpha", "one/deploy", with_output("{\"url\":\"x\"}"));
@@ -47,7 +47,7 @@ fn what_was_done_under_a_key_is_not_done_again_in_a_later_run() {
     ship(&mut crew, "two", StepSpec::idempotent("v1"));
     assert_eq!(crew.status("two/deploy"), StepStatus::Cached);
     let read = "{\"steps\":{\"deploy\":{\"outputs\":{\"url\":\"x\"},\"status\":\"cached\"}}}";
-    assert_eq!(crew.mate("alpha").values.as_deref(), Some(read), "what it handed on is taken over");
+    assert_eq!(crew.mate("alpha").values.as_deref(), Some(read), "its output is reused");
     crew.succeed(["two/tell"]);
     assert_eq!(crew.run_status("two"), RunStatus::Succeeded);
     let origin = crew.journal.iter().find_map(|event| match event {
@@ -56,11 +56,11 @@ fn what_was_done_under_a_key_is_not_done_again_in_a_later_run() {
         }
         _ => None,
     });
-    assert_eq!(origin, Some((1, "deploy")), "whose it was is told after its run has gone");
+    assert_eq!(origin, Some((1, "deploy")), "the origin is known after its run was sealed");
 }
 
 #[test]
-fn another_key_is_another_matter() {
+fn step_with_another_key_runs() {
     let mut crew = crew();
     ship(&mut crew, "one", StepSpec::idempotent("v1"));
     crew.succeed(["one/deploy"]);
@@ -76,7 +76,7 @@ fn another_key_is_another_matter() {
 }
 
 #[test]
-fn two_runs_at_once_do_it_once_and_both_have_what_came_of_it() {
+fn two_concurrent_runs_execute_the_step_once_and_share_its_output() {
     let mut crew = crew();
     ship(&mut crew, "one", StepSpec::idempotent("v1"));
     ship(&mut crew, "two", StepSpec::idempotent("v1"));
@@ -148,7 +148,7 @@ fn cancelled_step_releases_its_key_or_its_queue_place() {
     assert_eq!(
         keys(&crew),
         [("v1".into(), IdempotencyKeyStatus::Pending, 3, 0)],
-        "nobody had run it"
+        "it had not run before"
     );
     crew.join("alpha", 1, []);
     crew.succeed(["three/deploy", "three/tell"]);
@@ -156,7 +156,7 @@ fn cancelled_step_releases_its_key_or_its_queue_place() {
 }
 
 #[test]
-fn what_is_on_record_outlives_the_leader_and_so_does_the_line() {
+fn records_and_waiting_steps_of_a_key_outlive_the_leader() {
     let mut crew = crew();
     ship(&mut crew, "one", StepSpec::idempotent("v1"));
     ship(&mut crew, "two", StepSpec::idempotent("v1"));
@@ -181,7 +181,7 @@ fn forced_repeat_runs_and_becomes_the_origin() {
     ship(&mut crew, "two", again("v1"));
     ship(&mut crew, "three", again("v1"));
     ship(&mut crew, "four", StepSpec::idempotent("v1"));
-    assert_eq!(crew.status("four/deploy"), StepStatus::Cached, "the record stands meanwhile");
+    assert_eq!(crew.status("four/deploy"), StepStatus::Cached, "the record is kept meanwhile");
     assert_eq!(crew.status("three/deploy"), StepStatus::Waiting, "never two at a time");
     crew.finish("alpha", "two/deploy", with_output("{\"n\":2}"));
     crew.finish("alpha", "three/deploy", Outcome::exit(1));
@@ -190,7 +190,7 @@ fn forced_repeat_runs_and_becomes_the_origin() {
 }
 
 #[test]
-fn a_record_ends_after_a_month() {
+fn record_expires_after_a_month() {
     let mut crew = TestCluster::new().worker("alpha", 4, []);
     ship(&mut crew, "one", StepSpec::idempotent("v1"));
     crew.succeed(["one/deploy", "one/tell"]);
@@ -220,7 +220,7 @@ fn key_may_be_built_from_outputs_of_needs() {
 }
 
 #[test]
-fn a_key_that_cannot_be_made_fails_its_step() {
+fn key_that_cannot_be_evaluated_fails_its_step() {
     for output in ["{}", "{\"version\":\"a\\nb\"}", "{\"version\":\"\"}"] {
         let mut crew = crew();
         let reads = vec![StepIx(0)];
@@ -236,7 +236,7 @@ fn a_key_that_cannot_be_made_fails_its_step() {
 }
 
 #[test]
-fn a_condition_is_asked_before_the_key() {
+fn condition_is_evaluated_before_the_key() {
     let mut crew = crew();
     let when = ValueCondition::Asks("steps.build.outputs.ship".into());
     let spec = StepSpec { when, reads: vec![StepIx(0)], ..StepSpec::idempotent("v1") };
@@ -250,7 +250,7 @@ fn a_condition_is_asked_before_the_key() {
 }
 
 #[test]
-fn a_key_of_the_pipeline_is_not_that_of_another() {
+fn keys_of_different_pipelines_are_separate() {
     let mut crew = crew();
     ship(&mut crew, "one", StepSpec::idempotent("./v1"));
     crew.succeed(["one/deploy"]);
@@ -266,7 +266,7 @@ fn a_key_of_the_pipeline_is_not_that_of_another() {
 }
 
 #[test]
-fn two_steps_of_a_run_with_one_key_do_it_once() {
+fn two_steps_of_a_run_with_one_key_execute_once() {
     let mut crew = crew();
     crew.submit("one", |plan| {
         plan.step("a", StepSpec::idempotent("v1"), []);
@@ -294,7 +294,7 @@ fn wait_for_a_key_is_bounded() {
 }
 
 #[test]
-fn a_run_that_fails_fast_leaves_the_line() {
+fn steps_of_a_failed_run_stop_waiting_for_the_key() {
     let mut crew = crew();
     ship(&mut crew, "one", StepSpec::idempotent("v1"));
     crew.submit_with("two", RunOptions::default(), |plan| {
@@ -307,11 +307,11 @@ fn a_run_that_fails_fast_leaves_the_line() {
 }
 
 #[test]
-fn a_lost_worker_passes_the_step_on_and_not_the_key() {
+fn step_of_a_lost_worker_is_granted_again_and_keeps_its_key() {
     let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
     ship(&mut crew, "one", StepSpec::idempotent("v1"));
     ship(&mut crew, "two", StepSpec::idempotent("v1"));
-    let holder = crew.holder("one/deploy").expect("somebody runs it");
+    let holder = crew.holder("one/deploy").expect("a worker runs it");
     crew.kill(&holder);
     crew.guard_ended(&holder);
     assert_eq!(keys(&crew), [("v1".into(), IdempotencyKeyStatus::Pending, 1, 1)]);

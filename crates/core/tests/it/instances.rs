@@ -1,4 +1,4 @@
-//! Which part a process has, by a table.
+//! The role of a process, by a table.
 
 use windlass_core::instance::{
     CiVariables, InstanceGroup, InstanceOptions, InstanceRendezvous, InstanceRoleError,
@@ -19,7 +19,7 @@ fn shared(total: u32) -> InstanceGroup {
 }
 
 #[test]
-fn the_part_follows_from_what_was_said() {
+fn role_follows_from_the_options() {
     const AT: Option<&str> = Some("redis://r");
     let not_among = |instance, total| Err(InstanceRoleError::NotAmong { instance, total });
     let table = [
@@ -49,7 +49,7 @@ fn the_part_follows_from_what_was_said() {
 }
 
 #[test]
-fn instances_meet_under_the_name_that_was_given_or_that_the_service_gives() {
+fn instances_share_the_given_name_or_that_of_the_service() {
     let github =
         CiVariables { github_run: Some("77"), github_attempt: Some("1"), ..CiVariables::default() };
     let again = CiVariables { github_attempt: Some("3"), ..github };
@@ -66,7 +66,7 @@ fn instances_meet_under_the_name_that_was_given_or_that_the_service_gives() {
     assert_eq!(met(None, github), named("github-77-1", 1, None));
     assert_eq!(met(None, again), named("github-77-3", 3, Some("github-77-2")));
     assert_eq!(met(None, gitlab), named("gitlab-9", 1, None));
-    assert_eq!(met(Some("mine"), again), named("mine", 3, None), "what is said counts");
+    assert_eq!(met(Some("mine"), again), named("mine", 3, None), "the given name counts");
     assert_eq!(met(None, CiVariables::default()), Err(InstanceRoleError::NoName));
     for bad in ["", "a b", "../x", ".x", "a/b", &"x".repeat(129)] {
         assert_eq!(met(Some(bad), github), Err(InstanceRoleError::BadName(bad.to_owned())));

@@ -1,4 +1,5 @@
-//! Outcomes that are reported after their lease was given up: one counts while its step still waits to be handed out again.
+//! Outcomes that are reported after their lease was given up: an outcome counts while its step waits for another
+//! delivery.
 
 use windlass_core::engine::{CancelLevel, EngineAnswer, EngineRequest, Event, RunOptions};
 use windlass_core::id::{Fence, WorkerId};
@@ -12,7 +13,7 @@ use windlass_core::time::Span;
 
 use crate::test_cluster::{TTL, TestCluster};
 
-/// `step` ends on alpha, which is cut off until its lease is over.
+/// `step` ends on alpha, which has no contact until its lease has expired.
 fn ends_out_of_reach(crew: &mut TestCluster, step: &str, outcome: Outcome) {
     crew.cut("alpha");
     crew.finish("alpha", step, outcome);
@@ -33,7 +34,7 @@ fn verdicts(replies: &[windlass_core::session::ExchangeReply]) -> Vec<(Fence, Ou
 }
 
 #[test]
-fn a_step_that_finished_out_of_reach_is_not_run_again() {
+fn step_that_ended_without_contact_is_not_run_again() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
@@ -59,7 +60,7 @@ fn a_step_that_finished_out_of_reach_is_not_run_again() {
 }
 
 #[test]
-fn a_late_report_that_counts_is_answered_the_same_again_and_by_the_next_leader() {
+fn repeated_late_report_gets_the_same_verdict_from_the_next_leader_too() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let fence = crew.fence("build");
@@ -111,7 +112,7 @@ fn late_failure_uses_an_attempt_and_no_delivery() {
 }
 
 #[test]
-fn a_step_with_a_lock_counts_late_too_and_its_lock_is_free() {
+fn late_outcome_of_a_step_with_a_lock_counts_and_its_lock_is_free() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("deploy", StepSpec::locking(["prod"]), []);
@@ -127,9 +128,9 @@ fn a_step_with_a_lock_counts_late_too_and_its_lock_is_free() {
     assert_eq!(grants(&crew), 2);
 }
 
-/// The witness of the simulator looks for this one as well.
+/// The witness of the simulator checks this too.
 #[test]
-fn a_late_report_does_not_count_once_another_worker_was_given_the_step() {
+fn late_report_does_not_count_once_another_worker_got_the_step() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let fence = crew.fence("build");
@@ -189,7 +190,7 @@ fn a_success_that_was_not_sent_counts_after_the_guard_has_reported_the_end() {
         let fence = next.register().spooled[0].lease.fence;
         let EngineAnswer::Registered(told) = crew.ask(EngineRequest::Register(next.register()))
         else {
-            panic!("the next life may join");
+            panic!("the next incarnation may join");
         };
         assert_eq!(told.verdicts, [(fence, OutcomeVerdict::Accepted)]);
     }

@@ -59,7 +59,7 @@ fn appended(effects: &[LeaderEffect<&'static str>]) -> Option<Arc<EventBatch>> {
 }
 
 #[test]
-fn an_answer_leaves_only_when_what_it_says_is_durable() {
+fn answer_is_released_only_when_its_events_are_durable() {
     let (mut leader, takeover) = leader();
     let effects = leader.request("ann", submit(1), NOW, 2);
     assert_eq!(effects, [], "the takeover is still being appended");
@@ -89,7 +89,7 @@ fn two_leaders_of_one_term_name_their_batches_differently() {
 }
 
 #[test]
-fn an_answer_that_decided_nothing_waits_for_what_it_was_decided_on() {
+fn answer_without_events_waits_for_the_events_before_it() {
     let (mut leader, takeover) = leader();
     leader.request("ann", submit(1), NOW, 2);
     let again = leader.request("bob", submit(1), NOW, 3);
@@ -100,7 +100,7 @@ fn an_answer_that_decided_nothing_waits_for_what_it_was_decided_on() {
 }
 
 #[test]
-fn what_comes_during_an_append_goes_together_in_the_next() {
+fn requests_during_an_append_share_the_next_batch() {
     let (mut leader, takeover) = leader();
     for (run, from) in [(1, "ann"), (2, "bob"), (3, "cat")] {
         assert_eq!(leader.request(from, submit(run), NOW, 10 + run), []);
@@ -111,7 +111,7 @@ fn what_comes_during_an_append_goes_together_in_the_next() {
     assert_eq!(
         answers(&leader.on_durable(batch.id)),
         ["ann", "bob", "cat"],
-        "not dan, who came later"
+        "not dan: that request came later"
     );
 }
 
@@ -128,7 +128,7 @@ fn an_append_of_unknown_outcome_is_repeated_unchanged() {
 }
 
 #[test]
-fn no_two_batches_share_a_name_however_the_dice_fall() {
+fn batch_names_are_unique_for_any_random_numbers() {
     let (mut leader, takeover) = leader();
     let mut names = vec![takeover.id];
     for (run, from) in [(1, "ann"), (2, "bob"), (3, "cat")] {
@@ -154,7 +154,7 @@ fn ending_leader_returns_its_waiting_requests() {
     assert_eq!(leader.into_waiters().collect::<Vec<_>>(), ["ann", "bob"]);
 }
 
-/// A run whose plan takes at least so many bytes.
+/// A run with a plan of at least this size in bytes.
 fn submit_large(run: u64, bytes: usize) -> EngineRequest {
     const WORK: usize = 60_000;
     let mut plan = PlanBuilder::new("ship");
@@ -169,7 +169,8 @@ fn bytes_of(batch: &EventBatch) -> usize {
     batch.events.iter().map(|recorded| recorded.event.bytes()).sum()
 }
 
-/// The batches that follow each other once the first is durable, each with who is answered after it.
+/// Returns the batches that follow each other once the first is durable, each with the clients that are answered after
+/// it.
 fn append_all(
     leader: &mut Leader<&'static str>,
     first: &EventBatch,
@@ -184,7 +185,7 @@ fn append_all(
 }
 
 #[test]
-fn decisions_that_are_large_together_are_appended_one_after_the_other() {
+fn decisions_larger_than_a_batch_together_are_appended_one_by_one() {
     let (mut leader, takeover) = leader();
     for (run, from) in (1..).zip(["ann", "bob", "cleo"]) {
         leader.request(from, submit_large(run, 3 << 20), NOW, run);

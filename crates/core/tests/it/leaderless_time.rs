@@ -7,10 +7,10 @@ use windlass_core::time::Span;
 
 use crate::test_cluster::TestCluster;
 
-/// How much of a wait of five minutes is left when the leader goes away.
+/// The rest of a wait of five minutes when the leader ends.
 const LEFT: Span = Span::mins(1);
 
-/// Four minutes pass under a leader, an hour without one, and another leader takes over.
+/// Lets four minutes pass under a leader and an hour without one, until another leader takes over.
 fn absence(crew: &mut TestCluster) {
     crew.pass(Span::mins(5).saturating_sub(LEFT));
     crew.submit("last", |plan| plan.step("last", StepSpec::requiring(["nowhere"]), []));
@@ -20,7 +20,7 @@ fn absence(crew: &mut TestCluster) {
     crew.tick();
 }
 
-/// Everything but the last millisecond of the rest of the wait.
+/// Lets the rest of the wait pass, except for the last millisecond.
 fn almost(crew: &mut TestCluster) {
     crew.pass(LEFT.saturating_sub(Span::millis(1)));
 }

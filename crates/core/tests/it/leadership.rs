@@ -1,4 +1,4 @@
-//! Leaders change: what runs goes on, and what nobody vouches for ends.
+//! Takeovers: running steps continue, and leases that no worker confirms end.
 
 use windlass_core::engine::{EngineAnswer, EngineRequest, ProvenTime, RequestDenial, StoreHistory};
 use windlass_core::id::{Fence, Seq, Term};
@@ -10,7 +10,7 @@ use windlass_core::time::Span;
 use crate::test_cluster::{TTL, TestCluster};
 
 #[test]
-fn a_lease_that_is_presented_to_the_new_leader_goes_on() {
+fn lease_presented_to_the_new_leader_continues() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.pass(Span::secs(3));
@@ -166,7 +166,7 @@ fn a_takeover_in_the_middle_of_a_cascade_finishes_it() {
     assert_eq!(crew.run_status("ship"), RunStatus::Failed);
 }
 
-/// Both workers have spoken to the new leader.
+/// Lets both workers exchange with the new leader.
 fn take_over(crew: &mut TestCluster) {
     crew.take_over();
     crew.exchange("alpha");
@@ -233,9 +233,9 @@ fn nodes_are_allowed_and_denied_under_a_new_leader_too() {
     assert_eq!(crew.running("gamma"), ["nobody"]);
 }
 
-/// A copy of the store's files was put back: it does not know what it granted since, and would grant it again.
+/// The store was restored from a copy: it lacks the newest grants, and would repeat them.
 #[test]
-fn a_lease_beyond_all_that_the_journal_has_begins_another_generation() {
+fn lease_newer_than_the_journal_begins_another_generation() {
     let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let mut exchange = crew.send("alpha");
@@ -259,7 +259,7 @@ fn a_lease_beyond_all_that_the_journal_has_begins_another_generation() {
         Fence::new(1, 76_800_001),
         "it is greater than any that was lost"
     );
-    // Nothing more comes of what is said again, and a store of that generation can be led.
+    // Repeating it has no further effect, and a store of that generation can be led.
     let again = Exchange { seq: Seq(exchange.seq.0 + 9), ..exchange };
     crew.arrive(&again);
     assert_eq!(crew.fence("test").generation(), 1);

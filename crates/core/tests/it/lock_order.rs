@@ -1,4 +1,4 @@
-//! Who goes first at a lock: the oldest, the newest, or the newest alone.
+//! The order of steps at a lock: oldest first, newest first, or only the newest.
 
 use windlass_core::engine::EngineConfig;
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
@@ -21,7 +21,7 @@ fn submit_deploys<const N: usize>(crew: &mut TestCluster, runs: [&str; N], order
 }
 
 #[test]
-fn by_default_the_oldest_goes_first() {
+fn oldest_run_goes_first_by_default() {
     let mut crew = TestCluster::new().worker("alpha", 4, []);
     submit_deploys(&mut crew, ["one", "two", "three"], LockOrder::Fifo);
     for run in ["one", "two", "three"] {
@@ -32,7 +32,7 @@ fn by_default_the_oldest_goes_first() {
 }
 
 #[test]
-fn newest_first_lets_the_newest_run_go_before_those_that_waited() {
+fn newest_first_lets_the_newest_run_go_before_waiting_ones() {
     let mut crew = TestCluster::new().worker("alpha", 4, []);
     submit_deploys(&mut crew, ["one", "two", "three"], LockOrder::NewestFirst);
     for run in ["one", "three", "two"] {
@@ -43,7 +43,7 @@ fn newest_first_lets_the_newest_run_go_before_those_that_waited() {
 }
 
 #[test]
-fn cancel_older_ends_what_waits_and_stops_what_runs() {
+fn cancel_older_ends_waiting_steps_and_stops_running_ones() {
     let mut crew = TestCluster::new().worker("alpha", 4, []);
     crew.submit("one", |plan| {
         plan.step("deploy", deploy(LockOrder::CancelOlder), []);
@@ -93,7 +93,7 @@ fn cells_of_one_run_do_not_cancel_each_other() {
 }
 
 #[test]
-fn cancel_older_leaves_those_alone_that_queue_in_another_order() {
+fn cancel_older_does_not_affect_steps_with_another_order() {
     let mut crew = TestCluster::new().worker("alpha", 4, []);
     submit_deploys(&mut crew, ["one", "two"], LockOrder::Fifo);
     submit_deploys(&mut crew, ["three"], LockOrder::CancelOlder);
@@ -121,7 +121,7 @@ fn cancel_older_at_one_lock_does_not_end_steps_that_queue_at_another() {
 }
 
 #[test]
-fn ending_many_older_steps_keeps_to_the_bound_of_a_decision() {
+fn ending_many_older_steps_respects_the_bound_of_a_decision() {
     let mut crew = TestCluster::with(EngineConfig { batch_max: 8, ..EngineConfig::default() })
         .worker("alpha", 1, []);
     crew.submit("hold", |plan| plan.step("hold", StepSpec::locking(["prod"]), []));

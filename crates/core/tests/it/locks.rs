@@ -1,4 +1,4 @@
-//! Locks: so many at a time, all or none, and freed only when the holder is done.
+//! Locks: a limited number of holders, all locks of a step or none, and freed only when the holder has ended.
 
 use windlass_core::engine::{
     CancelLevel, EngineAnswer, EngineRequest, RequestDenial, SubmitWarning,
@@ -43,7 +43,7 @@ fn a_lock_lets_one_step_at_a_time_run_on_all_workers_together() {
         crew.succeed([step]);
     }
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
-    assert_eq!(crew.engine.counts().locks, 0, "nobody names it any more");
+    assert_eq!(crew.engine.counts().locks, 0, "no run names it any more");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn step_with_two_locks_is_not_starved() {
     let mut crew = two_workers();
     crew.submit("first", |plan| plan.step("s0", StepSpec::locking(["net"]), []));
     crew.submit("pair", |plan| plan.step("both", StepSpec::locking(["db", "net"]), []));
-    // Steps of one lock follow each other so that both locks are never free together.
+    // The steps of each lock follow one another, so that both locks are never free together.
     let mut passed_over = 0;
     for round in 1..40 {
         let lock = ["net", "db"][round % 2];
@@ -195,7 +195,7 @@ fn lock_slots_grow_back_when_the_run_with_fewer_ends() {
 }
 
 #[test]
-fn an_operator_can_take_a_lock_away_from_a_holder() {
+fn operator_can_take_a_lock_from_its_holder() {
     let mut crew = two_workers();
     crew.submit("ship", |plan| {
         plan.step("a", StepSpec::locking(["db"]), []);
@@ -256,7 +256,7 @@ fn a_cancelled_step_keeps_its_lock_until_it_has_ended() {
 }
 
 #[test]
-fn a_lost_workers_lock_passes_on_when_its_lease_has_ended() {
+fn lock_of_a_lost_worker_is_free_when_its_lease_has_ended() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("a", StepSpec::locking(["db"]), []);

@@ -1,4 +1,4 @@
-//! Takeovers without proof that nothing was lost: lost grants may still run, and nothing is granted beside them.
+//! Takeovers without proof of a complete history: lost grants may still run, and nothing is granted beside them.
 
 use windlass_core::engine::{
     EngineAnswer, EngineRequest, LEASE_TTL_MAX, ProvenTime, RequestDenial, StoreHistory,
@@ -46,7 +46,7 @@ fn locks_and_keys_wait_for_the_longest_lease_after_an_unproven_takeover() {
     }
 }
 
-/// The lost part may have given the lease up, and granted the lock to another worker.
+/// The lost part may have given up the lease, and granted the lock to another worker.
 #[test]
 fn undelivered_grant_is_not_resent_after_lost_history() {
     let mut crew = TestCluster::new().worker("alpha", 4, []);
@@ -106,7 +106,7 @@ fn an_embargo_outlives_the_leader_that_began_it() {
 }
 
 #[test]
-fn a_step_that_must_not_start_twice_waits_only_if_the_lost_part_may_have_known_it() {
+fn step_that_must_not_start_twice_waits_only_if_the_lost_part_may_contain_its_run() {
     let mut crew = cluster();
     crew.submit("old", |plan| {
         plan.step("first", StepSpec::default(), []);
@@ -123,7 +123,7 @@ fn a_step_that_must_not_start_twice_waits_only_if_the_lost_part_may_have_known_i
 }
 
 #[test]
-fn a_store_that_only_the_leaders_own_worker_ever_worked_for_needs_no_embargo() {
+fn store_without_other_workers_than_the_leaders_own_needs_no_embargo() {
     let mut crew = TestCluster::new().leader("own", 4, []);
     crew.take_over_at(Some("own"), TTL);
     crew.take_over_after(StoreHistory::Unproven);

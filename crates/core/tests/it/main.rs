@@ -1,4 +1,4 @@
-//! Stories of the engine and the session: who does what, and what happens when something goes wrong.
+//! Scenarios of the engine and the session: what each part does, and what happens when a fault occurs.
 
 mod access;
 mod capabilities;

@@ -1,4 +1,4 @@
-//! The decisions of maintenance: what is requested when, and what a failure or a late event changes.
+//! The decisions of maintenance: the effects that it requests, and the consequences of a failure or a late event.
 
 use windlass_core::engine::{Event, RunOptions, event};
 use windlass_core::id::{Fence, RunId, StepIx};
@@ -14,7 +14,7 @@ const RUN: RunId = RunId(1);
 const OTHER: RunId = RunId(2);
 const START: Time = Time::from_millis(1_000_000);
 
-/// A machine, with the journal that it learns from.
+/// A maintenance machine, with the journal that it learns from.
 struct MaintenanceSetup {
     machine: Maintenance,
     position: u64,
@@ -102,7 +102,7 @@ fn an_effect_that_failed_is_repeated_at_the_next_tick_and_not_before() {
 }
 
 #[test]
-fn an_event_between_archiving_and_sealing_is_archived_before_the_journal_lets_it_go() {
+fn event_between_archiving_and_sealing_is_archived_before_it_is_pruned() {
     let mut story = MaintenanceSetup::new(at_once());
     story.ends(RUN);
     story.tick();
@@ -131,7 +131,7 @@ fn an_event_that_comes_while_the_archive_is_written_is_archived_before_sealing()
 }
 
 #[test]
-fn pruning_stops_before_the_first_unsealed_run_whatever_snapshots_there_are() {
+fn pruning_stops_before_the_first_unsealed_run_despite_later_snapshots() {
     let mut story = MaintenanceSetup::new(RetentionSettings {
         snapshot_after: 1,
         ..RetentionSettings::default()
@@ -148,7 +148,7 @@ fn pruning_stops_before_the_first_unsealed_run_whatever_snapshots_there_are() {
 }
 
 #[test]
-fn pruning_stops_at_the_last_learnt_event_although_a_snapshot_goes_further() {
+fn pruning_stops_at_the_last_learnt_event_despite_a_later_snapshot() {
     let mut story = MaintenanceSetup::new(at_once());
     story.ends(RUN);
     story.happens(&Event::RunSealed(event::RunSealed { run: RUN }));

@@ -1,4 +1,4 @@
-//! A matrix is its cells, each a step of its own, and one node that joins them.
+//! A matrix: its cells, each a separate step, and one node that joins them.
 
 use windlass_core::engine::{RunOptions, UnplaceablePolicy};
 use windlass_core::id::StepIx;

@@ -1,4 +1,4 @@
-//! Messages that are lost, repeated, delayed or overtaken have no effect of their own.
+//! Messages that are lost, repeated, delayed or reordered have no effect of their own.
 
 use windlass_core::engine::Event;
 use windlass_core::id::{Fence, Seq, StepIx};
@@ -13,7 +13,7 @@ use windlass_core::time::Span;
 
 use crate::test_cluster::{TTL, TestCluster};
 
-/// What the reply to the newest exchange says; one that was parked may have been answered before it.
+/// Returns the reply to the newest exchange; a parked exchange may have been answered before it.
 fn body(replies: &[ExchangeReply]) -> ExchangeReplyBody {
     let newest = replies.last().expect("a reply");
     newest.body.clone().expect("no refusal")
@@ -56,7 +56,7 @@ fn grant_with_a_lost_reply_is_resent_under_the_same_fence() {
 }
 
 #[test]
-fn the_same_exchange_again_is_answered_again_and_changes_nothing() {
+fn repeated_exchange_is_answered_again_and_changes_nothing() {
     let mut crew = idle_crew();
     crew.cut("alpha");
     crew.submit("ship", |plan| plan.plains(["a", "b", "c"]));
@@ -69,7 +69,7 @@ fn the_same_exchange_again_is_answered_again_and_changes_nothing() {
 }
 
 #[test]
-fn an_exchange_that_was_overtaken_has_no_effect() {
+fn exchange_that_arrives_after_a_newer_one_has_no_effect() {
     let mut crew = idle_crew();
     let old = crew.send("alpha");
     crew.submit("ship", |plan| plan.plain("build", []));
@@ -86,7 +86,7 @@ fn an_exchange_that_was_overtaken_has_no_effect() {
 }
 
 #[test]
-fn a_reply_that_comes_late_is_dropped() {
+fn late_reply_is_dropped() {
     let mut crew = idle_crew();
     crew.cut("alpha");
     crew.submit("ship", |plan| plan.plain("build", []));
@@ -103,7 +103,7 @@ fn a_reply_that_comes_late_is_dropped() {
 }
 
 #[test]
-fn a_newer_exchange_answers_the_one_that_was_parked_with_nothing() {
+fn newer_exchange_answers_the_parked_one_with_an_empty_reply() {
     let mut crew = idle_crew();
     let first = crew.send("alpha");
     crew.arrive(&first);
@@ -114,7 +114,7 @@ fn a_newer_exchange_answers_the_one_that_was_parked_with_nothing() {
 }
 
 #[test]
-fn a_lease_that_the_worker_should_know_and_does_not_list_is_lost_at_once() {
+fn acknowledged_lease_that_the_worker_does_not_list_is_lost_at_once() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let mut exchange = crew.send("alpha");
@@ -130,7 +130,7 @@ fn a_lease_that_the_worker_should_know_and_does_not_list_is_lost_at_once() {
     ");
 }
 
-/// `build` ends on alpha, whose report of it is returned and not sent.
+/// `build` ends on alpha. The report is returned and not sent.
 fn unsent_report(crew: &mut TestCluster) -> FinishedAttempt {
     crew.cut("alpha");
     crew.finish("alpha", "build", Outcome::exit(0));
@@ -140,7 +140,7 @@ fn unsent_report(crew: &mut TestCluster) -> FinishedAttempt {
 }
 
 #[test]
-fn an_outcome_that_comes_after_its_lease_has_passed_on_is_stale_and_kept_as_history() {
+fn outcome_that_comes_after_the_next_lease_is_stale_and_kept_as_history() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.join("beta", 1, []);
@@ -170,7 +170,7 @@ fn an_outcome_that_comes_after_its_lease_has_passed_on_is_stale_and_kept_as_hist
 }
 
 #[test]
-fn a_repeated_outcome_is_accepted_again_however_often_it_comes() {
+fn repeated_outcome_is_accepted_each_time() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     let report = unsent_report(&mut crew);
@@ -185,7 +185,7 @@ fn a_repeated_outcome_is_accepted_again_however_often_it_comes() {
 }
 
 #[test]
-fn a_new_leader_accepts_again_what_the_old_one_accepted() {
+fn new_leader_accepts_outcomes_that_the_old_one_accepted() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
@@ -235,21 +235,21 @@ fn a_failed_attempt_that_is_reported_twice_is_retried_once() {
 }
 
 #[test]
-fn workers_rest_while_a_step_takes_its_time_to_stop() {
+fn exchange_stays_parked_while_a_step_takes_time_to_stop() {
     let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| plan.plains(["bad", "slow"]));
     crew.finish("alpha", "bad", Outcome::exit(1));
-    assert_eq!(crew.mates["alpha"].stops.len(), 1, "slow is told to stop");
-    assert!(!crew.restless, "being told once is enough");
+    assert_eq!(crew.mates["alpha"].stops.len(), 1, "slow gets a stop order");
+    assert!(!crew.restless, "one order is enough");
     crew.finish("alpha", "slow", Outcome::plain(OutcomeKind::Cancelled));
     crew.pass(Span::secs(1));
     assert_eq!(crew.run_status("ship"), RunStatus::Failed);
 }
 
-/// Bytes of a message.
+/// The bytes of a message.
 const MESSAGE_MAX: usize = 1024 * 1024;
 
-/// `build` has handed on as much as it may, and eight steps read it.
+/// `build` has an output of the maximum size, and eight steps read it.
 fn heavy_crew() -> TestCluster {
     let mut crew = TestCluster::new().worker("alpha", 8, []);
     crew.submit("ship", |plan| {
@@ -262,7 +262,7 @@ fn heavy_crew() -> TestCluster {
     crew
 }
 
-/// Most of it has to be escaped, in the output and once more in the message.
+/// Most of the output has to be escaped, once in the output and again in the message.
 fn heavy_output() -> Outcome {
     let quotes = "\\\"".repeat(INLINE_OUTPUT_MAX / 2 - 8);
     Outcome {
@@ -312,7 +312,7 @@ fn resent_grants_fit_in_a_message() {
 }
 
 #[test]
-fn a_parked_exchange_is_answered_with_no_more_than_fits_either() {
+fn reply_to_a_parked_exchange_fits_in_a_message() {
     let mut crew = heavy_crew();
     crew.join("beta", 8, []);
     crew.cut("beta");

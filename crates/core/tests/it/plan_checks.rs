@@ -1,4 +1,4 @@
-//! What is wrong with a plan is said before anything runs, all at once.
+//! All problems of a plan are reported together, before anything runs.
 
 use windlass_core::id::StepIx;
 use windlass_core::plan::{
@@ -64,7 +64,7 @@ fn every_other_problem_is_reported_at_once() {
 }
 
 #[test]
-fn a_plan_without_steps_is_none() {
+fn plan_without_steps_is_refused() {
     assert_eq!(problems(|_| {}), [PlanError::Empty]);
 }
 
@@ -90,7 +90,7 @@ fn plans_have_bounds() {
 }
 
 #[test]
-fn a_cell_may_be_called_anything_printable() {
+fn name_of_a_cell_may_contain_any_printable_character() {
     let mut plan = PlanBuilder::new("ship");
     let cell = "os=linux, db=\"postgres 17\"".to_owned();
     plan.matrix("test", [(cell, StepSpec::default())]);
@@ -158,7 +158,7 @@ fn a_fingerprint_changes_with_every_field() {
 }
 
 #[test]
-fn a_fingerprint_does_not_depend_on_whether_it_is_done_again() {
+fn fingerprint_does_not_depend_on_ignored_idempotency() {
     let plan = plan_of(StepSpec::idempotent("x"));
     let again = plan.clone().with_idempotency_ignored(true);
     assert!(again.specs().iter().filter_map(|spec| spec.idempotency.as_ref()).any(|it| it.again));

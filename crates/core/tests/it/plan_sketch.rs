@@ -1,4 +1,4 @@
-//! Plans in a few words: needs are given by name.
+//! A short notation for plans: needs are given by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl PlanSketch {
         Arc::new(sketch.builder.build().expect("the plan of a story is sound"))
     }
 
-    /// A step and what it needs.
+    /// A step and its needs.
     pub(crate) fn step<const N: usize>(&mut self, name: &str, spec: StepSpec, needs: [&str; N]) {
         let step = self.builder.step(name, spec);
         self.nodes.insert(name.to_owned(), step);
@@ -30,12 +30,12 @@ impl PlanSketch {
         }
     }
 
-    /// An ordinary step and what it needs.
+    /// An ordinary step and its needs.
     pub(crate) fn plain<const N: usize>(&mut self, name: &str, needs: [&str; N]) {
         self.step(name, StepSpec::default(), needs);
     }
 
-    /// As many ordinary steps without needs.
+    /// A number of ordinary steps without needs.
     pub(crate) fn plains<const N: usize>(&mut self, names: [&str; N]) {
         for name in names {
             self.plain(name, []);
@@ -54,7 +54,7 @@ impl PlanSketch {
         self.nodes.insert(name.to_owned(), join);
     }
 
-    /// Steps that need each other one after the other: `name0` first.
+    /// Steps in a chain, each of which needs the one before: `name0` is the first.
     pub(crate) fn chain(&mut self, name: &str, length: u32) {
         let mut last = None;
         for at in 0..length {

@@ -1,4 +1,4 @@
-//! A step goes to a worker that it prefers, if that one is free in time, and otherwise to anybody who may run it.
+//! A step goes to a worker that it prefers if one is free in time, and otherwise to any matching worker.
 
 use windlass_core::engine::EngineRequest;
 use windlass_core::outcome::{RunStatus, StepStatus};
@@ -9,7 +9,7 @@ use windlass_core::time::Span;
 
 use crate::test_cluster::TestCluster;
 
-/// What each worker lacks, in one line.
+/// Returns what each worker lacks, in one line.
 fn queued(why: WhyReport) -> String {
     let WhyReport::Queue { workers, .. } = why else { panic!("it waits for a worker: {why:?}") };
     let workers = workers.iter().map(|it| format!("{} {}", it.worker, it.reason));
@@ -28,7 +28,7 @@ fn a_step_goes_to_a_worker_that_it_prefers_if_that_one_has_a_free_slot() {
 }
 
 #[test]
-fn a_step_waits_two_seconds_for_a_worker_that_it_prefers_and_runs_anywhere_then() {
+fn step_waits_two_seconds_for_a_preferred_worker_and_then_runs_on_any() {
     let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
     crew.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
@@ -59,7 +59,7 @@ fn a_preferred_worker_that_becomes_free_in_time_gets_the_step() {
 }
 
 #[test]
-fn each_of_several_steps_has_its_own_patience() {
+fn wait_for_a_preferred_worker_counts_per_step() {
     let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
     crew.submit("one", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
@@ -87,11 +87,11 @@ fn step_runs_at_once_if_no_preferred_worker_exists_or_remains() {
     });
     assert_eq!((crew.running("beta"), crew.status("sum")), (vec!["zip".into()], StepStatus::Ready));
     crew.ask(EngineRequest::Drain { worker: crew.mates["beta"].id });
-    assert_eq!(crew.running("alpha"), ["pack", "sum"], "who drains does not count");
+    assert_eq!(crew.running("alpha"), ["pack", "sum"], "a draining worker does not count");
 }
 
 #[test]
-fn what_is_required_must_be_met_and_a_preference_is_not_leased_ahead() {
+fn requirement_must_be_met_and_step_with_preference_is_not_leased_ahead() {
     let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]).worker("beta", 1, ["ssd"]);
     let mut spec = StepSpec::requiring(["linux"]);
     spec.placement.preferences = vec![RequirementClause(vec![RequirementAtom::has("ssd")])];
@@ -103,7 +103,7 @@ fn what_is_required_must_be_met_and_a_preference_is_not_leased_ahead() {
 }
 
 #[test]
-fn a_new_leader_knows_what_is_preferred_and_since_when_it_waits() {
+fn new_leader_keeps_preferences_and_the_start_of_the_wait() {
     let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
     crew.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);

@@ -1,4 +1,4 @@
-//! An idle worker has leases asked back that others hold ahead of their slots.
+//! For an idle worker, the leader takes back leases that others hold ahead of their slots.
 
 use windlass_core::engine::{
     Engine, EngineConfig, EngineRequest, ProvenTime, StoreHistory, SubmitRun,
@@ -13,10 +13,10 @@ use crate::plan_sketch::PlanSketch;
 use crate::session_worker::SessionWorker;
 use crate::test_cluster::TTL;
 
-/// Workers that hold leases ahead which the idle one may not have.
+/// The number of workers that hold leases ahead which the idle worker may not run.
 const HOLDERS: u64 = 12;
 
-/// Slots of each of them. A worker holds one lease ahead for each slot before anything is known of its steps.
+/// The slots of each of them. A worker holds one lease ahead per slot until the duration of its steps is known.
 const SLOTS: u32 = 200;
 
 struct RecallCluster {
@@ -37,7 +37,7 @@ impl RecallCluster {
         self.exchanges(worker, slots * 2, &[]).0
     }
 
-    /// What the worker is granted, and what it is asked for.
+    /// Returns the grants of the worker, and the leases that the leader asks it to release.
     fn exchanges(
         &mut self,
         worker: u64,
@@ -77,9 +77,9 @@ fn needing(label: &str) -> StepSpec {
     StepSpec { placement, ..StepSpec::default() }
 }
 
-/// The search of an idle worker is bounded for each exchange, and goes on with the next one where it ended.
+/// The search for an idle worker is bounded for each exchange, and the next exchange continues where it ended.
 #[test]
-fn an_idle_worker_finds_a_lease_that_it_may_have_behind_thousands_that_it_may_not() {
+fn idle_worker_finds_a_matching_lease_behind_thousands_of_others() {
     let mut story = RecallCluster { engine: Engine::new(EngineConfig::default()), seqs: [0; 64] };
     let (term, ttl, history) = (Term(1), TTL, StoreHistory::Unbroken);
     let proven = ProvenTime::NONE;

@@ -1,4 +1,4 @@
-//! Reports: what tables, API and command line are told of the state.
+//! Reports: the state as tables, the API and the command line show it.
 
 use std::fmt::Debug;
 
@@ -13,9 +13,9 @@ use windlass_core::time::{Span, Time};
 
 use crate::test_cluster::TestCluster;
 
-/// Everything that is reported, one thing a line.
+/// Returns all reports, one item per line.
 fn reports(engine: &Engine) -> String {
-    let mut lines = vec![format!("{:?}", engine.leader().expect("somebody leads"))];
+    let mut lines = vec![format!("{:?}", engine.leader().expect("a node leads"))];
     lines.extend(engine.workers().map(|worker| format!("{worker:?}")));
     lines.extend(engine.leases().map(|lease| format!("{lease:?}")));
     lines.extend(engine.locks().map(|lock| format!("{lock:?}")));
@@ -68,14 +68,14 @@ fn a_replica_reports_the_same() {
     crew.submit("ship", |plan| plan.plains(["a", "b", "c"]));
     crew.succeed(["a"]);
     let before = reports(&crew.engine);
-    // The new leader has folded the journal and nothing else; its first event is its own.
+    // The new leader has folded only the journal; its first event is its own.
     crew.take_over();
     let without_leader = |text: &str| text.split_once('\n').unwrap().1.to_owned();
     assert_eq!(without_leader(&reports(&crew.engine)), without_leader(&before));
 }
 
 #[test]
-fn steps_are_read_page_by_page_and_counted_as_they_stand() {
+fn steps_are_read_in_pages_and_counted_by_status() {
     let mut crew = TestCluster::new();
     crew.submit("ship", |plan| plan.chain("step", 5));
     let run = crew.engine.run(crew.run_id("ship")).unwrap();
@@ -104,7 +104,7 @@ fn lock_report_names_the_holders_and_counts_the_waiters() {
     "#);
 }
 
-/// What is read back is what was told.
+/// A value that is read back equals the value that was written.
 fn json<T: Serialize + DeserializeOwned + PartialEq + Debug>(told: &T) -> String {
     let text = serde_json::to_string(told).expect("a report has a JSON form");
     let read: T = serde_json::from_str(&text).expect("and is read back");
@@ -137,13 +137,13 @@ fn queue_report_lists_waiting_steps_and_capable_workers_per_class() {
     assert_eq!(waits, ["windows"]);
 }
 
-/// A step for workers with this label, which is not leased ahead of a free slot.
+/// A step for workers with this label; such a step is not leased ahead of a free slot.
 fn never_ahead(label: &str) -> StepSpec {
     StepSpec { per_worker: Some(1), ..StepSpec::requiring([label]) }
 }
 
 #[test]
-fn reports_and_reasons_travel_as_json() {
+fn reports_and_reasons_survive_json() {
     let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]);
     crew.submit("ship", |plan| {
         plan.step("migrate", StepSpec::locking(["db"]), []);
@@ -176,7 +176,7 @@ fn reports_and_reasons_travel_as_json() {
 }
 
 #[test]
-fn a_lock_that_was_taken_away_is_not_reported_as_held() {
+fn lock_taken_by_an_operator_is_not_reported_as_held() {
     let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| plan.step("a", StepSpec::locking(["db"]), []));
     let fence = crew.fence("a");
@@ -216,7 +216,7 @@ fn events_in_json_omit_plan_and_output() {
 }
 
 #[test]
-fn an_event_is_about_what_it_names() {
+fn event_is_about_the_run_that_it_names() {
     let (run, step, fence) = (RunId(1), StepIx(2), Fence(3));
     let outcome = Outcome::plain(OutcomeKind::Lost);
     let late = Event::LateOutcome(event::LateOutcome { run, step, fence, outcome });

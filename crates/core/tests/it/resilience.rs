@@ -1,4 +1,4 @@
-//! Workers that vanish: what they held goes to others, within bounds.
+//! Workers that vanish: their leases go to others, within bounds.
 
 use windlass_core::engine::{
     EngineAnswer, EngineRequest, Event, WorkerContacts, WorkerStatus, event,
@@ -37,7 +37,7 @@ fn step_of_a_silent_worker_moves_to_another_after_the_ttl() {
 }
 
 #[test]
-fn a_worker_that_returns_stops_what_others_have_by_now() {
+fn returning_worker_stops_steps_that_others_have_now() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.join("beta", 1, []);
@@ -90,7 +90,7 @@ fn names<const N: usize, const M: usize>(
 }
 
 #[test]
-fn a_worker_that_is_alone_tries_again_itself() {
+fn only_worker_retries_its_own_step() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
     crew.submit("ship", |plan| plan.step("test", StepSpec { retry, ..lost(3) }, []));
@@ -148,7 +148,7 @@ fn number_of_deliveries_is_bounded() {
 }
 
 #[test]
-fn a_step_that_kills_its_worker_before_it_can_say_so_is_bounded_too() {
+fn step_that_kills_its_worker_before_the_acknowledgement_is_bounded() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.kill("alpha");
     crew.submit("ship", |plan| plan.plain("poison", []));
@@ -161,11 +161,11 @@ fn a_step_that_kills_its_worker_before_it_can_say_so_is_bounded_too() {
         crew.kill("alpha");
     }
     let granted = crew.journal.iter().filter(|event| matches!(event, Event::Granted(_)));
-    assert_eq!(granted.count(), 12, "eight that nobody heard of, one more and three repeats");
+    assert_eq!(granted.count(), 12, "eight unacknowledged ones, one more and three repeats");
 }
 
 #[test]
-fn a_step_that_kills_its_leader_together_with_its_worker_is_bounded_too() {
+fn step_that_kills_its_leader_and_its_worker_is_bounded() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.step("poison", lost(2), []));
     for _ in 0..20 {
@@ -196,7 +196,7 @@ fn step_that_must_not_be_redelivered_fails_with_its_worker() {
 }
 
 #[test]
-fn a_guard_frees_a_dead_workers_steps_at_once_and_free_of_charge_if_not_started() {
+fn guard_report_frees_the_steps_of_a_dead_worker_at_once_and_unstarted_ones_cost_no_delivery() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["begun", "ahead"]));
     assert_eq!(crew.running("alpha"), ["begun"]);
@@ -218,7 +218,7 @@ fn a_guard_frees_a_dead_workers_steps_at_once_and_free_of_charge_if_not_started(
 }
 
 #[test]
-fn a_step_that_must_not_run_twice_is_given_back_if_a_guard_knows_that_it_never_started() {
+fn step_that_must_not_run_twice_is_released_if_the_guard_reports_that_it_never_started() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.cut("alpha");
     crew.submit("ship", |plan| plan.step("deploy", lost(0), []));
@@ -297,7 +297,7 @@ fn leader_records_last_contact_of_each_worker() {
     assert_eq!(contacts(&mut crew).last_contact(WorkerId(u64::MAX)), None);
 }
 
-/// Each worker's name and the word for where it stands.
+/// Returns each worker's name and status.
 fn standings(crew: &mut TestCluster) -> String {
     let contacts = contacts(crew);
     let workers = crew.engine.workers();
@@ -307,7 +307,7 @@ fn standings(crew: &mut TestCluster) -> String {
 }
 
 #[test]
-fn a_worker_that_left_out_two_exchanges_is_stale_before_it_is_lost() {
+fn worker_that_missed_two_exchanges_is_stale_before_it_is_lost() {
     let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
     crew.cut("alpha");
     crew.pass(TTL.divided_by(3).times(2));

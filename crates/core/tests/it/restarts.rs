@@ -1,4 +1,4 @@
-//! Workers that start again, worn names, and lives that are over.
+//! Restarted workers, names that are taken, and former incarnations.
 
 use windlass_core::engine::{EngineAnswer, Event, event};
 use windlass_core::id::{Incarnation, WorkerId};
@@ -23,7 +23,7 @@ fn restarted_worker_takes_over_at_once_after_its_spooled_outcomes() {
     crew.kill("alpha");
     crew.restart("alpha");
     assert_eq!(crew.status("done"), StepStatus::Succeeded, "from the spool");
-    assert_eq!(crew.running("alpha"), ["after", "begun"], "`begun` is lost and handed out again");
+    assert_eq!(crew.running("alpha"), ["after", "begun"], "`begun` is lost and granted again");
     insta::assert_snapshot!(crew.text(), @r"
     term t1 ttl 15s fences 4
     worker alpha w1 i2 online 2 of 2 slots
@@ -36,7 +36,7 @@ fn restarted_worker_takes_over_at_once_after_its_spooled_outcomes() {
 }
 
 #[test]
-fn a_worker_forgotten_long_ago_still_gets_a_verdict_for_each_spooled_outcome() {
+fn dropped_worker_still_gets_a_verdict_for_each_spooled_outcome() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plain("build", []));
     crew.cut("alpha");
@@ -111,9 +111,10 @@ fn incarnation_ended_by_its_guard_is_refused_and_the_next_may_join() {
     ");
 }
 
-/// Its deadline counts from before an exchange that the leader keeps for an interval: renewals must not be later.
+/// The worker's deadline counts from before an exchange that the leader parks for an interval, so renewals must come
+/// earlier.
 #[test]
-fn a_step_that_holds_a_lock_goes_on_while_the_leader_answers_and_if_an_exchange_is_lost() {
+fn step_with_a_lock_continues_while_the_leader_answers_and_if_one_exchange_is_lost() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("deploy", windlass_core::plan::StepSpec::locking(["prod"]), []);
@@ -140,11 +141,14 @@ fn abandoning_worker_returns_waiting_leases_and_kills_running_steps() {
     crew.join("beta", 1, []);
     crew.finish("alpha", "build", Outcome::exit(137));
     assert_eq!(crew.running("beta"), ["build"]);
-    assert!(crew.mate("alpha").session().unacknowledged_outcomes().is_empty(), "it has been told");
+    assert!(
+        crew.mate("alpha").session().unacknowledged_outcomes().is_empty(),
+        "it has every verdict"
+    );
 }
 
 #[test]
-fn a_step_that_holds_a_lock_is_killed_on_its_worker_before_its_lease_passes_on() {
+fn step_with_a_lock_is_killed_by_its_worker_before_the_next_lease() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| {
         plan.step("deploy", windlass_core::plan::StepSpec::locking(["prod"]), []);

@@ -1,4 +1,4 @@
-//! Attempts: how often, when, where, and what a worker that does not end an attempt comes to.
+//! Attempts: how many, when and where, and the consequences when a worker does not end an attempt.
 
 use windlass_core::engine::{RunOptions, UnplaceablePolicy};
 use windlass_core::outcome::{
@@ -20,7 +20,7 @@ fn elsewhere() -> StepSpec {
 }
 
 #[test]
-fn waits_between_attempts_grow_within_their_bounds_and_then_the_step_fails() {
+fn back_off_grows_within_its_bounds_until_the_step_fails() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     let retry =
         RetryPolicy { wait_min: Span::secs(4), wait_max: Span::secs(10), ..RetryPolicy::times(3) };
@@ -51,7 +51,7 @@ fn waits_between_attempts_grow_within_their_bounds_and_then_the_step_fails() {
 }
 
 #[test]
-fn only_the_named_failures_are_tried_again() {
+fn only_the_named_failures_are_retried() {
     let mut crew = TestCluster::new().worker("alpha", 4, []);
     let on = |on: Vec<RetryOn>| retrying(RetryPolicy { on, ..RetryPolicy::times(5) });
     let options = RunOptions { keep_going: true, ..RunOptions::default() };
@@ -196,7 +196,7 @@ fn an_output_that_is_too_large_fails_the_step() {
 }
 
 #[test]
-fn a_step_that_avoids_a_worker_survives_that_the_worker_is_forgotten() {
+fn step_that_avoids_a_worker_waits_on_after_that_worker_is_dropped() {
     let mut crew = TestCluster::new().worker("alpha", 1, ["gpu"]);
     let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
     let patient =
@@ -212,7 +212,7 @@ fn a_step_that_avoids_a_worker_survives_that_the_worker_is_forgotten() {
 }
 
 #[test]
-fn a_step_that_avoids_the_only_machine_is_skipped_when_the_machine_drains() {
+fn step_that_avoids_the_only_worker_is_skipped_when_it_drains() {
     let mut crew = TestCluster::new().worker("laptop", 1, []);
     let options = RunOptions { unplaceable: UnplaceablePolicy::Skip, ..RunOptions::default() };
     crew.submit_with("ship", options, |plan| plan.step("flaky", elsewhere(), []));

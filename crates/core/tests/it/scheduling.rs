@@ -1,4 +1,4 @@
-//! Who goes first, and how much a worker holds ahead.
+//! The order of steps, and the number of leases that a worker holds ahead.
 
 use windlass_core::engine::{EngineRequest, WorkerStatus};
 use windlass_core::outcome::{RunStatus, StepStatus};
@@ -10,11 +10,11 @@ use crate::session_worker::SessionWorker;
 use crate::test_cluster::TestCluster;
 
 fn urgent(priority: i32) -> StepSpec {
-    // With a limit per worker a step is granted when a slot is free, never ahead.
+    // A step with a per-worker limit is granted when a slot is free, never ahead.
     StepSpec { priority, per_worker: Some(9), ..StepSpec::default() }
 }
 
-/// The order in which one slot runs everything that is ready.
+/// Returns the order in which one slot runs all ready steps.
 fn order(crew: &mut TestCluster, worker: &str) -> Vec<String> {
     let mut order = Vec::new();
     while let Some(step) = crew.running(worker).first().cloned() {
@@ -51,7 +51,7 @@ fn a_minute_of_waiting_is_worth_one_point_of_priority() {
 }
 
 #[test]
-fn what_most_hangs_on_goes_first() {
+fn step_with_the_longest_dependent_path_goes_first() {
     let mut crew = TestCluster::new();
     crew.submit("ship", |plan| {
         plan.step("leaf", urgent(0), []);
@@ -64,7 +64,7 @@ fn what_most_hangs_on_goes_first() {
 }
 
 #[test]
-fn a_worker_that_can_do_more_does_first_what_fewer_others_can() {
+fn worker_first_runs_steps_that_fewer_workers_match() {
     let mut crew = TestCluster::new();
     crew.join("beta", 1, []);
     crew.submit("busy", |plan| plan.step("busy", urgent(0), []));
@@ -78,7 +78,7 @@ fn a_worker_that_can_do_more_does_first_what_fewer_others_can() {
 }
 
 #[test]
-fn a_worker_holds_at_most_one_lease_ahead_per_slot_until_its_pace_is_known() {
+fn worker_holds_one_lease_ahead_per_slot_until_its_step_duration_is_known() {
     let mut crew = TestCluster::new().worker("alpha", 2, []);
     crew.submit("ship", |plan| {
         plan.plains(["a", "b", "c", "d", "e", "f"]);
@@ -97,7 +97,7 @@ fn a_worker_holds_at_most_one_lease_ahead_per_slot_until_its_pace_is_known() {
 }
 
 #[test]
-fn short_steps_are_leased_further_ahead_but_not_without_bound() {
+fn short_steps_are_leased_further_ahead_within_a_bound() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     let cells: Vec<String> = (0..200).map(|at| at.to_string()).collect();
     let cells: [&str; 200] = std::array::from_fn(|at| cells[at].as_str());
@@ -109,7 +109,7 @@ fn short_steps_are_leased_further_ahead_but_not_without_bound() {
 }
 
 #[test]
-fn an_idle_worker_gets_what_another_holds_ahead() {
+fn idle_worker_gets_leases_that_another_holds_ahead() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["a", "b"]));
     assert_eq!(crew.status("b"), StepStatus::Leased, "ahead, behind `a`");
@@ -129,7 +129,7 @@ fn an_idle_worker_gets_what_another_holds_ahead() {
 }
 
 #[test]
-fn a_lease_that_has_started_is_not_given_back() {
+fn started_lease_is_not_released() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["a", "b"]));
     crew.cut("alpha");
@@ -161,7 +161,7 @@ fn a_worker_that_drains_by_its_own_decision_is_shown_as_draining_until_its_next_
 }
 
 #[test]
-fn a_worker_that_drains_gives_back_what_it_holds_ahead_and_finishes_the_rest() {
+fn draining_worker_releases_leases_held_ahead_and_finishes_the_others() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     crew.submit("ship", |plan| plan.plains(["a", "b"]));
     let alpha = crew.mates["alpha"].id;
@@ -184,7 +184,7 @@ fn a_worker_that_drains_gives_back_what_it_holds_ahead_and_finishes_the_rest() {
 }
 
 #[test]
-fn a_drained_worker_gets_nothing_even_if_it_asks() {
+fn drained_worker_gets_no_lease_even_if_it_requests_one() {
     let mut crew = TestCluster::new().worker("alpha", 1, []);
     let alpha = crew.mates["alpha"].id;
     crew.ask(EngineRequest::Drain { worker: alpha });

@@ -1,4 +1,4 @@
-//! One worker of the crew: its session, and the processes that a test ends by hand.
+//! One worker of the test cluster: its session, and the processes that a test ends by hand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use windlass_core::session::{
 };
 use windlass_core::time::Time;
 
-/// More than the engine would ever lease ahead in a story.
+/// More leases than the engine would ever grant ahead in these tests.
 const CAPACITY: u32 = 1000;
 
 /// A worker.
@@ -25,7 +25,7 @@ pub(crate) struct SessionWorker {
     pub(crate) slots: u32,
     labels: Labels,
     home: WorkerLocality,
-    /// What its next registration proves about earlier lives.
+    /// The proof about former incarnations that its next registration contains.
     pub(crate) former: FormerLifeProof,
     /// `None` when its process is dead.
     session: Option<WorkerSession>,
@@ -33,9 +33,9 @@ pub(crate) struct SessionWorker {
     /// Whether its messages are lost.
     pub(crate) cut: bool,
     processes: BTreeMap<Fence, LeaseRef>,
-    /// Every order to stop that it was given.
+    /// Every stop order that it received.
     pub(crate) stops: Vec<StopOrder>,
-    /// What came with the newest lease for a step that reads other steps.
+    /// The inputs of the newest lease of each step that reads other steps.
     pub(crate) values: Option<Arc<str>>,
 }
 
@@ -64,7 +64,7 @@ impl SessionWorker {
         }
     }
 
-    /// The same worker after a restart in its own place, with what was not reported.
+    /// The same worker after a restart in place, with its unreported outcomes.
     pub(crate) fn next_life(&self) -> Self {
         let spool = self.session.as_ref().map(WorkerSession::unacknowledged_outcomes);
         Self {
@@ -114,7 +114,7 @@ impl SessionWorker {
         self.session.as_mut().expect("the worker's process lives")
     }
 
-    /// Whether the reply is for this life of it and reaches it.
+    /// Returns whether the reply is for the current incarnation and reaches it.
     pub(crate) fn is_at(&self, reply: &ExchangeReply) -> bool {
         (self.id, self.incarnation, self.cut) == (reply.worker, reply.incarnation, false)
     }
@@ -151,13 +151,13 @@ impl SessionWorker {
                 }
                 SessionAction::Stop(stop) => self.stops.push(stop),
                 SessionAction::Enqueue(_) | SessionAction::Withdraw(_) => {
-                    unreachable!("nobody is lined up here")
+                    unreachable!("no lease is queued here")
                 }
             }
         }
     }
 
-    /// Its process dies; outcomes without a verdict are on its disk.
+    /// Ends the process; outcomes without a verdict remain on its disk.
     pub(crate) fn kill(&mut self) {
         self.spool = self.session().unacknowledged_outcomes();
         self.session = None;
@@ -180,7 +180,7 @@ impl SessionWorker {
         self.session.as_ref()?.next_deadline()
     }
 
-    /// What runs here, oldest lease first.
+    /// Returns the running steps, oldest lease first.
     pub(crate) fn running(&self) -> impl Iterator<Item = (RunId, StepIx)> {
         self.processes.values().map(|lease| (lease.run, lease.step))
     }

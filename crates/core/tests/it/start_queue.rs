@@ -1,4 +1,4 @@
-//! Leases that stand in line at their executor: it starts them by itself, and the session hears of it later.
+//! Leases in the start queue of their executor: the executor starts them by itself, and notifies the session later.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,24 +13,24 @@ use windlass_core::time::{Span, Time};
 
 const SLOTS: u32 = 2;
 
-/// The longest that a line gets.
+/// The maximum length of the queue.
 const LINE: usize = 4;
 
-/// What an executor with a line tells.
+/// A notification of an executor with a start queue.
 enum QueueNotice {
     Began(Fence),
     Ended(Fence, Outcome),
 }
 
-/// A session, an executor that keeps a line, and a leader that answers what the test says.
+/// A session, an executor with a start queue, and a leader that answers as the test decides.
 struct QueuedSession {
     session: WorkerSession,
     fences: u64,
-    /// From which on the executor keeps nobody in line.
+    /// From this fence on the executor queues no lease.
     willing_below: Fence,
     running: BTreeSet<Fence>,
     line: VecDeque<Fence>,
-    /// What the executor has told and the session has not heard.
+    /// The notifications of the executor that the session has not received.
     untold: VecDeque<QueueNotice>,
     started: BTreeSet<Fence>,
     outcomes: BTreeMap<Fence, OutcomeKind>,
@@ -64,7 +64,7 @@ impl QueuedSession {
         }
     }
 
-    /// The leader answers with new leases, and with orders.
+    /// The leader answers with new leases and with orders.
     fn answer(&mut self, leases: u64, stops: Vec<StopOrder>, take_back: Vec<Fence>) {
         let exchange = self.session.exchange(Time::ZERO);
         for finished in &exchange.finished {
@@ -159,7 +159,7 @@ impl QueuedSession {
         }
     }
 
-    /// The executor starts who is first in line, if somebody is gone.
+    /// Starts the first lease of the queue, if a process has ended.
     fn advance(&mut self) {
         while self.running.len() < SLOTS as usize
             && let Some(fence) = self.line.pop_front()
@@ -169,14 +169,14 @@ impl QueuedSession {
         }
     }
 
-    /// A process ends.
+    /// Ends a process.
     fn end(&mut self, fence: Fence) {
         assert!(self.running.remove(&fence));
         self.untold.push_back(QueueNotice::Ended(fence, Outcome::exit(0)));
         self.advance();
     }
 
-    /// The session hears the oldest of what it was told.
+    /// Delivers the oldest notification to the session.
     fn hear(&mut self) {
         match self.untold.pop_front() {
             None => {}
@@ -212,7 +212,7 @@ fn queued_steps_start_before_the_session_is_notified() {
     post.end(Fence(2));
     post.end(Fence(3));
     assert_eq!(post.started, (1..=5).map(Fence).collect());
-    // What is free was passed on at the executor: the session starts nothing in its place.
+    // The executor has used the free slot itself: the session starts nothing in it.
     post.hear_all();
     assert_eq!(post.started, (1..=5).map(Fence).collect());
     assert_eq!(Vec::from(post.line.clone()), [6, 7, 8, 9].map(Fence));
@@ -223,7 +223,7 @@ fn start_is_reported_while_an_answer_is_pending() {
     let mut post = QueuedSession::new();
     post.answer(1, Vec::new(), Vec::new());
     let phase = |post: &mut QueuedSession| post.session.exchange(Time::ZERO).in_flight[0].phase;
-    assert_eq!(phase(&mut post), LeasePhase::Queued, "nobody has said otherwise");
+    assert_eq!(phase(&mut post), LeasePhase::Queued, "no notification has arrived");
     assert!(!post.session.exchange_due(Time::ZERO));
     post.hear_all();
     assert!(post.session.exchange_due(Time::ZERO) && !post.session.has_news());
@@ -232,7 +232,7 @@ fn start_is_reported_while_an_answer_is_pending() {
 }
 
 #[test]
-fn what_came_late_of_an_end_is_no_part_of_the_time() {
+fn late_notification_of_an_end_does_not_lengthen_the_step() {
     let mut post = QueuedSession::new();
     post.answer(2, Vec::new(), Vec::new());
     let ms = Time::from_millis;
@@ -250,7 +250,7 @@ fn recalled_queued_lease_is_released_or_has_started() {
     let mut post = QueuedSession::new();
     post.answer(6, Vec::new(), Vec::new());
     post.end(Fence(1));
-    // The third has begun, and nobody knows.
+    // The third lease has started, but the session does not know it yet.
     post.answer(0, Vec::new(), [3, 4].map(Fence).to_vec());
     post.hear_all();
     post.answer(0, vec![stop(Fence(5)), stop(Fence(3))], Vec::new());
@@ -283,7 +283,7 @@ fn lease_that_cannot_queue_blocks_those_behind_it() {
 }
 
 #[test]
-fn whatever_happens_in_whatever_order_nothing_starts_twice_or_beside_too_many() {
+fn no_order_of_events_starts_a_lease_twice_or_exceeds_the_slots() {
     for chance in 1..=300_u64 {
         let mut post = QueuedSession::new();
         if chance % 3 == 0 {
@@ -320,7 +320,7 @@ fn whatever_happens_in_whatever_order_nothing_starts_twice_or_beside_too_many() 
         assert_eq!(
             post.session.unfinished_leases(),
             0,
-            "nobody is forgotten in line (chance {chance})"
+            "no lease stays in the queue (chance {chance})"
         );
         post.answer(0, Vec::new(), Vec::new());
         let outcomes = post.outcomes.iter();

@@ -1,4 +1,4 @@
-//! What became of a run, as its events tell: stories of the real engine, folded into a summary.
+//! Summaries of runs: the events of the real engine, folded into a summary.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use windlass_core::time::{Span, Time};
 use crate::plan_sketch::PlanSketch;
 use crate::test_cluster::TestCluster;
 
-/// A crew whose events are folded as they come.
+/// A test cluster with a fold of its events.
 struct SummaryCluster {
     crew: TestCluster,
     summary: Option<RunSummary>,
@@ -34,7 +34,7 @@ impl SummaryCluster {
         story
     }
 
-    /// Takes in what has happened since.
+    /// Folds the new events.
     fn fold(&mut self) {
         let now = self.crew.now;
         let registered = |event: &&Event| matches!(event, Event::WorkerRegistered(_));
@@ -59,7 +59,7 @@ impl SummaryCluster {
     }
 
     fn finish(&mut self, step: &str, outcome: Outcome) -> &mut Self {
-        let worker = self.crew.holder(step).expect("somebody runs the step");
+        let worker = self.crew.holder(step).expect("a worker runs the step");
         self.crew.finish(&worker, step, outcome);
         self.fold();
         self
@@ -73,7 +73,7 @@ impl SummaryCluster {
         self.summary.as_ref().expect("the run was submitted")
     }
 
-    /// Each step in a line: status, tries, wait, time, reason.
+    /// Returns one line per step: status, attempts, wait, time, reason.
     fn text(&self) -> String {
         let (summary, now) = (self.summary(), self.crew.now);
         let line = |step: windlass_core::summary::StepSummary<'_>| {
@@ -151,7 +151,7 @@ fn summary_matches_the_engine_and_shows_waits_attempts_and_critical_path() {
     assert_eq!(
         summary.verdict(asked),
         RunVerdict::NoMatchingWorker,
-        "who names a step wants it to run"
+        "a selected step is meant to run"
     );
     let last = summary.step(summary.plan().find("ship").unwrap()).unwrap();
     assert_eq!(last.to_json(story.crew.now)["outputs"]["version"], "1.2");
@@ -164,7 +164,7 @@ fn step_leased_ahead_counts_as_waiting_until_it_starts() {
             plan.plain("first", []);
             plan.plain("second", []);
         });
-    // Of the second nothing is told before it is over.
+    // No event shows the start of the second step before it ends.
     story.after(3).succeed("first");
     story.crew.pass(Span::secs(2));
     story.succeed("second");
@@ -175,7 +175,7 @@ fn step_leased_ahead_counts_as_waiting_until_it_starts() {
 }
 
 #[test]
-fn root_causes_come_first_and_count_what_hangs_on_them() {
+fn root_causes_come_first_with_the_number_of_their_dependents() {
     let crew = TestCluster::new().worker("alpha", 3, []);
     let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
         let ignored = StepSpec { on_failure: OnFailure::Ignore, ..StepSpec::default() };
@@ -209,10 +209,10 @@ fn root_causes_come_first_and_count_what_hangs_on_them() {
 }
 
 #[test]
-fn a_lost_worker_and_another_leader_are_remembered() {
+fn summary_shows_a_lost_worker_and_a_takeover() {
     let crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
     let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| plan.plain("only", []));
-    let holder = story.crew.holder("only").expect("somebody has it");
+    let holder = story.crew.holder("only").expect("a worker holds it");
     story.crew.kill(&holder);
     story.crew.guard_ended(&holder);
     story.fold();
@@ -226,7 +226,7 @@ fn a_lost_worker_and_another_leader_are_remembered() {
     assert_eq!(summary.to_json(story.crew.now)["interruptions"], 1);
 }
 
-/// Leader and worker die together and come back after an hour, as on one machine.
+/// Leader and worker end together and start again after an hour, as on one machine.
 #[test]
 fn leaderless_hour_counts_as_neither_run_time_nor_wait() {
     let crew = TestCluster::new().worker("alpha", 1, []);
@@ -265,7 +265,7 @@ fn cancelled_run_names_the_canceller_and_its_steps_the_reason() {
     story.crew.ask(EngineRequest::Cancel { run, level });
     story.fold();
     assert_eq!(story.summary().status(), RunStatus::Cancelling);
-    assert_eq!(story.verdict(), RunVerdict::Interrupted, "nobody knows its end yet");
+    assert_eq!(story.verdict(), RunVerdict::Interrupted, "its end is not known yet");
     story.finish("s0", Outcome::plain(OutcomeKind::Cancelled));
     let summary = story.summary();
     assert_eq!(summary.cancel(), Some((level, reason)));
@@ -293,7 +293,7 @@ fn run_that_only_lacks_workers_is_distinguished_from_a_failed_one() {
 }
 
 #[test]
-fn json_is_one_object_a_line() {
+fn json_has_one_object_per_line() {
     let crew = TestCluster::new().worker("alpha", 1, []);
     let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| plan.chain("s", 2));
     story.after(2).finish("s0", Outcome::exit(3));
@@ -314,7 +314,7 @@ fn durations<const N: usize>(of: [(&str, u64); N]) -> StepDurations {
 }
 
 #[test]
-fn the_rest_is_guessed_from_earlier_runs_and_the_slots_there_are() {
+fn remaining_time_is_estimated_from_earlier_runs_and_slots() {
     let crew = TestCluster::new().worker("alpha", 2, []);
     let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
         plan.plains(["a", "b", "c"]);
@@ -332,11 +332,15 @@ fn the_rest_is_guessed_from_earlier_runs_and_the_slots_there_are() {
     story.after(6).succeed("a");
     assert_eq!(rest(&story, 2), Some(Span::secs(35)));
     let nothing = RunForecast::new(&plan, &StepDurations::new());
-    assert_eq!(nothing.remaining(story.summary(), story.crew.now, 2), None, "one end says little");
+    assert_eq!(
+        nothing.remaining(story.summary(), story.crew.now, 2),
+        None,
+        "one end is not enough for an estimate"
+    );
 }
 
 #[test]
-fn a_hundred_thousand_steps_are_no_burden() {
+fn hundred_thousand_steps_are_summarized_in_time() {
     let mut plan = PlanBuilder::new("huge");
     let cells = (0..100_000).map(|cell| (format!("c{cell}"), 0));
     let join = plan.matrix_of("cell", "true", vec![StepSpec::default()], cells);
@@ -364,7 +368,7 @@ fn a_hundred_thousand_steps_are_no_burden() {
 }
 
 #[test]
-fn shares_are_what_each_worker_did_of_the_time_that_it_was_there() {
+fn shares_are_the_busy_part_of_each_workers_presence() {
     let crew = TestCluster::new().worker("ann", 1, []);
     let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
         for name in ["a", "b", "c"] {

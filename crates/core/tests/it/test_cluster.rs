@@ -1,9 +1,9 @@
 //! A leader and its workers in one place: a real engine, a real session per worker, and a test that carries messages.
 //!
-//! Replies are handed over at once unless a worker's line is cut; [`Crew::send`], [`Crew::arrive`] and
-//! [`Crew::deliver`] are the three parts of a round trip for tests that lose, repeat or delay one. After every decision
-//! the engine must break no invariant, keep to its bound of events, and a replica that was fed by the events alone
-//! must print the same state.
+//! Replies are delivered at once unless the connection of a worker is cut. [`Crew::send`], [`Crew::arrive`] and
+//! [`Crew::deliver`] are the three parts of an exchange, for tests that lose, repeat or delay one. After every decision
+//! the engine must violate no invariant and keep to the maximum number of events. A replica that was fed only the
+//! events must print the same state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,43 +22,43 @@ use windlass_core::time::{Span, Time};
 use crate::plan_sketch::PlanSketch;
 use crate::session_worker::SessionWorker;
 
-/// How long leases last.
+/// The lease duration.
 pub(crate) const TTL: Span = Span::secs(15);
-/// Any number does: it only spreads retries.
+/// Any number is suitable: it only spreads retries.
 const LUCK: u64 = 7;
-/// Exchanges of a worker in one instant, on average: more have no reason.
+/// The maximum average of exchanges per worker in one instant: more have no reason.
 const EXCHANGES_MAX: usize = 20;
-/// The worker of the node that leads first.
+/// The worker of the first leading node.
 const FIRST_LEADER: WorkerId = WorkerId(100);
-/// A full minute, so that the minutes of a story are those of priorities.
+/// A full minute, so that the minutes of a test are the minutes of priorities.
 const START: Time = Time::from_millis(1_200_000);
 
 /// A leader and its workers.
 pub(crate) struct TestCluster {
     pub(crate) engine: Engine,
-    /// Fed by events only: what a new leader starts from.
+    /// A replica that is fed only events: the state from which a new leader starts.
     replica: Engine,
     config: EngineConfig,
     pub(crate) now: Time,
     pub(crate) mates: BTreeMap<String, SessionWorker>,
     runs: Vec<(String, RunId, Arc<Plan>)>,
-    /// Everything decided so far.
+    /// Every event so far.
     pub(crate) journal: Vec<Event>,
-    /// When each of it was decided.
+    /// The time of each event.
     times: Vec<Time>,
-    /// What new leaders can prove of the time since the last event.
+    /// The time since the last event that new leaders can prove.
     pub(crate) proven: ProvenTime,
-    /// Whether workers once exchanged without end in one instant.
+    /// Whether workers exchanged without end in one instant.
     pub(crate) restless: bool,
 }
 
 impl TestCluster {
-    /// A leader in its first term, and nobody else.
+    /// A leader in its first term, without workers.
     pub(crate) fn new() -> Self {
         Self::with(EngineConfig::default())
     }
 
-    /// The same with other bounds.
+    /// The same with another configuration.
     pub(crate) fn with(config: EngineConfig) -> Self {
         let mut crew = Self {
             engine: Engine::new(config),
@@ -76,7 +76,7 @@ impl TestCluster {
         crew
     }
 
-    /// With a worker that has joined.
+    /// Adds a worker that has joined.
     pub(crate) fn worker<const N: usize>(
         mut self,
         name: &str,
@@ -87,7 +87,7 @@ impl TestCluster {
         self
     }
 
-    /// With the leading node's own worker.
+    /// Adds the leading node's own worker.
     pub(crate) fn leader<const N: usize>(
         mut self,
         name: &str,
@@ -99,12 +99,12 @@ impl TestCluster {
         self
     }
 
-    /// A worker joins and asks for work at once.
+    /// Lets a worker join and request work at once.
     pub(crate) fn join<const N: usize>(&mut self, name: &str, slots: u32, labels: [&str; N]) {
         self.join_at(name, slots, labels, WorkerLocality::Apart).expect("the worker may join");
     }
 
-    /// A worker joins, or is refused.
+    /// Lets a worker join; returns the refusal if there is one.
     pub(crate) fn join_at<const N: usize>(
         &mut self,
         name: &str,
@@ -117,7 +117,7 @@ impl TestCluster {
         self.register(name, mate)
     }
 
-    /// The worker's process starts again, with what it could not report before.
+    /// Restarts the worker's process, with the outcomes that it could not report before.
     pub(crate) fn restart(&mut self, name: &str) {
         let mate = self.mates[name].next_life();
         self.register(name, mate).expect("a restarted worker takes over");
@@ -129,7 +129,7 @@ impl TestCluster {
         Ok(())
     }
 
-    /// A worker joins and has not asked for work yet.
+    /// Lets a worker join that has not requested work yet.
     pub(crate) fn enlist(
         &mut self,
         key: &str,
@@ -146,7 +146,7 @@ impl TestCluster {
         }
     }
 
-    /// A run of a plan that is drawn here.
+    /// Submits a run of a plan that is drawn here.
     pub(crate) fn submit(
         &mut self,
         run: &str,
@@ -155,7 +155,7 @@ impl TestCluster {
         self.submit_with(run, RunOptions::default(), draw)
     }
 
-    /// A run with options.
+    /// Submits a run with options.
     pub(crate) fn submit_with(
         &mut self,
         run: &str,
@@ -171,7 +171,7 @@ impl TestCluster {
         }
     }
 
-    /// A run with everything that can be said about it.
+    /// Submits a run with all its options.
     pub(crate) fn submit_whole(&mut self, run: &str, submit: SubmitRun) -> EngineAnswer {
         self.runs.push((run.to_owned(), submit.run, submit.plan.clone()));
         let answer = self.ask(EngineRequest::Submit(submit));
@@ -179,25 +179,25 @@ impl TestCluster {
         answer
     }
 
-    /// A round trip of one worker, and whatever follows for the others.
+    /// Makes one exchange of a worker, and the exchanges of others that follow.
     pub(crate) fn exchange(&mut self, worker: &str) {
         let exchange = self.send(worker);
         self.ask(EngineRequest::Exchange(exchange));
         self.pump();
     }
 
-    /// The worker's next exchange, on its way.
+    /// Returns the worker's next exchange, not yet delivered.
     pub(crate) fn send(&mut self, worker: &str) -> Exchange {
         let now = self.now;
         self.mate(worker).session().exchange(now)
     }
 
-    /// An exchange reaches the leader; the replies are on their way.
+    /// Delivers an exchange to the leader; returns the replies, not yet delivered.
     pub(crate) fn arrive(&mut self, exchange: &Exchange) -> Vec<ExchangeReply> {
         self.decide(EngineRequest::Exchange(exchange.clone())).replies
     }
 
-    /// Replies reach their workers.
+    /// Delivers replies to their workers.
     pub(crate) fn deliver(&mut self, replies: impl IntoIterator<Item = ExchangeReply>) {
         for reply in replies {
             let now = self.now;
@@ -208,7 +208,7 @@ impl TestCluster {
         }
     }
 
-    /// A step's process ended on its worker, which reports it unless its line is cut.
+    /// Ends a step's process on its worker, which reports it unless its connection is cut.
     pub(crate) fn finish(&mut self, worker: &str, step: &str, outcome: Outcome) {
         let (run, step_ix) = self.find(step);
         let now = self.now;
@@ -216,20 +216,20 @@ impl TestCluster {
         self.pump();
     }
 
-    /// Each of these steps ends well wherever it runs, one after the other.
+    /// Ends these steps with success on their workers, one after the other.
     pub(crate) fn succeed<const N: usize>(&mut self, steps: [&str; N]) {
         for step in steps {
-            let worker = self.holder(step).expect("somebody runs the step");
+            let worker = self.holder(step).expect("a worker runs the step");
             self.finish(&worker, step, Outcome::exit(0));
         }
     }
 
-    /// The worker's process dies without a word; its guard may speak later.
+    /// Ends the worker's process without a report; its guard may report later.
     pub(crate) fn kill(&mut self, worker: &str) {
         self.mate(worker).kill();
     }
 
-    /// The guard vouches that nothing of the worker is left.
+    /// Reports as the guard that no process of the worker is left.
     pub(crate) fn guard_ended(&mut self, worker: &str) -> EngineAnswer {
         let request = self.mates[worker].guard_ended();
         let answer = self.ask(request);
@@ -237,18 +237,18 @@ impl TestCluster {
         answer
     }
 
-    /// Messages from and to the worker are lost from now on.
+    /// Cuts the connection of the worker: messages in both directions are lost from now on.
     pub(crate) fn cut(&mut self, worker: &str) {
         self.mate(worker).cut = true;
     }
 
-    /// The worker is heard again, and speaks at once.
+    /// Restores the connection of the worker, which exchanges at once.
     pub(crate) fn heal(&mut self, worker: &str) {
         self.mate(worker).cut = false;
         self.exchange(worker);
     }
 
-    /// Time passes: the engine, the workers' clocks and their exchanges go on in order.
+    /// Lets time pass: the engine, the workers' clocks and their exchanges proceed in order.
     pub(crate) fn pass(&mut self, span: Span) {
         let until = self.now + span;
         while let Some(next) = self.next_deadline().filter(|next| *next <= until) {
@@ -259,7 +259,7 @@ impl TestCluster {
         self.tick();
     }
 
-    /// Time passes without a word of anybody, not even a tick: a leader that was busy or asleep.
+    /// Lets time pass without any request, not even a tick: the leader was busy or asleep.
     pub(crate) fn sleep(&mut self, span: Span) {
         self.now = self.now + span;
     }
@@ -269,7 +269,7 @@ impl TestCluster {
         mates.chain(self.engine.next_deadline()).min()
     }
 
-    /// Everything that is due now.
+    /// Does all that is due now.
     pub(crate) fn tick(&mut self) {
         let now = self.now;
         if self.engine.next_deadline().is_some_and(|at| at <= now) {
@@ -279,7 +279,7 @@ impl TestCluster {
         self.pump();
     }
 
-    /// Workers exchange as long as one of them has a reason to, and not for ever.
+    /// Lets workers exchange while one of them has a reason to, with a maximum.
     pub(crate) fn pump(&mut self) {
         let names: Vec<String> = self.mates.keys().cloned().collect();
         for _ in 0..names.len() * EXCHANGES_MAX {
@@ -296,25 +296,26 @@ impl TestCluster {
         self.restless = !names.is_empty();
     }
 
-    /// Another node wins: all that it knows is the journal. Exchanges that were parked are gone.
+    /// Lets another node take over: it starts from the journal alone. Parked exchanges are lost.
     pub(crate) fn take_over(&mut self) {
         self.take_over_at(None, TTL);
     }
 
-    /// The node of that worker wins.
+    /// Lets the node of that worker take over.
     pub(crate) fn take_over_at(&mut self, worker: Option<&str>, ttl: Span) {
         self.engine = self.replica.clone();
         let own = worker.map(|name| self.mates[name].id);
         self.lead(ttl, own, StoreHistory::Unbroken);
     }
 
-    /// Another node wins a store that says so of its history.
+    /// Lets another node take over with this claim about the history of the store.
     pub(crate) fn take_over_after(&mut self, history: StoreHistory) {
         self.engine = self.replica.clone();
         self.lead(TTL, None, history);
     }
 
-    /// An engine that starts with these runs condemned and folds the journal from a position on, which `start` has folded.
+    /// Returns an engine that starts with these runs condemned and folds the journal from a position on, up to which
+    /// `start` has folded it.
     pub(crate) fn folded(&self, start: Option<(Engine, usize)>, condemned: &[RunId]) -> Engine {
         let (engine, from) = start.unwrap_or_else(|| (Engine::new(self.config), 0));
         let mut engine = engine.with_condemned(condemned.iter().copied().collect());
@@ -324,7 +325,7 @@ impl TestCluster {
         engine
     }
 
-    /// An engine that has folded so many events of the journal.
+    /// Returns an engine that has folded this many events of the journal.
     pub(crate) fn prefix(&self, events: usize) -> Engine {
         let mut engine = Engine::new(self.config);
         for (at, event) in self.times.iter().zip(&self.journal).take(events) {
@@ -333,7 +334,7 @@ impl TestCluster {
         engine
     }
 
-    /// A node wins that has started with these runs condemned. The replica follows it without knowing the list.
+    /// Lets a node take over that started with these runs condemned. The replica follows it without knowing the list.
     pub(crate) fn take_over_condemning(&mut self, condemned: &[RunId]) {
         self.engine = self.folded(None, condemned);
         self.lead(TTL, None, StoreHistory::Unbroken);
@@ -352,14 +353,14 @@ impl TestCluster {
         assert_eq!(answer, EngineAnswer::Done);
     }
 
-    /// Asks the engine and hands over its replies.
+    /// Makes a request to the engine and delivers its replies.
     pub(crate) fn ask(&mut self, request: EngineRequest) -> EngineAnswer {
         let decision = self.decide(request);
         self.deliver(decision.replies);
         decision.answer
     }
 
-    /// Asks the engine, and checks what must hold after every decision.
+    /// Makes a request to the engine, and checks the invariants after the decision.
     pub(crate) fn decide(&mut self, request: EngineRequest) -> EngineDecision {
         let decision = self.engine.decide(request, self.now, LUCK);
         for event in &decision.events {
@@ -383,7 +384,7 @@ impl TestCluster {
         self.mates.get_mut(name).expect("a worker of that name")
     }
 
-    /// A step by `name`, or by `run/name` where runs share the name.
+    /// Returns a step by `name`, or by `run/name` if runs share the name.
     pub(crate) fn find(&self, step: &str) -> (RunId, StepIx) {
         let (run, name) = step.split_once('/').unwrap_or(("", step));
         let runs = self.runs.iter().filter(|it| run.is_empty() || it.0 == run);
@@ -414,7 +415,7 @@ impl TestCluster {
         self.engine.why(run, step).expect("the run is not sealed")
     }
 
-    /// Who has the step, as the leader sees it.
+    /// Returns the worker that holds the step, as the leader sees it.
     pub(crate) fn holder(&self, step: &str) -> Option<String> {
         let WhyReport::Held { worker, .. } = self.why(step) else {
             return None;
@@ -423,7 +424,7 @@ impl TestCluster {
         mates.find_map(|(name, mate)| (mate.id == worker).then(|| name.clone()))
     }
 
-    /// The number of the step's lease.
+    /// Returns the fence of the step's lease.
     pub(crate) fn fence(&self, step: &str) -> Fence {
         match self.why(step) {
             WhyReport::Held { fence, .. } => fence,
@@ -431,14 +432,14 @@ impl TestCluster {
         }
     }
 
-    /// What runs on a worker, as its own processes would tell.
+    /// Returns the steps whose processes run on a worker.
     pub(crate) fn running(&self, worker: &str) -> Vec<String> {
         let plan = |run: RunId| self.runs.iter().find(|it| it.1 == run);
         let name = |(run, step)| plan(run).map(|it| it.2.name(step).to_owned());
         self.mates[worker].running().filter_map(name).collect()
     }
 
-    /// The whole state.
+    /// Returns the complete state.
     pub(crate) fn text(&self) -> String {
         self.engine.dump()
     }

@@ -1,4 +1,4 @@
-//! What nobody can run, once everybody who was expected has come.
+//! Steps that no worker can run after all expected workers have joined.
 
 use windlass_core::engine::{EngineAnswer, EngineRequest, RequestDenial, UnplaceablePolicy};
 use windlass_core::id::RunId;
@@ -8,10 +8,10 @@ use windlass_core::time::Span;
 
 use crate::test_cluster::TestCluster;
 
-/// More than a step waits when nobody is expected any more.
+/// Longer than a step waits when no more workers are expected.
 const SOON: Span = Span::secs(2);
 
-/// A run with a step for whom nobody has come yet.
+/// A run with a step that matches no worker so far.
 fn begun() -> TestCluster {
     let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]);
     crew.submit("ship", |plan| {
@@ -31,7 +31,7 @@ fn crewed(crew: &mut TestCluster, unplaceable: UnplaceablePolicy) {
 fn unplaceable_step_is_skipped_when_no_worker_is_expected() {
     let mut crew = begun();
     crew.pass(SOON);
-    assert_eq!(crew.status("sign"), StepStatus::Ready, "somebody may come");
+    assert_eq!(crew.status("sign"), StepStatus::Ready, "a matching worker may join");
     crewed(&mut crew, UnplaceablePolicy::Skip);
     crew.pass(SOON);
     assert_eq!(crew.status("sign"), StepStatus::Skipped);
@@ -41,7 +41,7 @@ fn unplaceable_step_is_skipped_when_no_worker_is_expected() {
 }
 
 #[test]
-fn it_fails_where_it_is_not_to_be_skipped() {
+fn unplaceable_step_fails_with_no_skip() {
     let mut crew = begun();
     crewed(&mut crew, UnplaceablePolicy::Fail);
     crew.pass(SOON);
@@ -50,7 +50,7 @@ fn it_fails_where_it_is_not_to_be_skipped() {
 }
 
 #[test]
-fn what_becomes_ready_later_is_no_different() {
+fn step_that_becomes_ready_later_is_skipped_too() {
     let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]);
     crew.submit("ship", |plan| {
         plan.plain("build", []);
@@ -73,7 +73,7 @@ fn worker_that_joins_in_time_gets_the_step() {
     assert_eq!(crew.status("sign"), StepStatus::Succeeded);
 }
 
-/// Otherwise a run would succeed without what a runner that died should have done.
+/// Otherwise a run would succeed without the step of a runner that died.
 #[test]
 fn step_is_not_skipped_when_its_only_workers_have_died() {
     let mut crew = begun();
@@ -101,7 +101,7 @@ fn new_leader_restarts_the_gathering_wait() {
 }
 
 #[test]
-fn a_run_that_is_not_there_cannot_be_crewed() {
+fn no_more_workers_is_denied_for_an_unknown_run() {
     let mut crew = begun();
     let run = RunId(7);
     let asked =

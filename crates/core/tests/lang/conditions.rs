@@ -1,4 +1,4 @@
-//! `if:`: status functions beside values.
+//! `if:` with status functions and values.
 
 use serde_json::json;
 use windlass_core::expr::{ExprScope, IfCondition};
@@ -12,7 +12,7 @@ fn parts(text: &str) -> (plan::StatusCondition, Option<String>) {
 }
 
 #[test]
-fn a_status_stands_alone_or_beside_values() {
+fn status_function_may_be_combined_with_values() {
     use plan::StatusCondition::{Always, Failure, Success};
     let value = |text: &str| Some(text.to_owned());
     assert_eq!(parts("success()"), (Success, None));
@@ -26,7 +26,7 @@ fn a_status_stands_alone_or_beside_values() {
 }
 
 #[test]
-fn places_are_those_of_the_whole_condition() {
+fn positions_are_those_of_the_complete_condition() {
     let text = " failure() and steps.a.outputs.b == 'x' and c";
     let value = IfCondition::parse(text).unwrap().value.unwrap();
     let found: Vec<&str> = value.paths().iter().map(|read| &text[read.range.clone()]).collect();
@@ -163,7 +163,7 @@ fn other_forms_show_the_allowed_one() {
 }
 
 #[test]
-fn a_condition_is_true_or_false_and_nothing_else() {
+fn condition_must_be_a_boolean() {
     let scope =
         ExprScope::default().with("params", json!({"text": "yes", "number": 1, "flag": true}));
     let holds = |text: &str| IfCondition::parse(text)?.value.unwrap().evaluate_bool(&scope);

@@ -18,7 +18,7 @@ fn plain_commands_are_direct() {
 }
 
 #[test]
-fn whatever_a_shell_might_read_differently_needs_one() {
+fn commands_with_shell_syntax_need_a_shell() {
     for text in [
         "",
         " ",

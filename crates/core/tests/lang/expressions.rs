@@ -1,4 +1,4 @@
-//! What expressions are worth, and what is wrong with them.
+//! The values of expressions, and the errors of invalid ones.
 
 use serde_json::{Value, json};
 use windlass_core::expr::{ExprError, ExprScope, Expression};
@@ -22,7 +22,7 @@ fn evaluate(text: &str) -> Result<Value, ExprError> {
     Expression::parse(text)?.evaluate(&scope())
 }
 
-/// Asserts that each of these is true.
+/// Asserts that each of these expressions is true.
 fn holds(texts: &[&str]) {
     for text in texts {
         assert_eq!(evaluate(text), Ok(json!(true)), "{text}");
@@ -68,7 +68,7 @@ fn equality_is_by_value_and_by_spelling_between_text_and_others() {
 }
 
 #[test]
-fn order_is_of_numbers_also_as_text() {
+fn numbers_are_ordered_also_as_text() {
     holds(&[
         "1 < 2 and 2 <= 2 and 3 > 2 and 3 >= 3",
         "params.count < 10",
@@ -80,7 +80,7 @@ fn order_is_of_numbers_also_as_text() {
 }
 
 #[test]
-fn in_looks_into_lists_and_texts() {
+fn in_searches_lists_and_texts() {
     holds(&[
         "matrix.os in ['linux', 'macos']",
         "matrix.os not in ['windows']",
@@ -109,7 +109,7 @@ fn and_binds_closer_than_or_and_both_stop_early() {
 }
 
 #[test]
-fn words_and_signs_of_other_languages_are_translated() {
+fn operators_of_other_languages_get_a_suggestion() {
     let texts = [
         "a && b",
         "a || b",
@@ -276,7 +276,7 @@ fn words_and_signs_of_other_languages_are_translated() {
 }
 
 #[test]
-fn broken_shapes_are_pointed_at() {
+fn syntax_errors_are_reported_with_their_position() {
     let long = "a".repeat(5000);
     let deep = "(".repeat(100);
     let texts = [
@@ -546,7 +546,7 @@ fn unknown_functions_get_the_nearest_name() {
 }
 
 #[test]
-fn what_can_never_be_a_boolean_is_refused_before_anything_runs() {
+fn condition_that_is_never_a_boolean_is_refused_at_plan_time() {
     let texts = [
         "params.os == 'linux' or 'macos'",
         "'a' and b",
@@ -589,7 +589,7 @@ fn what_can_never_be_a_boolean_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn values_that_do_not_fit_are_named() {
+fn values_of_the_wrong_type_are_named_in_the_error() {
     let texts = [
         "params.channel and true",
         "not params.flag",
@@ -685,7 +685,7 @@ fn paths_are_found_with_their_places() {
 }
 
 #[test]
-fn an_expression_is_stored_as_its_text() {
+fn expression_is_stored_as_its_text() {
     let expression = Expression::parse(" params.x == 'y' ").unwrap();
     let stored = serde_json::to_string(&expression).unwrap();
     assert_eq!(stored, r#""params.x == 'y'""#);

@@ -12,7 +12,7 @@ mod templates;
 
 use windlass_core::expr::ExprError;
 
-/// An error as people see it: the text, carets below what is wrong, and the words.
+/// Returns an error as the user sees it: the text, carets below the wrong part, and the message.
 fn shown(text: &str, error: &ExprError) -> String {
     let line = text[..error.range.start].rfind('\n').map_or(0, |end| end + 1);
     let column = text[line..error.range.start].chars().count();
@@ -23,7 +23,7 @@ fn shown(text: &str, error: &ExprError) -> String {
     format!("{shown_line}\n{}{carets}\n{code}: {message}{help}\n", " ".repeat(column))
 }
 
-/// What is wrong with each of the texts, one after the other.
+/// Returns the errors of these texts, one after the other.
 fn all_shown<T: std::fmt::Debug>(
     texts: &[&str],
     parse: impl Fn(&str) -> Result<T, ExprError>,

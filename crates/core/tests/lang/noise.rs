@@ -1,4 +1,4 @@
-//! Noise: whatever is read, nothing panics and every place that is named is in the text.
+//! Noise: no input causes a panic, and every reported position is in the text.
 
 use serde_json::json;
 use windlass_core::expr::{ExprError, ExprScope, Expression, IfCondition, Template};
@@ -84,7 +84,7 @@ const TOKENS: &[&str] = &[
     "~",
 ];
 
-/// A small generator of random numbers (SplitMix64): the same noise for ever.
+/// A small generator of random numbers (`SplitMix64`), which always gives the same noise.
 pub(crate) struct NoiseRng(pub(crate) u64);
 
 impl NoiseRng {
@@ -102,7 +102,7 @@ impl NoiseRng {
     }
 }
 
-/// The value, or `None` after a look at the error.
+/// Returns the value; on an error, checks its position and returns `None`.
 fn checked<T>(text: &str, result: Result<T, ExprError>) -> Option<T> {
     let error = match result {
         Ok(value) => return Some(value),

@@ -5,7 +5,7 @@ use windlass_core::requirement::{Labels, Requirement};
 use crate::all_shown;
 
 #[test]
-fn what_is_written_is_what_is_printed() {
+fn printed_requirement_equals_its_text() {
     for (text, printed) in [
         ("docker", "docker"),
         (" OS=Linux ", "os=linux"),

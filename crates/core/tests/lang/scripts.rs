@@ -1,4 +1,4 @@
-//! `${{ }}` in scripts: what is written instead, and where it is refused.
+//! `${{ }}` in scripts: the text that replaces it, and the places where it is refused.
 
 use windlass_core::shell::parse_script;
 
@@ -9,7 +9,7 @@ fn text(source: &str) -> String {
 }
 
 #[test]
-fn a_reference_is_quoted_once() {
+fn reference_is_quoted_once() {
     assert_eq!(text("echo ${{ a }}"), r#"echo "${W1}""#);
     assert_eq!(text("echo \"<${{ a }}>\""), r#"echo "<${W1}>""#);
     assert_eq!(text("x=${{ a }} --y=${{ b }}z"), r#"x="${W1}" --y="${W2}"z"#);
@@ -29,7 +29,7 @@ fn equal_expressions_share_a_variable_and_taken_names_are_left_alone() {
 }
 
 #[test]
-fn what_is_no_expression_to_sh_is_left_alone() {
+fn text_that_is_no_expression_to_a_shell_is_unchanged() {
     for source in [
         "echo hi",
         "# a comment with ${{ broken\necho",
@@ -68,7 +68,7 @@ fn brackets_of_case_do_not_close_others() {
 }
 
 #[test]
-fn refusals_say_why_and_show_what_works() {
+fn refusals_contain_the_reason_and_a_correction() {
     let texts = [
         "echo 'a ${{ params.my-x }} b'",
         "awk '{ print \"${{ params.x == \"y\" }}\" }'",

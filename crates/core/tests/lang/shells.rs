@@ -1,5 +1,5 @@
-//! Values in scripts, tried out: dash and bash run what was made of a script, and whatever the value is, it arrives as
-//! one literal piece.
+//! Values in scripts, tested with real shells: dash and bash run the rendered script, and every value arrives as one
+//! literal piece.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +7,7 @@ use windlass_core::shell::{direct_command, parse_script};
 
 use crate::noise::NoiseRng;
 
-/// What people, and people with bad intentions, give as a param.
+/// Ordinary and malicious values of a param.
 const VALUES: &[&str] = &[
     "plain",
     "",
@@ -30,7 +30,7 @@ const VALUES: &[&str] = &[
     "a=b",
 ];
 
-/// Scripts with `${{ v }}`, and what they print: `{}` is the value.
+/// Scripts with `${{ v }}`, and their output: `{}` is the value.
 const SCRIPTS: &[(&str, &str)] = &[
     ("printf '<%s>' ${{ v }}", "<{}>"),
     ("printf '<%s>' \"a ${{ v }} b\"", "<a {} b>"),
@@ -61,7 +61,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("printf '<%s>' 'a'\"${{ v }}\"'b'", "<a{}b>"),
 ];
 
-/// The same for bash alone.
+/// The same for bash only.
 const BASH_SCRIPTS: &[(&str, &str)] = &[
     ("[[ ${{ v }} == ${{ v }} && ${{ v }} != x${{ v }} ]] && printf yes", "yes"),
     ("a=(${{ v }} b); printf '<%s>' \"${#a[@]}\" \"${a[0]}\"", "<2><{}>"),
@@ -70,7 +70,7 @@ const BASH_SCRIPTS: &[(&str, &str)] = &[
     ("printf '<%s>' $'a\\tb' $\"c\" ${{ v }}", "<a\tb><c><{}>"),
 ];
 
-/// What the shell prints on standard output. Nothing of the tests' own environment is there to be harmed.
+/// Returns the standard output of the shell. It runs with an empty environment, so that it can do no harm.
 fn output(shell: &str, text: &str, value: &str) -> String {
     let mut command = Command::new(shell);
     command.arg("-c").arg(text).env_clear().env("W1", value).stdin(Stdio::null());
@@ -80,7 +80,7 @@ fn output(shell: &str, text: &str, value: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// The shells of this machine among these.
+/// Returns those of these shells that this machine has.
 #[expect(clippy::print_stdout, reason = "a shell that was not tried is worth a note")]
 fn present(shells: &[&'static str]) -> Vec<&'static str> {
     let present = |shell: &&&str| {
@@ -105,7 +105,7 @@ fn try_out(shells: &[&'static str], (source, printed): (&str, &str)) {
 }
 
 #[test]
-fn a_value_arrives_as_one_literal_piece() {
+fn value_arrives_as_one_literal_piece() {
     let shells = present(&["sh", "dash", "bash"]);
     for case in SCRIPTS {
         try_out(&shells, *case);
@@ -115,7 +115,7 @@ fn a_value_arrives_as_one_literal_piece() {
     }
 }
 
-/// Things to wrap a script in; `@` is the depth.
+/// Constructs around a script; `@` is the depth.
 const WRAPPERS: &[&str] = &[
     "(\n{}\n)",
     "printf '%s' \"$( {}\nprintf .)\"",
@@ -128,10 +128,10 @@ const WRAPPERS: &[&str] = &[
     "x=$(case y in x) ;; y) {}\n;; esac\nprintf .); printf '%s' \"$x\"",
 ];
 
-/// The shell is asked itself what a script prints, with a word for the value that needs no quotes: bash 5.2 fails with
-/// some of these nestings, and then it has to fail in the same way.
+/// The expected output comes from the shell itself, with a value that needs no quotes. Bash 5.2 fails with some of
+/// these nestings, and then it must fail in the same way.
 #[test]
-fn nesting_changes_nothing() {
+fn nesting_does_not_change_a_value() {
     let value = "\"; rm -rf ~; $(id) '\\";
     let (mut right, shells) = (0, present(&["dash", "bash"]));
     for seed in 0..200 {
@@ -153,13 +153,13 @@ fn nesting_changes_nothing() {
 }
 
 #[test]
-fn noise_around_a_value_never_runs_it() {
+fn noise_around_a_value_never_executes_it() {
     let shells = present(&["dash", "bash"]);
     let mut tried = 0;
     for seed in 0..20_000 {
         let text = NoiseRng(seed).text();
         let Ok(script) = parse_script(&text) else { continue };
-        // A NUL cannot be in an argument.
+        // An argument cannot contain a NUL.
         if script.vars.is_empty() || text.contains('\0') || tried >= 300 {
             continue;
         }
@@ -174,7 +174,7 @@ fn noise_around_a_value_never_runs_it() {
 }
 
 #[test]
-fn direct_commands_have_the_words_that_a_shell_would_give_them() {
+fn direct_command_has_the_words_of_a_shell() {
     const PARTS: &[&str] = &[
         "a", "-b", " ", " ", "'", "'", "\"", "\"", "=", "%", "é", "./x", ",", "@", "^", "$", "*",
         "\\",

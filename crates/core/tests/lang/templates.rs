@@ -1,4 +1,4 @@
-//! Strings with `${{ }}` in them.
+//! Strings that contain `${{ }}`.
 
 use serde_json::json;
 use windlass_core::expr::{ExprScope, Template};
@@ -17,7 +17,7 @@ fn render(text: &str) -> String {
 }
 
 #[test]
-fn values_take_the_place_of_expressions() {
+fn values_replace_expressions() {
     assert_eq!(render("a ${{ params.x }}${{params.n}} {{ b }} $x $ {"), "a X2 {{ b }} $x $ {");
     assert_eq!(render("${{ params.flag }} ${{ params.list }}"), r#"false ["a",1]"#);
     assert_eq!(render("$${{ params.x }}}"), "$X}");
@@ -27,7 +27,7 @@ fn values_take_the_place_of_expressions() {
 }
 
 #[test]
-fn a_string_without_expressions_is_itself() {
+fn string_without_expressions_is_unchanged() {
     for text in ["", "plain", "$ {{ x }}", "é ${x}"] {
         assert_eq!(Template::parse(text).unwrap().is_literal(), Some(text));
         assert_eq!(serde_json::to_value(Template::parse(text).unwrap()).unwrap(), json!(text));
@@ -37,7 +37,7 @@ fn a_string_without_expressions_is_itself() {
 }
 
 #[test]
-fn what_is_known_is_put_in_early() {
+fn known_values_are_substituted_early() {
     let template =
         Template::parse("${{ params.x }}-${{ 1 < 2 }}-${{ steps.s.outputs.v }}").unwrap();
     let partial = template.substitute_known(&scope(), &["params"]).unwrap();
@@ -47,7 +47,7 @@ fn what_is_known_is_put_in_early() {
 }
 
 #[test]
-fn a_value_that_looks_like_an_expression_stays_a_value() {
+fn value_that_looks_like_an_expression_stays_a_value() {
     let partial = Template::parse("<${{ params.sly }}>${{ steps.s }}").unwrap();
     let partial = partial.substitute_known(&scope(), &["params"]).unwrap();
     let stored = serde_json::to_string(&partial).unwrap();
@@ -58,7 +58,7 @@ fn a_value_that_looks_like_an_expression_stays_a_value() {
 }
 
 #[test]
-fn wrong_templates_are_pointed_at() {
+fn invalid_templates_are_reported_with_their_position() {
     let texts = [
         "a ${{ params.x",
         "a ${{ params.x == 'it }} b",
@@ -132,7 +132,7 @@ fn null_in_a_string_names_the_path() {
 }
 
 #[test]
-fn a_string_has_a_bound() {
+fn size_of_a_string_is_bounded() {
     let scope = ExprScope::default().with("params", json!({"x": "x".repeat(600_000)}));
     let template = Template::parse("${{ params.x }}${{ params.x }}").unwrap();
     let error = template.render(&scope).unwrap_err();

@@ -1,4 +1,4 @@
-//! Lists and sizes have bounds, each told with its number; what is beyond them costs little.
+//! Lists and sizes have bounds. The message names the bound, and excess input costs little.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use windlass_core::problem::PROBLEMS_MAX;
 
 use crate::outline::{listed, problems};
 
-/// The longest that a file of some megabytes may take in a build for tests, on a machine that is busy with others.
+/// The maximum time for a file of some megabytes in a test build on a busy machine.
 const READ_MAX: Duration = Duration::from_secs(15);
 
-/// What is wrong with the file, found in time.
+/// Returns the problems of the file, found in time.
 #[expect(clippy::disallowed_methods, reason = "the time that it takes is what is measured")]
 fn in_time(text: &str) -> String {
     let begun = Instant::now();
@@ -53,7 +53,7 @@ fn too_long_list_of_a_step_is_reported_with_its_bound() {
 }
 
 #[test]
-fn a_great_value_is_not_multiplied() {
+fn large_value_is_not_multiplied() {
     let value = |bytes: usize| format!("params: {{ big: {} }}\n", "x".repeat(bytes));
     let env: String = each(1_000, |at| format!("V{at}: \"${{{{ params.big }}}}\", "));
     let all = step(&format!("env: {{ {env} }}"));
@@ -71,7 +71,7 @@ fn a_great_value_is_not_multiplied() {
 }
 
 #[test]
-fn the_bytes_that_anchors_aliases_and_merges_copy_are_counted_before_they_are_copied() {
+fn bytes_that_anchors_aliases_and_merges_copy_are_counted_before_the_copy() {
     let script = format!("x: &b |\n  {}\n", "echo a; ".repeat(31_250));
     let aliases: String = each(10_000, |at| format!("  s{at}: {{ run: *b }}\n"));
     assert_snapshot!(in_time(&format!("{script}steps:\n{aliases}")), @"windlass.yml:70:15: error[E002]: the anchors, aliases and merges of the file copy more than 16777216 bytes of text");
@@ -89,7 +89,7 @@ fn the_bytes_that_anchors_aliases_and_merges_copy_are_counted_before_they_are_co
 }
 
 #[test]
-fn needs_of_the_cells_of_a_matrix_are_counted_before_they_are_made() {
+fn needs_of_matrix_cells_are_counted_before_they_are_built() {
     let steps: String = each(100, |at| format!("  s{at}: {{ run: make }}\n"));
     let (needs, axis) = (names("s", 100), names("c", 300));
     let wide =
@@ -103,7 +103,7 @@ fn needs_of_the_cells_of_a_matrix_are_counted_before_they_are_made() {
 }
 
 #[test]
-fn labels_and_nodes_that_all_steps_demand_are_counted_once() {
+fn labels_and_nodes_that_all_steps_require_are_counted_once() {
     let steps = |count: usize, keys: &dyn Fn(usize) -> String| {
         let steps = each(count, |at| format!("  s{at}: {{ run: make, {} }}\n", keys(at)));
         in_time(&format!("steps:\n{steps}"))
@@ -135,7 +135,7 @@ fn thousands_of_misspelt_needs_are_reported_in_time() {
 }
 
 #[test]
-fn a_file_of_nothing_but_mistakes_is_read_in_time() {
+fn file_full_of_mistakes_is_read_in_time() {
     let twice = "x: 1\n".repeat(100_000);
     assert_snapshot!(in_time(&twice), @"windlass.yml:2:1: error[E004]: duplicate key `x`");
     let broken = "a: [b\n".repeat(100_000);

@@ -1,4 +1,4 @@
-//! Calls of steps that are compiled in: what is checked, and that the plan does not depend on who has them.
+//! Calls of compiled-in steps: the checks, and a plan that does not depend on the program that plans it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn need(step: &str, form: CallableNeedForm, takes: &str, names: &[&str]) -> Call
     CallableNeed { step: step.to_owned(), form, takes: takes.to_owned(), names }
 }
 
-/// A program with `build`, which gives an image, and `test`, which takes it and a level.
+/// A program with `build`, which returns an image, and `test`, which takes it and a level.
 fn known() -> CallableSet {
     let build = CallableStep {
         signature: "aa11".to_owned(),
@@ -61,7 +61,7 @@ steps:
 "#;
 
 #[test]
-fn a_call_gets_its_needs_and_asks_for_a_worker_that_has_it() {
+fn call_gets_its_needs_and_requires_a_worker_that_has_the_step() {
     let expanded = planned(SOUND, &known());
     let test = expanded.plan.find("test").unwrap();
     let spec = expanded.plan.spec(test).unwrap();
@@ -113,7 +113,7 @@ fn invalid_call_is_reported() {
 }
 
 #[test]
-fn what_a_need_gives_has_to_be_what_is_taken() {
+fn output_of_a_need_must_have_the_type_of_the_parameter() {
     let with = "needs: build, with: { level: 1 }";
     let of =
         |build: &str| told(&format!("steps: {{ build: {build}, a: {{ call: test, {with} }} }}"));

@@ -1,4 +1,4 @@
-//! The name of a cell carries its values, exactly.
+//! The name of a cell contains its exact values.
 
 use insta::assert_snapshot;
 use windlass_core::expand::{cell_name, cell_values};
@@ -40,7 +40,7 @@ fn values_are_written_bare_or_quoted() {
 }
 
 #[test]
-fn any_values_come_back_as_they_were() {
+fn values_survive_the_name_of_a_cell() {
     let mut state = 7_u64;
     let mut next = |bound: usize| {
         state =
@@ -70,7 +70,7 @@ fn any_values_come_back_as_they_were() {
 }
 
 #[test]
-fn other_names_carry_nothing() {
+fn names_that_are_no_cells_contain_no_values() {
     let axes = ["os".to_owned()];
     for name in ["test", "test[", "test[]x", "test[a,b]", "test[\"a]", "test[a,=]"] {
         let values = cell_values(name, &axes);

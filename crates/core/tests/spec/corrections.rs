@@ -1,4 +1,4 @@
-//! Places and corrections that odd files led to: each was found by the fuzzer.
+//! Positions and corrections for odd files that the fuzzer found.
 
 use windlass_core::problem::{Problem, ProblemSeverity, SourceFile};
 use windlass_core::spec::{PipelineReadOptions, read_pipeline};
@@ -37,7 +37,7 @@ const ODD: &[&str] = &[
 ];
 
 #[test]
-fn every_place_is_in_the_text_and_every_correction_helps() {
+fn every_position_is_in_the_text_and_every_correction_helps() {
     for text in ODD {
         let options = PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error };
         let source = SourceFile::new("windlass.yml", *text);

@@ -7,7 +7,7 @@ use windlass_core::expand::StepWork;
 use crate::outline::{drawn, drawn_with, plan};
 
 #[test]
-fn a_key_has_in_it_what_is_known_and_reads_the_rest_later() {
+fn key_contains_known_values_and_reads_the_others_at_run_time() {
     let text = "
 name: ship
 params: { version: { default: \"1.2\" } }
@@ -34,7 +34,7 @@ steps:
 }
 
 #[test]
-fn a_preference_is_a_steps_own_or_the_default_and_may_differ_from_cell_to_cell() {
+fn preference_comes_from_the_step_or_the_defaults_and_may_differ_per_cell() {
     let text = "
 defaults: { prefers: ssd }
 steps:
@@ -82,7 +82,7 @@ fn a_list_makes_one_cell_per_target_and_requires_it() {
 }
 
 #[test]
-fn axes_multiply_exclude_takes_away_and_include_adds() {
+fn axes_multiply_exclude_removes_and_include_adds_cells() {
     let text = "\
 steps:
   t:
@@ -114,7 +114,7 @@ steps:
 }
 
 #[test]
-fn a_matrix_of_includes_alone() {
+fn matrix_may_consist_of_includes_only() {
     assert_snapshot!(drawn("steps:\n  t:\n    matrix: { include: [{ a: 1, b: 2 }, { a: 3 }] }\n    run: make \"$1\"\n"), @r#"
     t[a=1,b=2]
         {"action":{"script":{"text":"make \"$1\""}}}
@@ -125,7 +125,7 @@ fn a_matrix_of_includes_alone() {
 }
 
 #[test]
-fn what_reads_params_is_settled_and_the_rest_stays() {
+fn expressions_of_params_are_evaluated_and_others_remain() {
     let text = "\
 params: { channel: beta, slots: 2, name: { default: 'it''s \"x\"' } }
 env: { CHANNEL: \"${{ params.channel }}\", KEEP: pipeline }
@@ -162,7 +162,7 @@ steps:
 }
 
 #[test]
-fn conditions_are_settled_or_asked() {
+fn conditions_are_decided_at_plan_time_or_remain() {
     let text = "\
 params: { channel: beta, dry: false, low: -1 }
 steps:
@@ -217,7 +217,7 @@ steps:
 }
 
 #[test]
-fn a_worker_renders_the_work_of_its_cell() {
+fn worker_renders_the_work_of_its_cell() {
     let text = "\
 params: { channel: beta }
 steps:
@@ -246,7 +246,7 @@ steps:
 }
 
 #[test]
-fn optional_needs_and_selection_keywords() {
+fn optional_needs_and_selection_keywords_are_expanded() {
     let text = "defaults: { tags: ci }\nsteps:\n  a: { run: make, about: First., tags: [slow, db] }\n  b: { run: make, needs: [{ step: a, optional: true }] }\n";
     assert_snapshot!(drawn(text), @r#"
     a
@@ -289,7 +289,7 @@ fn optional_needs_and_selection_keywords() {
 }
 
 #[test]
-fn own_keys_in_steps_are_steps() {
+fn step_with_a_name_that_begins_with_x_is_a_step() {
     assert_snapshot!(drawn("x-note: 1\nsteps:\n  x-ray: { run: make, x-note: 2 }\n"), @r#"
     x-ray
         {"action":{"exec":{"argv":["make"]}}}
@@ -297,7 +297,7 @@ fn own_keys_in_steps_are_steps() {
 }
 
 #[test]
-fn the_same_file_makes_the_same_plan() {
+fn same_file_gives_the_same_plan() {
     let text =
         include_str!("sample.yml").replace("image:", "x-image:").replace("http:", "run: x # ");
     let text = ["inputs", "artifacts", "reports", "workspace"]

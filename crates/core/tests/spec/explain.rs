@@ -1,4 +1,4 @@
-//! The page of every code: its wrong example shows the problem, its right one shows none.
+//! The page of every code: its wrong example has the problem, and its right example has none.
 
 use windlass_core::problem::{ProblemCode, ProblemStyle, SourceFile, render_problem};
 
@@ -9,7 +9,7 @@ const WITHOUT_EXAMPLE: [ProblemCode; 3] =
     [ProblemCode::NotText, ProblemCode::TooLarge, ProblemCode::PlanTooLarge];
 
 #[test]
-fn every_page_is_true() {
+fn every_page_shows_its_own_problem() {
     for code in ProblemCode::ALL {
         let page = code.page();
         assert!(page.starts_with(&format!("# {code}: ")), "{code} has no title");
@@ -27,7 +27,7 @@ fn every_page_is_true() {
 }
 
 #[test]
-fn every_corrected_line_corrects() {
+fn every_corrected_line_removes_the_problem() {
     let mut corrected = 0;
     for code in ProblemCode::ALL {
         let Some(wrong) = examples(code.page()).first().copied() else { continue };
@@ -51,7 +51,7 @@ fn codes_can_be_looked_up() {
     assert_eq!(ProblemCode::parse("E999"), None);
 }
 
-/// Params in a first line `# given: name=value`.
+/// Reads params from a first line `# given: name=value`.
 fn given(text: &str) -> Vec<(&str, &str)> {
     let line = text.lines().next().and_then(|line| line.strip_prefix("# given: "));
     line.and_then(|line| line.split_once('=')).into_iter().collect()
@@ -61,7 +61,7 @@ fn examples(page: &str) -> Vec<&str> {
     page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
-/// Every message as somebody sees it who wrote the wrong example of its page.
+/// Every message as a user sees it after writing the wrong example of its page.
 #[test]
 fn every_message_in_plain_text() {
     let pages = ProblemCode::ALL.iter().filter_map(|code| told(*code, ProblemStyle::Plain));
@@ -69,7 +69,7 @@ fn every_message_in_plain_text() {
 }
 
 #[test]
-fn colour_adds_nothing_but_colour() {
+fn color_changes_nothing_but_escapes() {
     for code in ProblemCode::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
         let plain = told(*code, ProblemStyle::Plain).expect("it has an example");
         let coloured = told(*code, ProblemStyle::Colour).expect("it has an example");
@@ -86,7 +86,7 @@ fn told(code: ProblemCode, style: ProblemStyle) -> Option<String> {
     Some(of_code.map(|problem| render_problem(problem, &source, style)).collect())
 }
 
-/// The text without `ESC [ … m`.
+/// Returns the text without `ESC [ … m`.
 fn without_colour(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! The ten mistakes that people make first, each with its own message and the corrected line.
+//! The ten most frequent first mistakes, each with its own message and the corrected line.
 
 use insta::assert_snapshot;
 
@@ -9,7 +9,7 @@ fn step(line: &str) -> String {
 }
 
 #[test]
-fn a_colon_in_a_command() {
+fn colon_in_a_command_is_explained() {
     assert_snapshot!(told(&step("run: echo a: b")), @r#"
     error[E021]: `: ` in an unquoted string
      --> windlass.yml:3:16
@@ -25,7 +25,7 @@ fn a_colon_in_a_command() {
 }
 
 #[test]
-fn a_bracket_at_the_beginning() {
+fn bracket_at_the_beginning_is_explained() {
     assert_snapshot!(told(&step("run: [ -f x ] && y")), @r#"
     error[E022]: quote a string that begins with `[`
      --> windlass.yml:3:10
@@ -40,7 +40,7 @@ fn a_bracket_at_the_beginning() {
 }
 
 #[test]
-fn a_quote_at_the_beginning() {
+fn quote_at_the_beginning_is_explained() {
     assert_snapshot!(told(&step("run: \"a\" && b")), @r#"
     error[E023]: quote the whole string: it continues after its closing `"`
      --> windlass.yml:3:10
@@ -54,7 +54,7 @@ fn a_quote_at_the_beginning() {
 }
 
 #[test]
-fn an_apostrophe_in_single_quotes() {
+fn apostrophe_in_single_quotes_is_explained() {
     assert_snapshot!(told(&step("run: 'echo it's'")), @r#"
     error[E023]: write a single quote inside single quotes twice
      --> windlass.yml:3:10
@@ -68,7 +68,7 @@ fn an_apostrophe_in_single_quotes() {
 }
 
 #[test]
-fn a_hash_in_a_command() {
+fn hash_in_a_command_is_explained() {
     assert_snapshot!(told(&step("run: x #y")), @r#"
     error[E024]: ` #` begins a comment
      --> windlass.yml:3:12
@@ -84,12 +84,12 @@ fn a_hash_in_a_command() {
 }
 
 #[test]
-fn a_comment_behind_a_command_is_none_of_them() {
+fn comment_after_a_command_is_no_mistake() {
     assert_snapshot!(told(&step("run: x # y")), @"nothing is wrong");
 }
 
 #[test]
-fn a_comma_between_braces() {
+fn comma_between_braces_is_explained() {
     assert_snapshot!(told("steps:\n  a: { run: echo hi, there, you, about: x }\n"), @r#"
     error[E025]: a comma between braces ends the value
      --> windlass.yml:2:22
@@ -103,7 +103,7 @@ fn a_comma_between_braces() {
 }
 
 #[test]
-fn braces_without_quotes() {
+fn braces_without_quotes_are_explained() {
     let text =
         "params: { x: 1 }\nsteps:\n  a:\n    env: { B: 1, A: v${{ params.x }}-1 }\n    run: make\n";
     assert_snapshot!(told(text), @r#"
@@ -119,7 +119,7 @@ fn braces_without_quotes() {
 }
 
 #[test]
-fn a_bang_in_a_condition() {
+fn exclamation_mark_in_a_condition_is_explained() {
     assert_snapshot!(told(&step("if: !failure()\n    run: make")), @r#"
     error[E027]: write `success()` for `!failure()` in a condition
      --> windlass.yml:3:9
@@ -133,7 +133,7 @@ fn a_bang_in_a_condition() {
 }
 
 #[test]
-fn a_bang_in_a_requirement() {
+fn exclamation_mark_in_a_requirement_is_explained() {
     assert_snapshot!(told(&step("requires: [docker, !spot]\n    run: make")), @r#"
     error[E028]: write `not spot` for `!spot` in a requirement
      --> windlass.yml:3:24
@@ -147,7 +147,7 @@ fn a_bang_in_a_requirement() {
 }
 
 #[test]
-fn a_bare_number() {
+fn bare_number_is_explained() {
     assert_snapshot!(told(&step("timeout: 15\n    run: make")), @r#"
     error[E029]: `timeout` needs a unit
      --> windlass.yml:3:14
@@ -163,7 +163,7 @@ fn a_bare_number() {
 }
 
 #[test]
-fn a_list_without_brackets() {
+fn list_without_brackets_is_explained() {
     assert_snapshot!(told("steps:\n  a: { run: make }\n  b: { run: make }\n  c:\n    needs: a, b\n    run: make\n"), @r#"
     error[E030]: `needs` is one string with a comma, not a list
      --> windlass.yml:5:12
@@ -177,7 +177,7 @@ fn a_list_without_brackets() {
 }
 
 #[test]
-fn signs_of_yaml_at_the_beginning() {
+fn yaml_indicators_at_the_beginning_are_explained() {
     let lines = ["run: *.sh", "run: @x", "run: > out", "run: & x", "run: `date`", "run: ! grep x"];
     let told: Vec<String> = lines.map(|line| told(&step(line))).to_vec();
     assert_snapshot!(told.join("\n"), @r#"

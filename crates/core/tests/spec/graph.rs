@@ -1,11 +1,11 @@
-//! Needs and matrices that cannot be.
+//! Invalid needs and matrices.
 
 use insta::assert_snapshot;
 
 use crate::outline::told;
 
 #[test]
-fn needs_that_cannot_be() {
+fn invalid_needs_are_reported() {
     let text = "\
 steps:
   lint: { run: x }
@@ -93,7 +93,7 @@ steps:
 }
 
 #[test]
-fn matrices_that_cannot_be() {
+fn invalid_matrices_are_reported() {
     let text = "\
 steps:
   a: { run: x, matrix: [] }
@@ -151,7 +151,7 @@ steps:
 }
 
 #[test]
-fn cells_that_cannot_be() {
+fn invalid_cells_are_reported() {
     let text = "\
 steps:
   a: { run: x, matrix: { os: [linux], exclude: { os: linux } } }
@@ -192,7 +192,7 @@ steps:
 }
 
 #[test]
-fn a_matrix_has_bounds() {
+fn size_of_a_matrix_is_bounded() {
     let axis = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
     let (a, b) = (axis(1000), axis(101));
     let text = format!("steps:\n  a:\n    run: x\n    matrix:\n      a: [{a}]\n      b: [{b}]\n");

@@ -1,4 +1,4 @@
-//! Files that are not what they seem: clear errors, bounded work, no panic.
+//! Hostile files: clear errors, bounded work, no panic.
 
 use insta::assert_snapshot;
 use windlass_core::problem::{PROBLEMS_MAX, ProblemStyle, SOURCE_MAX, SourceFile, render_problem};
@@ -11,7 +11,7 @@ fn bytes(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn empty_files() {
+fn empty_files_are_reported() {
     assert_snapshot!(told(""), @r#"
     error[E010]: the file is empty
      --> windlass.yml:1:1
@@ -31,7 +31,7 @@ fn empty_files() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn bytes_that_are_no_text_are_reported() {
     assert_snapshot!(bytes(b"\x7fELF\x02\x01\x01\x00\x00"), @r#"
     error[E001]: the file is not text
      --> windlass.yml:1:8
@@ -71,7 +71,7 @@ fn bytes_that_are_no_text() {
 }
 
 #[test]
-fn eight_mebibytes_are_read() {
+fn file_of_eight_mebibytes_is_read() {
     let comment = format!("# {}\n", "x".repeat(1021));
     let text = format!("steps: {{ a: {{ run: make }} }}\n{}", comment.repeat(8 * 1024 - 1));
     assert!(
@@ -109,7 +109,7 @@ fn thousands_of_mistakes_are_reported_without_trying_every_correction() {
 }
 
 #[test]
-fn deep_nesting() {
+fn deep_nesting_is_reported() {
     let flow =
         format!("x-a: {}{}\nsteps: {{ a: {{ run: make }} }}\n", "[".repeat(60), "]".repeat(60));
     assert_snapshot!(listed(&flow), @"nothing is wrong");
@@ -118,7 +118,7 @@ fn deep_nesting() {
 }
 
 #[test]
-fn an_alias_bomb_is_defused() {
+fn alias_bomb_is_reported() {
     let mut lines = vec!["x-a0: &a0 [x, x, x, x, x, x, x, x, x, x]".to_owned()];
     for n in 1..12 {
         let last = n - 1;
@@ -130,7 +130,7 @@ fn an_alias_bomb_is_defused() {
 }
 
 #[test]
-fn line_ends_of_windows_and_a_byte_order_mark() {
+fn windows_line_ends_and_byte_order_mark_are_accepted() {
     let text = "\u{feff}steps:\r\n  a:\r\n    run: |\r\n      make\r\n      echo '${{ params.x }}'\r\n    timeout: 15\r\n";
     assert_snapshot!(told(text), @r#"
     error[E102]: sh does not expand variables between single quotes
@@ -159,7 +159,7 @@ fn line_ends_of_windows_and_a_byte_order_mark() {
 }
 
 #[test]
-fn odd_unicode() {
+fn unusual_unicode_is_reported_at_its_position() {
     assert_snapshot!(told("steps:\n  über: { run: echo \"漢字🦀\", colour: \"\u{202e}x\" }\n  a: { run: x, tïmeout: 3 }\n"), @r#"
     error[E048]: `über` is not a valid name
      --> windlass.yml:2:3
@@ -197,7 +197,7 @@ fn control_characters_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn any_cut_and_any_noise_is_survived() {
+fn truncated_and_damaged_files_cause_no_panic() {
     let sample = include_str!("sample.yml");
     for end in (0..sample.len()).filter(|end| sample.is_char_boundary(*end)) {
         told(&sample[..end]);
@@ -220,7 +220,7 @@ fn any_cut_and_any_noise_is_survived() {
 }
 
 #[test]
-fn colours_are_the_terminals_own() {
+fn colors_are_those_of_the_terminal() {
     let text = "steps:\n  a: { run: x, timeout: 15 }\n";
     let problem = &crate::outline::problems(text, &[])[0];
     let page = render_problem(problem, &source(text), ProblemStyle::Colour).replace('\u{1b}', "␛");

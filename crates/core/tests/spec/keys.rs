@@ -1,11 +1,11 @@
-//! Keys and values that do not look right.
+//! Invalid keys and values.
 
 use insta::assert_snapshot;
 
 use crate::outline::{listed, told};
 
 #[test]
-fn other_tools_words_are_known() {
+fn keys_of_other_tools_are_known() {
     let text = "\
 jobs: {}
 steps:
@@ -108,7 +108,7 @@ steps:
 }
 
 #[test]
-fn misspelled_keys_are_guessed() {
+fn misspelled_keys_get_a_suggestion() {
     assert_snapshot!(told("steps:\n  a: { runn: x }\n  b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }\n"), @r#"
     error[E041]: unknown key `runn` in a step
      --> windlass.yml:2:8
@@ -151,7 +151,7 @@ fn misspelled_keys_are_guessed() {
 }
 
 #[test]
-fn keys_in_the_wrong_place_are_sent_to_the_right_one() {
+fn misplaced_keys_are_reported_with_their_place() {
     assert_snapshot!(told("run: x\ndefaults: { run: x }\nsteps:\n  a: { run: x, params: {}, colour: red }\n"), @r#"
     error[E041]: unknown key `run` in a pipeline
      --> windlass.yml:1:1
@@ -188,7 +188,7 @@ fn keys_in_the_wrong_place_are_sent_to_the_right_one() {
 }
 
 #[test]
-fn values_of_the_wrong_kind() {
+fn values_of_the_wrong_type_are_reported() {
     let text = "\
 name: [a]
 env: x
@@ -371,7 +371,7 @@ steps:
 }
 
 #[test]
-fn durations_and_waits() {
+fn invalid_durations_are_reported() {
     let text = "\
 timeout: 90
 steps:
@@ -461,7 +461,7 @@ steps:
 }
 
 #[test]
-fn names() {
+fn invalid_names_are_reported() {
     let text = "\
 name: my pipeline
 params: { in: 1, 9lives: 2 }
@@ -559,7 +559,7 @@ steps:
 }
 
 #[test]
-fn a_step_does_one_thing() {
+fn step_has_exactly_one_action() {
     assert_snapshot!(told("steps:\n  a: { about: x }\n  b:\n  c: { run: x, call: noop }\n  d: { call: nop }\n  e: { run: '' }\n"), @r#"
     error[E050]: the step `a` has no action
      --> windlass.yml:2:3
@@ -603,7 +603,7 @@ fn a_step_does_one_thing() {
 }
 
 #[test]
-fn maps_that_lack_a_key() {
+fn maps_that_lack_a_key_are_reported() {
     assert_snapshot!(told("steps:\n  a: { run: x, lock: { order: fifo } }\n  b: { run: x, needs: { optional: true } }\n"), @r#"
     error[E044]: a lock requires the key `name`
      --> windlass.yml:2:22
@@ -620,12 +620,12 @@ fn maps_that_lack_a_key() {
 }
 
 #[test]
-fn own_keys_are_free() {
+fn keys_that_begin_with_x_are_free() {
     assert_snapshot!(listed("x-owner: me\nsteps:\n  a: { run: x, x-note: [1, 2] }\n"), @"nothing is wrong");
 }
 
 #[test]
-fn requirements() {
+fn invalid_requirements_are_reported() {
     assert_snapshot!(told("steps:\n  a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }\n  b: { run: x, requires: docker, }\n"), @r#"
     error[E103]: a fact can be compared only with a whole number
      --> windlass.yml:2:33
@@ -662,7 +662,7 @@ fn requirements() {
 }
 
 #[test]
-fn params_declare_what_they_are() {
+fn invalid_params_are_reported() {
     let text = "\
 params:
   a: { choose: [x, y], default: z }
@@ -709,7 +709,7 @@ steps:
 }
 
 #[test]
-fn a_key_is_no_yes_or_no_and_no_default() {
+fn idempotency_key_is_no_boolean_and_no_default() {
     for word in ["true", "no", "\"\"", "./", "\"a\\nb\""] {
         let text = format!("steps:\n  a: {{ run: make, idempotent: {word} }}\n");
         assert!(told(&text).contains("key"), "{word}: {}", told(&text));

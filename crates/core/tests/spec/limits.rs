@@ -1,11 +1,11 @@
-//! Durations that leave no time, and settings of `retry` that params decide on.
+//! Durations of zero, and settings of `retry` that come from params.
 
 use insta::assert_snapshot;
 use windlass_core::id::StepIx;
 
 use crate::outline::{listed, plan, told, told_with};
 
-/// Nothing is a wait like others.
+/// A wait of zero is allowed.
 const NO_WAIT: &str = "
 steps:
   a:
@@ -17,7 +17,7 @@ steps:
 ";
 
 #[test]
-fn a_limit_of_nothing() {
+fn zero_limit_is_reported() {
     let step = |line: &str| told(&format!("steps:\n  a:\n    {line}\n    run: make\n"));
     assert_snapshot!(step("timeout: 0s"), @r#"
     error[E056]: `timeout` is zero, which leaves no time
@@ -61,7 +61,7 @@ fn a_limit_of_nothing() {
 }
 
 #[test]
-fn a_retry_may_come_from_params() {
+fn retry_may_come_from_params() {
     let text = r#"
 params: { times: 2, wait: "5s..1m", on: exit-3, lost: 0 }
 steps:

@@ -1,6 +1,6 @@
-//! The pipeline file, from text to plan: what is read, what is told, and what comes out.
+//! The pipeline file, from text to plan: what is read, what is reported, and the resulting plan.
 
-#![expect(clippy::too_many_lines, reason = "a test is as long as what the user is told")]
+#![expect(clippy::too_many_lines, reason = "a test is as long as the output that it quotes")]
 
 mod bounds;
 mod calls;

@@ -1,11 +1,11 @@
-//! What somebody types who knows another tool: told in its words, with what to write here, all at once.
+//! Syntax of other tools: reported by its name in that tool, with the equivalent here, all at once.
 
 use insta::assert_snapshot;
 
 use crate::outline::{listed, told};
 
 #[test]
-fn a_github_workflow() {
+fn github_workflow_is_explained() {
     let text = "\
 name: CI
 on: [push]
@@ -97,7 +97,7 @@ jobs:
 }
 
 #[test]
-fn a_gitlab_pipeline() {
+fn gitlab_pipeline_is_explained() {
     let text = "\
 stages: [build]
 variables: { A: b }
@@ -187,7 +187,7 @@ steps:
 }
 
 #[test]
-fn a_taskfile() {
+fn taskfile_is_explained() {
     let text = "\
 version: '3'
 tasks:
@@ -285,7 +285,7 @@ tasks:
 }
 
 #[test]
-fn a_makefile() {
+fn makefile_is_explained() {
     assert_snapshot!(listed("all: build\n\nbuild:\n\tgo build\n\ntest: build\n\tgo test\n"), @r#"
     windlass.yml:4:1: error[E011]: YAML is indented with spaces, but this is a tab
     windlass.yml:7:1: error[E011]: YAML is indented with spaces, but this is a tab
@@ -294,7 +294,7 @@ fn a_makefile() {
 }
 
 #[test]
-fn values_in_the_braces_of_others() {
+fn braces_of_other_tools_are_explained() {
     let text = "\
 params: { name: world }
 steps:
@@ -340,7 +340,7 @@ steps:
 }
 
 #[test]
-fn lines_that_are_joined() {
+fn joined_lines_are_explained() {
     let text = "\
 steps:
   a:
@@ -375,7 +375,7 @@ steps:
 }
 
 #[test]
-fn names_and_values_as_a_list() {
+fn list_of_names_and_values_is_explained() {
     let text = "\
 params: [{ name: env, default: x }, { type: int }]
 steps:
@@ -438,7 +438,7 @@ steps:
 }
 
 #[test]
-fn every_value_of_a_script_is_looked_at() {
+fn every_value_of_a_script_is_checked() {
     let text = "\
 steps:
   b: { run: make, outputs: [x] }
@@ -462,7 +462,7 @@ steps:
 }
 
 #[test]
-fn places_behind_a_correction_stay_true() {
+fn positions_after_a_correction_are_right() {
     let text = "steps:\n  a: { run: echo ${{ params.x }} ${{ params.y }}, nedds: b }\n";
     assert_snapshot!(listed(text), @r#"
     windlass.yml:2:13: error[E026]: quote `${{ }}` between braces or brackets

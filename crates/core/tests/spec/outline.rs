@@ -1,4 +1,4 @@
-//! Texts in, problems and plans out as text: the vocabulary of these tests.
+//! Helpers of these tests: text in, problems and plans as text out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ pub(crate) fn source(text: &str) -> SourceFile {
     SourceFile::new("windlass.yml", text)
 }
 
-/// Everything that is wrong with the file, without params.
+/// Returns all problems of the file, without params.
 pub(crate) fn problems(text: &str, given: &[(&str, &str)]) -> Vec<Problem> {
     match plan(text, given) {
         Ok(_) => Vec::new(),
@@ -23,12 +23,12 @@ pub(crate) fn problems(text: &str, given: &[(&str, &str)]) -> Vec<Problem> {
     }
 }
 
-/// What the user sees of it.
+/// Returns the text that the user sees.
 pub(crate) fn told(text: &str) -> String {
     told_with(text, &[])
 }
 
-/// The same, with params given.
+/// Does the same with params.
 pub(crate) fn told_with(text: &str, given: &[(&str, &str)]) -> String {
     let source = source(text);
     let pages = problems(text, given);
@@ -37,7 +37,7 @@ pub(crate) fn told_with(text: &str, given: &[(&str, &str)]) -> String {
     if pages.is_empty() { "nothing is wrong".to_owned() } else { pages.join("\n") }
 }
 
-/// One line for each problem.
+/// Returns one line per problem.
 pub(crate) fn listed(text: &str) -> String {
     let source = source(text);
     let lines: Vec<String> =
@@ -45,12 +45,12 @@ pub(crate) fn listed(text: &str) -> String {
     if lines.is_empty() { "nothing is wrong".to_owned() } else { lines.join("\n") }
 }
 
-/// The plan of the file, keys that are not available being notes.
+/// Returns the plan of the file; unavailable keys are notes.
 pub(crate) fn plan(text: &str, given: &[(&str, &str)]) -> Result<ExpandedPipeline, Vec<Problem>> {
     plan_with(text, given, ProblemSeverity::Error)
 }
 
-/// The same, with another view of keys that are not available yet.
+/// Does the same with another treatment of unavailable keys.
 pub(crate) fn plan_with(
     text: &str,
     given: &[(&str, &str)],
@@ -66,12 +66,12 @@ pub(crate) fn plan_with(
     expand_pipeline(&pipeline, ExpandInputs { name: "ship", params: &given })
 }
 
-/// The plan as text: nodes with their needs, what the engine knows beyond its defaults, and the work.
+/// Returns the plan as text: nodes with their needs, the settings that are not defaults, and the work.
 pub(crate) fn drawn(text: &str) -> String {
     drawn_with(text, &[])
 }
 
-/// The same, with params given.
+/// Does the same with params.
 pub(crate) fn drawn_with(text: &str, given: &[(&str, &str)]) -> String {
     let Ok(expanded) = plan_with(text, given, ProblemSeverity::Note) else {
         return told_with(text, given);

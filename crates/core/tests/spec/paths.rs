@@ -1,11 +1,11 @@
-//! What expressions may read, and where.
+//! The values that expressions may read, and where.
 
 use insta::assert_snapshot;
 
 use crate::outline::{told, told_with};
 
 #[test]
-fn names_must_exist() {
+fn unknown_names_are_reported() {
     let text = "\
 params: { channel: beta }
 steps:
@@ -137,7 +137,7 @@ steps:
 }
 
 #[test]
-fn a_step_reads_what_it_needs() {
+fn step_may_read_only_its_needs() {
     let text = "\
 steps:
   a: { run: x, outputs: [v] }
@@ -174,7 +174,7 @@ steps:
 }
 
 #[test]
-fn what_is_planned_cannot_wait() {
+fn plan_time_values_cannot_read_run_time_values() {
     let text = "\
 params: { x: 1 }
 env: { A: \"${{ matrix.os }}\" }
@@ -258,7 +258,7 @@ steps:
 }
 
 #[test]
-fn expressions_and_scripts_that_cannot_be_read() {
+fn unreadable_expressions_and_scripts_are_reported() {
     let text = "\
 params: { x: 1 }
 steps:

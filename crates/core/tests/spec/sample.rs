@@ -9,7 +9,7 @@ use crate::outline::{drawn, drawn_with, listed, plan_with, source};
 const SAMPLE: &str = include_str!("sample.yml");
 
 #[test]
-fn the_smallest_file() {
+fn smallest_file_is_planned() {
     assert_snapshot!(drawn("steps: { hello: { run: echo hi } }"), @r#"
     hello
         {"action":{"script":{"text":"echo hi"}}}
@@ -17,7 +17,7 @@ fn the_smallest_file() {
 }
 
 #[test]
-fn the_sample_says_only_what_is_not_available_yet() {
+fn sample_reports_only_unavailable_keys() {
     assert_snapshot!(listed(SAMPLE), @r#"
     windlass.yml:4:1: error[E043]: `workspace` is not available yet
     windlass.yml:12:5: error[E043]: `inputs` is not available yet
@@ -29,7 +29,7 @@ fn the_sample_says_only_what_is_not_available_yet() {
 }
 
 #[test]
-fn with_these_as_notes_it_becomes_a_plan() {
+fn sample_is_planned_with_unavailable_keys_as_notes() {
     let (_, problems) = read_pipeline(
         &source(SAMPLE),
         PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Note },
@@ -66,7 +66,7 @@ fn with_these_as_notes_it_becomes_a_plan() {
 }
 
 #[test]
-fn with_another_channel_it_deploys() {
+fn sample_deploys_with_another_channel() {
     let page = drawn_with(SAMPLE, &[("channel", "stable")]);
     let deploy: Vec<&str> =
         page.lines().skip_while(|line| !line.starts_with("deploy")).take(3).collect();
@@ -78,7 +78,7 @@ fn with_another_channel_it_deploys() {
 }
 
 #[test]
-fn what_the_engine_knows_of_it() {
+fn engine_gets_the_settings_of_the_sample() {
     let expanded = plan_with(SAMPLE, &[], ProblemSeverity::Note).expect("the sample is sound");
     let spec = |name: &str| expanded.plan.spec(expanded.plan.find(name).expect("it is there"));
     assert_snapshot!(format!("{:#?}", spec("test[linux,postgres]").expect("a step")), @r#"

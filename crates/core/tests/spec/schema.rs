@@ -19,7 +19,7 @@ fn every_key_is_described() {
 }
 
 #[test]
-fn references_lead_somewhere() {
+fn every_reference_has_a_target() {
     let schema = pipeline_json_schema();
     let text = schema.to_string();
     for reference in text.split("\"#/$defs/").skip(1).filter_map(|rest| rest.split('"').next()) {

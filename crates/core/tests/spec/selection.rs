@@ -1,4 +1,4 @@
-//! A part of a pipeline: the steps that somebody asked for.
+//! A part of a pipeline: the steps that the user selected.
 
 use windlass_core::expand::{SelectionError, StepSelection};
 use windlass_core::problem::{ProblemSeverity, SourceFile};
@@ -38,25 +38,25 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_step_comes_with_everything_that_it_needs() {
+fn step_is_selected_with_all_its_needs() {
     let selection = StepSelection { steps: words(&["test"]), ..StepSelection::default() };
     assert_eq!(names(&selection).as_deref(), Ok("lint() build() test(lint build)"));
 }
 
 #[test]
-fn only_a_step_comes_alone_and_its_needs_count_as_done() {
+fn only_selects_a_single_step_and_its_needs_count_as_done() {
     let selection = StepSelection { only: words(&["test", "build"]), ..StepSelection::default() };
     assert_eq!(names(&selection).as_deref(), Ok("build() test(build)"));
 }
 
 #[test]
-fn from_a_step_comes_everything_that_needs_it() {
+fn from_selects_all_dependents_of_a_step() {
     let from = StepSelection { from: words(&["build"]), ..StepSelection::default() };
     assert_eq!(names(&from).as_deref(), Ok("build() test(build) ship(test) tell(ship)"));
 }
 
 #[test]
-fn a_tag_picks_steps_by_their_own_tags_or_the_default_ones() {
+fn tag_selects_steps_by_their_own_or_default_tags() {
     let quick = StepSelection { tags: words(&["quick"]), ..StepSelection::default() };
     assert_eq!(names(&quick).as_deref(), Ok("lint()"));
     let all = StepSelection { tags: words(&["all"]), ..StepSelection::default() };
@@ -72,7 +72,7 @@ fn unknown_step_is_reported_with_a_suggestion() {
 }
 
 #[test]
-fn a_step_that_reads_what_was_left_out_cannot_come_alone() {
+fn step_that_reads_an_unselected_need_is_refused() {
     let only = StepSelection { only: words(&["tell"]), ..StepSelection::default() };
     let error = only.select_from(pipeline()).unwrap_err();
     let expected = SelectionError::Reads { step: "tell".to_owned(), needed: "build".to_owned() };

@@ -1,12 +1,12 @@
-//! What YAML allows and a pipeline does not, and what both allow.
+//! YAML that a pipeline does not allow, and YAML that it does.
 
 use insta::assert_snapshot;
 
 use crate::outline::{drawn, told};
 
-/// Two lines that read alike are still two.
+/// The message points at both keys, even if their lines read alike.
 #[test]
-fn a_key_that_is_there_already_is_shown_where_it_is() {
+fn duplicate_key_is_shown_with_its_first_position() {
     let file = "steps:\n  build:\n    run: a\n  lint:\n    run: b\n  build:\n    run: c\n";
     let told = told(file);
     assert!(told.contains("windlass.yml:6:3") && told.contains("windlass.yml:2:3"), "{told}");
@@ -30,7 +30,7 @@ fn duplicate_keys_are_reported_with_both_positions() {
 }
 
 #[test]
-fn tags_mean_nothing() {
+fn tags_are_reported() {
     assert_snapshot!(told("steps:\n  a:\n    about: !!str 3\n    run: x\n  b: !step { run: x }\n"), @r#"
     error[E005]: `!!str` is a YAML tag, and a pipeline has no tags
      --> windlass.yml:3:12
@@ -53,7 +53,7 @@ fn tags_mean_nothing() {
 }
 
 #[test]
-fn a_file_is_one_document() {
+fn second_document_is_reported() {
     assert_snapshot!(told("steps: { a: { run: x } }\n---\nsteps: { b: { run: x } }\n"), @r#"
     error[E006]: the file contains more than one YAML document
      --> windlass.yml:2:1
@@ -66,12 +66,12 @@ fn a_file_is_one_document() {
 }
 
 #[test]
-fn a_document_may_have_its_marks() {
+fn document_markers_are_accepted() {
     assert_snapshot!(told("%YAML 1.2\n---\nsteps: { a: { run: x } }\n...\n"), @"nothing is wrong");
 }
 
 #[test]
-fn keys_are_texts() {
+fn keys_must_be_texts() {
     assert_snapshot!(told("steps:\n  a:\n    run: x\n    env: { 1: one, [b]: two, ~: three, true: four }\n"), @r#"
     error[E007]: a key must be a string, but this is a number
      --> windlass.yml:4:12
@@ -127,7 +127,7 @@ steps:
 }
 
 #[test]
-fn a_merge_key_takes_maps() {
+fn merge_key_requires_maps() {
     assert_snapshot!(told("x-a: &a 3\nsteps:\n  a: { <<: *a, run: x }\n  b: { <<: [1, 2], run: x }\n"), @r#"
     error[E008]: `<<` merges maps, but this is a number
      --> windlass.yml:1:9
@@ -150,7 +150,7 @@ fn a_merge_key_takes_maps() {
 }
 
 #[test]
-fn an_alias_needs_its_anchor_and_is_not_inside_it() {
+fn alias_requires_its_anchor_and_is_not_inside_it() {
     assert_snapshot!(told("steps:\n  a: { run: x, timeout: *slow }\n  b: &b { run: x, env: *b }\n"), @r#"
     error[E009]: there is no anchor `&slow` above this alias
      --> windlass.yml:2:25

@@ -8,25 +8,25 @@ use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::slab::{LeaseIx, RunIx, WorkerIx};
 use crate::time::Time;
 
-/// An event that does not fit the state: a bug, or a journal that is not this engine's.
+/// An event that does not fit the state: the engine has a bug, or another engine wrote the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// It names a run that is not here.
+    /// The event names a run that the engine does not have.
     #[error("there is no run {0}")]
     NoRun(RunId),
-    /// It names a worker that is not here.
+    /// The event names a worker that the engine does not have.
     #[error("there is no worker {0}")]
     NoWorker(WorkerId),
-    /// It names a step that its run does not have.
+    /// The event names a step that its run does not have.
     #[error("run {0} has no step {1}")]
     NoStep(RunId, StepIx),
-    /// It names a lease that is not open.
+    /// The event names a lease that is not open.
     #[error("lease {0} is not open")]
     NoLease(Fence),
-    /// It names a token that is not here.
+    /// The event names a token that the engine does not have.
     #[error("there is no token {0}")]
     NoToken(TokenId),
-    /// A step cannot be changed so.
+    /// The status of the step does not allow the change.
     #[error(transparent)]
     Step(#[from] IllegalStepChange),
 }
@@ -37,7 +37,7 @@ impl Engine {
         self.now = self.now.max(at);
         self.deciding_run = event.run();
         self.clock_doubt.event(self.now, matches!(event, Event::Led(_)));
-        // A leader that takes over from itself has led all the time.
+        // A leader that takes over from itself has led without a gap.
         let takes_over = event.takes_over_from(self.term);
         if let Some(proven) = takes_over {
             self.extend_by_gap(proven);

@@ -75,7 +75,8 @@ impl Engine {
         }
     }
 
-    /// The kind of a lease's step, where a per-worker limit counts it. The lane of its spec is there while it is open.
+    /// Returns the kind that a per-worker limit counts the lease under. The lane of its spec exists while the lease is
+    /// open.
     pub(in crate::engine) fn kind_limited(&self, lease_ix: LeaseIx) -> Option<Arc<StepKind>> {
         let lease = &self.leases[lease_ix];
         let run = &self.runs[lease.run];
@@ -105,7 +106,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes sure that a started step which its worker does not end in time is noticed.
+    /// Sets the time at which the engine notices that the worker did not end a started step.
     pub(in crate::engine) fn watch_overdue(&mut self, lease_ix: LeaseIx) {
         let lease = &self.leases[lease_ix];
         let spec = self.runs[lease.run].spec(lease.step);
@@ -145,8 +146,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the lease from its step. A lease that did not end its step, or that its holder may still report, is
-    /// remembered.
+    /// Takes the lease from its step. A lease is remembered if it did not end its step, or if its holder may still
+    /// report it.
     fn detach_lease(&mut self, lease: &Lease, next: StepFollowUp, ended: LeaseEndKind) {
         let run = &mut self.runs[lease.run];
         run.step_mut(lease.step).lease = None;
@@ -161,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// The outcome of a lease that had been given up counts: its step stops waiting for another delivery.
+    /// Applies the outcome of a lease that had been given up: the step no longer waits for another delivery.
     pub(super) fn apply_late_outcome(
         &mut self,
         run_ix: RunIx,
@@ -187,7 +188,7 @@ impl Engine {
                 let change = StepChange::EndedLate(StepStatus::Waiting);
                 self.step_backs_off((run_ix, step), (at, avoid), change)?;
             }
-            // It has been handed back already.
+            // The lease was released before.
             StepFollowUp::Again { .. } => {
                 return Err(IllegalStepChange { status, change: StepChange::HandedBack }.into());
             }
@@ -195,7 +196,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A step ends with the outcome of a lease.
+    /// Ends a step with the outcome of a lease.
     fn step_done(
         &mut self,
         (run_ix, step): (RunIx, StepIx),
@@ -212,7 +213,7 @@ impl Engine {
         self.node_ended(run_ix, step)
     }
 
-    /// An attempt failed and another follows after a wait.
+    /// Puts a step into back-off: an attempt failed and another one follows.
     fn step_backs_off(
         &mut self,
         (run_ix, step): (RunIx, StepIx),
@@ -260,7 +261,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes a lease out of everything that knows it.
+    /// Removes a lease from every index that lists it.
     pub(in crate::engine) fn remove_lease(&mut self, lease_ix: LeaseIx) -> Lease {
         let kind = self.kind_limited(lease_ix);
         let lease = self.leases.remove(lease_ix);

@@ -1,4 +1,4 @@
-//! How work flows through a run: what becomes ready when something ends, and what no longer may.
+//! Propagates the end of a step through its run: which steps become ready, and which can no longer run.
 
 use crate::engine::config::{RESERVE_AFTER, WAIT_RECHECK_INTERVAL};
 use crate::engine::event::UnplaceablePolicy;
@@ -19,7 +19,7 @@ use crate::time::Time;
 const BUILT: &str = "a run with ready steps has a lane for each spec";
 
 impl Engine {
-    /// Follows from a node's end: dependents wait for one need less, and joins end with their last cell.
+    /// Applies the consequences of a node's end: dependents wait for one need less, and joins end with their last cell.
     pub(in crate::engine) fn node_ended(
         &mut self,
         run_ix: RunIx,
@@ -50,7 +50,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Why the end of a node keeps the steps that need it from running, if it does.
+    /// Returns why the end of a node keeps its dependents from running, or `None` if it does not.
     fn need_blocker(&self, run_ix: RunIx, node: StepIx) -> Option<NeedBlocker> {
         let state = self.runs[run_ix].step(node);
         let could_not_run =
@@ -67,20 +67,20 @@ impl Engine {
         fails.then_some(NeedBlocker::Failed(root))
     }
 
-    /// Whether the step failed and its failure is ignored.
+    /// Returns whether the step failed and its failure is ignored.
     fn is_ignored(&self, run_ix: RunIx, node: StepIx) -> bool {
         let status = self.runs[run_ix].step(node).status;
         self.ignores_failure(run_ix, node)
             && matches!(status, StepStatus::Failed | StepStatus::TimedOut)
     }
 
-    /// Whether the step ignores its failure: dependents run although it failed or could not run.
+    /// Returns whether the step ignores its failure: dependents run although it failed or could not run.
     fn ignores_failure(&self, run_ix: RunIx, node: StepIx) -> bool {
         let spec = self.runs[run_ix].plan.spec(node);
         spec.is_some_and(|spec| spec.on_failure == OnFailure::Ignore)
     }
 
-    /// The first failure of a run stops it, unless it is to keep going.
+    /// Stops the run at its first failure, unless the run is to continue after failures.
     fn note_failure(&mut self, run_ix: RunIx, node: StepIx) {
         let failed = matches!(
             self.runs[run_ix].step(node).status,
@@ -95,7 +95,7 @@ impl Engine {
         }
     }
 
-    /// One need of a node has ended. True if the node is a join and has ended with it.
+    /// Records that one need of a node has ended. Returns true if the node is a join and has ended with it.
     pub(in crate::engine) fn need_ended(
         &mut self,
         run_ix: RunIx,
@@ -110,8 +110,8 @@ impl Engine {
         self.check_needs(run_ix, node)
     }
 
-    /// The end of a join follows from its cells: blocked if one of them failed, or if none of them ran because no worker
-    /// could run them. True if it has ended.
+    /// Ends a join when its cells have ended. The join is blocked if a cell failed, or if no cell ran because no worker
+    /// matched. Returns true if it has ended.
     fn end_join(&mut self, run_ix: RunIx, join: StepIx) -> bool {
         let run = &mut self.runs[run_ix];
         if run.step(join).remaining > 0 {
@@ -130,7 +130,7 @@ impl Engine {
         true
     }
 
-    /// A waiting node becomes ready, or is to end, as its needs say. True if it is a join and has ended by it.
+    /// Makes a waiting node ready, or ends it, as its needs require. Returns true if it is a join and has ended.
     pub(in crate::engine) fn check_needs(
         &mut self,
         run_ix: RunIx,
@@ -147,7 +147,7 @@ impl Engine {
         let (done, hindered, failed) =
             (state.remaining == 0, state.blocker.is_some(), state.need_failed());
         let Some(condition) = condition else {
-            // A join has no lease and no choice: its end follows from its cells and is no event of its own.
+            // A join has no lease and no decision: its end follows from its cells and is not an event.
             return Ok(self.end_join(run_ix, node));
         };
         let keeps = if condition == StatusCondition::Success { hindered } else { failed };
@@ -155,7 +155,7 @@ impl Engine {
             (StatusCondition::Success, _, true) | (StatusCondition::Failure, true, false) => {
                 self.settle_later(run_ix, node);
             }
-            // Whether a condition on values holds is a decision, not a consequence.
+            // The result of a condition on values is a decision, not a consequence.
             (StatusCondition::Success, true, false)
             | (StatusCondition::Failure, true, true)
             | (StatusCondition::Always, true, _)
@@ -177,7 +177,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// A step waits for nothing but a worker now.
+    /// Makes a step ready: it now waits only for a worker.
     pub(in crate::engine) fn make_ready(
         &mut self,
         run_ix: RunIx,
@@ -192,7 +192,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts a ready step into its lane, or on the list of those that end without a lease.
+    /// Puts a ready step into its lane, or into the list of steps that end without a lease.
     pub(in crate::engine) fn enqueue(&mut self, run_ix: RunIx, step: StepIx) {
         let run = &self.runs[run_ix];
         if run.bars_start(run.spec(step).condition) {
@@ -222,7 +222,7 @@ impl Engine {
         }
     }
 
-    /// Takes a step out of its lane, which it returns.
+    /// Takes a step out of its lane and returns the lane.
     pub(in crate::engine) fn dequeue(&mut self, run_ix: RunIx, step: StepIx) -> LaneIx {
         let run = &self.runs[run_ix];
         let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
@@ -238,7 +238,7 @@ impl Engine {
         lane
     }
 
-    /// A step that should run elsewhere has got its lease or its end: it leaves the lane that was its own.
+    /// Removes a step from its own lane: a step that avoids a worker has such a lane until it gets a lease or ends.
     pub(in crate::engine) fn leave_own_lane(&mut self, run_ix: RunIx, step: StepIx) {
         let avoid = self.runs[run_ix].avoid.get_mut(&step);
         if let Some(lane) = avoid.and_then(|avoid| avoid.lane.take()) {
@@ -254,7 +254,8 @@ impl Engine {
         }
     }
 
-    /// Keeps what may no longer begin from beginning, orders what runs to stop, and notes that the rest has to end.
+    /// Stops a run: steps that may no longer begin are dequeued, running steps are ordered to stop, the rest is to be
+    /// settled.
     pub(in crate::engine) fn stop_run(&mut self, run_ix: RunIx) {
         self.runs[run_ix].stop_cursor = Some(StepIx(0));
         self.todo.push_back(DeferredWork::Stop(run_ix));
@@ -306,6 +307,7 @@ impl Engine {
         }
         lease.stop = Some(stop);
         self.notify.insert(lease.worker);
+        // A planted bug; see `apply/leases.rs` for the real release.
         if self.config.bugs.on(PlantedBug::LockFreedEarly) {
             let (fence, locks) = (lease.fence, lease.locks.clone());
             self.board.release_locks(locks.as_deref().unwrap_or(&[]), fence);
@@ -322,7 +324,8 @@ impl Engine {
         let claim = (lane.locks.is_some() && !lane.due).then(|| since + RESERVE_AFTER);
         let opens = self.preference_ends(lane).filter(|at| *at > self.now);
         let Some(at) = [worker, lock, claim, opens].into_iter().flatten().min() else { return };
-        // A wait that is over without consequence (its locks are free, its workers busy) is checked from time to time.
+        // A wait can be over without consequence, because its locks are free or its workers are busy. It is checked
+        // again later.
         let at = if at > self.now { at } else { self.now + WAIT_RECHECK_INTERVAL };
         if lane.timer.is_none_or(|set| at < set) {
             if let Some(set) = lane.timer {
@@ -333,7 +336,7 @@ impl Engine {
         }
     }
 
-    /// No worker serves a class any more: the waits of its lanes count from now.
+    /// Restarts the waits of a class's lanes when no worker serves the class any more.
     pub(in crate::engine) fn watch_class(&mut self, class: ClassIx) {
         for lane in self.board.classes[class].lanes.clone() {
             if !self.board.lanes[lane].is_empty() {

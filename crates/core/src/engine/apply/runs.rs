@@ -66,7 +66,7 @@ impl Engine {
         let gone: Vec<ClassIx> =
             lanes.into_iter().filter_map(|lane| self.board.leave_lane(lane)).collect();
         if let Some(last) = gone.iter().max() {
-            // A thousand workers may serve thousands of classes each: looking one up must cost next to nothing.
+            // A thousand workers may serve thousands of classes each, so looking up a class must be cheap.
             let mut is_gone = vec![false; last.position() + 1];
             for class in &gone {
                 is_gone[class.position()] = true;
@@ -97,7 +97,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The planted mistake of not waiting for the end of leases.
+    /// The planted bug that frees locks before the leases have ended.
     fn free_locks_at_once(&mut self, run: RunIx) {
         for lease in self.runs[run].leases.clone() {
             let it = &self.leases[lease];
@@ -124,7 +124,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A standby applies events and decides nothing: what would follow from a run must not pile up beyond its end.
+    /// Drops deferred work and timers of a run. A standby applies events without deciding, so these must not pile up.
     pub(in crate::engine) fn forget_run(&mut self, run_ix: RunIx) {
         self.todo.retain(|todo| todo.run() != run_ix);
         self.timers.forget_run(run_ix);
@@ -151,7 +151,7 @@ impl Engine {
         Ok(())
     }
 
-    /// An outcome that does not count was kept: it is not kept a second time.
+    /// Records that an outcome that does not count was kept, so that it is not kept twice.
     pub(super) fn apply_outcome_after_end(&mut self, event: &LateOutcome) {
         let LateOutcome { run, step, fence, outcome } = event;
         let Some(run) = self.run_ids.get(run).copied() else {

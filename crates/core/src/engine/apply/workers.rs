@@ -14,11 +14,11 @@ use crate::slab::WorkerIx;
 use crate::time::Time;
 
 impl Engine {
-    /// A takeover: leases of earlier terms must be presented within one lease duration, and every worker must be in contact
-    /// within the same time.
+    /// Applies a takeover. Leases of earlier terms must be presented, and every worker must make contact, within one
+    /// lease duration.
     pub(super) fn apply_led(&mut self, event: &Led) {
         let &Led { term, ttl, generation, own, embargo, .. } = event;
-        // A leader that takes over from itself has learnt of a loss.
+        // A leader takes over from itself when it learns of lost history.
         self.loss_noticed = term == self.term;
         (self.term, self.ttl, self.generation) = (term, ttl, generation);
         (self.own, self.led_at) = (own, self.now);
@@ -34,7 +34,7 @@ impl Engine {
         }
         for worker in self.workers.indices() {
             self.workers[worker].contact = self.now;
-            // It shared the fate of a leader that leads no more: from here on time counts for it.
+            // The worker shared the process of a former leader. From now on its leases end by time.
             if own != Some(self.workers[worker].id) {
                 self.workers[worker].home = WorkerLocality::Apart;
             }
@@ -79,7 +79,7 @@ impl Engine {
                 self.ahead.remove(&known);
                 let former = std::mem::replace(&mut self.workers[known], worker);
                 let it = &mut self.workers[known];
-                // Leases that are still open belong to incarnations whose end is not proven.
+                // Leases that are still open belong to incarnations that are not proven to have ended.
                 it.former = former.open_of_all_lives();
                 (it.leases, it.kinds) = (former.leases, former.kinds);
                 known
@@ -133,7 +133,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes sure that a worker's silence is noticed.
+    /// Sets the time at which the engine notices that a worker is silent.
     pub(in crate::engine) fn watch_worker(&mut self, worker: WorkerIx) {
         self.unwatch_worker(worker);
         let it = &self.workers[worker];
@@ -157,14 +157,14 @@ impl Engine {
         }
     }
 
-    /// When the first lease that a lost worker still has ends, or the worker itself is to be forgotten.
+    /// Returns when the first lease of a lost worker ends, or when the worker itself is to be dropped.
     pub(in crate::engine) fn next_loss_deadline(&self, worker: WorkerIx) -> Time {
         let it = &self.workers[worker];
         let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
         leases.min().unwrap_or(it.since + self.config.forget_after)
     }
 
-    /// When the first lease of a worker's former incarnations ends.
+    /// Returns when the first lease of a worker's former incarnations ends.
     pub(in crate::engine) fn former_lives_end(&self, worker: WorkerIx) -> Option<Time> {
         let it = &self.workers[worker];
         let former = it.leases.iter().map(|lease| &self.leases[*lease]);
@@ -172,7 +172,7 @@ impl Engine {
         former.map(|lease| lease.expires(it.contact)).min()
     }
 
-    /// When the first of a worker's leases ends, or the worker itself counts as lost, if it stays silent.
+    /// Returns when a silent worker's first lease ends, or when the worker itself counts as lost.
     pub(in crate::engine) fn silence_ends(&self, worker: WorkerIx) -> Time {
         let it = &self.workers[worker];
         let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));

@@ -1,22 +1,22 @@
-//! How many bytes an event takes in a journal.
+//! The number of bytes that an event takes in a journal.
 
 use super::{Event, StepSettlement};
 use crate::access::{AuditSubject, Principal};
 use crate::engine::event;
 use crate::outcome::StepOutput;
 
-/// Bytes of an event beside its texts and lists: its time, its kind and at most ten numbers of up to ten bytes.
+/// Bytes of an event without its texts and lists: its time, its kind and at most ten numbers of up to ten bytes.
 const EVENT_FRAME: usize = 128;
 
-/// Bytes of a reused outcome beside its output: a step, a run and a kind.
+/// Bytes of a reused outcome without its output: a step, a run and a kind.
 const REUSED_FRAME: usize = 24;
 
-/// Bytes of a label beside its text: its length.
+/// Bytes of a label without its text: its length.
 const LABEL_FRAME: usize = 10;
 
 impl Event {
-    /// Bytes that it takes in a journal, or more. It is known without writing the event, so that a batch can be bounded
-    /// before it is written.
+    /// Returns an upper bound on the bytes that the event takes in a journal. The bound needs no encoding, so a batch
+    /// can be limited before it is written.
     pub fn bytes(&self) -> usize {
         EVENT_FRAME + self.text_bytes()
     }
@@ -67,7 +67,7 @@ impl Event {
     }
 }
 
-/// Bytes of an output, with its length. A digest has its size beside it.
+/// Returns the bytes of an output with its length. A digest has its size beside it.
 fn output_bytes(output: &StepOutput) -> usize {
     const LENGTHS: usize = 16;
     LENGTHS + output.len()

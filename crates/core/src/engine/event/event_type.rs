@@ -27,7 +27,7 @@ pub enum Event {
     WorkerEnded(event::WorkerEnded),
     /// The engine dropped a worker that was lost long ago.
     WorkerForgotten(event::WorkerForgotten),
-    /// So many workers fell silent at once that they are given up one by one.
+    /// Many workers fell silent at once, so they are given up one by one.
     Braked(event::Braked),
     /// A run began.
     RunSubmitted(event::RunSubmitted),
@@ -76,13 +76,14 @@ pub enum Event {
 }
 
 impl Event {
-    /// What a takeover of a store that was led under that term proves of the time since the last event; `None` if it is none.
+    /// Returns the time since the last event that a takeover proves for a store that was led under `term`; `None` for
+    /// other events.
     pub(in crate::engine) fn takes_over_from(&self, last: Term) -> Option<ProvenTime> {
         let Self::Led(led) = self else { return None };
         (led.term != last).then_some(led.proven)
     }
 
-    /// The run that it is about; `None` for what concerns the whole cluster.
+    /// Returns the run that the event is about; `None` if it concerns the whole cluster.
     pub const fn run(&self) -> Option<RunId> {
         match self {
             Self::Acted(event::Acted { about, .. }) => about.run(),
@@ -118,7 +119,7 @@ impl Event {
         }
     }
 
-    /// Whether who may ask is not the same afterwards.
+    /// Returns whether the event changes which clients have access.
     pub const fn changes_access(&self) -> bool {
         matches!(self, Self::TokenCreated(_) | Self::TokenRevoked(_) | Self::WorkerRevoked(_))
     }
@@ -126,7 +127,7 @@ impl Event {
 
 macro_rules! for_each_event {
     ($($variant:ident)*) => {
-        /// Prints the struct of the event, which has the name of the event.
+        /// Prints the struct of the event, which has the same name.
         impl fmt::Debug for Event {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {

@@ -25,7 +25,7 @@ pub struct Led {
     pub proven: ProvenTime,
 }
 
-/// So many workers fell silent at once that they are given up one by one.
+/// Many workers fell silent at once, so they are given up one by one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Braked {
     /// The number of workers that are overdue.

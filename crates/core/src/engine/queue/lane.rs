@@ -20,22 +20,22 @@ pub const AGING: Span = Span::mins(1);
 pub(crate) struct LaneKey {
     pub(crate) class: ClassIx,
     pub(crate) locks: Vec<(LockIx, LockOrder)>,
-    /// The most of its kind that one worker runs at a time, where there is such a limit.
+    /// The per-worker limit on steps of this kind, if there is one.
     pub(crate) per_worker: Option<PerWorkerLimit>,
-    /// A worker to avoid if another can.
+    /// A worker to avoid if another one matches.
     pub(crate) avoid: Option<WorkerIx>,
     /// Whether its steps may be leased ahead.
     pub(crate) ahead: bool,
-    /// Whether its steps may have to wait for lost grants: others must not wait behind them.
+    /// Whether its steps may have to wait until lost grants have ended. Other steps must not wait behind them.
     pub(crate) exclusive: bool,
-    /// What keeps its steps from beginning.
+    /// The change of a run that keeps the steps of the lane from starting.
     pub(crate) stopped_by: StartBlocker,
     pub(crate) wait_for_worker: Span,
     pub(crate) wait_for_lock: Span,
 }
 
 impl LaneKey {
-    /// A condition of its steps, as far as it matters for what keeps them from beginning.
+    /// Returns a condition that represents those of the lane's steps: the same change keeps it from starting.
     pub(crate) const fn condition(&self) -> StatusCondition {
         match self.stopped_by {
             StartBlocker::Failure => StatusCondition::Success,
@@ -45,38 +45,38 @@ impl LaneKey {
     }
 }
 
-/// Steps that a per-worker limit counts together: those of one name in one pipeline, in all runs. The cells of a matrix
-/// have the matrix's name.
+/// Steps that a per-worker limit counts together: those of one name in one pipeline, over all runs. The cells of a
+/// matrix count under the name of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct StepKind {
     pub(crate) step: Box<str>,
     pub(crate) pipeline: Box<str>,
 }
 
-/// How many steps of a kind one worker runs at a time. Two versions of a pipeline may say different numbers of one kind:
-/// each step obeys its own, and both count the same steps.
+/// How many steps of a kind one worker runs at a time. Two versions of a pipeline may declare different limits for one
+/// kind: each step obeys its own limit, and both count the same steps.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct PerWorkerLimit {
     pub(crate) kind: Arc<StepKind>,
     pub(crate) most: u32,
 }
 
-/// What keeps a ready step from beginning once it has happened to its run.
+/// The change of a run that keeps a ready step from starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum StartBlocker {
-    /// A failure, or more.
+    /// A failure or any cancellation.
     Failure,
-    /// A cancellation, or more.
+    /// Any cancellation.
     Cancel,
-    /// Only the harder cancellation.
+    /// Only a cancellation that kills.
     Kill,
 }
 
-/// The order of steps at the heads of lanes: the greatest priority, which grows while a step waits; then the longest path
-/// that depends on the step; then the older run.
+/// The order of steps at the heads of lanes: greatest priority first, then the longest path that depends on the step,
+/// then the older run.
 ///
-/// Priority grows by one per [`AGING`], for all alike, so the order of two steps never changes while they wait: the
-/// bucket is the minute in which a step of priority 0 would have had to become ready to have the same rank.
+/// Priority grows by one per [`AGING`] for all steps alike, so the order of two waiting steps never changes. The bucket
+/// is the minute in which a step of priority 0 would have become ready to have the same rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LaneRank {
     pub(crate) bucket: i64,
@@ -97,7 +97,7 @@ impl LaneRank {
 /// The position of a step in its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LanePosition {
-    /// Newest run first where the lane's locks say so; otherwise zero.
+    /// Orders runs newest first if the lane's locks require it; otherwise zero.
     newest: i64,
     pub(crate) rank: LaneRank,
     pub(crate) run: RunIx,
@@ -110,24 +110,25 @@ pub(crate) struct QueuedStep {
     pub(crate) since: Time,
 }
 
-/// Ready steps that are alike, best first; steps of one run and rank in the order in which they became ready.
+/// Ready steps of equal placement, best first. Steps of one run and rank keep the order in which they became ready.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "one says that it waits, one that it is the best"
+    reason = "one: it has waited too long; the other: it is the best"
 )]
 pub(crate) struct ReadyLane {
     pub(crate) key: LaneKey,
     pub(crate) locks: Option<Arc<[LockIx]>>,
     queue: BTreeMap<LanePosition, VecDeque<QueuedStep>>,
-    /// How often a worse step took one of its locks while its head waited.
+    /// How often a step of lower rank took one of the lane's locks while the head waited.
     pub(crate) passed: u32,
-    /// Whether its head was passed over or waited too long, so that locks are kept for it.
+    /// Whether the head was passed over or waited too long, so that its locks are reserved for it.
     pub(crate) due: bool,
-    /// Whether it is due, and the best of those that are at each of its locks. Found anew when a snapshot is read.
+    /// Whether the lane is due, and is the best of the due lanes at each of its locks. Recomputed when a snapshot is
+    /// read.
     #[serde(skip)]
     pub(crate) has_claim: bool,
-    /// Under which rank its class lists it as open.
+    /// The rank under which its class lists the lane as open; `None` if it is not open.
     pub(crate) listed: Option<LaneRank>,
     /// Runs that use it.
     pub(crate) users: u32,
@@ -161,7 +162,7 @@ impl ReadyLane {
         self.queue.entry(place).or_default().push_back(queued);
     }
 
-    /// Removes a step, at whatever position it is.
+    /// Removes a step from any position in its queue.
     pub(crate) fn remove(&mut self, place: LanePosition, step: StepIx) -> bool {
         let Some(line) = self.queue.get_mut(&place) else {
             return false;
@@ -176,7 +177,7 @@ impl ReadyLane {
         true
     }
 
-    /// Takes out every step of a run.
+    /// Removes every step of a run.
     pub(crate) fn purge(&mut self, run: RunIx) {
         self.queue.retain(|place, _| place.run != run);
     }
@@ -194,7 +195,7 @@ impl ReadyLane {
         self.queue.values().map(VecDeque::len).sum()
     }
 
-    /// The longest waiting step of each line.
+    /// Returns the longest waiting step at each position.
     pub(crate) fn fronts(&self) -> impl Iterator<Item = (LanePosition, QueuedStep)> {
         self.queue.iter().filter_map(|(place, line)| Some((*place, *line.front()?)))
     }
@@ -203,7 +204,7 @@ impl ReadyLane {
         self.queue.iter().flat_map(|(place, line)| line.iter().map(|queued| (*place, *queued)))
     }
 
-    /// The steps of runs older than this one, in the order of a lane whose first run is the newest.
+    /// Returns the steps of runs older than this one, in the order of a lane that has the newest run first.
     pub(crate) fn older_than(&self, order: u64) -> Vec<(RunIx, StepIx)> {
         let mut found: Vec<(RunIx, StepIx)> = Vec::new();
         for (place, line) in self.queue.iter().rev() {

@@ -12,11 +12,11 @@ use crate::slab::LaneIx;
 pub(crate) struct Lock {
     pub(crate) name: Box<str>,
     pub(crate) holders: Vec<Fence>,
-    /// How many active runs declare how many slots.
+    /// The number of active runs that declare each number of slots.
     declared: BTreeMap<u32, u32>,
-    /// Lanes whose steps take it.
+    /// Lanes with steps that take the lock.
     pub(crate) lanes: BTreeSet<LaneIx>,
-    /// The best of them that is due.
+    /// The best lane that is due.
     pub(crate) best_due: Option<LaneIx>,
 }
 
@@ -31,7 +31,7 @@ impl Lock {
         }
     }
 
-    /// The smallest number of slots that an active run declares.
+    /// Returns the smallest number of slots that an active run declares.
     pub(crate) fn slots(&self) -> u32 {
         self.declared.first_key_value().map_or(1, |(slots, _)| *slots)
     }
@@ -41,7 +41,7 @@ impl Lock {
         self.slots().saturating_sub(held)
     }
 
-    /// Whether active runs disagree on its slots.
+    /// Returns whether active runs declare different numbers of slots.
     pub(crate) fn has_conflicting_slots(&self) -> bool {
         self.declared.len() > 1
     }
@@ -50,7 +50,7 @@ impl Lock {
         *self.declared.entry(slots).or_insert(0) += 1;
     }
 
-    /// Takes a declaration back. True if no run names the lock any more.
+    /// Removes a declaration. Returns true if no run names the lock any more.
     pub(crate) fn undeclare(&mut self, slots: u32) -> bool {
         if let Some(count) = self.declared.get_mut(&slots) {
             *count -= 1;

@@ -1,8 +1,8 @@
-//! Claims: for which lane the last free slot of a lock is kept.
+//! Claims: the lane for which the last free slot of a lock is kept.
 //!
-//! A lane whose head was passed over or waited too long is *due*. Of the lanes that are due at a lock one is the best; a
-//! lane that is the best at each of its locks has a claim to all of them. Everything here looks at a lane or a lock once per
-//! change, however many locks changed together: the cost of a change is the number of lanes at the locks that it concerns.
+//! A lane is *due* when its head was passed over or has waited too long. One of the lanes that are due at a lock is the
+//! best. A lane that is the best at each of its locks has a claim to all of them. A change looks at each lane and each
+//! lock once, however many locks changed together. Its cost is the number of lanes at the locks that it concerns.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,10 +14,10 @@ use crate::planted_bugs::PlantedBug;
 use crate::slab::{ClassIx, LaneIx, LockIx, SlabIndex};
 use crate::time::Time;
 
-/// How good the claim of a lane is, and which lane it is; the smallest is the best.
+/// The quality of a lane's claim, and the lane; the smallest value is the best.
 type LockClaim = ((Reverse<u32>, LaneRank, Time), LaneIx);
 
-/// Which lanes were met already: a bit for each.
+/// The lanes that were visited: one bit for each.
 struct SeenLanes(Vec<u64>);
 
 impl SeenLanes {
@@ -25,7 +25,7 @@ impl SeenLanes {
         Self(vec![0; lanes.div_ceil(64)])
     }
 
-    /// Whether a lane is met for the first time.
+    /// Marks a lane as visited. Returns true if it was not visited before.
     fn is_new(&mut self, lane: LaneIx) -> bool {
         let at = lane.position();
         let (word, bit) = (&mut self.0[at / 64], 1_u64 << (at % 64));
@@ -36,12 +36,12 @@ impl SeenLanes {
 }
 
 impl ReadyQueues {
-    /// A lane's head has changed, or whether it is due.
+    /// Updates the claims after a lane's head has changed, or may have become due.
     pub(crate) fn head_changed(&mut self, lane: LaneIx, now: Time) {
         self.heads_changed(&[lane], now);
     }
 
-    /// The same of many lanes, of which each lock is looked at once.
+    /// Does the same for many lanes, and looks at each lock once.
     pub(crate) fn heads_changed(&mut self, lanes: &[LaneIx], now: Time) {
         let mut claims = Vec::new();
         for lane in lanes {
@@ -62,19 +62,20 @@ impl ReadyQueues {
         self.refresh_claims(claims, &[]);
     }
 
-    /// Locks are kept only for steps that some worker could run: whether there is one for a class has changed.
+    /// Updates the claims of a class after it gained its first worker or lost its last one: locks are kept only for
+    /// steps that a worker could run.
     pub(crate) fn workers_changed(&mut self, class: ClassIx) {
         let lanes = self.classes[class].lanes.iter().copied();
         let due = lanes.filter(|lane| self.lanes[*lane].due).collect();
         self.refresh_claims(due, &[]);
     }
 
-    /// Slots of these locks were taken or freed.
+    /// Updates the claims after slots of these locks were taken or freed.
     pub(crate) fn refresh_locks(&mut self, locks: &[LockIx]) {
         self.refresh_claims(Vec::new(), locks);
     }
 
-    /// Opens and closes lanes, where the claims of some lanes or the slots of some locks have changed.
+    /// Opens and closes lanes after the claims of some lanes or the slots of some locks have changed.
     pub(crate) fn refresh_claims(&mut self, mut claims: Vec<LaneIx>, locks: &[LockIx]) {
         if claims.is_empty() && locks.is_empty() {
             return;
@@ -104,8 +105,8 @@ impl ReadyQueues {
         }
     }
 
-    /// Finds the best lane of every lock at which a claim has changed. Returns the lanes that may have won or lost a claim
-    /// by it.
+    /// Finds the best lane of every lock at which a claim has changed. Returns the lanes that may have won or lost a
+    /// claim.
     fn find_best(&mut self, claims: &[LaneIx]) -> BTreeSet<LaneIx> {
         let mut moved: BTreeSet<LaneIx> = claims.iter().copied().collect();
         let mut searched = BTreeSet::new();
@@ -123,7 +124,7 @@ impl ReadyQueues {
                         self.scans += self.locks[*lock].lanes.len() as u64;
                         self.find_best_due(*lock)
                     }
-                    // A lane without a claim takes nothing from the best one.
+                    // A lane without a claim does not displace the best one.
                     Some(best) => {
                         claim.into_iter().chain(self.claim(best)).min().map(|(_, lane)| lane)
                     }
@@ -138,7 +139,8 @@ impl ReadyQueues {
         moved
     }
 
-    /// Whether a step of the lane could take all its locks now: each has a free slot that is not kept for another.
+    /// Returns whether a step of the lane could take all its locks now: each has a free slot that is not kept for
+    /// another lane.
     pub(crate) fn can_acquire_locks(&self, lane: LaneIx) -> bool {
         let Some(locks) = &self.lanes[lane].locks else { return true };
         locks.iter().all(|lock| match self.locks[*lock].free() {
@@ -148,27 +150,27 @@ impl ReadyQueues {
         })
     }
 
-    /// Whether the last free slot of a lock is kept for another lane than this. Of the lanes that are due at a lock only
-    /// the best can have a claim.
+    /// Returns whether the last free slot of a lock is kept for another lane. Of the lanes that are due at a lock, only
+    /// the best one can have a claim.
     fn is_reserved(&self, lock: LockIx, lane: LaneIx) -> bool {
         self.locks[lock].best_due.is_some_and(|best| best != lane && self.lanes[best].has_claim)
     }
 
-    /// Whether locks are kept for the head of a lane: it is due, and at none of its locks a better one is. Two claims
-    /// therefore never share a lock, and cannot wait for each other.
+    /// Returns whether locks are kept for the head of a lane: it is due, and no lane is better at any of its locks. Two
+    /// claims therefore never share a lock, and cannot wait for each other.
     fn is_best_everywhere(&self, lane: LaneIx) -> bool {
         let mut locks = self.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
         locks.all(|lock| self.locks[*lock].best_due == Some(lane))
     }
 
-    /// The best of the lanes at a lock that are due.
+    /// Returns the best of the lanes that are due at a lock.
     fn find_best_due(&self, lock: LockIx) -> Option<LaneIx> {
         let due = self.locks[lock].lanes.iter().filter_map(|lane| self.claim(*lane));
         due.min().map(|(_, lane)| lane)
     }
 
-    /// How good the claim of a lane is whose head was passed over or waited too long, and that some worker could run: the
-    /// more often it was passed over the better.
+    /// Returns the quality of a lane's claim if the lane is due and a worker could run its head. A lane that was passed
+    /// over more often is better.
     fn claim(&self, lane: LaneIx) -> Option<LockClaim> {
         let it = &self.lanes[lane];
         if !it.due
@@ -181,7 +183,7 @@ impl ReadyQueues {
         Some(((Reverse(it.passed), place.rank, queued.since), lane))
     }
 
-    /// Finds what is not in a snapshot.
+    /// Recomputes the fields that a snapshot does not contain.
     pub(crate) fn recount(&mut self) {
         self.lock_uses = self.lanes.iter().map(|(_, lane)| lane.key.locks.len()).sum();
         self.demands = self.classes.iter().map(|(_, it)| it.placement.demand_count()).sum();
@@ -191,7 +193,7 @@ impl ReadyQueues {
         }
     }
 
-    /// Locks whose best lane, and lanes whose claim or listing, are not what their state says. For tests.
+    /// Returns the locks and lanes with a best lane, a claim or a listing that contradicts the state. For tests.
     pub(crate) fn stale_claims(&self) -> Vec<String> {
         let locks = self.locks.iter().filter(|(at, lock)| lock.best_due != self.find_best_due(*at));
         let locks = locks.map(|(_, lock)| format!("lock {} has another best lane", lock.name));

@@ -1,4 +1,4 @@
-//! The queues of ready steps: classes, lanes and locks, and which lanes are open.
+//! The queues of ready steps: classes, lanes and locks, and the lanes that are open.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::planted_bugs::PlantedBugs;
 use crate::slab::{ClassIx, LaneIx, LockIx, RunIx, Slab};
 use crate::time::Time;
 
-/// The queues of ready steps, and what these steps wait for.
+/// The queues of ready steps, and the locks and classes that these steps wait for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReadyQueues {
     pub(crate) classes: Slab<ClassIx, RequirementClass>,
@@ -43,7 +43,7 @@ pub(crate) struct ReadyQueues {
 }
 
 impl ReadyQueues {
-    /// The class of a placement. The second value is true if the class is new and its workers must be counted.
+    /// Returns the class of a placement. The second value is true if the class is new and its workers must be counted.
     pub(crate) fn class(&mut self, placement: &Placement, now: Time) -> (ClassIx, bool) {
         if let Some(known) = self.class_ids.get(placement) {
             return (*known, false);
@@ -54,7 +54,7 @@ impl ReadyQueues {
         (class, true)
     }
 
-    /// The lock of this name, made if need be.
+    /// Returns the lock of this name, and creates it if necessary.
     pub(crate) fn lock(&mut self, name: &str) -> LockIx {
         if let Some(known) = self.lock_ids.get(name) {
             return *known;
@@ -64,7 +64,7 @@ impl ReadyQueues {
         lock
     }
 
-    /// The lane of this key, with one more user.
+    /// Returns the lane of this key with one more user, and creates it if necessary.
     pub(crate) fn use_lane(&mut self, key: LaneKey) -> LaneIx {
         let lane = match self.lane_ids.get(&key) {
             Some(known) => *known,
@@ -85,8 +85,8 @@ impl ReadyQueues {
         lane
     }
 
-    /// Takes one user from a lane; a lane without users goes, and its class with its last lane. Returns the class
-    /// that went, if workers served it.
+    /// Removes one user from a lane. A lane without users is removed, and a class without lanes. Returns the removed
+    /// class if workers served it.
     pub(crate) fn leave_lane(&mut self, lane: LaneIx) -> Option<ClassIx> {
         self.lanes[lane].users -= 1;
         if self.lanes[lane].users > 0 {
@@ -111,7 +111,7 @@ impl ReadyQueues {
         (gone.workers > 0).then_some(class)
     }
 
-    /// Declares a run's locks with their slots.
+    /// Declares the locks of a run with their slots.
     pub(crate) fn declare_locks<'n>(&mut self, locks: impl Iterator<Item = (&'n str, u32)>) {
         let mut declared = Vec::new();
         for (name, slots) in locks {
@@ -122,7 +122,7 @@ impl ReadyQueues {
         self.refresh_locks(&declared);
     }
 
-    /// Takes back a run's declarations of locks; a lock that no run names goes.
+    /// Removes a run's declarations of locks, and every lock that no run names any more.
     pub(crate) fn withdraw_locks<'n>(&mut self, locks: impl Iterator<Item = (&'n str, u32)>) {
         let mut left = Vec::new();
         for (name, slots) in locks {
@@ -137,7 +137,7 @@ impl ReadyQueues {
         self.refresh_locks(&left);
     }
 
-    /// Whether any step could be granted if a worker requested it.
+    /// Returns whether any step could be granted if a worker requested one.
     pub(crate) fn is_open(&self) -> bool {
         self.classes.iter().any(|(_, class)| !class.open.is_empty())
     }
@@ -153,7 +153,7 @@ impl ReadyQueues {
         self.head_changed(lane, now);
     }
 
-    /// Takes every step of a run out of these lanes.
+    /// Removes every step of a run from these lanes.
     pub(crate) fn remove_run(&mut self, lanes: &[LaneIx], run: RunIx, now: Time) {
         for lane in lanes {
             self.lanes[*lane].purge(run);
@@ -161,8 +161,7 @@ impl ReadyQueues {
         self.heads_changed(lanes, now);
     }
 
-    /// Takes a lane's locks for a lease. Lanes with a head that is as good, and waits for one of them, have been passed
-    /// over.
+    /// Takes a lane's locks for a lease. A waiting lane with an equally good or better head has then been passed over.
     pub(crate) fn acquire_locks(
         &mut self,
         lane: LaneIx,
@@ -180,7 +179,7 @@ impl ReadyQueues {
         Some(locks)
     }
 
-    /// Counts the lanes of a lock that the taker passes over. Those that are due have another claim by it.
+    /// Counts the lanes of a lock that the taker passes over. Lanes that become due get a new claim.
     fn count_passed_over(
         &mut self,
         lock: LockIx,
@@ -205,7 +204,7 @@ impl ReadyQueues {
         }
     }
 
-    /// Frees a lease's locks.
+    /// Frees the locks of a lease.
     pub(crate) fn release_locks(&mut self, locks: &[LockIx], fence: Fence) {
         for lock in locks {
             self.locks[*lock].release(fence);
@@ -213,7 +212,7 @@ impl ReadyQueues {
         self.refresh_locks(locks);
     }
 
-    /// Opens or closes a lane in its class, as its head and its locks say.
+    /// Opens or closes a lane in its class, depending on its head and its locks.
     pub(crate) fn refresh(&mut self, lane: LaneIx) {
         let wanted = self.lanes[lane]
             .head()

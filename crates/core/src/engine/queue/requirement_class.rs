@@ -1,4 +1,4 @@
-//! Requirement classes: steps of equal placement, which the same workers may serve.
+//! Requirement classes: steps of equal placement, which the same workers match.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use crate::plan::{PinTarget, Placement};
 use crate::slab::LaneIx;
 use crate::time::Time;
 
-/// Steps of equal placement. There are few classes and many steps, so a worker is matched to classes.
+/// Steps of equal placement. A worker is matched to classes, because classes are few and steps are many.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RequirementClass {
     pub(crate) placement: Placement,
-    /// Lanes that belong to it.
+    /// Its lanes.
     pub(crate) lanes: BTreeSet<LaneIx>,
     /// Lanes that have a step and the locks for it, best first.
     pub(crate) open: BTreeSet<(LaneRank, LaneIx)>,
-    /// Workers online that may serve it.
+    /// Online workers that may serve it.
     pub(crate) workers: u32,
-    /// Since when there is none.
+    /// The start of the time without such a worker.
     pub(crate) empty_since: Time,
 }
 
@@ -35,7 +35,7 @@ impl RequirementClass {
     }
 }
 
-/// Describes a placement.
+/// Returns the placement in words.
 pub(crate) fn describe_placement(placement: &Placement) -> String {
     let mut parts = Vec::new();
     if placement.pin == PinTarget::Leader {

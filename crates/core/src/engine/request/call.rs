@@ -164,7 +164,7 @@ fn contacts(answer: EngineAnswer) -> Option<WorkerContacts> {
     if let EngineAnswer::Contacts(contacts) = answer { Some(contacts) } else { None }
 }
 
-/// What a rule returns is the answer of its request: the readers above are the inverse.
+/// The answer that a rule returns fits its request: the readers above are the inverse of these conversions.
 impl From<Result<(), RequestDenial>> for EngineAnswer {
     fn from(result: Result<(), RequestDenial>) -> Self {
         result.map_or_else(Self::Denied, |()| Self::Done)

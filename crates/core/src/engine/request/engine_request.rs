@@ -81,8 +81,8 @@ pub enum EngineRequest {
         /// The lease that holds it.
         fence: Fence,
     },
-    /// A run that ended has been archived and may leave the engine. At least one lease duration must have passed since its
-    /// end: until then a worker may repeat a report whose verdict it did not receive.
+    /// A run that ended has been archived and may leave the engine. At least one lease duration must have passed since
+    /// its end: a worker may repeat a report until it has received the verdict.
     Seal {
         /// The run.
         run: RunId,
@@ -177,7 +177,7 @@ impl EngineRequest {
     }
 }
 
-/// A run to be submitted.
+/// A run to submit.
 #[derive(Clone, Debug)]
 pub struct SubmitRun {
     /// The run's id. The same id with the same plan is the same run until the run is sealed; a controller therefore looks
@@ -240,7 +240,7 @@ pub enum EngineAnswer {
 pub enum SubmitWarning {
     /// Another active run declares another number of slots for a lock.
     #[error(
-        "lock `{lock}`: this run says {declared} slots, {effective} are in force; the smallest number wins"
+        "lock `{lock}`: this run declares {declared} slots, {effective} are in force; the smallest number counts"
     )]
     LockSlotsDiffer {
         /// The name of the lock.
@@ -298,7 +298,7 @@ pub enum RequestDenial {
         id: TokenId,
     },
     /// The limit on valid tokens is reached.
-    #[error("{0} tokens are valid, as many as may be: revoke those that nobody needs")]
+    #[error("{0} tokens are valid, which is the limit: revoke one that is not needed")]
     TooManyTokens(usize),
     /// The token has no scope.
     #[error("a token needs a scope: read, submit, worker or admin")]
@@ -312,11 +312,11 @@ pub enum RequestDenial {
         fence: Fence,
     },
     /// The limit on active runs is reached.
-    #[error("{0} runs are active, as many as may be: try again when some have ended")]
+    #[error("{0} runs are active, which is the limit: try again when some have ended")]
     TooManyRuns(usize),
     /// The run would exceed the limit on active steps.
     #[error(
-        "{active} steps are active and {more} more would pass the bound of {max}: try again when runs have ended"
+        "{active} steps are active and {more} more would exceed the limit of {max}: try again when runs have ended"
     )]
     TooManySteps {
         /// The current amount.
@@ -331,7 +331,7 @@ pub enum RequestDenial {
     PlanTooLarge(PlanError),
     /// The run would exceed the limit on the size of all active plans.
     #[error(
-        "the plans of active runs take {active} bytes, and {more} more would pass the bound of {max}: try again when \
+        "the plans of active runs take {active} bytes, and {more} more would exceed the limit of {max}: try again when \
          runs have ended"
     )]
     TooManyBytes {
@@ -344,8 +344,8 @@ pub enum RequestDenial {
     },
     /// The reused outputs exceed the limit.
     #[error(
-        "the outputs that it takes over from an earlier run have {bytes} bytes, and {max} are allowed: run all steps \
-         again, or hand large values on as artifacts"
+        "the outputs reused from an earlier run have {bytes} bytes, and {max} are allowed: run all steps again, or \
+         pass large values as artifacts"
     )]
     TooMuchReused {
         /// The current amount.
@@ -355,7 +355,7 @@ pub enum RequestDenial {
     },
     /// The run would exceed the limit on uses of locks.
     #[error(
-        "steps of active runs have {active} places at locks, and {more} more would pass the bound of {max}: try again \
+        "steps of active runs use locks {active} times, and {more} more would exceed the limit of {max}: try again \
          when runs have ended"
     )]
     TooManyLockUses {
@@ -368,7 +368,7 @@ pub enum RequestDenial {
     },
     /// The run would exceed the limit on demanded labels and nodes.
     #[error(
-        "steps of active runs demand {active} labels and nodes, and {more} more would pass the bound of {max}: try again \
+        "steps of active runs require {active} labels and nodes, and {more} more would exceed the limit of {max}: try again \
          when runs have ended"
     )]
     TooManyDemands {
@@ -380,7 +380,7 @@ pub enum RequestDenial {
         max: usize,
     },
     /// A reused outcome names a node that is not a step of the plan, or names a step twice.
-    #[error("step {0} of the plan cannot take over an outcome")]
+    #[error("step {0} of the plan cannot reuse an outcome")]
     BadReuse(crate::id::StepIx),
     /// The generation of the store has passed: its fences would be refused as old.
     #[error("generation {asked} of the store has passed; {known} is known")]
@@ -392,7 +392,7 @@ pub enum RequestDenial {
     },
     /// The durations contradict each other: a worker would be lost between two of its exchanges.
     #[error(
-        "leases of {ttl} and exchanges every {interval} do not go together: a lease must last at least two"
+        "leases of {ttl} and exchanges every {interval} contradict each other: a lease must last at least two intervals"
     )]
     BadTiming {
         /// The requested lease duration.
@@ -402,7 +402,7 @@ pub enum RequestDenial {
     },
     /// The leases would outlast the embargo after lost history.
     #[error(
-        "leases of {ttl} are too long: they last {max} at most, since locks wait that long after lost history"
+        "leases of {ttl} are too long: the maximum is {max}, because locks wait that long after lost history"
     )]
     TooLongLeases {
         /// The requested lease duration.

@@ -7,7 +7,7 @@ use crate::engine::request::{EngineAnswer, EngineRequest};
 use crate::engine::state::engine::Engine;
 use crate::id::{Fence, RunId, TokenId, WorkerId};
 
-/// The subject of a request, before its name is known.
+/// The subject of a request, before its name is looked up.
 enum RequestSubject {
     Run(RunId),
     Worker(WorkerId),

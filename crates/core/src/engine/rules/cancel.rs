@@ -1,4 +1,4 @@
-//! Ends runs on order, in two levels.
+//! Ends runs on request, in two levels.
 
 use super::decide::DecisionDraft;
 use crate::engine::event::{self, CancelLevel, CancelReason};
@@ -7,8 +7,8 @@ use crate::engine::state::engine::Engine;
 use crate::id::RunId;
 
 impl Engine {
-    /// The first level lets running steps end politely and still runs `always()` steps; the second ends everything.
-    /// Asking again for what is under way is done already.
+    /// The first level stops running steps with SIGTERM and still runs `always()` steps; the second kills everything.
+    /// Repeating a request that is in effect changes nothing.
     pub(in crate::engine) fn cancel(
         &mut self,
         out: &mut DecisionDraft,
@@ -29,7 +29,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends a run at the hardest level, as failed: one on which deciding failed, or one that an operator condemned.
+    /// Kills a run and ends it as failed: the engine panicked while it decided on the run, or an operator condemned it.
     pub(in crate::engine) fn condemn(
         &mut self,
         out: &mut DecisionDraft,

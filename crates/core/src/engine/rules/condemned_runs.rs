@@ -1,18 +1,19 @@
 //! Runs that an operator has condemned because the store cannot be folded with them.
 //!
-//! A condemned run is folded **hollow**: it is listed with its plan, and takes no place on the board, holds no lease and no
-//! lock, and no timer waits for it. Which runs are condemned is an argument of the fold, read from the store before the
-//! first event ([`Engine::with_condemned`]). The next leader ends each of them with events (`RunCancelled` for
+//! A condemned run is folded **hollow**: the engine lists it with its plan, but it has no queued steps, leases, locks
+//! or timers. The list of condemned runs is an argument of the fold, read from the store before the first event
+//! ([`Engine::with_condemned`]). The next leader ends each of them with events (`RunCancelled` for
 //! [`CancelReason::Condemned`], then `RunEnded`), so it is reported, archived, sealed and pruned like any other run.
 //!
-//! *All nodes reach the same state.* A node may have folded the run before it was condemned, or may start from a snapshot
-//! that has the run in it. The list and the event `RunCancelled` empty such a run in the same way, so that the same is left of
-//! it. A hollow run keeps what other runs can depend on: fences that it was granted, the exchanges that its grants answered,
-//! its keys with their records, its outputs, and how its steps ended.
+//! *All nodes reach the same state.* A node may have folded the run before it was condemned, or may start from a
+//! snapshot that contains the run. The list and the event `RunCancelled` empty the run in the same way. A hollow run
+//! keeps what other runs can depend on: the fences that it was granted, the exchanges that its grants answered, its
+//! keys with their records, its outputs, and how its steps ended.
 //!
-//! *Its grants may still run.* No lease of the run is known any more, so a worker that presents one is told to kill the step.
-//! A worker that is silent ends what must not outlive its lease when the lease is over. Therefore the takeover that ends the
-//! run begins an embargo ([`store_history`](crate::engine::takeover::store_history)) for the longest lease there can be.
+//! *Its grants may still run.* The engine has no lease of the run any more, so a worker that presents one is ordered to
+//! kill the step. A silent worker itself ends the steps that must not outlive their lease. Therefore the takeover that
+//! ends the run begins an embargo ([`store_history`](crate::engine::takeover::store_history)) for the longest possible
+//! lease.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +27,7 @@ use crate::slab::{LaneIx, RunIx};
 use crate::time::Time;
 
 impl Engine {
-    /// The same state with these runs condemned, and every event of theirs that is applied from now on.
+    /// Returns the same state with these runs condemned. It also applies to events of theirs that follow.
     #[must_use]
     pub fn with_condemned(mut self, runs: BTreeSet<RunId>) -> Self {
         let known: Vec<RunIx> =
@@ -38,18 +39,18 @@ impl Engine {
         self
     }
 
-    /// The runs that it was given as condemned.
+    /// Returns the runs that were given as condemned.
     pub const fn condemned(&self) -> &BTreeSet<RunId> {
         &self.condemned
     }
 
-    /// Whether an operator has condemned this run.
+    /// Returns whether an operator has condemned this run.
     pub fn is_condemned(&self, run: RunId) -> bool {
         let listed = self.run_ids.get(&run).is_some_and(|run| self.runs[*run].is_hollow());
         listed || self.condemned.contains(&run)
     }
 
-    /// Condemned runs that no leader has ended yet.
+    /// Returns the condemned runs that no leader has ended yet.
     pub(in crate::engine) fn condemned_runs(&self) -> Vec<RunId> {
         let runs = self.runs.iter().map(|(_, run)| run);
         let open = runs.filter(|run| {
@@ -58,14 +59,15 @@ impl Engine {
         open.map(|run| run.id).collect()
     }
 
-    /// Until when the grants of condemned runs may still run, if a takeover at this moment finds any. The leader's own worker
-    /// does not begin its next life before the last one has ended.
+    /// Returns when the last grant of a condemned run ends, if a takeover now finds such runs. The leader's own worker
+    /// does not begin a new incarnation before the former one has ended.
     pub(in crate::engine) fn condemned_embargo(&self) -> Option<Time> {
         let waits = self.met_others && !self.condemned_runs().is_empty();
         waits.then(|| self.embargo_from_now()).flatten()
     }
 
-    /// What an event does to a condemned run; false if the event concerns others as well and is applied as usual.
+    /// Applies an event to a condemned run. Returns false if the event concerns other runs as well and is applied as
+    /// usual.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "a condemned run has no leases, so most events change nothing"
@@ -137,7 +139,8 @@ impl Engine {
         self.normalize_condemned_run(run_ix);
     }
 
-    /// Empties a run that was built: what is left of it is what [`fold_hollow`](Self::fold_hollow) makes of its events.
+    /// Empties a run that was built, so that the same is left as [`fold_hollow`](Self::fold_hollow) makes of its
+    /// events.
     fn empty_condemned_run(&mut self, run_ix: RunIx) {
         if self.runs[run_ix].is_hollow() {
             return;
@@ -162,13 +165,13 @@ impl Engine {
         self.normalize_condemned_run(run_ix);
     }
 
-    /// Brings a hollow run into the one form that it has on every node.
+    /// Brings a hollow run into the form that it has on every node.
     fn normalize_condemned_run(&mut self, run_ix: RunIx) {
         let run = &mut self.runs[run_ix];
         let ended = run.status.is_terminal();
         let plan = run.plan.clone();
         for (node, state) in plan.nodes().zip(&mut run.steps) {
-            // The end of a join is no event: it follows from cells, which a hollow run does not follow.
+            // The end of a join is not an event. It follows from the cells, which a hollow run does not follow.
             let open = plan.is_join(node) || !state.status.is_terminal();
             if open {
                 state.status = if ended { StepStatus::Cancelled } else { StepStatus::Waiting };
@@ -204,7 +207,7 @@ impl Engine {
         self.condemned_step_ended(run_ix, step, status);
     }
 
-    /// Notes how a step ended, and what that means for its key.
+    /// Records how a step ended, and the result for its key.
     fn condemned_step_ended(&mut self, run_ix: RunIx, step: StepIx, status: StepStatus) {
         let run = &mut self.runs[run_ix];
         if !run.plan.has_step(step) || run.step(step).status.is_terminal() {
@@ -215,7 +218,7 @@ impl Engine {
         self.release_key(run_ix, step);
     }
 
-    /// Ends a condemned run's steps; the run itself is ended by the decision that follows.
+    /// Ends the steps of a condemned run. The decision that follows ends the run itself.
     pub(in crate::engine) fn cancel_condemned_run(&mut self, run_ix: RunIx) {
         self.empty_condemned_run(run_ix);
         self.end_condemned_steps(run_ix);
@@ -234,7 +237,7 @@ impl Engine {
                 self.runs[run_ix].open -= 1;
             }
         }
-        // What waits for the run's keys is woken by their ends, and the run's own steps are among it.
+        // The end of a step wakes the steps that wait for its key, and these may be steps of the same run.
         self.todo.retain(|todo| todo.run() != run_ix);
     }
 }

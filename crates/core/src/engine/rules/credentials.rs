@@ -1,4 +1,4 @@
-//! Makes and takes back tokens and workers' credentials.
+//! Creates and revokes tokens and worker credentials.
 
 use super::decide::DecisionDraft;
 use crate::access::{NewToken, Principal, SecretDigest};
@@ -44,7 +44,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets a worker in and keeps what its secret is known by. One that is here again is known already.
+    /// Admits a worker and keeps the digest of its secret. A worker that returns is already known.
     pub(in crate::engine) fn join(
         &mut self,
         out: &mut DecisionDraft,
@@ -61,7 +61,7 @@ impl Engine {
         Ok(reply)
     }
 
-    /// Ends a worker's credential. An exchange of it that waits for an answer is refused now, every later one as well.
+    /// Revokes a worker's credential. Its parked exchange is refused now, and so is every later one.
     pub(in crate::engine) fn revoke_worker(
         &mut self,
         out: &mut DecisionDraft,

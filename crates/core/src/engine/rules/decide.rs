@@ -14,25 +14,25 @@ use crate::session::{Exchange, ExchangeReply, ExchangeReplyBody, WorkerRefusal};
 use crate::slab::WorkerIx;
 use crate::time::{Span, Time};
 
-/// The events and replies of a decision that is being made.
+/// The events and replies of a decision in progress.
 pub(in crate::engine) struct DecisionDraft {
     pub(in crate::engine) events: Vec<Event>,
     pub(in crate::engine) replies: Vec<ExchangeReply>,
-    /// Bytes that the events take in a journal.
+    /// Bytes that these events take in a journal.
     bytes: usize,
-    /// Randomness for jitter, used up bit by bit.
+    /// Randomness for jitter, used bit by bit.
     random_state: u64,
     /// The value of `ReadyQueues::scans` when the decision began.
     scans_before: u64,
 }
 
 impl DecisionDraft {
-    /// Whether the events take as many bytes as a batch should have.
+    /// Returns whether the events reach the target size of a batch.
     pub(in crate::engine) const fn exceeds_batch_bytes(&self) -> bool {
         self.bytes >= BATCH_BYTES_MAX
     }
 
-    /// The next random number (the `SplitMix64` sequence).
+    /// Returns the next random number (the `SplitMix64` sequence).
     pub(in crate::engine) fn next_random(&mut self) -> u64 {
         self.random_state = self.random_state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random_state;
@@ -43,9 +43,9 @@ impl DecisionDraft {
 }
 
 impl Engine {
-    /// Decides a request at the time `now`. `luck` is a random number, which only spreads retries.
+    /// Decides a request at the time `now`. `luck` is a random number that only spreads retries.
     ///
-    /// The events have been applied to this engine when it returns: it is ahead of the journal until they are durable.
+    /// The events are already applied to this engine: it is ahead of the journal until they are durable.
     pub fn decide(&mut self, request: EngineRequest, now: Time, luck: u64) -> EngineDecision {
         self.now = self.now.max(now);
         self.deciding_run = request.run();
@@ -111,12 +111,12 @@ impl Engine {
         }
     }
 
-    /// When the engine wants a [`EngineRequest::Tick`], if nothing else comes before.
+    /// Returns the time of the next [`EngineRequest::Tick`] that the engine needs; any request may come before.
     pub fn next_deadline(&self) -> Option<Time> {
         self.timers.next()
     }
 
-    /// Records a decision and lets it take effect.
+    /// Records an event and applies it.
     pub(in crate::engine) fn emit(&mut self, out: &mut DecisionDraft, event: impl Into<Event>) {
         let event = event.into();
         if self.config.bugs.on(PlantedBug::PanicsByName) {
@@ -137,14 +137,14 @@ impl Engine {
         assert!(!joined && ended.is_none_or(|run| run.plan.pipeline() != "panics"), "planted");
     }
 
-    /// Whether a decision has grown so large that the rest must wait for the next one. One that has looked at much ends
-    /// when it has decided something, so that the next one begins with another state.
+    /// Returns whether a decision is so large that the rest must wait for the next one. A decision that has visited
+    /// many lanes ends once it has an event, so that the next one begins with another state.
     pub(in crate::engine) fn is_full(&self, out: &DecisionDraft) -> bool {
         let is_large = out.events.len() >= self.config.batch_max || out.exceeds_batch_bytes();
         is_large || (!out.events.is_empty() && self.has_scanned_enough(out))
     }
 
-    /// Whether a decision has visited as many lanes and classes as it may while exchanges wait.
+    /// Returns whether a decision has visited as many lanes and classes as it may while exchanges wait.
     pub(in crate::engine) fn has_scanned_enough(&self, out: &DecisionDraft) -> bool {
         self.board.scans.saturating_sub(out.scans_before) >= SCANS_MAX
     }
@@ -197,8 +197,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Live workers that are in the process of the leader. Where another worker leads now, that process has ended, and the
-    /// name of its worker is free: the store may have been copied to where others lead.
+    /// Returns live workers in the process of the leader. If the leading node has another worker now, their process has
+    /// ended and their name is free: the store may have been copied to another node.
     fn leader_process_workers(&self) -> impl Iterator<Item = WorkerId> {
         let workers = self.worker_ids.values().map(|worker| &self.workers[*worker]);
         workers.filter(|it| it.is_live() && !it.leases_expire()).map(|it| it.id)
@@ -215,8 +215,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Records that a worker drains by its own decision, so that readers and placement know. The worker that shares the
-    /// leader's fate ends with it: nothing is recorded of that.
+    /// Records that a worker drains by its own decision, so that readers and placement know it. Nothing is recorded for
+    /// the worker in the leader's process, because it ends with the leader.
     pub(in crate::engine) fn record_drain(
         &mut self,
         out: &mut DecisionDraft,

@@ -1,4 +1,4 @@
-//! One round trip of a worker: what it reports is judged, what it holds is renewed, what it wants is granted.
+//! One exchange of a worker: the leader judges reported outcomes, renews leases and grants new ones.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ use crate::session::{
 };
 use crate::slab::{LeaseIx, WorkerIx};
 
-/// A reply in the making.
+/// A reply in preparation.
 struct ReplyDraft {
     /// The exchange that it answers.
     seq: Seq,
-    /// Whether no other answer to that exchange can have been given. What is said for the first time in a second answer
-    /// would be dropped: the worker may have processed the first, which this leader or an earlier one gave.
+    /// Whether no other reply to that exchange can have been sent. The worker may have processed an earlier reply of
+    /// this leader or a former one, and would then drop anything new in a second reply.
     is_first: bool,
     body: ExchangeReplyBody,
 }
@@ -116,7 +116,7 @@ impl Engine {
         }
     }
 
-    /// Judges, renews and resends, and says so in the reply.
+    /// Judges outcomes, renews leases and resends grants, and fills the reply with the results.
     fn process_exchange(
         &mut self,
         out: &mut DecisionDraft,
@@ -127,7 +127,7 @@ impl Engine {
         let in_flight = exchange.in_flight.iter().map(|listed| listed.lease.fence);
         let finished = exchange.finished.iter().map(|finished| finished.lease.fence);
         self.detect_lost_history(out, in_flight.chain(finished));
-        // What has no verdict is listed again: a decision need not hold more than it may.
+        // The worker lists an outcome again until it has a verdict, so a decision may leave some of them to the next.
         for finished in exchange.finished.iter().take(self.config.batch_max) {
             if out.exceeds_batch_bytes() || out.events.len() >= self.config.batch_max {
                 break;
@@ -152,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// A lease that the worker lists: it goes on, or must stop.
+    /// Processes a lease that the worker lists: the step continues, or must stop.
     fn process_listed_lease(
         &mut self,
         out: &mut DecisionDraft,
@@ -187,8 +187,8 @@ impl Engine {
         }
     }
 
-    /// Tells a worker to stop a lease, unless it has processed a reply that did: a step takes its time to stop, and the
-    /// exchange may rest meanwhile.
+    /// Adds a stop order, unless the worker has processed a reply with the same order. A step takes time to stop, and
+    /// the exchange may stay parked meanwhile.
     fn add_stop(&self, worker: WorkerIx, stop: StopOrder, body: &mut ExchangeReplyBody) {
         let it = &self.workers[worker];
         let told = it.told.get(&stop.fence);
@@ -200,7 +200,7 @@ impl Engine {
 
     fn confirm(&mut self, out: &mut DecisionDraft, lease: LeaseIx) {
         let it = &self.leases[lease];
-        // A leader that begins another generation has its own leases presented anew, too.
+        // A leader that begins another generation requires its own leases to be presented again, too.
         if it.term != self.term || it.led_since.is_some() {
             let run = self.runs[it.run].id;
             self.emit(out, event::Confirmed { run, step: it.step, fence: it.fence });
@@ -212,7 +212,8 @@ impl Engine {
         lease.stop.map(|(how, why)| StopOrder { fence: lease.fence, how, why })
     }
 
-    /// Leases that the worker does not list: what it cannot know yet is sent again, what it should know is forgotten.
+    /// Processes leases that the worker does not list. Grants that it may not have received are resent; the others are
+    /// lost.
     fn process_unlisted_leases(
         &mut self,
         out: &mut DecisionDraft,
@@ -220,7 +221,7 @@ impl Engine {
         draft: &mut ReplyDraft,
     ) {
         let (seq, seen) = (draft.seq, self.workers[worker].peer.seen());
-        // The current incarnation does not know the leases of a former one.
+        // The current incarnation does not have the leases of a former one.
         let unlisted = self.workers[worker]
             .leases
             .iter()
@@ -248,7 +249,7 @@ impl Engine {
         }
     }
 
-    /// Keeps the exchange open until there is something to say, or it is time for the next.
+    /// Parks the exchange until the reply has content, or the next exchange is due.
     fn park(&mut self, worker: WorkerIx) {
         let until = self.now + self.interval();
         self.workers[worker].peer.park();
@@ -290,7 +291,7 @@ impl Engine {
         }
     }
 
-    /// The orders for the leases of a worker: stop orders, and leases to give back.
+    /// Adds the orders for the leases of a worker: stop orders, and leases to release.
     pub(in crate::engine) fn pending_orders(&self, worker: WorkerIx) -> ExchangeReplyBody {
         let mut leases = self.workers[worker].leases.clone();
         leases.retain(|lease| self.is_of_this_life(*lease));

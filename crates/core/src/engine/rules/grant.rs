@@ -1,4 +1,4 @@
-//! Which step goes to which worker.
+//! Decides which step goes to which worker.
 
 use std::cmp::Reverse;
 
@@ -15,22 +15,23 @@ use crate::planted_bugs::PlantedBug;
 use crate::session::{ExchangeReplyBody, LeaseGrant, LeaseRef};
 use crate::slab::{ClassIx, LaneIx, LeaseIx, WorkerIx};
 
-/// Whether a step may be leased before a slot is free for it.
+/// Whether a worker may get a step before it has a free slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum GrantReach {
-    /// Only into free slots.
+    /// Only steps for free slots.
     Slots,
-    /// Also ahead of them.
+    /// Also steps ahead of free slots.
     Ahead,
 }
 
-/// The order of the best lanes of several classes: by rank, and between equals the class that the fewest workers serve.
+/// The order of the best lanes of several classes: by rank; between equals, the class that the fewest workers serve
+/// first.
 type GrantUrgency = (i64, Reverse<u32>, u32, u64);
 
-/// Grants on their way into a reply, and how much room they take.
+/// The grants of a reply, and their size.
 ///
-/// What a worker has not confirmed to have received is in every reply to it, and nothing is granted that does not fit
-/// beside it: so a reply that repeats grants is never too large either.
+/// Every reply repeats all grants that the worker has not acknowledged. Nothing is granted that does not fit beside
+/// them, so a reply with repeated grants is never too large.
 #[derive(Default)]
 struct GrantLoad {
     grants: Vec<LeaseGrant>,
@@ -49,14 +50,14 @@ impl GrantLoad {
     }
 }
 
-/// Bytes that a grant takes in a reply.
+/// Returns the bytes that a grant takes in a reply.
 fn grant_bytes(grant: &LeaseGrant) -> usize {
     let values = grant.values.as_ref().map_or(0, |values| values.len());
     grant.name.len() + grant.work.len() + values + GRANT_FRAME
 }
 
 impl Engine {
-    /// Gives a worker what it wants and may have, in answer to its newest exchange.
+    /// Grants a worker the steps that it requests and may have, in answer to its newest exchange.
     pub(in crate::engine) fn fill_reply(
         &mut self,
         out: &mut DecisionDraft,
@@ -70,7 +71,7 @@ impl Engine {
         self.board.stirred |= self.is_full(out);
     }
 
-    /// How many more leases a worker may get now.
+    /// Returns the number of further leases that a worker may get now.
     fn grant_room(&self, worker: WorkerIx) -> usize {
         let it = &self.workers[worker];
         if it.status != WorkerStatus::Online {
@@ -80,7 +81,7 @@ impl Engine {
         it.want.min(capacity.saturating_sub(self.occupied_slots(worker))) as usize
     }
 
-    /// How many leases count against a worker's slots: all that are open, delivered or not.
+    /// Returns the number of leases that count against a worker's slots: all open ones, acknowledged or not.
     fn occupied_slots(&self, worker: WorkerIx) -> u32 {
         let it = &self.workers[worker];
         if self.config.bugs.on(PlantedBug::UndeliveredOverfillSlots) {
@@ -105,7 +106,7 @@ impl Engine {
             return false;
         }
         let Some((place, queued)) = self.next_step_for(worker, reach) else { return false };
-        // What does not fit beside the rest comes first in the next reply.
+        // A step that does not fit beside the rest comes first in the next reply.
         let weight = self.runs[place.run].grant_input_bytes(queued.step) + GRANT_FRAME;
         if !load.grants.is_empty() && load.bytes + weight > REPLY_GRANT_BYTES_MAX {
             return false;
@@ -134,7 +135,7 @@ impl Engine {
         true
     }
 
-    /// The step that the worker would get next, if it may have one.
+    /// Returns the step that the worker would get next, if there is one.
     fn next_step_for(
         &mut self,
         worker: WorkerIx,
@@ -145,12 +146,12 @@ impl Engine {
             return None;
         }
         let (lane, place, queued) = self.best_lane_for(worker)?;
-        // If the best step cannot be leased ahead, the worker gets no other one ahead: the best step would never run on a
-        // worker that is never idle.
+        // If the best step cannot be leased ahead, the worker gets no other step ahead: otherwise a worker that is
+        // never idle would never run the best step.
         (has_free_slot || self.board.lanes[lane].key.ahead).then_some((place, queued))
     }
 
-    /// The head of the best open lane among the classes that the worker serves.
+    /// Returns the head of the best open lane among the classes that the worker serves.
     fn best_lane_for(&mut self, worker: WorkerIx) -> Option<(LaneIx, LanePosition, QueuedStep)> {
         let mut best: Option<(GrantUrgency, LaneIx)> = None;
         let mut looks = self.workers[worker].classes.len();
@@ -171,7 +172,7 @@ impl Engine {
         Some((lane, place, queued))
     }
 
-    /// The first open lane of a class that takes this worker; those before it are counted.
+    /// Returns the first open lane of a class that may go to this worker; the lanes before it are counted.
     fn open_lane(
         &self,
         worker: WorkerIx,
@@ -224,7 +225,7 @@ impl Engine {
         }
     }
 
-    /// Answers parked exchanges that have something to carry: orders first, then whatever has become ready.
+    /// Answers parked exchanges that have content: first those with orders, then those that can get ready steps.
     pub(in crate::engine) fn serve_parked(&mut self, out: &mut DecisionDraft) {
         for worker in std::mem::take(&mut self.notify) {
             let body =
@@ -238,15 +239,15 @@ impl Engine {
         }
     }
 
-    /// Free slots of parked workers come before leases ahead of anybody's: what one worker hands back for another's
-    /// sake must not return to it.
+    /// Fills the free slots of parked workers before any leases ahead: otherwise a lease that one worker releases for
+    /// another would return to the first.
     pub(in crate::engine) fn serve_free_slots(&mut self, out: &mut DecisionDraft) {
         if self.board.stirred {
             self.serve_ready(out, &[GrantReach::Slots]);
         }
     }
 
-    /// Spreads ready steps evenly over workers whose exchange is parked, the least loaded first.
+    /// Distributes ready steps evenly over workers with a parked exchange, starting with the least loaded.
     fn serve_ready(&mut self, out: &mut DecisionDraft, reaches: &[GrantReach]) {
         if !self.board.is_open() {
             return;
@@ -273,7 +274,7 @@ impl Engine {
         self.board.stirred |= self.is_full(out);
     }
 
-    /// Grants each waiting worker one step per round, until no worker can have more.
+    /// Grants each waiting worker one step per round, until no worker can get another.
     fn grant_round_robin(
         &mut self,
         out: &mut DecisionDraft,

@@ -1,7 +1,7 @@
 //! Idempotent steps: which step runs under a key, which steps wait for it, and which reuse the recorded output.
 //!
-//! The key is made when the step's needs have ended and its condition held, since it may read their outputs. A step that
-//! waits for a key waits for a step that waits for nothing but workers and locks, so such waits never run in a circle.
+//! The key is evaluated when the step's needs have ended and its condition held, because it may read their outputs. The
+//! step that holds a key waits only for workers and locks, so these waits never form a cycle.
 
 use super::decide::DecisionDraft;
 use crate::display_text::{NAME_MAX, is_displayable, quoted};
@@ -19,7 +19,7 @@ use crate::planted_bugs::PlantedBug;
 use crate::slab::RunIx;
 
 impl Run {
-    /// The key of a step, or why there is none; nothing if it has no key.
+    /// Returns the key of a step, or why it could not be evaluated; `None` if the step has no key.
     fn evaluate_key(&self, step: StepIx) -> Option<Result<String, Box<str>>> {
         let written = &self.spec(step).idempotency.as_ref()?.key;
         let scope = ExprScope::default().with("steps", self.values_for(step)["steps"].take());
@@ -41,8 +41,8 @@ impl Run {
 }
 
 impl Engine {
-    /// Continues with a step whose needs have ended and whose condition held: it is ready, unless its idempotency key
-    /// decides otherwise.
+    /// Continues with a step after its needs have ended and its condition held. It becomes ready, unless its
+    /// idempotency key decides otherwise.
     pub(in crate::engine) fn begin_step(
         &mut self,
         out: &mut DecisionDraft,
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// The event for a step that requests its key; `None` if the step already waits for it.
+    /// Returns the event for a step that requests its key; `None` if the step already waits for it.
     fn key_event(&self, run_ix: RunIx, step: StepIx, key: Box<str>) -> Option<Event> {
         let run = self.runs[run_ix].id;
         let place = (run_ix, step);
@@ -134,8 +134,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Releases the key of a step that ended, or its place in the queue for one. Steps that can continue request the key
-    /// again.
+    /// Releases the key of a step that ended, or its position among the waiting steps. Steps that can continue request
+    /// the key again.
     pub(in crate::engine) fn release_key(&mut self, run_ix: RunIx, step: StepIx) {
         let run = &self.runs[run_ix];
         let status = run.step(step).status;
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// A step has waited for its key as long as it may.
+    /// Ends a step that has waited for its key for as long as it may.
     pub(in crate::engine) fn key_wait_timed_out(
         &mut self,
         out: &mut DecisionDraft,

@@ -1,4 +1,5 @@
-//! What follows when a lease ends: the step is done, another attempt follows, or another delivery of the same attempt.
+//! Decides what follows when a lease ends: the step is done, another attempt follows, or another delivery of the
+//! attempt.
 
 use super::decide::DecisionDraft;
 use crate::engine::config::{INTERRUPTED_DELIVERIES_MAX, UNCONFIRMED_DELIVERIES_MAX};
@@ -12,12 +13,12 @@ use crate::session::StopReason;
 use crate::slab::{LeaseIx, RunIx, WorkerIx};
 use crate::time::Span;
 
-/// An attempt whose outcome is known.
+/// An attempt with a known outcome.
 #[derive(Clone, Copy)]
 struct EndedAttempt {
     run: RunIx,
     step: StepIx,
-    /// The worker that it ran on.
+    /// The worker that ran it.
     worker: WorkerIx,
     /// Whether it was ordered to stop.
     stopped: bool,
@@ -32,7 +33,7 @@ impl Engine {
         mut outcome: Outcome,
         ended: LeaseEndKind,
     ) {
-        // What is known to have started cannot be handed back as if it had not.
+        // A lease that is known to have started cannot be released.
         if outcome.kind == OutcomeKind::Released && self.leases[lease_ix].started_at.is_some() {
             outcome.kind = OutcomeKind::Lost;
         }
@@ -64,13 +65,13 @@ impl Engine {
                 StepFollowUp::Done(stopped_status(lease))
             }
             OutcomeKind::Released => StepFollowUp::Again { charged: false },
-            // A worker that cancels on its own has failed the attempt's delivery, not the attempt.
+            // A worker that cancels on its own has failed the delivery, not the attempt.
             OutcomeKind::Cancelled | OutcomeKind::Lost => self.lost_follow_up(lease, ended),
         }
     }
 
-    /// What follows for a step that waits to be handed out again when the outcome of its former lease comes; `None` if the
-    /// outcome says nothing about the step.
+    /// Returns what follows when the outcome of a former lease arrives while the step waits for another delivery;
+    /// `None` if the outcome decides nothing about the step.
     pub(in crate::engine) fn late_follow_up(
         &self,
         out: &mut DecisionDraft,
@@ -109,9 +110,9 @@ impl Engine {
         StepFollowUp::Retry { at: self.now + wait, avoid }
     }
 
-    /// A lost hand-out is repeated while the bound allows. It is free of charge if its worker never said that it had it, or
-    /// if a change of leaders came between; each a few times only, since a step may kill its worker before that, or the
-    /// leader with it. Nothing is free for a step that must never be handed out twice.
+    /// Repeats a lost delivery while the bound allows it. The delivery is free if its worker never acknowledged it, or
+    /// if a takeover came between. Both apply a few times only, because a step may kill its worker or the leader.
+    /// Nothing is free for a step that must never be delivered twice.
     fn lost_follow_up(&self, lease: &Lease, ended: LeaseEndKind) -> StepFollowUp {
         let run = &self.runs[lease.run];
         let spec = run.spec(lease.step);
@@ -122,7 +123,8 @@ impl Engine {
             return StepFollowUp::Done(StepStatus::Cancelled);
         }
         let holder = &self.workers[lease.worker];
-        // What a former life heard is not known any more: its lease was never renewed if nothing was heard of it.
+        // The acknowledgements of a former incarnation are not kept: its lease counts as unacknowledged if it was never
+        // renewed.
         let undelivered = if lease.life == holder.incarnation {
             lease.is_undelivered(holder.peer.seen())
         } else {
@@ -145,7 +147,7 @@ const fn ended_attempt(lease: &Lease) -> EndedAttempt {
     EndedAttempt { run, step, worker, stopped: lease.stop.is_some() }
 }
 
-/// The status of a step that ended after an order to stop.
+/// Returns the status of a step that ended after a stop order.
 fn stopped_status(lease: &Lease) -> StepStatus {
     match lease.stop {
         Some((_, StopReason::Overdue)) => StepStatus::TimedOut,
@@ -164,8 +166,8 @@ fn is_worth_retrying(retry: &RetryPolicy, outcome: &Outcome) -> bool {
     retry.on.is_empty() || retry.on.iter().any(matches)
 }
 
-/// Doubles from attempt to attempt up to the longest wait; between half and all of it, by chance, so that steps that
-/// failed together do not come back together for ever. Never less than what was asked for.
+/// Returns the back-off. It doubles with each attempt up to the maximum. Jitter takes off up to half, so that steps
+/// that failed together do not retry together. It is never shorter than requested.
 fn backoff(retry: &RetryPolicy, attempt: u16, luck: u64) -> Span {
     let doublings = u32::from(attempt.saturating_sub(1)).min(32);
     let full = retry.wait_min.times(1_u64 << doublings).min(retry.wait_max.max(retry.wait_min));
@@ -178,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backoff_doubles_to_its_bound_and_never_waits_less_than_half_or_than_asked_for() {
+    fn backoff_doubles_to_its_maximum_and_is_never_below_half_or_the_minimum() {
         let retry = RetryPolicy {
             wait_min: Span::secs(1),
             wait_max: Span::secs(10),

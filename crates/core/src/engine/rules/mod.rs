@@ -1,4 +1,4 @@
-//! The rules: each decides one thing and emits events.
+//! The rules: each one decides one subject and emits events.
 
 mod audit;
 mod cancel;

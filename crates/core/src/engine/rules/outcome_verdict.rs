@@ -1,8 +1,8 @@
 //! Judges the outcomes that workers report: accepted, or stale.
 //!
-//! An outcome is accepted under an open lease. It is also accepted under a lease that was given up (its worker was out of
-//! reach, or its life had ended) while its step still waits to be handed out again: the step has run, and running it once
-//! more would give nothing. Once another lease was granted, a report of the former one is kept as history.
+//! An outcome is accepted under an open lease. It is also accepted under a lease that was given up while its step still
+//! waits for another delivery: the step has run, and there is no reason to run it again. Once another lease was
+//! granted, a report of the former lease is only kept as history.
 
 use super::decide::DecisionDraft;
 use crate::engine::event::{self, LeaseEndKind};
@@ -14,19 +14,19 @@ use crate::planted_bugs::PlantedBug;
 use crate::session::{FinishedAttempt, LeaseRef, OutcomeVerdict};
 use crate::slab::{LeaseIx, RunIx, WorkerIx};
 
-/// What is known of a lease that is not open.
+/// The state of a lease that is not open.
 enum ClosedLease {
-    /// Its holder's outcome was accepted.
+    /// The outcome of its holder was accepted.
     Accepted,
-    /// It was given up while this worker held it, and nothing came since. Its run may have been sealed.
+    /// The lease was given up while this worker held it, and no report followed. Its run may have been sealed.
     GivenUp(WorkerId),
-    /// Nothing that matters.
+    /// No report of the lease matters.
     Unknown,
 }
 
 impl Engine {
-    /// Accepts an outcome if its lease is open and this worker's, or was given up and the step still waits. The answer to a
-    /// repeated report is the one that was given before.
+    /// Accepts an outcome if its lease is open and belongs to this worker, or was given up and the step still waits. A
+    /// repeated report gets the same verdict as before.
     pub(in crate::engine) fn judge_outcome(
         &mut self,
         out: &mut DecisionDraft,
@@ -52,8 +52,8 @@ impl Engine {
         }
     }
 
-    /// The lease was given up. Its outcome counts while the step waits to be handed out again; otherwise it is kept as
-    /// history.
+    /// Judges the outcome of a lease that was given up. It counts while the step waits for another delivery; otherwise
+    /// it is kept as history.
     fn judge_late_outcome(
         &mut self,
         out: &mut DecisionDraft,
@@ -76,7 +76,7 @@ impl Engine {
         OutcomeVerdict::Accepted
     }
 
-    /// The run of a lease whose step waits in its lane and was given to no worker since.
+    /// Returns the run of a lease if its step waits in its lane and was not granted since.
     fn awaiting_redelivery(&self, at: LeaseRef) -> Option<RunIx> {
         let run_ix = self.run_ids.get(&at.run).copied()?;
         let run = &self.runs[run_ix];
@@ -87,7 +87,7 @@ impl Engine {
         (is_newest && waits && !run.bars_start(run.spec(at.step).condition)).then_some(run_ix)
     }
 
-    /// What is known of a lease that is not open.
+    /// Returns the state of a lease that is not open.
     fn closed_lease(&self, at: LeaseRef) -> ClosedLease {
         let Some(run) = self.run_ids.get(&at.run).map(|run| &self.runs[*run]) else {
             return self.sealed.holder(at).map_or(ClosedLease::Unknown, ClosedLease::GivenUp);
@@ -135,7 +135,7 @@ impl Engine {
     }
 }
 
-/// The outcome as it is taken in: one with more output than an outcome may carry is a failure.
+/// Returns the outcome to record. An outcome with more output than allowed is a failure.
 fn bounded_outcome(outcome: &Outcome) -> Outcome {
     if outcome.output.fits() {
         return outcome.clone();

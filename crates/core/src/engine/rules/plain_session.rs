@@ -1,12 +1,12 @@
-//! The sessions of plain workers, from what is durable.
+//! Restores the sessions of plain workers from durable state.
 
 use crate::engine::state::engine::Engine;
 use crate::id::WorkerId;
 use crate::session::{LeaseRef, PlainLease, PlainSessionConfig, PlainWorkerSession};
 
 impl Engine {
-    /// The session of a plain worker under the present leader: the leases that it holds, and how far its exchanges had come.
-    /// `None` if it is not registered.
+    /// Returns the session of a plain worker under the present leader: the leases that it holds, and its newest
+    /// exchange. `None` if the worker is not registered.
     pub fn plain_session(&self, worker: WorkerId) -> Option<PlainWorkerSession> {
         let it = &self.workers[*self.worker_ids.get(&worker)?];
         let life = PlainSessionConfig {

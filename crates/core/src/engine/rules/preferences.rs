@@ -1,7 +1,8 @@
-//! Preferences: which of the workers that may run a step had better do so.
+//! Preferences: which of the matching workers a step should go to.
 //!
-//! A worker *suits* a class if it has everything that the steps of it prefer. It gets them like any others. A worker that
-//! does not suit gets them where nobody online does, or when the first of them has waited for [`PREFERS_PATIENCE`].
+//! A worker *suits* a class if it has everything that the steps of the class prefer. It gets these steps like any
+//! others. A worker that does not suit gets them if no online worker suits, or after the first of them has waited for
+//! [`PREFERS_PATIENCE`].
 
 use crate::engine::config::PREFERENCE_WAIT;
 use crate::engine::queue::lane::ReadyLane;
@@ -11,7 +12,7 @@ use crate::slab::{ClassIx, WorkerIx};
 use crate::time::Time;
 
 impl Engine {
-    /// Whether the first step of a lane may go to this worker, as far as its preferences go.
+    /// Returns whether the preferences of a lane's first step allow it to go to this worker.
     pub(crate) fn preference_allows(&self, worker: WorkerIx, lane: &ReadyLane) -> bool {
         let class = lane.key.class;
         if self.meets_preferences(worker, class)
@@ -23,7 +24,7 @@ impl Engine {
         suitors == 0 || self.preference_ends(lane).is_none_or(|at| at <= self.now)
     }
 
-    /// When any matching worker may get the first step of a lane with preferences.
+    /// Returns when any matching worker may get the first step of a lane with preferences.
     pub(in crate::engine) fn preference_ends(&self, lane: &ReadyLane) -> Option<Time> {
         if self.board.classes[lane.key.class].placement.preferences.is_empty() {
             return None;
@@ -31,7 +32,7 @@ impl Engine {
         lane.head().map(|(_, head)| head.since + PREFERENCE_WAIT)
     }
 
-    /// The preferences of a class that a worker does not meet, in words.
+    /// Returns the preferences of a class that a worker does not meet, in words.
     pub(crate) fn unmet_preferences(&self, worker: WorkerIx, class: ClassIx) -> Option<String> {
         let placement = &self.board.classes[class].placement;
         let unsuited = placement.unmet_preferences(&self.workers[worker].labels);
@@ -44,7 +45,7 @@ impl Engine {
         placement.unmet_preferences(&self.workers[worker].labels).next().is_none()
     }
 
-    /// A worker that serves a class has come or gone.
+    /// Updates the number of suitable workers after a worker that serves the class has come or gone.
     pub(in crate::engine) fn count_preferred_worker(
         &mut self,
         worker: WorkerIx,

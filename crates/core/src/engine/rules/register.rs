@@ -1,4 +1,4 @@
-//! Workers join, come back, and are reported dead.
+//! Registers workers, and processes reports of their end.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ impl Engine {
         }
         self.detect_lost_history(out, register.spooled.iter().map(|finished| finished.lease.fence));
         let mut verdicts = Vec::new();
-        // Outcomes of a former incarnation come first: a lease that they end is not lost with the incarnation.
+        // Outcomes of a former incarnation come first: a lease that they end is not lost with that incarnation.
         if let Some(worker) = known {
             verdicts = self.judge_all(out, worker, &register.spooled);
             if register.incarnation > self.workers[worker].incarnation {
@@ -40,7 +40,7 @@ impl Engine {
         let (id, spooled) = (register.worker, std::mem::take(&mut register.spooled));
         if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
             let RegisterRequest { worker, name, incarnation, labels, slots, home, .. } = register;
-            // Only the leader's own worker can share its fate, whatever others say of themselves.
+            // Only the leader's own worker can share its process, whatever a registration claims.
             let home = if self.own == Some(worker) { home } else { WorkerLocality::Apart };
             self.emit(
                 out,
@@ -92,7 +92,7 @@ impl Engine {
         Some(WorkerRefusal::NameTaken { name: register.name.clone(), by })
     }
 
-    /// Another live worker of this name.
+    /// Returns another live worker of this name.
     pub(in crate::engine) fn live_worker_named(
         &self,
         name: &str,
@@ -102,8 +102,8 @@ impl Engine {
         others.filter(|it| it.is_live()).find(|it| &*it.name == name).map(|it| it.id)
     }
 
-    /// A guard reports that no process of an incarnation is left: all its leases end now, even if a newer incarnation has
-    /// registered.
+    /// Ends all leases of an incarnation, because a guard reports that no process of it is left. This also holds if a
+    /// newer incarnation has registered.
     pub(in crate::engine) fn guard_ended(
         &mut self,
         out: &mut DecisionDraft,
@@ -114,7 +114,8 @@ impl Engine {
         let Some(worker_ix) = self.worker_ids.get(&worker).copied() else {
             return Err(WorkerRefusal::NotRegistered);
         };
-        // A worker that is not trusted any more is not believed that nothing of it runs: its locks would be free too soon.
+        // A revoked worker is not trusted when it reports that none of its processes is left: its locks would be free
+        // too soon.
         let believed = self.config.bugs.on(PlantedBug::RevokedGuardBelieved);
         if self.keys.is_revoked(worker) && !believed {
             return Err(WorkerRefusal::Revoked);
@@ -156,8 +157,8 @@ impl Engine {
         }
     }
 
-    /// A new life registers: what earlier ones held is lost. Where a step must not run twice at a time, or not start again,
-    /// and nothing proves that its life is dead, its lease is renewed no more and ends by time.
+    /// Ends the leases of former incarnations when a new one registers. If a step must not run twice and nothing proves
+    /// that the former incarnation is dead, its lease is not renewed any more and ends by time.
     fn end_former_lives(
         &mut self,
         out: &mut DecisionDraft,
@@ -184,7 +185,7 @@ impl Engine {
         }
     }
 
-    /// Whether a lease of a former incarnation may end before its time.
+    /// Returns whether a lease of a former incarnation may end before its time.
     fn may_end_early(&self, lease: &Lease, former: &FormerLifeProof) -> bool {
         let spec = self.runs[lease.run].spec(lease.step);
         let harmless = !spec.stops_on_lost_contact() && spec.retry.lost > 0;
@@ -197,7 +198,7 @@ impl Engine {
         leases
     }
 
-    /// Whether the current incarnation of the worker holds the lease.
+    /// Returns whether the current incarnation of the worker holds the lease.
     pub(in crate::engine) fn is_of_this_life(&self, lease: LeaseIx) -> bool {
         let lease = &self.leases[lease];
         lease.life == self.workers[lease.worker].incarnation

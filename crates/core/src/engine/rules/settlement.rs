@@ -1,4 +1,4 @@
-//! Ends without a lease: skipped, blocked, cancelled, superseded, and runs whose last step has ended.
+//! Decides ends without a lease: skipped, blocked, cancelled, superseded, and runs with no step left.
 
 use super::decide::DecisionDraft;
 use crate::engine::event::{self, StepSettlement, UnplaceablePolicy};
@@ -12,7 +12,8 @@ use crate::session::StopReason;
 use crate::slab::{LeaseIx, LockIx, RunIx};
 
 impl Engine {
-    /// Decides what follows from events so far, until the decision is full. What is left is taken up by the next.
+    /// Decides what follows from the events so far, until the decision is full. The next decision continues with the
+    /// rest.
     pub(in crate::engine) fn run_deferred_work(&mut self, out: &mut DecisionDraft) {
         self.take_back_at_once(out);
         while !self.is_full(out) {
@@ -51,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// How a step has to end, if it has to.
+    /// Returns how a step has to end, if it has to.
     fn due_settlement(&self, run_ix: RunIx, step: StepIx) -> Option<StepSettlement> {
         let run = &self.runs[run_ix];
         let (state, condition) = (run.step(step), run.spec(step).condition);
@@ -83,8 +84,8 @@ impl Engine {
         self.unplaceable(run_ix, step)
     }
 
-    /// Nobody could run the step when it became ready; that somebody has come since does not change it, or a replay would
-    /// have to know when.
+    /// No worker matched the step when it became ready. A worker that has come since does not change this: a replay
+    /// would have to know when it came.
     fn unplaceable(&self, run_ix: RunIx, step: StepIx) -> Option<StepSettlement> {
         let run = &self.runs[run_ix];
         if run.step(step).status != StepStatus::Ready {
@@ -108,7 +109,7 @@ impl Engine {
         self.emit(out, event::StepSettled { run, step, settled });
     }
 
-    /// Ends steps of a stopped run in the order of the plan, as many as the decision has room for.
+    /// Ends steps of a stopped run in the order of the plan, until the decision is full.
     fn settle_stopped_steps(&mut self, out: &mut DecisionDraft, run_ix: RunIx) {
         let Some(run) = self.runs.get(run_ix) else {
             return;
@@ -146,8 +147,8 @@ impl Engine {
         }
     }
 
-    /// Supersedes older runs at a lock where only the newest may run: their waiting steps are settled, their running steps
-    /// are ordered to stop. If a newer run is already there, this step ends.
+    /// Supersedes older runs at a lock where only the newest may run: their waiting steps are settled, and their
+    /// running steps are ordered to stop. If a newer run is already there, this step ends instead.
     fn supersede(&mut self, out: &mut DecisionDraft, run_ix: RunIx, step: StepIx) {
         let Some(run) = self.runs.get(run_ix) else { return };
         if run.status.is_terminal()
@@ -179,10 +180,10 @@ impl Engine {
         }
     }
 
-    /// The run of a step that waits for the lock or holds it, would end older ones, and is newer.
+    /// Returns a newer run that has a step at the lock, waiting or holding it, and supersedes older runs.
     fn newer_run_at_lock(&self, lock: LockIx, order: u64) -> Option<RunId> {
         let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
-        // In a lane that supersedes older runs, the newest run is first.
+        // In a lane that supersedes older runs, the newest run comes first.
         let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).filter_map(ReadyLane::head);
         let waiting = waiting.map(|(place, _)| place.run);
         let held = self
@@ -193,7 +194,7 @@ impl Engine {
         runs.map(|run| &self.runs[run]).find(|run| run.order > order).map(|run| run.id)
     }
 
-    /// Whether a lease holds the lock as one of those that the newest ends.
+    /// Returns whether a lease that holds the lock may be ended for a newer run.
     fn is_superseded_holder(&self, lease: &Lease, lock: LockIx) -> bool {
         let holds = lease.locks.as_deref().is_some_and(|locks| locks.contains(&lock));
         let name = &self.board.locks[lock].name;
@@ -201,7 +202,7 @@ impl Engine {
         holds && uses.any(|used| used.name == *name && used.order == LockOrder::CancelOlder)
     }
 
-    /// Ends older steps that wait for the lock. False if the decision is full and some are left.
+    /// Ends older steps that wait for the lock. Returns false if the decision is full and some are left.
     fn supersede_waiting(
         &mut self,
         out: &mut DecisionDraft,

@@ -14,10 +14,10 @@ use crate::id::{RunId, StepIx};
 use crate::plan::{Placement, Plan};
 use crate::slab::ClassIx;
 
-/// The number of warnings in the answer to a submission: users do not read more, and each costs a visit of every worker.
+/// The maximum number of warnings in the answer to a submission. Each one costs a visit of every worker.
 const WARNINGS_MAX: usize = 20;
 
-/// Every lock that a plan's steps take, with its slots.
+/// Returns every lock that a plan's steps take, with its slots.
 pub(in crate::engine) fn locks_of(plan: &Plan) -> impl Iterator<Item = (&str, u32)> {
     let names: BTreeSet<&str> =
         plan.specs().iter().flat_map(|spec| &spec.locks).map(|lock| &*lock.name).collect();
@@ -71,7 +71,7 @@ impl Engine {
         bad.map(RequestDenial::BadReuse)
     }
 
-    /// Whether a plan, or all active ones together with it, would take more than may be taken.
+    /// Checks whether the plan exceeds a limit, alone or together with all active plans.
     fn size_denial(&self, plan: &Plan) -> Option<RequestDenial> {
         if let Some(excess) = plan.exceeded_limit() {
             return Some(RequestDenial::PlanTooLarge(excess));
@@ -114,7 +114,7 @@ impl Engine {
         warnings
     }
 
-    /// The classes of the run's steps that no worker serves, each with its first step. Looks at every step once.
+    /// Returns the classes of the run's steps that no worker serves, each with its first step. Visits every step once.
     fn unserved_classes(&self, run: &Run) -> BTreeMap<ClassIx, StepIx> {
         let mut first = BTreeMap::new();
         for node in run.plan.nodes() {
@@ -127,7 +127,7 @@ impl Engine {
         first
     }
 
-    /// Says what is missing for a class of the run's steps.
+    /// Returns a warning that names what is missing for a class of the run's steps.
     fn no_worker_yet(&self, run: &Run, class: ClassIx, step: StepIx) -> SubmitWarning {
         let placement = &self.board.classes[class].placement;
         SubmitWarning::NoWorkerYet {
@@ -137,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// The demands that no online worker meets, or what the closest worker lacks.
+    /// Returns the requirements that no online worker meets, or those that the closest worker lacks.
     fn missing_demands(&self, placement: &Placement) -> String {
         let online =
             self.workers.iter().map(|(_, it)| it).filter(|it| it.status == WorkerStatus::Online);

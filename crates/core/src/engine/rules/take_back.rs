@@ -1,4 +1,4 @@
-//! Takes back leases that were granted ahead of slots, when another worker could start them at once.
+//! Takes back leases that were granted ahead of slots when another worker could start them at once.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -12,13 +12,13 @@ use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted_bugs::PlantedBug;
 use crate::slab::{ClassIx, LaneIx, LeaseIx, WorkerIx};
 
-/// Leases that are looked at for one exchange of an idle worker; the next exchange goes on behind them. Every idle worker
-/// looks, so without a bound the cost would be all idle workers times all leases.
+/// Leases visited for one exchange of an idle worker; the next exchange continues after them. Every idle worker
+/// searches, so without a bound the cost would be the number of idle workers times the number of leases.
 const TAKE_BACK_SCANS_MAX: usize = 4096;
 
 impl Engine {
-    /// Requests leases for an idle worker from workers that hold more than they run and have not started them. They answer
-    /// with their next exchange; until then no other worker gets the step.
+    /// Requests leases for an idle worker from workers that hold more leases than slots and have not started them. They
+    /// answer with their next exchange; until then no other worker gets the step.
     pub(in crate::engine) fn request_take_back(&mut self, idle: WorkerIx) {
         if self.ahead.is_empty()
             || !self.workers[idle].has_free_slot()
@@ -46,7 +46,7 @@ impl Engine {
         self.board.scans += looks as u64;
     }
 
-    /// Requests the newest leases that the holder has beyond its slots. Leases that were requested before count.
+    /// Requests the newest leases that the holder has beyond its slots. Leases requested before count too.
     fn request_from_holder(
         &mut self,
         holder: WorkerIx,
@@ -70,7 +70,7 @@ impl Engine {
         asked + leases.len()
     }
 
-    /// Requests from a draining worker all leases that it has not started.
+    /// Requests all leases that a draining worker has not started.
     pub(in crate::engine) fn request_all_back(&mut self, holder: WorkerIx) {
         for lease in self.workers[holder].leases.clone() {
             let of_this_life = self.is_of_this_life(lease);
@@ -80,7 +80,7 @@ impl Engine {
         self.notify.insert(holder);
     }
 
-    /// Whether a lease has not started as far as is known, is of one of these classes, and was given ahead.
+    /// Returns whether a lease is not known to have started, belongs to one of these classes, and was granted ahead.
     fn may_take_back(&self, lease: LeaseIx, serves: &BTreeSet<ClassIx>) -> bool {
         let lease = &self.leases[lease];
         if lease.started_at.is_some()
@@ -95,7 +95,7 @@ impl Engine {
         lane.is_some_and(is_served) && run.spec(lease.step).may_lease_ahead()
     }
 
-    /// The planted mistake of not waiting for the holder's word.
+    /// The planted bug that does not wait for the answer of the holder.
     pub(in crate::engine) fn take_back_at_once(&mut self, out: &mut DecisionDraft) {
         if !self.config.bugs.on(PlantedBug::TakenBackWhileStarting) {
             return;
@@ -113,7 +113,7 @@ impl Engine {
     }
 }
 
-/// Keeps so many of the least, in no order and in linear time.
+/// Keeps the `most` smallest elements, in no order and in linear time.
 fn keep_least<T: Ord>(items: &mut Vec<T>, most: usize) {
     if most < items.len() {
         items.select_nth_unstable(most);

@@ -1,4 +1,4 @@
-//! What time alone brings about.
+//! Decides what follows from time alone.
 
 use super::decide::DecisionDraft;
 use crate::engine::config::{BRAKE_PACE, BRAKE_STEPS, BRAKE_WORKERS};
@@ -29,14 +29,14 @@ impl Engine {
                 EngineTimer::Lane(lane) => self.lane_wait_ended(out, lane),
                 EngineTimer::Key(run, step) => self.key_wait_timed_out(out, run, step),
             }
-            // Each deadline that was looked at is progress, also where nothing came of it.
+            // Each visited deadline is progress, even if no event follows from it.
             if self.has_scanned_enough(out) {
                 break;
             }
         }
     }
 
-    /// The run that a deadline is about, if it is about one.
+    /// Returns the run that a deadline is about, if there is one.
     fn run_of(&self, timer: EngineTimer) -> Option<RunId> {
         let run = match timer {
             EngineTimer::Retry(run, _)
@@ -54,7 +54,7 @@ impl Engine {
         Some(self.runs.get(run)?.id)
     }
 
-    /// A worker had no contact for one lease duration, or is to be forgotten.
+    /// Handles a worker without contact for one lease duration: it is lost, or dropped if it was lost long ago.
     fn worker_silent(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         let Some(it) = self.workers.get(worker) else {
             return;
@@ -118,9 +118,9 @@ impl Engine {
         }
     }
 
-    /// Where most of many workers fall silent at once, the fault is more likely the leader's or the network's than
-    /// theirs: they are given up little by little, so that a passing fault does not hand out everything again. The
-    /// brake is on until no worker is late.
+    /// Applies the brake. If most of many workers fall silent together, the fault is more likely the leader's or the
+    /// network's than theirs. The engine then gives them up slowly, so that a passing fault does not cause every step
+    /// to be granted again. The brake stays on until no worker is late.
     fn apply_brake(&mut self, out: &mut DecisionDraft) -> bool {
         if let Some(brake) = self.brake.as_mut().filter(|brake| self.now < brake.until) {
             brake.left = brake.left.saturating_sub(1);
@@ -188,8 +188,8 @@ impl Engine {
         self.emit(out, event::RunCancelled { run: run.id, level, reason });
     }
 
-    /// A started step should have been ended by its worker long ago: it is told to stop and not renewed any more. Its
-    /// lease and its locks end by report or expiry.
+    /// Orders a started step to stop, because its worker should have ended it long ago. Its lease is not renewed any
+    /// more and ends with a report or by time.
     fn step_overdue(&mut self, out: &mut DecisionDraft, lease_ix: LeaseIx) {
         let Some(lease) = self.leases.get(lease_ix) else {
             return;
@@ -199,7 +199,7 @@ impl Engine {
             return;
         };
         if started + timeout + spec.kill_grace + lease.ttl + lease.leapt > self.now {
-            // A new leader's longer TTL has moved it, or a leap of time.
+            // The longer TTL of a new leader, or a jump of time, has moved the deadline.
             return self.watch_overdue(lease_ix);
         }
         let (step, fence, worker) = (lease.step, lease.fence, lease.worker);
@@ -213,8 +213,8 @@ impl Engine {
         }
     }
 
-    /// Steps of a lane have waited long: locks are kept for the first; those that nobody could run, or whose locks were
-    /// not free, fail.
+    /// Handles a lane with steps that have waited long. Locks are reserved for its first step. Steps fail that no
+    /// worker could run, or that did not get their locks.
     fn lane_wait_ended(&mut self, out: &mut DecisionDraft, lane: LaneIx) {
         if self.board.lanes.get(lane).is_none_or(|it| it.timer.is_none_or(|at| at > self.now)) {
             return;
@@ -259,7 +259,7 @@ impl Engine {
             return Some(settled);
         }
         let locked_out = lane.locks.is_some() && !self.board.can_acquire_locks(lane_ix);
-        // An embargo is no wait for another holder: what it takes is not charged to the step.
+        // An embargo is not a wait for another holder: its time does not count against the step.
         let since = queued.since.max(self.embargo.until);
         let ends = self.wait_ends(since, lane.key.wait_for_lock);
         (locked_out && ends <= self.now).then_some(StepSettlement::FailedNoLock)

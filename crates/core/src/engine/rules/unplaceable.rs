@@ -1,8 +1,8 @@
 //! Runs for which no more workers are expected.
 //!
-//! In a cluster a step that nobody can run waits, since somebody may be started for it. Where it is known how many take
-//! part, and all of them have come, or have been waited for, it ends as it would on one machine. Who has come is not in the
-//! events of a run, so that is volatile: a new leader gathers its crew anew.
+//! In a cluster, a step that no worker matches waits, because a matching worker may still be started. If the number of
+//! instances is known, and all have joined or were waited for, the step ends as it would on one machine. The joined
+//! instances are not in the events of a run, so this state is volatile: a new leader collects it again.
 
 use crate::engine::event::{StepSettlement, UnplaceablePolicy};
 use crate::engine::queue::requirement_class::RequirementClass;
@@ -12,8 +12,8 @@ use crate::id::RunId;
 use crate::slab::RunIx;
 use crate::time::{Span, Time};
 
-/// How long a step waits for somebody who could run it when nobody is expected any more. Whoever has just lost the way
-/// comes back within it.
+/// How long a step waits for a matching worker when no more workers are expected. A worker that has just lost its
+/// connection returns within this time.
 const UNPLACEABLE_WAIT: Span = Span::secs(1);
 
 impl Engine {
@@ -37,7 +37,7 @@ impl Engine {
         Ok(())
     }
 
-    /// When the engine checks the steps of a class that has waited for a worker since then.
+    /// Returns when the engine checks the steps of a class that has had no worker since `since`.
     pub(in crate::engine) fn class_wait_ends(
         &self,
         class: &RequirementClass,
@@ -51,7 +51,7 @@ impl Engine {
         soon.map_or(ends, |soon| soon.min(ends))
     }
 
-    /// How a step ends that has matched no worker since then, if it has waited long enough.
+    /// Returns how a step ends that has matched no worker since then, if it has waited long enough.
     pub(in crate::engine) fn unplaceable_after_wait(
         &self,
         run_ix: RunIx,
@@ -61,7 +61,7 @@ impl Engine {
         let since = since.max(class.empty_since);
         let waited = |patience| self.wait_ends(since, patience) <= self.now;
         let run = &self.runs[run_ix];
-        // A step whose only workers were lost is not unplaceable: a worker matched it before.
+        // A step is not unplaceable if it matched workers that were lost.
         let never_served = class.empty_since <= run.submitted_at;
         match self.no_more_workers.get(&run.id).filter(|_| never_served && waited(UNPLACEABLE_WAIT))
         {

@@ -1,4 +1,4 @@
-//! Which large results a worker may fetch: those that a step reads that it holds a lease of.
+//! Decides which large results a worker may fetch: those that the steps of its leases read.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::outcome::StepOutput;
 use crate::slab::RunIx;
 
 impl Engine {
-    /// Whether a worker may fetch a large result: a step that it holds a lease of in its current life reads a node with
-    /// that result. The run that stored it may be another one, whose outcome was taken over. A revoked worker may fetch
-    /// nothing.
+    /// Returns whether a worker may fetch a large result. A step that its current incarnation holds a lease on must
+    /// read a node with that result. Another run may have stored the result, if its outcome was reused. A revoked
+    /// worker may fetch nothing.
     ///
-    /// A node that several leased steps read is looked at once, so the cost depends on the plans and not on the leases.
+    /// A node that several leased steps read is visited once, so the cost depends on the plans and not on the leases.
     pub fn may_fetch(&self, worker: WorkerId, result: LargeValueId) -> bool {
         let Some(holder) = self.worker_ids.get(&worker).map(|holder| &self.workers[*holder]) else {
             return false;
@@ -35,7 +35,7 @@ impl Engine {
 }
 
 impl Run {
-    /// Whether readers of a node are handed this result: its own, or that of a cell of a join.
+    /// Returns whether readers of a node get this result: it belongs to the node, or to a cell of a join.
     fn exposes_value(&self, node: StepIx, result: LargeValueId) -> bool {
         let is_it = |kept: &LargeValueRef| {
             matches!(kept.place, LargeValueLocation::Leader { .. }) && kept.name() == result
@@ -43,7 +43,7 @@ impl Run {
         self.large_values(node).any(is_it)
     }
 
-    /// The results of a node that are kept elsewhere: its own, and those of the cells of a join.
+    /// Returns the results of a node that are stored outside the journal: its own, and those of the cells of a join.
     pub(in crate::engine) fn large_values(
         &self,
         node: StepIx,

@@ -1,4 +1,4 @@
-//! Conditions on values: what an `if:` that reads outputs of needs comes to.
+//! Evaluates conditions on values: an `if:` that reads the outputs of needs.
 
 use serde_json::{Map, Value, json};
 
@@ -9,11 +9,11 @@ use crate::id::StepIx;
 use crate::outcome::{StepOutput, StepStatus};
 use crate::plan::ValueCondition;
 
-/// Bytes of `{"cell": …, "status": …, "outputs": …},` beside what stands for the dots.
+/// Bytes of `{"cell": …, "status": …, "outputs": …},` without the values.
 const VALUE_FRAME: usize = 48;
 
 impl Run {
-    /// Whether a step waits for nothing but its condition on values.
+    /// Returns whether a step waits only for its condition on values.
     pub(in crate::engine) fn awaits_value_condition(&self, step: StepIx) -> bool {
         let state = self.step(step);
         state.status == StepStatus::Waiting
@@ -23,7 +23,7 @@ impl Run {
             && self.spec(step).is_decided_after_needs()
     }
 
-    /// How a step ends by its condition on values; `None` if that holds.
+    /// Returns how a step ends by its condition on values; `None` if the condition holds.
     pub(in crate::engine) fn settled_by_values(&self, step: StepIx) -> Option<StepSettlement> {
         let when = &self.spec(step).when;
         if let ValueCondition::Fails(why) = when {
@@ -48,7 +48,7 @@ impl Run {
         }
     }
 
-    /// Whether all of these can be read here, or why not: one leads into a result that is kept elsewhere.
+    /// Checks that all of these paths can be read here. A path into a result that is stored elsewhere cannot.
     pub(in crate::engine) fn can_read(&self, paths: &[ExprPath]) -> Result<(), String> {
         for used in paths {
             let [steps, name, outputs, ..] = used.path.as_slice() else { continue };
@@ -59,15 +59,15 @@ impl Run {
             if let Some(kept) = kept {
                 return Err(format!(
                     "the result of `{name}` is {kept}, where no condition and no key can read it: \
-                     have a step of its own hand on what is to be read"
+                     pass the needed part as a small output of another step"
                 ));
             }
         }
         Ok(())
     }
 
-    /// What the nodes that a step reads have come to: `{"steps": {"build": {"status": …, "outputs": …}}}`. A matrix gives a
-    /// list, one entry for each cell.
+    /// Returns the values of the nodes that a step reads: `{"steps": {"build": {"status": …, "outputs": …}}}`. A matrix
+    /// has a list with one entry per cell.
     pub(in crate::engine) fn values_for(&self, step: StepIx) -> Value {
         let reads = self.spec(step).reads.iter();
         let steps: Map<String, Value> =
@@ -75,7 +75,7 @@ impl Run {
         json!({ "steps": steps })
     }
 
-    /// Bytes of what a step is handed: its name, its work, and about those of the values that it reads.
+    /// Returns the approximate bytes of a step's grant: its name, its work, and the values that it reads.
     pub(in crate::engine) fn grant_input_bytes(&self, step: StepIx) -> usize {
         let reads = self.spec(step).reads.iter();
         let values: usize = reads.map(|node| self.values_size(*node)).sum();
@@ -107,8 +107,8 @@ impl Run {
         json!({ "status": status, "outputs": cells })
     }
 
-    /// Outputs are a JSON object; of a step that has none they are null. Of one whose result is kept elsewhere they are
-    /// null too, and `kept` says where: whoever executes the step fetches it.
+    /// Adds the outputs, a JSON object, to an entry; they are null if the step has none. They are also null for a
+    /// result that is stored elsewhere: `kept` says where, and the worker that executes the step fetches it.
     fn with_outputs(&self, mut entry: Value, step: StepIx) -> Value {
         entry["outputs"] = match self.outputs.get(&step) {
             Some(StepOutput::Inline(text)) => serde_json::from_str(text).unwrap_or(Value::Null),
@@ -123,7 +123,7 @@ impl Run {
     }
 }
 
-/// What an expression read, each value by its path.
+/// Returns the values that an expression read, each by its path.
 fn describe_values(expression: &Expression, scope: &ExprScope) -> String {
     let values = expression.paths().into_iter().filter_map(|used| {
         let path = used.path.join(".");

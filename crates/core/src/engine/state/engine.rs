@@ -35,7 +35,7 @@ use crate::time::{Span, Time};
     reason = "facts about the store that do not depend on each other"
 )]
 pub struct Engine {
-    /// Set by the node, and not part of a snapshot.
+    /// Set by the node; not part of a snapshot.
     #[serde(skip)]
     pub(crate) config: EngineConfig,
     pub(crate) now: Time,
@@ -197,24 +197,25 @@ impl Engine {
         }
     }
 
-    /// The time that decides whether data is old enough to be deleted, when the journal's time is `now`: a jump of more
-    /// than a day between two terms is not trusted for an hour.
+    /// Returns the time that decides whether data is old enough to be deleted, when the journal's time is `now`. A jump
+    /// of more than a day between two terms is not trusted for an hour.
     pub fn trusted_time(&self, now: Time) -> Time {
         self.clock_doubt.trusted_time(now)
     }
 
-    /// The time that decides whether archived runs and their logs are old enough to be deleted; see [`trusted_time`](Self::trusted_time).
-    /// `system` is the clock of this machine, `store_has_own` whether the journal's time comes from another one.
+    /// Returns the time that decides whether archived runs and their logs are old enough to be deleted; see
+    /// [`trusted_time`](Self::trusted_time). `system` is the clock of this machine. `store_has_own` says whether the
+    /// journal's time comes from another clock.
     pub fn deletion_cutoff(&self, now: Time, system: Time, store_has_own: bool) -> Time {
         self.clock_doubt.deletion_cutoff(now, system, store_has_own)
     }
 
-    /// The suspected jump of the journal's time between two terms, and how long it remains suspected.
+    /// Returns the suspected jump of the journal's time between two terms, and how long it remains suspected.
     pub fn suspected_clock_jump(&self, now: Time) -> Option<(Span, Span)> {
         self.clock_doubt.suspected_jump(now)
     }
 
-    /// The same state with another configuration, which a snapshot does not contain.
+    /// Returns the same state with another configuration, which a snapshot does not contain.
     #[must_use]
     pub fn with_config(mut self, config: EngineConfig) -> Self {
         self.config = config;
@@ -229,42 +230,42 @@ impl Engine {
         self.config.bugs
     }
 
-    /// The generation of the store, in the upper bits of fences.
+    /// Returns the generation of the store, in the upper bits of fences.
     pub const fn generation(&self) -> u16 {
         self.generation
     }
 
-    /// The term of the newest leader.
+    /// Returns the term of the newest leader.
     pub const fn term(&self) -> Term {
         self.term
     }
 
-    /// The run that the engine decided on last: the cause if it panicked.
+    /// Returns the run that the engine decided on last: the cause if it panicked.
     pub const fn deciding_run(&self) -> Option<RunId> {
         self.deciding_run
     }
 
-    /// Every token and every worker's credential.
+    /// Returns every token and every worker's credential.
     pub const fn keys(&self) -> &Keyring {
         &self.keys
     }
 
-    /// The newest entries of the audit trail.
+    /// Returns the newest entries of the audit trail.
     pub const fn acts(&self) -> &AuditTrail {
         &self.acts
     }
 
-    /// The time of the newest event or decision.
+    /// Returns the time of the newest event or decision.
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// The longest interval between two exchanges of a worker.
+    /// Returns the longest interval between two exchanges of a worker.
     pub fn interval(&self) -> Span {
         self.config.interval.unwrap_or_else(|| self.ttl.divided_by(3))
     }
 
-    /// Counts of the items in the engine.
+    /// Returns counts of the items in the engine.
     pub fn counts(&self) -> EngineCounts {
         EngineCounts {
             runs: self.runs.len(),
@@ -276,27 +277,27 @@ impl Engine {
         }
     }
 
-    /// The status of a run; `None` if the engine does not have it.
+    /// Returns the status of a run; `None` if the engine does not have it.
     pub fn run_status(&self, run: RunId) -> Option<RunStatus> {
         Some(self.runs[*self.run_ids.get(&run)?].status)
     }
 
-    /// The status of a step; `None` if the engine does not have its run.
+    /// Returns the status of a step; `None` if the engine does not have its run.
     pub fn step_status(&self, run: RunId, step: StepIx) -> Option<StepStatus> {
         Some(self.runs[*self.run_ids.get(&run)?].steps.get(step.0 as usize)?.status)
     }
 
-    /// The output of a step.
+    /// Returns the output of a step.
     pub fn output(&self, run: RunId, step: StepIx) -> Option<&StepOutput> {
         self.runs[*self.run_ids.get(&run)?].outputs.get(&step)
     }
 
-    /// The status of a worker.
+    /// Returns the status of a worker.
     pub fn worker_status(&self, worker: WorkerId) -> Option<WorkerStatus> {
         Some(self.workers[*self.worker_ids.get(&worker)?].status)
     }
 
-    /// Runs that have ended and may be sealed.
+    /// Returns the runs that have ended and may be sealed.
     pub fn ended_runs(&self) -> Vec<RunId> {
         self.runs
             .iter()
@@ -305,14 +306,15 @@ impl Engine {
             .collect()
     }
 
-    /// The open lease of this fence, if the step named has it.
+    /// Returns the open lease of this fence, if the step named has it.
     pub(crate) fn lease_of(&self, run: RunId, step: StepIx, fence: Fence) -> Option<LeaseIx> {
         let run = &self.runs[*self.run_ids.get(&run)?];
         let lease = run.steps.get(step.0 as usize)?.lease?;
         (self.leases.get(lease)?.fence == fence).then_some(lease)
     }
 
-    /// The key of the lane of a spec. A per-worker limit counts by name: `step` is a step with the spec, if there is one.
+    /// Returns the lane key of a spec. A per-worker limit counts by name: `step` is a step with the spec, if there is
+    /// one.
     pub(crate) fn lane_key(
         &mut self,
         run_ix: RunIx,
@@ -355,7 +357,7 @@ impl Engine {
         StepKind { step: run.plan.definition(step).into(), pipeline: pipeline.into() }
     }
 
-    /// The position of a ready step in its lane.
+    /// Returns the position of a ready step in its lane.
     pub(crate) fn lane_position(&self, run_ix: RunIx, step: StepIx, lane: LaneIx) -> LanePosition {
         let run = &self.runs[run_ix];
         let aging = !self.config.bugs.on(PlantedBug::PriorityStarvation);
@@ -413,7 +415,7 @@ impl Engine {
         }
     }
 
-    /// Takes a worker out of every class.
+    /// Removes a worker from every class.
     pub(crate) fn leave_classes(&mut self, worker: WorkerIx) {
         for class in std::mem::take(&mut self.workers[worker].classes) {
             self.board.classes[class].workers -= 1;

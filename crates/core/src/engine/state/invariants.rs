@@ -1,7 +1,7 @@
-//! What must hold after every decision, as far as one engine can see it.
+//! The invariants that one engine can check after every decision.
 //!
-//! The names follow the list of invariants in ARCHITECTURE.md. The simulator checks the rest, and these again, from what
-//! workers did and what the journal holds.
+//! The names are those of the list of invariants in ARCHITECTURE.md. The simulator checks the others too, and these
+//! again, against the actions of workers and the content of the journal.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ use crate::id::StepIx;
 use crate::outcome::StepStatus;
 use crate::slab::{ClassIx, RunIx, WorkerIx};
 
-/// An invariant that does not hold.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{invariant}: {detail}")]
 pub struct InvariantViolation {
-    /// Which.
+    /// The name of the invariant.
     pub invariant: &'static str,
-    /// Where and how.
+    /// The contradicting items.
     pub detail: String,
 }
 
@@ -34,7 +34,7 @@ impl InvariantViolations {
 }
 
 impl Engine {
-    /// Every invariant that does not hold. Costs as much as there are steps: for tests and simulations.
+    /// Returns every violated invariant. The cost grows with the number of steps: for tests and simulations.
     pub fn check(&self) -> Vec<InvariantViolation> {
         let mut found = InvariantViolations(Vec::new());
         for (run_ix, run) in self.runs.iter() {
@@ -99,7 +99,7 @@ impl Engine {
         found.check(disorder.is_none(), "I23 once", || disorder.unwrap_or_default());
         for ((run, step), at_it) in self.ledger.bindings() {
             if self.runs.get(run).is_some_and(Run::is_hollow) {
-                // It ended its waits with its run, and until then nothing is decided on it.
+                // The waits of a hollow run end with the run. Until then no decision concerns them.
                 continue;
             }
             let state = self.runs.get(run).map(|run| run.step(step));

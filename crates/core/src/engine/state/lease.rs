@@ -18,44 +18,44 @@ pub(crate) struct Lease {
     pub(crate) attempt: u16,
     pub(crate) delivery: u16,
     pub(crate) worker: WorkerIx,
-    /// The incarnation of the worker that it was granted to.
+    /// The incarnation of the worker that got it.
     pub(crate) life: Incarnation,
-    /// The exchange that it answered.
+    /// The exchange that the grant answered.
     pub(crate) seq: Seq,
     /// The term that granted or last confirmed it.
     pub(crate) term: Term,
-    /// When that was.
+    /// When the lease was granted or last confirmed.
     pub(crate) since: Time,
     pub(crate) ttl: Span,
-    /// The first takeover after `since`, later by what journal time has leapt after it: without a confirmation it ends one TTL
-    /// later.
+    /// The first takeover after `since`, moved by later jumps of journal time. Without a confirmation the lease ends
+    /// one TTL after it.
     pub(crate) led_since: Option<Time>,
     /// The jumps of journal time since its step started; they do not count against the step.
     pub(crate) leapt: Span,
     pub(crate) started_at: Option<Time>,
-    /// When its step should have been ended by its worker at the latest.
+    /// The latest time at which its worker should have ended the step.
     pub(crate) overdue_at: Option<Time>,
     pub(crate) stop: Option<(StopMode, StopReason)>,
-    /// Locks that it holds.
+    /// The locks that it holds.
     pub(crate) locks: Option<Arc<[LockIx]>>,
     /// Its positions in the lists of its worker and its run.
     pub(crate) at_worker: u32,
     pub(crate) at_run: u32,
-    /// Volatile: when it ends if it is no longer to be renewed.
+    /// Volatile: when it ends if it must not be renewed any more.
     pub(crate) frozen: Option<Time>,
-    /// Volatile: whether its worker was asked to give it back.
+    /// Volatile: whether its worker was asked to release it.
     pub(crate) asked_back: bool,
     /// Volatile: the newest exchange that listed it.
     pub(crate) heard: Seq,
 }
 
 impl Lease {
-    /// Whether it was granted in answer to an exchange whose reply the worker has not processed.
+    /// Returns whether the worker has not processed the reply that carried the grant.
     pub(crate) fn is_undelivered(&self, seen: Seq) -> bool {
         self.seq > seen
     }
 
-    /// When it ends unless it is renewed; `contact` is the last contact of its worker with this leader.
+    /// Returns when the lease ends unless it is renewed; `contact` is the last contact of its worker with this leader.
     pub(crate) fn expires(&self, contact: Time) -> Time {
         let end = self.led_since.unwrap_or_else(|| self.since.max(contact)) + self.ttl;
         self.frozen.map_or(end, |frozen| frozen.min(end))

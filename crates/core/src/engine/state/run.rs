@@ -77,17 +77,17 @@ impl StepState {
         }
     }
 
-    /// Whether a need failed. One that could not run did not fail.
+    /// Returns whether a need failed. A need that could not run did not fail.
     pub(crate) const fn need_failed(&self) -> bool {
         matches!(self.blocker, Some(StepBlocker::Failure(_)))
     }
 
-    /// Whether it, or what it needs, could not run because no worker matches.
+    /// Returns whether the step or a need could not run because no worker matches.
     pub(crate) const fn is_withheld(&self) -> bool {
         matches!(self.blocker, Some(StepBlocker::NeedCouldNotRun(_) | StepBlocker::Unplaceable))
     }
 
-    /// Notes why the step ended without a lease. A failure counts for more than any other reason but a missing worker.
+    /// Records why the step ended without a lease. A failure replaces any other reason except a missing worker.
     pub(crate) const fn note_settlement(&mut self, settled: &StepSettlement) {
         let (blocker, could_not_run) = match settled {
             StepSettlement::Withheld { cause } => {
@@ -113,7 +113,7 @@ impl StepState {
         }
     }
 
-    /// Notes that a need keeps this step from running. A failure counts for more than the want of a worker.
+    /// Records that a need keeps this step from running. A failure replaces a missing worker.
     pub(crate) fn note_blocker(&mut self, blocker: NeedBlocker) {
         if self.status.is_terminal() || self.need_failed() {
             return;
@@ -124,22 +124,22 @@ impl StepState {
     }
 }
 
-/// Where a retried step should not run.
+/// The worker that a retried step should avoid.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct AvoidedWorker {
     pub(crate) worker: WorkerId,
-    /// The lane of its own that it waits in, while it does.
+    /// Its own lane, while it waits there.
     pub(crate) lane: Option<LaneIx>,
 }
 
 /// A lease that ended without ending its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SpentLeaseKind {
-    /// Its holder reported an outcome, which led to a retry or another delivery.
+    /// The holder reported an outcome, which led to a retry or another delivery.
     Reported,
-    /// It was given up.
+    /// The lease was given up.
     GivenUp,
-    /// It was given up and an outcome came later.
+    /// The lease was given up, and its outcome came later.
     Late,
 }
 
@@ -181,19 +181,19 @@ pub(crate) struct Run {
     pub(crate) failed: Option<StepIx>,
     /// Steps that did not run because a need could not.
     pub(crate) withheld: u32,
-    /// Whether a step was ended for a newer run's sake.
+    /// Whether a step was ended because a newer run superseded it.
     pub(crate) superseded: bool,
     pub(crate) cancel: Option<(CancelLevel, CancelReason)>,
-    /// How far the endings of a stopped run have got.
+    /// The next step to visit while the steps of a stopped run are ended.
     pub(crate) stop_cursor: Option<StepIx>,
     pub(crate) outputs: BTreeMap<StepIx, StepOutput>,
     pub(crate) spent: BTreeMap<Fence, SpentLease>,
-    /// Retried steps that should run elsewhere.
+    /// Retried steps that should avoid a worker.
     pub(crate) avoid: BTreeMap<StepIx, AvoidedWorker>,
 }
 
 impl Run {
-    /// A run that begins, with its number in the order of submission.
+    /// Returns a run that begins, with its number in the order of submission.
     pub(crate) fn new(
         (id, order): (RunId, u64),
         plan: Arc<Plan>,
@@ -243,7 +243,7 @@ impl Run {
         &mut self.steps[step.0 as usize]
     }
 
-    /// The lane of a spec; `None` while the run is not in the queues.
+    /// Returns the lane of a spec; `None` while the run is not in the queues.
     pub(crate) fn lane_of(&self, spec: SpecIx) -> Option<LaneIx> {
         self.lanes.get(spec.0 as usize).copied()
     }
@@ -252,7 +252,7 @@ impl Run {
         self.plan.spec(step).expect("only steps have leases and lanes, joins do not")
     }
 
-    /// Whether a step of this condition may no longer begin.
+    /// Returns whether a step with this condition may no longer begin.
     pub(crate) fn bars_start(&self, condition: StatusCondition) -> bool {
         match self.cancel {
             Some((CancelLevel::Kill, _)) => return true,
@@ -266,12 +266,12 @@ impl Run {
         matches!(self.form, RunForm::Hollow)
     }
 
-    /// Whether a leader has ended it because it is condemned.
+    /// Returns whether a leader has ended the run because it is condemned.
     pub(crate) const fn is_condemned_and_ended(&self) -> bool {
         matches!(self.cancel, Some((_, CancelReason::Condemned)))
     }
 
-    /// How the run ends, given that every step has.
+    /// Returns the final status of the run, once every step has ended.
     pub(crate) fn final_status(&self) -> RunStatus {
         match self.cancel {
             Some((_, CancelReason::Deadline | CancelReason::Defect | CancelReason::Condemned)) => {

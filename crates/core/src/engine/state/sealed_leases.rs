@@ -1,6 +1,6 @@
-//! Leases of sealed runs that were given up: a report of one of them is kept as history, once.
+//! Leases of sealed runs that were given up: one late report of each is kept as history.
 //!
-//! A sealed run is not here to tell which leases it had, and a worker is not believed about that.
+//! The engine no longer has the run, and must not trust a worker about the leases that it had.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use super::run::{Run, SpentLeaseKind};
 use crate::id::{Fence, RunId, StepIx, WorkerId};
 use crate::session::LeaseRef;
 
-/// More leases than this are not remembered: the oldest are forgotten, and a report of one of them is answered as stale and
-/// not kept. Runs are sealed minutes after their end, so few workers come back later, and a lease takes 40 bytes.
+/// The maximum number of leases to remember. Beyond it the oldest are dropped, and a report of one of them is stale and
+/// not kept. Runs are sealed minutes after their end, so few workers report later. A lease takes 40 bytes.
 const SEALED_LEASES_MAX: usize = 4096;
 
-/// Which leases, and whose they were.
+/// The run, the step and the holder of each lease.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SealedLeases(BTreeMap<Fence, (RunId, StepIx, WorkerId)>);
 
 impl SealedLeases {
-    /// Remembers the leases of a run that is sealed, if no report of them came.
+    /// Remembers the leases of a run that is sealed, except those that were reported.
     pub(crate) fn remember_run(&mut self, run: &Run) {
         let given_up = run.spent.iter().filter(|(_, spent)| spent.how == SpentLeaseKind::GivenUp);
         self.0.extend(given_up.map(|(fence, spent)| (*fence, (run.id, spent.step, spent.holder))));
@@ -28,13 +28,13 @@ impl SealedLeases {
         }
     }
 
-    /// The worker that held a lease.
+    /// Returns the worker that held a lease.
     pub(crate) fn holder(&self, at: LeaseRef) -> Option<WorkerId> {
         let (run, step, holder) = self.0.get(&at.fence)?;
         (*run == at.run && *step == at.step).then_some(*holder)
     }
 
-    /// A report of the lease was kept: another one is not.
+    /// Forgets a lease after its report was kept, so that no other report of it is kept.
     pub(crate) fn forget(&mut self, fence: Fence) {
         self.0.remove(&fence);
     }

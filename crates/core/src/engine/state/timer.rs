@@ -1,4 +1,4 @@
-//! Deadlines, each of which is checked again when it fires: a deadline that has moved is set anew.
+//! Deadlines. The engine checks each one again when it fires, and sets a new one if the end has moved.
 
 use std::collections::BTreeSet;
 
@@ -8,33 +8,33 @@ use crate::id::StepIx;
 use crate::slab::{LaneIx, LeaseIx, RunIx, WorkerIx};
 use crate::time::Time;
 
-/// What a deadline is about.
+/// The subject of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum EngineTimer {
-    /// Something is left over from a bounded decision.
+    /// A bounded decision left work over.
     Unfinished,
-    /// A worker should have been in contact by now.
+    /// A worker is silent, and may be lost.
     Contact(WorkerIx),
     /// A parked exchange must be answered.
     Parked(WorkerIx),
     /// A back-off is over.
     Retry(RunIx, StepIx),
-    /// A run has taken too long.
+    /// A run has exceeded its deadline.
     RunDeadline(RunIx),
     /// A started step should have ended by now.
     Overdue(LeaseIx),
     /// Steps of a lane have waited too long.
     Lane(LaneIx),
-    /// A step has waited too long for an idempotency key that another step holds.
+    /// A step has waited too long for the idempotency key of another step.
     Key(RunIx, StepIx),
-    /// Lost grants have ended.
+    /// The embargo is over.
     Embargo,
 }
 
-/// Fewer deadlines than this are not worth looking through.
+/// Below this number of deadlines, dropping obsolete ones is not worth the search.
 const PRUNE_TIMERS_FROM: usize = 4096;
 
-/// All deadlines, the next one first.
+/// All deadlines, earliest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TimerQueue(BTreeSet<(Time, EngineTimer)>);
 
@@ -51,7 +51,7 @@ impl TimerQueue {
         self.0.first().map(|(at, _)| *at)
     }
 
-    /// Drops what only a run's decisions would have dropped. Looks at every deadline, so only once there are many.
+    /// Drops the deadlines of a run that is gone. Visits every deadline, so it only runs when there are many.
     pub(crate) fn forget_run(&mut self, run: RunIx) {
         if self.0.len() < PRUNE_TIMERS_FROM {
             return;

@@ -1,42 +1,42 @@
-//! The one table of a step's life.
+//! The transition table of a step.
 
 use crate::outcome::StepStatus;
 
-/// What can happen to a step.
+/// A change of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepChange {
-    /// Its needs are met, or its back-off is over.
+    /// The needs of the step are met, or its back-off is over.
     MadeReady,
-    /// A worker got a lease on it.
+    /// A worker got a lease on the step.
     Granted,
-    /// The worker said that it had started.
+    /// The worker reported that it had started the step.
     Started,
-    /// Its lease ended and the attempt is handed out again.
+    /// The lease ended, and the attempt is delivered again.
     HandedBack,
-    /// Its lease ended and another attempt follows after a wait.
+    /// The lease ended, and another attempt follows after a back-off.
     BackedOff,
-    /// Its lease ended and so did the step.
+    /// The lease ended, and the step with it.
     Ended(StepStatus),
     /// The outcome of a lease that had been given up counts: the step ends, or waits for its next attempt.
     EndedLate(StepStatus),
-    /// It ended without a lease.
+    /// The step ended without a lease.
     Settled(StepStatus),
-    /// Its outcome was taken from an earlier run.
+    /// The outcome of the step was reused from an earlier run.
     Reused,
 }
 
-/// A change that a step in that status cannot undergo: a bug, or a journal that is not ours.
+/// A change that is illegal in the step's status: the engine has a bug, or another engine wrote the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a step that is {status} cannot be changed by {change:?}")]
 pub struct IllegalStepChange {
-    /// Where the step stood.
+    /// The status of the step.
     pub status: StepStatus,
-    /// What should have happened to it.
+    /// The illegal change.
     pub change: StepChange,
 }
 
-/// The status after a change. Each line says what can happen, to a step that is what, and what it is then. Ends absorb:
-/// no line leads out of them.
+/// Returns the status after a change. Each line lists a change, the statuses that allow it, and the result. No line
+/// leads out of a terminal status.
 pub fn next_status(
     status: StepStatus,
     change: StepChange,
@@ -65,7 +65,7 @@ pub fn next_status(
 }
 
 impl StepChange {
-    /// Every change that some status allows, for tables and tests.
+    /// Returns every change that some status allows, for tables and tests.
     pub const ALL: [Self; 18] = [
         Self::MadeReady,
         Self::Granted,
@@ -87,18 +87,18 @@ impl StepChange {
         Self::Reused,
     ];
 
-    /// What it means, in a few words.
+    /// Returns a short description of the change.
     pub const fn description(self) -> &'static str {
         match self {
             Self::MadeReady => "needs met, or back-off over",
             Self::Granted => "a worker got a lease",
-            Self::Started => "the worker said that it had started",
-            Self::HandedBack => "lease ended: released, or lost with hand-outs left",
-            Self::BackedOff => "attempt failed, another follows after a wait",
+            Self::Started => "the worker reported the start",
+            Self::HandedBack => "lease ended: released, or lost with deliveries left",
+            Self::BackedOff => "attempt failed, another follows after a back-off",
             Self::Ended(_) => "lease ended, and the step with it",
-            Self::EndedLate(_) => "outcome of a lease that was given up came, and counts",
+            Self::EndedLate(_) => "late outcome of a lost lease counts",
             Self::Settled(_) => "ended without a lease",
-            Self::Reused => "outcome taken from an earlier run",
+            Self::Reused => "outcome reused from an earlier run",
         }
     }
 }

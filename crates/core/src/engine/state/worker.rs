@@ -39,7 +39,7 @@ impl fmt::Display for WorkerStatus {
     }
 }
 
-/// How a lease is to be stopped, and why. A later order replaces it only if it is greater.
+/// How and why a lease is to be stopped. A later order replaces it only if it is greater.
 pub(crate) type StopDirective = (StopMode, StopReason);
 
 /// A known worker.
@@ -52,24 +52,24 @@ pub(crate) struct Worker {
     pub(crate) slots: u32,
     pub(crate) home: WorkerLocality,
     pub(crate) status: WorkerStatus,
-    /// Whether it is drained: it gets no more leases.
+    /// Whether the worker is drained: it gets no more leases.
     pub(crate) drained: bool,
     /// When its status last changed.
     pub(crate) since: Time,
     /// Open leases, in no order.
     pub(crate) leases: Vec<LeaseIx>,
-    /// The number of them that belong to former incarnations without proof of their end: they occupy no slot and end by
-    /// time.
+    /// The number of open leases of former incarnations that are not proven to have ended. They occupy no slot and end
+    /// by time.
     pub(crate) former: u32,
-    /// Classes that it may serve; empty unless it is online.
+    /// Classes that the worker serves; empty unless it is online.
     pub(crate) classes: Vec<ClassIx>,
-    /// Open leases by kind, of all incarnations and runs, where a per-worker limit counts them.
+    /// Open leases by kind, over all incarnations and runs, for kinds with a per-worker limit.
     pub(crate) kinds: BTreeMap<Arc<StepKind>, u32>,
     /// When the engine checks its silence next.
     pub(crate) timer: Option<Time>,
-    /// Volatile: the session with it.
+    /// Volatile: the session with the worker.
     pub(crate) peer: LeaderSession,
-    /// Volatile: its last contact with this leader.
+    /// Volatile: the last contact of the worker with this leader.
     pub(crate) contact: Time,
     /// Volatile: stop orders that were sent to it, each with the reply that carried it.
     pub(crate) told: BTreeMap<Fence, (StopDirective, Seq)>,
@@ -86,7 +86,7 @@ impl Worker {
         WorkerFacts { labels: &self.labels, name: &self.name, leads: own == Some(self.id) }
     }
 
-    /// Whether its leases end by time.
+    /// Returns whether the worker's leases end by time.
     pub(crate) fn leases_expire(&self) -> bool {
         self.home != WorkerLocality::SharedFate
     }
@@ -95,12 +95,12 @@ impl Worker {
         matches!(self.status, WorkerStatus::Online | WorkerStatus::Draining)
     }
 
-    /// The number of open leases of the current incarnation.
+    /// Returns the number of open leases of the current incarnation.
     pub(crate) fn open(&self) -> u32 {
         self.open_of_all_lives() - self.former
     }
 
-    /// The number of open leases of all incarnations.
+    /// Returns the number of open leases of all incarnations.
     pub(crate) fn open_of_all_lives(&self) -> u32 {
         u32::try_from(self.leases.len()).expect("leases of a worker are bounded")
     }
@@ -114,7 +114,7 @@ impl Worker {
         }
     }
 
-    /// Whether it runs as many steps of a kind as the limit allows.
+    /// Returns whether the worker runs as many steps of a kind as the limit allows.
     pub(crate) fn is_at_limit(&self, limit: &PerWorkerLimit) -> bool {
         self.kinds.get(&limit.kind).is_some_and(|open| *open >= limit.most)
     }
@@ -131,7 +131,8 @@ impl Worker {
         self.pace_us = pace_us.max(1);
     }
 
-    /// The number of leases that it may hold: one per slot, and ahead of each slot as many as fill `work`, at least one.
+    /// Returns the number of leases that the worker may hold: one per slot, and at least one ahead of each slot, as
+    /// many as fill `work`.
     pub(crate) fn capacity(&self, work: Span, ahead_max: u32) -> u32 {
         let fill = match self.pace_us {
             0 => 1,

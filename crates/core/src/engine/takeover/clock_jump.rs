@@ -1,33 +1,33 @@
-//! A store's clock that leaps ahead between two terms, and what must not be deleted on its word.
+//! Suspected jumps of a store's clock between two terms, which must not cause deletions.
 //!
-//! Within a term time is counted by a monotonic clock. Between two terms there is nothing but a clock that somebody may have
-//! set: a leap of more than a day looks the same whether the store was left alone for so long or the clock is wrong. So a
-//! leap is *doubted*: ages are counted as if it had not happened, until an hour has passed in which a node led. A second
-//! leap in that hour is doubted with the first.
+//! Within a term a monotonic clock counts time. Between two terms there is only the system clock, which may have been
+//! set. A jump of more than a day looks the same whether the store was unused for so long or the clock is wrong. Such a
+//! jump is *suspected*: ages are counted as if it had not happened, until a node has led for an hour. A second jump in
+//! that hour is suspected together with the first.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Span, Time};
 
-/// A shorter leap is believed: what it deletes too early is a day early at most.
+/// A shorter jump is trusted: it makes a deletion at most a day early.
 const JUMP_MIN: Span = Span::hours(24);
 
-/// So long a clock must go on by itself: an operator has time to notice and to stop the controller.
+/// How long a jump remains suspected: an operator has time to notice it and to stop the controller.
 const PROBATION: Span = Span::hours(1);
 
-/// What is doubted of the journal's time.
+/// The part of the journal's time that is suspected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SuspectedClockJump {
-    /// When the last event was.
+    /// The time of the last event.
     last: Time,
-    /// How much of the time since is doubted.
+    /// The suspected time.
     leapt: Span,
-    /// How long it is doubted yet, in time that a node leads.
+    /// How long it remains suspected, in time under a leader.
     left: Span,
 }
 
 impl SuspectedClockJump {
-    /// An event at this time; `begins`: it is the first of a term.
+    /// Records an event at this time; `begins` is true for the first event of a term.
     pub(in crate::engine) fn event(&mut self, at: Time, begins: bool) {
         let passed = at.since(self.last);
         let first = self.last == Time::ZERO;
@@ -42,14 +42,15 @@ impl SuspectedClockJump {
         }
     }
 
-    /// How much of the journal's time is doubted, and for how long yet. Time passes too while nothing happens.
+    /// Returns the suspected part of the journal's time, and how long it remains suspected. The time since the last
+    /// event counts.
     pub(in crate::engine) fn suspected_jump(&self, now: Time) -> Option<(Span, Span)> {
         let left = self.left.saturating_sub(now.since(self.last));
         (left > Span::ZERO).then_some((self.leapt, left))
     }
 
-    /// The time by which things in the stores are old enough to be deleted: not later than `system`, the clock of this machine.
-    /// Where the store has a clock of its own and both agree, nothing is doubted.
+    /// Returns the time that decides whether data in the stores is old enough to be deleted. It is never later than
+    /// `system`, the clock of this machine. If the store has a clock of its own and both agree, no jump is suspected.
     pub(in crate::engine) fn deletion_cutoff(
         &self,
         now: Time,
@@ -61,7 +62,7 @@ impl SuspectedClockJump {
         system.min(if agree { now } else { self.trusted_time(now) })
     }
 
-    /// The time by which things are old enough to be forgotten.
+    /// Returns the time that decides whether items are old enough to be dropped.
     pub(in crate::engine) fn trusted_time(&self, now: Time) -> Time {
         self.suspected_jump(now).map_or(now, |(leapt, _)| now - leapt)
     }
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_of_a_database_and_that_of_this_machine_settle_it_together() {
+    fn a_jump_is_trusted_if_the_database_and_this_machine_agree() {
         let (doubt, at) = jump_after(Span::hours(24 * 100));
         let soon = at + Span::secs(1);
         assert_eq!(doubt.deletion_cutoff(at, soon, true), at, "the store was left alone");
@@ -111,7 +112,7 @@ mod tests {
             at = at + Span::mins(10);
             doubt.event(at, true);
         }
-        assert!(doubt.suspected_jump(at).is_some(), "nobody led between");
+        assert!(doubt.suspected_jump(at).is_some(), "no node led in between");
         doubt.event(at + Span::mins(30), false);
         doubt.event(at + Span::hours(2), true);
         assert!(doubt.suspected_jump(at + Span::hours(2)).is_some());

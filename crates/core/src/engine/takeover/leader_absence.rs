@@ -1,11 +1,11 @@
 //! Time in which no leader led: it counts against no waiting limit and no run deadline.
 //!
-//! An absence lasts from the last event before a takeover to the takeover's own `Led`, less what that [proves](super::takeover_gap) to
-//! have been led after the event. All of it is in the journal, so every replay finds the same absences. A leader that decided
-//! nothing in its last minutes, and that no standby saw renew its term, cannot be told from one that had ended by then: those
-//! minutes count as absence too, which lengthens a wait and never shortens it.
+//! An absence lasts from the last event before a takeover to the `Led` of the takeover. The time that `Led`
+//! [proves](super::takeover_gap) to have been led after that event is subtracted. All of it is in the journal, so every
+//! replay finds the same absences. A leader may have decided nothing in its last minutes, with no standby that saw it
+//! renew its term. These minutes count as absence too, which lengthens a wait and never shortens it.
 //!
-//! Times after which nothing fails (back-off, aging, preferences, reserved locks) go on during an absence.
+//! Waits that end without a failure (back-off, aging, preferences, reserved locks) continue during an absence.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,30 +14,31 @@ use crate::engine::state::engine::Engine;
 use crate::planted_bugs::PlantedBug;
 use crate::time::{Span, Time};
 
-/// More absences than this are not kept apart: the oldest are forgotten, and count as waiting for steps that waited then.
+/// The maximum number of absences to keep. The oldest beyond it are dropped, and count as waiting time for the steps
+/// that waited then.
 const ABSENCES_MAX: usize = 256;
 
-/// When no leader led.
+/// The periods in which no node led.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LeaderAbsences {
-    /// When the last event was.
+    /// The time of the last event.
     last: Time,
-    /// Begin and end of each, the oldest first.
+    /// Begin and end of each period, oldest first.
     spans: Vec<(Time, Time)>,
 }
 
 impl LeaderAbsences {
-    /// When the last event was.
+    /// Returns the time of the last event.
     pub(in crate::engine) const fn last(&self) -> Time {
         self.last
     }
 
-    /// How long ago that was; zero before the first event.
+    /// Returns the time since the last event; zero before the first one.
     pub(in crate::engine) fn gap(&self, now: Time) -> Span {
         if self.last == Time::ZERO { Span::ZERO } else { now.since(self.last) }
     }
 
-    /// An event at this time; the first of a term has a proof of the time since the last one.
+    /// Records an event at this time; the first event of a term has a proof of the time since the last one.
     pub(in crate::engine) fn event(&mut self, at: Time, takes_over: Option<ProvenTime>) {
         let gap = self.gap(at);
         let ended = self.last;
@@ -53,7 +54,7 @@ impl LeaderAbsences {
         self.spans.push((began, at));
     }
 
-    /// How long no leader led after this time.
+    /// Returns how long no node led after this time.
     fn after(&self, since: Time) -> Span {
         let later = self.spans.iter().rev().take_while(|(_, ended)| *ended > since);
         later.map(|(began, ended)| ended.since((*began).max(since))).fold(Span::ZERO, |a, b| a + b)
@@ -61,8 +62,8 @@ impl LeaderAbsences {
 }
 
 impl Engine {
-    /// When a wait that began then and may last so long is over. Only time under a leader counts, so a takeover moves it:
-    /// a deadline that fires is compared with this anew.
+    /// Returns when a wait is over that began then and may last so long. Only time under a leader counts, so a takeover
+    /// moves the end: a deadline that fires is compared with it again.
     pub(crate) fn wait_ends(&self, since: Time, wait: Span) -> Time {
         if self.config.bugs.on(PlantedBug::AbsenceCounts) {
             return since + wait;

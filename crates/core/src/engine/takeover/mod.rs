@@ -1,4 +1,4 @@
-//! What a new leader has to assume about the time and the history before its term.
+//! The assumptions of a new leader about the time and the history before its term.
 
 pub(crate) mod clock_jump;
 pub(crate) mod leader_absence;

@@ -1,25 +1,26 @@
-//! A store that may have lost what was committed: restored from a backup, or led by a standby that lagged behind.
+//! Lost history: the store was restored from a backup, or a lagging standby of the database took over.
 //!
-//! Two things follow. *Fences would come a second time*, so they are of the next generation from there on, greater than
-//! any before, and every lease has to be presented anew, as after a takeover. And *lost grants may still run*: a worker
-//! holds them that the journal does not know of, and it ends what must not outlive its lease only when the lease is over.
-//! So nothing is granted that must not run beside such a grant until the longest lease there can be has passed: the
-//! **embargo**. It concerns steps with locks, keys or `on_lost_contact: stop`, and steps with `lost: 0` of runs that the
-//! lost part may have known.
+//! Two measures follow. *Fences must not repeat*: the next generation begins, with fences greater than any before, and
+//! every lease must be presented again, as after a takeover. *Lost grants may still run*: a worker may hold leases that
+//! the journal does not contain, and it ends their steps only when the leases are over. Until the longest possible
+//! lease has passed, nothing is granted that must not run beside such a grant. This is the **embargo**. It applies to
+//! steps with locks, keys or `on_lost_contact: stop`, and to steps with `lost: 0` of runs that the lost part may have
+//! contained.
 //!
-//! Whether the history is unbroken the store has to prove when a term is won ([`StoreHistory`]); each journal says beside its
-//! code what it accepts as proof. Where no worker but the leader's own has ever registered an unproven history needs no
-//! embargo: that worker is on the leader's machine, and its next life does not begin before its last one has ended. The journal
-//! itself says whether another one registered, so a copy from before the first registration is not covered.
+//! When a node wins a term, the store has to prove that its history is unbroken ([`StoreHistory`]). Each journal
+//! documents beside its code what it accepts as proof. An unproven history needs no embargo if no worker but the
+//! leader's own has ever registered: that worker is on the leader's machine, and its next incarnation does not begin
+//! before the former one has ended. The journal records whether another worker registered, so a copy from before the
+//! first registration is not covered.
 //!
-//! Of a store that is another one altogether nothing can be proven: of several instances of a run, one that leads after
-//! another begins with its own. It asks for an embargo itself (`Request::Embargo`), for as long as leases last there.
+//! Nothing can be proven about another store: when several instances share a run, an instance that leads after another
+//! one begins with a store of its own. It requests an embargo itself (`Request::Embargo`), for as long as leases last
+//! there.
 //!
-//! A copy of a store that nothing tells from the store itself is found out by a worker that holds a lease beyond the newest
-//! one. That is late, but not too late for everything: what is recorded then is a takeover, by the leader itself. A
-//! worker's word is all that there is to it, and generations are few. So it is believed once in a term, which is enough: a
-//! store loses nothing under its leader, who would be one of another history then. And it is believed only about a
-//! generation that is near.
+//! A copy of a store may be indistinguishable from the store itself. A worker that presents a lease beyond the newest
+//! one reveals it. This comes late, but not too late for everything. The leader records it as a takeover by itself. The
+//! presented lease is the only evidence, and generations are few, so the engine accepts it once per term. This is
+//! enough, because a store loses nothing under its leader. It is also accepted only for a generation that is near.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,42 +34,43 @@ use crate::planted_bugs::PlantedBug;
 use crate::slab::RunIx;
 use crate::time::{Span, Time};
 
-/// The longest lease. Locks wait that long after lost history, whatever the lost leases were: so it is short enough to
+/// The longest lease. After lost history, locks wait this long, whatever the lost leases were. It is short enough to
 /// wait for, and long enough for a worker behind any network.
 pub const LEASE_TTL_MAX: Span = Span::mins(10);
 
-/// Fences go on from the time, in such parts, where some may be lost: a generation that is lost with them comes again, and
-/// its fences must not. No cluster grants more in a millisecond.
+/// The fences per millisecond. After a loss, fences continue from the time: a generation that was lost may come again,
+/// and its fences must not. No cluster grants more leases in a millisecond.
 const FENCES_PER_MS: u64 = 64;
 
-/// What a fence has room for beside its generation, less what may still be granted.
+/// The maximum of a fence's count, less a reserve for further grants.
 const FENCE_MAX: u64 = 1 << 47;
 
-/// How many generations a store may have lost at once: each is a backup that was put back, or a standby that took over.
+/// The number of generations that a store may have lost at once: each one is a restored backup, or a standby that took
+/// over.
 const GENERATION_LEAP_MAX: u16 = 16;
 
-/// What a store can say about its history when a term is won.
+/// What a store can prove about its history when a term is won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StoreHistory {
-    /// Everything that an earlier leader acknowledged is there.
+    /// Everything that an earlier leader acknowledged is present.
     Unbroken,
-    /// Nothing is known to be missing, and nothing proves that nothing is.
+    /// Nothing is known to be missing, but nothing proves that the history is complete.
     Unproven,
-    /// Something is missing.
+    /// Part of the history is missing.
     Lost,
 }
 
-/// While grants may be missing from the journal.
+/// The period in which grants may be missing from the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GrantEmbargo {
-    /// When the newest one began: runs that came later cannot have been granted in the lost part.
+    /// When the newest embargo began: the lost part cannot contain runs that were submitted later.
     pub(in crate::engine) since: Time,
-    /// When every lost grant has ended; leaps of journal time [move](super::takeover_gap) it.
+    /// When every lost grant has ended; jumps of journal time [move](super::takeover_gap) it.
     pub(in crate::engine) until: Time,
 }
 
 impl Engine {
-    /// The generation and the embargo that a takeover with such a history begins.
+    /// Returns the generation and the embargo that a takeover with such a history begins.
     pub(in crate::engine) fn takeover_generation(
         &self,
         history: StoreHistory,
@@ -92,7 +94,7 @@ impl Engine {
         (!bugs.on(PlantedBug::EmbargoSkipped)).then_some(self.now + lasts)
     }
 
-    /// Begins an embargo for grants of a store that is not this one. It is recorded as a takeover by the leader itself.
+    /// Begins an embargo for grants of another store. It is recorded as a takeover by the leader itself.
     pub(in crate::engine) fn embargo(&mut self, out: &mut DecisionDraft, lasts: Span) {
         let (term, ttl, generation, own) = (self.term, self.ttl, self.generation, self.own);
         let embargo = Some(self.now + lasts.min(LEASE_TTL_MAX));
@@ -100,7 +102,7 @@ impl Engine {
         self.emit(out, event::Led { term, ttl, generation, own, embargo, proven });
     }
 
-    /// Another takeover does not end an embargo, and lengthens it if its own history is not proven either.
+    /// Applies the embargo of a takeover. It never shortens an earlier embargo.
     pub(in crate::engine) fn embargo_begins(&mut self, embargo: Option<Time>) {
         if let Some(until) = embargo {
             let by_time = self.now.as_millis().saturating_mul(FENCES_PER_MS).min(FENCE_MAX);
@@ -112,20 +114,20 @@ impl Engine {
         }
     }
 
-    /// Until when lost grants may still run, if they may.
+    /// Returns the end of the embargo; `None` if there is none.
     pub fn embargo_until(&self) -> Option<Time> {
         (self.embargo.until > self.now).then_some(self.embargo.until)
     }
 
-    /// Until when the first step of a lane must not be granted because a lost grant may still run.
+    /// Returns until when the embargo keeps the first step of a lane from being granted.
     pub(crate) fn lane_embargo(&self, lane: &ReadyLane) -> Option<Time> {
         self.embargo_until().filter(|_| lane.key.exclusive)?;
         let (place, queued) = lane.head()?;
         self.step_embargo(place.run, queued.step)
     }
 
-    /// The same for a step. A grant of it that its worker does not know yet is not sent again either: the lost part of the history
-    /// may have given it up, and granted the step to another worker.
+    /// Returns the same for a step. An unacknowledged grant of such a step is not resent either: the lost part of the
+    /// history may have given it up, and granted the step to another worker.
     pub(in crate::engine) fn step_embargo(&self, run: RunIx, step: StepIx) -> Option<Time> {
         let until = self.embargo_until()?;
         let run = &self.runs[run];
@@ -134,7 +136,7 @@ impl Engine {
         (spec.stops_on_lost_contact() || may_have_started).then_some(until)
     }
 
-    /// Begins another generation if one of these leases is beyond all that the journal has.
+    /// Begins another generation if one of these leases is newer than every lease in the journal.
     pub(in crate::engine) fn detect_lost_history(
         &mut self,
         out: &mut DecisionDraft,
@@ -150,7 +152,7 @@ impl Engine {
         if self.loss_noticed {
             return;
         }
-        // Of the last generation there is none beyond.
+        // No generation follows the last one.
         let Some(generation) = beyond.generation().checked_add(1) else { return };
         let (generation, embargo) = self.takeover_generation(StoreHistory::Lost, generation);
         let (term, ttl, own) = (self.term, self.ttl, self.own);

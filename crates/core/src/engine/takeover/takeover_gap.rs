@@ -1,22 +1,23 @@
-//! Time between the last event of a term and the next takeover: how much of it counts.
+//! The time between the last event of a term and the next takeover, and how much of it counts.
 //!
-//! Within a term the leader counts time on its monotonic clock. At a takeover journal time begins anew with the clock of the
-//! store, which may have been set meanwhile: a *leap* of journal time is a part of the gap that nothing proves to have
-//! passed. A worker counts real time, so a leap must end neither the lease of a worker that the leader has not heard, nor an
-//! embargo. The rule:
+//! Within a term the leader counts time on its monotonic clock. At a takeover, journal time continues with the clock of
+//! the store, which may have been set meanwhile. A *jump* of journal time is the part of the gap that is not proven to
+//! have passed. A worker counts real time. A jump must therefore end neither the lease of a worker without contact, nor
+//! an embargo. The rules:
 //!
-//! - `Led` carries what its leader can prove ([`ProvenTime`]): what it has observed on its own monotonic clock since it saw the
-//!   newest event, or what the store has recorded on a clock that no process can set. A process that has just started and
-//!   can prove nothing proves zero.
-//! - The rest of the gap between the last event and `Led` is the leap. It moves the end of every lease that waits for a
-//!   confirmation since an earlier takeover, the end of an embargo, and the moment at which a step counts as overdue.
+//! - `Led` carries the proof of its leader ([`ProvenTime`]): the time that it observed on its own monotonic clock since
+//!   it saw the newest event, or the time that the store recorded on a clock that no process can set. A process that
+//!   has just started and can prove nothing proves zero.
+//! - The rest of the gap between the last event and `Led` is the jump. It moves the end of every lease that has waited
+//!   for a confirmation since an earlier takeover, the end of an embargo, and the time at which a step is overdue.
 //! - Time between two events of one term always counts.
 //!
-//! So an unconfirmed lease ends one TTL after the first `Led` that it has seen, less the leaps. Leaders that change faster
-//! than leases last still end it, by what they decide in their terms and by what standbys observe. Only leaders that start
-//! anew each time, decide nothing and end within a TTL keep it open, for as long as that goes on.
+//! An unconfirmed lease therefore ends one TTL after the first `Led` since its grant, not counting the jumps. Leaders
+//! that change faster than leases last still end it, with the time in their terms and the time that standbys observe.
+//! It stays open only while every leader starts anew, decides nothing and ends within a TTL.
 //!
-//! The same proof tells how long the last leader led on after its last event: that is no [absence](super::leader_absence).
+//! The proof also says how long the last leader led after its last event: that time is no
+//! [absence](super::leader_absence).
 
 use serde::{Deserialize, Serialize};
 
@@ -24,12 +25,12 @@ use crate::engine::state::engine::Engine;
 use crate::planted_bugs::PlantedBug;
 use crate::time::Span;
 
-/// What a new leader can prove of the time since the newest event.
+/// The proof of a new leader about the time since the newest event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProvenTime {
-    /// So much has passed, or more.
+    /// The time that has passed at least.
     pub passed: Span,
-    /// In so much of it, from its beginning on, a leader led.
+    /// The part of it, from its beginning, in which a node led.
     pub led: Span,
 }
 
@@ -40,7 +41,7 @@ impl ProvenTime {
     /// All of the time is proven to have passed, and none of it under a leader.
     pub const ALL: Self = Self { passed: Span::millis(u64::MAX), led: Span::ZERO };
 
-    /// What of it lies in a gap of that length.
+    /// Returns the part of the proof that lies in a gap of that length.
     pub(in crate::engine) fn clamp_to(self, gap: Span) -> Self {
         let passed = self.passed.min(gap);
         Self { passed, led: self.led.min(passed) }
@@ -48,12 +49,12 @@ impl ProvenTime {
 }
 
 impl Engine {
-    /// What a takeover now would record of the proof.
+    /// Returns the proof that a takeover now would record.
     pub(in crate::engine) fn proven_now(&self, proven: ProvenTime) -> ProvenTime {
         proven.clamp_to(self.absences.gap(self.now))
     }
 
-    /// A takeover now: what waits for real time waits longer by what is not proven to have passed.
+    /// Applies a takeover to everything that waits for real time: the unproven part of the gap lengthens the wait.
     pub(in crate::engine) fn extend_by_gap(&mut self, proven: ProvenTime) {
         let gap = self.absences.gap(self.now);
         let leap = gap.saturating_sub(proven.clamp_to(gap).passed);
