@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use windlass_testkit::house::{RepositoryFile, TypeDefinitions};
+use windlass_testkit::house::{ProseLine, RepositoryFile, TypeDefinitions, is_person_word};
 
 use crate::source::lines_where;
 use crate::{hold, planted_file, repository};
@@ -14,6 +14,8 @@ const FIGURES_OF_SPEECH: &str = "station office crew desk seat seats door doors 
     flight intake wishes duties approach own found told adopted news line part written how";
 /// Documents and texts whose spelling is checked.
 const SPELLED: [&str; 4] = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"];
+/// Persons that relative clauses describe.
+const PERSONS: [&str; 2] = ["user", "reader"];
 /// Words of the field that no general dictionary has.
 const DICTIONARY: &str = include_str!("dictionary.txt");
 
@@ -28,6 +30,28 @@ fn less_than_a_tenth_of_the_types_share_their_name() {
     assert!(shared(&planted).0, "the rule accepts two types of one name");
     let (too_many, definitions) = shared(&repository());
     assert!(!too_many, "{definitions}");
+}
+
+#[test]
+fn prose_names_its_actors() {
+    let planted = [
+        ("a.md", "It is for whoever asks."),
+        ("a/src/b.rs", "//! Nobody knows."),
+        ("a.md", "The leader tells who asks."),
+    ];
+    hold(&planted, |file, _| {
+        let lines = file.prose().into_iter().filter(names_no_actor);
+        lines.map(|line| format!("line {}: {}", line.number, line.text.trim())).collect()
+    });
+}
+
+/// Whether a line has a word for a person in place of an actor. A person can be the subject of a relative clause.
+fn names_no_actor(line: &ProseLine) -> bool {
+    let words: Vec<&str> = line.words().collect();
+    (0..words.len()).any(|at| {
+        let before = at.checked_sub(1).map_or("", |before| words[before]);
+        is_person_word(words[at]) && !(words[at] == "who" && PERSONS.contains(&before))
+    })
 }
 
 #[test]
