@@ -44,7 +44,7 @@ fn an_archive_without_a_flaw_conforms() {
 }
 
 #[test]
-fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
+fn each_flaw_is_found_by_its_check() {
     for flaw in ArchiveFlaw::ALL {
         let report = conformance::examine_archive("flawed", || flawed(Some(flaw)));
         let check = flaw.found_by();

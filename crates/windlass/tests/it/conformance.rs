@@ -42,7 +42,7 @@ fn a_journal_without_a_flaw_conforms() {
 }
 
 #[test]
-fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
+fn each_flaw_is_found_by_its_check() {
     for flaw in JournalFlaw::ALL {
         let report = conformance::examine_journal("flawed", || flawed(Some(flaw)));
         let check = flaw.found_by();

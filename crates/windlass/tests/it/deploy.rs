@@ -155,7 +155,7 @@ fn workers_are_given_every_controller() {
 }
 
 #[test]
-fn units_are_what_systemd_takes() {
+fn systemd_accepts_the_units() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     for unit in ["windlass-controller.service", "windlass-worker.service"] {
         let text = read(&format!("systemd/{unit}"));

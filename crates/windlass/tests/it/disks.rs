@@ -87,7 +87,7 @@ fn full_log_store_refuses_writes_until_space_is_free() {
 }
 
 #[test]
-fn a_read_only_disk_is_refused_with_what_to_do() {
+fn read_only_disk_is_refused_with_the_remedy() {
     let Some(disk) = TestDisk::mount("2m") else { return };
     drop(SqliteArchive::open(disk.path()).unwrap());
     let logs = FileLogs::open(disk.path()).unwrap();

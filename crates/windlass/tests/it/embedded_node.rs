@@ -151,7 +151,7 @@ async fn earlier_step_durations_are_looked_up_by_name() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_not_there_fails_its_step_as_a_shell_would() {
+async fn missing_command_fails_its_step_as_in_a_shell() {
     let folder = TempDir::new().expect("a folder");
     let stores = Stores::open(folder.path()).expect("stores open");
     let station = start(folder.path(), &stores).await;

@@ -186,7 +186,7 @@ fn number(text: &str) -> f64 {
 }
 
 #[test]
-fn what_breaks_the_format_is_found() {
+fn violations_of_the_metrics_format_are_found() {
     let head = "# HELP a_total A.\n# TYPE a_total counter\n";
     let good = format!("{head}a_total{{x=\"1\\\"\\\\\\n\",y=\"\"}} 3\n");
     let read = ParsedMetricsPage::read(&good);

@@ -38,7 +38,7 @@ fn a_store_without_a_flaw_conforms() {
 }
 
 #[test]
-fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
+fn each_flaw_is_found_by_its_check() {
     for flaw in LogFlaw::ALL {
         let report = conformance::examine_logs("flawed", || flawed(Some(flaw)));
         let check = flaw.found_by();

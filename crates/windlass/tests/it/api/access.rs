@@ -130,7 +130,7 @@ async fn audit(controller: &InProcessController) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_controller_without_tokens_asks_for_nothing_until_it_has_one() {
+async fn controller_requires_no_token_until_one_exists() {
     let controller = InProcessController::start().await;
     assert_eq!(controller.get("/runs").await.status, 200);
     let token = made(&controller, "first", &["admin"]).await;
@@ -195,7 +195,7 @@ async fn the_token_of_the_file_is_rotated_without_a_restart() {
 
 /// A client that waits for an event is refused as soon as its token is revoked, not at the next event.
 #[tokio::test]
-async fn a_revocation_is_felt_by_requests_that_are_under_way() {
+async fn revocation_ends_requests_in_progress() {
     let controller = guarded().await;
     let token = made(&controller, "ci", &["submit"]).await;
     let run = controller.submit(SHIP).await;
@@ -246,7 +246,7 @@ async fn a_revocation_cuts_a_stream_that_is_open() {
 }
 
 #[tokio::test]
-async fn a_token_that_expires_ends_what_it_opened() {
+async fn expired_token_ends_its_streams() {
     let controller = guarded().await;
     let wanted = json!({ "name": "short", "scopes": ["read"], "expires_in_ms": 1_500 });
     let token = make(&controller, &wanted).await;
@@ -281,7 +281,7 @@ async fn worker_continues_and_rejoins_after_its_join_token_is_revoked() {
 }
 
 #[tokio::test]
-async fn a_revoked_worker_is_refused_at_once_and_whatever_it_shows() {
+async fn revoked_worker_is_refused_at_once_with_any_credential() {
     let controller = guarded().await;
     let worker = CredentialedWorker::join(&controller, "build-7").await;
     controller.submit(SHIP).await;
@@ -423,7 +423,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
-async fn a_token_that_makes_no_sense_is_not_made() {
+async fn invalid_token_is_not_created() {
     let controller = guarded().await;
     let bad = [
         json!({ "name": "x", "scopes": [] }),

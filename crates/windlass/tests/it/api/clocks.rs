@@ -45,7 +45,7 @@ async fn an_expired_token_stays_expired() {
 }
 
 #[tokio::test]
-async fn a_submission_key_is_as_young_as_its_run() {
+async fn submission_key_has_the_age_of_its_run() {
     static SET_BACK: AtomicU64 = AtomicU64::new(24);
     let stores = Stores::in_memory();
     let archive = std::sync::Arc::clone(&stores.archive);
@@ -67,7 +67,7 @@ async fn a_submission_key_is_as_young_as_its_run() {
 }
 
 #[tokio::test]
-async fn pauses_between_lines_about_refusals_do_not_follow_the_clock_of_the_system() {
+async fn pauses_between_refusal_logs_do_not_depend_on_the_system_clock() {
     static SET_BACK: AtomicU64 = AtomicU64::new(24);
     let lines = Arc::new(Mutex::new(Vec::new()));
     let setup = ControllerSetup {

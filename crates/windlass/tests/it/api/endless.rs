@@ -123,7 +123,7 @@ async fn idle_stream_sends_keep_alives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_trickles_is_waited_for_a_minute() {
+async fn slow_body_is_awaited_for_a_minute() {
     let house = EndlessController::open().await;
     for length in ["content-length: 1000", "transfer-encoding: chunked"] {
         let mut stream = house.come_in().await;

@@ -91,7 +91,7 @@ async fn large_documents_are_compressed_if_accepted() {
 }
 
 #[tokio::test]
-async fn streams_and_what_windlass_reads_itself_are_left_as_they_are() {
+async fn streams_and_responses_for_windlass_are_not_compressed() {
     let controller = InProcessController::start().await;
     let path = format!("{}/events", ended(&controller, 1_000).await);
     let packs = ("accept-encoding", "gzip");

@@ -38,7 +38,7 @@ async fn nothing_is_disclosed_without_the_token() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
+async fn unreadable_bodies_are_refused_and_the_controller_continues() {
     let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
@@ -82,7 +82,7 @@ async fn what_cannot_be_read_is_refused_and_the_controller_goes_on() {
 }
 
 #[tokio::test]
-async fn a_body_has_a_bound() {
+async fn size_of_a_body_is_bounded() {
     let controller = InProcessController::start().await;
     let huge = vec![b' '; 10 << 20];
     let ask =
@@ -116,7 +116,7 @@ async fn a_body_has_a_bound() {
 }
 
 #[tokio::test]
-async fn paths_methods_and_protocols_that_are_not_ours_are_refused() {
+async fn unknown_paths_methods_and_protocols_are_refused() {
     let controller = InProcessController::start().await;
     for path in ["/", "/runs/../../etc/passwd", "/run", "/workers/1", "/steps/1.0/stop", "/%00"] {
         assert_eq!(controller.get(path).await.refusal(), (404, "not_found"), "{path}");

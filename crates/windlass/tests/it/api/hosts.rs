@@ -20,7 +20,7 @@ fn ask(method: &str, target: &str, lines: &[&str]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_is_for_another_host_is_refused() {
+async fn request_for_another_host_is_refused() {
     let controller = known_by_its_names().await;
     for host in ["127.0.0.1:7700", "localhost", "[::1]:9", "ALIAS:1", "build.example"] {
         let answer = controller.send(&ask("GET", "/runs", &[&format!("host: {host}")])).await;
@@ -48,7 +48,7 @@ async fn what_is_for_another_host_is_refused() {
 }
 
 #[tokio::test]
-async fn what_another_page_had_sent_is_refused_whatever_it_asks_for() {
+async fn request_from_another_origin_is_refused() {
     let controller = known_by_its_names().await;
     let others = ["http://evil.example", "null", "http://localhost:3000", "https://localhost", ""];
     for origin in others {

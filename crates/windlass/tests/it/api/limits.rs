@@ -20,7 +20,7 @@ use crate::support::waiting::until_answer;
 const WAITS: &str = "name: waits\nsteps: { s: { run: make } }\n";
 
 #[tokio::test]
-async fn heads_and_targets_have_a_bound() {
+async fn size_of_heads_and_targets_is_bounded() {
     let controller = InProcessController::start().await;
     let get = |target: &str, more: &str| {
         format!("GET {target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{more}\r\n").into_bytes()

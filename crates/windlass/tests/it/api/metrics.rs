@@ -20,7 +20,7 @@ async fn metrics(controller: &InProcessController) -> ParsedMetricsPage {
 }
 
 #[tokio::test]
-async fn label_values_are_few_whatever_things_are_called() {
+async fn number_of_label_values_is_bounded() {
     let controller = InProcessController::start().await;
     for part in 0..10 {
         let mut text = format!("name: part-{part}\nsteps:\n");
@@ -66,7 +66,7 @@ async fn metrics_require_a_token() {
 }
 
 #[tokio::test]
-async fn what_is_counted_adds_up() {
+async fn counters_agree_with_the_journal() {
     let controller = InProcessController::start().await;
     let lone = json!({ "hostname": "build-7", "capabilities": ["linux"], "slots": 2 });
     controller.post("/workers/register", &lone).await;

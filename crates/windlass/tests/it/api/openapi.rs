@@ -173,7 +173,7 @@ fn unasked(document: &Value, heard: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn answers_are_as_the_document_says() {
+async fn responses_match_the_openapi_document() {
     let Some(mut python) = python("jsonschema", "python3-jsonschema") else { return };
     let controller = InProcessController::with(ControllerSetup {
         token: Some(TOKEN),

@@ -126,7 +126,7 @@ async fn a_program_in_any_language_can_run_a_pipeline() {
 }
 
 #[tokio::test]
-async fn what_a_heartbeat_does_not_list_is_lost_at_once() {
+async fn lease_that_a_heartbeat_does_not_list_is_lost_at_once() {
     let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     controller.submit("steps: { a: { run: make }, b: { run: make } }").await;
@@ -212,7 +212,7 @@ async fn worker_cannot_act_for_another_worker() {
 }
 
 #[tokio::test]
-async fn a_worker_has_a_decent_name() {
+async fn invalid_worker_name_is_refused() {
     let controller = InProcessController::start().await;
     for name in ["", "a\nb", "../a", "a/b", "\u{1b}[2J"] {
         let joining = json!({ "hostname": name });
@@ -260,7 +260,7 @@ async fn registration_supersedes_an_incarnation_from_the_future() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_drained_gets_no_more() {
+async fn drained_worker_gets_no_more_leases() {
     let controller = InProcessController::start().await;
     let worker = PlainApiWorker::join(&controller, "build-7").await;
     controller.submit("steps: { a: { run: make, lock: press }, b: { run: make } }").await;
@@ -529,7 +529,7 @@ async fn heartbeat_reports_the_state_of_its_worker() {
 }
 
 #[tokio::test]
-async fn a_worker_that_says_goodbye_frees_its_locks_at_once() {
+async fn worker_that_deregisters_frees_its_locks_at_once() {
     let controller = InProcessController::start().await;
     let leaving = PlainApiWorker::join(&controller, "build-7").await;
     let other = PlainApiWorker::join(&controller, "build-8").await;

@@ -59,7 +59,7 @@ fn knows(handle: &NodeHandle, run: &str) -> bool {
 }
 
 #[tokio::test]
-async fn an_observer_that_missed_what_has_left_begins_with_the_newest_state_and_goes_on() {
+async fn replica_behind_pruned_events_continues_from_the_newest_state() {
     let stores = Stores::in_memory();
     let controller = InProcessController::with(ControllerSetup {
         stores: stores.clone(),

@@ -31,7 +31,7 @@ fn next(answer: &HttpAnswer) -> Option<String> {
 }
 
 #[tokio::test]
-async fn pages_of_runs_lead_from_one_to_the_next_while_runs_are_added() {
+async fn pages_of_runs_are_consistent_while_runs_are_added() {
     let controller = InProcessController::start().await;
     let mut runs = Vec::new();
     for _ in 0..5 {
@@ -122,7 +122,7 @@ async fn printed(controller: &InProcessController) -> String {
 }
 
 #[tokio::test]
-async fn a_part_of_a_log_is_had_by_its_range() {
+async fn part_of_a_log_is_read_by_its_range() {
     let controller = InProcessController::start().await;
     let run = printed(&controller).await;
     let path = format!("/runs/{run}/logs/0/1/1");
@@ -179,7 +179,7 @@ async fn lines_with_a_text_are_found_in_all_logs_or_in_one() {
 }
 
 #[tokio::test]
-async fn a_run_is_made_again_and_takes_over_what_succeeded() {
+async fn rerun_reuses_succeeded_steps() {
     let (controller, allowed) = working().await;
     let text =
         "steps:\n  a: { run: make }\n  b: { run: make, needs: a }\n  c: { run: make, needs: b }\n";

@@ -11,7 +11,7 @@ async fn status_of(controller: &InProcessController, target: &[u8]) -> u16 {
 }
 
 #[tokio::test]
-async fn a_path_leads_nowhere_but_to_routes() {
+async fn paths_reach_only_routes() {
     let controller = InProcessController::start().await;
     let nowhere: [&[u8]; 13] = [
         b"/runs/../../etc/passwd",

@@ -134,7 +134,7 @@ async fn every_route_admits_exactly_the_documented_scopes() {
 }
 
 #[tokio::test]
-async fn a_workers_own_secret_opens_its_routes_and_no_others() {
+async fn secret_of_a_worker_opens_its_routes_and_no_others() {
     let controller = InProcessController::with(ControllerSetup {
         token: Some(TOKEN),
         ..ControllerSetup::default()

@@ -78,7 +78,7 @@ async fn every_pipeline_problem_is_reported_at_once() {
 }
 
 #[tokio::test]
-async fn a_key_stands_for_one_run() {
+async fn same_key_returns_the_same_run() {
     let controller = InProcessController::start().await;
     let submit = |key: &'static str, text: &'static str| {
         let body = json!({ "text": text }).to_string().into_bytes();
@@ -130,7 +130,7 @@ async fn runs_are_listed_the_newest_first_in_pages() {
 }
 
 #[tokio::test]
-async fn events_are_waited_for_and_end_with_the_run() {
+async fn event_request_waits_and_ends_with_the_run() {
     let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let events = controller.get(&format!("/runs/{id}/events")).await.json;
@@ -159,7 +159,7 @@ async fn events_are_waited_for_and_end_with_the_run() {
 }
 
 #[tokio::test]
-async fn the_command_line_gets_events_as_they_are_kept() {
+async fn command_line_gets_events_in_journal_form() {
     let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let path = format!("/runs/{id}/events");
@@ -177,7 +177,7 @@ async fn the_command_line_gets_events_as_they_are_kept() {
 }
 
 #[tokio::test]
-async fn a_step_that_waits_says_why() {
+async fn why_explains_a_waiting_step() {
     let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let why = controller.get(&format!("/runs/{id}/steps/build/why")).await;
@@ -229,7 +229,7 @@ async fn a_log_is_read_as_it_is_written() {
 }
 
 #[tokio::test]
-async fn a_run_that_ended_or_never_was_is_not_cancelled() {
+async fn ended_or_unknown_run_is_not_cancelled() {
     let controller = InProcessController::start().await;
     let id = controller.submit(SHIP).await;
     let cancel = format!("/runs/{id}/cancel");

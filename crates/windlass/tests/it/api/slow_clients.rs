@@ -27,7 +27,7 @@ async fn unfinished_request_head_times_out() {
 }
 
 #[tokio::test]
-async fn requests_that_do_not_wait_for_answers_get_them_in_order() {
+async fn pipelined_requests_are_answered_in_order() {
     let controller = InProcessController::start().await;
     let head = |path: &str, more: &str| format!("GET {path} HTTP/1.1\r\nhost: test\r\n{more}\r\n");
     let many: String = (0..50).map(|_| head("/healthz", "")).collect();

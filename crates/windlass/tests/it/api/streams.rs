@@ -175,7 +175,7 @@ async fn client_without_events_resumes_at_its_position() {
 }
 
 #[tokio::test]
-async fn a_position_that_makes_no_sense_is_refused() {
+async fn invalid_position_is_refused() {
     let controller = InProcessController::start().await;
     let run = controller.submit("steps: { a: { run: make } }").await;
     for path in ["/events", &format!("/runs/{run}/events")] {
@@ -195,7 +195,7 @@ async fn a_position_that_makes_no_sense_is_refused() {
 }
 
 #[tokio::test]
-async fn pages_of_everything_say_how_far_they_looked() {
+async fn pages_of_all_events_contain_their_last_position() {
     let controller = InProcessController::start().await;
     let run = controller.submit("steps: { a: { run: make } }").await;
     let page = controller.get("/events?after=0&type=run_submitted").await;
@@ -214,7 +214,7 @@ async fn pages_of_everything_say_how_far_they_looked() {
 }
 
 #[tokio::test]
-async fn what_has_left_the_journal_is_gone_and_the_oldest_place_is_named() {
+async fn pruned_position_is_refused_with_the_oldest_one() {
     let stores = Stores::in_memory();
     let controller = InProcessController::with(ControllerSetup {
         stores: stores.clone(),
@@ -274,7 +274,7 @@ async fn stalled_stream_is_closed_and_resumes_by_id() {
 }
 
 #[test]
-fn a_batch_is_written_once_for_all() {
+fn batch_is_serialized_once_for_all_streams() {
     let lost = Event::WorkerLost(event::WorkerLost { worker: windlass::core::id::WorkerId(1) });
     let events = [(windlass::core::time::Time::ZERO, lost)];
     let batch = EventBatch::new(Term(1), BatchId(1), Position(6), events);

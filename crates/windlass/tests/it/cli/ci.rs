@@ -19,7 +19,7 @@ const GITLAB: &str = "vendor.gitlab-ci";
 const LINES_MAX: usize = 20;
 
 #[test]
-fn what_it_prints_is_what_the_services_accept() {
+fn printed_configuration_is_valid_for_each_service() {
     let Some(judge) = judge() else { return };
     let folder = ProjectFolder::empty();
     for (service, schema) in [("github", GITHUB), ("gitlab", GITLAB)] {
@@ -65,7 +65,7 @@ fn the_page_names_every_flag_and_its_variable() {
 }
 
 #[test]
-fn it_takes_a_file_and_a_sensible_number() {
+fn ci_accepts_a_file_and_a_valid_number_of_instances() {
     let folder = ProjectFolder::empty();
     assert!(folder.data("ci github --instances 3 ship.yml").contains("windlass run ship.yml"));
     assert!(folder.data("ci github --instances 3").contains("instance: [0, 1, 2]"));
@@ -77,7 +77,7 @@ fn it_takes_a_file_and_a_sensible_number() {
 
 /// Whether it comes from a repository or from crates.io: in a shell the line becomes one or the other.
 #[test]
-fn windlass_is_installed_from_where_the_variable_says() {
+fn windlass_is_installed_from_the_source_in_the_variable() {
     let folder = ProjectFolder::empty();
     for service in ["github", "gitlab"] {
         let text = folder.data(&format!("ci {service} --instances 2"));

@@ -119,7 +119,7 @@ fn invalid_settings_are_reported_with_their_source() {
 }
 
 #[test]
-fn a_variable_that_makes_no_sense_is_named() {
+fn invalid_variable_is_named() {
     let folder = ProjectFolder::empty();
     let project = folder.path().display().to_string();
     let serve = |name: &str, value: &str| {
@@ -170,7 +170,7 @@ fn a_variable_that_makes_no_sense_is_named() {
 }
 
 #[test]
-fn what_the_file_says_is_required_no_more_and_can_be_turned_off() {
+fn setting_in_the_file_replaces_a_required_flag_and_can_be_overridden() {
     let folder = ProjectFolder::empty().with_file("worker.yml", "worker: { join: 'http://a/b' }\n");
     assert!(folder.page("worker").contains("--join <URL>"));
     assert!(folder.page("worker --config worker.yml").contains("`join` cannot be `http://a/b`"));
@@ -189,7 +189,7 @@ fn what_the_file_says_is_required_no_more_and_can_be_turned_off() {
 }
 
 #[test]
-fn what_steps_get_is_no_mistake() {
+fn variables_of_steps_are_not_taken_for_settings() {
     let program = env!("CARGO_BIN_EXE_windlass");
     let step = format!(
         "steps:\n  a:\n    matrix: {{ listen: [x] }}\n    run: {program} config show client\n"

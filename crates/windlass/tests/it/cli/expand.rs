@@ -8,7 +8,7 @@ use crate::support::project_folder::{ProjectFolder, repository};
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a test is as long as what is printed")]
-fn defaults_and_params_are_in_place() {
+fn defaults_and_params_are_expanded() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("expand -p channel=stable"), @r#"
     name: ship
     params:
@@ -94,7 +94,7 @@ fn defaults_and_params_are_in_place() {
 }
 
 #[test]
-fn what_is_expanded_makes_the_same_plan_and_expands_to_itself() {
+fn expanded_file_has_the_same_plan_and_expands_to_itself() {
     let examples = ["hello.yml", "checks.yml", "release.yml"];
     let examples = examples
         .map(|name| std::fs::read_to_string(repository().join("examples").join(name)).unwrap());
@@ -111,7 +111,7 @@ fn what_is_expanded_makes_the_same_plan_and_expands_to_itself() {
 }
 
 #[test]
-fn params_beside_later_values_are_in_place() {
+fn params_beside_run_time_values_are_expanded() {
     let text = r#"params: { channel: beta, both: "a'b\"c", n: -2 }
 steps:
   a: { run: make, outputs: [v] }
@@ -147,7 +147,7 @@ fn plan(folder: &ProjectFolder, file: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_executed_has_no_expanded_form() {
+fn file_with_unavailable_keys_is_not_expanded() {
     let folder = ProjectFolder::with("steps:\n  a: { run: make, image: rust }\n");
     let said = folder.page("expand");
     assert!(said.starts_with("exit code 3\n--- said ---\nerror[E043]"), "{said}");

@@ -20,7 +20,7 @@ fn every_code_has_its_page() {
 }
 
 #[test]
-fn a_page() {
+fn page_of_a_code_is_printed() {
     assert_snapshot!(ProjectFolder::empty().page("explain e029"), @r#"
     # E029: duration without a unit
 
@@ -48,7 +48,7 @@ fn a_page() {
 }
 
 #[test]
-fn an_unknown_code() {
+fn unknown_code_is_refused() {
     assert_snapshot!(ProjectFolder::empty().page("explain E29"), @r#"
     exit code 2
     --- said ---

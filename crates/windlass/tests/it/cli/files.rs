@@ -18,7 +18,7 @@ fn the_file_is_found_upwards() {
 }
 
 #[test]
-fn no_file_anywhere() {
+fn missing_default_file_is_reported() {
     let said = ProjectFolder::empty().page("plan");
     let folder = said.split("yml in ").nth(1).and_then(|rest| rest.split(" or").next());
     assert_snapshot!(said.replace(folder.unwrap(), "HERE"), @r#"
@@ -30,13 +30,13 @@ fn no_file_anywhere() {
 }
 
 #[test]
-fn a_file_with_another_ending() {
+fn file_with_another_ending_is_suggested() {
     let said = ProjectFolder::empty().with_file("windlass.yaml", HELLO).page("plan");
     assert!(said.contains("there is windlass.yaml: rename it"), "{said}");
 }
 
 #[test]
-fn a_missing_file() {
+fn missing_file_is_reported() {
     assert_snapshot!(ProjectFolder::empty().page("validate ci.yml"), @r#"
     exit code 3
     --- said ---
@@ -45,7 +45,7 @@ fn a_missing_file() {
 }
 
 #[test]
-fn a_directory() {
+fn directory_is_refused() {
     assert_snapshot!(ProjectFolder::empty().with_file("ci/x", "").page("plan ci/"), @r#"
     exit code 3
     --- said ---
@@ -55,7 +55,7 @@ fn a_directory() {
 }
 
 #[test]
-fn a_directory_of_the_right_name() {
+fn directory_of_the_right_name_is_refused() {
     let folder = ProjectFolder::empty();
     fs::create_dir(folder.path().join("windlass.yml")).unwrap();
     assert_snapshot!(folder.page("validate"), @r#"
@@ -67,7 +67,7 @@ fn a_directory_of_the_right_name() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_may_not_be_read() {
+fn file_without_permission_is_reported() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::os::unix::process::CommandExt as _;
     let folder = ProjectFolder::with(HELLO);
@@ -92,7 +92,7 @@ fn a_file_that_may_not_be_read() {
 }
 
 #[test]
-fn whatever_the_file_is_the_exit_code_says_that_it_is_the_file() {
+fn every_unusable_file_has_the_same_exit_code() {
     let bomb: String =
         (1..12).fold("x-0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".into(), |all, n| {
             let items = vec![format!("*a{}", n - 1); 10].join(", ");
@@ -146,7 +146,7 @@ fn bom_and_crlf_are_accepted() {
 }
 
 #[test]
-fn an_empty_file() {
+fn empty_file_is_reported() {
     assert_snapshot!(ProjectFolder::with("").page("validate"), @r#"
     exit code 3
     error[E010]: the file is empty
@@ -162,7 +162,7 @@ fn an_empty_file() {
 }
 
 #[test]
-fn a_binary_file() {
+fn binary_file_is_reported() {
     let folder = ProjectFolder::empty().with_file("windlass.yml", b"\x7fELF\x02\x01\x01\0\0\0");
     assert_snapshot!(folder.page("validate"), @r#"
     exit code 3
@@ -179,7 +179,7 @@ fn a_binary_file() {
 }
 
 #[test]
-fn a_file_beyond_bounds() {
+fn file_beyond_the_size_limit_is_refused() {
     let folder = ProjectFolder::with(&"#".repeat(8 * 1024 * 1024 + 1));
     assert_snapshot!(folder.page("validate"), @r#"
     exit code 3

@@ -9,7 +9,7 @@ use crate::cli::ship::SHIP;
 use crate::support::project_folder::{ProjectFolder, repository};
 
 #[test]
-fn as_a_tree() {
+fn graph_is_drawn_as_a_tree() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("graph"), @r#"
     ship
     └─ lint
@@ -22,7 +22,7 @@ fn as_a_tree() {
 }
 
 #[test]
-fn as_a_tree_with_branches() {
+fn graph_with_branches_is_drawn_as_a_tree() {
     let text = "name: fan\nsteps:\n  a: { run: make }\n  b: { needs: a, run: make }\n  c: { needs: a, run: make }\n  d: { needs: [b, c], run: make }\n  e: { run: make }\n";
     assert_snapshot!(ProjectFolder::with(text).page("graph"), @r#"
     fan
@@ -35,7 +35,7 @@ fn as_a_tree_with_branches() {
 }
 
 #[test]
-fn for_graphviz() {
+fn graph_is_printed_for_graphviz() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("graph --format dot"), @r#"
     digraph "ship" {
       rankdir=LR;
@@ -57,7 +57,7 @@ fn for_graphviz() {
 }
 
 #[test]
-fn for_mermaid() {
+fn graph_is_printed_for_mermaid() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("graph --format mermaid"), @r#"
     flowchart LR
       s0("lint")
@@ -78,7 +78,7 @@ fn for_mermaid() {
 }
 
 #[test]
-fn as_a_picture() {
+fn graph_is_drawn_as_a_picture() {
     let file = repository().join("examples/checks.yml");
     let folder = ProjectFolder::with(&std::fs::read_to_string(file).unwrap());
     assert_snapshot!(folder.page("graph --format svg"), @r#"
@@ -98,7 +98,7 @@ fn as_a_picture() {
 }
 
 #[test]
-fn names_cannot_break_a_picture() {
+fn names_are_escaped_in_a_picture() {
     let text =
         "about: x\nsteps:\n  a: { about: \"</title><script>\", lock: \"<&>\\\"'\", run: make }\n";
     let folder = ProjectFolder::with(text);
@@ -111,7 +111,7 @@ fn names_cannot_break_a_picture() {
 }
 
 #[test]
-fn an_unknown_format() {
+fn unknown_format_is_refused() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("graph --format sgv"), @r#"
     exit code 2
     --- said ---

@@ -18,7 +18,7 @@ fn written(folder: &ProjectFolder) -> String {
 }
 
 #[test]
-fn an_empty_folder() {
+fn empty_folder_gets_an_example() {
     assert_snapshot!(written(&ProjectFolder::empty()), @r#"
     windlass.yml written (found: no known build tool)
     Try `windlass plan`.
@@ -38,7 +38,7 @@ fn an_empty_folder() {
 }
 
 #[test]
-fn cargo() {
+fn cargo_project_is_recognized() {
     assert_snapshot!(written(&ProjectFolder::empty().with_file("Cargo.toml", "[package]\n")), @r#"
     windlass.yml written (found: Cargo)
     Try `windlass plan`.
@@ -65,7 +65,7 @@ fn cargo() {
 }
 
 #[test]
-fn npm() {
+fn npm_project_is_recognized() {
     let package = r#"{ "scripts": { "test": "jest", "build": "vite build", "start": "vite" } }"#;
     let folder = ProjectFolder::empty()
         .with_file("package.json", package)
@@ -93,7 +93,7 @@ fn npm() {
 }
 
 #[test]
-fn go() {
+fn go_project_is_recognized() {
     assert_snapshot!(written(&ProjectFolder::empty().with_file("go.mod", "module x\n")), @r#"
     windlass.yml written (found: Go)
     Try `windlass plan`.
@@ -117,7 +117,7 @@ fn go() {
 }
 
 #[test]
-fn python() {
+fn python_project_is_recognized() {
     let folder =
         ProjectFolder::empty().with_file("pyproject.toml", "").with_file("tests/test_x.py", "");
     assert_snapshot!(written(&folder), @r#"
@@ -143,7 +143,7 @@ fn python() {
 }
 
 #[test]
-fn make() {
+fn make_project_is_recognized() {
     let folder =
         ProjectFolder::empty().with_file("Makefile", "test: build\n\t./test\nbuild:\n\tcc\n");
     assert_snapshot!(written(&folder), @r#"
@@ -165,7 +165,7 @@ fn make() {
 }
 
 #[test]
-fn several_at_once() {
+fn several_tools_are_recognized_together() {
     let folder = ProjectFolder::empty()
         .with_file("Cargo.toml", "")
         .with_file("package.json", "{}")
@@ -204,7 +204,7 @@ fn several_at_once() {
 }
 
 #[test]
-fn a_file_that_is_there_is_left_alone() {
+fn existing_file_is_not_overwritten() {
     let folder = ProjectFolder::with("# mine\n");
     assert_snapshot!(folder.page("init"), @r#"
     exit code 2
@@ -231,7 +231,7 @@ const PROJECTS: &[(&str, &[(&str, &str)])] = &[
 ];
 
 #[test]
-fn what_it_writes_runs() {
+fn generated_file_runs() {
     for (tool, files) in PROJECTS {
         let folder = files
             .iter()

@@ -10,14 +10,14 @@ use crate::support::program::FinishedProgram;
 use crate::support::project_folder::{ProjectFolder, repository};
 
 #[test]
-fn what_a_step_prefers_is_shown_beside_what_it_requires() {
+fn preferences_are_shown_beside_requirements() {
     let text = "steps:\n  a: { run: make, requires: executor=shell, prefers: [ssd, cpu>=64] }\n";
     let said = ProjectFolder::with(text).page("plan");
     assert!(said.contains("requires executor=shell · prefers ssd, cpu>=64"), "{said}");
 }
 
 #[test]
-fn the_whole_plan() {
+fn plan_is_shown() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("plan"), @r#"
     ship: 6 steps (8 with cells) in 6 waves
     channel = "beta"
@@ -42,7 +42,7 @@ fn the_whole_plan() {
 }
 
 #[test]
-fn in_a_narrow_terminal() {
+fn plan_fits_a_narrow_terminal() {
     let output = ProjectFolder::with(SHIP).command("plan").env("COLUMNS", "60").output().unwrap();
     assert_snapshot!(FinishedProgram::from(output).page(), @r#"
     ship: 6 steps (8 with cells) in 6 waves
@@ -76,7 +76,7 @@ fn in_a_narrow_terminal() {
 }
 
 #[test]
-fn in_colour() {
+fn plan_is_colored() {
     let text =
         "steps:\n  a: { run: make, about: All of it }\n  b: { run: make, requires: quantum }\n";
     let folder = ProjectFolder::with(text);
@@ -94,7 +94,7 @@ fn in_colour() {
 }
 
 #[test]
-fn some_steps_with_what_they_need() {
+fn plan_of_selected_steps_includes_their_needs() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("plan test"), @r#"
     ship: 2 steps (4 with cells) in 2 waves
     channel = "beta"
@@ -113,7 +113,7 @@ fn some_steps_with_what_they_need() {
 }
 
 #[test]
-fn an_example_by_its_path() {
+fn plan_of_a_file_given_by_path_is_shown() {
     let output = ProjectFolder::empty()
         .command("plan examples/release.yml")
         .current_dir(repository())
@@ -155,7 +155,7 @@ fn a_condition_that_is_decided_later_and_a_key_that_is_not_available() {
 }
 
 #[test]
-fn a_hundred_thousand_cells_are_one_line() {
+fn hundred_thousand_cells_are_shown_in_one_line() {
     let axis = |name: &str| {
         let values: Vec<String> = (0..100).map(|n| format!("{name}{n}")).collect();
         values.join(", ")
@@ -193,7 +193,7 @@ fn a_long_chain_is_shortened() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a test is as long as what is printed")]
-fn as_json() {
+fn plan_is_printed_as_json() {
     let plan: Value = serde_json::from_str(&ProjectFolder::with(SHIP).data("plan --json")).unwrap();
     assert_snapshot!(plan["waves"], @r#"[["lint"],["test"],["bundle"],["soak"],["deploy"],["tell"]]"#);
     assert_snapshot!(format!("{:#}", plan["steps"][1]), @r#"

@@ -30,7 +30,7 @@ const SEEN_BY_EDITORS: [ProblemCode; 7] = [
 ];
 
 #[test]
-fn what_the_parser_accepts_fits_the_schema() {
+fn files_that_the_parser_accepts_match_the_schema() {
     let Some(validator) = validator() else { return };
     let mut files = BTreeMap::from([
         ("ship.yml".to_owned(), SHIP.to_owned()),
@@ -53,7 +53,7 @@ fn what_the_parser_accepts_fits_the_schema() {
 }
 
 #[test]
-fn wrong_keys_and_values_do_not_fit() {
+fn wrong_keys_and_values_do_not_match_the_schema() {
     let Some(validator) = validator() else { return };
     let wrong = [
         "{}",
@@ -107,7 +107,7 @@ fn the_parser_knows_every_key_of_the_schema() {
 }
 
 #[test]
-fn every_key_is_sound_or_not_available_yet() {
+fn every_key_of_the_schema_is_valid_or_unavailable() {
     let report: Value =
         serde_json::from_str(&ProjectFolder::with(EVERY_KEY).data("validate --json")).unwrap();
     for problem in report["problems"].as_array().unwrap() {

@@ -103,7 +103,7 @@ fn every_command_has_an_example() {
 }
 
 #[test]
-fn a_commands_help() {
+fn help_of_a_command_is_printed() {
     assert_snapshot!(ProjectFolder::empty().page("plan --help"), @r#"
     Show the steps that a run would execute or skip on this machine
 
@@ -149,14 +149,14 @@ fn help_is_a_command_too() {
 }
 
 #[test]
-fn nothing_asked_is_answered_with_help() {
+fn program_without_arguments_prints_help() {
     let ended = ProjectFolder::empty().run("");
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
     assert!(ended.err.contains("Write a pipeline:"));
 }
 
 #[test]
-fn a_mistyped_command() {
+fn mistyped_command_gets_a_suggestion() {
     assert_snapshot!(ProjectFolder::empty().page("valdate"), @r#"
     exit code 2
     --- said ---
@@ -177,7 +177,7 @@ fn transposed_letters_are_corrected() {
 }
 
 #[test]
-fn a_mistyped_option() {
+fn mistyped_option_gets_a_suggestion() {
     assert_snapshot!(ProjectFolder::empty().page("plan --jsn"), @r#"
     exit code 2
     --- said ---
@@ -192,7 +192,7 @@ fn a_mistyped_option() {
 }
 
 #[test]
-fn a_param_without_a_value() {
+fn param_without_a_value_is_refused() {
     assert_snapshot!(ProjectFolder::empty().page("plan -p channel"), @r#"
     exit code 2
     --- said ---
@@ -203,7 +203,7 @@ fn a_param_without_a_value() {
 }
 
 #[test]
-fn a_mistyped_step() {
+fn mistyped_step_gets_a_suggestion() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("plan bundel"), @r#"
     exit code 2
     --- said ---
@@ -212,7 +212,7 @@ fn a_mistyped_step() {
 }
 
 #[test]
-fn a_step_like_no_other() {
+fn unknown_step_lists_the_existing_ones() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("plan release"), @r#"
     exit code 2
     --- said ---
@@ -222,7 +222,7 @@ fn a_step_like_no_other() {
 }
 
 #[test]
-fn a_mistyped_cell() {
+fn mistyped_cell_is_refused_with_a_hint() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("plan test[linux,sqlit]"), @r#"
     exit code 2
     --- said ---
@@ -232,7 +232,7 @@ fn a_mistyped_cell() {
 }
 
 #[test]
-fn a_mistyped_param() {
+fn mistyped_param_gets_a_suggestion() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("plan -p chanel=beta"), @r#"
     exit code 2
     --- said ---
@@ -249,7 +249,7 @@ fn a_mistyped_param() {
 }
 
 #[test]
-fn a_reader_that_went_away_is_not_an_error() {
+fn closed_output_is_not_an_error() {
     let mut child =
         ProjectFolder::with(SHIP).command("--help").stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());

@@ -8,7 +8,7 @@ use crate::support::program::FinishedProgram;
 use crate::support::project_folder::ProjectFolder;
 
 #[test]
-fn a_valid_file_says_what_it_has() {
+fn valid_file_is_summarized() {
     assert_snapshot!(ProjectFolder::with(SHIP).page("validate"), @r#"
     windlass.yml is valid: 6 steps, 3 matrix cells, 2 locks and 1 param
     note: axes named `os` and `arch` select the machine, here in test; this machine cannot run 1 of 3 cells: test[plan9,sqlite]
@@ -80,7 +80,7 @@ fn every_problem_is_reported_at_once() {
 }
 
 #[test]
-fn in_colour() {
+fn problems_are_colored() {
     let folder = ProjectFolder::with("steps:\n  a: { run: make, timeout: 15 }\n");
     let output = folder.command("validate").env("CLICOLOR_FORCE", "1").output().unwrap();
     assert_snapshot!(FinishedProgram::from(output).page().replace('\u{1b}', "^"), @r#"
@@ -104,7 +104,7 @@ fn in_colour() {
 }
 
 #[test]
-fn what_is_not_available_yet_is_a_note() {
+fn unavailable_key_is_a_note() {
     let folder = ProjectFolder::with("steps:\n  a: { run: make, image: rust }\n");
     assert_snapshot!(folder.page("validate"), @r#"
     note[E043]: `image` is not available yet
@@ -137,7 +137,7 @@ fn a_param_that_must_be_given_is_no_problem_of_the_file() {
 }
 
 #[test]
-fn as_json() {
+fn problems_are_printed_as_json() {
     let folder = ProjectFolder::with("steps:\n  a: { run: make, timeout: 15 }\n");
     let ended = folder.run("validate --json");
     assert_eq!(ended.code, Some(3));

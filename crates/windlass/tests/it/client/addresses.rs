@@ -92,7 +92,7 @@ fn missing_token_error_names_the_flag() {
 }
 
 #[test]
-fn a_context_remembers_where_the_token_is_and_not_the_token() {
+fn context_stores_the_path_of_the_token_and_not_the_token() {
     let project = ProjectFolder::with(ONE);
     project.file("token", TOKEN);
     let cluster = LocalCluster::start_in(project, "--jobs 4 --token-file token");

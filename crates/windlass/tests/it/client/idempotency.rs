@@ -24,7 +24,7 @@ fn keys(cluster: &LocalCluster) -> Vec<Value> {
 }
 
 #[test]
-fn of_runs_at_once_one_does_it_and_the_others_have_what_came_of_it() {
+fn concurrent_runs_execute_the_step_once_and_share_its_outputs() {
     let cluster = LocalCluster::start_in(ProjectFolder::with(SHIP), "--jobs 4");
     let runs: Vec<String> = (0..3).map(|_| cluster.submit_project()).collect();
     cluster.project.until_lines("trace", 1);
@@ -46,7 +46,7 @@ fn of_runs_at_once_one_does_it_and_the_others_have_what_came_of_it() {
 }
 
 #[test]
-fn if_the_first_fails_the_second_does_it() {
+fn second_run_executes_the_step_if_the_first_fails() {
     let cluster = LocalCluster::start_in(ProjectFolder::with(SHIP), "--jobs 4");
     let (first, second) = (cluster.submit_project(), cluster.submit_project());
     cluster.project.until_lines("trace", 1);
@@ -65,7 +65,7 @@ fn if_the_first_fails_the_second_does_it() {
 }
 
 #[test]
-fn what_was_done_is_known_to_a_controller_that_was_killed_and_came_back() {
+fn completed_keys_survive_a_killed_controller() {
     let mut cluster = LocalCluster::start_in(ProjectFolder::with(SHIP), "--jobs 4");
     cluster.project.file("go", "");
     let first = cluster.submit_project();

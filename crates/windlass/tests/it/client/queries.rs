@@ -52,7 +52,7 @@ fn controller_and_store_give_the_same_answers() {
 }
 
 #[test]
-fn a_run_is_run_again_where_it_is() {
+fn rerun_happens_in_the_cluster_of_the_run() {
     let cluster = LocalCluster::start_in(ProjectFolder::with(PIPELINE), "--jobs 4");
     // Otherwise the cell that fails may stop the other, now and when it is run again.
     let first = cluster.data("submit --keep-going").trim().to_owned();
@@ -77,7 +77,7 @@ fn a_run_is_run_again_where_it_is() {
 }
 
 #[test]
-fn what_a_step_wrote_for_people_is_shown_wherever_it_ran() {
+fn step_summary_is_shown_from_any_worker() {
     let text = r###"
 steps:
   here: { pin: leader, run: 'echo "## Sizes of here" >> "$WINDLASS_SUMMARY"' }

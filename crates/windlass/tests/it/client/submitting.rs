@@ -16,7 +16,7 @@ steps:
 "#;
 
 #[test]
-fn a_submission_prints_its_id_and_says_where_to_look() {
+fn submission_prints_its_id_and_the_command_to_watch() {
     let cluster = LocalCluster::start_in(ProjectFolder::with(CHAIN), "--jobs 4");
     let ended = cluster.run("submit -p word=given");
     let run = ended.out.trim().to_owned();
@@ -55,7 +55,7 @@ fn invalid_pipeline_is_reported_locally_and_not_sent() {
 }
 
 #[test]
-fn a_key_stands_for_one_run() {
+fn same_key_returns_the_same_run() {
     let cluster = LocalCluster::start_in(ProjectFolder::with(CHAIN), "--jobs 4");
     let first = cluster.run("submit --idempotency-key nightly");
     let again = cluster.run("submit --idempotency-key nightly");

@@ -13,7 +13,7 @@ steps:
 "#;
 
 #[test]
-fn what_a_step_prints_is_seen_as_it_comes() {
+fn output_of_a_step_is_shown_while_it_runs() {
     let cluster = LocalCluster::start_in(ProjectFolder::with(TALKS), "--jobs 4");
     let run = cluster.submit_project();
     cluster.project.until_lines("trace", 1);

@@ -27,7 +27,7 @@ fn lock(cluster: &LocalCluster) -> Value {
 }
 
 #[test]
-fn a_run_that_ends_every_start_is_named_and_condemned_and_the_others_go_on() {
+fn run_that_crashes_every_start_is_named_and_condemned_and_the_others_continue() {
     let mut cluster = LocalCluster::start("--no-exec");
     let _holder = cluster.worker("holder", "--label holder");
     let poison = cluster.submit(&locked("poison", "holder", "echo x >> held; sleep 600"));

@@ -75,7 +75,7 @@ fn silent_worker_is_stale_before_it_is_lost() {
 
 /// A plain HTTP worker, so that the test says when the lease is given up and when the outcome comes.
 #[test]
-fn what_a_step_printed_is_shown_once_when_its_outcome_counts_late() {
+fn output_is_shown_once_when_the_outcome_counts_late() {
     let cluster = LocalCluster::start("--no-exec");
     let joining = json!({ "hostname": "build-7", "capabilities": ["linux"], "slots": 1 });
     let (_, worker) = cluster.post("/workers/register", &joining);

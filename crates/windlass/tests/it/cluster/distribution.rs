@@ -49,7 +49,7 @@ fn ten_steps_run_on_a_leader_and_two_workers_in_their_order() {
 }
 
 #[test]
-fn what_one_worker_found_another_reads() {
+fn outputs_of_one_worker_are_read_by_another() {
     let cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "--label left");
     let _two = cluster.worker("two", "--label right");
@@ -85,7 +85,7 @@ fn leader_without_workers_runs_every_step() {
 }
 
 #[test]
-fn a_step_pinned_to_the_leader_runs_there_and_nothing_else_does() {
+fn leader_runs_only_pinned_steps_with_no_exec() {
     let cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "");
     let run = cluster.ended(&cluster.submit(
@@ -181,7 +181,7 @@ fn retry_elsewhere_uses_another_worker() {
 }
 
 #[test]
-fn output_is_there_while_a_step_runs_and_when_it_has_ended() {
+fn output_is_available_while_a_step_runs_and_after_its_end() {
     let cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "");
     let run = cluster.submit(

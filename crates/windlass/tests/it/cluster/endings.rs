@@ -134,7 +134,7 @@ fn second_signal_ends_the_controller_although_its_guard_is_stopped() {
 }
 
 #[test]
-fn a_result_that_is_too_large_fails_its_step_and_says_so() {
+fn oversized_result_fails_its_step_with_a_reason() {
     let cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "");
     let run = cluster.ended(&cluster.submit(
@@ -172,7 +172,7 @@ fn run_with_large_results_is_paged() {
 }
 
 #[test]
-fn a_controller_is_ended_in_good_order_and_goes_on_where_it_was() {
+fn stopped_controller_resumes_after_its_next_start() {
     let mut cluster = LocalCluster::start("--no-exec");
     let _one = cluster.worker("one", "--slots 1");
     let run = cluster.submit(
@@ -239,7 +239,7 @@ fn ctrl_c_lets_a_trial_cluster_finish_its_steps() {
 
 /// A store with tokens can still be used for a local run.
 #[test]
-fn a_trial_cluster_lets_its_own_workers_in() {
+fn trial_cluster_admits_its_own_workers() {
     let project = ProjectFolder::with("name: dev\nsteps: { s: { run: 'echo >> done' } }\n");
     project.data("token create boss --scope admin");
     let dev = project.start("dev --listen 127.0.0.1:0 --workers 1");

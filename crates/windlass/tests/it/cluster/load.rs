@@ -35,7 +35,7 @@ impl Drop for BusyProcess {
 }
 
 #[test]
-fn no_worker_is_lost_because_every_core_is_busy() {
+fn no_worker_is_lost_when_every_core_is_busy() {
     let cluster = LocalCluster::start("--no-exec");
     let _workers = ["one", "two"].map(|name| cluster.worker(name, "--slots 1"));
     let run = cluster.submit(

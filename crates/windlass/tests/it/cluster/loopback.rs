@@ -30,7 +30,7 @@ fn serve(project: &ProjectFolder, port: u16, flags: &str) -> RunningProgram {
 }
 
 #[test]
-fn a_controller_on_loopback_takes_orders_of_its_own_user_only() {
+fn controller_on_loopback_serves_its_own_user_only() {
     let project = ProjectFolder::with(PIPELINE);
     let port = free_port();
     let controller = serve(&project, port, "");
@@ -92,7 +92,7 @@ fn commands_and_workers_that_outlive_a_controller_find_the_token_of_the_next() {
 }
 
 #[test]
-fn a_controller_that_asks_for_no_token_says_so() {
+fn controller_without_tokens_reports_it() {
     let project = ProjectFolder::with(PIPELINE);
     let port = free_port();
     let controller = serve(&project, port, "--no-token");

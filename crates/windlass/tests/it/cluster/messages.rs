@@ -44,7 +44,7 @@ fn with<'a>(lines: &'a [Value], words: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn every_line_about_a_step_says_which_one_and_none_says_a_secret() {
+fn log_lines_name_their_step_and_contain_no_secret() {
     let project = ProjectFolder::with("").set("TOKEN", SECRET);
     let cluster = LocalCluster::start_in(project, "--no-exec --log-format json --log-level debug");
     let worker = cluster.worker("far", "--slots 1 --log-format json -v");
@@ -82,7 +82,7 @@ fn every_line_about_a_step_says_which_one_and_none_says_a_secret() {
 }
 
 #[test]
-fn a_worker_says_that_contact_was_lost_and_that_it_is_back() {
+fn worker_reports_lost_and_restored_contact() {
     let mut cluster = LocalCluster::start("--no-exec");
     let worker = cluster.worker("far", "");
     cluster.kill();

@@ -29,7 +29,7 @@ pub(super) fn scrape(port: u16) -> Option<ParsedMetricsPage> {
 }
 
 #[test]
-fn what_a_cluster_went_through_is_in_its_metrics() {
+fn events_of_a_cluster_are_in_its_metrics() {
     let port = free_port();
     let flags = format!("--lease-ttl 3s --no-exec --metrics-listen 127.0.0.1:{port}");
     let cluster = LocalCluster::start(&flags);

@@ -56,7 +56,7 @@ pub(crate) fn events(all: &[Value]) -> BTreeMap<(String, Option<u64>), usize> {
 }
 
 #[test]
-fn every_example_comes_to_the_same_in_one_process_and_over_a_cluster() {
+fn every_example_ends_the_same_in_one_process_and_over_a_cluster() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
     let files = std::fs::read_dir(folder).expect("there are examples").flatten();
     let mut compared = 0;

@@ -62,7 +62,7 @@ fn url(port: u16) -> String {
 }
 
 #[test]
-fn it_shows_what_goes_on_and_has_no_store() {
+fn replica_shows_runs_and_has_no_store() {
     let cluster = LocalCluster::start("--jobs 2");
     let observer = ReplicaProcess::of(&url(cluster.port), "");
     let run = cluster.submit(SLOW);
@@ -114,7 +114,7 @@ fn replica_redirects_writes_to_the_leader() {
 }
 
 #[test]
-fn a_leader_that_is_away_is_said_to_be_and_waited_for() {
+fn replica_reports_an_absent_leader_and_waits_for_it() {
     let mut cluster = LocalCluster::start("--jobs 1");
     let observer = ReplicaProcess::of(&url(cluster.port), "");
     let run = cluster.submit(SLOW);
@@ -165,7 +165,7 @@ fn replica_catches_up_after_an_outage() {
 }
 
 #[test]
-fn it_shows_a_token_and_asks_for_one_where_it_was_given_both() {
+fn replica_sends_its_token_and_requires_one_itself() {
     let project = ProjectFolder::with("");
     project.file("token", "0123456789abcdef0123456789abcdef");
     let cluster = LocalCluster::start_in(project, "--jobs 1 --token-file token");

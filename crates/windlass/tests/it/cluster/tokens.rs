@@ -59,7 +59,7 @@ fn token(project: &ProjectFolder, line: &str, file: &str) {
 }
 
 #[test]
-fn the_first_token_is_made_before_there_is_a_controller() {
+fn first_token_can_be_created_without_a_controller() {
     let guarded = TokenController::start();
     let TokenController { project, to, .. } = &guarded;
     let refused = project.run(&format!("runs {to}"));
@@ -84,7 +84,7 @@ fn the_first_token_is_made_before_there_is_a_controller() {
 }
 
 #[test]
-fn a_worker_outlives_the_token_that_let_it_in_and_not_its_own_end() {
+fn worker_outlives_its_join_token_and_not_its_own_revocation() {
     let guarded = TokenController::start();
     let project = &guarded.project;
     token(project, "create fleet --scope worker", "fleet-token");

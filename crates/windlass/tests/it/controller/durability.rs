@@ -10,7 +10,7 @@ use windlass_store::journal::{Journal as _, Position};
 use super::test_node::{folded, is_pending, journal, plan, run, start};
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_waits_for_the_disk() {
+async fn answer_waits_until_its_events_are_durable() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
@@ -26,7 +26,7 @@ async fn an_answer_waits_for_the_disk() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_meanwhile_is_one_batch() {
+async fn requests_during_an_append_form_one_batch() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;
@@ -102,7 +102,7 @@ async fn a_follower_sees_only_what_is_durable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_decided_nothing_waits_for_the_batch_that_was_gathering() {
+async fn answer_without_events_waits_for_the_batch_in_preparation() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan).await;

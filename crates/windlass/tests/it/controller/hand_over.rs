@@ -12,7 +12,7 @@ use windlass_store::conformance::{CallGate, JournalCall, JournalFault};
 use super::test_node::{TestWorker, is_pending, journal, pass, plan, run, start};
 
 #[tokio::test(start_paused = true)]
-async fn everything_that_was_decided_is_durable_before_the_term_is_given_back() {
+async fn every_decision_is_durable_before_the_term_is_resigned() {
     let (journal, plan) = (journal(), plan(["build"]));
     let ann = start(&journal, "ann").await;
     let mut mate = TestWorker::join(&ann, 1).await;

@@ -77,7 +77,7 @@ async fn node_that_must_not_stand_by_names_the_leader() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn caller_of_a_deposed_leader_is_told_and_the_node_can_lead_again() {
+async fn caller_of_a_deposed_leader_gets_an_error_and_the_node_can_lead_again() {
     let (journal, plan) = (journal(), plan(["build"]));
     let ann = start(&journal, "ann").await;
     let mut mate = TestWorker::join(&ann, 1).await;
@@ -124,7 +124,7 @@ async fn node_waits_for_an_unresponsive_journal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_term_that_was_won_but_cannot_be_led_is_given_back() {
+async fn term_that_was_won_but_cannot_be_led_is_resigned() {
     let (journal, plan) = (journal(), plan(["build"]));
     let ann = start(&journal, "ann").await;
     ann.submit(run(1), &plan).await;

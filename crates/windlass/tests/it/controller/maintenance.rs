@@ -87,7 +87,7 @@ async fn history(journal: &TestJournal, n: u64) -> Vec<Arc<RecordedEvent>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_is_sealed_a_while_after_its_end_and_the_archive_has_all_of_it() {
+async fn run_is_sealed_after_a_delay_and_completely_archived() {
     let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
     let plan = plan(["build", "test", "ship"]);
     let node = start(&journal, "ann").await;
@@ -175,7 +175,7 @@ async fn full_archive_is_reported_until_it_accepts_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_many_ended_steps_the_oldest_runs_are_sealed_early() {
+async fn oldest_runs_are_sealed_early_if_many_steps_have_ended() {
     let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
     let plan = plan(["build", "test"]);
     let node = start(&journal, "ann").await;
@@ -200,7 +200,7 @@ async fn of_many_ended_steps_the_oldest_runs_are_sealed_early() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_small_runs_than_are_sealed_in_one_go_are_all_sealed_at_once() {
+async fn many_small_runs_are_sealed_in_two_passes() {
     let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
     let plan = plan(["build"]);
     let node = start(&journal, "ann").await;
@@ -315,7 +315,7 @@ async fn a_start_from_a_snapshot_and_what_came_behind_it_equals_a_fold_of_everyt
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_archived_and_in_snapshots_leaves_the_journal_and_a_start_does_without() {
+async fn archived_events_behind_a_snapshot_are_pruned_and_not_needed_at_a_start() {
     let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
     let plan = plan(["build"]);
     let ann = start(&journal, "ann").await;
@@ -368,7 +368,7 @@ async fn maintenance_survives_a_journal_that_does_not_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_was_long_out_of_touch_does_not_hold_on_to_what_others_sealed() {
+async fn node_that_was_long_disconnected_drops_runs_that_others_sealed() {
     let (journal, archive) = (journal(), Arc::new(MemoryArchive::new()));
     let plan = plan(["build"]);
     let (ann, bob) = (start(&journal, "ann").await, start(&journal, "bob").await);

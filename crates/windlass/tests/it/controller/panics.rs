@@ -53,7 +53,7 @@ async fn persist(mate: &mut TestWorker, node: &TestNode, want: u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_on_which_deciding_panics_fails_and_the_others_go_on() {
+async fn run_that_causes_an_engine_panic_fails_and_the_others_continue() {
     let journal = journal();
     let node = start_with(&journal, fragile("ann")).await;
     let mut other = TestWorker::join(&node, 2).await;
@@ -77,7 +77,7 @@ async fn a_run_on_which_deciding_panics_fails_and_the_others_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_caller_is_told_of_an_engine_panic_and_may_retry() {
+async fn waiting_caller_gets_an_engine_panic_as_an_error_and_may_retry() {
     let journal = journal();
     let node = start_with(&journal, fragile("ann")).await;
     let mut mate = poisoned(&node, 1).await;
@@ -121,7 +121,7 @@ async fn a_run_stays_condemned_until_its_end_is_durable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_runs_on_which_deciding_panics_each_fails() {
+async fn each_of_several_runs_that_cause_engine_panics_fails() {
     let journal = journal();
     let node = start_with(&journal, fragile("ann")).await;
     let mut mate = poisoned(&node, 5).await;
@@ -134,7 +134,7 @@ async fn of_several_runs_on_which_deciding_panics_each_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panics_that_no_run_is_to_blame_for_end_the_node_after_a_few() {
+async fn repeated_panics_without_a_run_end_the_node() {
     let journal = journal();
     let node = start_with(&journal, fragile("ann")).await;
     node.submit(run(1), &plan(["build"])).await;

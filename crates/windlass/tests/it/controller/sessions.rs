@@ -11,7 +11,7 @@ use windlass::core::session::OutcomeVerdict;
 use super::test_node::{TTL, TestWorker, is_pending, journal, pass, plan, run, start};
 
 #[tokio::test(start_paused = true)]
-async fn a_parked_exchange_is_answered_by_the_run_that_comes() {
+async fn parked_exchange_is_answered_when_a_run_is_submitted() {
     let (journal, plan) = (journal(), plan(["build", "test"]));
     let node = start(&journal, "ann").await;
     let mut mate = TestWorker::join(&node, 1).await;
@@ -52,7 +52,7 @@ async fn a_newer_exchange_answers_the_parked_one_with_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_exchange_that_a_link_carried_twice_is_answered_to_both() {
+async fn both_copies_of_a_duplicated_exchange_are_answered() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     let mut mate = TestWorker::join(&node, 1).await;

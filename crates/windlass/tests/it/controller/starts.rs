@@ -62,7 +62,7 @@ async fn completed_start_leaves_no_mark() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_names_costly_runs_and_each_run_after_one_that_was_killed() {
+async fn start_reports_costly_runs_and_every_run_after_a_killed_start() {
     let journal = journal();
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan(["build"])).await;
@@ -78,7 +78,7 @@ async fn a_start_names_costly_runs_and_each_run_after_one_that_was_killed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_condemned_run_fails_at_the_next_start_and_the_others_go_on() {
+async fn condemned_run_fails_at_the_next_start_and_the_others_continue() {
     let journal = journal();
     let node = start(&journal, "ann").await;
     let mut mate = TestWorker::join(&node, 1).await;
@@ -111,7 +111,7 @@ async fn a_condemned_run_fails_at_the_next_start_and_the_others_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_another_node_left_does_not_make_this_one_name_every_run() {
+async fn unfinished_start_of_another_node_is_ignored() {
     let journal = journal();
     let node = start(&journal, "ann").await;
     node.submit(run(1), &plan(["build"])).await;

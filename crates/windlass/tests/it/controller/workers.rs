@@ -363,7 +363,7 @@ async fn worker_reported_dead_while_alive_rejoins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_leader_for_its_grace_a_worker_kills_what_it_has_and_ends() {
+async fn worker_without_a_leader_kills_its_steps_and_ends_after_its_grace() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     let cable = CuttableLink::to(&node);

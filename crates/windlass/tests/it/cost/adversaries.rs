@@ -182,7 +182,7 @@ impl AttackAnswer {
 }
 
 #[test]
-fn a_refusal_without_a_number_and_a_missing_answer_are_unsound() {
+fn refusal_without_a_number_and_missing_answer_are_unsound() {
     let took = Duration::ZERO;
     let of = |status, body: &str| AttackAnswer { status, body: body.to_owned(), took };
     assert!(of(422, r#"{"detail":"6000 locks, at most 32","status":422}"#).is_sound());

@@ -28,7 +28,7 @@ fn exit_codes_and_signals_are_distinguished() {
 }
 
 #[test]
-fn what_cannot_start_says_why() {
+fn start_failure_is_reported_with_its_reason() {
     block_on(async {
         let guard = guard().await;
         let folder = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ fn guard_ends_with_all_its_steps_when_it_expires() {
 }
 
 #[test]
-fn many_steps_at_a_time_are_not_mixed_up() {
+fn outputs_and_exit_codes_of_concurrent_steps_are_not_mixed() {
     block_on(async {
         let guard = guard().await;
         let mut running = Vec::new();

@@ -140,7 +140,7 @@ fn death_of_the_guard_is_noticed_and_its_steps_are_killed() {
 }
 
 #[test]
-fn ending_a_guard_kills_what_it_has() {
+fn ending_a_guard_kills_its_steps() {
     block_on(async {
         let first = guard().await;
         let (guarded, _output, pid) = started(&first, 1, STEPS[1]).await;
@@ -219,7 +219,7 @@ fn orphans_of_a_former_incarnation_are_found_by_their_environment() {
 
 /// The next start of the worker knows the guard's mark from its state directory.
 #[test]
-fn what_worker_and_guard_left_when_both_died_is_found_by_the_guards_mark() {
+fn orphans_of_a_dead_worker_and_guard_are_found_by_the_mark_of_the_guard() {
     block_on(async {
         let (mut worker, pids) = start_worker(&[]);
         let (guard, steps) = pids.split_first().unwrap();

@@ -64,7 +64,7 @@ fn children_keep_the_grace_when_their_shell_ends_first() {
 }
 
 #[test]
-fn a_deadline_kills_on_time_and_asks_before() {
+fn deadline_sends_sigterm_first_and_kills_on_time() {
     block_on(async {
         let guard = guard().await;
         let script = "exec 2>&-; trap 'echo asked' TERM; echo up; while :; do sleep 0.01; done";
@@ -143,7 +143,7 @@ fn a_main_process_that_leaves_its_group_gets_sigterm_and_sigkill() {
 
 /// In the group, in a session of its own, double-forked, with a cleared environment: all hold the pipe.
 #[test]
-fn what_a_step_leaves_behind_ends_with_it() {
+fn leftover_processes_end_with_their_step() {
     block_on(async {
         let guard = guard().await;
         let sleep = "sleep 1000";
@@ -202,7 +202,7 @@ fn dead_orphans_are_reaped_while_their_step_runs() {
 
 /// A process may make its child its own sibling: that is then a child of the parent of the process, and no orphan.
 #[test]
-fn a_sibling_of_a_main_process_is_of_its_step() {
+fn sibling_of_a_main_process_belongs_to_its_step() {
     let sibling = "import ctypes, os, signal\nflags = 0x8000 | signal.SIGCHLD\nif ctypes.CDLL(None).syscall(56, flags, 0, 0, 0, 0) == 0:\n    os.setsid()\n    print(os.getpid(), flush=True)\n    signal.pause()";
     if cfg!(not(target_arch = "x86_64")) || !has_python() {
         return;

@@ -143,7 +143,7 @@ fn many_queued_steps_run_concurrently_to_their_own_ends() {
 }
 
 #[test]
-fn no_more_run_at_a_time_than_may() {
+fn number_of_running_steps_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!("cd {}; touch $$; ls | wc -l; rm $$", folder.path().display());
     block_on(async {

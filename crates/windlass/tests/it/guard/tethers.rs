@@ -79,14 +79,14 @@ impl Drop for LeasedProgram {
 
 /// Every story of a guard is told again, in this program executed anew.
 #[test]
-fn all_that_holds_for_a_guard_holds_for_one_with_tethers() {
+fn guard_with_tethers_passes_the_tests_of_a_guard() {
     if has_tethers() {
         return;
     }
     let mut again = Command::new(std::env::current_exe().unwrap());
     again.args(["guard::basics", "guard::life", "guard::deaths", "guard::frozen"]);
     // A guard may have more idle tethers later, and with tethers nothing is left when both die.
-    again.args(["--skip", "leave_no_descriptor", "--skip", "left_when_both_died"]);
+    again.args(["--skip", "leave_no_descriptor", "--skip", "orphans_of_a_dead_worker_and_guard"]);
     let told = again.env(TETHERS, "1").output().unwrap();
     let text = String::from_utf8_lossy(&told.stdout);
     assert!(told.status.success(), "{text}");
@@ -199,7 +199,7 @@ fn incarnation_lock_is_held_until_guard_and_tethers_have_ended() {
 }
 
 #[test]
-fn what_a_killed_tether_leaves_is_killed_before_its_step_is_gone() {
+fn processes_of_a_killed_tether_are_killed_before_its_step_ends() {
     block_on(async {
         let guard = guard_with_tethers().await;
         let script = "echo $$; (setsid env -i sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000";
@@ -214,7 +214,7 @@ fn what_a_killed_tether_leaves_is_killed_before_its_step_is_gone() {
 }
 
 #[test]
-fn a_stopped_tether_does_not_save_its_step_from_the_deadline() {
+fn stopped_tether_does_not_delay_the_deadline_of_its_step() {
     block_on(async {
         let guard = guard_with_tethers().await;
         let (guarded, _output, pid) = started(&guard, 1, "echo $$; exec sleep 1000").await;

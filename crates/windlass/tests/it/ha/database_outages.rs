@@ -5,7 +5,7 @@ use crate::support::controller_fleet::ControllerFleet;
 use crate::support::waiting::until;
 
 #[test]
-fn a_controller_that_is_started_before_its_database_says_so_and_leads_when_it_is_there() {
+fn controller_started_before_its_database_reports_it_and_leads_later() {
     let mut fleet = ControllerFleet::on_a_server_of_its_own(0);
     fleet.server.stop();
     fleet.add();

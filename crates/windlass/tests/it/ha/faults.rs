@@ -44,7 +44,7 @@ fn assert_whole(fleet: &ControllerFleet, run: &str, steps: usize) {
 }
 
 #[test]
-fn a_leader_that_is_killed_under_load_loses_nothing_and_steps_that_run_are_left_alone() {
+fn leader_killed_under_load_loses_no_event_and_running_steps_continue() {
     // In the same proportion to terms as the defaults: leaders die before every worker has found them.
     let mut fleet = ControllerFleet::start_with(3, "--no-exec --lease-ttl 5s");
     let workers = ["one", "two", "three"].map(|name| fleet.worker(name, "--slots 2"));
@@ -151,7 +151,7 @@ fn workers_leave_a_leader_that_never_answers_before_their_leases_end() {
 }
 
 #[test]
-fn a_leader_that_cannot_reach_the_database_steps_down_and_another_goes_on() {
+fn leader_that_cannot_reach_the_database_steps_down_and_another_continues() {
     let fleet = ControllerFleet::start(2);
     let _one = fleet.worker("one", "--slots 2");
     let lonely = fleet.leader();

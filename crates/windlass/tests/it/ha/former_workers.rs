@@ -60,7 +60,7 @@ fn a_controller_on_a_copy_of_a_folder_runs_steps() {
 }
 
 #[test]
-fn a_controller_on_a_copy_of_a_database_says_what_it_waits_for_and_runs_steps() {
+fn controller_on_a_copy_of_a_database_reports_its_wait_and_runs_steps() {
     let mut fleet = ControllerFleet::empty("--jobs 1");
     fleet.add();
     runs_a_step(&fleet.project, &first_of(&fleet));

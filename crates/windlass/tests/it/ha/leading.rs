@@ -7,7 +7,7 @@ use crate::support::controller_fleet::ControllerFleet;
 use crate::support::waiting::until;
 
 #[test]
-fn one_leads_and_the_others_name_it() {
+fn one_controller_leads_and_the_others_name_it() {
     let fleet = ControllerFleet::start(3);
     let leader = fleet.leader();
     let address = format!("http://127.0.0.1:{}", fleet.members[leader].port);
@@ -83,7 +83,7 @@ fn controller_that_must_lead_leads_after_the_leader_is_killed() {
 }
 
 #[test]
-fn the_first_token_is_made_before_the_first_controller() {
+fn first_token_is_created_before_the_first_controller() {
     let mut fleet = ControllerFleet::empty("--no-exec");
     let token =
         fleet.project.data(&format!("token create boss --scope admin --store {}", fleet.url()));

@@ -10,7 +10,7 @@ use crate::support::waiting::until;
 const PIPELINE: &str = "name: n\nsteps: { a: { run: 'true' } }\n";
 
 #[test]
-fn it_follows_the_leader_when_that_is_another_one() {
+fn replica_follows_the_next_leader() {
     let mut fleet = ControllerFleet::start(2);
     let port = free_port();
     let observe =

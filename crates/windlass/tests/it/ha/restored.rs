@@ -67,7 +67,7 @@ fn goes_on_in_another_generation(fleet: &mut ControllerFleet, kept: &str, lost: 
 }
 
 #[test]
-fn a_backup_that_is_put_back_begins_another_generation_and_what_it_does_not_know_is_refused() {
+fn restored_backup_begins_another_generation_and_refuses_unknown_leases() {
     let mut fleet = ControllerFleet::on_a_server_of_its_own(2);
     let _one = fleet.worker("one", "--slots 3");
     let kept = fleet.submit(&holds("kept"));
@@ -144,7 +144,7 @@ fn a_lock_of_a_lost_grant_waits(
 }
 
 #[test]
-fn a_lock_that_was_held_before_files_were_put_back_waits_for_the_longest_lease() {
+fn lock_held_before_files_were_restored_waits_for_the_longest_lease() {
     let mut fleet = ControllerFleet::on_a_server_of_its_own(1);
     let _one = fleet.worker("one", "--slots 3");
     fleet.server.stop();
@@ -160,7 +160,7 @@ fn a_lock_that_was_held_before_files_were_put_back_waits_for_the_longest_lease()
 
 /// The server ran all the time: neither its identifier nor its timeline nor its start has changed.
 #[test]
-fn a_lock_that_was_held_before_a_dump_was_put_back_waits_for_the_longest_lease() {
+fn lock_held_before_a_dump_was_restored_waits_for_the_longest_lease() {
     let mut fleet = ControllerFleet::start(1);
     let _one = fleet.worker("one", "--slots 3");
     let dump = fleet.server.dump(&fleet.schema);

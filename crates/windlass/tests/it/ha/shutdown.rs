@@ -13,7 +13,7 @@ use crate::support::waiting::until;
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(1);
 
 #[test]
-fn the_next_one_leads_within_a_second_and_runs_go_on() {
+fn next_controller_leads_within_a_second_and_runs_continue() {
     let fleet = ControllerFleet::start(2);
     let _one = fleet.worker("one", "--slots 1");
     let run = fleet.submit(

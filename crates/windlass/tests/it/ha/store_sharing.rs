@@ -31,7 +31,7 @@ fn second_controller_on_a_folder_is_refused_with_the_leader() {
 
 /// A folder cannot be led in turns, and nothing that only looks like it is taken for it.
 #[test]
-fn what_only_a_database_can_do_is_refused_of_a_folder() {
+fn database_options_are_refused_for_a_folder() {
     let project = ProjectFolder::with("");
     for flags in ["--role auto", "--role leader", "--term 3s", "--role auto --store sqlite:runs"] {
         let refused = project.run(&format!("serve --listen 127.0.0.1:0 {flags}"));
@@ -74,7 +74,7 @@ fn told(run: &Value) -> BTreeMap<String, Value> {
 
 /// One controller is one controller, whatever it keeps its runs in.
 #[test]
-fn one_controller_on_a_database_does_what_one_on_a_folder_does() {
+fn single_controller_on_a_database_behaves_as_on_a_folder() {
     let folder = LocalCluster::start("--jobs 1");
     let fleet = ControllerFleet::start_with(1, "--jobs 1");
     let on_folder = folder.ended(&folder.submit(MIXED));

@@ -66,7 +66,7 @@ fn redis_outage_ends_every_instance() {
 }
 
 #[test]
-fn a_redis_that_is_full_for_a_while_costs_nothing_and_for_good_ends_the_run() {
+fn temporarily_full_redis_costs_nothing_and_permanently_full_redis_ends_the_run() {
     let redis = RedisServer::start(&["--maxmemory-policy", "noeviction"]);
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let both = begun(&fleet, "");

@@ -103,7 +103,7 @@ fn large_outputs_come_to_the_same(way: &InstanceLink) {
 
 /// The instances know one node, which has the keys of one run in three.
 #[test]
-fn two_hundred_steps_come_to_the_same_over_a_redis_cluster() {
+fn two_hundred_steps_end_the_same_over_a_redis_cluster() {
     let nodes = RedisCluster::start();
     for night in ["first", "second", "third"] {
         comes_to_the_same(&InstanceProcesses::at(&nodes.url(), MANY).called(night), MANY);
@@ -112,7 +112,7 @@ fn two_hundred_steps_come_to_the_same_over_a_redis_cluster() {
 
 /// Not of one run, but of a cluster: what reaches a controller needs no link.
 #[test]
-fn two_hundred_steps_come_to_the_same_over_http() {
+fn two_hundred_steps_end_the_same_over_http() {
     let alone = ProjectFolder::with(MANY);
     let here = alone.run("run --json");
     let cluster = LocalCluster::start("--no-exec");
@@ -131,7 +131,7 @@ fn two_hundred_steps_come_to_the_same_over_http() {
 }
 
 #[test]
-fn the_leader_shows_what_others_printed_and_writes_every_report() {
+fn leader_shows_output_of_all_instances_and_writes_every_report() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), MANY);
     let report = fleet.project.path().join("page.md");

@@ -24,14 +24,14 @@ fn instance_repeated_alone_reports_why_there_is_no_leader() {
 }
 
 #[test]
-fn an_instance_that_is_repeated_after_its_run_has_ended_has_nothing_to_do() {
+fn repeated_instance_of_an_ended_run_does_nothing() {
     let redis = RedisServer::start(&[]);
     attempt(&redis, "1", 0).expect_error(0, "none of the 1 other instances joined");
     attempt(&redis, "2", 1).expect_error(0, "the previous attempt has ended");
 }
 
 #[test]
-fn a_leader_that_is_repeated_alone_does_everything_and_says_why() {
+fn leader_repeated_alone_runs_every_step_and_reports_why() {
     let redis = RedisServer::start(&[]);
     attempt(&redis, "2", 0).expect_error(0, "this is attempt 2: \"Re-run failed jobs\"");
 }

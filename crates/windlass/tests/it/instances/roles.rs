@@ -7,7 +7,7 @@ use crate::support::redis_server::RedisServer;
 const HELLO: &str = "steps: { hello: { run: echo hi } }";
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_runs() {
+fn invalid_flags_are_refused_before_any_step_runs() {
     let project = ProjectFolder::with(HELLO);
     let wrong = [
         ("--instance 1 --total 4", "has no way to instance 0"),
@@ -35,7 +35,7 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn the_first_without_a_link_does_everything_and_says_so() {
+fn first_instance_without_a_link_runs_every_step_and_reports_it() {
     let project = ProjectFolder::with(HELLO);
     let ended = project.run("run --instance 0 --total 4");
     ended.expect_error(0, "instance 0 of 4 has no link");
@@ -55,7 +55,7 @@ fn variables_that_are_empty_change_nothing() {
 }
 
 #[test]
-fn the_ci_service_names_the_run_and_variables_are_as_good_as_flags() {
+fn ci_service_names_the_run_and_variables_replace_flags() {
     let redis = RedisServer::start(&[]);
     let services: [(&str, &[(&str, &str)]); 2] = [
         ("github-77-2", &[("GITHUB_RUN_ID", "77"), ("GITHUB_RUN_ATTEMPT", "2")]),

@@ -16,7 +16,7 @@ steps:
 ";
 
 #[test]
-fn what_none_of_the_instances_can_run_ends_as_in_one_process() {
+fn unplaceable_step_ends_as_in_a_single_process() {
     let redis = RedisServer::start(&[]);
     for (night, flags) in [("skipped", ""), ("failed", "--no-skip --keep-going")] {
         let alone = ProjectFolder::with(MOON);
@@ -50,7 +50,7 @@ fn late_instance_gets_the_steps_that_wait_for_it() {
 }
 
 #[test]
-fn after_a_dead_leader_the_next_run_in_its_store_has_its_numbers() {
+fn next_run_in_the_store_of_a_dead_leader_may_use_its_instance_numbers() {
     let redis = RedisServer::start(&[]);
     let fleet = InstanceProcesses::at(&redis.url(), ELSEWHERE);
     let leader = fleet.leader(2, "--jobs 1 --link-grace 6s");

@@ -19,7 +19,7 @@ fn a_place_without_a_flaw_conforms() {
 }
 
 #[test]
-fn each_flaw_is_found_by_the_check_that_is_there_for_it() {
+fn each_flaw_is_found_by_its_check() {
     // Most of the time they wait.
     std::thread::scope(|threads| {
         for flaw in MailboxFlaw::ALL {

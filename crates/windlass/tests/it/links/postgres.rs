@@ -57,7 +57,7 @@ fn five_workers_and_one_step(cluster: &LocalCluster, url: &str) -> Vec<RunningPr
 }
 
 #[test]
-fn of_five_workers_that_know_the_database_one_gets_the_step_over_http() {
+fn one_of_five_workers_that_know_the_database_gets_the_step_over_http() {
     let (url, _) = server().fresh();
     let cluster = controller(&url, "");
     for worker in &five_workers_and_one_step(&cluster, &url) {

@@ -128,7 +128,7 @@ fn worker_without_the_secret_does_not_join() {
 }
 
 #[test]
-fn without_its_leader_a_worker_ends_after_its_grace_and_says_why() {
+fn worker_without_its_leader_ends_after_its_grace_and_reports_why() {
     let redis = RedisServer::start(&[]);
     let mut cluster = LocalCluster::with_link(&redis.url());
     let worker = cluster.worker("ann", "--slots 1 --leader-grace 5s");

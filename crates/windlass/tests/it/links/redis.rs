@@ -63,7 +63,7 @@ fn redis_conforms() {
 }
 
 #[test]
-fn a_server_that_cannot_be_used_is_refused_and_says_what_to_do() {
+fn unusable_server_is_refused_with_the_remedy() {
     let secret = RedisServer::start(&["--requirepass", "p@ss"]);
     let without = refusal(&*open(&secret.url(), "r")).to_string();
     assert!(without.contains("it requires a password"), "{without}");
@@ -149,7 +149,7 @@ fn server_that_is_not_redis_is_reported() {
 }
 
 #[test]
-fn everything_that_is_kept_goes_by_itself() {
+fn every_redis_key_expires() {
     let redis = RedisServer::start(&[]);
     let mailboxes = open(&redis.url(), "r");
     story(async {

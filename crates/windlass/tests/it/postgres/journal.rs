@@ -82,7 +82,7 @@ fn another_history_of_the_server_is_another_generation() {
 
 /// A session of psql shows the leader, and cannot depose it by mistake.
 #[test]
-fn the_leader_is_a_row_that_stays() {
+fn row_of_the_leader_is_permanent() {
     let storage = PgJournalStorage::new(1 << 22);
     let journal = storage.open();
     let candidate =
@@ -98,7 +98,7 @@ fn the_leader_is_a_row_that_stays() {
 }
 
 #[test]
-fn what_cannot_be_reached_says_where_and_never_the_password() {
+fn connection_error_names_the_address_and_never_the_password() {
     let wrong = "postgres://ann:hush@127.0.0.1:1/ship";
     let error =
         block_on(PostgresJournal::open(wrong, PostgresJournalOptions::default())).unwrap_err();
@@ -109,5 +109,5 @@ fn what_cannot_be_reached_says_where_and_never_the_password() {
     let nowhere = address.replace("/postgres?", "/nowhere?");
     let error =
         block_on(PostgresJournal::open(&nowhere, PostgresJournalOptions::default())).unwrap_err();
-    assert!(error.to_string().contains("make the database"), "{error}");
+    assert!(error.to_string().contains("create the database"), "{error}");
 }

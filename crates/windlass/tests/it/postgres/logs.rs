@@ -21,7 +21,7 @@ fn postgres_conforms() {
 
 /// Bytes of logs that are removed go with their book, as a table; those of other logs in it stay until it is empty.
 #[test]
-fn removed_logs_leave_with_their_book() {
+fn partitions_of_removed_logs_are_dropped() {
     const BYTES: usize = 64 << 10;
     let (address, schema) = shared().fresh();
     let logs =

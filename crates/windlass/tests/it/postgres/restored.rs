@@ -102,7 +102,7 @@ fn a_dump_that_is_restored_into_the_same_server_is_lost_history() {
 
 /// Tables of the same name, and what was in them: no dump is needed for it.
 #[test]
-fn a_journal_that_was_put_back_alone_is_lost_history() {
+fn journal_restored_alone_is_lost_history() {
     let store = RestoredStore::new();
     store.psql("CREATE TABLE kept AS SELECT * FROM windlass_journal");
     let (journal, won) = store.led();
@@ -112,7 +112,7 @@ fn a_journal_that_was_put_back_alone_is_lost_history() {
 }
 
 #[test]
-fn a_row_of_the_leader_that_was_put_back_alone_is_lost_history() {
+fn leader_row_restored_alone_is_lost_history() {
     let store = RestoredStore::new();
     store.psql("CREATE TABLE kept AS SELECT * FROM windlass_leader");
     let (journal, won) = store.led();
@@ -153,7 +153,7 @@ fn tables_that_were_frozen_or_rewritten_by_a_vacuum_are_unbroken_history() {
 
 /// The row of the leader names a batch that has left since.
 #[test]
-fn a_batch_that_has_left_is_not_missing() {
+fn pruned_batch_is_not_missing() {
     let store = RestoredStore::new();
     let (journal, won) = store.led();
     store.append(&journal, won, 2);

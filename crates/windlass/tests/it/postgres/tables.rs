@@ -182,7 +182,7 @@ async fn an_expiry_is_seen_with_psql() {
 
 /// What is open, what was sealed and what a client's key stands for: one list each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_are_shown_with_what_became_of_their_run() {
+async fn keys_are_shown_with_the_status_of_their_run() {
     let shell = PsqlSession::new();
     let led = PgTablesNode::start(&shell, Span::secs(15)).await;
     let archive = PostgresArchive::open(&shell.address).await.unwrap();

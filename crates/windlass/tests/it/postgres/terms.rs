@@ -65,7 +65,7 @@ fn win(journal: &PostgresJournal, node: &str) -> (JournalLeadership, Duration) {
 }
 
 #[test]
-fn a_clock_that_is_set_forward_gives_no_second_leader() {
+fn clock_set_forward_gives_no_second_leader() {
     let place = TermSchema::new();
     let (journal, rival) = (place.open(), place.open());
     let led = campaign(&journal, "ann").expect("nobody else leads");
@@ -82,7 +82,7 @@ fn a_clock_that_is_set_forward_gives_no_second_leader() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_does_not_hold_up_the_next_leader() {
+fn clock_set_back_does_not_delay_the_next_leader() {
     let place = TermSchema::new();
     let (journal, rival) = (place.open(), place.open());
     let led = campaign(&journal, "ann").expect("nobody else leads");

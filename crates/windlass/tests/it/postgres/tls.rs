@@ -60,7 +60,7 @@ fn give_certificate(from: &Path, folder: &Path) {
 const ON: &str = "ssl = on\nssl_cert_file = '../tls.pem'\nssl_key_file = '../tls.key'\n";
 
 #[test]
-fn a_certificate_is_looked_at_as_closely_as_the_address_asks() {
+fn certificate_is_checked_as_strictly_as_the_address_requests() {
     let server = TlsPgServer::start(ON);
     for (host, asked) in [
         ("localhost", "sslmode=verify-full&sslrootcert=CA%2Fca.pem"),

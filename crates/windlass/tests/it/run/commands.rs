@@ -40,7 +40,7 @@ fn a_part_of_a_pipeline_runs_alone() {
 }
 
 #[test]
-fn one_job_at_a_time_takes_steps_in_the_order_of_the_file() {
+fn single_job_runs_steps_in_the_order_of_the_file() {
     let steps: Vec<String> =
         (0..20).map(|n| format!("  s{n}: {{ run: 'echo {n} >> trace' }}\n")).collect();
     let project = ProjectFolder::with(&format!("name: order\nsteps:\n{}", steps.concat()));
@@ -60,7 +60,7 @@ steps:
 "#;
 
 #[test]
-fn the_first_failure_ends_a_run_unless_it_is_to_keep_going() {
+fn first_failure_ends_a_run_without_keep_going() {
     let project = ProjectFolder::with(FAILS);
     assert_eq!(project.run("run --jobs 4").code, Some(1));
     assert_eq!(project.lines("trace"), ["always"]);
@@ -101,7 +101,7 @@ fn unplaceable_named_step_is_reported_with_its_exit_code() {
 
 /// Each step in line has a pipe: where there are few descriptors, fewer stand there.
 #[test]
-fn few_descriptors_make_no_step_fail() {
+fn low_descriptor_limit_fails_no_step() {
     let steps = (0..300).map(|at| format!("  s{at}: {{ run: \"true\" }}"));
     let steps = steps.collect::<Vec<_>>().join("\n");
     let project = ProjectFolder::with(&format!("name: few\nsteps:\n{steps}\n"));
@@ -178,7 +178,7 @@ fn logs_of_a_whole_run_are_followed_to_its_end() {
 }
 
 #[test]
-fn what_reads_prints_json_too() {
+fn commands_that_read_print_json() {
     let project = ProjectFolder::with(CHAIN);
     project.data("run a");
     let json = |line: &str| -> Value {
@@ -195,7 +195,7 @@ fn what_reads_prints_json_too() {
 }
 
 #[test]
-fn a_step_that_waits_says_for_what() {
+fn why_names_the_reason_of_a_waiting_step() {
     let project = ProjectFolder::with(
         r#"
 name: waits
@@ -285,7 +285,7 @@ steps:
 "#;
 
 #[test]
-fn every_hint_works_as_it_is_pasted() {
+fn every_hint_works_when_pasted() {
     let project = ProjectFolder::with("steps: { none: { run: 'true' } }");
     project.file("my file.yml", PICKY);
     let mut command = project.command("run --keep-going --label moon --store ./the/runs");
@@ -379,7 +379,7 @@ fn step_environment_has_its_own_identity_only() {
 }
 
 #[test]
-fn what_is_mistyped_is_answered_with_what_was_meant() {
+fn mistyped_words_get_a_suggestion() {
     let project = ProjectFolder::with(CHAIN);
     project.data("run a");
     project.data("run b");

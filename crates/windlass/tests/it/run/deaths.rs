@@ -43,7 +43,7 @@ fn begun(trace: &[String]) -> BTreeMap<&str, usize> {
 }
 
 #[test]
-fn a_run_goes_on_where_a_killed_windlass_left_it() {
+fn run_resumes_after_windlass_was_killed() {
     let pipeline = chains();
     for _ in 0..if is_deep() { 50 } else { 5 } {
         let project = ProjectFolder::with(&pipeline);
@@ -84,7 +84,7 @@ fn ended_well(project: &ProjectFolder) -> Vec<String> {
 }
 
 #[test]
-fn the_death_of_windlass_costs_a_step_nothing_unless_it_must_not_run_twice() {
+fn death_of_windlass_costs_no_delivery_unless_the_step_must_not_run_twice() {
     let project = ProjectFolder::with(
         r#"
 name: gates
@@ -124,7 +124,7 @@ steps:
 }
 
 #[test]
-fn a_run_goes_on_after_the_death_of_its_guard() {
+fn run_continues_after_the_death_of_its_guard() {
     let project = ProjectFolder::with(
         r#"
 name: guardless
@@ -174,7 +174,7 @@ fn steps_of_an_abandoned_run_do_not_restart() {
 }
 
 #[test]
-fn a_windlass_that_stood_still_starts_nothing_again() {
+fn suspended_windlass_repeats_no_step() {
     let still = if is_deep() { 30 } else { 5 };
     let project = ProjectFolder::with(
         r#"
@@ -200,7 +200,7 @@ steps:
 }
 
 #[test]
-fn what_a_step_started_dies_with_windlass_whatever_it_does() {
+fn processes_of_a_step_end_with_windlass() {
     let project = ProjectFolder::with(
         r#"
 name: escape

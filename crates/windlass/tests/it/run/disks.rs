@@ -33,7 +33,7 @@ fn stuck() -> Option<(ProjectFolder, TestDisk, RunningProgram, PathBuf)> {
 #[test]
 fn run_on_a_full_disk_reports_the_wait_and_continues_later() {
     let Some((project, disk, running, store)) = stuck() else { return };
-    assert!(running.said().contains("goes on by itself"), "{}", running.said());
+    assert!(running.said().contains("resumes by itself"), "{}", running.said());
     disk.make_room();
     let ended = running.ended();
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use crate::support::project_folder::ProjectFolder;
 
 #[test]
-fn each_exit_code_has_its_run() {
+fn each_exit_code_is_reached_by_a_run() {
     let ok = ProjectFolder::with("name: ok\nsteps:\n  a: { run: 'true' }\n");
     assert_eq!(ok.run("run").code, Some(0));
     assert_eq!(ok.run("run nosuch").code, Some(2), "a step that is not there");
@@ -38,7 +38,7 @@ fn each_exit_code_has_its_run() {
 }
 
 #[test]
-fn a_step_that_no_worker_can_run_withholds_what_needs_it() {
+fn unplaceable_step_blocks_its_dependents() {
     let project = ProjectFolder::with(
         "name: labels\nsteps:\n  here: { run: 'true' }\n  there: { requires: [moon], run: 'true' }\n  after: { needs: there, run: 'echo after >> trace' }\n",
     );

@@ -42,7 +42,7 @@ steps:
 }
 
 #[test]
-fn what_needs_a_matrix_waits_for_all_of_it_and_reads_each_result() {
+fn dependent_of_a_matrix_waits_for_all_cells_and_reads_each_result() {
     let project = ProjectFolder::with(
         r#"
 name: cells
@@ -85,7 +85,7 @@ fn most_at_once(trace: &[String]) -> i32 {
 }
 
 #[test]
-fn locks_hold_for_as_many_as_they_have_slots() {
+fn lock_has_no_more_holders_than_slots() {
     let step = |name: &str, lock: &str| {
         format!(
             "  {name}: {{ lock: {lock}, run: 'echo + >> {lock}; sleep 0.05; echo - >> {lock}' }}\n"
@@ -104,7 +104,7 @@ fn locks_hold_for_as_many_as_they_have_slots() {
 }
 
 #[test]
-fn as_many_steps_run_at_once_as_there_are_jobs() {
+fn number_of_concurrent_steps_is_the_number_of_jobs() {
     let steps: Vec<String> = (0..12)
         .map(|n| format!("  s{n}: {{ run: 'echo + >> trace; sleep 0.2; echo - >> trace' }}\n"))
         .collect();
@@ -114,7 +114,7 @@ fn as_many_steps_run_at_once_as_there_are_jobs() {
 }
 
 #[test]
-fn priority_pin_condition_retry_and_time_limit_do_what_they_say() {
+fn priority_pin_condition_retry_and_timeout_take_effect() {
     let project = ProjectFolder::with(
         r#"
 name: settings
@@ -140,7 +140,7 @@ steps:
 }
 
 #[test]
-fn a_failure_blocks_what_needs_it_and_nothing_else() {
+fn failure_blocks_only_its_dependents() {
     let project = ProjectFolder::with(
         r#"
 name: blocks

@@ -113,7 +113,7 @@ steps:
 }
 
 #[test]
-fn daemons_and_closed_outputs_hold_nothing_up() {
+fn daemons_and_closed_outputs_delay_no_step() {
     let project = ProjectFolder::with(
         r#"
 name: daemons

@@ -22,7 +22,7 @@ steps:
 "#;
 
 #[test]
-fn what_was_done_is_taken_over_by_the_next_run_with_its_outputs_and_its_origin() {
+fn next_run_reuses_a_completed_key_with_outputs_and_origin() {
     let project = ProjectFolder::with(SHIP);
     assert_eq!(project.run("run").code, Some(0));
     let first = project.show()["id"].as_str().expect("an id").to_owned();
@@ -60,7 +60,7 @@ fn other_keys_and_forced_repeats_run() {
 }
 
 #[test]
-fn a_failure_is_tried_again() {
+fn failed_key_is_run_again() {
     let project = ProjectFolder::with(SHIP);
     project.file("broken", "");
     assert_eq!(project.run("run").code, Some(1));
@@ -71,7 +71,7 @@ fn a_failure_is_tried_again() {
 }
 
 #[test]
-fn a_run_that_was_killed_before_it_was_done_has_done_nothing() {
+fn killed_run_does_not_complete_its_key() {
     let project = ProjectFolder::with(
         "name: slow\nsteps:\n  a: { idempotent: k, run: 'echo a >> trace; until test -e go; do sleep 0.02; done' }\n",
     );
@@ -100,7 +100,7 @@ fn idempotency_is_in_the_json_output() {
 }
 
 #[test]
-fn what_a_key_reads_has_to_be_selected_with_its_step() {
+fn step_that_a_key_reads_must_be_selected_too() {
     let project = ProjectFolder::with(
         "steps:
   build:

@@ -34,7 +34,7 @@ fn github_gets_groups_annotations_and_a_page() {
 }
 
 #[test]
-fn what_a_step_writes_for_people_is_shown() {
+fn step_summary_is_shown() {
     let project = ProjectFolder::with(STEPS);
     assert_eq!(project.run("run").code, Some(1));
     let shown = project.data("show");

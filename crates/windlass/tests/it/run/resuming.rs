@@ -16,7 +16,7 @@ steps:
 "#;
 
 #[test]
-fn resuming_what_is_finished_runs_nothing_and_ends_as_the_latest_did() {
+fn resuming_a_finished_run_starts_nothing_and_has_its_exit_code() {
     let project =
         ProjectFolder::with("name: done\nsteps:\n  a: { run: 'echo a >> trace; test -e ok' }\n");
     let nothing = project.run("run --resume");
@@ -33,7 +33,7 @@ fn resuming_what_is_finished_runs_nothing_and_ends_as_the_latest_did() {
 }
 
 #[test]
-fn a_resumed_run_keeps_its_plan_and_says_that_the_file_changed() {
+fn resumed_run_keeps_its_plan_and_reports_the_changed_file() {
     let project = ProjectFolder::with(WAITS);
     let running = project.start("run");
     project.until_lines("trace", 2);
@@ -74,7 +74,7 @@ steps:
 "#;
 
 #[test]
-fn rerun_does_what_did_not_succeed_and_takes_over_the_rest() {
+fn rerun_runs_unsuccessful_steps_and_reuses_the_others() {
     let project = ProjectFolder::with(FLAKY);
     assert_eq!(project.run("run").code, Some(1));
     project.file("ok", "");
@@ -168,7 +168,7 @@ fn idle_time_between_resumes_is_reported() {
 }
 
 #[test]
-fn a_run_that_is_named_goes_on_without_its_file() {
+fn named_run_resumes_without_its_file() {
     let project = ProjectFolder::with("name: other\nsteps:\n  a: { run: 'true' }\n");
     project.file("waits.yml", WAITS);
     let running = project.start("run waits.yml --store runs");

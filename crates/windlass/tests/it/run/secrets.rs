@@ -41,7 +41,7 @@ fn clean(bytes: &[u8], project: &str) {
 }
 
 #[test]
-fn a_secret_is_seen_nowhere() {
+fn secret_appears_nowhere() {
     for mode in ["--output stream", "--output group", "--json"] {
         let project = ProjectFolder::with(LEAKY).set("TOKEN", SECRET);
         project.file("forms", format!("{BASE64}\n{FOR_URLS}\n{IN_JSON}\n"));

@@ -45,12 +45,12 @@ fn ctrl_c_sends_sigterm_and_runs_cleanup() {
 }
 
 #[test]
-fn sigterm_does_the_same() {
+fn sigterm_stops_steps_and_runs_cleanup() {
     ended_by(Signal::TERM);
 }
 
 #[test]
-fn a_closed_terminal_does_the_same() {
+fn closed_terminal_stops_steps_and_runs_cleanup() {
     ended_by(Signal::HUP);
 }
 
@@ -81,7 +81,7 @@ fn is_guard(pid: &str) -> bool {
 
 /// What it left behind is ended with it, and is no reason to tell of its failure later.
 #[test]
-fn hardly_anything_starts_behind_a_failure_that_leaves_a_process() {
+fn few_steps_start_after_a_failure_that_leaves_a_process() {
     let steps = (0..200).map(|at| format!("  s{at}: {{ run: echo >> trace }}"));
     let steps = steps.collect::<Vec<_>>().join("\n");
     let project = ProjectFolder::with(&format!(
@@ -135,7 +135,7 @@ steps:
 }
 
 #[test]
-fn the_second_ctrl_c_kills() {
+fn second_ctrl_c_kills_running_steps() {
     let project = ProjectFolder::with(STUBBORN);
     let running = project.start("run");
     project.until_lines("trace", 1);
@@ -170,7 +170,7 @@ fn shell(project: &ProjectFolder, line: &str) -> FinishedProgram {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_does_not_end_the_run() {
+fn closed_output_does_not_end_the_run() {
     let steps: Vec<String> =
         (0..50).map(|n| format!("  s{n}: {{ run: 'echo {n}; echo {n} >> trace' }}\n")).collect();
     let project = ProjectFolder::with(&format!("name: pipe\nsteps:\n{}", steps.concat()));
@@ -235,7 +235,7 @@ fn a_folder_with_a_long_name_can_be_cancelled_too() {
 }
 
 #[test]
-fn a_signal_shows_what_runs_and_what_waits() {
+fn signal_shows_running_and_waiting_steps() {
     let project = ProjectFolder::with(POLITE);
     let running = project.start("run");
     project.until_lines("trace", 1);

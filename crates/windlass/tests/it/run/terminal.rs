@@ -109,7 +109,7 @@ fn listen(mut from: File, shown: &Arc<Mutex<String>>, closed: &Arc<AtomicBool>) 
 }
 
 #[test]
-fn a_key_shows_what_runs_and_the_terminal_is_left_as_it_was() {
+fn key_press_shows_running_steps_and_the_terminal_is_restored() {
     let project = ProjectFolder::with(STEPS);
     let mut window = TestTerminal::open(&project, "run --jobs 2", 100);
     project.until_lines("trace", 1);
@@ -126,7 +126,7 @@ fn a_key_shows_what_runs_and_the_terminal_is_left_as_it_was() {
 }
 
 #[test]
-fn ctrl_c_prints_what_a_second_one_does() {
+fn ctrl_c_prints_the_effect_of_a_second_one() {
     let project = ProjectFolder::with(STEPS);
     let mut window = TestTerminal::open(&project, "run", 100);
     project.until_lines("trace", 1);
@@ -169,7 +169,7 @@ fn text(shown: &str) -> Vec<String> {
 }
 
 #[test]
-fn nothing_of_ours_is_wider_than_a_narrow_window() {
+fn output_fits_a_narrow_window() {
     let project = ProjectFolder::with(STEPS);
     let mut window = TestTerminal::open(&project, "run --jobs 2", 40);
     project.until_lines("trace", 1);
@@ -195,7 +195,7 @@ steps:
 ";
 
 #[test]
-fn a_terminal_obeys_nothing_that_a_file_or_a_step_says_but_colours() {
+fn control_sequences_of_files_and_steps_do_not_reach_the_terminal() {
     let project = ProjectFolder::with(HOSTILE);
     assert_eq!(project.run("run").code, Some(0));
     let raw = "\x1b]0;owned\x07\x1b[2Jsafe\n\x1b[31mred\x1b[0m\n";

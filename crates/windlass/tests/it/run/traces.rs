@@ -75,7 +75,7 @@ fn a_collector_gets_each_run_with_its_steps_and_their_attempts() {
 }
 
 #[test]
-fn a_run_is_a_part_of_what_began_it() {
+fn run_continues_the_trace_of_its_parent() {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let collector = TestCollector::start(CollectorBehavior::Takes);
     let text = "steps: { only: { run: 'echo $TRACEPARENT > told' } }";
@@ -96,7 +96,7 @@ fn a_run_is_a_part_of_what_began_it() {
 }
 
 #[test]
-fn a_collector_that_hangs_or_is_gone_costs_a_run_nothing() {
+fn unresponsive_collector_does_not_delay_a_run() {
     let hangs = TestCollector::start(CollectorBehavior::Hangs);
     let gone = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
@@ -115,7 +115,7 @@ fn a_collector_that_hangs_or_is_gone_costs_a_run_nothing() {
 }
 
 #[test]
-fn what_is_no_address_is_refused_where_it_was_meant_for_windlass() {
+fn invalid_collector_is_refused_as_a_flag_and_ignored_in_the_environment() {
     let project = ProjectFolder::with("steps: { only: { run: 'true' } }");
     let ended = run(&project, "--otlp https://collector.example");
     assert_eq!(ended.code, Some(2), "{ended:?}");

@@ -107,7 +107,7 @@ async fn failing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_failure_ends_what_runs_beside_it() {
+async fn failure_ends_concurrent_steps() {
     let pipeline = Pipeline::new("ship").add(sleeper).add(failing);
     let report = pipeline.runner().slots(2).run().await.unwrap();
     assert_eq!(report.status_of("sleeper"), Some(StepStatus::Cancelled));

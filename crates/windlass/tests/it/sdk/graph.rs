@@ -113,7 +113,7 @@ async fn params_decide_on_values_and_conditions() {
 }
 
 #[test]
-fn a_pipeline_is_the_file_that_says_the_same() {
+fn pipeline_equals_the_file_with_the_same_content() {
     let text = ship().to_text();
     let signatures = text.lines().filter(|line| line.contains("call:")).count();
     assert_eq!(signatures, 5);

@@ -55,7 +55,7 @@ async fn test(ctx: &Context, build: Out<Build>) -> Result<()> {
 }
 
 #[tokio::test]
-async fn hooks_are_around_every_attempt_and_the_run() {
+async fn hooks_wrap_every_attempt_and_the_run() {
     let notes = HookNotes::default();
     let pipeline = Pipeline::new("ship").add(build).add(test);
     let pipeline = pipeline
@@ -100,7 +100,7 @@ impl Hooks for RefusingRunHooks {
 }
 
 #[tokio::test]
-async fn what_a_hook_refuses_does_not_begin() {
+async fn attempt_that_a_hook_refuses_does_not_begin() {
     let report = Pipeline::new("ship").add(build).hooks(RefusingStepHooks).run().await.unwrap();
     let failure = report.get(build).unwrap_err().failure.unwrap();
     assert_eq!(failure.kind, StepFailureKind::Error);
@@ -127,7 +127,7 @@ async fn tell(ship: Ended<Ship>) -> Result<String> {
 }
 
 #[tokio::test]
-async fn a_step_has_its_run_end_and_says_why() {
+async fn step_can_end_its_run_with_a_reason() {
     let pipeline = Pipeline::new("ship").add(build).add(look).add(ship).add(tell);
     let report = pipeline.run().await.unwrap();
     assert_eq!(report.status(), RunStatus::Cancelled);

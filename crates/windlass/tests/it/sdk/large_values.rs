@@ -139,7 +139,7 @@ fn a_run_that_was_killed_finds_the_megabyte_again() {
 }
 
 #[test]
-fn what_is_pinned_stays_in_the_memory_of_the_leader() {
+fn pinned_value_stays_in_the_memory_of_the_leader() {
     let project = ProjectFolder::with("");
     let ended = project.run_example("parcels", "run climb");
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -150,7 +150,7 @@ fn what_is_pinned_stays_in_the_memory_of_the_leader() {
 }
 
 #[test]
-fn a_step_of_a_file_reads_a_part_of_what_is_large() {
+fn step_of_a_file_reads_part_of_a_large_value() {
     let text = r#"
 params: { name: { default: small } }
 steps:
@@ -164,7 +164,7 @@ steps:
 }
 
 #[test]
-fn a_step_has_its_run_end_over_http() {
+fn step_can_end_its_run_over_http() {
     let fleet = ParcelFleet::start();
     let run = fleet.submit("send");
     assert_eq!(run["status"], "cancelled", "{run}");
@@ -176,7 +176,7 @@ fn a_step_has_its_run_end_over_http() {
 }
 
 #[test]
-fn a_step_has_its_run_end_over_redis() {
+fn step_can_end_its_run_over_redis() {
     let redis = RedisServer::start(&[]);
     let project = ProjectFolder::with("");
     let ended = by_three(&project, &redis.url(), ("send", ""));
@@ -206,7 +206,7 @@ fn commands_of_one_step_run_at_once() {
 }
 
 #[test]
-fn what_is_too_long_for_a_text_is_an_error_and_not_cut() {
+fn oversized_command_output_is_an_error_and_not_truncated() {
     let project = ProjectFolder::with("");
     let ended = project.run_example("parcels", "run torrent");
     assert_eq!(ended.code, Some(1), "{ended:?}");

@@ -30,7 +30,7 @@ fn released(cluster: &LocalCluster, project: &ProjectFolder, more: &str) -> Valu
 }
 
 #[test]
-fn what_one_worker_makes_is_equal_on_another() {
+fn value_of_one_worker_is_equal_on_another() {
     // The controller is plain windlass: it need not have the steps.
     let cluster = LocalCluster::start("--no-exec");
     let project = ProjectFolder::with("");

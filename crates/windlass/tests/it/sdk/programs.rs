@@ -20,14 +20,14 @@ fn example_file(name: &str) -> String {
 }
 
 #[test]
-fn hello_is_run_planned_and_drawn() {
+fn hello_example_is_run_planned_and_drawn() {
     let project = ProjectFolder::empty();
     let ended = project.run_example("hello", "run");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.out.contains("hello, world") || ended.err.contains("hello, world"), "{ended:?}");
     let plan = project.run_example("hello", "plan");
     assert_eq!(plan.code, Some(0), "{plan:?}");
-    assert!(plan.out.contains("Finds out whom to greet"), "{plan:?}");
+    assert!(plan.out.contains("Returns the name to greet"), "{plan:?}");
     assert!(!plan.out.contains("skipped"), "{plan:?}");
     let graph = project.run_example("hello", "graph");
     assert!(graph.out.contains("greet"), "{graph:?}");
@@ -53,7 +53,7 @@ fn help_and_hints_are_those_of_the_program() {
 }
 
 #[test]
-fn a_fan_out_counts_what_was_dealt() {
+fn fan_out_counts_the_distributed_words() {
     let project = ProjectFolder::empty();
     let ended = project.run_example("fan_out", "run -p text=a_b");
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -64,7 +64,7 @@ fn a_fan_out_counts_what_was_dealt() {
 }
 
 #[test]
-fn a_matrix_runs_where_it_can_and_says_the_rest() {
+fn matrix_runs_placeable_cells_and_reports_the_others() {
     let project = ProjectFolder::empty();
     let ended = project.run_example("matrix", "run");
     assert_eq!(ended.code, Some(0), "{ended:?}");

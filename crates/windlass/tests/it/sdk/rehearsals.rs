@@ -27,7 +27,7 @@ fn pipeline() -> Pipeline {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hours_pass_in_a_moment_with_results_preset() {
+async fn rehearsal_skips_hours_and_uses_preset_results() {
     let played = PipelineTest::of(pipeline()).preset(build, "app".to_owned()).run().await.unwrap();
     assert_eq!(played.report().get(sum).unwrap(), "app on sqliteapp on postgres".len());
     assert!(played.took() >= Duration::from_mins(90), "{:?}", played.took());
@@ -97,7 +97,7 @@ async fn flaky(ctx: Context) -> Result<u32> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_of_a_replaced_step_are_tried_again_as_its_own_would_be() {
+async fn errors_of_a_replaced_step_are_retried_like_its_own() {
     let pipeline = Pipeline::new("ship").add(fetch);
     let played = PipelineTest::of(pipeline).replace(fetch, flaky).run().await.unwrap();
     assert_eq!(played.workers_of("fetch").len(), 3, "{}", played.transcript());

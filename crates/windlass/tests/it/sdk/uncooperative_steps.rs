@@ -37,7 +37,7 @@ fn began(cluster: &LocalCluster, project: &ProjectFolder, name: &str) -> String 
 }
 
 #[test]
-fn a_step_that_holds_a_lock_and_does_not_return_costs_its_worker() {
+fn step_with_a_lock_that_does_not_return_is_killed_with_its_worker() {
     let mut cluster = LocalCluster::start("--no-exec --lease-ttl 3s");
     let project = ProjectFolder::with("");
     let mut first = worker(&cluster, &project, "first");
@@ -80,7 +80,7 @@ fn step_with_a_lock_on_a_full_disk_does_not_block_its_worker() {
 }
 
 #[test]
-fn what_had_begun_in_a_worker_that_dies_is_not_begun_again() {
+fn step_that_began_on_a_dead_worker_is_not_started_again() {
     let cluster = LocalCluster::start("--no-exec");
     let project = ProjectFolder::with("");
     let (first, second) =
@@ -95,7 +95,7 @@ fn what_had_begun_in_a_worker_that_dies_is_not_begun_again() {
 }
 
 #[test]
-fn a_thread_that_works_for_a_step_is_waited_for() {
+fn thread_of_a_step_is_awaited() {
     let project = ProjectFolder::with("");
     let running = project.start_example("stubborn", "run compute");
     until("it computes", || project.lines("compute").len() == 1);

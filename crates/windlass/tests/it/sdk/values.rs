@@ -54,7 +54,7 @@ async fn megabyte_value_travels_between_steps_outside_the_journal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_megabyte_made_by_one_worker_is_equal_on_another() {
+async fn megabyte_of_one_worker_is_equal_on_another() {
     let played = PipelineTest::of(Pipeline::new("ship").add(pack).add(unpack))
         .worker("first", ["one"])
         .worker("second", ["two"])
@@ -110,7 +110,7 @@ fn refused(error: &windlass::sdk::StepError) -> &str {
 }
 
 #[tokio::test]
-async fn what_cannot_travel_is_a_failure_that_names_the_way_out() {
+async fn unserializable_result_fails_its_step_and_suggests_pin() {
     let pipeline = Pipeline::new("ship").add(huge).add(heap);
     let report = pipeline.runner().keep_going().run().await.unwrap();
     let error = report.get(huge).unwrap_err();
@@ -139,7 +139,7 @@ fn pinned() -> Pipeline {
 }
 
 #[tokio::test]
-async fn what_is_pinned_stays_where_it_is_for_those_that_are_pinned_too() {
+async fn pinned_value_stays_in_memory_for_pinned_readers() {
     let report = pinned().add(climb).run().await.unwrap();
     assert_eq!(report.get(climb).unwrap(), ("three".to_owned(), 17 * MEGABYTE));
     let why = report.get(heap).unwrap_err().to_string();
@@ -168,7 +168,7 @@ async fn ask(pack: Out<Pack>) -> Result<usize> {
 }
 
 #[tokio::test]
-async fn a_condition_cannot_read_what_is_not_with_the_leader() {
+async fn condition_cannot_read_a_value_that_the_leader_does_not_have() {
     let pipeline = Pipeline::new("ship").add(pack).add(ask);
     let report = pipeline.runner().labels(["one"]).run().await.unwrap();
     let why = report.get(ask).unwrap_err().to_string();

@@ -47,7 +47,7 @@ impl LocalCluster {
 }
 
 #[test]
-fn a_run_ends_well_while_its_controller_is_besieged() {
+fn run_succeeds_while_its_controller_is_overloaded() {
     let cluster = LocalCluster::start_in(ProjectFolder::with(SHIP), "--jobs 2");
     let run = cluster.project.data(&format!("submit --to {}", cluster.url));
     cluster.project.until_lines("begun", 1);

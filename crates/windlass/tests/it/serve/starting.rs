@@ -10,7 +10,7 @@ use crate::support::project_folder::ProjectFolder;
 const LIMITS: &str = "name: limits\nsteps: { s: { run: 'ulimit -Sn >> limits' } }\n";
 
 #[test]
-fn it_has_all_the_descriptors_there_are_and_its_steps_what_they_would_have() {
+fn controller_raises_its_descriptor_limit_and_steps_keep_the_original_one() {
     let project = ProjectFolder::with(LIMITS);
     let port = free_port();
     let serve = format!("serve --listen 127.0.0.1:{port} --jobs 1 --no-token");
@@ -29,7 +29,7 @@ fn it_has_all_the_descriptors_there_are_and_its_steps_what_they_would_have() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_is_made() {
+fn invalid_flags_are_refused_before_any_file_is_created() {
     let project = ProjectFolder::with(LIMITS);
     let refused = [
         ("--advertise build.example:7700", "write it like http://build.example:7700"),

@@ -132,7 +132,7 @@ fn unfinished_handshake_delays_no_other_client() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_refused_at_the_start() {
+fn unusable_certificates_are_refused_at_the_start() {
     let project = vouched(HERE);
     CertificateAuthority::new(&project, "other").vouch("elsewhere", "DNS:build.example");
     project.file("empty.pem", "");

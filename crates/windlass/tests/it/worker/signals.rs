@@ -30,7 +30,7 @@ fn first_signal_lets_a_step_finish_and_second_returns_it() {
 }
 
 #[test]
-fn a_worker_with_nothing_to_do_ends_at_once() {
+fn idle_worker_ends_at_once() {
     let cluster = LocalCluster::start(LEADER);
     let one = cluster.worker("one", "--slots 1");
     one.signal(Signal::TERM);

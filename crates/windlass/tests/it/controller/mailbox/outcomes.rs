@@ -34,7 +34,7 @@ fn many(steps: usize) -> Arc<Plan> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn three_workers_do_every_step_once_and_what_they_print_arrives() {
+async fn three_workers_run_every_step_once_and_their_output_arrives() {
     let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
     let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
     let mates = [(); 3].map(|()| MailboxWorker::join(&place, &witness));
@@ -68,7 +68,7 @@ async fn a_worker_cannot_join_under_a_number_that_is_not_made_from_its_secret() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn output_that_is_not_a_workers_own_is_not_kept() {
+async fn output_of_another_workers_step_is_not_kept() {
     let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
     let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
     let mate = MailboxWorker::join(&place, &witness);
@@ -118,7 +118,7 @@ async fn second_leader_is_refused_with_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_leader_of_a_journal_goes_on_with_what_runs() {
+async fn next_leader_of_a_journal_continues_running_steps() {
     let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
     let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
     let _mates = [(); 2].map(|()| MailboxWorker::join(&place, &witness));
@@ -174,7 +174,7 @@ async fn finished_leader_posts_its_final_status_and_every_worker_exits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_leader_for_its_grace_a_worker_ends_and_says_why() {
+async fn worker_without_a_leader_ends_after_its_grace_and_reports_why() {
     let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
     let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
     let mate = MailboxWorker::join(&place, &witness);
@@ -191,7 +191,7 @@ async fn without_a_leader_for_its_grace_a_worker_ends_and_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_link_the_leader_stops_before_its_place_is_free_and_a_worker_after_its_grace() {
+async fn leader_without_the_link_stops_before_its_binding_ends_and_worker_after_its_grace() {
     let (journal, witness) = (journal(), Arc::new(MailboxWitness::default()));
     let storm = FaultyMailboxes::new(memory(), MailboxFaults::default(), 1);
     let place: Arc<dyn Mailboxes> = Arc::new(storm.clone());
@@ -210,7 +210,7 @@ async fn without_the_link_the_leader_stops_before_its_place_is_free_and_a_worker
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_that_has_forgotten_everything_ends_both_sides_at_once() {
+async fn emptied_mailbox_ends_leader_and_workers_at_once() {
     let (journal, witness) = (journal(), Arc::new(MailboxWitness::default()));
     let forgetful = ForgetfulMailboxes::default();
     let place: Arc<dyn Mailboxes> = Arc::new(forgetful.clone());

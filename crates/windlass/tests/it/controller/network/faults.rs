@@ -106,7 +106,7 @@ async fn storm(seed: u64) -> (usize, usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_the_network_does_every_step_ends_once_and_locks_hold() {
+async fn every_step_ends_once_and_locks_hold_despite_network_faults() {
     let storms = if std::env::vars().any(|(name, _)| name == "WINDLASS_DEEP") { 500 } else { 16 };
     let (mut started, mut wanted) = (0, 0);
     for seed in 0..storms {
