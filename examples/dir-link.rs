@@ -84,7 +84,7 @@ impl LeaderFile {
         place: String,
     ) -> Result<(), MailboxError> {
         if self.epoch < epoch.0 {
-            let reason = "somebody has removed its files".to_owned();
+            let reason = "its files were removed".to_owned();
             return Err(MailboxError::StateLost { place, reason });
         }
         if self.epoch > epoch.0 || self.by.is_none() {
@@ -140,7 +140,7 @@ impl FolderMailboxes {
         }
         fs::create_dir_all(&mailbox)?;
         if fs::read_dir(&mailbox)?.count() >= MAILBOX_MESSAGES_MAX {
-            let reason = "nobody reads one of its mailboxes".to_owned();
+            let reason = "one of its mailboxes has no reader".to_owned();
             return Ok(Err(MailboxError::Full { place: self.place(), reason }));
         }
         let (now, number) = (system_now().as_millis(), NUMBER.fetch_add(1, Ordering::Relaxed));

@@ -198,7 +198,7 @@ class Step:
         return ("succeeded" if code == 0 else "failed"), (code if code >= 0 else None)
 
     def beat(self):
-        """Renews the lease until the step is over, and stops it when it is told to, or when a lock would be lost."""
+        """Renews the lease until the step is over, and stops it on order, or when a lock would be lost."""
         while not self.over.wait(self.pause()):
             left = self.deadline - time.monotonic()
             if self.offer["stop_on_lost_contact"] and left <= 0:
@@ -211,7 +211,7 @@ class Step:
                 told = self.controller.ask(f"/workers/{self.worker.id}/heartbeat", beat, patience)
                 self.deadline = deadline(told["lease_expires_at"])
                 if self.fence in told["stop"]:
-                    self.stop("it was told to stop")
+                    self.stop("the controller ordered it to stop")
             except Refused as refused:
                 # The controller has given up this incarnation and its leases.
                 if refused.status in (404, 409):

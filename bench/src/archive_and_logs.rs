@@ -19,14 +19,14 @@ use crate::plans;
 use crate::sealed_start::{STEPS, head, run_id, sealed_run};
 use crate::table::{RowTarget, TableRow, number};
 
-/// Runs that are kept: so many that what the database takes for itself does not count.
+/// The number of archived runs: large enough that the fixed size of the database does not count.
 const RUNS: u64 = 20;
 
-/// What a log is written in, and how much is written.
+/// The chunk size of a log, and the size of the whole log.
 const CHUNK: usize = 64 << 10;
 const CHUNKS: usize = 1 << 10;
 
-/// Keeping and reading a run, and what a step takes.
+/// The time to archive and to read a run, and the bytes of a step.
 pub(crate) fn archive(scratch: &ScratchFolder) -> Vec<TableRow> {
     let run = one_run(scratch);
     let folder = scratch.empty("attic");

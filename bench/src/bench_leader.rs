@@ -1,8 +1,8 @@
-//! A leader over a journal, with workers that finish whatever they are granted before their next exchange.
+//! A leader over a journal, with workers that finish all grants before their next exchange.
 //!
-//! As in a real node, an append is on its way while the leader decides what comes next, and nothing reaches a worker
-//! before it is durable. One worker has one exchange open: it waits for its batch, and the leader for it. Of two
-//! workers one is decided about while the other's batch is written.
+//! As in a real node, the leader makes the next decisions while an append is in flight, and no reply leaves before its
+//! events are durable. A single worker has one exchange open: it waits for its batch, and the leader waits for the
+//! worker. With two workers the leader decides about one while the other's batch is written.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::table::{RowTarget, TableRow, number};
 /// Slots of a worker: more than one reply grants.
 const SLOTS: u32 = 1024;
 
-/// Steps of the run that is led, and of the one that is found at the start.
+/// Steps of the run that is led, and of the run that is found at the start.
 const STEPS: u32 = 100_000;
 pub(crate) const OPEN: u32 = 1_000_000;
 
@@ -43,13 +43,13 @@ pub(crate) struct BenchLeader<'a> {
     append_in_flight: Option<(BatchId, StoreFuture<'a, Position>)>,
     workers: Vec<BenchWorker>,
     now: Time,
-    /// Names batches.
+    /// Generates batch names.
     last_batch: u64,
     appends: u32,
 }
 
 impl<'a> BenchLeader<'a> {
-    /// Leads a new journal, with so many workers registered.
+    /// Leads a new journal, with this many registered workers.
     pub(crate) fn new(journal: &'a SqliteJournal, workers: usize) -> Self {
         let won = win(journal);
         assert_eq!(won.term, Term(1), "the workers know the first term only");
@@ -83,17 +83,17 @@ impl<'a> BenchLeader<'a> {
         led
     }
 
-    /// Hands the leader a plan to run under this id.
+    /// Submits a plan to the leader under this run id.
     pub(crate) fn submit(&mut self, run: RunId, plan: &Arc<Plan>) {
         self.request(EngineRequest::Submit(SubmitRun::new(run, Arc::clone(plan))));
     }
 
-    /// The state, all of which is durable once everything has settled.
+    /// Returns the state, all of which is durable once no append is in flight.
     pub(crate) fn engine(&self) -> &Engine {
         self.leader.engine()
     }
 
-    /// Works until the run has ended and all of it is durable.
+    /// Works until the run has ended and all its events are durable.
     pub(crate) fn work(&mut self, run: RunId) {
         while self.leader.engine().run_status(run) == Some(RunStatus::Running) {
             self.now = self.now + Span::millis(1);
@@ -109,7 +109,7 @@ impl<'a> BenchLeader<'a> {
         assert_eq!(self.leader.engine().run_status(run), Some(RunStatus::Succeeded));
     }
 
-    /// Asks the leader for something.
+    /// Makes a request to the leader.
     pub(crate) fn request(&mut self, request: EngineRequest) {
         self.last_batch += 1;
         let effects = self.leader.request((), request, self.now, self.last_batch);
@@ -122,7 +122,7 @@ impl<'a> BenchLeader<'a> {
         assert!(self.leader.is_all_durable(), "nothing is on its way");
     }
 
-    /// Waits for the batch that is on its way, if one is.
+    /// Waits for the batch in flight, if there is one.
     fn wait_for_append(&mut self) -> bool {
         let Some((batch, position)) = self.append_in_flight.take() else { return false };
         block_on(position).expect("the journal takes what its only leader writes");
@@ -147,7 +147,7 @@ impl<'a> BenchLeader<'a> {
     }
 }
 
-/// Steps per second of engine and journal together, from the submission until all is durable.
+/// Steps per second of engine and journal together, from the submission until everything is durable.
 pub(crate) fn durable(scratch: &ScratchFolder, workers: usize, target: RowTarget) -> TableRow {
     let plan = plans::fan_out(STEPS);
     let mut appends = 0;
@@ -175,7 +175,7 @@ pub(crate) fn durable(scratch: &ScratchFolder, workers: usize, target: RowTarget
     }
 }
 
-/// How long it takes to find a run of a million steps in a journal and be ready to lead it.
+/// The time to read a run of a million steps from a journal until it can be led.
 pub(crate) fn cold_start(
     scratch: &ScratchFolder,
     name: &str,
@@ -202,7 +202,7 @@ pub(crate) fn cold_start(
     }
 }
 
-/// Opens the journal and folds all that is in it.
+/// Opens the journal and folds all its events.
 fn start(folder: &Path) -> (SqliteJournal, Engine) {
     let journal = open(folder);
     let mut engine = Engine::new(EngineConfig::default());

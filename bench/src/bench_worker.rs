@@ -1,4 +1,4 @@
-//! A worker's side of its session: it finishes whatever it is granted before its next exchange.
+//! The worker's side of a session: it finishes all grants before its next exchange.
 
 use windlass_core::id::{Incarnation, Seq, Term, WorkerId};
 use windlass_core::outcome::Outcome;
@@ -9,10 +9,10 @@ use windlass_core::session::{
 };
 use windlass_core::time::Span;
 
-/// The first worker's number. A large one, as real ones may be: what it takes in a journal counts.
+/// The first worker's id. It is as large as real ones, because its size in a journal counts.
 const FIRST: u64 = 0x1e37_79b9_7f4a_7c15;
 
-/// A worker, and how far its session is.
+/// A worker with the state of its session.
 #[derive(Debug)]
 pub(crate) struct BenchWorker {
     worker: WorkerId,
@@ -25,13 +25,13 @@ pub(crate) struct BenchWorker {
 }
 
 impl BenchWorker {
-    /// The worker at a place among all.
+    /// Returns the worker with this index.
     pub(crate) fn new(at: usize, slots: u32) -> Self {
         let worker = WorkerId(FIRST + at as u64);
         Self { worker, slots, seq: 0, seen: Seq(0), grants: Vec::new(), waits: false }
     }
 
-    /// How it joins.
+    /// Returns its registration.
     pub(crate) fn register(&self, labels: &[String]) -> RegisterRequest {
         RegisterRequest {
             worker: self.worker,
@@ -45,7 +45,7 @@ impl BenchWorker {
         }
     }
 
-    /// Its next exchange: all that it was granted has ended well.
+    /// Returns its next exchange, in which all granted steps have succeeded.
     pub(crate) fn exchange(&mut self) -> Exchange {
         self.seq += 1;
         self.waits = true;
@@ -68,7 +68,7 @@ impl BenchWorker {
     }
 }
 
-/// Brings a reply to its worker.
+/// Delivers a reply to its worker.
 pub(crate) fn deliver(hands: &mut [BenchWorker], reply: ExchangeReply) {
     let at = usize::try_from(reply.worker.0 - FIRST).expect("workers are few");
     let hand = &mut hands[at];

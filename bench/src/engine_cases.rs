@@ -1,4 +1,4 @@
-//! What is measured of the engine: the cases, and the rows made from them.
+//! The cases of the engine's measurements, and their rows.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct EngineCase {
     pub(crate) workers: FleetWorkers,
 }
 
-/// Every case of the engine's speed, the layered graph among them.
+/// Returns every case of the engine's speed, including the layered graph.
 pub(crate) fn engine_cases() -> Vec<EngineCase> {
     let one = |name, plan| EngineCase::new(name, plan, FleetWorkers::one());
     let classes = plans::classes(STEPS, CLASSES);
@@ -60,7 +60,7 @@ pub(crate) fn engine_cases() -> Vec<EngineCase> {
     ]
 }
 
-/// What one of several workers advertises: every class is served by two of them.
+/// The labels of one of several workers: two workers match every class.
 fn labels_of(worker: u32) -> Vec<String> {
     let serves = |class: &u32| class % WORKERS == worker || (class + 3) % WORKERS == worker;
     (0..CLASSES).filter(serves).map(plans::label).collect()
@@ -71,7 +71,7 @@ impl EngineCase {
         Self { name, plan, workers }
     }
 
-    /// From the submission to the end of the run, so many times.
+    /// The durations from the submission to the end of the run.
     pub(crate) fn times(&self, repeats: usize) -> RepeatTimes {
         let run = |mut fleet: EngineFleet| {
             fleet.run(&self.plan);
@@ -80,13 +80,13 @@ impl EngineCase {
         repeat(repeats, || EngineFleet::new(&self.workers), run)
     }
 
-    /// The decision that takes longest, in words.
+    /// Returns the longest decision, in words.
     fn longest(&self) -> String {
         let longest = engine_fleet::longest(&self.workers, &self.plan);
         format!("longest decision {:.1} ms", longest.as_secs_f64() * 1e3)
     }
 
-    /// Steps per second, beside what bare counters did in the same minute.
+    /// Steps per second, compared with bare counters measured in the same minute.
     pub(crate) fn speed(&self, floor: f64, target: RowTarget) -> TableRow {
         let (best, median) = self.times(REPEATS).per_second(self.plan.step_count().into());
         let mut fleet = EngineFleet::new(&self.workers);
@@ -124,12 +124,12 @@ impl EngineCase {
     }
 }
 
-/// Nanoseconds per step of fan-outs of growing size, and what a step costs more in the largest than in an ordinary one.
+/// Nanoseconds per step of fan-outs of growing size, and the ratio of the largest to an ordinary one.
 pub(crate) fn growth() -> Vec<TableRow> {
     let mut rows = Vec::new();
     for steps in [1_000, 10_000, 100_000, 1_000_000] {
         let case = fan_out(steps);
-        // Small runs are over at once: more of them are as cheap as one that is large.
+        // Small runs end quickly, so several of them cost as little as one large run.
         let repeats = REPEATS.max(100_000 / steps as usize);
         let (best, median) = case.times(repeats).nanos_each(steps.into());
         rows.push(TableRow {
@@ -153,7 +153,7 @@ pub(crate) fn growth() -> Vec<TableRow> {
     rows
 }
 
-/// Bytes on the heap per step of a run of a million.
+/// Bytes on the heap per step of a run of a million steps.
 pub(crate) fn memory() -> Vec<TableRow> {
     let steps = 1_000_000;
     let heap = HeapCount::begin();

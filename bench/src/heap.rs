@@ -1,8 +1,8 @@
-//! An allocator that counts when it is asked to: exact bytes that live on the heap, without asking the system.
+//! An allocator that can count: it gives the exact number of live bytes on the heap without a system call.
 //!
-//! It is mimalloc, as docs/guides/rust.md advises for programs of many small steps. What is counted is what was asked for, not what the allocator adds to
-//! it. The counters are plain loads and stores, exact while one thread works; otherwise nothing is counted, so that timed
-//! rows of several threads do not share a counter.
+//! The allocator is mimalloc, as docs/guides/rust.md recommends for programs of many small steps. It counts the
+//! requested bytes, without the overhead of the allocator. The counters are plain loads and stores, exact while a
+//! single thread works. Otherwise nothing is counted, so that timed rows with several threads do not share a counter.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,7 +31,7 @@ impl CountingAllocator {
         }
         let live = self.live.load(Relaxed).wrapping_sub(freed).wrapping_add(taken);
         self.live.store(live, Relaxed);
-        // What is freed may be older than the counting.
+        // A freed block may have been allocated before counting began.
         if live.cast_signed() > self.peak.load(Relaxed).cast_signed() {
             self.peak.store(live, Relaxed);
         }
@@ -42,7 +42,7 @@ impl CountingAllocator {
     unsafe_code,
     reason = "the trait of allocators is unsafe; every call goes to mimalloc unchanged"
 )]
-// SAFETY: each method hands its arguments to `MiMalloc`, which upholds the contract, and only counts beside it.
+// SAFETY: each method passes its arguments to `MiMalloc`, which upholds the contract, and only counts in addition.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.count(0, layout.size());
@@ -69,11 +69,11 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// A count of the heap, for as long as it is held.
+/// A count of the heap that lasts until it is dropped.
 pub(crate) struct HeapCount(());
 
 impl HeapCount {
-    /// Begins to count: what is there now counts for nothing.
+    /// Begins to count; blocks that exist now are not counted.
     pub(crate) fn begin() -> Self {
         HEAP.live.store(0, Relaxed);
         HEAP.peak.store(0, Relaxed);
@@ -87,13 +87,13 @@ impl HeapCount {
         HEAP.live.load(Relaxed)
     }
 
-    /// The most bytes that were on the heap at once.
+    /// The peak of the bytes on the heap.
     #[expect(clippy::unused_self, reason = "counting is active while the value exists")]
     pub(crate) fn peak(&self) -> usize {
         HEAP.peak.load(Relaxed)
     }
 
-    /// Begins to look for the peak anew.
+    /// Begins a new peak.
     pub(crate) fn restart_peak(&self) {
         HEAP.peak.store(self.live(), Relaxed);
     }

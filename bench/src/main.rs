@@ -1,13 +1,13 @@
-//! Measures windlass beside the floors of the minute and prints one table.
+//! Measures windlass beside the baselines of the same minute and prints one table.
 //!
-//! `windlass-bench` prints the table. `windlass-bench only <case> [times]` does nothing but drive one case, for a
-//! profiler; `windlass-bench only-replay <case> [times]` the same for its replay. Cases are named as in the table.
-//! `windlass-bench journal` prints what the table says about the journal, `stores` about starts, snapshots, archive and
-//! logs, `file` about the pipeline file, `sdk_steps` about steps in Rust, `embedded_node` about a whole node, `cluster` about many over HTTP
-//! (`cluster long` watches the idle ones for a minute), `redis` about workers that use it as a link, `postgres` about
-//! PostgreSQL beside queues on it (`postgres long` for a quarter of an hour: `sustained`, `history` and `failover`, each of
-//! which can be named alone), `instances` about processes that share a run over Redis, `run` about the program beside other
-//! task runners.
+//! `windlass-bench` prints the table. `windlass-bench only <case> [times]` only runs one case, for a profiler;
+//! `windlass-bench only-replay <case> [times]` only replays it. Cases are named as in the table.
+//! Each of the following prints the rows of one part: `journal`; `stores` (starts, snapshots, archive and logs); `file`
+//! (the pipeline file); `sdk_steps` (steps in Rust); `embedded_node` (a complete node); `cluster` (a cluster over HTTP;
+//! `cluster long` measures idle workers for a minute); `redis` (workers with Redis as their link); `postgres`
+//! (PostgreSQL beside queues on it); `instances` (processes that share a run over Redis); `run` (the program beside
+//! other task runners). `postgres long` takes a quarter of an hour for `sustained`, `history` and `failover`, each of
+//! which can be named alone.
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod archive_and_logs;
@@ -46,7 +46,7 @@ use measure::{RepeatTimes, repeat};
 use postgres::LongMeasurement;
 use table::{RowTarget, TableRow};
 
-/// Turns of the map floor.
+/// Iterations of the map baseline.
 const TURNS: u32 = 1_000_000;
 
 fn main() {
@@ -96,7 +96,7 @@ fn main() {
     }
 }
 
-/// Drives the cases whose names begin as the argument says.
+/// Runs the cases with names that begin with the argument.
 fn drive_cases(cases: &[EngineCase], args: &[String]) {
     let wanted = args.get(1).map_or("", String::as_str);
     let times: usize = args.get(2).and_then(|n| n.parse().ok()).unwrap_or(REPEATS);
@@ -142,7 +142,7 @@ fn measure_all(cases: &[EngineCase], scratch: &ScratchFolder) -> Vec<TableRow> {
     rows
 }
 
-/// What takes a minute or two, or one of the parts that take longer, or all of those.
+/// Prints a part that takes a minute or two, one of the longer measurements, or all of those.
 fn measure_postgres(scratch: &ScratchFolder, part: Option<&str>) -> Vec<TableRow> {
     match part {
         None => postgres::rows(scratch),

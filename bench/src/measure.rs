@@ -1,10 +1,10 @@
-//! Repeats something and takes the time.
+//! Repeats a call and measures its duration.
 
 use std::time::Duration;
 
 use crate::engine_fleet::now;
 
-/// How long repetitions of one thing took.
+/// The durations of repeated calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RepeatTimes {
     pub(crate) best: Duration,
@@ -12,7 +12,7 @@ pub(crate) struct RepeatTimes {
 }
 
 impl RepeatTimes {
-    /// The best and the median of so long each.
+    /// The best and the median of these durations.
     pub(crate) fn of(mut took: Vec<Duration>) -> Self {
         took.sort_unstable();
         Self { best: took[0], median: took[took.len() / 2] }
@@ -36,8 +36,7 @@ impl RepeatTimes {
     }
 }
 
-/// Does something several times. What a repetition starts from and what it leaves behind are made and dropped outside
-/// the time that is taken.
+/// Repeats a call. Its preparation and the drop of its result are not measured.
 pub(crate) fn repeat<S, T>(
     times: usize,
     mut prepare: impl FnMut() -> S,
@@ -54,7 +53,7 @@ pub(crate) fn repeat<S, T>(
     RepeatTimes::of(took)
 }
 
-/// How long it took at most in so many of a hundred cases.
+/// Returns a percentile of the durations.
 pub(crate) fn percentile(took: &[Duration], percent: usize) -> Duration {
     let mut sorted = took.to_vec();
     sorted.sort_unstable();

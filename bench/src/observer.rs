@@ -1,4 +1,4 @@
-//! Workers of a cluster that live in the benchmark: one that tells when it was handed what, and many that do nothing.
+//! Workers of a cluster inside the benchmark: one records when it receives steps, and many are idle.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -23,24 +23,24 @@ use windlass_worker::{
 use crate::deadline::{WAIT_MAX, within};
 use crate::engine_fleet::now;
 
-/// Attempts that may wait to be noticed.
+/// The maximum number of attempts that wait to be read.
 const NOTICES_MAX: usize = 1_024;
 
-/// Notes when each attempt is handed to it, and ends it.
+/// Records when it receives each attempt, and ends it.
 #[derive(Debug)]
 pub(crate) struct ObserverExecutor {
     sender: SyncSender<Instant>,
-    /// How long each takes.
+    /// The duration of each attempt.
     pace: Duration,
 }
 
 impl ObserverExecutor {
-    /// An executor, and when it was handed attempts, in order.
+    /// An executor, and the times at which it received attempts, in order.
     pub(crate) fn new() -> (Self, DeliveryNotices) {
         Self::at_a_pace(Duration::ZERO)
     }
 
-    /// The same, of attempts that take so long each.
+    /// Does the same for attempts with this duration.
     pub(crate) fn at_a_pace(pace: Duration) -> (Self, DeliveryNotices) {
         let (sender, receiver) = sync_channel(NOTICES_MAX);
         (Self { sender, pace }, DeliveryNotices(receiver))
@@ -60,24 +60,24 @@ impl Executor for ObserverExecutor {
     }
 }
 
-/// When attempts were handed to an executor.
+/// The times at which an executor received attempts.
 #[derive(Debug)]
 pub(crate) struct DeliveryNotices(Receiver<Instant>);
 
 impl DeliveryNotices {
-    /// When the next one was; `what` is what is waited for.
+    /// Returns the time of the next attempt; `what` names the awaited event.
     pub(crate) fn next(&self, what: &str) -> Instant {
         let came = self.0.recv_timeout(WAIT_MAX);
         came.unwrap_or_else(|_| panic!("waited {WAIT_MAX:?} for {what}"))
     }
 
-    /// Forgets what has not been asked for.
+    /// Discards the times that were not read.
     pub(crate) fn drain(&self) {
         self.0.try_iter().for_each(drop);
     }
 }
 
-/// Workers that are told to end together.
+/// Workers that end together.
 #[derive(Debug)]
 pub(crate) struct ObserverWorkers {
     ends: ShutdownSender,
@@ -93,7 +93,7 @@ impl ObserverWorkers {
         Self { ends, shutdown, workers: Vec::new(), receive_loops: Vec::new() }
     }
 
-    /// Has one more join a cluster, over connections of its own.
+    /// Lets another worker join a cluster, over its own connections.
     pub(crate) fn join(
         &mut self,
         places: &[ControllerAddress],
@@ -156,7 +156,7 @@ impl ObserverWorkers {
         self.workers.push(tokio::spawn(worker.run(self.shutdown.clone())));
     }
 
-    /// Ends all of them.
+    /// Ends all workers.
     pub(crate) async fn end(self) {
         self.ends.shut_down();
         for worker in self.workers {

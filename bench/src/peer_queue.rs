@@ -6,23 +6,23 @@ use std::process::{Command, Stdio};
 use crate::process::wait_for_end;
 use crate::table::{RowTarget, TableRow};
 
-/// A queue that a user could pick instead.
+/// A queue that a user could choose instead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerQueue {
     pub(crate) name: &'static str,
-    /// What its program is started by.
+    /// The command that starts its program.
     pub(crate) program: fn() -> Command,
-    /// Jobs of a measurement, as it comes and tuned: it has a few seconds to do.
+    /// Jobs of a measurement, with the defaults and tuned: it should take a few seconds.
     pub(crate) jobs: (u32, u32),
-    /// What it is tuned to.
+    /// The tuned options.
     pub(crate) tuned: &'static str,
 }
 
-/// Jobs that are put one at a time.
+/// Jobs that are enqueued one at a time.
 const SINGLE: u32 = 100;
 
-/// The rows of queues at an address, and the best rate of any of them from the first put to the last end: as steps are
-/// counted from their submission on.
+/// Returns the rows of queues at an address, and the best rate of any of them. A rate counts from the first job
+/// enqueued to the last end, as a rate of steps counts from their submission.
 pub(crate) fn rows(queues: &[(PeerQueue, String)]) -> (Vec<TableRow>, f64) {
     let mut rows = Vec::new();
     let mut fastest = f64::NAN;
@@ -44,7 +44,7 @@ pub(crate) fn rows(queues: &[(PeerQueue, String)]) -> (Vec<TableRow>, f64) {
     (rows, fastest)
 }
 
-/// How a rate compares with the fastest of the others, tuned or not.
+/// Returns the rate relative to the fastest of the other queues, tuned or not.
 pub(crate) fn compared_with_fastest(own: &TableRow, fastest: f64, target: RowTarget) -> TableRow {
     let site = own.name.split(':').next().unwrap_or_default();
     TableRow {
@@ -57,14 +57,14 @@ pub(crate) fn compared_with_fastest(own: &TableRow, fastest: f64, target: RowTar
     }
 }
 
-/// A place in the folder that everything is built into: `bench/run.sh` puts others' programs there.
+/// Returns a path in the build folder, where `bench/run.sh` puts the programs of other queues.
 pub(crate) fn built(place: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a running program has a file");
     own.with_file_name("..").join(place)
 }
 
 impl PeerQueue {
-    /// The numbers that its program prints; nothing if it is not here, or failed.
+    /// Returns the numbers that its program prints; nothing if the program is missing or has failed.
     fn ask(&self, what: &str, url: &str, jobs: u32) -> Vec<f64> {
         let mut command = (self.program)();
         command.args([what, url, &jobs.to_string()]).stdin(Stdio::null()).stdout(Stdio::piped());

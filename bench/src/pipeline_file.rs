@@ -1,4 +1,4 @@
-//! What is measured of the pipeline file: from its text to its plan.
+//! Measurements of the pipeline file: from its text to its plan.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,18 +14,18 @@ use crate::table::{RowTarget, TableRow, number};
 /// Matrix steps of the file with the most cells.
 const MATRICES: u32 = 10;
 
-/// A file that is measured.
+/// A measured file.
 struct PipelineCase {
     name: String,
     text: String,
     /// Steps and cells of its plan.
     steps: u32,
     repeats: usize,
-    /// At most so many milliseconds.
+    /// The target in milliseconds.
     target: f64,
 }
 
-/// Time from the text to the plan, and the heap that it takes on the way.
+/// The time from the text to the plan, and the heap that planning uses.
 pub(crate) fn rows() -> Vec<TableRow> {
     let cases = [
         PipelineCase::steps(10, 200, 2.0),
@@ -70,7 +70,7 @@ impl PipelineCase {
         Self { name, text, steps, repeats, target }
     }
 
-    /// Matrix steps of as many cells each, and each needs the one before.
+    /// Matrix steps with this many cells, each of which needs the one before.
     fn cells(cells: u32, repeats: usize, target: f64) -> Self {
         let each = cells / MATRICES;
         let (tens, rest) = (axis(100), axis(each / 100));
@@ -99,7 +99,7 @@ impl PipelineCase {
         }
     }
 
-    /// The most bytes on the heap while the plan is made, beyond the text that is there already.
+    /// The peak of the heap while the plan is made, without the text itself.
     fn peak(&self) -> TableRow {
         let heap = HeapCount::begin();
         let plan = self.plan();
@@ -132,7 +132,7 @@ impl PipelineCase {
     }
 }
 
-/// So many values of an axis.
+/// Returns this many values of an axis.
 fn axis(values: u32) -> String {
     let mut text = String::new();
     for at in 0..values {

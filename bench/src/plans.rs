@@ -1,4 +1,4 @@
-//! The plans that are measured. All chance comes from one seeded sequence: every run measures the same graphs.
+//! The measured plans. Random numbers come from one seeded sequence, so every run measures the same graphs.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to `bound - 1`.
+    /// Returns a number from 0 to `bound - 1`.
     pub(crate) fn below(&mut self, bound: u64) -> u32 {
         u32::try_from(self.next() % bound).expect("bounds are small")
     }
@@ -53,7 +53,7 @@ pub(crate) fn chain(steps: u32) -> Arc<Plan> {
     frozen(plan)
 }
 
-/// Equal layers; each step needs one to four steps of the layer above, by chance.
+/// Equal layers; each step needs one to four random steps of the layer above.
 pub(crate) fn layered(steps: u32) -> Arc<Plan> {
     let (mut plan, mut chance) = (PlanBuilder::new("layered"), SplitMix64(1));
     let width = steps / LAYERS;
@@ -74,7 +74,7 @@ pub(crate) fn layered(steps: u32) -> Arc<Plan> {
     frozen(plan)
 }
 
-/// Independent steps, each with one of so many locks, by chance.
+/// Independent steps, each with one random lock of this many.
 pub(crate) fn locks(steps: u32, locks: u32) -> Arc<Plan> {
     let (mut plan, mut chance) = (PlanBuilder::new("locks"), SplitMix64(2));
     for at in 0..steps {
@@ -84,7 +84,7 @@ pub(crate) fn locks(steps: u32, locks: u32) -> Arc<Plan> {
     frozen(plan)
 }
 
-/// Independent steps, each with two of so many locks, by chance: hardly any two ask for the same.
+/// Independent steps, each with two random locks of this many: hardly any two steps need the same locks.
 pub(crate) fn lock_pairs(steps: u32, locks: u32) -> Arc<Plan> {
     let (mut plan, mut chance) = (PlanBuilder::new("lock-pairs"), SplitMix64(5));
     for at in 0..steps {
@@ -96,7 +96,7 @@ pub(crate) fn lock_pairs(steps: u32, locks: u32) -> Arc<Plan> {
     frozen(plan)
 }
 
-/// Independent steps, each demanding one of so many labels, by chance.
+/// Independent steps, each requiring one random label of this many.
 pub(crate) fn classes(steps: u32, classes: u32) -> Arc<Plan> {
     let (mut plan, mut chance) = (PlanBuilder::new("classes"), SplitMix64(3));
     for at in 0..steps {
@@ -106,7 +106,7 @@ pub(crate) fn classes(steps: u32, classes: u32) -> Arc<Plan> {
     frozen(plan)
 }
 
-/// The label that a requirement class demands.
+/// The label that a requirement class requires.
 pub(crate) fn label(class: u32) -> String {
     format!("kind{class}")
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use windlass::{Context, Out, Pipeline, Result, step};
 
-/// Finds out whom to greet
+/// Returns the name to greet
 #[step]
 async fn name() -> Result<String> {
     Ok("world".to_owned())

@@ -1,6 +1,7 @@
-// BullMQ on a Redis: `node bullmq.js rate|rate-tuned|waits URL JOBS` prints what `stopwatch.rs` prints for the others.
+// BullMQ on a Redis: `node bullmq.js rate|rate-tuned|waits URL JOBS` prints the same lines as `stopwatch.rs` for the
+// others.
 //
-// Workers are processes of their own, as `windlass worker` is. Clocks are compared across processes, which the monotonic
+// Workers are separate processes, like `windlass worker`. Clocks are compared across processes, which the monotonic
 // clock of Linux allows.
 'use strict';
 
@@ -26,7 +27,7 @@ function work(concurrency) {
   };
   const handler = async () => {
     started.push(seconds());
-    // One by one where somebody waits for it, together where there are many.
+    // Prints one by one if each job is waited for, and together if there are many.
     if (concurrency === 1 || started.length >= BATCH) tell();
   };
   const options = { connection, concurrency, removeOnComplete: { count: 0 } };
@@ -105,7 +106,7 @@ if (concurrency === undefined) {
   setTimeout(() => { console.error(`bullmq: ${what} took too long`); process.exit(1); }, WITHIN_MS).unref();
   main().then(() => process.exit(0), (error) => { console.error(error); process.exit(1); });
 } else {
-  // With its parent it ends too.
+  // A worker ends with its parent.
   process.on('disconnect', () => process.exit(0));
   work(Number(concurrency));
 }

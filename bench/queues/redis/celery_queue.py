@@ -83,7 +83,7 @@ def waits(server, jobs):
             came = server.blpop([STARTED], timeout=WITHIN)
             if came is None:
                 sys.exit(f"celery: waited {WITHIN} s for job {job}")
-            # The first few are its start.
+            # The first few include the start of the worker.
             if job >= 0:
                 took.append((float(came[1]) - began) * 1e3)
     finally:

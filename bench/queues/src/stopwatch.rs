@@ -26,7 +26,8 @@ pub async fn until(count: usize) {
     timeout(WITHIN, all(count)).await.expect("the queue goes on");
 }
 
-/// Waits until so many have run, or for as long as a figure needs: a queue that only polls takes hours. How many have.
+/// Waits until this many handlers have run, or for a fixed time, because a queue that only polls takes hours. Returns
+/// the number that have run.
 pub async fn until_or_enough(count: usize) -> usize {
     drop(timeout(ENOUGH, all(count)).await);
     DONE.load(Ordering::Acquire).min(count)
@@ -43,7 +44,7 @@ pub fn started(at: usize) -> Instant {
     STARTED.lock().expect("no holder panics")[at]
 }
 
-/// Jobs a second, from before the first was put into the queue until the store has all of them done.
+/// Jobs per second, from before the first one is enqueued until the store has all of them as done.
 pub fn tell_rate(count: usize, put: Duration, drained: Duration) {
     let rate = |took: Duration| count as f64 / took.as_secs_f64();
     println!("{:.0} {:.0} {:.0}", rate(put + drained), rate(put), rate(drained));
@@ -56,7 +57,7 @@ pub fn tell_waits(mut waits: Vec<Duration>) {
     println!("{:.3} {:.3}", at(50), at(99));
 }
 
-/// What the program was asked for: `rate|rate-tuned|waits URL COUNT`.
+/// The arguments of the program: `rate|rate-tuned|waits URL COUNT`.
 pub struct Asked {
     pub what: String,
     pub url: String,

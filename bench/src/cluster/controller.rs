@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The targets of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClusterTargets {
-    /// Steps a second.
+    /// Steps per second.
     pub(super) rate: f64,
     /// Milliseconds from a submission to the executor.
     pub(super) time_to_executor: f64,
@@ -71,7 +71,7 @@ impl ClusterSite {
         Self { name, store, link: None, targets: ON_POSTGRES, folder }
     }
 
-    /// A folder of this name in it, made if it is not there.
+    /// Returns a subfolder of this name, which is created if necessary.
     fn folder(&self, name: &str) -> PathBuf {
         let folder = self.folder.join(name);
         std::fs::create_dir_all(&folder).expect("there is room for a folder");
@@ -128,7 +128,7 @@ impl ControllerProcess {
 }
 
 impl ControllerProcess {
-    /// The same for one that does not lead yet, or whose leader does not.
+    /// Does the same for a controller that does not lead yet, or waits for its leader.
     pub(crate) async fn submit_when_it_leads(&self, pipeline: &str) {
         let body = BTreeMap::from([("text", pipeline)]);
         let began = now();
@@ -139,7 +139,7 @@ impl ControllerProcess {
     }
 }
 
-/// A worker process that knows these places, separated by commas.
+/// Starts a worker process that knows these addresses, separated by commas.
 pub(crate) fn worker(site: &ClusterSite, number: u32, places: &str) -> BenchProcess {
     let state = site.folder(&format!("worker-{number}"));
     let mut command = Command::new(windlass());

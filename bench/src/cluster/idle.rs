@@ -10,7 +10,7 @@ use super::controller::{ClusterSite, ControllerProcess};
 use crate::observer::{ObserverExecutor, ObserverWorkers};
 use crate::table::{RowTarget, TableRow};
 
-/// Workers that have nothing to do, and how long they have to come to rest.
+/// The number of idle workers, and the time that they have to settle.
 const IDLE: u32 = 1_000;
 const SETTLE: Duration = Duration::from_secs(8);
 

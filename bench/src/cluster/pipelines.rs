@@ -2,19 +2,19 @@
 
 use std::fmt::Write as _;
 
-/// Many at once, between two of the observer.
+/// Parallel steps between two steps of the observer.
 pub(crate) fn fan(steps: u32) -> String {
     let axis = |count: u32| (0..count).map(|at| at.to_string()).collect::<Vec<_>>().join(", ");
     let matrix = format!("matrix: {{ a: [{}], b: [{}] }}", axis(100), axis(steps / 100));
     between(&step("many", "first", &format!("requires: [crew], {matrix}")), "many")
 }
 
-/// One after the other, between two of the observer.
+/// Consecutive steps between two steps of the observer.
 pub(crate) fn chain(steps: u32) -> String {
     between(&in_a_row(steps, "crew"), &format!("s{}", steps - 1))
 }
 
-/// One after the other, all of them for the observer.
+/// Consecutive steps, all of them for the observer.
 pub(crate) fn one_after_the_other(steps: u32) -> String {
     let first = step("first", "", "requires: [observer]");
     format!("steps:\n{first}{}", in_a_row(steps - 1, "observer"))
@@ -29,7 +29,7 @@ fn in_a_row(steps: u32, label: &str) -> String {
     text
 }
 
-/// Steps behind a first one of the observer, and its last one behind the one named.
+/// Steps after a first step of the observer, and the observer's last step after the one named.
 pub(super) fn between(steps: &str, last: &str) -> String {
     let first = step("first", "", "requires: [observer]");
     let last = step("last", last, "requires: [observer]");

@@ -20,14 +20,14 @@ pub(crate) const MANY: u32 = 50_000;
 const FAN: u32 = 10_000;
 const CHAIN: u32 = 1_000;
 
-/// Runs of one step, and the rest before each: what the one before leaves to be told is told by then.
+/// Runs of one step, and the pause before each: by then all reports of the previous run have arrived.
 const SINGLE: usize = 300;
 const REST: Duration = Duration::from_millis(5);
 
-/// How long workers that have nothing to do are watched.
+/// The time for which idle workers are measured.
 const IDLE_FOR: Duration = Duration::from_secs(20);
 
-/// All rows of this part. `long` has the idle workers watched for a minute.
+/// Returns all rows of this part. With `long` the idle workers are measured for a minute.
 pub(crate) fn rows(scratch: &ScratchFolder, long: bool) -> Vec<TableRow> {
     let runtime = embedded_node::runtime();
     let mut rows = Vec::new();
@@ -52,7 +52,7 @@ impl RunningCluster<'_> {
         RepeatTimes::of((0..REPEATS).map(|_| self.took(pipeline)).collect())
     }
 
-    /// Steps a second.
+    /// Steps per second.
     pub(crate) fn throughput(&self) -> TableRow {
         let (best, median) = self.times(&fan(MANY)).per_second(MANY.into());
         TableRow {
@@ -65,13 +65,13 @@ impl RunningCluster<'_> {
         }
     }
 
-    /// From a submission until an executor has the attempt.
+    /// The time from a submission until an executor has the attempt.
     pub(crate) fn time_to_executor(&self) -> Vec<TableRow> {
         let name = format!("{}: submitted → handed to the executor", self.name);
         time_to_executor_rows(&name, &self.waits(), self.targets.time_to_executor)
     }
 
-    /// How long single steps waited for an executor.
+    /// The times that single steps waited for an executor.
     pub(crate) fn waits(&self) -> Vec<Duration> {
         let single = step("only", "", "requires: [observer]");
         let pipeline = format!("steps:\n{single}");
@@ -87,10 +87,10 @@ impl RunningCluster<'_> {
         (0..SINGLE).map(handed).collect()
     }
 
-    /// From a step to the one that needs it, in a chain of so many.
+    /// The time from a step to its dependent, in a chain of this many steps.
     pub(crate) fn hop(&self, steps: u32) -> TableRow {
         let times = self.times(&chain(steps));
-        // The last of the hops is that to the observer.
+        // The last hop is the one to the observer.
         let each = |took: Duration| took.as_secs_f64() * 1e3 / f64::from(steps + 1);
         TableRow {
             name: format!("{}: hop of a noop chain", self.name),
@@ -115,7 +115,7 @@ impl RunningCluster<'_> {
         }
     }
 
-    /// The most memory of the worker that had most, behind all of the above.
+    /// The peak memory of the worker with the highest peak, after all measurements above.
     pub(crate) fn memory(&self) -> TableRow {
         let most = |of: fn(&BenchProcess) -> f64| self.workers.iter().map(of).fold(0.0, f64::max);
         let controller = &self.controller.process;
@@ -135,7 +135,7 @@ impl RunningCluster<'_> {
     }
 }
 
-/// The rows of how long it took until an executor had an attempt: half of them at most so many milliseconds.
+/// Returns the rows of the time until an executor had an attempt; the target of the median is in milliseconds.
 pub(crate) fn time_to_executor_rows(name: &str, took: &[Duration], most: f64) -> Vec<TableRow> {
     let millis = |took: Duration| took.as_secs_f64() * 1e3;
     let best = took.iter().min().copied().unwrap_or_default();

@@ -10,12 +10,12 @@ use crate::disk::ScratchFolder;
 use crate::process::wait_for_end;
 use crate::task_runners::windlass;
 
-/// Where instances run, each in a folder of its own.
+/// The working folders of the instances, one each.
 #[derive(Debug)]
 pub(super) struct InstanceFleet {
     folder: PathBuf,
     link: String,
-    /// Runs so far: each meets under another name.
+    /// The number of runs so far, which gives each run another name.
     runs: Cell<u32>,
 }
 
@@ -24,8 +24,7 @@ impl InstanceFleet {
         Self { folder: scratch.empty("instances"), link, runs: Cell::new(0) }
     }
 
-    /// How long a pipeline takes by so many instances with so many slots each; all of them but the first have the label
-    /// `far`.
+    /// The duration of a pipeline with this many instances and slots; all instances but the first have the label `far`.
     pub(super) fn took(&self, pipeline: &str, instances: u32, slots: u32) -> Duration {
         self.runs.set(self.runs.get() + 1);
         drop(fs::remove_dir_all(&self.folder));
@@ -56,7 +55,7 @@ impl InstanceFleet {
         command.spawn().expect("the program starts")
     }
 
-    /// What the leader wrote down.
+    /// The duration that the leader recorded.
     fn wall(&self) -> Duration {
         let mut command = program(&self.folder.join("0"));
         let shown = command.args(["show", "latest", "--json"]).stdout(Stdio::piped()).spawn();

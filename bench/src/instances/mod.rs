@@ -1,7 +1,7 @@
-//! One run by several processes that meet at a Redis: how much faster, and what that costs.
+//! One run shared by several processes over Redis: the speedup and its cost.
 //!
-//! Everything is the program itself, as CI runners start it. How long a run took is what its leader wrote down: from its
-//! submission, after all instances had joined, to its end.
+//! The measurements use the program itself, as CI runners start it. The duration of a run is the one that its leader
+//! recorded: from its submission, after all instances had joined, to its end.
 
 mod instance_fleet;
 mod rows;

@@ -13,11 +13,11 @@ use crate::task_runners::TaskRunner;
 
 const REPEATS: usize = 3;
 
-/// Steps of a second each, for so many instances at most.
+/// Steps of one second, and the maximum number of instances.
 const SLEEPERS: u32 = 24;
 const INSTANCES: [u32; 4] = [1, 2, 4, 8];
 
-/// Steps that count for each core, how far, and the most cores that are used.
+/// CPU-bound steps per core, the number that each counts to, and the maximum number of cores.
 const COUNTERS: u32 = 16;
 const COUNTED: u32 = 200_000;
 const CORES_MAX: u32 = 8;
@@ -29,7 +29,7 @@ const SLOTS: u32 = 64;
 /// Steps of the chain.
 const CHAIN: u32 = 500;
 
-/// All rows of this part.
+/// Returns all rows of this part.
 pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
     let redis = BenchRedis::start(scratch).filter(|_| TaskRunner::Windlass.is_installed());
     let Some(redis) = redis else {
@@ -45,7 +45,7 @@ pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
     rows
 }
 
-/// Of the time that as many single slots have, how much goes to steps that sleep for a second.
+/// The share of the slots' time that goes to steps that sleep for a second.
 fn efficiency(fleet: &InstanceFleet, instances: u32) -> TableRow {
     let took = fleet.took(&matrix(SLEEPERS, "run: sleep 1"), instances, 1).as_secs_f64();
     let efficiency = f64::from(SLEEPERS) / (took * f64::from(instances));
@@ -59,7 +59,7 @@ fn efficiency(fleet: &InstanceFleet, instances: u32) -> TableRow {
     }
 }
 
-/// How much faster steps are done that need a core each, by an instance for every core, than by one: for each core.
+/// The speedup of CPU-bound steps with one instance per core, compared with a single instance, per core.
 fn cores(fleet: &InstanceFleet) -> TableRow {
     let cores = available_parallelism().map_or(1, |it| u32::try_from(it.get()).unwrap_or(1));
     let cores = cores.min(CORES_MAX);
@@ -80,7 +80,7 @@ fn cores(fleet: &InstanceFleet) -> TableRow {
     }
 }
 
-/// What two instances of a slot take longer than one process of two, in turns.
+/// The extra time of two instances with one slot, compared with one process with two slots, measured alternately.
 fn overhead(fleet: &InstanceFleet, millis: u32, steps: u32, target: RowTarget) -> TableRow {
     let pipeline = matrix(steps, &format!("run: sleep 0.{millis:03}"));
     let pair = |_| (fleet.took(&pipeline, 1, 2), fleet.took(&pipeline, 2, 1));
@@ -97,7 +97,7 @@ fn overhead(fleet: &InstanceFleet, millis: u32, steps: u32, target: RowTarget) -
     }
 }
 
-/// Steps a second.
+/// Steps per second.
 fn throughput(fleet: &InstanceFleet) -> TableRow {
     let took = |_| fleet.took(&matrix(MANY, "call: noop"), 2, SLOTS);
     let (best, median) = RepeatTimes::of((0..REPEATS).map(took).collect()).per_second(MANY.into());
@@ -111,7 +111,7 @@ fn throughput(fleet: &InstanceFleet) -> TableRow {
     }
 }
 
-/// From a step to the one that needs it, both at an instance that is not the leader.
+/// The time from a step to its dependent, both on an instance that does not lead.
 fn hop(fleet: &InstanceFleet) -> TableRow {
     let mut pipeline = "steps:\n".to_owned();
     for at in 0..CHAIN {
@@ -132,7 +132,7 @@ fn hop(fleet: &InstanceFleet) -> TableRow {
     }
 }
 
-/// So many steps that do the same.
+/// Writes this many equal steps.
 fn matrix(steps: u32, what: &str) -> String {
     let axis = |count: u32| (0..count).map(|at| at.to_string()).collect::<Vec<_>>().join(", ");
     let (a, b) = if steps.is_multiple_of(100) { (100, steps / 100) } else { (steps, 1) };

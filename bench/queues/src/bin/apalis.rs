@@ -1,7 +1,7 @@
 //! `apalis rate|rate-tuned|waits URL COUNT`: apalis beside windlass on the same server.
 //!
-//! `rate` leaves everything as it is; `rate-tuned` takes batches of 500, without locks and without results: it is as fast
-//! as it can be, and no longer promises what windlass does.
+//! `rate` uses the defaults. `rate-tuned` takes batches of 500, without locks and without results: this is as fast as
+//! it can be, but no longer gives the guarantees of windlass.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use sqlx::postgres::{PgPool, PgPoolOptions};
 use tokio::time::sleep;
 use windlass_bench_queues::stopwatch::{self, Asked};
 
-/// Jobs that are put into the queue with one call.
+/// Jobs that one call enqueues.
 const AT_ONCE: usize = 500;
 
 async fn noop(_: usize, _: WorkerContext) -> Result<(), BoxDynError> {

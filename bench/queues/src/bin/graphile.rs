@@ -1,6 +1,6 @@
 //! `graphile rate|rate-tuned|waits URL COUNT`: graphile_worker beside windlass on the same server.
 //!
-//! `rate` leaves everything as it is, `rate-tuned` sets what its page on performance names.
+//! `rate` uses the defaults. `rate-tuned` sets the options that its page on performance names.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use windlass_bench_queues::stopwatch::{self, Asked};
 
 const SCHEMA: &str = "graphile_worker";
 
-/// Jobs that are put into the queue with one call.
+/// Jobs that one call enqueues.
 const AT_ONCE: usize = 5_000;
 
 #[derive(Serialize, Deserialize)]
@@ -56,7 +56,7 @@ fn options(database: Database, tuned: bool) -> WorkerOptions {
     options.complete_job_batch_delay(Duration::from_millis(1)).local_queue(local)
 }
 
-/// As it comes it polls once a second and takes a job for each core then, whatever waits: it is watched for a while.
+/// Measures the defaults for a fixed time: it polls once a second and then takes one job per core, however many wait.
 async fn rate(queue: &WorkerUtils, options: WorkerOptions, pool: &PgPool, count: usize) {
     let began = Instant::now();
     for from in (0..count).step_by(AT_ONCE) {

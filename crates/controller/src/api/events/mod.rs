@@ -1,6 +1,8 @@
 //! Event streams: `text/event-stream`, for one run and for the cluster.
 //!
 //! ```text
+//!  leader_loop: LeaderEffect::Publish ──► SharedView
+//!
 //!  EventFollower: view, otherwise journal ──┐
 //!  histories, archive (past of a run) ──────┴──► SseReader ──► SseProducer (keep-alives) ──► SseBody ──► socket
 //! ```
