@@ -2,7 +2,7 @@
 //!
 //! This crate is the face of windlass for programs in Rust: typed steps ([`step`], [`Pipeline`], [`Context`]), tests of
 //! them in virtual time ([`testing`]), the command line as a value ([`Cli`]), and the seams for links ([`link`]) and
-//! executors ([`executor`]) of a program. What runs beneath has crates of its own: `windlass-core` decides, and
+//! executors ([`ScriptExecutor`]) of a program. What runs beneath has crates of its own: `windlass-core` decides, and
 //! `windlass-store`, `windlass-link`, `windlass-worker` and `windlass-controller` act. Those make no promise of stability.
 
 #[cfg(all(feature = "http", feature = "sqlite"))]

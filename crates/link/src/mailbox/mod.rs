@@ -15,7 +15,7 @@
 //! A leader that ends because its run is done leaves a *final status*, which later workers read instead of waiting. If a
 //! place has lost its epoch, it has lost messages too, and no process continues with it.
 //!
-//! [envelope]: Envelope
+//! [envelope]: MessageEnvelope
 
 #[cfg(feature = "conformance")]
 mod check_difference;

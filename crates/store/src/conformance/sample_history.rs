@@ -35,7 +35,7 @@ const ROUNDS_MAX: usize = 50;
 pub struct SampleHistory {
     /// The events of each decision that had any.
     pub batches: Vec<Vec<Arc<RecordedEvent>>>,
-    /// [`Engine::snapshot`] after the last.
+    /// [`Engine::dump`] after the last decision.
     pub state: String,
 }
 

@@ -26,7 +26,8 @@ const ROWS_MAX: usize = 50_000;
 pub trait SqlViews: Send + Sync + fmt::Debug {
     /// Writes a difference atomically. It is not durable: after a crash of the machine the tables may be older, or missing.
     ///
-    /// [`Written::Lost`] if the tables are not those that the difference [follows](Diff::follows): nothing was written.
+    /// Returns [`SqlViewsOutcome::Conflict`] if the tables are not those that the difference
+    /// [follows](SqlViewsDiff::follows): nothing was written.
     /// Writing the same difference twice has the effect of writing it once.
     fn write(&self, diff: Arc<SqlViewsDiff>) -> StoreFuture<'_, SqlViewsOutcome>;
 
