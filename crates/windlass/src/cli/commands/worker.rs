@@ -131,6 +131,10 @@ fn join(args: &WorkerArgs, context: &CommandContext) -> Result<JoinTarget, CliEr
 }
 
 /// The mailboxes to reach the leader through. In the cluster's own database, the leader's URL may also be found.
+#[cfg_attr(
+    not(feature = "postgres"),
+    expect(unused_variables, reason = "only a link through the database reads them")
+)]
 fn mailbox_target(
     url: &str,
     ca: Option<PathBuf>,
