@@ -1,10 +1,10 @@
 //! Takeovers without proof of a complete history: lost grants may still run, and nothing is granted beside them.
 
 use windlass_core::engine::{
-    EngineAnswer, EngineRequest, LEASE_TTL_MAX, ProvenTime, RequestDenial, StoreHistory,
+    EngineAnswer, EngineRequest, Event, LEASE_TTL_MAX, ProvenTime, RequestDenial, StoreHistory,
 };
-use windlass_core::id::Term;
-use windlass_core::outcome::{RunStatus, StepStatus};
+use windlass_core::id::{Incarnation, Term, WorkerId};
+use windlass_core::outcome::{OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::{RetryPolicy, StepSpec};
 use windlass_core::report::WhyReport;
 use windlass_core::time::Span;
@@ -164,4 +164,27 @@ fn leases_longer_than_an_embargo_are_refused() {
     };
     let denial = RequestDenial::TooLongLeases { ttl, max: LEASE_TTL_MAX };
     assert_eq!(crew.ask(lead), EngineAnswer::Denied(denial));
+}
+
+/// A guard does not list a start that was judged, and the store may have lost start and verdict.
+#[test]
+fn unlisted_lease_of_an_earlier_term_is_lost_after_lost_history() {
+    for (history, kind) in
+        [(StoreHistory::Unbroken, OutcomeKind::Released), (StoreHistory::Lost, OutcomeKind::Lost)]
+    {
+        let mut crew = TestCluster::new().worker("alpha", 1, []);
+        crew.cut("alpha");
+        crew.submit("ship", |plan| {
+            plan.step("build", StepSpec::default(), []);
+        });
+        crew.take_over_after(history);
+        let (worker, incarnation) = (WorkerId(1), Incarnation(1));
+        let notice = EngineRequest::GuardEnded { worker, incarnation, started: Vec::new() };
+        let events = crew.decide(notice).events;
+        let ended = events.iter().find_map(|event| match event {
+            Event::Ended(ended) => Some(ended.outcome.kind),
+            _ => None,
+        });
+        assert_eq!(ended, Some(kind), "{history:?}");
+    }
 }

@@ -138,7 +138,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the leases of an incarnation: those that its guard had started are lost, the rest is released.
+    /// Ends the leases of an incarnation: those that its guard had started are lost, the rest is released. A guard does not
+    /// list a start that was judged. If the store has lost that verdict, an unlisted lease of an earlier term may have
+    /// started, so it is lost too.
     fn end_life(
         &mut self,
         out: &mut DecisionDraft,
@@ -151,7 +153,8 @@ impl Engine {
             if self.leases[lease].life != life {
                 continue;
             }
-            let was_started = started.contains(&self.leases[lease].fence);
+            let forgotten = self.embargo_until().is_some() && self.leases[lease].term != self.term;
+            let was_started = forgotten || started.contains(&self.leases[lease].fence);
             let kind = if was_started { OutcomeKind::Lost } else { OutcomeKind::Released };
             self.end_lease(out, lease, Outcome::plain(kind), LeaseEndKind::GivenUp);
         }
