@@ -5,11 +5,11 @@
 //! use windlass_store::archive::MemoryArchive;
 //! use windlass_store::conformance::{self, SharedStorage};
 //! use windlass_store::journal::MemoryJournal;
-//! use windlass_store::logs::MemoryLogStore;
+//! use windlass_store::logs::MemoryLogs;
 //!
 //! conformance::check_journal("memory", || SharedStorage::new(MemoryJournal::new(|| Time::ZERO)));
 //! conformance::check_archive("memory", || SharedStorage::archive(MemoryArchive::new()));
-//! conformance::check_logs("memory", || SharedStorage::logs(MemoryLogStore::new()));
+//! conformance::check_logs("memory", || SharedStorage::logs(MemoryLogs::new()));
 //! ```
 //!
 //! The argument creates new, empty storage each time it is called: a [`StorageHarness`]. If the stores of a backend
