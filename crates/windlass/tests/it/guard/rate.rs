@@ -15,7 +15,7 @@ const ROUNDS: u32 = 5;
 
 /// On a machine that has other work as well: under `chrt -r 1`.
 #[test]
-#[ignore = "a measurement: cargo test --release --test it -- --ignored --nocapture rates_beside"]
+#[ignore = "a measurement: cargo test --release --test it -- --ignored --nocapture rates_are_printed"]
 fn rates_are_printed_beside_a_bare_loop() {
     block_on(async {
         let guard = guard().await;

@@ -19,7 +19,7 @@ use crate::db::StoreError;
 use crate::journal::sqlite::snapshots;
 use crate::journal::{BatchId, EventBatch, Journal, JournalSnapshot, Position, SqliteJournal};
 
-/// The user id of "nobody".
+/// The id of an unprivileged user of the system.
 const NOBODY: u32 = 65534;
 
 /// The role of `processes::child` that tries each operation and prints its outcome.
