@@ -39,7 +39,7 @@ impl RecordedEvents {
         let events = engine_fleet::record(&FleetWorkers::one(), &plans::fan_out(steps)).into_iter();
         let (granted, rest): (Vec<_>, Vec<_>) =
             events.partition(|(_, event)| matches!(event, Event::Granted(_)));
-        let is_end = |(_, event): &(Time, Event)| matches!(event, Event::Ended(_));
+        let is_end = |(_, event): &(Time, Event)| matches!(event, Event::LeaseEnded(_));
         Self { granted, ended: rest.into_iter().filter(is_end).collect() }
     }
 

@@ -33,7 +33,7 @@ pub(super) struct EventCounts {
 impl EventCounts {
     pub(super) fn add(&mut self, event: &Event) {
         *self.events.entry(event.kind()).or_default() += 1;
-        if let Event::Ended(event::Ended { outcome, next, ended, .. }) = event {
+        if let Event::LeaseEnded(event::LeaseEnded { outcome, next, ended, .. }) = event {
             *self.outcomes.entry(outcome.kind).or_default() += 1;
             let lost = !ended.is_reported() && outcome.kind == OutcomeKind::Lost;
             self.leases_expired += u64::from(lost);

@@ -153,7 +153,7 @@ impl Event {
             Self::Confirmed(_) => "confirmed",
             Self::Started(_) => "started",
             Self::StopOrdered(_) => "stop_ordered",
-            Self::Ended(_) => "ended",
+            Self::LeaseEnded(_) => "ended",
             Self::BackoffEnded(_) => "backoff_ended",
             Self::ConditionHeld(_) => "condition_held",
             Self::StepSettled(_) => "step_settled",
@@ -179,7 +179,7 @@ impl Event {
             Self::Confirmed(event::Confirmed { step, fence, .. })
             | Self::Started(event::Started { step, fence, .. })
             | Self::StopOrdered(event::StopOrdered { step, fence, .. })
-            | Self::Ended(event::Ended { step, fence, .. })
+            | Self::LeaseEnded(event::LeaseEnded { step, fence, .. })
             | Self::LateOutcome(event::LateOutcome { step, fence, .. }) => {
                 (Some(*step), None, Some(*fence))
             }
@@ -228,7 +228,7 @@ impl Event {
                 json!({ "seq": seq.0, "expires_at": expires.map(|at| UtcTime(at).to_string()) })
             }
             Self::StopOrdered(it) => json!({ "why": it.why.word() }),
-            Self::Ended(it) => lease_ended_json(&it.outcome, it.next, it.ended),
+            Self::LeaseEnded(it) => lease_ended_json(&it.outcome, it.next, it.ended),
             Self::StepSettled(it) => settlement_json(&it.settled),
             Self::LateOutcome(it) => Value::Object(outcome_json(&it.outcome)),
             Self::LockForced(it) => json!({ "lock": it.lock }),

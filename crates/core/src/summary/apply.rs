@@ -30,7 +30,7 @@ impl RunSummary {
             Event::Granted(event) => self.apply_granted(at, event),
             Event::Started(it) => self.apply_started(at, it.step),
             Event::StopOrdered(it) => self.apply_stop(it.step, it.why),
-            Event::Ended(event) => self.apply_ended(at, event),
+            Event::LeaseEnded(event) => self.apply_ended(at, event),
             Event::BackoffEnded(it) => self.set_status(it.step, StepStatus::Ready),
             Event::StepSettled(it) => self.apply_settled(at, it.step, &it.settled),
             Event::KeyTaken(it) => self.apply_key(it.step, &it.key, StepStatus::Ready),
@@ -131,8 +131,8 @@ impl RunSummary {
         }
     }
 
-    fn apply_ended(&mut self, at: Time, event: &event::Ended) {
-        let event::Ended { step, outcome, next, ended, .. } = event;
+    fn apply_ended(&mut self, at: Time, event: &event::LeaseEnded) {
+        let event::LeaseEnded { step, outcome, next, ended, .. } = event;
         let step = *step;
         // Stopping a whole run creates no event for each step.
         let by_run =

@@ -107,7 +107,7 @@ impl OpenRunSpan {
         {
             lease.started.get_or_insert(at);
         }
-        if let Event::Ended(event::Ended { step, fence, outcome, next, .. }) = event {
+        if let Event::LeaseEnded(event::LeaseEnded { step, fence, outcome, next, .. }) = event {
             let lease = self.leases.remove(fence).map(|lease| {
                 let worker = workers.get(&lease.worker).map(ToString::to_string);
                 let worker = worker.unwrap_or_else(|| lease.worker.to_string());
@@ -286,7 +286,7 @@ mod tests {
 
     fn ended(fence: u64, outcome: Outcome, next: StepFollowUp) -> Event {
         let (step, fence, ended) = (StepIx(0), Fence(fence), LeaseEndKind::Reported);
-        Event::Ended(event::Ended { run: RUN, step, fence, outcome, next, ended })
+        Event::LeaseEnded(event::LeaseEnded { run: RUN, step, fence, outcome, next, ended })
     }
 
     /// Returns one line per span: name, parent, beginning, end, status and the attribute that describes it.

@@ -77,7 +77,7 @@ fn a_dependent_on_another_worker_starts_only_when_the_outcome_is_recorded() {
     crew.heal("alpha");
     assert_eq!(crew.running("beta"), ["test"]);
     let place = |wanted: fn(&Event) -> bool| crew.journal.iter().position(wanted);
-    let ended = place(|event| matches!(event, Event::Ended(_)));
+    let ended = place(|event| matches!(event, Event::LeaseEnded(_)));
     let last_grant = crew.journal.iter().rposition(|it| matches!(it, Event::Granted(_)));
     assert!(ended < last_grant, "the need's outcome is recorded before the grant");
     insta::assert_snapshot!(crew.text(), @r#"

@@ -73,7 +73,7 @@ fn repeated_late_report_gets_the_same_verdict_from_the_next_leader_too() {
         let exchange = crew.send("alpha");
         assert_eq!(verdicts(&crew.arrive(&exchange)), [(fence, OutcomeVerdict::Accepted)]);
     }
-    let ended = crew.journal.iter().filter(|event| matches!(event, Event::Ended(_)));
+    let ended = crew.journal.iter().filter(|event| matches!(event, Event::LeaseEnded(_)));
     assert_eq!(ended.count(), 2, "given up, and counted once");
     let (run, step) = crew.find("build");
     let at = LeaseRef { run, step, attempt: 1, fence };
@@ -213,7 +213,7 @@ fn summary_shows_the_single_delivery_as_succeeded() {
     let step = summary.step(build).expect("the plan has it");
     let tries: Vec<_> = step.deliveries().iter().map(|one| one.outcome).collect();
     assert_eq!(tries, [Some(OutcomeKind::Succeeded)]);
-    let late = crew.journal.iter().rev().find(|event| matches!(event, Event::Ended(_)));
+    let late = crew.journal.iter().rev().find(|event| matches!(event, Event::LeaseEnded(_)));
     let late = late.expect("it ended").to_json(1, crew.now);
     assert_eq!((&late["data"]["late"], &late["data"]["reported"]), (&true.into(), &true.into()));
 }

@@ -182,7 +182,7 @@ fn unlisted_lease_of_an_earlier_term_is_lost_after_lost_history() {
         let notice = EngineRequest::GuardEnded { worker, incarnation, started: Vec::new() };
         let events = crew.decide(notice).events;
         let ended = events.iter().find_map(|event| match event {
-            Event::Ended(ended) => Some(ended.outcome.kind),
+            Event::LeaseEnded(ended) => Some(ended.outcome.kind),
             _ => None,
         });
         assert_eq!(ended, Some(kind), "{history:?}");

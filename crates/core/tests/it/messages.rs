@@ -179,7 +179,7 @@ fn repeated_outcome_is_accepted_each_time() {
         let verdicts = body(&crew.arrive(&exchange)).verdicts;
         assert_eq!(verdicts, [(report.lease.fence, OutcomeVerdict::Accepted)]);
     }
-    let ended = crew.journal.iter().filter(|event| matches!(event, Event::Ended(_)));
+    let ended = crew.journal.iter().filter(|event| matches!(event, Event::LeaseEnded(_)));
     assert_eq!(ended.count(), 1);
     assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
 }

@@ -51,7 +51,7 @@ pub const fn event_kind(event: &Event) -> &'static str {
         Event::Confirmed(_) => "Confirmed",
         Event::Started(_) => "Started",
         Event::StopOrdered(_) => "StopOrdered",
-        Event::Ended(_) => "Ended",
+        Event::LeaseEnded(_) => "Ended",
         Event::BackoffEnded(_) => "BackoffEnded",
         Event::ConditionHeld(_) => "ConditionHeld",
         Event::StepSettled(_) => "StepSettled",
@@ -277,7 +277,7 @@ fn endings() -> Vec<Event> {
     let at = Time::from_millis(1_790_000_001_000);
     let with_output = |output| Outcome { output, ..Outcome::exit(0) };
     let ended = |outcome, next, ended| {
-        Event::Ended(event::Ended { run, step, fence, outcome, next, ended })
+        Event::LeaseEnded(event::LeaseEnded { run, step, fence, outcome, next, ended })
     };
     let reported = |outcome, next| ended(outcome, next, LeaseEndKind::Reported);
     let done = StepFollowUp::Done;
@@ -327,7 +327,7 @@ fn given_up_leases() -> Vec<Event> {
     let given_up = |kind, charged| {
         let (outcome, next) = (Outcome::plain(kind), StepFollowUp::Again { charged });
         let ended = LeaseEndKind::GivenUp;
-        Event::Ended(event::Ended { run, step, fence, outcome, next, ended })
+        Event::LeaseEnded(event::LeaseEnded { run, step, fence, outcome, next, ended })
     };
     vec![
         given_up(OutcomeKind::Lost, true),

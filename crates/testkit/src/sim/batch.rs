@@ -213,7 +213,8 @@ fn index(position: Position) -> usize {
 fn is_of_sweep(event: &Event) -> bool {
     matches!(
         event,
-        Event::WorkerLost(_) | Event::Ended(event::Ended { ended: LeaseEndKind::GivenUp, .. })
+        Event::WorkerLost(_)
+            | Event::LeaseEnded(event::LeaseEnded { ended: LeaseEndKind::GivenUp, .. })
     )
 }
 

@@ -71,7 +71,7 @@ impl PipelineTestResult {
     pub fn ended_before(&self, one: &str, other: &str) -> bool {
         let plan = self.report.summary().plan();
         let (Some(one), Some(other)) = (plan.find(one), plan.find(other)) else { return false };
-        let is_end = |event: &Event| matches!(event, Event::Ended(event::Ended { step, .. }) if *step == one);
+        let is_end = |event: &Event| matches!(event, Event::LeaseEnded(event::LeaseEnded { step, .. }) if *step == one);
         let is_grant = |event: &Event| matches!(event, Event::Granted(event::Granted { step, .. }) if *step == other);
         let end = self.events.iter().rposition(|recorded| is_end(&recorded.event));
         let grant = self.events.iter().position(|recorded| is_grant(&recorded.event));
@@ -109,7 +109,7 @@ impl EventTranscript<'_> {
             Event::Granted(event::Granted { step, worker, .. }) => {
                 format!("{} is granted to {}", name(*step), self.worker(*worker))
             }
-            Event::Ended(event::Ended { step, outcome, .. }) => {
+            Event::LeaseEnded(event::LeaseEnded { step, outcome, .. }) => {
                 format!("{} {}", name(*step), outcome.kind)
             }
             Event::StepSettled(event::StepSettled { step, settled, .. }) => {

@@ -107,7 +107,7 @@ fn cut(events: &mut Vec<Arc<RecordedEvent>>) -> bool {
 }
 
 fn output_len(event: &Event) -> usize {
-    if let Event::Ended(event::Ended { outcome, .. })
+    if let Event::LeaseEnded(event::LeaseEnded { outcome, .. })
     | Event::LateOutcome(event::LateOutcome { outcome, .. }) = event
     {
         return outcome.output.len();

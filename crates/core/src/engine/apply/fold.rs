@@ -64,7 +64,7 @@ impl Engine {
             Event::Confirmed(event) => self.apply_confirmed(event)?,
             Event::Started(event) => self.apply_started(event)?,
             Event::StopOrdered(event) => self.apply_stop_ordered(event)?,
-            Event::Ended(event) => self.apply_ended(event)?,
+            Event::LeaseEnded(event) => self.apply_ended(event)?,
             Event::BackoffEnded(event) => self.step_became_ready(event.run, event.step)?,
             Event::ConditionHeld(event) => self.step_became_ready(event.run, event.step)?,
             Event::StepSettled(event) => self.apply_step_settled(event)?,

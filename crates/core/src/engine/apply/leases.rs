@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ApplyError;
 use crate::engine::event::{
-    Confirmed, Ended, Granted, LeaseEndKind, Started, StepFollowUp, StopOrdered,
+    Confirmed, Granted, LeaseEndKind, LeaseEnded, Started, StepFollowUp, StopOrdered,
 };
 use crate::engine::queue::lane::StepKind;
 use crate::engine::state::engine::Engine;
@@ -124,8 +124,8 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn apply_ended(&mut self, event: &Ended) -> Result<(), ApplyError> {
-        let Ended { run, step, fence, outcome, next, ended } = event;
+    pub(super) fn apply_ended(&mut self, event: &LeaseEnded) -> Result<(), ApplyError> {
+        let LeaseEnded { run, step, fence, outcome, next, ended } = event;
         if ended.is_late() {
             let run = self.step_of(*run, *step)?;
             return self.apply_late_outcome(run, (*step, *fence), outcome, *next);

@@ -31,7 +31,7 @@ impl Event {
                 let labels = labels.iter().map(|label| LABEL_FRAME + label.len());
                 name.len() + labels.sum::<usize>()
             }
-            Self::Ended(event::Ended { outcome, .. })
+            Self::LeaseEnded(event::LeaseEnded { outcome, .. })
             | Self::LateOutcome(event::LateOutcome { outcome, .. }) => {
                 output_bytes(&outcome.output)
             }

@@ -46,7 +46,7 @@ pub enum Event {
     /// The step of one lease is to be stopped.
     StopOrdered(event::StopOrdered),
     /// A lease ended.
-    Ended(event::Ended),
+    LeaseEnded(event::LeaseEnded),
     /// The back-off before the next attempt of a step is over.
     BackoffEnded(event::BackoffEnded),
     /// The condition of a step held.
@@ -95,7 +95,7 @@ impl Event {
             | Self::Confirmed(event::Confirmed { run, .. })
             | Self::Started(event::Started { run, .. })
             | Self::StopOrdered(event::StopOrdered { run, .. })
-            | Self::Ended(event::Ended { run, .. })
+            | Self::LeaseEnded(event::LeaseEnded { run, .. })
             | Self::BackoffEnded(event::BackoffEnded { run, .. })
             | Self::ConditionHeld(event::ConditionHeld { run, .. })
             | Self::StepSettled(event::StepSettled { run, .. })
@@ -148,7 +148,7 @@ for_each_event! {
     Led WorkerRegistered WorkerLost WorkerReturned WorkerDrained
     WorkerEnded WorkerForgotten Braked RunSubmitted RunCancelled
     RunEnded RunSealed Granted Confirmed Started
-    StopOrdered Ended BackoffEnded ConditionHeld StepSettled
+    StopOrdered LeaseEnded BackoffEnded ConditionHeld StepSettled
     LateOutcome LockForced WorkerEnrolled WorkerRevoked TokenCreated
     TokenRevoked Acted KeyTaken KeyAwaited KeyRecalled
 }

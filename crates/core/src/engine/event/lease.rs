@@ -66,8 +66,7 @@ pub struct StopOrdered {
 /// A lease ended, and its locks were freed. A lease that is [`LeaseEndKind::Late`] had ended before: its outcome counts
 /// after all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_field_names, reason = "the name of the field in the golden texts")]
-pub struct Ended {
+pub struct LeaseEnded {
     /// The step's run.
     pub run: RunId,
     /// The step.

@@ -13,7 +13,7 @@ pub use access::{Acted, TokenCreated, TokenRevoked, WorkerEnrolled, WorkerRevoke
 pub use event_type::Event;
 pub use leader::{Braked, Led};
 pub use lease::{
-    Confirmed, Ended, Granted, LateOutcome, LeaseEndKind, LockForced, Started, StepFollowUp,
+    Confirmed, Granted, LateOutcome, LeaseEndKind, LeaseEnded, LockForced, Started, StepFollowUp,
     StopOrdered,
 };
 pub use run::{

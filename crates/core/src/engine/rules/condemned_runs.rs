@@ -22,7 +22,7 @@ use crate::engine::event::{self, CancelReason, Event, StepFollowUp};
 use crate::engine::state::engine::{DeferredWork, Engine};
 use crate::engine::state::run::{Run, RunForm};
 use crate::id::{Fence, RunId, StepIx};
-use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
+use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
 use crate::slab::{LaneIx, RunIx};
 use crate::time::Time;
 
@@ -98,11 +98,7 @@ impl Engine {
                 self.fences = self.fences.max(fence.count());
                 self.workers[worker].peer.note_grant_reply(*seq);
             }
-            Event::Ended(event::Ended {
-                step, outcome, next: StepFollowUp::Done(status), ..
-            }) => {
-                self.condemned_lease_ended(run_ix, *step, (outcome, *status));
-            }
+            Event::LeaseEnded(event) => self.condemned_lease_ended(run_ix, event),
             Event::StepSettled(event::StepSettled { step, settled, .. }) => {
                 self.condemned_step_ended(run_ix, *step, settled.status());
             }
@@ -195,16 +191,12 @@ impl Engine {
         }
     }
 
-    fn condemned_lease_ended(
-        &mut self,
-        run_ix: RunIx,
-        step: StepIx,
-        (outcome, status): (&Outcome, StepStatus),
-    ) {
-        if outcome.kind == OutcomeKind::Succeeded {
-            self.keep_output(run_ix, step, &outcome.output);
+    fn condemned_lease_ended(&mut self, run_ix: RunIx, event: &event::LeaseEnded) {
+        let StepFollowUp::Done(status) = event.next else { return };
+        if event.outcome.kind == OutcomeKind::Succeeded {
+            self.keep_output(run_ix, event.step, &event.outcome.output);
         }
-        self.condemned_step_ended(run_ix, step, status);
+        self.condemned_step_ended(run_ix, event.step, status);
     }
 
     /// Records how a step ended, and the result for its key.

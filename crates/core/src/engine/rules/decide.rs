@@ -132,7 +132,7 @@ impl Engine {
 
     fn panic_by_name(&self, event: &Event) {
         let run = event.run().and_then(|run| self.run_ids.get(&run)).map(|run| &self.runs[*run]);
-        let ended = run.filter(|run| matches!(event, Event::Ended(_)) && run.cancel.is_none());
+        let ended = run.filter(|run| matches!(event, Event::LeaseEnded(_)) && run.cancel.is_none());
         let joined = matches!(event, Event::WorkerRegistered(it) if &*it.name == "panics");
         assert!(!joined && ended.is_none_or(|run| run.plan.pipeline() != "panics"), "planted");
     }

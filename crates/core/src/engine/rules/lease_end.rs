@@ -13,9 +13,9 @@ use crate::session::StopReason;
 use crate::slab::{LeaseIx, RunIx, WorkerIx};
 use crate::time::Span;
 
-/// An attempt with a known outcome.
+/// An attempt whose outcome the engine has judged.
 #[derive(Clone, Copy)]
-struct EndedAttempt {
+struct JudgedAttempt {
     run: RunIx,
     step: StepIx,
     /// The worker that ran it.
@@ -40,7 +40,7 @@ impl Engine {
         let next = self.follow_up(out, lease_ix, &outcome, ended);
         let lease = &self.leases[lease_ix];
         let (run, step, fence) = (self.runs[lease.run].id, lease.step, lease.fence);
-        self.emit(out, event::Ended { run, step, fence, outcome, next, ended });
+        self.emit(out, event::LeaseEnded { run, step, fence, outcome, next, ended });
     }
 
     fn follow_up(
@@ -54,10 +54,10 @@ impl Engine {
         match outcome.kind {
             OutcomeKind::Succeeded => StepFollowUp::Done(StepStatus::Succeeded),
             OutcomeKind::Failed => {
-                self.retry_follow_up(out, ended_attempt(lease), outcome, StepStatus::Failed)
+                self.retry_follow_up(out, judged_attempt(lease), outcome, StepStatus::Failed)
             }
             OutcomeKind::TimedOut => {
-                self.retry_follow_up(out, ended_attempt(lease), outcome, StepStatus::TimedOut)
+                self.retry_follow_up(out, judged_attempt(lease), outcome, StepStatus::TimedOut)
             }
             OutcomeKind::Released | OutcomeKind::Cancelled | OutcomeKind::Lost
                 if lease.stop.is_some() =>
@@ -78,7 +78,7 @@ impl Engine {
         ((run, step), worker): ((RunIx, StepIx), WorkerIx),
         outcome: &Outcome,
     ) -> Option<StepFollowUp> {
-        let tried = EndedAttempt { run, step, worker, stopped: false };
+        let tried = JudgedAttempt { run, step, worker, stopped: false };
         match outcome.kind {
             OutcomeKind::Succeeded => Some(StepFollowUp::Done(StepStatus::Succeeded)),
             OutcomeKind::Failed => {
@@ -94,7 +94,7 @@ impl Engine {
     fn retry_follow_up(
         &self,
         out: &mut DecisionDraft,
-        tried: EndedAttempt,
+        tried: JudgedAttempt,
         outcome: &Outcome,
         end: StepStatus,
     ) -> StepFollowUp {
@@ -142,9 +142,9 @@ impl Engine {
     }
 }
 
-const fn ended_attempt(lease: &Lease) -> EndedAttempt {
+const fn judged_attempt(lease: &Lease) -> JudgedAttempt {
     let Lease { run, step, worker, .. } = *lease;
-    EndedAttempt { run, step, worker, stopped: lease.stop.is_some() }
+    JudgedAttempt { run, step, worker, stopped: lease.stop.is_some() }
 }
 
 /// Returns the status of a step that ended after a stop order.

@@ -72,7 +72,7 @@ impl Engine {
         };
         self.learn_pace(worker, finished);
         let ended = LeaseEndKind::Late { ran: finished.ran };
-        self.emit(out, event::Ended { run, step, fence, outcome, next, ended });
+        self.emit(out, event::LeaseEnded { run, step, fence, outcome, next, ended });
         OutcomeVerdict::Accepted
     }
 

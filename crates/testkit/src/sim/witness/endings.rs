@@ -24,10 +24,10 @@ impl SimWitness {
     pub(super) fn ended(
         &mut self,
         at: Time,
-        event: &event::Ended,
+        event: &event::LeaseEnded,
         marks: &mut CoverageMarks,
     ) -> Result<(), BrokenRule> {
-        let event::Ended { run, step, fence, outcome, next, ended } = event;
+        let event::LeaseEnded { run, step, fence, outcome, next, ended } = event;
         let (run, step, fence, kind) = (*run, *step, *fence, outcome.kind);
         self.lease_mut(fence)?;
         require(self.runs[&run].step(step).lease == Some(fence), "I2 fence", || {
@@ -63,10 +63,10 @@ impl SimWitness {
     pub(super) fn ended_late(
         &mut self,
         at: Time,
-        event: &event::Ended,
+        event: &event::LeaseEnded,
         marks: &mut CoverageMarks,
     ) -> Result<(), BrokenRule> {
-        let event::Ended { run, step, fence, outcome, next, ended } = event;
+        let event::LeaseEnded { run, step, fence, outcome, next, ended } = event;
         let (run, step, fence, kind) = (*run, *step, *fence, outcome.kind);
         let given_up = self.leases.get(&fence).is_some_and(|lease| {
             (lease.run, lease.step) == (run, step) && lease.end.is_some() && !lease.is_accepted()

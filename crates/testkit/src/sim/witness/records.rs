@@ -77,8 +77,8 @@ impl SimWitness {
             Event::StopOrdered(event::StopOrdered { fence, .. }) => {
                 self.lease_mut(*fence).map(|_| ())
             }
-            Event::Ended(event) if event.ended.is_late() => self.ended_late(at, event, marks),
-            Event::Ended(event) => self.ended(at, event, marks),
+            Event::LeaseEnded(event) if event.ended.is_late() => self.ended_late(at, event, marks),
+            Event::LeaseEnded(event) => self.ended(at, event, marks),
             Event::ConditionHeld(event::ConditionHeld { run, step })
             | Event::BackoffEnded(event::BackoffEnded { run, step }) => {
                 let book = self.step_mut(*run, *step)?;
@@ -328,7 +328,7 @@ fn mark(event: &Event, marks: &mut CoverageMarks) {
         | Event::Granted(_)
         | Event::Started(_)
         | Event::StopOrdered(_)
-        | Event::Ended(_)
+        | Event::LeaseEnded(_)
         | Event::BackoffEnded(_)
         | Event::ConditionHeld(_)
         | Event::WorkerEnrolled(_)

@@ -137,7 +137,7 @@ impl EventLogger {
             let lease = LoggedLease { attempt: (*attempt, *delivery), worker: *worker };
             self.leases.insert(*fence, lease);
         }
-        if let Event::Ended(event::Ended { fence, .. }) = event {
+        if let Event::LeaseEnded(event::LeaseEnded { fence, .. }) = event {
             self.ended.push_back(*fence);
             while self.ended.len() > ENDED_MAX {
                 let oldest = self.ended.pop_front();
@@ -207,7 +207,7 @@ impl EventLogger {
                 let what = format!("attempt {attempt}.{delivery}, lease {}", fence.0);
                 Some((LogLevel::Debug, format!("run {run} {step} → {worker}, {what}")))
             }
-            Event::Ended(event::Ended { run, step, fence, outcome, next, ended }) => {
+            Event::LeaseEnded(event::LeaseEnded { run, step, fence, outcome, next, ended }) => {
                 let lost = outcome.kind == OutcomeKind::Lost || !ended.is_reported();
                 let level = match (lost, ended.is_late()) {
                     (true, _) => LogLevel::Warn,

@@ -127,7 +127,7 @@ impl Screen {
         if event.run().is_some_and(|run| run != self.summary.run()) {
             return;
         }
-        if let Event::Ended(event::Ended { step, next, .. }) = event {
+        if let Event::LeaseEnded(event::LeaseEnded { step, next, .. }) = event {
             self.attempt_over(at, *step, *next);
         } else if let Event::StepSettled(event::StepSettled { step, settled, .. }) = event {
             self.settled(at, *step, settled);

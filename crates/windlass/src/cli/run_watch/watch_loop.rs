@@ -221,7 +221,7 @@ impl<R: WatchedRun> RunWatch<R> {
         }
         for recorded in &page.events {
             let RecordedEvent { position, at, event } = &**recorded;
-            if let Event::Ended(event::Ended { step, next, .. }) = event {
+            if let Event::LeaseEnded(event::LeaseEnded { step, next, .. }) = event {
                 self.show_rest_before_end(*step, *next).await?;
             }
             if self.output == WatchOutput::Events && event.run().is_some() {

@@ -104,7 +104,7 @@ impl ScriptedRun {
     /// Ends its lease.
     pub(super) fn end(&mut self, name: &str, outcome: Outcome, next: StepFollowUp) -> &mut Self {
         let (run, step, fence) = (RUN, self.step(name), Fence(0));
-        self.event(Event::Ended(event::Ended {
+        self.event(Event::LeaseEnded(event::LeaseEnded {
             run,
             step,
             fence,
