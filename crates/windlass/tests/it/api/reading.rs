@@ -189,7 +189,7 @@ async fn rerun_reuses_succeeded_steps() {
     allowed.add_permits(1);
     let mut ears =
         EventStreamClient::open(controller.address, &format!("/runs/{run}/events"), None).await;
-    ears.until("ended").await;
+    ears.until("lease_ended").await;
     controller.post(&format!("/runs/{run}/cancel"), &json!({ "level": "kill" })).await;
     ears.until("end").await;
     let made = async |body: Value| {

@@ -99,7 +99,7 @@ async fn client_cut_off_two_hundred_times_receives_each_of_ten_thousand_events_o
         let until = if cuts < 200 { dice.upto(99) } else { u64::MAX };
         for _ in 0..until {
             let told = ears.next().await.expect("it goes on");
-            allowed.add_permits(usize::from(told.kind == "ended"));
+            allowed.add_permits(usize::from(told.kind == "lease_ended"));
             if told.kind == "end" {
                 break 'cut;
             }

@@ -100,7 +100,7 @@ fn submit_wait_json_prints_events() {
     let events: Vec<Value> = lines.collect();
     assert!(events.iter().all(|event| event["run"] == submitted["id"]), "{printed}");
     assert_eq!(events[events.len() - 1]["type"], "run_ended");
-    let ended = events.iter().filter(|event| event["type"] == "ended").count();
+    let ended = events.iter().filter(|event| event["type"] == "lease_ended").count();
     assert_eq!(ended, 3, "{printed}");
 }
 

@@ -35,7 +35,7 @@ fn assert_whole(fleet: &ControllerFleet, run: &str, steps: usize) {
     assert_eq!(shown["counts"], json!({ "succeeded": steps }), "{shown}");
     let mut ends: BTreeMap<String, u32> = BTreeMap::new();
     for event in fleet.events(run) {
-        if event["type"] == "ended" && event["data"]["next"]["done"] != Value::Null {
+        if event["type"] == "lease_ended" && event["data"]["next"]["done"] != Value::Null {
             *ends.entry(event["step"].to_string()).or_default() += 1;
         }
     }

@@ -245,7 +245,7 @@ fn events_are_json_one_a_line_and_nothing_else() {
     assert!(positions.is_sorted() && positions.len() == events.len());
     let named = |event: &Value| event["name"].is_string() == event["step"].is_number();
     assert!(events.iter().all(named), "{events:?}");
-    let ended = events.iter().filter(|event| event["type"] == "ended");
+    let ended = events.iter().filter(|event| event["type"] == "lease_ended");
     let mut ended: Vec<&str> = ended.filter_map(|event| event["name"].as_str()).collect();
     ended.sort_unstable();
     assert_eq!(ended, ["a", "b", "c", "z"]);

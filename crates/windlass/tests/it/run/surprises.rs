@@ -97,7 +97,7 @@ fn the_same_file_gives_the_same_events() {
         let events = events.filter(|event| event["type"] == kind);
         events.map(|event| (event["step"].clone(), event["data"]["outcome"].clone())).collect()
     };
-    for (kind, least) in [("granted", 5), ("ended", 5), ("step_settled", 3)] {
+    for (kind, least) in [("granted", 5), ("lease_ended", 5), ("step_settled", 3)] {
         let first = events(kind);
         assert!(first.len() >= least, "{kind}: {first:?}");
         assert_eq!(first, events(kind), "{kind}");
