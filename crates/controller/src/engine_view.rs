@@ -36,6 +36,8 @@ pub struct EngineView {
     pub position: Position,
     /// The leader as far as this node knows. It can be this node.
     pub led_by: Option<CurrentLeader>,
+    /// Whether this node stands by and passes requests to a leader on its host.
+    pub is_connected: bool,
     /// The last time at which this node had every event of the journal.
     pub caught_up: Instant,
     /// The time at which this process saw its newest event. At least the time since then has passed since the decision.
@@ -58,6 +60,7 @@ impl EngineView {
             engine,
             position,
             led_by: None,
+            is_connected: false,
             caught_up: Instant::now(),
             newest_seen: Instant::now(),
             stalled: None,
@@ -78,6 +81,11 @@ impl EngineView {
     /// Whether this node led under a term. It reports the decisions of its own terms only.
     pub fn has_led(&self, term: Term) -> bool {
         self.terms.contains(&term)
+    }
+
+    /// Whether a request to this node reaches a leader.
+    pub fn reaches_leader(&self) -> bool {
+        self.is_connected || self.leads()
     }
 
     /// Whether this node leads at this moment, by its own clock.
@@ -201,7 +209,8 @@ impl SharedView {
         let position = start.1;
         let mut view = self.write();
         let (led_by, terms) = (view.led_by.take(), std::mem::take(&mut view.terms));
-        *view = EngineView { led_by, terms, ..EngineView::at(start) };
+        let is_connected = view.is_connected;
+        *view = EngineView { led_by, is_connected, terms, ..EngineView::at(start) };
         drop(view);
         self.access.send_replace(());
         self.moved.send_replace(position);
@@ -244,6 +253,15 @@ impl SharedView {
         if self.look(|view| view.led_by != leader) {
             self.write().led_by = leader;
         }
+    }
+
+    /// Records whether this node passes requests to a leader on its host.
+    pub(super) fn set_connected(&self, is_connected: bool) {
+        let mut view = self.write();
+        view.is_connected = is_connected;
+        let position = view.position;
+        drop(view);
+        self.moved.send_replace(position);
     }
 
     /// Sets the number of events of the batch at the position.

@@ -29,6 +29,7 @@ pub mod mailbox_server;
 mod maintenance;
 pub mod metrics;
 mod node;
+mod peers;
 mod published_events;
 #[cfg(feature = "http")]
 pub mod replica;
@@ -36,6 +37,7 @@ mod run_histories;
 mod self_reports;
 mod sql_views;
 mod sse;
+mod standby;
 mod startup_mark;
 mod step_cancel;
 #[cfg(feature = "http")]
@@ -47,6 +49,8 @@ pub use handle::{NodeHandle, NotLeader};
 pub use log_ingest::{LogIngest, LogIngestError, ResultPartRequest};
 pub use maintenance::{MaintenanceDriver, RetentionSettings};
 pub use node::{ControllerNode, NodeConfig, NodeError, StandbyPolicy};
+#[cfg(unix)]
+pub use peers::PeerServer;
 pub use published_events::PublishedEvents;
 pub use run_histories::RunHistories;
 pub use self_reports::{SelfReport, SelfReports};

@@ -1,11 +1,12 @@
 //! The node: it stands by, leads, and starts again.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
 use windlass_core::engine::{ApplyError, Engine, EngineConfig, ProvenTime};
 use windlass_core::id::{RunId, Term, WorkerId};
 use windlass_core::time::{Span, Time};
@@ -20,6 +21,7 @@ use super::engine_view::{EngineStartState, SharedView};
 use super::handle::{NodeHandle, NodeRequest};
 use super::leader_loop::{HAND_OVER_MAX, LeaderLoop, TermEnd, WonCampaign};
 use super::metrics::MetricsRegistry;
+use super::peers::LeaderConnection;
 use super::published_events::PublishedEvents;
 use super::startup_mark::StartupMark;
 
@@ -28,7 +30,7 @@ use super::startup_mark::StartupMark;
 const INBOX_MAX: usize = 1_024;
 
 /// The time between two reads of the journal by a standby.
-const POLL_EVERY: Duration = Duration::from_millis(250);
+pub(super) const POLL_EVERY: Duration = Duration::from_millis(250);
 
 /// Events that are read from the journal at a time.
 const PAGE: usize = 16_384;
@@ -57,6 +59,8 @@ pub struct NodeConfig {
     pub stand_by: StandbyPolicy,
     /// The clock of the leader lease. Where terms expire, it has to count suspension.
     pub clock: ProcessClock,
+    /// The socket at which the leader answers the other nodes of its host. Without it, a standby refuses requests.
+    pub leader_socket: Option<PathBuf>,
 }
 
 /// What a node does while another one leads.
@@ -128,6 +132,8 @@ pub struct ControllerNode {
     pub(super) meters: Arc<MetricsRegistry>,
     /// Runs whose decisions panicked. The next term ends them.
     pub(super) condemned: BTreeSet<RunId>,
+    /// The connection to the leader, while another node of this host leads.
+    pub(super) leader: Option<LeaderConnection>,
     panics: u32,
 }
 
@@ -148,7 +154,8 @@ impl ControllerNode {
             self_reports: Arc::default(),
         };
         let condemned = BTreeSet::new();
-        let node = Self { journal, config, inbox, views, meters, condemned, panics: 0 };
+        let node =
+            Self { journal, config, inbox, views, meters, condemned, leader: None, panics: 0 };
         node.catch_up_watched(watch.as_mut()).await?;
         if let Some(watch) = watch {
             watch.done().await;
@@ -177,7 +184,7 @@ impl ControllerNode {
             if left_alone.elapsed() >= SUCCESSOR_WAIT_MAX {
                 return self.stand_by_and_lead(&mut shutdown).await;
             }
-            self.refuse_requests(&mut shutdown).await;
+            self.serve_standby(&mut shutdown).await?;
         }
         Ok(())
     }
@@ -227,9 +234,10 @@ impl ControllerNode {
                 () = async { late.wait().await; sleep(HAND_OVER_MAX).await } => None,
             };
             if won.is_some() {
+                self.leader = None;
                 return Ok(won);
             }
-            self.refuse_requests(shutdown).await;
+            self.serve_standby(shutdown).await?;
         }
         Ok(None)
     }
@@ -305,7 +313,7 @@ impl ControllerNode {
     }
 
     /// A journal that does not answer for a while does not end the node.
-    fn tolerate_unavailable(
+    pub(super) fn tolerate_unavailable(
         &self,
         caught_up: Result<(), NodeError>,
     ) -> Result<Option<()>, NodeError> {
@@ -319,23 +327,6 @@ impl ControllerNode {
                 Ok(None)
             }
             Err(error) => Err(error),
-        }
-    }
-
-    /// Refuses requests until the next read of the journal.
-    async fn refuse_requests(&mut self, shutdown: &mut ShutdownReceiver) {
-        let until = Instant::now() + POLL_EVERY;
-        loop {
-            tokio::select! {
-                () = shutdown.wait() => return,
-                // Dropping a request answers it with `NotLeader`.
-                asked = timeout_at(until, self.inbox.recv()) => match asked {
-                    Ok(Some(_)) => {}
-                    // Every handle is dropped; the node continues to stand by.
-                    Ok(None) => return sleep(until - Instant::now()).await,
-                    Err(_) => return,
-                }
-            }
         }
     }
 

@@ -245,7 +245,12 @@ impl PlanBuilder {
             self.problems.push(PlanError::LockTwice { step: name.to_owned(), lock });
         }
         for (what, count, max) in excess_lists(&spec) {
-            self.problems.push(PlanError::TooMany { step: name.to_owned(), what, count, max });
+            self.problems.push(PlanError::TooMany {
+                step: name.to_owned(),
+                what: what.into(),
+                count,
+                max,
+            });
         }
         if spec.retry.times > REPEATS_MAX || spec.retry.lost > REPEATS_MAX {
             self.problems.push(PlanError::TooManyRepeats(name.to_owned()));
@@ -335,7 +340,7 @@ impl PlanBuilder {
         let of_steps = many.filter(|(step, _)| self.spec_of[step.0 as usize] != JOIN);
         found.extend(of_steps.map(|(step, count)| PlanError::TooMany {
             step: name(step),
-            what: "needs",
+            what: "needs".into(),
             count,
             max: NEEDS_MAX,
         }));

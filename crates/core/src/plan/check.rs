@@ -1,5 +1,7 @@
 //! Errors of plans.
 
+use serde::{Deserialize, Serialize};
+
 use super::limits::{
     ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX,
     NAME_MAX, NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
@@ -8,7 +10,7 @@ use super::step_spec::StepSpec;
 use crate::id::StepIx;
 
 /// An error that prevents building a plan.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum PlanError {
     /// No steps.
     #[error("the plan has no steps")]
@@ -65,7 +67,7 @@ pub enum PlanError {
         /// The step.
         step: String,
         /// The kind of entries.
-        what: &'static str,
+        what: Box<str>,
         /// The number of entries.
         count: usize,
         /// The maximum number.

@@ -227,7 +227,7 @@ impl Plan {
             _ if bytes > PLAN_BYTES_MAX => Some(PlanError::TooLarge(bytes)),
             Some((what, count, max)) => {
                 let step = self.pipeline.to_string();
-                Some(PlanError::TooMany { step, what, count, max })
+                Some(PlanError::TooMany { step, what: what.into(), count, max })
             }
             None => None,
         }

@@ -169,6 +169,7 @@ impl LinkTestLeader {
             own: None,
             stand_by: StandbyPolicy::Wait,
             clock: ProcessClock::runtime(),
+            leader_socket: None,
         };
         let node = ControllerNode::open(Arc::clone(journal), config).await;
         let (node, handle) = node.map_err(|error| CheckDifference::new(error.to_string()))?;

@@ -178,6 +178,7 @@ impl EmbeddedNode {
             stand_by: options.stand_by,
             // Terms end by time where others can lead.
             clock: ProcessClock::of_leases(),
+            leader_socket: None,
         };
         let (node, handle) = ControllerNode::open(Arc::clone(&stores.journal), config).await?;
         // Before the first event.

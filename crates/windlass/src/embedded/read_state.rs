@@ -31,6 +31,7 @@ pub async fn read_state<T>(
         own: None,
         stand_by: StandbyPolicy::Refuse,
         clock: ProcessClock::runtime(),
+        leader_socket: None,
     };
     // A node that is not run makes no decisions.
     let (_node, handle) = ControllerNode::open(journal, config).await?;

@@ -67,6 +67,7 @@ impl PipelineTestCluster {
             own: Some(WorkerId(1)),
             stand_by: StandbyPolicy::Refuse,
             clock: ProcessClock::runtime(),
+            leader_socket: None,
         };
         let opened = ControllerNode::open(Arc::clone(&stores.journal), config).await;
         let (node, handle) = opened.map_err(EmbeddedNodeError::from)?;

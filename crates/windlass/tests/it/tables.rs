@@ -45,6 +45,7 @@ impl TablesNode {
             own: None,
             stand_by: StandbyPolicy::Wait,
             clock: ProcessClock::runtime(),
+            leader_socket: None,
         };
         let (node, handle) =
             ControllerNode::open(Arc::clone(&journal), config).await.expect("it works in a test");

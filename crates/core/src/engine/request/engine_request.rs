@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::access::{NewToken, Principal, SecretDigest};
 use crate::engine::event::{CancelLevel, Event, ReusedOutcome, RunOptions, UnplaceablePolicy};
 use crate::engine::rules::WorkerContacts;
@@ -13,7 +15,7 @@ use crate::session::{Exchange, ExchangeReply, RegisterReply, RegisterRequest, Wo
 use crate::time::{Span, Time};
 
 /// A request to the engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum EngineRequest {
     /// This node has won a term.
     Lead {
@@ -178,7 +180,7 @@ impl EngineRequest {
 }
 
 /// A run to submit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SubmitRun {
     /// The run's id. The same id with the same plan is the same run until the run is sealed; a controller therefore looks
     /// into the archive before it submits.
@@ -212,7 +214,7 @@ pub struct EngineDecision {
 }
 
 /// The answer to a request. [`EngineCall`](super::EngineCall) narrows it to the answers that one request can get.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EngineAnswer {
     /// The request took effect, or had taken effect before.
     Done,
@@ -236,7 +238,7 @@ pub enum EngineAnswer {
 }
 
 /// A warning about a run that was accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum SubmitWarning {
     /// Another active run declares another number of slots for a lock.
     #[error(
@@ -266,7 +268,7 @@ pub enum SubmitWarning {
 }
 
 /// Why a request was denied.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum RequestDenial {
     /// The run id is in use for another plan.
     #[error("run {0} exists already, with another plan")]

@@ -1,5 +1,7 @@
 //! When each worker was last in contact with the leader, and which workers are silent.
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::state::engine::Engine;
 use crate::engine::state::worker::Worker;
 use crate::id::WorkerId;
@@ -9,7 +11,7 @@ use crate::time::Time;
 const MISSED_EXCHANGES_MAX: u64 = 2;
 
 /// The last contact of each worker. No event contains it, so only the leader's own engine knows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerContacts {
     /// Live workers without contact for more than two intervals, by id.
     pub silent: Vec<WorkerId>,

@@ -50,7 +50,7 @@ const FENCE_MAX: u64 = 1 << 47;
 const GENERATION_LEAP_MAX: u16 = 16;
 
 /// What a store can prove about its history when a term is won.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StoreHistory {
     /// Everything that an earlier leader acknowledged is present.
     Unbroken,

@@ -39,6 +39,7 @@ async fn observer_of(controller: &InProcessController) -> (ControllerNode, NodeH
         own: None,
         stand_by: StandbyPolicy::Wait,
         clock: ProcessClock::runtime(),
+        leader_socket: None,
     };
     ControllerNode::open(Stores::observing(upstream, cluster).journal, config)
         .await

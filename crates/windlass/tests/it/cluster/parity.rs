@@ -42,7 +42,9 @@ pub(crate) fn events(all: &[Value]) -> BTreeMap<(String, Option<u64>), usize> {
     let mut counts = BTreeMap::new();
     let given_back: Vec<&Value> = all
         .iter()
-        .filter(|event| event["type"] == "lease_ended" && event.to_string().contains("\"released\""))
+        .filter(|event| {
+            event["type"] == "lease_ended" && event.to_string().contains("\"released\"")
+        })
         .map(|event| &event["fence"])
         .collect();
     for event in all.iter().filter(|event| event["type"] != "started") {

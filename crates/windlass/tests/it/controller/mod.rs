@@ -13,6 +13,8 @@ mod maintenance;
 #[cfg(feature = "http")]
 mod network;
 mod panics;
+#[cfg(unix)]
+mod peers;
 mod sessions;
 mod starts;
 mod terms;

@@ -76,6 +76,7 @@ pub(super) fn config(name: &str) -> NodeConfig {
         own: None,
         stand_by: StandbyPolicy::Wait,
         clock: ProcessClock::runtime(),
+        leader_socket: None,
     }
 }
 

@@ -60,6 +60,7 @@ fn worker_to_be_frozen() {
             own: None,
             stand_by: StandbyPolicy::Wait,
             clock: ProcessClock::runtime(),
+            leader_socket: None,
         };
         let journal = Arc::new(MemoryJournal::new(|| Time::from_millis(1_790_000_000_000)));
         let (node, handle) = ControllerNode::open(journal, config).await.unwrap();

@@ -74,6 +74,7 @@ impl PgTablesNode {
             own: None,
             stand_by: StandbyPolicy::Wait,
             clock: ProcessClock::runtime(),
+            leader_socket: None,
         };
         let opened = ControllerNode::open(Arc::clone(&journal), config).await;
         let (node, handle) = opened.expect("it works in a test");
