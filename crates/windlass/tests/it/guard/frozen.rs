@@ -66,14 +66,6 @@ fn worker_to_be_frozen() {
         let (node, handle) = ControllerNode::open(journal, config).await.unwrap();
         let (_sender, shutdown) = ShutdownSender::new();
         tokio::spawn(node.run(shutdown.clone()));
-        let place = ExecutorSettings {
-            root: std::env::current_dir().unwrap(),
-            scratch: std::env::current_dir().unwrap(),
-            worker: "here".to_owned(),
-            environment: Vec::new(),
-            policy: EnvironmentPolicy::PassAll,
-            masks: MaskCache::default(),
-        };
         let register = RegisterRequest {
             worker: WorkerId(7),
             name: "here".into(),
@@ -84,7 +76,7 @@ fn worker_to_be_frozen() {
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };
-        let executor = BuiltinExecutor::new(place, guard().await, Arc::new(MemoryLogs::new()));
+        let executor = BuiltinExecutor::new(settings(), guard().await, Arc::new(MemoryLogs::new()));
         let worker = WorkerRuntime {
             register,
             capacity: 2,
@@ -100,6 +92,18 @@ fn worker_to_be_frozen() {
         handle.ask(EngineRequest::Submit(submit)).await.unwrap();
         worker.run(shutdown).await.unwrap();
     });
+}
+
+fn settings() -> ExecutorSettings {
+    let here = std::env::current_dir().expect("there is a folder");
+    ExecutorSettings {
+        root: here.clone(),
+        scratch: here,
+        worker: "here".to_owned(),
+        environment: Vec::new(),
+        policy: EnvironmentPolicy::PassAll,
+        masks: MaskCache::default(),
+    }
 }
 
 struct FrozenWorker(Child);
