@@ -38,6 +38,7 @@ mod condition;
 mod error;
 mod evaluate;
 mod expression;
+mod foreign_sign;
 mod node;
 mod operators;
 mod parse;

@@ -1,11 +1,12 @@
 //! The ledger: an entry for every key that has a record, or that a step holds or waits for.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::idempotency_slot::{IdempotencySlot, IdempotencyWaiter, size};
 use super::record::IdempotencyRecord;
 use crate::id::StepIx;
 use crate::slab::RunIx;
@@ -20,9 +21,6 @@ pub const KEYS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The time for which a record is reused. A deployment that is repeated after a month is intended to run again.
 pub const KEY_AGE: Span = Span::hours(30 * 24);
 
-/// The approximate size of a record in bytes, without its texts.
-const RECORD_FRAME: usize = 96;
-
 /// A step of a run in the engine: the run's index and the step's index.
 pub(crate) type IdempotentStep = (RunIx, StepIx);
 
@@ -36,21 +34,6 @@ pub struct IdempotencyLedger {
     bytes: usize,
     /// The key that each step holds or waits for.
     bound: BTreeMap<IdempotentStep, Arc<str>>,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct IdempotencySlot {
-    /// The step that holds the key, and since when.
-    holder: Option<(IdempotentStep, Time)>,
-    line: VecDeque<IdempotencyWaiter>,
-    record: Option<IdempotencyRecord>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct IdempotencyWaiter {
-    place: IdempotentStep,
-    /// If true, the step does not reuse a record.
-    again: bool,
 }
 
 /// The answer to a step that requests a key.
@@ -71,25 +54,6 @@ pub(crate) struct IdempotencyEntry<'a> {
     pub(crate) holder: Option<(IdempotentStep, Time)>,
     pub(crate) waiting: usize,
     pub(crate) record: Option<&'a IdempotencyRecord>,
-}
-
-impl IdempotencySlot {
-    fn reusable_record(&self, now: Time) -> Option<&IdempotencyRecord> {
-        self.record
-            .as_ref()
-            .filter(|record| record.is_success() && now.since(record.origin.at) < KEY_AGE)
-    }
-
-    /// Returns the step that takes the key next: the first in the queue that cannot reuse the record.
-    fn next(&self, now: Time) -> Option<IdempotentStep> {
-        let done = self.reusable_record(now).is_some();
-        let mut line = self.line.iter().filter(|waiter| waiter.again || !done);
-        line.next().filter(|_| self.holder.is_none()).map(|waiter| waiter.place)
-    }
-
-    fn is_unused(&self) -> bool {
-        self.holder.is_none() && self.line.is_empty() && self.record.is_none()
-    }
 }
 
 impl IdempotencyLedger {
@@ -254,18 +218,6 @@ impl IdempotencyLedger {
             self.forget(&key);
         }
     }
-}
-
-impl IdempotencySlot {
-    fn steps(&self) -> usize {
-        self.line.len() + usize::from(self.holder.is_some())
-    }
-}
-
-fn size(key: &str, record: Option<&IdempotencyRecord>) -> usize {
-    record.map_or(0, |record| {
-        key.len() + record.origin.name.len() + record.output.len() + RECORD_FRAME
-    })
 }
 
 #[cfg(test)]

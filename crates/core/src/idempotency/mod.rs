@@ -10,6 +10,7 @@
 //! part of the engine's state, so a restart, a standby and a snapshot have the same records. It is bounded by number,
 //! bytes and age. Records beyond the bounds are forgotten, oldest first, and their steps run again.
 
+mod idempotency_slot;
 mod ledger;
 mod record;
 

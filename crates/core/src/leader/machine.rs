@@ -4,34 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::reading_order::LeaderLoad;
-use crate::engine::{
-    BATCH_BYTES_MAX, Engine, EngineAnswer, EngineRequest, ProvenTime, StoreHistory,
-};
+use super::won_term::WonTerm;
+use crate::engine::{BATCH_BYTES_MAX, Engine, EngineAnswer, EngineRequest};
 use crate::event_batch::{BatchId, EventBatch};
-use crate::id::{Term, WorkerId};
+use crate::id::Term;
 use crate::planted_bugs::PlantedBug;
 use crate::recorded_event::{Position, RecordedEvent};
 use crate::session::ExchangeReply;
-use crate::time::{Span, Time};
-
-/// A term that a leader has won.
-#[derive(Clone, Copy, Debug)]
-pub struct WonTerm {
-    /// The term.
-    pub term: Term,
-    /// The position of the last event when the term was won. The engine has applied the events up to it.
-    pub head: Position,
-    /// The lease duration under this term.
-    pub ttl: Span,
-    /// The store's generation.
-    pub generation: u16,
-    /// The worker of the leading node.
-    pub own: Option<WorkerId>,
-    /// Whether grants may be missing from the events that the engine has applied.
-    pub history: StoreHistory,
-    /// The time since the newest applied event, as far as it is proven.
-    pub proven: ProvenTime,
-}
+use crate::time::Time;
 
 /// The distance between the ids of two consecutive batches of a leader. It is odd, so that ids repeat only after 2^64
 /// batches, and large, so that leaders whose first ids are close do not use the same ones.

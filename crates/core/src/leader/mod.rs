@@ -20,8 +20,10 @@ mod leader_lease;
 mod machine;
 mod reading_order;
 mod term_observer;
+mod won_term;
 
 pub use leader_lease::LeaderLease;
-pub use machine::{Leader, LeaderEffect, WonTerm};
+pub use machine::{Leader, LeaderEffect};
 pub use reading_order::{DueTick, LeaderInput, LeaderLoad, LeaderTurn, ReadingOrder};
 pub use term_observer::{TermObserver, TermRecord};
+pub use won_term::WonTerm;

@@ -25,6 +25,7 @@ mod pruner;
 mod retention_settings;
 mod sealer;
 mod snapshotter;
+mod unsealed_run;
 
 pub use effect::{MaintenanceEffect, MaintenanceObservation, MaintenanceOutcome};
 pub use machine::Maintenance;

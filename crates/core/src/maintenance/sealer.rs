@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::effect::{MaintenanceEffect, MaintenanceOutcome};
 use super::retention_settings::RetentionSettings;
+use super::unsealed_run::{RunEnd, SealState, UnsealedRun};
 use crate::engine::{Event, event};
 use crate::id::RunId;
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
@@ -11,48 +12,6 @@ use crate::time::Time;
 
 /// Runs that are chosen at a time: choosing looks at every run that is not sealed.
 const CHOSEN_AT_ONCE: usize = 64;
-
-/// A run whose events the journal has to keep.
-#[derive(Clone, Copy, Debug)]
-struct UnsealedRun {
-    /// The position of its submission.
-    first: u64,
-    /// The position of its last event.
-    last: u64,
-    steps: u32,
-    ended: Option<RunEnd>,
-    /// The position up to which the archive has its events.
-    archived: u64,
-    seal: SealState,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct RunEnd {
-    at: Time,
-    position: u64,
-}
-
-/// The progress of sealing a run in the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SealState {
-    Open,
-    /// The leader has answered that it is sealed; the event has not been learnt yet.
-    Answered,
-    /// The event has been learnt, and the archive may lack events that came before it.
-    Sealed,
-}
-
-impl UnsealedRun {
-    const fn is_archived(&self) -> bool {
-        self.archived >= self.last
-    }
-
-    /// Whether the leader that sealed it may have archived it before its last event.
-    fn may_lack_events(&self) -> bool {
-        let archived = self.ended.map_or(0, |end| end.position).max(self.archived);
-        archived < self.last
-    }
-}
 
 /// Decides which runs are archived and sealed, and knows the runs that the journal still has to keep.
 #[derive(Clone, Debug, Default)]

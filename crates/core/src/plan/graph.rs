@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::builder::NeedKind;
-use super::plan_type::NeedEdge;
+use super::need_edge::NeedEdge;
 use crate::id::StepIx;
 
 /// The needs of a plan in both directions.

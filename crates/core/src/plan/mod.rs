@@ -9,6 +9,7 @@ mod check;
 mod fingerprint;
 mod graph;
 mod limits;
+mod need_edge;
 mod plan_type;
 mod step_spec;
 
@@ -19,7 +20,8 @@ pub use limits::{
     ALTERNATIVES_MAX, CELLS_MAX, CLAUSES_MAX, DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, LOCKS_MAX,
     NAME_MAX, NEEDS_MAX, NODES_MAX, PLAN_BYTES_MAX, REPEATS_MAX, RETRY_ON_MAX, STEPS_MAX, WORK_MAX,
 };
-pub use plan_type::{NeedEdge, Plan};
+pub use need_edge::NeedEdge;
+pub use plan_type::Plan;
 pub use step_spec::{
     IdempotencySpec, LockOrder, LockUse, OnFailure, OnLostContact, PinTarget, Placement, RetryOn,
     RetryPolicy, StatusCondition, StepSpec, ValueCondition, WorkerFacts,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::builder::NeedKind;
 use super::check::{PlanError, excess_lists};
 use super::fingerprint::PlanFingerprint;
 use super::graph::PlanGraph;
 use super::limits::{DEMANDS_MAX, EDGES_MAX, LOCK_USES_MAX, PLAN_BYTES_MAX, STEPS_MAX};
+use super::need_edge::NeedEdge;
 use super::step_spec::{Placement, StepSpec};
 use crate::id::{SpecIx, StepIx};
 
@@ -21,33 +21,6 @@ pub(super) const NODE_BYTES: usize = 24;
 
 /// Bytes of a need: one edge in each direction.
 pub(super) const NEED_BYTES: usize = 8;
-
-/// One end of a need.
-///
-/// The top bit marks an optional need; plans have far fewer nodes than 2³¹.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NeedEdge(u32);
-
-impl NeedEdge {
-    const OPTIONAL: u32 = 1 << 31;
-
-    pub(super) const fn new(step: StepIx, need: NeedKind) -> Self {
-        match need {
-            NeedKind::Required => Self(step.0),
-            NeedKind::Optional => Self(step.0 | Self::OPTIONAL),
-        }
-    }
-
-    /// The node at the other end.
-    pub const fn step(self) -> StepIx {
-        StepIx(self.0 & !Self::OPTIONAL)
-    }
-
-    /// Whether a failure of the need blocks the step.
-    pub const fn is_required(self) -> bool {
-        self.0 & Self::OPTIONAL == 0
-    }
-}
 
 /// All names of a plan in one allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

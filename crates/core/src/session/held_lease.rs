@@ -1,8 +1,7 @@
 //! One lease as its worker holds it.
 
-use super::message::{
-    FinishedAttempt, InFlightLease, LeaseGrant, LeasePhase, LeaseRef, StopMode, StopReason,
-};
+use super::message::{FinishedAttempt, InFlightLease, LeaseGrant, LeasePhase, LeaseRef};
+use super::stop_order::{StopMode, StopReason};
 use crate::id::Seq;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::time::{Span, Time};

@@ -1,15 +1,13 @@
 //! The messages between a worker and the leader.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::stop_order::StopOrder;
 use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use crate::outcome::Outcome;
-use crate::requirement::Labels;
 use crate::time::Span;
-use crate::word_set;
 
 /// A lease, as messages refer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,81 +20,6 @@ pub struct LeaseRef {
     pub step: StepIx,
     /// The attempt.
     pub attempt: u16,
-}
-
-/// The place of a worker's process, as seen from the leader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum WorkerLocality {
-    /// Apart from the leader, or on a leading node that another one may replace: its leases expire.
-    Apart,
-    /// Set by the leader for the worker in its own process, never taken from a message.
-    ///
-    /// In the leader's process, where no other process can take over: its leases end with the process and do not
-    /// expire.
-    SharedFate,
-}
-
-/// Incarnations that a registration can prove dead: those that ended before they could register. Further ones are left
-/// to lease expiry.
-pub const PROVEN_LIVES_MAX: usize = 16;
-
-/// What a registration proves about earlier incarnations of its worker.
-///
-/// A higher incarnation number proves nothing: the state directory may have been copied or mounted elsewhere, or the
-/// machine cloned, and the earlier incarnation may still run there.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FormerLifeProof {
-    /// Nothing. Steps that must not run twice at a time are freed by lease expiry only.
-    #[default]
-    Unknown,
-    /// No process of these incarnations is alive, neither of the worker nor of a step. This says nothing about other
-    /// incarnations: another host with a copy of the state directory may have registered in between.
-    ProvenDead(Vec<Incarnation>),
-}
-
-impl FormerLifeProof {
-    /// Whether it proves that nothing of this incarnation is left.
-    pub fn proves(&self, life: Incarnation) -> bool {
-        match self {
-            Self::Unknown => false,
-            Self::ProvenDead(lives) => lives.iter().take(PROVEN_LIVES_MAX).any(|it| *it == life),
-        }
-    }
-}
-
-/// A worker's request to join, or to come back after a restart.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RegisterRequest {
-    /// The worker's id.
-    pub worker: WorkerId,
-    /// The worker's name, which is unique among live workers.
-    pub name: Box<str>,
-    /// The worker's incarnation.
-    pub incarnation: Incarnation,
-    /// The labels that the worker advertises.
-    pub labels: Labels,
-    /// The number of steps that the worker runs at a time.
-    pub slots: u32,
-    /// The place of the worker's process.
-    pub home: WorkerLocality,
-    /// What the registration proves about earlier incarnations.
-    #[serde(default)]
-    pub former: FormerLifeProof,
-    /// Outcomes that the earlier incarnation could not report. They are judged before its leases end.
-    pub spooled: Vec<FinishedAttempt>,
-}
-
-/// The answer to a registration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RegisterReply {
-    /// The leader's term.
-    pub term: Term,
-    /// The lease duration.
-    pub ttl: Span,
-    /// The longest interval between two exchanges.
-    pub interval: Span,
-    /// A verdict for each spooled outcome.
-    pub verdicts: Vec<(Fence, OutcomeVerdict)>,
 }
 
 /// The only message of a registered worker: heartbeat, renewal, outcomes and the request for more leases.
@@ -182,73 +105,6 @@ pub enum OutcomeVerdict {
     Accepted,
     /// The lease had ended before. Nothing of the attempt may go on.
     Stale,
-}
-
-/// How a step is stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopMode {
-    /// By SIGTERM, and by SIGKILL after its grace.
-    Term,
-    /// By SIGKILL at once.
-    Kill,
-}
-
-/// The reason for which a step is stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// Its run was cancelled.
-    RunCancelled,
-    /// Another step of its run failed.
-    FailFast,
-    /// A newer run took its place at a lock.
-    Superseded,
-    /// It exceeded its timeout and its worker did not end it.
-    Overdue,
-    /// Its lease has ended; another worker may have the step.
-    Stale,
-}
-
-impl StopMode {
-    /// Returns its name in JSON and SQL.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Term => "term",
-            Self::Kill => "kill",
-        }
-    }
-}
-
-word_set!(StopReason {
-    RunCancelled => "run_cancelled",
-    FailFast => "fail_fast",
-    Superseded => "superseded",
-    Overdue => "overdue",
-    Stale => "stale",
-});
-
-impl fmt::Display for StopReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RunCancelled => "run cancelled",
-            Self::FailFast => "fail-fast",
-            Self::Superseded => "superseded",
-            Self::Overdue => "overdue",
-            Self::Stale => "stale",
-        })
-    }
-}
-
-/// An order to stop a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StopOrder {
-    /// The lease.
-    pub fence: Fence,
-    /// How the step is stopped.
-    pub how: StopMode,
-    /// The reason.
-    pub why: StopReason,
 }
 
 /// The reply to an exchange.

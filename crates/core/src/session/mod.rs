@@ -30,17 +30,24 @@ mod executor_queue;
 mod held_lease;
 mod leader_session;
 mod message;
+mod plain_lease;
 mod plain_worker_session;
+mod registration;
+mod stop_order;
 mod worker_session;
 
 pub use exchange_pace::{ExchangePace, PaceSettings, PeerWorkers};
 pub use leader_session::{ExchangeArrival, LeaderSession};
 pub use message::{
-    Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, FormerLifeProof, InFlightLease,
-    LeaseGrant, LeasePhase, LeaseRef, OutcomeVerdict, PROVEN_LIVES_MAX, RegisterReply,
-    RegisterRequest, StopMode, StopOrder, StopReason, WorkerLocality, WorkerRefusal,
+    Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, InFlightLease, LeaseGrant,
+    LeasePhase, LeaseRef, OutcomeVerdict, WorkerRefusal,
 };
-pub use plain_worker_session::{PlainLease, PlainSessionConfig, PlainWorkerSession};
+pub use plain_lease::PlainLease;
+pub use plain_worker_session::{PlainSessionConfig, PlainWorkerSession};
+pub use registration::{
+    FormerLifeProof, PROVEN_LIVES_MAX, RegisterReply, RegisterRequest, WorkerLocality,
+};
+pub use stop_order::{StopMode, StopOrder, StopReason};
 pub use worker_session::{
     ContactDeadline, SessionAction, SessionConfig, WorkerSession, safety_margin,
 };

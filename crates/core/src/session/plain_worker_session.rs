@@ -9,16 +9,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::message::{
     Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, InFlightLease, LeaseGrant,
-    LeasePhase, LeaseRef, OutcomeVerdict, StopReason, WorkerRefusal,
+    LeasePhase, LeaseRef, OutcomeVerdict, WorkerRefusal,
 };
+use super::plain_lease::PlainLease;
+use super::stop_order::StopReason;
 use super::worker_session::safety_margin;
 use crate::id::{Fence, Incarnation, Seq, Term, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::time::{Span, Time};
-
-/// The time limit of a step without a timeout, on a worker that does not list its leases.
-const SILENT_STEP_TIMEOUT: Span = Span::hours(1);
 
 /// Orders to stop that are remembered: a worker that does not list its leases does not say which steps it has stopped.
 const STOPS_MAX: usize = 1_024;
@@ -36,23 +35,6 @@ pub struct PlainSessionConfig {
     pub last: Seq,
     /// Planted bugs, for the simulator's hunt.
     pub bugs: PlantedBugs,
-}
-
-/// A lease that a plain worker has.
-#[derive(Clone, Copy, Debug)]
-pub struct PlainLease {
-    lease: LeaseRef,
-    since: Time,
-    timeout: Span,
-    /// Whether the worker lists the lease in its heartbeats. Such a lease is held for as long as it is listed.
-    is_listed: bool,
-}
-
-impl PlainLease {
-    /// Returns a lease that the worker has had since this time.
-    pub fn new(lease: LeaseRef, since: Time, timeout: Option<Span>) -> Self {
-        Self { lease, since, timeout: timeout.unwrap_or(SILENT_STEP_TIMEOUT), is_listed: false }
-    }
 }
 
 /// The state of a plain worker that its requests do not repeat.

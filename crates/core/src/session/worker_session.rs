@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::held_lease::{HeldLease, HeldLeaseState, ListedLease};
 use super::message::{
     Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, LeaseGrant, OutcomeVerdict,
-    RegisterReply, StopMode, StopOrder, StopReason, WorkerRefusal,
+    WorkerRefusal,
 };
+use super::registration::RegisterReply;
+use super::stop_order::{StopMode, StopOrder, StopReason};
 use crate::id::{Fence, Incarnation, Seq, Term, WorkerId};
 use crate::outcome::Outcome;
 use crate::planted_bugs::{PlantedBug, PlantedBugs};

@@ -1,7 +1,8 @@
 //! Applies events to a summary.
 
+use super::delivery_summary::DeliveryRecord;
 use super::run_summary::RunSummary;
-use super::step_summary::{DeliveryRecord, NONE};
+use super::step_summary::NONE;
 use crate::engine::{
     CancelLevel, CancelReason, Event, ReusedOutcome, StepFollowUp, StepSettlement, event,
 };

@@ -18,10 +18,12 @@
 mod apply;
 mod cause;
 mod critical_path;
+mod delivery_summary;
 mod forecast;
 mod json;
 mod reason;
 mod rerun;
+mod run_json;
 mod run_summary;
 mod status_counts;
 mod step_summary;
@@ -30,11 +32,12 @@ mod worker_share;
 
 pub use cause::RootCause;
 pub use critical_path::{CriticalPath, CriticalPathLink};
+pub use delivery_summary::DeliverySummary;
 pub use forecast::{RunForecast, StepDurations};
-pub use json::{AttemptJson, CancelJson, RootCauseJson, RunJson, StepJson, WorkerShareJson};
 pub use rerun::{RerunScope, RerunSubmission};
+pub use run_json::{AttemptJson, CancelJson, RootCauseJson, RunJson, StepJson, WorkerShareJson};
 pub use run_summary::RunSummary;
 pub use status_counts::StepStatusCounts;
-pub use step_summary::{DeliverySummary, StepSummary};
+pub use step_summary::StepSummary;
 pub use verdict::{RunVerdict, VerdictRequest};
 pub use worker_share::WorkerShare;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::delivery_summary::DeliveryRecord;
 use super::status_counts::StepStatusCounts;
-use super::step_summary::{DeliveryRecord, NONE, StepSummary, SummaryNode};
+use super::step_summary::{NONE, StepSummary, SummaryNode};
 use crate::engine::{CancelLevel, CancelReason, Event, RunOptions, StepSettlement, event};
 use crate::id::{RunId, StepIx, Term, WorkerId};
 use crate::idempotency::IdempotencyOrigin;

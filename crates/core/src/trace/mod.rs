@@ -11,6 +11,7 @@
 mod context;
 mod span;
 mod span_fold;
+mod span_status;
 
 pub use context::{InvalidTraceParent, SpanId, TraceContext, TraceId, TraceParent};
 pub use span::{SpanAttribute, SpanStatus, TraceSpan};

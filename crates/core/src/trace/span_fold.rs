@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::context::{TraceContext, TraceParent};
-use super::span::{SpanAttribute, SpanStatus, TraceSpan};
+use super::span::{SpanAttribute, TraceSpan};
+use super::span_status::{outcome_span_status, run_span_status, step_span_status};
 use crate::engine::{Event, StepFollowUp, event};
 use crate::id::{Fence, RunId, StepIx, WorkerId};
-use crate::outcome::{Outcome, OutcomeKind, RunStatus, StepStatus};
+use crate::outcome::{Outcome, RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::time::Time;
 
@@ -205,40 +206,6 @@ impl OpenRunSpan {
     }
 }
 
-fn outcome_span_status(outcome: &Outcome) -> SpanStatus {
-    match outcome.kind {
-        OutcomeKind::Succeeded => SpanStatus::Ok,
-        OutcomeKind::Failed => SpanStatus::Error(match outcome.exit_code {
-            Some(code) => format!("exit code {code}"),
-            None => "failed".to_owned(),
-        }),
-        OutcomeKind::TimedOut | OutcomeKind::Lost => SpanStatus::Error(outcome.kind.to_string()),
-        OutcomeKind::Cancelled | OutcomeKind::Released => SpanStatus::Unset,
-    }
-}
-
-fn step_span_status(status: StepStatus) -> SpanStatus {
-    match status {
-        StepStatus::Succeeded | StepStatus::Cached => SpanStatus::Ok,
-        StepStatus::Failed | StepStatus::TimedOut => SpanStatus::Error(status.word().to_owned()),
-        StepStatus::Waiting
-        | StepStatus::Ready
-        | StepStatus::Leased
-        | StepStatus::Running
-        | StepStatus::Cancelled
-        | StepStatus::Skipped
-        | StepStatus::Blocked => SpanStatus::Unset,
-    }
-}
-
-fn run_span_status(status: RunStatus) -> SpanStatus {
-    match status {
-        RunStatus::Succeeded => SpanStatus::Ok,
-        RunStatus::Failed => SpanStatus::Error(status.to_string()),
-        RunStatus::Running | RunStatus::Cancelling | RunStatus::Cancelled => SpanStatus::Unset,
-    }
-}
-
 /// Attributes of traces are signed numbers.
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
@@ -249,7 +216,7 @@ mod tests {
     use super::*;
     use crate::engine::{LeaseEndKind, ReusedOutcome, RunOptions, StepSettlement};
     use crate::id::Seq;
-    use crate::outcome::StepOutput;
+    use crate::outcome::{OutcomeKind, StepOutput};
     use crate::plan::{PlanBuilder, StepSpec};
 
     const RUN: RunId = RunId(7);

@@ -4,10 +4,12 @@
 //! in `docs/reference/pipeline.md`: they cannot diverge.
 
 mod key_spec;
+mod matrix;
 mod nested;
 mod pipeline;
 mod reference;
 mod reference_text;
+mod retry;
 mod schema;
 mod step;
 mod step_order;
@@ -18,9 +20,11 @@ mod step_work;
 mod tests;
 
 pub(crate) use key_spec::{BOOLEAN_WORDS, KeyAvailability, KeySpec, ObjectKeys, ValueShape};
-pub(crate) use nested::{LOCK, MATRIX, NODES, RETRY};
+pub(crate) use matrix::MATRIX;
+pub(crate) use nested::{LOCK, NODES};
 pub(crate) use pipeline::{PARAM, PIPELINE};
 pub use reference::pipeline_reference;
+pub(crate) use retry::RETRY;
 pub use schema::pipeline_json_schema;
 pub(crate) use step::STEP;
 pub(crate) use step_placement::{PER_WORKER, PRIORITY};

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use super::key_spec::{KeyAvailability, KeyDefault, KeyReads, KeySpec, ObjectKeys, ValueShape};
-use super::nested::{LOCK, MATRIX, NEED, NODES, RETRY};
+use super::matrix::MATRIX;
+use super::nested::{LOCK, NEED, NODES};
 use super::pipeline::{PARAM, PIPELINE};
 use super::reference_text::{ENVIRONMENT, INTRODUCTION, OUTPUTS, VALUES};
+use super::retry::RETRY;
 use super::step::{DEFAULTS, STEP};
 use crate::display_text;
 use crate::plan::NAME_MAX;

@@ -1,7 +1,8 @@
 //! The keys of a step that decide whether and when it runs: its needs, its cells, its condition, its locks.
 
 use super::key_spec::{KeyDefault, KeyReads, KeySpec, ValueShape, key};
-use super::nested::{LOCK, MATRIX, NEED};
+use super::matrix::MATRIX;
+use super::nested::{LOCK, NEED};
 use crate::plan::{LOCKS_MAX, NEEDS_MAX};
 use crate::spec::limits::TAGS_MAX;
 

@@ -1,7 +1,7 @@
 //! The keys of a step that decide how an attempt ends, and what follows from it.
 
 use super::key_spec::{KeyDefault, KeyReads, KeySpec, ValueShape, key};
-use super::nested::RETRY;
+use super::retry::RETRY;
 use crate::plan::REPEATS_MAX;
 
 pub(super) const TIMEOUT: KeySpec = key(

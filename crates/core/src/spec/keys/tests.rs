@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::key_spec::{KeyAvailability, KeyDefault, KeyReads, KeySpec, ValueShape};
-use super::nested::{LOCK, NEED, RETRY};
+use super::nested::{LOCK, NEED};
 use super::reference::{OBJECTS, pipeline_reference};
+use super::retry::RETRY;
 use super::step::{DEFAULTS, STEP};
 use crate::expand::{ExpandInputs, ExpandedPipeline, expand_pipeline};
 use crate::plan::StepSpec;

@@ -4,6 +4,7 @@
 //! readers report the errors of expressions and scripts.
 
 mod action;
+mod expression_problem;
 mod matrix;
 mod param;
 mod pipeline;
@@ -12,5 +13,6 @@ mod setting_values;
 mod settings;
 mod step;
 
-pub(crate) use reader::{PipelineReader, expression_problem};
+pub(crate) use expression_problem::expression_problem;
+pub(crate) use reader::PipelineReader;
 pub(crate) use setting_values::{duration_range, retry_on};

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::expression_problem::{ERRORS_MAX, expression_around, expression_problem};
 use crate::environment::is_own_setting;
 use crate::expr::{ExprError, ExprPath, Expression, IfCondition, Template};
 use crate::problem::{Problem, ProblemCode, SourceFile, SuggestedFix};
@@ -210,27 +211,6 @@ impl<'a> PipelineReader<'a> {
             path: read.path,
         };
         paths.into_iter().map(place).collect()
-    }
-}
-
-/// Maximum problems reported for one string.
-const ERRORS_MAX: usize = 20;
-
-/// Returns the `${{ }}` around a position.
-fn expression_around(text: &str, at: usize) -> Option<Range<usize>> {
-    let until = text.ceil_char_boundary((at + 3).min(text.len()));
-    let open = text[..until].rfind("${{").filter(|open| *open <= at)?;
-    let close = open + text[open..].find("}}")? + 2;
-    (at < close).then_some(open..close)
-}
-
-/// Converts an expression error to a problem at a location of the file.
-pub(crate) fn expression_problem(error: ExprError, span: Range<usize>) -> Problem {
-    let code = ProblemCode::parse(error.code).unwrap_or(ProblemCode::Expression);
-    let problem = Problem::new(code, span, error.message);
-    match error.help {
-        Some(help) => problem.help(help),
-        None => problem,
     }
 }
 

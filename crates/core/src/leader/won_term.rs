@@ -1,0 +1,25 @@
+//! A term that a leader has won.
+
+use crate::engine::{ProvenTime, StoreHistory};
+use crate::id::{Term, WorkerId};
+use crate::recorded_event::Position;
+use crate::time::Span;
+
+/// A term that a leader has won.
+#[derive(Clone, Copy, Debug)]
+pub struct WonTerm {
+    /// The term.
+    pub term: Term,
+    /// The position of the last event when the term was won. The engine has applied the events up to it.
+    pub head: Position,
+    /// The lease duration under this term.
+    pub ttl: Span,
+    /// The store's generation.
+    pub generation: u16,
+    /// The worker of the leading node.
+    pub own: Option<WorkerId>,
+    /// Whether grants may be missing from the events that the engine has applied.
+    pub history: StoreHistory,
+    /// The time since the newest applied event, as far as it is proven.
+    pub proven: ProvenTime,
+}
