@@ -10,9 +10,9 @@ use windlass_link::http::{ReleaseLockBody, ReleasedLockBody};
 
 use super::access::RequestPrincipal;
 use super::api_error::ApiError;
+use super::api_state::Api;
 use super::extract::{OptionalBody, PathParams};
 use super::id_body::IdBody;
-use super::router::Api;
 use super::workers;
 
 /// Revokes the credential of a worker. Its leases expire, as those of any worker that sends nothing.

@@ -15,7 +15,7 @@ use axum::response::Response;
 use windlass_net::http::ControllerAddress;
 
 use super::api_error::ApiError;
-use super::router::Api;
+use super::api_state::Api;
 
 /// The most characters of a name that a refusal repeats.
 const SHOWN_MAX: usize = 80;

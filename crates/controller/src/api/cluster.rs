@@ -17,8 +17,8 @@ use windlass_store::db::StoreError;
 use windlass_store::journal::{CurrentLeader, Position};
 
 use super::api_error::ApiError;
+use super::api_state::{Api, ControllerMode};
 use super::extract::QueryParams;
-use super::router::{Api, ControllerMode};
 use crate::EngineView;
 
 /// The longest time since a ready standby last read the journal. It reads several times per second.

@@ -11,8 +11,8 @@ use windlass_core::idempotency::IdempotencyKeyStatus;
 use windlass_core::json_form::AsWord;
 use windlass_core::report::{IdempotencyKeyJson, IdempotencyKeyReport};
 
+use super::api_state::Api;
 use super::extract::QueryParams;
-use super::router::Api;
 
 /// The default of `limit`, and its maximum.
 const PAGE: usize = 1_000;

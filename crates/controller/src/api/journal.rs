@@ -15,8 +15,8 @@ use windlass_store::db::StoreError;
 use windlass_store::journal::Position;
 
 use super::api_error::ApiError;
+use super::api_state::Api;
 use super::extract::QueryParams;
-use super::router::Api;
 
 /// The most events in one page.
 const PAGE_MAX: usize = 16_384;

@@ -12,7 +12,7 @@ use axum::response::Response;
 use windlass_net::http::LEADER_HEADER;
 
 use super::api_error::ApiError;
-use super::router::Api;
+use super::api_state::Api;
 
 /// Passes requests while this controller leads.
 pub(super) async fn check(

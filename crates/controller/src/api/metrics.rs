@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::time::Instant;
 
-use super::router::Api;
+use super::api_state::Api;
 use super::{allowed_hosts, etag, workers};
 use crate::metrics;
 

@@ -19,7 +19,7 @@ use windlass_core::time::Time;
 
 use super::access::{RequestPrincipal, RouteGate};
 use super::api_error::ApiError;
-use super::router::Api;
+use super::api_state::Api;
 use super::routes::RouteAccess;
 use super::server::ConnectionPeer;
 

@@ -13,7 +13,7 @@ use windlass_link::http::{LAG_HEADER, STALE_HEADER};
 use windlass_net::http::{HttpCallError, ProblemDetails};
 
 use super::api_error::ApiError;
-use super::router::Api;
+use super::api_state::Api;
 use crate::replica::UpstreamCluster;
 
 /// The time limit for an answer of the leader, which may wait for an event.

@@ -10,8 +10,8 @@ use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use windlass_core::access::AccessScope;
 
+use super::api_state::Api;
 use super::extract::BodySizeLimit;
-use super::router::Api;
 use super::{
     admin, cluster, events, idempotency_keys, journal, metrics, openapi, plain_worker, runs,
     sessions, tokens, workers,

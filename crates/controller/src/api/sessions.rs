@@ -17,8 +17,8 @@ use windlass_link::output::{LOG_CHUNKS_MAX, LogChunk, LogChunksReply};
 
 use super::access::RequestPrincipal;
 use super::api_error::ApiError;
+use super::api_state::Api;
 use super::extract::{BodyBytes, JsonBody, PathParams};
-use super::router::Api;
 use super::{access, name_rules};
 use crate::{LogIngestError, ResultPartRequest};
 

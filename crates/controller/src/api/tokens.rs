@@ -21,10 +21,10 @@ use windlass_net::credentials::TokenSecret;
 
 use super::access::RequestPrincipal;
 use super::api_error::ApiError;
+use super::api_state::Api;
 use super::extract::{JsonBody, PathParams};
 use super::id_body::IdBody;
 use super::name_rules;
-use super::router::Api;
 
 /// A stored token.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -21,9 +21,9 @@ use windlass_core::report::{
 
 use super::access::RequestPrincipal;
 use super::api_error::ApiError;
+use super::api_state::Api;
 use super::extract::PathParams;
 use super::id_body::IdBody;
-use super::router::Api;
 use crate::{EngineView, SelfReport};
 
 /// The time limit for the leader to report the contacts of workers.

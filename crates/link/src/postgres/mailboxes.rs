@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, OnceCell};
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 use windlass_store::db::StoreError;
 use windlass_store::db::postgres::address::PgAddress;
 use windlass_store::db::postgres::connection::{PgConnection, PgParameter};
@@ -15,6 +15,7 @@ use windlass_store::db::postgres::schema;
 use windlass_store::db::postgres::schema::PgSchema;
 
 use super::mailbox_listener::MailboxListener;
+use super::owned_parameter::{OwnedParameter, as_parameter, millis, number, sql_limit, text};
 use super::statements;
 use crate::mailbox::{
     BindingEpoch, MAILBOX_BYTES_MAX, MAILBOX_MESSAGE_MAX, MAILBOX_MESSAGES_MAX, MailboxAddress,
@@ -34,9 +35,6 @@ const POLL_MAX: Duration = Duration::from_millis(250);
 
 /// A binding is renewed every second or two, so expired messages are removed within a few minutes.
 const SWEEPS_EVERY: u64 = 128;
-
-/// A parameter of a statement with its type.
-type OwnedParameter = (Box<dyn ToSql + Sync + Send>, Type);
 
 /// Mailboxes in PostgreSQL. The connection is opened at the first use, and again after it is lost.
 #[derive(Debug)]
@@ -207,26 +205,6 @@ impl PostgresMailboxes {
 
 fn epoch_of(row: &Row) -> BindingEpoch {
     BindingEpoch(row.get::<_, i64>("epoch").cast_unsigned())
-}
-
-fn as_parameter((value, kind): &OwnedParameter) -> PgParameter<'_> {
-    (&**value, kind.clone())
-}
-
-fn text(text: impl ToSql + Sync + Send + 'static) -> OwnedParameter {
-    (Box::new(text), Type::TEXT)
-}
-
-fn number(number: i64) -> OwnedParameter {
-    (Box::new(number), Type::INT8)
-}
-
-fn millis(term: Duration) -> OwnedParameter {
-    (Box::new(term.as_secs_f64() * 1_000.0), Type::FLOAT8)
-}
-
-fn sql_limit(most: usize) -> i64 {
-    i64::try_from(most).unwrap_or(i64::MAX)
 }
 
 /// Converts a failure of the database to an error of the link.

@@ -10,6 +10,7 @@
 
 mod mailbox_listener;
 mod mailboxes;
+mod owned_parameter;
 mod statements;
 
 pub use mailboxes::{PostgresMailboxes, open};

@@ -3,7 +3,10 @@
 use super::check::{ConformanceCheck, run_all};
 use super::harness::StorageHarness;
 use super::report::ConformanceReport;
-use super::{append, condemned, crash, journal_model, positions, reopen, snapshot, tail, terms};
+use super::{
+    append, campaign_races, condemned, crash, journal_model, positions, reopen, snapshot, tail,
+    terms,
+};
 use crate::conformance_checks;
 
 /// Every check, in the order in which they run: later checks depend on earlier ones.
@@ -28,10 +31,10 @@ pub const JOURNAL_CHECKS: &[ConformanceCheck] = conformance_checks! {
     terms::a_passed_term_is_not_renewed,
     terms::a_passed_term_writes_nothing,
     terms::a_passed_term_is_given_up_without_effect,
-    terms::an_append_held_up_until_its_term_has_passed_is_refused,
-    terms::a_campaign_reads_the_exact_head,
-    terms::an_append_on_its_way_is_before_the_next_head_or_nowhere,
-    terms::appends_that_race_a_campaign_stay_before_its_head,
+    campaign_races::an_append_held_up_until_its_term_has_passed_is_refused,
+    campaign_races::a_campaign_reads_the_exact_head,
+    campaign_races::an_append_on_its_way_is_before_the_next_head_or_nowhere,
+    campaign_races::appends_that_race_a_campaign_stay_before_its_head,
     tail::a_page_holds_about_as_much_as_was_asked,
     tail::a_page_has_at_least_one_batch,
     tail::pages_make_up_the_whole,

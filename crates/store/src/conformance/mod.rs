@@ -40,6 +40,7 @@
 
 mod append;
 mod archive;
+mod campaign_races;
 mod check;
 mod condemned;
 mod crash;
@@ -48,6 +49,7 @@ mod harness;
 mod journal_checks;
 mod journal_fixtures;
 mod journal_model;
+mod log_lists;
 mod logs;
 mod positions;
 mod reopen;

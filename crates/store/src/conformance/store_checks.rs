@@ -4,9 +4,8 @@
 use super::archive::{self};
 use super::check::{ConformanceCheck, run_all};
 use super::harness::StorageHarness;
-use super::logs::{self};
 use super::report::ConformanceReport;
-use super::submission_keys;
+use super::{log_lists, logs, submission_keys};
 use crate::archive::Archive;
 use crate::conformance_checks;
 use crate::logs::LogStore;
@@ -54,12 +53,12 @@ pub const LOG_CHECKS: &[ConformanceCheck<dyn LogStore>] = conformance_checks! {
     logs::a_read_has_a_bound,
     logs::a_log_that_is_not_there_is_empty,
     logs::any_byte_survives,
-    logs::logs_are_listed_in_order,
-    logs::a_removed_log_is_gone_and_can_begin_again,
-    logs::removing_touches_no_other_run,
-    logs::runs_are_told_with_their_bytes,
-    logs::many_logs_at_once_stay_apart,
-    logs::reopened_they_go_on,
+    log_lists::logs_are_listed_in_order,
+    log_lists::a_removed_log_is_gone_and_can_begin_again,
+    log_lists::removing_touches_no_other_run,
+    log_lists::runs_are_told_with_their_bytes,
+    log_lists::many_logs_at_once_stay_apart,
+    log_lists::reopened_they_go_on,
 };
 
 /// Runs every check against the backend, and panics with a list of all failures.

@@ -33,15 +33,16 @@ mod contact_rows;
 mod interface;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod rows;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
 pub use contact_rows::ContactRows;
 pub use interface::{
-    EVENTS_MAX, IdempotencyRow, LeaseRow, RowChanges, RunRow, SqlViews, SqlViewsAsOf, SqlViewsDiff,
-    SqlViewsMark, SqlViewsOutcome, StepRow, StepRows, WorkerRow,
+    EVENTS_MAX, RowChanges, SqlViews, SqlViewsAsOf, SqlViewsDiff, SqlViewsMark, SqlViewsOutcome,
 };
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresSqlViews;
+pub use rows::{IdempotencyRow, LeaseRow, RunRow, StepRow, StepRows, WorkerRow};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteSqlViews;

@@ -48,6 +48,7 @@ mod guard_process;
 mod guard_protocol;
 #[cfg(unix)]
 mod guard_state;
+mod guarded_step;
 #[cfg(unix)]
 mod handle;
 #[cfg(unix)]
@@ -56,6 +57,7 @@ mod in_process_steps;
 mod internal_fence;
 #[cfg(unix)]
 mod lifeline;
+mod orphan_process;
 #[cfg(unix)]
 mod orphans;
 #[cfg(unix)]
@@ -81,8 +83,9 @@ pub use entry::begin_pipeline;
 pub use entry::{main_if_asked, main_if_asked_with};
 #[cfg(unix)]
 pub use guard_protocol::{SpawnFailure, SpawnFailureCause, StepExit};
+pub use guarded_step::{GuardedStep, InProcessStep};
 #[cfg(unix)]
-pub use handle::{GuardHandle, GuardLost, GuardedStep, InProcessStep, SpawnRequest};
+pub use handle::{GuardHandle, GuardLost, SpawnRequest};
 #[cfg(unix)]
 pub(crate) use internal_fence::internal_fence;
 #[cfg(unix)]

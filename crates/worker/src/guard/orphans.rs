@@ -14,8 +14,9 @@ use rustix::process::{Pid, Signal, WaitOptions, getpgid, kill_process, waitpid};
 use windlass_core::id::Fence;
 use windlass_core::time::{Span, Time};
 
+use super::orphan_process::OrphanProcess;
 use super::spawn::GuardMark;
-use super::supervised_step::{StepSignal, SupervisedStep, signal};
+use super::supervised_step::{StepSignal, SupervisedStep};
 use crate::platform;
 use crate::platform::ThreadChildren;
 
@@ -29,21 +30,6 @@ const LOOK_AGAIN: Span = Span::millis(5);
 /// How often orphans are listed in a row because some had died. More appear only if a step produces them without end;
 /// the guard must do other work in between.
 const ROUNDS: usize = 16;
-
-/// A living orphan.
-#[derive(Debug)]
-struct OrphanProcess {
-    pid: Pid,
-    owner: Option<Fence>,
-    /// The serial number of the newest step when the orphan was first seen, and that time.
-    seen: u64,
-    seen_at: Time,
-    /// The orphan is dying, or becoming another program, and its step is unknown.
-    unclear: bool,
-    /// Readable when the orphan has ended.
-    watch: Option<Arc<OwnedFd>>,
-    signal_sent: StepSignal,
-}
 
 /// All orphans of a guard.
 #[derive(Debug)]
@@ -201,28 +187,6 @@ pub(super) fn kill(children: &[Pid]) {
     for child in children {
         // It fails for a process that may not be signalled. The guard awaits its end all the same.
         let _ = kill_process(*child, Signal::KILL);
-    }
-}
-
-impl OrphanProcess {
-    fn signal(&mut self, what: StepSignal) {
-        if self.signal_sent < what {
-            self.signal_sent = what;
-            signal(what, |signal| {
-                // The guard alone reaps it, so its number is still its own. It fails for a process that may not be
-                // signalled.
-                let _ = kill_process(self.pid, signal);
-            });
-        }
-        if self.signal_sent > StepSignal::None {
-            self.watch_exit();
-        }
-    }
-
-    fn watch_exit(&mut self) {
-        if self.watch.is_none() {
-            self.watch = platform::exit_descriptor(self.pid).map(Arc::new);
-        }
     }
 }
 

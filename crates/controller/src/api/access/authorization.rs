@@ -11,7 +11,7 @@ use windlass_core::id::{TokenId, WorkerId};
 use windlass_core::time::Time;
 
 use crate::api::api_error::ApiError;
-use crate::api::router::Api;
+use crate::api::api_state::Api;
 
 /// The longest time between two checks of an expiry: the clock of the system may be set forward.
 const LOOK_EVERY: Duration = Duration::from_mins(1);

@@ -16,7 +16,7 @@ use super::revocable_body::{revocable_body, revocable_response};
 use super::token_file::digest;
 use super::worker_secret::{has_worker_secret, worker_secret};
 use crate::api::api_error::ApiError;
-use crate::api::router::Api;
+use crate::api::api_state::Api;
 use crate::api::routes::RouteAccess;
 
 /// The access rule of a route.

@@ -19,9 +19,9 @@ use super::sse_body::stream;
 use super::sse_reader::SseReader;
 use super::stream_start::{StreamStart, wants_stream};
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract;
 use crate::api::extract::QueryParams;
-use crate::api::router::Api;
 use crate::{EventFollower, FollowLimits, SseFrames};
 
 /// Header: the oldest position after which events are left, with the refusal `gone`.

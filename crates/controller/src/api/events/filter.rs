@@ -9,7 +9,7 @@ use windlass_core::id::RunId;
 
 use crate::SseFrame;
 use crate::api::api_error::ApiError;
-use crate::api::router::Api;
+use crate::api::api_state::Api;
 
 /// The most runs for which a stream remembers whether they belong to its pipeline.
 const REMEMBERED_MAX: usize = 1_024;

@@ -11,7 +11,7 @@ use windlass_store::journal::{Position, RecordedEvent};
 
 use super::filter::ApiEventFilter;
 use crate::api::api_error::ApiError;
-use crate::api::router::Api;
+use crate::api::api_state::Api;
 use crate::api::runs::lookup;
 use crate::{EventFollower, FollowLimits, FollowedEvents, SseFrame, SseFrames};
 

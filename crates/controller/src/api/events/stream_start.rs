@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, header};
 use windlass_store::journal::Position;
 
 use crate::api::api_error::ApiError;
-use crate::api::router::Api;
+use crate::api::api_state::Api;
 
 /// Header: the id of the last event, which a client of event streams sends when it reconnects.
 const LAST_EVENT_ID: &str = "last-event-id";

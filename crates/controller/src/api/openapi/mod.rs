@@ -15,6 +15,7 @@
 //! | `codes` | the codes of refusals, with their status |
 
 mod codes;
+mod content;
 mod document;
 mod operation;
 mod operations;

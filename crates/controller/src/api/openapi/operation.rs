@@ -8,6 +8,7 @@ use windlass_core::access::AccessScope;
 use windlass_net::http::ProblemDetails;
 
 use super::codes;
+use super::content::{OpenApiAnswer, OpenApiBody, OpenApiContent, refusal, security};
 use super::schemas::{OpenApiSchemas, SchemaOf, schema_of};
 use crate::api::routes::RouteAccess;
 
@@ -33,33 +34,6 @@ pub(super) struct OpenApiParameter {
     pub(super) name: &'static str,
     about: &'static str,
     schema: SchemaOf,
-}
-
-/// The body of a request.
-#[derive(Clone, Copy, Debug)]
-struct OpenApiBody {
-    is_required: bool,
-    content: OpenApiContent,
-}
-
-/// An answer that is no refusal.
-#[derive(Clone, Debug)]
-struct OpenApiAnswer {
-    about: &'static str,
-    contents: Vec<OpenApiContent>,
-}
-
-/// Content of a body.
-#[derive(Clone, Copy, Debug)]
-enum OpenApiContent {
-    /// JSON of this type.
-    Json(SchemaOf),
-    /// JSON whose form is internal to windlass.
-    Internal,
-    /// Text with this content type.
-    Text(&'static str),
-    /// Bytes with this content type.
-    Bytes(&'static str),
 }
 
 /// A route that reads.
@@ -243,50 +217,6 @@ impl OpenApiOperation {
             }
         }
         refusals
-    }
-}
-
-impl OpenApiAnswer {
-    fn document(&self, schemas: &mut OpenApiSchemas) -> Value {
-        let mut answer = json!({ "description": self.about });
-        for content in &self.contents {
-            let (kind, media) = content.media(|schema| schemas.answer(schema));
-            answer["content"][kind] = media;
-        }
-        answer
-    }
-}
-
-impl OpenApiContent {
-    /// The content type with its media type object.
-    fn media(self, schema: impl FnOnce(SchemaOf) -> Value) -> (&'static str, Value) {
-        match self {
-            Self::Json(of) => ("application/json", json!({ "schema": schema(of) })),
-            Self::Internal => ("application/json", json!({ "schema": {} })),
-            Self::Text(kind) => (kind, json!({ "schema": { "type": "string" } })),
-            Self::Bytes(kind) => (kind, json!({ "schema": {} })),
-        }
-    }
-}
-
-fn refusal(codes: &[&str], problem: &Value) -> Value {
-    let problem = json!({ "allOf": [problem, { "properties": { "code": { "enum": codes } } }] });
-    json!({
-        "description": format!("Refused: {}", codes.join(", ")),
-        "content": { "application/problem+json": { "schema": problem } },
-    })
-}
-
-/// The credentials that a request needs. A controller without tokens requires none.
-fn security(needs: RouteAccess) -> Value {
-    match needs {
-        RouteAccess::Nothing => json!([]),
-        // A worker that has joined before needs no token to join again.
-        RouteAccess::Scope(AccessScope::Worker) => {
-            json!([{ "token": ["worker"] }, { "worker": [] }])
-        }
-        RouteAccess::Scope(scope) => json!([{ "token": [scope.to_string()] }]),
-        RouteAccess::WorkerSecret => json!([{ "worker": [] }]),
     }
 }
 

@@ -9,7 +9,7 @@ use windlass_core::id::{Incarnation, WorkerId};
 
 use super::proxy::PlainWorkerProxy;
 use crate::api::api_error::ApiError;
-use crate::api::router::Api;
+use crate::api::api_state::Api;
 
 /// The proxy of one incarnation of a worker, for one request at a time.
 type SharedWorkerProxy = (Incarnation, Arc<Turns<PlainWorkerProxy>>);

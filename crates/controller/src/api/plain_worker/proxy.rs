@@ -19,7 +19,7 @@ use super::offer::offer;
 use super::proxies::unknown;
 use super::step_id::PlainStepId;
 use crate::api::api_error::ApiError;
-use crate::api::router::Api;
+use crate::api::api_state::Api;
 
 /// The most answers to claims that a proxy remembers.
 const ANSWERS_MAX: usize = 64;

@@ -26,8 +26,8 @@ use super::steps::run_detached;
 use crate::SelfReport;
 use crate::api::access::RequestPrincipal;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract::{JsonBody, OptionalBody, PathParams};
-use crate::api::router::Api;
 use crate::api::{access, name_rules};
 
 /// Registers a worker and returns its secret. A worker that sends its secret replaces its earlier incarnation.

@@ -15,8 +15,8 @@ use windlass_store::logs::{LogId, LogStore as _};
 use super::bodies::{PlainCompleteBody, PlainCompleteReply, PlainEventBody, PlainEventReply};
 use super::step_id::PlainStepId;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract::{JsonBody, PathParams};
-use crate::api::router::Api;
 use crate::api::{access, name_rules};
 
 /// The most bytes in the log of one attempt, as for workers of windlass.

@@ -17,10 +17,10 @@ use windlass_store::journal::{Position, RecordedEvent};
 
 use super::lookup;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::events::{SseReader, StreamStart, stream, wants_stream};
 use crate::api::extract;
 use crate::api::extract::{PathParams, QueryParams};
-use crate::api::router::Api;
 
 /// The default of `limit`.
 const PAGE: usize = 1_000;

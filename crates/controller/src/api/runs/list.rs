@@ -1,27 +1,26 @@
 //! `GET /runs`
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json as Answered;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use windlass_core::id::RunId;
-use windlass_core::json_form::{AsText, AsWord};
-use windlass_core::outcome::{RunStatus, StepStatus};
-use windlass_core::plan::PlanFingerprint;
+use windlass_core::json_form::AsText;
+use windlass_core::outcome::RunStatus;
 use windlass_core::report::UtcTime;
 use windlass_core::time::Time;
 use windlass_store::archive::{PAGE_MAX, RunQuery, RunRecord};
 
+use super::listed_run::{ListedRunBody, RunListItem};
 use super::pages;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::comma_list::CommaList;
 use crate::api::extract::QueryParams;
-use crate::api::router::Api;
 
 /// The default of `limit`.
 const PAGE: usize = 100;
@@ -48,45 +47,6 @@ pub(in crate::api) struct RunListQuery {
     before: Option<AsText<RunId>>,
     /// The number of runs to return (default: 100; at most 1,000).
     limit: Option<usize>,
-}
-
-/// A run in a list.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Run")]
-pub(in crate::api) struct ListedRunBody {
-    /// The id of the run.
-    id: AsText<RunId>,
-    /// The name of its pipeline.
-    pipeline: String,
-    /// The fingerprint of its plan; left out once the run is archived.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fingerprint: Option<AsText<PlanFingerprint>>,
-    /// The status of the run.
-    status: AsWord<RunStatus>,
-    /// When it was submitted.
-    created_at: UtcTime,
-    /// When it ended; null while it goes on.
-    ended_at: Option<UtcTime>,
-    /// The number of its steps.
-    steps: u32,
-    /// The number of its steps by status; left out once the run is archived.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    counts: Option<BTreeMap<AsWord<StepStatus>, u32>>,
-}
-
-impl From<RunRecord> for ListedRunBody {
-    fn from(record: RunRecord) -> Self {
-        Self {
-            id: AsText(record.run),
-            pipeline: record.pipeline,
-            fingerprint: None,
-            status: AsWord(record.status),
-            created_at: UtcTime(record.submitted_at),
-            ended_at: Some(UtcTime(record.ended_at)),
-            steps: record.steps,
-            counts: None,
-        }
-    }
 }
 
 /// Lists open and sealed runs in one order, newest first. Ids grow, so earlier pages do not change while runs are added.
@@ -130,13 +90,6 @@ struct SealedRunPage {
     runs: Vec<RunRecord>,
     /// The last run that was searched, if there may be more behind it.
     looked_up_to: Option<RunId>,
-}
-
-/// A run on the page.
-#[derive(PartialEq)]
-enum RunListItem {
-    Open(RunId),
-    Sealed(Box<RunRecord>),
 }
 
 impl RunListFilter {
@@ -213,41 +166,4 @@ impl RunListFilter {
             query.most = PAGE_MAX;
         }
     }
-}
-
-impl RunListItem {
-    fn run(&self) -> RunId {
-        match self {
-            Self::Open(run) => *run,
-            Self::Sealed(record) => record.run,
-        }
-    }
-
-    fn body(self, api: &Api) -> Option<ListedRunBody> {
-        match self {
-            // One lock of the view per run: counting the steps of all runs under one lock would delay the leader.
-            Self::Open(run) => open_run(api, run),
-            Self::Sealed(record) => Some((*record).into()),
-        }
-    }
-}
-
-fn open_run(api: &Api, run: RunId) -> Option<ListedRunBody> {
-    let ended = api.stores.histories.record(run).filter(|record| record.status.is_terminal());
-    let ended_at = ended.map(|record| UtcTime(record.ended_at));
-    api.handle.views().look(|view| {
-        let run = view.engine.run(run)?;
-        let counts = run.counts();
-        let counts = counts.iter().filter(|(_, count)| *count > 0);
-        Some(ListedRunBody {
-            id: AsText(run.id),
-            pipeline: run.pipeline().to_owned(),
-            fingerprint: Some(AsText(run.plan.fingerprint())),
-            status: AsWord(run.status),
-            created_at: UtcTime(run.submitted_at),
-            ended_at,
-            steps: run.plan.step_count(),
-            counts: Some(counts.map(|(status, count)| (AsWord(status), count)).collect()),
-        })
-    })
 }

@@ -17,9 +17,9 @@ use windlass_store::logs::{LogId, LogStore as _, READ_MAX};
 use super::lookup;
 use super::range::LogByteRange;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract;
 use crate::api::extract::{PathParams, QueryParams};
-use crate::api::router::Api;
 
 /// Lists the logs of a run.
 pub(in crate::api) async fn logs(

@@ -15,7 +15,7 @@ use windlass_store::journal::{Position, RecordedEvent};
 
 use crate::NotLeader;
 use crate::api::api_error::ApiError;
-use crate::api::router::Api;
+use crate::api::api_state::Api;
 
 /// The events in one read.
 const PAGE: usize = 16_384;

@@ -15,6 +15,7 @@
 
 mod events;
 mod list;
+mod listed_run;
 mod logs;
 pub(super) mod lookup;
 mod pages;
@@ -29,7 +30,8 @@ mod summaries;
 mod why;
 
 pub(super) use events::{RunEventsQuery, events};
-pub(super) use list::{ListedRunBody, RunListQuery, list};
+pub(super) use list::{RunListQuery, list};
+pub(super) use listed_run::ListedRunBody;
 pub(super) use logs::{LogBytesQuery, log, logs};
 pub(super) use rerun::rerun;
 pub(super) use search::{LogSearchQuery, search};

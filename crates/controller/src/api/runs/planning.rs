@@ -18,7 +18,7 @@ use windlass_core::time::Span;
 use windlass_link::http::{ParamValue, SubmitRunBody};
 
 use crate::api::api_error::ApiError;
-use crate::api::router::Api;
+use crate::api::api_state::Api;
 use crate::api::{extract, name_rules};
 
 /// The most bytes of a submission that is planned on the thread that receives it.

@@ -15,9 +15,9 @@ use super::planning::PlannedSubmission;
 use super::submit::{self, IdempotencyKeyHeader};
 use crate::api::access::RequestPrincipal;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract;
 use crate::api::extract::{BodyBytes, PathParams};
-use crate::api::router::Api;
 
 /// Creates a run of the plan of an earlier run. It reuses the outcomes of steps that do not run again.
 pub(in crate::api) async fn rerun(

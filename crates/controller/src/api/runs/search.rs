@@ -14,8 +14,8 @@ use windlass_store::logs::{LogId, LogMatch, LogQuery};
 
 use super::lookup;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract::{PathParams, QueryParams};
-use crate::api::router::Api;
 
 /// The default of `limit`.
 const LINES: usize = 100;

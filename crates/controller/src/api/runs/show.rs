@@ -15,9 +15,9 @@ use windlass_link::http::CancelRunBody;
 use super::lookup;
 use crate::api::access::RequestPrincipal;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract::{OptionalBody, PathParams, QueryParams};
 use crate::api::id_body::IdBody;
-use crate::api::router::Api;
 
 /// The most steps in one answer.
 const STEPS_MAX: usize = 10_000;

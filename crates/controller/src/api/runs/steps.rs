@@ -14,9 +14,9 @@ use windlass_core::summary::StepJson;
 
 use super::{lookup, pages};
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::comma_list::CommaList;
 use crate::api::extract::{PathParams, QueryParams};
-use crate::api::router::Api;
 
 /// The default of `limit`, and its maximum.
 const PAGE: usize = 1_000;

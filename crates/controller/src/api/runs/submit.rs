@@ -19,8 +19,8 @@ use windlass_store::archive::{KEY_MAX, SubmissionKeyClaim, SubmissionKeyOutcome}
 use super::planning::{self, PlannedSubmission};
 use crate::api::access::RequestPrincipal;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract::BodyBytes;
-use crate::api::router::Api;
 
 /// Creates a run of a pipeline. The answer is sent when the run is durable.
 pub(in crate::api) async fn submit(

@@ -9,8 +9,8 @@ use windlass_store::logs;
 
 use super::lookup;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract::PathParams;
-use crate::api::router::Api;
 
 /// Lists the last summary that each step of a run wrote.
 pub(in crate::api) async fn summaries(

@@ -11,8 +11,8 @@ use windlass_core::summary::RunSummary;
 
 use super::lookup;
 use crate::api::api_error::ApiError;
+use crate::api::api_state::Api;
 use crate::api::extract::PathParams;
-use crate::api::router::Api;
 
 /// Explains the status of a step, from the engine, or from the history of a sealed run.
 pub(in crate::api) async fn why(

@@ -12,6 +12,7 @@ use windlass_core::id::Term;
 use windlass_core::leader::{TermObserver, TermRecord};
 use windlass_core::time::{Span, Time};
 
+use super::leader_row::{NO_TERM, PostgresLeaderRow, leader, read_leader_row};
 use super::statement;
 use crate::db::StoreError;
 use crate::db::postgres::connection::{PgConnection, PgParameter, PgWork};
@@ -34,14 +35,6 @@ pub(super) struct PostgresElection {
     /// The observation of the newest term, on a monotonic clock that starts at `began`.
     candidacy: Mutex<TermObserver>,
     began: Instant,
-}
-
-/// The result of a look at the row of the leader.
-struct PostgresLeaderRow {
-    leading: CurrentLeader,
-    mark: TermRecord,
-    /// Whether the term has not expired by the clock of the database.
-    lasts: bool,
 }
 
 /// The result of one attempt to win the term.
@@ -162,9 +155,6 @@ impl PostgresElection {
     }
 }
 
-/// The mark of a store that had no leader yet.
-const NO_TERM: TermRecord = TermRecord { term: Term(0), revision: 0, lasts: Span::ZERO };
-
 /// Takes the term and reads the head in one transaction. The first statement locks the row, so every append under an
 /// earlier term has ended, and the second statement sees its events. Candidates look at the row before: a failed campaign
 /// locks it too, and delays the leader.
@@ -216,43 +206,6 @@ fn history(won: &Row, held: Term) -> StoreHistory {
         "unproven" if held == previous && held != Term(0) => StoreHistory::Unbroken,
         "unproven" => StoreHistory::Unproven,
         _ => StoreHistory::Lost,
-    }
-}
-
-/// Returns the current leader, if its term has not expired by the clock of the database.
-async fn leader(client: &Client) -> Result<Option<CurrentLeader>, Error> {
-    Ok(read_leader_row(client).await?.filter(|looked| looked.lasts).map(|looked| looked.leading))
-}
-
-/// Reads the row of the leader.
-async fn read_leader_row(client: &Client) -> Result<Option<PostgresLeaderRow>, Error> {
-    let rows = client.query_typed(statement::LEADER, &[]).await?;
-    Ok(rows.first().map(PostgresLeaderRow::read))
-}
-
-impl PostgresLeaderRow {
-    fn read(row: &Row) -> Self {
-        let number = |name: &str| row.get::<_, i64>(name).cast_unsigned();
-        Self {
-            leading: CurrentLeader { node: row.get("node"), address: row.get("address") },
-            mark: TermRecord {
-                term: Term(number("term")),
-                revision: number("beat"),
-                lasts: Span::millis(number("lasts_ms")),
-            },
-            lasts: row.get("lasts"),
-        }
-    }
-
-    /// Reads the row of the leader after a lost campaign; the row is never deleted.
-    const fn nothing() -> Self {
-        let leading = CurrentLeader { node: String::new(), address: None };
-        Self { leading, mark: NO_TERM, lasts: false }
-    }
-
-    fn led_by(self) -> CampaignOutcome {
-        let CurrentLeader { node, address } = self.leading;
-        CampaignOutcome::LedBy { node, pid: None, address }
     }
 }
 

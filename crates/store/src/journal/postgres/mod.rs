@@ -19,6 +19,7 @@
 mod condemned;
 mod election;
 mod import;
+mod leader_row;
 mod reader;
 mod snapshots;
 mod statement;

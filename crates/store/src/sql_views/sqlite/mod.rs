@@ -11,6 +11,7 @@
 mod schema;
 mod statement;
 mod store;
+mod view_rows;
 mod views_file;
 mod writer;
 

@@ -1,23 +1,20 @@
 //! One attempt of a function, from its start until nothing of it is left.
 
-use std::fmt;
-use std::future::{Future, pending, poll_fn};
-use std::pin::Pin;
+use std::future::pending;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::{StopMode, StopOrder};
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
 
 use super::call_executor::deadline;
-use super::panics;
-use super::step_call::{CallFuture, CallResult, CallRetry, Callee, StepCall};
+use super::call_task::{CallTask, catch_panics};
+use super::callee_registry::{CallResult, CallRetry, Callee};
+use super::step_call::StepCall;
 use crate::executor::AttemptOrders;
 use crate::executors::attempt_log::AttemptLog;
 use crate::guard::InProcessStep;
@@ -193,65 +190,6 @@ fn failure_text(failure: &StepFailure) -> String {
     match place {
         Some(place) => format!("{failure}\n  at {place}"),
         None => failure.to_string(),
-    }
-}
-
-/// Begins a function and turns its panics into failures. The code before its first await may panic too.
-pub fn catch_panics(begin: impl FnOnce() -> CallFuture) -> CatchPanicFuture {
-    match panics::catch_panic(begin) {
-        Ok(function) => CatchPanicFuture(function),
-        Err(failure) => CatchPanicFuture(Box::pin(async { Err((failure, CallRetry::ByPolicy)) })),
-    }
-}
-
-/// A function whose panics become failures.
-pub struct CatchPanicFuture(CallFuture);
-
-impl fmt::Debug for CatchPanicFuture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CatchPanicFuture").finish_non_exhaustive()
-    }
-}
-
-impl Future for CatchPanicFuture {
-    type Output = CallResult;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallResult> {
-        let polled = panics::catch_panic(|| self.0.as_mut().poll(context));
-        polled.unwrap_or_else(|failure| Poll::Ready(Err((failure, CallRetry::ByPolicy))))
-    }
-}
-
-/// The place where a function is polled.
-enum CallTask {
-    /// In the task that waits for it.
-    Inline(CatchPanicFuture),
-    /// In a runtime of its own.
-    Spawned(JoinHandle<CallResult>),
-}
-
-impl CallTask {
-    async fn returned(&mut self) -> CallResult {
-        poll_fn(|context| match self {
-            Self::Inline(function) => Pin::new(function).poll(context),
-            Self::Spawned(spawned) => Pin::new(spawned).poll(context).map(|ended| {
-                ended.unwrap_or_else(|error| {
-                    let failure = StepFailure::new(StepFailureKind::Refused, error.to_string());
-                    Err((failure, CallRetry::ByPolicy))
-                })
-            }),
-        })
-        .await
-    }
-
-    /// Waits until no part of it runs any more.
-    async fn end(self) {
-        if let Self::Spawned(spawned) = self
-            && !spawned.is_finished()
-        {
-            spawned.abort();
-            drop(spawned.await);
-        }
     }
 }
 

@@ -1,10 +1,9 @@
 //! The executor of functions, in front of the executor of everything else.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::watch;
 use windlass_core::expand::{StepWork, WorkAction};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
@@ -15,10 +14,12 @@ use windlass_link::output::LocalOutputLink;
 use windlass_store::logs::LogStore;
 
 use super::call_attempt::CallAttempt;
+use super::callee_registry::{Callee, CalleeRegistry};
+use super::guard_source::GuardSource;
 use super::guarded_command::RunningCommands;
 use super::output_buffer::CallOutputBuffer;
 use super::panics;
-use super::step_call::{BlockingThreads, CallServices, Callee, CalleeRegistry, StepCall};
+use super::step_call::{BlockingThreads, CallServices, StepCall};
 use super::stop_signal::CallStopSignal;
 use crate::executor::{
     AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, ExecutorReadyFuture,
@@ -28,7 +29,6 @@ use crate::executors::attempt_log::AttemptLog;
 use crate::executors::secrets::StepMasks;
 use crate::executors::work_cache::WorkCache;
 use crate::executors::{ExecutorSettings, TracePropagation};
-use crate::guard::{GuardHandle, GuardLost, InProcessStep};
 use crate::masks::SecretMasks;
 use crate::values::{GatherError, InMemoryPolicy, ValueStore};
 
@@ -252,58 +252,4 @@ impl Executor for CallExecutor {
 /// Returns when a step must be over, if it must.
 pub(super) fn deadline(grant: &LeaseGrant, orders: &AttemptOrders) -> Option<ContactDeadline> {
     orders.deadline.filter(|_| grant.stops_on_lost_contact)
-}
-
-/// The source of the guard for commands.
-#[derive(Clone)]
-pub enum GuardSource {
-    /// The guard is running.
-    Ready(GuardHandle),
-    /// The guard is running and is informed of every step. If the worker dies, the guard reports what had begun. If a
-    /// step does not end in time, the guard kills the worker.
-    Watching(GuardHandle),
-    /// The guard is started for the first command.
-    Later(Arc<OnceCell<GuardHandle>>),
-}
-
-impl GuardSource {
-    /// Returns a guard that is started for the first command.
-    pub fn later() -> Self {
-        Self::Later(Arc::new(OnceCell::new()))
-    }
-
-    pub(super) async fn get(&self) -> std::io::Result<GuardHandle> {
-        match self {
-            Self::Ready(guard) | Self::Watching(guard) => Ok(guard.clone()),
-            Self::Later(cell) => cell.get_or_try_init(GuardHandle::start).await.cloned(),
-        }
-    }
-
-    /// Informs the guard of a step that begins, if the guard watches steps.
-    pub(super) async fn hold(
-        &self,
-        grant: &LeaseGrant,
-        orders: &AttemptOrders,
-    ) -> Option<InProcessStep> {
-        let Self::Watching(guard) = self else { return None };
-        match guard.hold(grant.lease.fence, deadline(grant, orders)).await {
-            Ok(held) => Some(held),
-            // Without a guard the worker is about to end too: nothing begins any more.
-            Err(GuardLost) => std::future::pending().await,
-        }
-    }
-
-    /// Returns the guard if it is running.
-    pub(super) fn present(&self) -> Option<&GuardHandle> {
-        match self {
-            Self::Ready(guard) | Self::Watching(guard) => Some(guard),
-            Self::Later(cell) => cell.get(),
-        }
-    }
-}
-
-impl fmt::Debug for GuardSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Guards").field(&self.present().map(GuardHandle::pid)).finish()
-    }
 }

@@ -14,17 +14,20 @@
 
 mod call_attempt;
 mod call_executor;
+mod call_task;
+mod callee_registry;
+mod guard_source;
 mod guarded_command;
 mod output_buffer;
 mod panics;
 mod step_call;
 mod stop_signal;
 
-pub use call_attempt::{CatchPanicFuture, catch_panics};
-pub use call_executor::{CallExecutor, GuardSource};
+pub use call_executor::CallExecutor;
+pub use call_task::{CatchPanicFuture, catch_panics};
+pub use callee_registry::{CallFuture, CallResult, CallRetry, Callee, CalleeRegistry};
+pub use guard_source::GuardSource;
 pub use guarded_command::{CommandOutput, GuardedCommand};
 pub use output_buffer::CallOutputBuffer;
-pub use step_call::{
-    CallFuture, CallResult, CallRetry, CallServices, Callee, CalleeRegistry, StepCall,
-};
+pub use step_call::{CallServices, StepCall};
 pub use stop_signal::CallStopSignal;

@@ -1,16 +1,11 @@
-//! A function that is compiled in, and everything that one attempt of it may ask for.
+//! One call of a function: everything that an attempt may ask for.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::Deserialize as _;
 use serde_json::Value;
-use tokio::runtime;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use windlass_core::expand::{GrantedWork, StepWork, WorkAction};
@@ -18,11 +13,10 @@ use windlass_core::expr::{Template, TemplatePiece};
 use windlass_core::large_value::LargeValueRef;
 use windlass_core::outcome::StepOutput;
 use windlass_core::session::LeaseGrant;
-use windlass_core::step_failure::StepFailure;
 use windlass_link::{LinkError, WorkerLink};
 use windlass_store::logs::LogStore;
 
-use super::call_executor::GuardSource;
+use super::guard_source::GuardSource;
 use super::guarded_command::RunningCommands;
 use super::output_buffer::CallOutputBuffer;
 use super::stop_signal::CallStopSignal;
@@ -34,90 +28,6 @@ use crate::values::{InMemoryValue, ValueStore};
 /// How long a call tries to reach a leader to cancel a run, and the pause between two tries.
 const CANCEL_WITHIN: Duration = Duration::from_mins(1);
 const CANCEL_PAUSE: Duration = Duration::from_millis(200);
-
-/// The result of a function.
-pub type CallResult = Result<StepOutput, (StepFailure, CallRetry)>;
-
-/// Whether a failure is worth another attempt, as far as the function knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallRetry {
-    /// The retry policy of the step decides.
-    ByPolicy,
-    /// The function decides, and asks for another attempt.
-    Yes,
-}
-
-/// A function under way.
-pub type CallFuture = Pin<Box<dyn Future<Output = CallResult> + Send>>;
-
-/// A step that is compiled in, with its types erased.
-pub trait Callee: Send + Sync + fmt::Debug {
-    /// Returns what distinguishes its types from those of other steps of its name.
-    fn signature(&self) -> &str;
-
-    /// Begins an attempt.
-    fn call(&self, call: Arc<StepCall>) -> CallFuture;
-}
-
-/// The steps of a program, by name.
-#[derive(Clone, Debug, Default)]
-pub struct CalleeRegistry {
-    by_name: BTreeMap<String, Arc<dyn Callee>>,
-    /// The functions that run scripts of a shell of their own, by the shell's name.
-    shells: BTreeMap<String, Arc<dyn Callee>>,
-    /// The runtime in which they are polled. `None` for the runtime of the caller.
-    pub(super) runtime: Option<runtime::Handle>,
-}
-
-impl CalleeRegistry {
-    /// Adds a step.
-    pub fn add(&mut self, name: &str, callee: Arc<dyn Callee>) {
-        self.by_name.insert(name.to_owned(), callee);
-    }
-
-    /// Returns the step of this name.
-    pub fn get(&self, name: &str) -> Option<&Arc<dyn Callee>> {
-        self.by_name.get(name)
-    }
-
-    /// Adds a function that runs the scripts of a shell.
-    pub fn add_shell(&mut self, shell: &str, callee: Arc<dyn Callee>) {
-        self.shells.insert(shell.to_owned(), callee);
-    }
-
-    /// Returns the function that runs an action, if the action is a script of a shell that is compiled in.
-    pub fn shell_of(&self, action: &WorkAction) -> Option<&Arc<dyn Callee>> {
-        let WorkAction::Script { shell: Some(shell), .. } = action else { return None };
-        self.shells.get(shell.split_whitespace().next()?)
-    }
-
-    /// Adds all entries of another registry.
-    pub fn extend(&mut self, others: Self) {
-        self.by_name.extend(others.by_name);
-        self.shells.extend(others.shells);
-    }
-
-    /// Returns whether the registry is empty.
-    pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty() && self.shells.is_empty()
-    }
-
-    /// Polls the functions in another runtime than the worker's, so that a function that blocks holds up only others
-    /// like it.
-    #[must_use]
-    pub fn polled_in(self, runtime: runtime::Handle) -> Self {
-        Self { runtime: Some(runtime), ..self }
-    }
-
-    /// Returns the labels of a worker that has these steps: `call=NAME`, `call=NAME@SIGNATURE` for a caller that wants
-    /// these types, and `executor=SHELL`.
-    pub fn labels(&self) -> impl Iterator<Item = String> {
-        let steps = self.by_name.iter().flat_map(|(name, callee)| {
-            [format!("call={name}"), format!("call={name}@{}", callee.signature())]
-        });
-        steps.chain(self.shells.keys().map(|shell| format!("executor={shell}")))
-    }
-}
 
 /// The services that all calls of a worker share.
 #[derive(Clone, Debug)]

@@ -26,6 +26,7 @@
 //! resumes later, until its timers are served. A program that is killed in the kernel executes no instruction of its
 //! own after the SIGKILL, but a write that it had begun may still reach a file.
 
+mod tether_handle;
 mod tether_relay;
 mod tether_starter;
 mod tethered_step;

@@ -18,8 +18,9 @@ use windlass_link::mailbox::MailboxRegistry;
 use windlass_net::clock;
 
 use super::IDLE_MAX;
+use super::tether_handle::TetherHandle;
 use super::tether_starter::TetherStarter;
-use super::tethered_step::{TetherHandle, TetherHold, TetheredStep};
+use super::tethered_step::{TetherHold, TetheredStep};
 use crate::guard::death_notice::GuardDeathNotice;
 use crate::guard::frame::{FrameInbox, SocketRead};
 use crate::guard::guard_protocol::{

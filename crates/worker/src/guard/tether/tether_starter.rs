@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use super::tethered_step::TetherHandle;
+use super::tether_handle::TetherHandle;
 use crate::guard::entry::start_tether;
 
 /// The maximum number of tethers that are ordered and not taken. More are ordered when these have started.
